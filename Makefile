@@ -1,0 +1,44 @@
+# Needs Python 3.11+ and make; everything else goes into .venv, once.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/ready
+
+.PHONY: help setup demo test quick lint format bench clean
+
+help:   ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+setup: $(READY)   ## the environment alone
+
+demo: $(READY)   ## digits and the paper's synthetic data beside K-means
+	$(VENV)/bin/onmf demo
+
+test: $(READY)   ## the whole suite
+	$(PY) -m pytest
+
+quick: $(READY)   ## the suite without its slow tests
+	$(PY) -m pytest -m "not slow"
+
+lint: $(READY)   ## style, format and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+format: $(READY)   ## rewrite the code in the house format
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: $(READY)   ## speed and quality, as ratios in one run
+	$(PY) benchmarks/run.py $(ONLY)
+
+clean:   ## forget the environment and the caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# The stamp is written last: an installation that broke off is repeated.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "onmf needs Python 3.11 or later; say which with: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --editable ".[dev]"
+	@touch $@

@@ -1,0 +1,16 @@
+"""`make bench`: all benchmarks, or those named, each into its section of RESULTS.md."""
+
+import sys
+
+import palm
+import paper
+
+SECTIONS = {"palm": palm.run, "paper": paper.run}
+
+if __name__ == "__main__":
+    names = sys.argv[1:] or list(SECTIONS)
+    unknown = set(names) - set(SECTIONS)
+    if unknown:
+        sys.exit(f"no benchmark named {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    for name in names:
+        SECTIONS[name]()

@@ -1,0 +1,88 @@
+"""What a solver tells: a `Stage` for each penalty weight, a `Factorization` at the end."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Stage(NamedTuple):
+    """One row of the history: the state at the end of a stage.
+
+    rho : weight of the penalty.
+    sweeps : sweeps since the fit began.
+    relative_error : ||X - HW||^2 / ||X||^2.
+    penalty : sum_i phi(h_i).
+    orthogonality : the paper's eps_orth.
+    residual : the paper's normalised residual eps_NR of this stage.
+    empty_clusters : clusters in which no sample has a share.
+    """
+
+    rho: float
+    sweeps: int
+    relative_error: float
+    penalty: float
+    orthogonality: float
+    residual: float
+    empty_clusters: int
+
+
+class Event(NamedTuple):
+    """What a callback sees after every sweep.
+
+    start : which restart.
+    sweep : sweeps done in this restart.
+    max_sweeps : the most there can be.
+    stage : the stage that this sweep finished, if it did.
+    membership : call it for H (n_samples, n_clusters) at this moment.
+    """
+
+    start: int
+    sweep: int
+    max_sweeps: int
+    stage: Stage | None
+    membership: Callable[[], Array]
+
+
+Watch = Callable[[Event], bool]
+
+
+class Factorization(NamedTuple):
+    """X ~ HW as a solver leaves it.
+
+    `stop` is "converged", "callback", or the name of the limit that was hit.
+    """
+
+    H: Array
+    W: Array
+    rho: float
+    history: list[Stage]
+    sweeps: int
+    relative_error: float
+    stop: str
+
+
+def orthogonality(gram: Array) -> float:
+    """eps_orth = ||Q H'H Q - I||_F / k^2, Q making the columns of H unit vectors.
+
+    A column of zeros is orthogonal to all; that the cluster is empty is told elsewhere.
+    """
+    size = np.sqrt(gram.diagonal().astype(np.float64))
+    size[size == 0] = 1
+    cosines = gram / np.outer(size, size)
+    np.fill_diagonal(cosines, 0)
+    return float(np.linalg.norm(cosines)) / len(gram) ** 2
+
+
+def relative_error(sqnorm: float, gram: Array, cross: Array, W: Array) -> float:
+    """||X - HW||^2 / ||X||^2 from summaries: ||X||^2 - 2 <H'X, W> + <H'H, WW'>.
+
+    Digits are lost near an exact fit (down to about 1e-15, 1e-7 in single precision), hence the
+    floor; nothing stops by this number there.
+    """
+    W = W.astype(np.float64, copy=False)
+    error = sqnorm - 2 * np.vdot(cross, W) + np.vdot(gram, W @ W.T)
+    return max(float(error) / sqnorm, 0.0)

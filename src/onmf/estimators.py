@@ -1,0 +1,390 @@
+"""The scikit-learn face of the package: parameters in, attributes out. No mathematics here."""
+
+import logging
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from onmf import validation as door
+from onmf.core.assign import nearest_ray, one_sparse
+from onmf.core.blocks import InMemory, blas_threads, single_threaded_blas
+from onmf.core.palm import PALM, Bounds
+from onmf.core.path import Path, tighten
+from onmf.core.penalties import PENALTIES, Penalty
+from onmf.core.result import Event, Factorization
+from onmf.core.start import STARTS, from_centroids
+from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
+
+Array = NDArray[Any]
+
+LOG = logging.getLogger("onmf")
+SOLVERS = ("palm",)
+LIMITS = {
+    "max_iter": "after max_iter={max_iter} sweeps: raise max_iter, or loosen tol",
+    "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
+}
+
+
+class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+    r"""Cluster non-negative data by orthogonal NMF with a non-convex penalty.
+
+    .. math::
+
+        \min_{W, H \ge 0} \frac{\|X - HW\|_F^2}{\|X\|_F^2}
+        \quad\text{such that each row of } H \text{ has one non-zero entry.}
+
+    Every sample is a multiple of one centroid: clusters are rays, so the length of a sample does
+    not matter, only its direction. A penalty drives the rows of H towards a single non-zero entry,
+    gently, while it grows.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    penalty : {"sncp", "nsncp"} or penalty object, default="sncp"
+        The smooth penalty, the non-smooth one, or any object like those in `onmf.core.penalties`,
+        for example ``General(p=1, q=3, v=3)``.
+    solver : {"palm"}, default="palm"
+        "palm" is the paper's method to the letter. It depends on the scale of X as the paper's
+        does.
+    init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
+        "random" with an integer `random_state` is the paper's shared start of that seed. A pair
+        gives memberships (n_samples, n_clusters), or None, and centroids (n_clusters, n_features);
+        cluster ids then keep the order given. A callable receives ``(X, n_clusters,
+        random_state)`` and returns such a pair.
+    n_init : "auto" or int, default="auto"
+        Number of starts; the result with the lowest error is kept. "auto" is 1 for "palm".
+    rho : float, optional
+        First weight of the penalty ("palm": 1e-8).
+    growth : float, optional
+        Factor between consecutive weights ("palm": 1.1).
+    mu_h, mu_w : float, optional
+        Ridge on memberships and centroids ("palm": 1e-10 and 0).
+    center_bounds : (lower, upper) or "data", default=(0, None)
+        Bounds on the entries of the centroids, None for no bound; "data" is the range of X. With a
+        lower bound below zero the data may be signed.
+    tol : float, optional
+        Stop when orthogonality and normalised residual are below it ("palm": 1e-5 with "sncp",
+        1e-3 with "nsncp").
+    inner_tol : float, optional
+        Relative change of the factors that ends a stage ("palm": 3e-3).
+    max_iter : int, optional
+        Most sweeps over the data of one start.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts.
+    n_jobs : int, optional
+        Threads; None uses as many as the linear algebra library may use. The answer is the same
+        for any number.
+    verbose : int, default=0
+        1 writes a line a stage to the log ``onmf``.
+    callback : callable, optional
+        Called with an `onmf.core.result.Event` after every sweep; returning True ends the fit with
+        what it has.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample, the largest cluster being 0; -1 for a sample that is all zero.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centroids W.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        H; one non-zero entry a row after a converged fit.
+    relative_error_ : float
+        ||X - HW||^2 / ||X||^2.
+    n_iter_ : int
+        Sweeps of the start that was kept.
+    history_ : list of Stage
+        One row a stage; ``pandas.DataFrame(model.history_)`` is a table of it.
+    stationarity_ : float
+        Relative change that one more gradient step on both factors would make.
+    converged_ : bool
+        Whether the stopping rule was met (not a limit or a callback).
+    n_disagreements_ : int
+        Training samples for which `predict` differs from `labels_` ("palm" keeps the paper's
+        argmax of H).
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had them.
+
+    References
+    ----------
+    S. Wang, T.-H. Chang, Y. Cui and J.-S. Pang, "Clustering by Orthogonal NMF Model and Non-Convex
+    Penalty Optimization", IEEE Transactions on Signal Processing 69, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf import ONMF
+    >>> X = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [0, 2]])
+    >>> ONMF(n_clusters=2, random_state=0).fit_predict(X)
+    array([1, 1, 0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        penalty: str | Penalty = "sncp",
+        solver: str = "palm",
+        init: Any = "random",
+        n_init: int | str = "auto",
+        rho: float | None = None,
+        growth: float | None = None,
+        mu_h: float | None = None,
+        mu_w: float | None = None,
+        center_bounds: Any = (0, None),
+        tol: float | None = None,
+        inner_tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[[Event], bool] | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.penalty = penalty
+        self.solver = solver
+        self.init = init
+        self.n_init = n_init
+        self.rho = rho
+        self.growth = growth
+        self.mu_h = mu_h
+        self.mu_w = mu_w
+        self.center_bounds = center_bounds
+        self.tol = tol
+        self.inner_tol = inner_tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Cluster the samples of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Non-negative data; a sparse matrix is never made dense.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            A sample of weight 2 counts as if it were there twice.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = door.as_samples(self, X, reset=True, signed=door.allows_signs(self.center_bounds))
+        weight = door.as_weights(sample_weight, X)
+        useful = door.nonzero_samples(X)
+        door.check_enough(X, useful & (weight > 0), self.n_clusters)
+        n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        with single_threaded_blas:
+            data = InMemory(X, weight, n_threads)
+            door.check_scale(data.sqnorm, X)
+            best, attributes = self._palm(data, X, useful)
+        self._keep(best, useful, weight, **attributes)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees."""
+        return self._assign(X)[0]
+
+    def transform(self, X: Any) -> Array:
+        """Memberships (n_samples, n_clusters): the best non-negative multiple of one centroid."""
+        labels, codes, _ = self._assign(X)
+        return one_sparse(labels, codes, len(self.cluster_centers_))
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Share of ||X||^2 that the clusters explain: 1 - relative error of `transform`."""
+        _, _, fit = self._assign(X, sample_weight)
+        return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
+
+    def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
+        """The n heaviest features of each centroid with their weights (unit centroids)."""
+        check_is_fitted(self)
+        door.check_number(n, "n", 1, whole=True)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
+        sizes = np.linalg.norm(self.cluster_centers_, axis=1, keepdims=True)
+        rays = self.cluster_centers_ / np.where(sizes > 0, sizes, 1)
+        order = np.argsort(-rays, axis=1, kind="stable")[:, :n]
+        return [
+            [(str(names[j]), float(ray[j])) for j in top]
+            for ray, top in zip(rays, order, strict=True)
+        ]
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = not door.allows_signs(self.center_bounds)
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_parameters(self) -> None:
+        door.check_number(self.n_clusters, "n_clusters", 1, whole=True)
+        door.check_choice(self.solver, "solver", SOLVERS)
+        if isinstance(self.penalty, str) or not hasattr(self.penalty, "step"):
+            door.check_choice(self.penalty, "penalty", list(PENALTIES), " or a penalty object")
+        if isinstance(self.init, str):
+            door.check_choice(self.init, "init", list(STARTS), ", a pair (H, W) or a callable")
+        if self.n_init != "auto":
+            door.check_number(self.n_init, "n_init", 1, whole=True)
+        door.check_bounds(self.center_bounds)
+        if self.growth is not None:
+            door.check_number(self.growth, "growth", 1, open_=True)
+        if self.max_iter is not None:
+            door.check_number(self.max_iter, "max_iter", 1, whole=True)
+        for name in ("rho", "mu_h", "mu_w", "tol", "inner_tol"):
+            if (value := getattr(self, name)) is not None:
+                door.check_number(value, name, 0, open_=name == "rho")
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback must be callable, not {self.callback!r}.")
+
+    def _palm(
+        self, data: InMemory, X: Any, useful: NDArray[np.bool_]
+    ) -> tuple[Factorization, dict[str, Any]]:
+        """The paper's method from each start; the best result and what is measured of it."""
+        penalty = PENALTIES[self.penalty] if isinstance(self.penalty, str) else self.penalty
+        palm = PALM(
+            **given(mu_h=self.mu_h, mu_w=self.mu_w, tol=self.inner_tol),
+            bounds=Bounds(*door.as_bounds(self.center_bounds, X)),
+        )
+        path = Path(
+            max_sweeps=self.max_iter,
+            **penalty.stopping | given(start=self.rho, growth=self.growth, tol=self.tol),
+        )
+        results = []
+        for restart, seed in enumerate(self._seeds()):
+            H, W = self._start(data, X, seed)
+            H[~useful] = 0  # nothing to explain, hence no cluster
+            results.append(tighten(palm, data, H, W, penalty, path, self._watch(), restart))
+            if results[-1].stop == "callback":
+                break
+        best = min(results, key=lambda result: result.relative_error)
+        nearest, _, _ = nearest_ray(data, best.W)
+        return best, {
+            "nearest": nearest,
+            "stationarity_": palm.stationarity(
+                data, data.scatter(best.H), best.W, penalty, best.rho
+            ),
+        }
+
+    def _seeds(self) -> list[int]:
+        """One seed a start; an integer `random_state` is itself the first."""
+        repeatable = not isinstance(self.init, str) or self.init == "nndsvd"
+        n = 1 if self.n_init == "auto" or (repeatable and not callable(self.init)) else self.n_init
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=n).tolist()
+        if isinstance(self.random_state, Integral):
+            seeds[0] = int(self.random_state)
+        return seeds
+
+    def _start(self, data: InMemory, X: Any, seed: int) -> tuple[Array, Array]:
+        """Starting factors for one seed, writable."""
+        if isinstance(self.init, str):
+            return STARTS[self.init](data, self.n_clusters, seed)
+        start = self.init
+        if callable(start):
+            start = start(X, self.n_clusters, np.random.RandomState(seed))
+        H, W = door.as_start(start, data.shape, self.n_clusters, data.dtype)
+        return from_centroids(data, W) if H is None else H, W
+
+    def _watch(self) -> Callable[[Event], bool]:
+        return watcher(self.callback, self.verbose)
+
+    def _keep(
+        self, best: Factorization, useful: NDArray[np.bool_], weight: Array, **measured: Any
+    ) -> None:
+        """Set all attributes at once, so that an interrupted fit changes none, then warn."""
+        H, W, nearest = best.H, best.W, measured.pop("nearest")
+        labels = np.where(H.any(axis=1), H.argmax(axis=1), nearest)
+        labels[~useful] = -1
+        if isinstance(self.init, str):
+            order = canonical_order(labels, weight, self.n_clusters)
+            place = np.append(np.argsort(order), -1)  # label -1 stays
+            H, W, labels, nearest = H[:, order], W[order], place[labels], place[nearest]
+        self.membership_, self.cluster_centers_, self.labels_ = H, W, labels
+        self.relative_error_, self.n_iter_ = best.relative_error, best.sweeps
+        self.history_, self.converged_ = best.history, best.stop == "converged"
+        self.n_disagreements_ = int(np.sum(labels != nearest))
+        for name, value in measured.items():
+            setattr(self, name, value)
+        self._warn(best)
+
+    def _warn(self, best: Factorization) -> None:
+        missing = np.flatnonzero(self.labels_ < 0)
+        if len(missing):
+            warnings.warn(
+                f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
+                f"have label -1: {door.listing(missing, len(missing))}.",
+                UnassignedSampleWarning,
+                stacklevel=4,
+            )
+        empty = self.n_clusters - len(np.unique(self.labels_[self.labels_ >= 0]))
+        if empty:
+            warnings.warn(
+                f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, or try another "
+                "init or random_state.",
+                EmptyClusterWarning,
+                stacklevel=4,
+            )
+        if best.stop in LIMITS:
+            reason = LIMITS[best.stop].format(max_iter=self.max_iter, stages=len(best.history))
+            warnings.warn(
+                f"ONMF did not converge {reason} (orthogonality "
+                f"{best.history[-1].orthogonality:.2g}, residual {best.history[-1].residual:.2g}).",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> tuple[Array, Array, Any]:
+        check_is_fitted(self)
+        X = door.as_samples(self, X, reset=False, signed=door.allows_signs(self.center_bounds))
+        data = InMemory(X, door.as_weights(sample_weight, X))
+        return nearest_ray(data, self.cluster_centers_.astype(X.dtype, copy=False))
+
+
+def given(**parameters: Any) -> dict[str, Any]:
+    """Those that are not None; the solver's own defaults stand for the rest."""
+    return {name: value for name, value in parameters.items() if value is not None}
+
+
+def canonical_order(labels: Array, weight: Array, k: int) -> Array:
+    """Clusters from the largest to the smallest; among equals, the one seen first comes first."""
+    sizes = np.bincount(labels[labels >= 0], weight[labels >= 0], minlength=k)
+    first = np.full(k, len(labels))
+    found, where = np.unique(labels, return_index=True)
+    first[found[found >= 0]] = where[found >= 0]
+    return np.lexsort((first, -sizes))
+
+
+def watcher(callback: Callable[[Event], bool] | None, verbose: int) -> Callable[[Event], bool]:
+    """The one channel through which progress leaves."""
+
+    def watch(event: Event) -> bool:
+        if verbose and event.stage is not None:
+            LOG.info("start %d, %s", event.start, event.stage)
+        return bool(callback(event)) if callback is not None else False
+
+    return watch

@@ -1,0 +1,16 @@
+"""Warnings of the package, by name, so that each can be caught or silenced alone.
+
+A fit that ran into a limit gives scikit-learn's `ConvergenceWarning`.
+"""
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = ["ConvergenceWarning", "EmptyClusterWarning", "UnassignedSampleWarning"]
+
+
+class EmptyClusterWarning(UserWarning):
+    """Fewer clusters than asked for have samples."""
+
+
+class UnassignedSampleWarning(UserWarning):
+    """Some samples belong to no cluster: all zero, or no feature in common with any centroid."""

@@ -1,0 +1,209 @@
+"""The only door for user data: what passes it is trusted everywhere else.
+
+Every error is one sentence: what is wrong, where (up to ten places), what to do.
+"""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+Array = NDArray[Any]
+Matrix = Any  # an array or a csr_array
+
+MOST_NAMED = 10
+
+
+def as_samples(estimator: Any, X: Any, *, reset: bool, signed: bool) -> Matrix:
+    """Finite floating samples, non-negative unless `signed`: a C-ordered array or a `csr_array`."""
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        order="C",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+    )
+    if sp.issparse(X):
+        X = sp.csr_array(X)  # so that `*` and `@` mean the same as for arrays
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(values.sum())  # cheap, and seldom wrong
+    if suspicious and not np.isfinite(values).all():
+        raise ValueError(
+            f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values))}: fill these "
+            "entries or drop the samples."
+        )
+    if not signed and values.size and values.min() < 0:
+        raise ValueError(
+            f"Negative values in data passed to {type(estimator).__name__} at "
+            f"{cells(X, values < 0)}: shift or clip them, or pass center_bounds='data' to cluster "
+            "signed data."
+        )
+    return X
+
+
+def cells(X: Matrix, wrong: Array) -> str:
+    """Where `wrong` (a mask over X or over its stored entries) is true, in words."""
+    if sp.issparse(X):
+        places = np.flatnonzero(wrong)
+        rows = np.searchsorted(X.indptr, places, side="right") - 1
+        columns = X.indices[places]
+    else:
+        rows, columns = np.nonzero(wrong)
+    named = [f"(row {i}, column {j})" for i, j in zip(rows[:MOST_NAMED], columns, strict=False)]
+    return listing(named, len(rows))
+
+
+def listing(named: Any, total: int) -> str:
+    """'a, b, c and 12 more'."""
+    shown = ", ".join(map(str, named[:MOST_NAMED]))
+    return shown if total <= MOST_NAMED else f"{shown} and {total - MOST_NAMED} more"
+
+
+def as_weights(sample_weight: Any, X: Matrix) -> Array:
+    """One finite weight >= 0 a sample, not all zero."""
+    if sample_weight is None:
+        return np.ones(X.shape[0], X.dtype)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(X.shape[0], sample_weight)
+    weight = np.asarray(column_or_1d(sample_weight, dtype=np.float64))
+    check_consistent_length(X, weight)
+    bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight must be finite and not negative, unlike those of sample(s) "
+            f"{listing(bad, len(bad))}."
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every sample: give some a positive weight.")
+    return weight.astype(X.dtype)
+
+
+def nonzero_samples(X: Matrix) -> NDArray[np.bool_]:
+    """Which samples have a non-zero entry."""
+    if not sp.issparse(X):
+        return np.asarray(X.any(axis=1))
+    found = np.zeros(X.shape[0], bool)
+    found[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[X.data != 0]] = True
+    return found
+
+
+def check_enough(X: Matrix, useful: NDArray[np.bool_], n_clusters: int) -> None:
+    """There are at least as many useful (non-zero, weighted) samples as clusters."""
+    n = X.shape[0]
+    if n < n_clusters:
+        raise ValueError(
+            f"n_samples={n} should be >= n_clusters={n_clusters}: ask for fewer clusters."
+        )
+    if not useful.any():
+        raise ValueError("X is all zero (or weighs nothing): there is nothing to cluster.")
+    if useful.sum() < n_clusters:
+        raise ValueError(
+            f"only {useful.sum()} of n_samples={n} samples are non-zero and have weight, fewer "
+            f"than n_clusters={n_clusters}: ask for fewer clusters."
+        )
+
+
+def check_number(
+    value: Any, name: str, low: float, *, whole: bool = False, open_: bool = False
+) -> None:
+    """`value` is a finite number >= low (> low if `open_`), whole if asked."""
+    kind, words = (Integral, "a whole number") if whole else (Real, "a number")
+    good = isinstance(value, kind) and not isinstance(value, bool) and np.isfinite(float(value))
+    if not good or value < low or (open_ and value == low):
+        relation = ">" if open_ else ">="
+        raise ValueError(f"{name} must be {words} {relation} {low}, not {value!r}.")
+
+
+def check_choice(value: Any, name: str, choices: Sequence[str], otherwise: str = "") -> None:
+    if not isinstance(value, str) or value not in choices:
+        known = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {known}{otherwise}, not {value!r}.")
+
+
+def as_bounds(center_bounds: Any, X: Matrix) -> tuple[float, float]:
+    """(lower, upper) on the centroids; "data" takes the smallest and largest entry of X."""
+    if isinstance(center_bounds, str) and center_bounds == "data":
+        return float(X.min()), float(X.max())
+    lower, upper = center_bounds
+    return (
+        -np.inf if lower is None else float(lower),
+        np.inf if upper is None else float(upper),
+    )
+
+
+def check_bounds(center_bounds: Any) -> None:
+    problem = (
+        "center_bounds must be 'data' or a pair (lower, upper) of numbers or None with "
+        f"lower < upper and upper > 0, not {center_bounds!r}."
+    )
+    if isinstance(center_bounds, str):
+        if center_bounds != "data":
+            raise ValueError(problem)
+        return
+    try:
+        lower, upper = center_bounds
+    except (TypeError, ValueError):
+        raise ValueError(problem) from None
+    low: Any = -np.inf if lower is None else lower
+    high: Any = np.inf if upper is None else upper
+    if not (isinstance(low, Real) and isinstance(high, Real) and low < high and float(high) > 0):
+        raise ValueError(problem)
+
+
+def allows_signs(center_bounds: Any) -> bool:
+    """Bounds that let centroids, hence data, be negative."""
+    if isinstance(center_bounds, str):
+        return center_bounds == "data"
+    return center_bounds[0] is None or center_bounds[0] < 0
+
+
+def as_start(start: Any, shape: tuple[int, int], k: int, dtype: Any) -> tuple[Array | None, Array]:
+    """A given (H, W): H >= 0 (n, k) or None, W (k, m), finite, neither all zero. Copies."""
+    try:
+        H, W = start
+    except (TypeError, ValueError):
+        raise ValueError(
+            "init must be a name, a callable, or a pair (H, W): memberships (n_samples, "
+            "n_clusters), or None, and centroids (n_clusters, n_features)."
+        ) from None
+    n, m = shape
+    W = start_factor(W, "W", (k, m), dtype)
+    if H is None:
+        return None, W
+    H = start_factor(H, "H", (n, k), dtype)
+    if H.min() < 0:
+        raise ValueError("the memberships H in init must not be negative.")
+    return H, W
+
+
+def start_factor(value: Any, name: str, shape: tuple[int, int], dtype: Any) -> Array:
+    try:
+        factor = np.array(value.toarray() if sp.issparse(value) else value, dtype=dtype, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} in init must be an array of numbers of shape {shape}.") from None
+    if factor.shape != shape:
+        raise ValueError(f"{name} in init has shape {factor.shape}, expected {shape}.")
+    if not np.isfinite(factor).all() or not factor.any():
+        raise ValueError(f"{name} in init must be finite and not all zero.")
+    return factor
+
+
+def check_scale(sqnorm: float, X: Matrix) -> None:
+    """The squares of X can be added: for the faithful solver, which does not rescale X."""
+    info = np.finfo(X.dtype)
+    if not info.tiny / info.eps < sqnorm < info.max * info.eps:
+        raise ValueError(
+            f"the entries of X (largest {abs(X).max():.3g}) are too small or too large for "
+            "solver='palm', which works on the scale of X as the paper's method does: divide X by "
+            "its largest entry, or use solver='fast'."
+        )

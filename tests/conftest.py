@@ -1,0 +1,57 @@
+"""Data and parameters shared by all tests."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from onmf.core.penalties import PENALTIES, General
+
+
+@pytest.fixture(params=["sncp", "nsncp"])
+def penalty_name(request):
+    return request.param
+
+
+@pytest.fixture
+def penalty(penalty_name):
+    return PENALTIES[penalty_name]
+
+
+ALL_PENALTIES = {**PENALTIES, "general": General(p=1, q=3, v=3), "large": General(p=2, q=4, v=5)}
+
+
+@pytest.fixture(params=ALL_PENALTIES)
+def any_penalty(request):
+    return ALL_PENALTIES[request.param]
+
+
+@pytest.fixture
+def planted():
+    """Samples on four noisy rays: the model ONMF assumes."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(120) % 4
+    rays = rng.gamma(1.0, size=(4, 30))
+    X = rng.uniform(0.5, 2, size=(120, 1)) * rays[labels]
+    return X + 0.05 * rng.random(X.shape), labels
+
+
+def int64_csr(X):
+    X = sp.csr_array(X)
+    return sp.csr_array(
+        (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape
+    )
+
+
+CONTAINERS = {
+    "array": np.asarray,
+    "fortran": np.asfortranarray,
+    "csr_array": sp.csr_array,
+    "csr_matrix": sp.csr_matrix,
+    "csc_array": sp.csc_array,
+    "int64_csr": int64_csr,
+}
+
+
+@pytest.fixture(params=CONTAINERS)
+def container(request):
+    return CONTAINERS[request.param]

@@ -1,0 +1,32 @@
+"""The single-cluster code is the best there is, by trying all."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import reference
+from onmf.core.assign import nearest_ray, one_sparse
+from onmf.core.blocks import InMemory
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("signed", [False, True])
+def test_no_other_single_cluster_fits_better(make, signed):
+    rng = np.random.default_rng(0)
+    X, W = rng.random((40, 6)), rng.random((5, 6))
+    if signed:
+        X, W = X - 0.5, W - 0.5
+    labels, codes, fit = nearest_ray(InMemory(make(X)), W)
+    H = one_sparse(labels, codes, 5)
+    best = reference.best_one_sparse_error(X, W)
+    assert np.sum((X - H @ W) ** 2) == pytest.approx(best)
+    assert fit.sqnorm - fit.explained == pytest.approx(best)
+
+
+def test_what_fits_no_centroid_has_no_label():
+    X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 0, 0]])
+    W = np.array([[1.0, 1, 0], [0, 0, 0]])
+    labels, codes, fit = nearest_ray(InMemory(X), W)
+    assert labels.tolist() == [-1, 0, -1]
+    assert codes == pytest.approx([0, 0.5, 0])
+    assert fit.without == 2

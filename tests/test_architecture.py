@@ -1,0 +1,55 @@
+"""Imports may only point downwards."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import onmf
+
+ROOT = Path(onmf.__file__).parent
+ALLOWED = {
+    "core": {"core"},
+    "datasets": set(),
+    "exceptions": set(),
+    "metrics": {"core"},
+    "files": set(),
+    "validation": set(),
+    "estimators": {"core", "validation", "exceptions"},
+    "cli": {"__init__", "datasets", "estimators", "exceptions", "files", "metrics"},
+    "__init__": {"core", "estimators"},
+}
+OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def imported(path):
+    """Dotted names of all modules a file imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "onmf":
+            for alias in node.names:
+                known = (ROOT / f"{alias.name}.py").exists() or (ROOT / alias.name).is_dir()
+                yield f"onmf.{alias.name}" if known else "onmf.__init__"
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downwards(path):
+    room = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    for name in imported(path):
+        top, *rest = name.split(".")
+        if top == "onmf":
+            assert rest[0] in ALLOWED[room], f"{room} imports {name}"
+        elif room == "core":
+            assert top in OUTSIDE_CORE or top in __import__("sys").stdlib_module_names, name
+
+
+def test_only_the_command_prints():
+    for path in FILES:
+        if path.name == "cli.py":
+            continue
+        calls = [n.func for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+        assert not any(isinstance(f, ast.Name) and f.id == "print" for f in calls), path

@@ -1,0 +1,235 @@
+"""What the command promises: results, exit codes, one clear sentence when it cannot go on."""
+
+import csv
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from onmf import ONMF
+from onmf.datasets import make_rays
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from onmf import cli
+
+X, Y = make_rays(60, 8, 3, noise=0.05, random_state=0)
+FILES = ("labels.csv", "centers.csv", "run.json")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with the same data in every format, made the working directory."""
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", X)
+    np.savez("dense.npz", X=X)
+    sp.save_npz("csr.npz", sp.csr_array(X))
+    names = [f"gene{j}" for j in range(8)]
+    rows = [[f"cell{i}", *row] for i, row in enumerate(X.tolist())]
+    for name, delimiter in (("x.csv", ","), ("x.tsv", "\t")):
+        with open(name, "w", newline="") as file:
+            csv.writer(file, delimiter=delimiter).writerows([["", *names], *rows])
+    return tmp_path
+
+
+def run(*words):
+    return cli.main([str(word) for word in words])
+
+
+def read_csv(path):
+    with open(path, newline="") as file:
+        return list(csv.reader(file))
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("file", ["x.npy", "dense.npz", "csr.npz", "x.csv", "x.tsv"])
+def test_cluster_writes_what_the_estimator_finds(here, file):
+    assert run("cluster", file, "-k", 3, "-o", "out", "--seed", 2) == 0
+    model = ONMF(3, random_state=2).fit(X)
+    header, *labels = read_csv("out/labels.csv")
+    assert header == ["sample", "cluster"]
+    assert [int(label) for _, label in labels] == model.labels_.tolist()
+    header, *centers = read_csv("out/centers.csv")
+    written = np.array(centers, dtype=float)
+    assert written[:, 0].tolist() == [0, 1, 2]
+    np.testing.assert_allclose(written[:, 1:], model.cluster_centers_, rtol=1e-6, atol=1e-9)
+
+
+def test_names_of_samples_and_features_are_kept(here):
+    run("cluster", "x.csv", "-k", 3, "-o", "out")
+    assert [row[0] for row in read_csv("out/labels.csv")[1:]] == [f"cell{i}" for i in range(60)]
+    assert read_csv("out/centers.csv")[0] == ["cluster", *(f"gene{j}" for j in range(8))]
+
+
+def test_run_json_tells_input_parameters_versions_and_results(here):
+    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--seed", 5, "--penalty", "nsncp") == 0
+    record = json.loads((here / "out/run.json").read_text())
+    digest = hashlib.sha256((here / "x.csv").read_bytes()).hexdigest()
+    assert record["input"] == {"file": "x.csv", "sha256": digest, "samples": 60, "features": 8}
+    assert record["seed"] == 5
+    assert record["parameters"]["penalty"] == "nsncp"
+    assert set(record["parameters"]) == set(ONMF().get_params()) - {"callback"}
+    assert {"python", "onmf", "numpy", "scipy", "scikit-learn"} == set(record["versions"])
+    results = record["results"]
+    assert results["converged"] is True
+    assert sum(results["cluster_sizes"]) + results["samples_in_no_cluster"] == 60
+    assert 0 <= results["relative_error"] < 1
+    assert results["sweeps"] >= 1
+
+
+def test_json_prints_the_record_and_nothing_else(here, capsys):
+    run("cluster", "x.npy", "-k", 3, "-o", "out", "--json")
+    assert json.loads(capsys.readouterr().out) == json.loads((here / "out/run.json").read_text())
+
+
+def test_the_same_seed_gives_the_same_files(here):
+    for out in ("one", "two"):
+        run("cluster", "x.npy", "-k", 3, "-o", out, "--seed", 3, "--n-init", 2)
+    one, two = contents(here / "one"), contents(here / "two")
+    assert one["labels.csv"] == two["labels.csv"]
+    assert one["centers.csv"] == two["centers.csv"]
+
+
+def test_nothing_but_the_summary_is_printed_when_not_a_terminal(here, capsys):
+    run("cluster", "x.npy", "-k", 3, "-o", "out")
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "relative error" in printed.out
+    assert "\x1b" not in printed.out
+
+
+def bad_files(here):
+    np.save("nan.npy", np.where(np.eye(60, 8), np.nan, X))
+    np.save("negative.npy", -X)
+    np.save("pickle.npy", np.array([[{}]]), allow_pickle=True)
+    np.save("line.npy", X[0])
+    np.save("complex.npy", X * 1j)
+    np.save("zero.npy", 0 * X)
+    (here / "text.csv").write_text("u,v\n1,2\n3,many\n")
+    (here / "file").write_text("")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["missing.npy"], "missing.npy"),
+        (["nan.npy"], "NaN"),
+        (["negative.npy"], "Negative"),
+        (["pickle.npy"], "pickle"),
+        (["line.npy"], "1 dimension"),
+        (["complex.npy"], "complex"),
+        (["zero.npy"], "zero"),
+        (["text.csv"], "'many' in line 3, column v"),
+        (["file"], "does not end in"),
+        (["x.npy", "-k", "0"], "-k"),
+        (["x.npy", "-k", "61"], "61"),
+        (["x.npy", "-o", "file"], "file"),
+        (["x.npy", "-o", "file/out"], "file"),
+        (["x.npy", "--penalty", "l1"], "l1"),
+        (["x.npy", "--seed", "-1"], "-1"),
+        (["x.npy", "--unknown"], "--unknown"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(here, capsys, words, said):
+    bad_files(here)
+    defaults = [] if "-k" in words else ["-k", "3"]
+    defaults += [] if "-o" in words else ["-o", "out"]
+    assert run("cluster", *words, *defaults) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    errors = [line for line in printed.err.splitlines() if not line.startswith("Note: ")]
+    assert len(errors) == 1
+    assert errors[0].startswith("Error: ")
+    assert said in errors[0]
+    assert not any((here / "out" / name).exists() for name in FILES)
+
+
+def test_an_unconverged_fit_is_written_with_a_note_and_exit_code_3(here, capsys):
+    assert run("cluster", "x.npy", "-k", 3, "-o", "out", "--max-iter", 1) == 3
+    assert capsys.readouterr().err.startswith("Note: ")
+    assert json.loads((here / "out/run.json").read_text())["results"]["converged"] is False
+    assert len(read_csv("out/labels.csv")) == 61
+
+
+def test_an_interrupted_run_keeps_the_old_result_and_exits_with_130(here, capsys, monkeypatch):
+    run("cluster", "x.npy", "-k", 3, "-o", "out")
+    before = contents(here / "out")
+    capsys.readouterr()
+
+    def interrupt(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ONMF, "fit", interrupt)
+    assert run("cluster", "x.npy", "-k", 2, "-o", "out") == 130
+    assert "Traceback" not in capsys.readouterr().err
+    assert contents(here / "out") == before
+
+
+def test_a_full_disk_keeps_the_old_result_and_exits_with_2(here, monkeypatch):
+    run("cluster", "x.npy", "-k", 3, "-o", "out")
+    before = contents(here / "out")
+
+    def full(*_args):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert run("cluster", "x.npy", "-k", 2, "-o", "out") == 2
+    assert contents(here / "out") == before
+
+
+def test_warnings_become_notes(here, capsys):
+    np.save("gap.npy", np.vstack([X, np.zeros(8)]))
+    assert run("cluster", "gap.npy", "-k", 3, "-o", "out") == 0
+    notes = capsys.readouterr().err.splitlines()
+    assert notes
+    assert all(note.startswith("Note: ") for note in notes)
+    assert read_csv("out/labels.csv")[-1] == ["60", "-1"]
+
+
+@pytest.mark.parametrize("words", [["cluster", "-h"], ["demo", "--help"], ["--help"], []])
+def test_help_shows_an_example(capsys, words):
+    assert run(*words) == 0
+    assert "Example:\n" in capsys.readouterr().out
+
+
+def test_version_is_that_of_the_package(capsys):
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"onmf {cli.version('onmf')}\n"
+
+
+def test_demo_compares_both_penalties_with_k_means_on_both_data_sets(capsys, monkeypatch):
+    small = make_rays(100, 20, 10, random_state=0)
+    monkeypatch.setattr(cli, "load_digits", lambda: SimpleNamespace(data=small[0], target=small[1]))
+    monkeypatch.setattr(cli, "make_paper_synthetic", lambda _snr: small)
+    assert run("demo") == 0
+    printed = capsys.readouterr().out
+    for words in ("smooth", "non-smooth", "K-means", "ACC", "ARI", "rel. error", "sweeps"):
+        assert printed.count(words) >= 2
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_the_error_of_labels_is_that_of_the_best_rays():
+    # Cluster 0: rows (3, 0) and (0, 1), best ray (1, 0), 1 lost. Cluster 1: one ray, nothing lost.
+    A = np.array([[3.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 2.0]])
+    assert cli.error_of_labels(A, np.array([0, 0, 1, 1])) == pytest.approx(1 / 20)
+    assert cli.error_of_labels(A, np.array([0, 0, 1, -1])) == pytest.approx(9 / 20)
+
+
+@pytest.mark.parametrize("library", ["click", "rich"])
+def test_a_missing_library_is_named_with_what_to_install(library):
+    program = f"import sys; sys.modules['{library}'] = None; from onmf.cli import main"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert library in done.stderr
+    assert 'pip install "onmf[cli]"' in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,299 @@
+"""What ONMF promises to people who know scikit-learn."""
+
+import _thread
+import logging
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+from onmf import ONMF, General
+from onmf.datasets import make_rays
+from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
+
+CHECKED = [
+    ONMF(2, solver="palm", penalty=penalty, init="nndsvd", max_iter=300)
+    for penalty in ("sncp", "nsncp")
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    CHECKED,
+    expected_failed_checks=lambda _: {"check_clustering": "feeds X < 0 to every clusterer"},
+    xfail_strict=True,
+)
+def test_keeps_the_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def model(penalty_name):
+    return ONMF(4, solver="palm", penalty=penalty_name, random_state=0)
+
+
+def test_finds_the_planted_clusters(model, planted):
+    X, y = planted
+    model.fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert model.converged_
+    assert model.relative_error_ == pytest.approx(
+        np.sum((X - model.membership_ @ model.cluster_centers_) ** 2) / np.sum(X**2)
+    )
+    assert model.n_iter_ == model.history_[-1].sweeps
+    assert model.stationarity_ < 1e-2
+    assert model.n_disagreements_ == 0
+
+
+def test_containers_do_not_matter(model, planted, container):
+    X, _ = planted
+    plain = clone(model).fit(X)
+    other = model.fit(container(X))
+    np.testing.assert_array_equal(other.labels_, plain.labels_)
+    np.testing.assert_allclose(other.cluster_centers_, plain.cluster_centers_, atol=1e-8)
+    np.testing.assert_array_equal(other.predict(container(X)), plain.predict(X))
+
+
+def test_data_is_never_changed(model, planted, container):
+    X = container(planted[0])
+    before = X.copy()
+    if sp.issparse(X):
+        X.data.flags.writeable = False
+    else:
+        X.flags.writeable = False
+    model.fit(X)
+    assert abs(X - before).max() == 0
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_single_precision_stays_single(model, planted, make):
+    X = make(planted[0].astype(np.float32))
+    model.fit(X)
+    assert model.membership_.dtype == model.cluster_centers_.dtype == np.float32
+    assert model.transform(X).dtype == np.float32
+    double = clone(model).fit(planted[0])
+    np.testing.assert_array_equal(model.labels_, double.labels_)
+
+
+@pytest.mark.filterwarnings("ignore:.*clusters are empty", "ignore:ONMF did not converge")
+def test_integers_and_booleans_are_numbers(model):
+    rays = np.kron(np.eye(4), [9, 5, 7])
+    X = np.random.default_rng(0).poisson(1 + rays[np.arange(60) % 4])
+    for kind in (int, np.uint8, bool):
+        answers = [
+            clone(model).fit_predict(X.astype(kind).astype(dtype)) for dtype in (kind, float)
+        ]
+        np.testing.assert_array_equal(*answers)
+
+
+def test_a_data_frame_keeps_its_names(model, planted):
+    frame = pd.DataFrame(planted[0], columns=[f"gene {j}" for j in range(30)])
+    model.set_output(transform="pandas").fit(frame)
+    assert model.feature_names_in_[3] == "gene 3"
+    out = model.transform(frame)
+    assert list(out.columns) == ["onmf0", "onmf1", "onmf2", "onmf3"]
+    top = model.top_features(5)
+    assert len(top) == 4
+    name, weight = top[0][0]
+    column = int(name.removeprefix("gene "))
+    ray = model.cluster_centers_[0] / np.linalg.norm(model.cluster_centers_[0])
+    assert weight == pytest.approx(ray.max())
+    assert column == ray.argmax()
+
+
+def test_transform_is_the_best_single_cluster_code(model, planted):
+    X, _ = planted
+    model.fit(X)
+    H = model.transform(X)
+    assert ((H > 0).sum(axis=1) == 1).all()
+    np.testing.assert_array_equal(H.argmax(axis=1), model.predict(X))
+    left = np.sum((X - H @ model.cluster_centers_) ** 2) / np.sum(X**2)
+    assert model.score(X) == pytest.approx(1 - left)
+    np.testing.assert_allclose(clone(model).fit_transform(X), H)
+
+
+@pytest.mark.parametrize("penalty", ["sncp", "nsncp", General(1, 3, 3)], ids=str)
+def test_weight_two_equals_the_row_twice(planted, penalty):
+    X, _ = planted
+    weight = np.arange(len(X)) % 3
+    again = np.repeat(np.arange(len(X)), weight)
+    H, W = np.random.default_rng(0).random((120, 4)), np.random.default_rng(1).random((4, 30))
+    settings = {"solver": "palm", "penalty": penalty}
+    weighted = ONMF(4, init=(H, W), **settings).fit(X, sample_weight=weight)
+    repeated = ONMF(4, init=(H[again], W), **settings).fit(X[again])
+    np.testing.assert_array_equal(weighted.labels_[again], repeated.labels_)
+    np.testing.assert_allclose(
+        weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-6, atol=1e-8
+    )
+    assert weighted.relative_error_ == pytest.approx(repeated.relative_error_)
+    assert weighted.score(X, sample_weight=weight) == pytest.approx(repeated.score(X[again]))
+
+
+def test_the_same_answer_for_any_number_of_threads(penalty_name):
+    X, _ = make_rays(3000, 200, 4, noise=0.5, random_state=0)
+    answers = []
+    for n_jobs, threads in [(1, 1), (2, 1), (-1, 2), (None, 2), (3, 2)]:
+        with threadpool_limits(threads, user_api="blas"):
+            model = ONMF(4, solver="palm", penalty=penalty_name, random_state=0, n_jobs=n_jobs)
+            answers.append(model.fit(X))
+    for other in answers[1:]:
+        np.testing.assert_array_equal(other.labels_, answers[0].labels_)
+        np.testing.assert_array_equal(other.cluster_centers_, answers[0].cluster_centers_)
+
+
+def test_more_starts_are_never_worse_and_the_first_is_the_seed(penalty_name):
+    X, _ = make_rays(200, 20, 6, noise=0.3, random_state=1)
+    one = ONMF(6, solver="palm", penalty=penalty_name, random_state=3).fit(X)
+    many = ONMF(6, solver="palm", penalty=penalty_name, random_state=3, n_init=4).fit(X)
+    assert many.relative_error_ <= one.relative_error_
+    again = ONMF(6, solver="palm", penalty=penalty_name, random_state=3, n_init=4, n_jobs=2).fit(X)
+    np.testing.assert_array_equal(again.labels_, many.labels_)
+
+
+@pytest.mark.parametrize("init", ["random", "k-means++", "nndsvd"])
+def test_every_named_start_works(model, planted, init):
+    assert adjusted_rand_score(planted[1], model.set_params(init=init).fit(planted[0]).labels_) == 1
+
+
+def test_given_starts_keep_their_ids(model, planted):
+    X, y = planted
+    rays = np.array([X[y == c].mean(axis=0) for c in (2, 0, 3, 1)])
+    for init in [(None, rays), lambda X, k, rng: (None, rays)]:
+        labels = model.set_params(init=init).fit(X).labels_
+        np.testing.assert_array_equal(labels, np.array([1, 3, 0, 2])[y])
+
+
+def test_labels_are_ordered_by_size(model):
+    X, _ = make_rays(200, 20, 4, noise=0.05, imbalance=4, random_state=0)
+    sizes = np.bincount(model.fit(X).labels_, minlength=4)
+    assert (np.diff(sizes) <= 0).all()
+
+
+def test_permuting_samples_permutes_the_labels(penalty_name, planted):
+    X, _ = planted
+    order = np.random.default_rng(5).permutation(len(X))
+    settings = {"solver": "palm", "penalty": penalty_name, "init": "nndsvd"}
+    plain, mixed = ONMF(4, **settings).fit(X), ONMF(4, **settings).fit(X[order])
+    assert adjusted_rand_score(plain.labels_[order], mixed.labels_) == 1
+
+
+def test_signed_data_needs_bounds_that_allow_it(penalty_name):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    rays = np.array([[1, -1, 0.5], [-1, 1, 0.5], [0.2, 0.2, -1]])
+    X = rng.uniform(0.5, 2, (90, 1)) * rays[y] + 0.05 * rng.normal(size=(90, 3))
+    with pytest.raises(ValueError, match="Negative values in data"):
+        ONMF(3, penalty=penalty_name).fit(X)
+    for bounds in ["data", (None, None), (-2, 2)]:
+        model = ONMF(
+            3, solver="palm", penalty=penalty_name, center_bounds=bounds, init="k-means++",
+            random_state=0, n_init=5,
+        ).fit(X)  # fmt: skip
+        assert adjusted_rand_score(y, model.labels_) == 1
+    assert model.cluster_centers_.min() < 0
+
+
+def test_bounds_are_kept(model, planted):
+    X, _ = planted
+    model.set_params(center_bounds=(0, 0.5)).fit(X)
+    assert model.cluster_centers_.max() <= 0.5
+    model.set_params(center_bounds="data").fit(X)
+    assert model.cluster_centers_.max() <= X.max()
+
+
+def test_zero_samples_have_no_cluster_and_one_warning(model, planted):
+    X = planted[0].copy()
+    X[[3, 50]] = 0
+    with pytest.warns(UnassignedSampleWarning, match="3, 50") as caught:
+        model.fit(X)
+    assert len(caught) == 1
+    assert np.flatnonzero(model.labels_ == -1).tolist() == [3, 50]
+    assert not model.membership_[[3, 50]].any()
+    assert model.predict(X[[3]]).tolist() == [-1]
+    assert np.isfinite(model.cluster_centers_).all()
+
+
+def test_zero_columns_are_harmless(planted, penalty_name):
+    X, _ = planted
+    settings = {"solver": "palm", "penalty": penalty_name, "init": "nndsvd"}
+    wide = np.insert(X, [0, 7, 30], 0, axis=1)
+    plain, padded = ONMF(4, **settings).fit(X), ONMF(4, **settings).fit(wide)
+    np.testing.assert_array_equal(padded.labels_, plain.labels_)
+    assert not padded.cluster_centers_[:, 0].any()
+
+
+def test_duplicates_and_constant_data_are_answered(penalty_name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for X in [np.ones((10, 4)), np.repeat(np.eye(3), 5, axis=0), np.arange(1.0, 9)[:, None]]:
+            model = ONMF(2, solver="palm", penalty=penalty_name, random_state=0).fit(X)
+            assert np.isfinite(model.relative_error_)
+            assert np.isfinite(model.cluster_centers_).all()
+
+
+def test_empty_clusters_are_reported():
+    X = np.repeat(np.eye(2), 20, axis=0)
+    init = np.eye(4)[np.arange(40) // 20], np.eye(4, 2) + 1e-3
+    with pytest.warns(EmptyClusterWarning, match="of 4 clusters are empty"):
+        ONMF(4, solver="palm", init=init).fit(X)
+
+
+def test_a_limit_says_which_knob_to_turn(model, planted):
+    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+        model.set_params(max_iter=3).fit(planted[0])
+    assert model.n_iter_ == 3
+    assert not model.converged_
+
+
+def test_the_callback_sees_every_sweep_and_may_stop(model, planted):
+    events = []
+    model.set_params(callback=events.append).fit(planted[0])
+    stages = [event.stage for event in events if event.stage is not None]
+    assert stages == model.history_
+    assert [e.sweep for e in events if e.stage is None] == list(range(1, model.n_iter_ + 1))
+    model.set_params(callback=lambda event: event.sweep >= 4).fit(planted[0])
+    assert model.n_iter_ == 4
+
+
+def test_verbose_logs_every_stage(model, planted, caplog):
+    caplog.set_level(logging.INFO, "onmf")
+    model.set_params(verbose=1).fit(planted[0])
+    assert len(caplog.records) == len(model.history_)
+
+
+def test_an_interrupted_fit_changes_nothing(model, planted):
+    X, _ = planted
+    model.fit(X)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    blas = threading.active_count()
+
+    def interrupt(event):
+        if event.sweep == 3:
+            _thread.interrupt_main()
+        return False
+
+    model.set_params(callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X * 2)
+    assert all(vars(model)[name] is value for name, value in before.items())
+    assert threading.active_count() <= blas
+    assert model.set_params(callback=None).fit(X).converged_
+
+
+def test_survives_pickle(model, planted):
+    X, _ = planted
+    copy = pickle.loads(pickle.dumps(model.fit(X)))
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("random_state", [0, None, np.random.RandomState(0)])
+def test_every_kind_of_seed_works(planted, random_state):
+    ONMF(4, solver="palm", random_state=random_state).fit(planted[0])

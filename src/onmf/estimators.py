@@ -198,7 +198,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
             data = InMemory(X, weight, n_threads)
             door.check_scale(data.sqnorm, X)
             best, attributes = self._palm(data, X, useful)
-        self._keep(best, useful, weight, **attributes)
+        self._keep(best, weight, **attributes)
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -313,13 +313,10 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
     def _watch(self) -> Callable[[Event], bool]:
         return watcher(self.callback, self.verbose)
 
-    def _keep(
-        self, best: Factorization, useful: NDArray[np.bool_], weight: Array, **measured: Any
-    ) -> None:
+    def _keep(self, best: Factorization, weight: Array, **measured: Any) -> None:
         """Set all attributes at once, so that an interrupted fit changes none, then warn."""
         H, W, nearest = best.H, best.W, measured.pop("nearest")
         labels = np.where(H.any(axis=1), H.argmax(axis=1), nearest)
-        labels[~useful] = -1
         if isinstance(self.init, str):
             order = canonical_order(labels, weight, self.n_clusters)
             place = np.append(np.argsort(order), -1)  # label -1 stays

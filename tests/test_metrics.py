@@ -81,9 +81,9 @@ def test_orthogonality_is_exactly_zero_for_one_entry_a_row():
     assert orthogonality(H) == 0
 
 
-def test_an_empty_cluster_shares_no_sample():
-    assert orthogonality(np.diag([1.0, 2.0, 0.0])) == 0
-    assert orthogonality(np.zeros((5, 2))) == 0
+def test_an_empty_cluster_adds_one_to_the_squared_norm():
+    assert orthogonality(np.diag([1.0, 2.0, 0.0])) == pytest.approx(1 / 9)
+    assert orthogonality(np.zeros((5, 2))) == pytest.approx(np.sqrt(2) / 4)
 
 
 def test_stationarity_is_zero_at_the_best_rank_one_fit_and_not_beside_it():

@@ -15,14 +15,13 @@ ITERATIONS = {"sncp": (1172, 1588, 1505), "nsncp": (939, 1221, 1167)}  # starts 
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*clusters are empty")  # as the paper's method does
+@pytest.mark.filterwarnings("ignore:.*clusters are empty")  # the paper's method does that
 def test_the_minus_3_db_row(penalty_name):
     X, y = make_paper_synthetic(-3)
     models = [
         ONMF(10, solver="palm", penalty=penalty_name, random_state=seed).fit(X)
         for seed in range(1, 11)
     ]
-    assert all(model.converged_ for model in models)
     assert tuple(model.n_iter_ for model in models[:3]) == ITERATIONS[penalty_name]
     acc = 100 * np.mean([clustering_accuracy(y, model.labels_) for model in models])
     ari = 100 * np.mean([adjusted_rand_score(y, model.labels_) for model in models])

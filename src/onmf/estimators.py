@@ -272,7 +272,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         )
         path = Path(
             max_sweeps=self.max_iter,
-            **penalty.stopping | given(start=self.rho, growth=self.growth, tol=self.tol),
+            **{"tol": penalty.tol} | given(start=self.rho, growth=self.growth, tol=self.tol),
         )
         results = []
         for restart, seed in enumerate(self._seeds()):
@@ -346,7 +346,8 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
                 EmptyClusterWarning,
                 stacklevel=4,
             )
-        if best.stop in LIMITS:
+        # An empty cluster alone keeps the paper's orthogonality too large.
+        if best.stop == "max_iter" or (best.stop == "max_stages" and not empty):
             reason = LIMITS[best.stop].format(max_iter=self.max_iter, stages=len(best.history))
             warnings.warn(
                 f"ONMF did not converge {reason} (orthogonality "

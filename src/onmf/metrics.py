@@ -107,8 +107,8 @@ def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray, int, in
 def orthogonality(H: ArrayLike) -> float:
     """||Q H'H Q - I||_F / k^2, where Q scales each column of H to unit norm.
 
-    Zero exactly when no two clusters share a sample: the paper's eps_orth. An empty cluster, a
-    column of zeros, shares none and adds nothing.
+    Zero exactly when no two clusters share a sample and none is empty: the paper's eps_orth. An
+    empty cluster, a column of zeros, adds 1 to the squared norm.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ Array = NDArray[Any]
 class Penalty(Protocol):
     """What PALM asks of a penalty."""
 
-    stopping: ClassVar[dict[str, Any]]  # the path's `tol` and `max_stages`
+    tol: ClassVar[float]  # of the path, when the user gives none
 
     def rows(self, H: Array) -> Array:
         """phi(h_i) for every row."""
@@ -53,7 +53,7 @@ class SNCP:
 
     margin: float = 0.51
     slope: ClassVar[float] = 0.0
-    stopping: ClassVar[dict[str, Any]] = {"tol": 1e-5, "max_stages": 500}
+    tol: ClassVar[float] = 1e-5
 
     def rows(self, H: Array) -> Array:
         mass = H.sum(axis=1)
@@ -83,7 +83,7 @@ class NSNCP:
 
     margin: float = 0.51
     slope: ClassVar[float] = 1.0
-    stopping: ClassVar[dict[str, Any]] = {"tol": 1e-3, "max_stages": 400}
+    tol: ClassVar[float] = 1e-3
 
     def rows(self, H: Array) -> Array:
         return H.sum(axis=1) - H.max(axis=1)
@@ -118,7 +118,7 @@ class General:
     p: float = 1.0
     q: float = 2.0
     v: float = 2.0
-    stopping: ClassVar[dict[str, Any]] = SNCP.stopping
+    tol: ClassVar[float] = 1e-5
 
     def __post_init__(self) -> None:
         if not 1 <= self.p < self.q <= self.v < np.inf:

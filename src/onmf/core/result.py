@@ -68,13 +68,15 @@ class Factorization(NamedTuple):
 def orthogonality(gram: Array) -> float:
     """eps_orth = ||Q H'H Q - I||_F / k^2, Q making the columns of H unit vectors.
 
-    A column of zeros is orthogonal to all; that the cluster is empty is told elsewhere.
+    An empty cluster, a column of zeros, leaves a zero on the diagonal of Q H'H Q: the paper's
+    stopping rule is then out of reach, and its iteration counts show that it was so for its
+    authors too.
     """
     size = np.sqrt(gram.diagonal().astype(np.float64))
-    size[size == 0] = 1
-    cosines = gram / np.outer(size, size)
-    np.fill_diagonal(cosines, 0)
-    return float(np.linalg.norm(cosines)) / len(gram) ** 2
+    safe = np.where(size > 0, size, 1)
+    off = gram / np.outer(safe, safe)
+    np.fill_diagonal(off, size == 0)
+    return float(np.linalg.norm(off)) / len(gram) ** 2
 
 
 def relative_error(sqnorm: float, gram: Array, cross: Array, W: Array) -> float:

@@ -74,6 +74,6 @@ def memory() -> str:
     tracemalloc.stop()
     return (
         f"TDT2 ({X.shape[0]} x {X.shape[1]} CSR, K = {k}): a fit takes {peak / 1e6:.0f} MB beyond "
-        f"the input ({matrix / 1e6:.0f} MB), that is {peak / unit:.1f} dense arrays of (n + m) x k; "
+        f"the input ({matrix / 1e6:.0f} MB), or {peak / unit:.1f} dense arrays of (n + m) x k; "
         "the bound is 12 of them."
     )

@@ -1,9 +1,7 @@
 """The scikit-learn face of the package: parameters in, attributes out. No mathematics here."""
 
-import logging
 import warnings
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -15,23 +13,19 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from onmf import validation as door
 from onmf.core.assign import nearest_ray, one_sparse
 from onmf.core.blocks import InMemory, blas_threads, single_threaded_blas
-from onmf.core.palm import PALM, Bounds
-from onmf.core.path import Path, tighten
 from onmf.core.penalties import PENALTIES, Penalty
 from onmf.core.result import Event, Factorization
-from onmf.core.start import STARTS, from_centroids
+from onmf.core.start import STARTS
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
+from onmf.solvers import SOLVERS, Solution
 
 Array = NDArray[Any]
 
-LOG = logging.getLogger("onmf")
-SOLVERS = ("palm",)
 LIMITS = {
     "max_iter": "after max_iter={max_iter} sweeps: raise max_iter, or loosen tol",
     "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
@@ -57,32 +51,35 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
     penalty : {"sncp", "nsncp"} or penalty object, default="sncp"
         The smooth penalty, the non-smooth one, or any object like those in `onmf.core.penalties`,
         for example ``General(p=1, q=3, v=3)``.
-    solver : {"palm"}, default="palm"
-        "palm" is the paper's method to the letter. It depends on the scale of X as the paper's
-        does.
+    solver : {"fast", "palm"}, default="fast"
+        "fast" follows the growing penalty in a small picture of the data and finishes on the data
+        itself: a handful of sweeps, no empty cluster, no dependence on the scale of X. "palm" is
+        the paper's method to the letter and depends on that scale as the paper's does.
     init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
         "random" with an integer `random_state` is the paper's shared start of that seed. A pair
         gives memberships (n_samples, n_clusters), or None, and centroids (n_clusters, n_features);
         cluster ids then keep the order given. A callable receives ``(X, n_clusters,
         random_state)`` and returns such a pair.
     n_init : "auto" or int, default="auto"
-        Number of starts; the result with the lowest error is kept. "auto" is 1 for "palm".
+        Number of starts; the result with the lowest error is kept. "auto" is 1 for "palm" and
+        1 to 4, by the shape of X, for "fast", whose starts share every sweep.
     rho : float, optional
-        First weight of the penalty ("palm": 1e-8).
+        First weight of the penalty ("fast": 1e-3, relative; "palm": 1e-8).
     growth : float, optional
-        Factor between consecutive weights ("palm": 1.1).
+        Factor between consecutive weights ("fast": 1.2; "palm": 1.1).
     mu_h, mu_w : float, optional
-        Ridge on memberships and centroids ("palm": 1e-10 and 0).
+        Ridge on memberships and centroids ("palm" only: 1e-10 and 0).
     center_bounds : (lower, upper) or "data", default=(0, None)
         Bounds on the entries of the centroids, None for no bound; "data" is the range of X. With a
         lower bound below zero the data may be signed.
     tol : float, optional
-        Stop when orthogonality and normalised residual are below it ("palm": 1e-5 with "sncp",
-        1e-3 with "nsncp").
+        "fast": stop when no label changes and the rays move by less than it (1e-5). "palm": stop
+        when orthogonality and normalised residual are below it (1e-5 with "sncp", 1e-3 with
+        "nsncp").
     inner_tol : float, optional
-        Relative change of the factors that ends a stage ("palm": 3e-3).
+        Relative change of the factors that ends a stage ("palm" only: 3e-3).
     max_iter : int, optional
-        Most sweeps over the data of one start.
+        Most sweeps over the data ("fast": 40, and at least 2; "palm": 500,000, for each start).
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
     n_jobs : int, optional
@@ -105,7 +102,8 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
     relative_error_ : float
         ||X - HW||^2 / ||X||^2.
     n_iter_ : int
-        Sweeps of the start that was kept.
+        Sweeps: how often X was read (of the start that was kept). Checking X and, for "palm",
+        measuring the result are not counted.
     history_ : list of Stage
         One row a stage; ``pandas.DataFrame(model.history_)`` is a table of it.
     stationarity_ : float
@@ -139,7 +137,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         n_clusters: int = 8,
         *,
         penalty: str | Penalty = "sncp",
-        solver: str = "palm",
+        solver: str = "fast",
         init: Any = "random",
         n_init: int | str = "auto",
         rho: float | None = None,
@@ -193,12 +191,12 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         weight = door.as_weights(sample_weight, X)
         useful = door.nonzero_samples(X)
         door.check_enough(X, useful & (weight > 0), self.n_clusters)
+        X, scale = door.scaled(X) if self.solver == "fast" else (X, 1.0)
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        with single_threaded_blas:
+        with single_threaded_blas():
             data = InMemory(X, weight, n_threads)
-            door.check_scale(data.sqnorm, X)
-            best, attributes = self._palm(data, X, useful)
-        self._keep(best, weight, **attributes)
+            solution = SOLVERS[self.solver](self, data, X, n_threads)
+        self._keep(solution, weight, scale)
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -243,7 +241,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
 
     def _check_parameters(self) -> None:
         door.check_number(self.n_clusters, "n_clusters", 1, whole=True)
-        door.check_choice(self.solver, "solver", SOLVERS)
+        door.check_choice(self.solver, "solver", list(SOLVERS))
         if isinstance(self.penalty, str) or not hasattr(self.penalty, "step"):
             door.check_choice(self.penalty, "penalty", list(PENALTIES), " or a penalty object")
         if isinstance(self.init, str):
@@ -261,61 +259,10 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, not {self.callback!r}.")
 
-    def _palm(
-        self, data: InMemory, X: Any, useful: NDArray[np.bool_]
-    ) -> tuple[Factorization, dict[str, Any]]:
-        """The paper's method from each start; the best result and what is measured of it."""
-        penalty = PENALTIES[self.penalty] if isinstance(self.penalty, str) else self.penalty
-        palm = PALM(
-            **given(mu_h=self.mu_h, mu_w=self.mu_w, tol=self.inner_tol),
-            bounds=Bounds(*door.as_bounds(self.center_bounds, X)),
-        )
-        path = Path(
-            max_sweeps=self.max_iter,
-            **{"tol": penalty.tol} | given(start=self.rho, growth=self.growth, tol=self.tol),
-        )
-        results = []
-        for restart, seed in enumerate(self._seeds()):
-            H, W = self._start(data, X, seed)
-            H[~useful] = 0  # nothing to explain, hence no cluster
-            results.append(tighten(palm, data, H, W, penalty, path, self._watch(), restart))
-            if results[-1].stop == "callback":
-                break
-        best = min(results, key=lambda result: result.relative_error)
-        nearest, _, _ = nearest_ray(data, best.W)
-        return best, {
-            "nearest": nearest,
-            "stationarity_": palm.stationarity(
-                data, data.scatter(best.H), best.W, penalty, best.rho
-            ),
-        }
-
-    def _seeds(self) -> list[int]:
-        """One seed a start; an integer `random_state` is itself the first."""
-        repeatable = not isinstance(self.init, str) or self.init == "nndsvd"
-        n = 1 if self.n_init == "auto" or (repeatable and not callable(self.init)) else self.n_init
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=n).tolist()
-        if isinstance(self.random_state, Integral):
-            seeds[0] = int(self.random_state)
-        return seeds
-
-    def _start(self, data: InMemory, X: Any, seed: int) -> tuple[Array, Array]:
-        """Starting factors for one seed, writable."""
-        if isinstance(self.init, str):
-            return STARTS[self.init](data, self.n_clusters, seed)
-        start = self.init
-        if callable(start):
-            start = start(X, self.n_clusters, np.random.RandomState(seed))
-        H, W = door.as_start(start, data.shape, self.n_clusters, data.dtype)
-        return from_centroids(data, W) if H is None else H, W
-
-    def _watch(self) -> Callable[[Event], bool]:
-        return watcher(self.callback, self.verbose)
-
-    def _keep(self, best: Factorization, weight: Array, **measured: Any) -> None:
+    def _keep(self, solution: Solution, weight: Array, scale: float) -> None:
         """Set all attributes at once, so that an interrupted fit changes none, then warn."""
-        H, W, nearest = best.H, best.W, measured.pop("nearest")
+        best, nearest = solution.result, solution.nearest
+        H, W = best.H, best.W / best.W.dtype.type(scale)
         labels = np.where(H.any(axis=1), H.argmax(axis=1), nearest)
         if isinstance(self.init, str):
             order = canonical_order(labels, weight, self.n_clusters)
@@ -324,9 +271,8 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         self.membership_, self.cluster_centers_, self.labels_ = H, W, labels
         self.relative_error_, self.n_iter_ = best.relative_error, best.sweeps
         self.history_, self.converged_ = best.history, best.stop == "converged"
+        self.stationarity_ = solution.stationarity
         self.n_disagreements_ = int(np.sum(labels != nearest))
-        for name, value in measured.items():
-            setattr(self, name, value)
         self._warn(best)
 
     def _warn(self, best: Factorization) -> None:
@@ -359,13 +305,12 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
     def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> tuple[Array, Array, Any]:
         check_is_fitted(self)
         X = door.as_samples(self, X, reset=False, signed=door.allows_signs(self.center_bounds))
-        data = InMemory(X, door.as_weights(sample_weight, X))
-        return nearest_ray(data, self.cluster_centers_.astype(X.dtype, copy=False))
-
-
-def given(**parameters: Any) -> dict[str, Any]:
-    """Those that are not None; the solver's own defaults stand for the rest."""
-    return {name: value for name, value in parameters.items() if value is not None}
+        weight = door.as_weights(sample_weight, X)
+        X, scale = door.scaled(X)
+        centers, size = door.scaled(self.cluster_centers_.astype(X.dtype, copy=False))
+        with single_threaded_blas():
+            labels, codes, fit = nearest_ray(InMemory(X, weight), centers)
+        return labels, codes * X.dtype.type(size / scale), fit
 
 
 def canonical_order(labels: Array, weight: Array, k: int) -> Array:
@@ -375,14 +320,3 @@ def canonical_order(labels: Array, weight: Array, k: int) -> Array:
     found, where = np.unique(labels, return_index=True)
     first[found[found >= 0]] = where[found >= 0]
     return np.lexsort((first, -sizes))
-
-
-def watcher(callback: Callable[[Event], bool] | None, verbose: int) -> Callable[[Event], bool]:
-    """The one channel through which progress leaves."""
-
-    def watch(event: Event) -> bool:
-        if verbose and event.stage is not None:
-            LOG.info("start %d, %s", event.start, event.stage)
-        return bool(callback(event)) if callback is not None else False
-
-    return watch

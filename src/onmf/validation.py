@@ -198,6 +198,19 @@ def start_factor(value: Any, name: str, shape: tuple[int, int], dtype: Any) -> A
     return factor
 
 
+def scaled(X: Matrix) -> tuple[Matrix, float]:
+    """X times a power of two, and that power: 1 unless squares of X might over- or underflow."""
+    if not X.shape[0]:
+        return X, 1.0
+    info, top = np.finfo(X.dtype), max(float(X.max()), -float(X.min()))
+    exponent = int(np.frexp(top)[1])
+    if top == 0 or abs(exponent) <= info.maxexp // 3:
+        return X, 1.0
+    limit = info.maxexp - info.nmant // 2  # the factor itself must be a number, too
+    factor = float(np.ldexp(1.0, -max(-limit, min(limit, exponent))))
+    return X * X.dtype.type(factor), factor
+
+
 def check_scale(sqnorm: float, X: Matrix) -> None:
     """The squares of X can be added: for the faithful solver, which does not rescale X."""
     info = np.finfo(X.dtype)

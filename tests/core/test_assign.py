@@ -29,4 +29,4 @@ def test_what_fits_no_centroid_has_no_label():
     labels, codes, fit = nearest_ray(InMemory(X), W)
     assert labels.tolist() == [-1, 0, -1]
     assert codes == pytest.approx([0, 0.5, 0])
-    assert fit.without == 2
+    assert fit.explained == pytest.approx(0.5)

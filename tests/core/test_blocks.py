@@ -74,7 +74,7 @@ def test_overlapping_fits_leave_the_thread_limit_as_they_found_it():
     before = blas_limits()
 
     def fit(_):
-        with single_threaded_blas:
+        with single_threaded_blas():
             return set(blas_limits())
 
     assert fit(0) == {1}

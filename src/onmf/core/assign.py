@@ -5,55 +5,64 @@ min over h >= 0 with at most one non-zero entry of ||x - hW||^2
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.blocks import Block, Data, row_sqnorm
+from onmf.core.blocks import Block, Data, Matrix, row_sqnorm
 
 Array = NDArray[Any]
 
 
+class Code(NamedTuple):
+    """Label of each sample, -1 where no product is positive, and its score <w, x> / ||w||."""
+
+    labels: Array
+    scores: Array
+
+
 class Fit(NamedTuple):
-    """Additive: what the code explains, sum_i d_i ||x_i||^2 and how many samples fit no cluster."""
+    """Additive: what the codes explain, sum_i d_i score_i^2, and sum_i d_i ||x_i||^2."""
 
     explained: float
     sqnorm: float
-    without: int
 
 
 @dataclass(frozen=True)
-class NearestRay:
-    """Code a block of samples: label (-1 where no centroid has a positive product) and weight."""
+class Rays:
+    """Unit centroids (m, k) and their lengths (k,)."""
 
-    rays: Array  # unit centroids (m, k)
-    size: Array  # their norms (k,)
+    units: Array
+    lengths: Array
 
     @classmethod
-    def of(cls, W: Array) -> "NearestRay":
-        size = np.sqrt(np.einsum("km,km->k", W, W))
-        safe = np.where(size > 0, size, 1)
-        return cls(np.ascontiguousarray((W / safe[:, None]).T), safe)
+    def of(cls, W: Array) -> Self:
+        lengths = np.linalg.norm(W, axis=1)
+        lengths = np.where(lengths > 0, lengths, 1).astype(W.dtype)
+        return cls(np.ascontiguousarray((W / lengths[:, None]).T), lengths)
 
-    def __call__(self, block: Block, rows: Any) -> tuple[tuple[Array, Array], Fit]:
-        score = block.X @ self.rays
-        labels = score.argmax(axis=1)
-        best = np.maximum(score[np.arange(len(score)), labels], 0)
-        codes = best / self.size[labels]
-        labels[best == 0] = -1
+    def nearest(self, X: Matrix) -> Code:
+        products = X @ self.units
+        labels = products.argmax(axis=1)
+        scores = np.maximum(products[np.arange(len(labels)), labels], 0)
+        labels[scores == 0] = -1
+        return Code(labels, scores)
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Code, Fit]:
+        code = self.nearest(block.X)
         weight = block.weight[:, 0].astype(np.float64)
-        explained = float(weight @ np.square(best, dtype=np.float64))
-        return (labels, codes), Fit(
-            explained, float(weight @ row_sqnorm(block.X)), int(np.sum(labels < 0))
-        )
+        explained = float(weight @ np.square(code.scores, dtype=np.float64))
+        return code, Fit(explained, float(weight @ row_sqnorm(block.X)))
 
 
 def nearest_ray(data: Data, W: Array) -> tuple[Array, Array, Fit]:
-    """Labels, codes and fit of every sample; reads X once."""
-    rows, fit = data.sweep(NearestRay.of(W))
-    labels = data.gather(data.each(lambda r: r[0], rows))
-    return labels, data.gather(data.each(lambda r: r[1], rows)), fit
+    """Labels, codes h and fit of every sample; reads X once."""
+    rays = Rays.of(W)
+    rows, fit = data.sweep(rays)
+    labels = data.gather(data.each(lambda code: code.labels, rows))
+    scores = data.gather(data.each(lambda code: code.scores, rows))
+    return labels, scores / rays.lengths[labels], fit
 
 
 def one_sparse(labels: Array, codes: Array, k: int) -> Array:

@@ -8,8 +8,9 @@ reads X once. Consecutive blocks form groups, the unit of parallel work. Cuts an
 summation depend on the data alone, never on the number of threads: any number gives the same bits.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from functools import cache, reduce
 from itertools import pairwise
 from operator import iadd
@@ -46,6 +47,7 @@ class Data(Protocol):
     dtype: np.dtype[Any]
     sqnorm: float  # ||X||^2
     mean: float  # of |X|
+    energy: Any  # ||x_i||^2, cut like the rows
 
     def take(self, rows: Array) -> Matrix: ...
     def scatter(self, H: Array) -> Any: ...
@@ -67,7 +69,7 @@ class InMemory:
         ]
         self._map: Callable[..., Any] = ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
         self.groups = np.array_split(range(len(self.blocks)), MOST_GROUPS)[: len(self.blocks)]
-        _, totals = self.sweep(measure)
+        self.energy, totals = self.sweep(measure)
         self.sqnorm, self.mean = totals.sqnorm, totals.mass / (totals.weight * X.shape[1])
 
     def take(self, rows: Array) -> Matrix:
@@ -147,13 +149,11 @@ class Totals(NamedTuple):
     weight: float
 
 
-def measure(block: Block, rows: Any) -> tuple[None, Totals]:
-    """Weighted ||X||^2, sum |X| and number of samples."""
-    weight = block.weight[:, 0].astype(np.float64)
+def measure(block: Block, rows: Any) -> tuple[Array, Totals]:
+    """||x_i||^2 of the rows; weighted ||X||^2, sum |X| and number of samples."""
+    weight, energy = block.weight[:, 0].astype(np.float64), row_sqnorm(block.X)
     mass = np.asarray(abs(block.X).sum(axis=1, dtype=np.float64)).ravel()
-    return None, Totals(
-        float(weight @ row_sqnorm(block.X)), float(weight @ mass), float(weight.sum())
-    )
+    return energy, Totals(float(weight @ energy), float(weight @ mass), float(weight.sum()))
 
 
 @cache
@@ -164,34 +164,26 @@ def blas() -> ThreadpoolController:
 class SingleThreadedBLAS:
     """Products inside use one thread each: blocks are what runs in parallel.
 
-    The limit belongs to the process, so overlapping fits share it: the first to come sets it, the
-    last to leave lifts it. Both happen in threads of their own, because threadpoolctl lets a limit
-    be changed only by the living thread that set it.
+    The limit belongs to the process. Of fits that overlap in several threads the first sets it and
+    lifts it again when it leaves; were each to restore what it found, the last would restore 1.
     """
 
     def __init__(self) -> None:
-        self.lock, self.users, self.limit = Lock(), 0, None
+        self.lock, self.held = Lock(), False
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
         with self.lock:
-            self.users += 1
-            if self.users == 1:
-                self.limit = apart(lambda: blas().limit(limits=1, user_api="blas"))
-
-    def __exit__(self, *error: object) -> None:
-        with self.lock:
-            self.users -= 1
-            if self.users == 0:
-                apart(self.limit.restore_original_limits)  # type: ignore[attr-defined]
+            mine, self.held = not self.held, True
+        try:
+            with blas().limit(limits=1, user_api="blas") if mine else nullcontext():
+                yield
+        finally:
+            if mine:
+                self.held = False
 
 
 single_threaded_blas = SingleThreadedBLAS()
-
-
-def apart(function: Callable[[], Any]) -> Any:
-    """Run it in a thread that ends with it."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(function).result()
 
 
 def blas_threads() -> int:

@@ -54,13 +54,16 @@ class Bounds(NamedTuple):
         return np.clip(W, self.lower, self.upper, out=W)
 
 
+NON_NEGATIVE = Bounds()
+
+
 @dataclass(frozen=True)
 class PALM:
     """Settings of the inner loop; the defaults are the paper's (FACTS 1-4)."""
 
     mu_h: float = 1e-10
     mu_w: float = 0.0
-    bounds: Bounds = Bounds()
+    bounds: Bounds = NON_NEGATIVE
     margin: float = 0.51  # inverse step length of W over its curvature; more than 1/2 is needed
     tol: float = 3e-3
     max_passes: int = 1000

@@ -37,7 +37,7 @@ class Event(NamedTuple):
     sweep : sweeps done in this restart.
     max_sweeps : the most there can be.
     stage : the stage that this sweep finished, if it did.
-    membership : call it for H (n_samples, n_clusters) at this moment.
+    membership : call it for H (n_samples, n_clusters) at this moment; zero while there is none.
     """
 
     start: int

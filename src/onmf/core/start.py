@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from onmf.core.assign import nearest_ray
 from onmf.core.blocks import Block, Data, Matrix, row_sqnorm
+from onmf.core.sketch import Power
 
 Array = NDArray[Any]
 
@@ -112,22 +113,6 @@ class SignedParts:
         U = np.asarray(block.X @ self.V, np.float64)
         weight = block.weight[:, 0].astype(np.float64)
         return U, Parts(weight @ np.maximum(U, 0) ** 2, weight @ np.maximum(-U, 0) ** 2)
-
-
-class Image(NamedTuple):
-    """What subspace iteration needs of a block."""
-
-    cross: Array  # X'DXV (m, k)
-
-
-@dataclass(frozen=True)
-class Power:
-    """X'DXV of a block."""
-
-    V: Array
-
-    def __call__(self, block: Block, rows: Any) -> tuple[None, Image]:
-        return None, Image(np.asarray(block.X.T @ ((block.X @ self.V) * block.weight), np.float64))
 
 
 def leading_directions(data: Data, k: int) -> Array:

@@ -1,0 +1,163 @@
+"""The default solver: sketch, follow the growing penalty, swap, settle.
+
+1. `sketch`: three sweeps give a small basis V and the samples Y = XV in it.
+2. `search`: from several starts, the paper's growing penalty on rows of Y. No sweep.
+3. `swaps`: clusters are given up and others split while the error falls. No sweep.
+4. `finish`: the exact alternation on X from the rays found, to a fixed point.
+
+Nothing depends on the scale of X, the number of sweeps has a known limit, no cluster stays empty.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmf.core.assign import Rays, one_sparse
+from onmf.core.blocks import Data
+from onmf.core.finish import State, settle
+from onmf.core.palm import NON_NEGATIVE, Bounds
+from onmf.core.result import Event, Factorization, Stage, Watch, orthogonality
+from onmf.core.search import Point, RowPenalty, alternate, blur, follow, spread, unit
+from onmf.core.sketch import Sketch, sketch
+from onmf.core.swaps import improve
+
+Array = NDArray[Any]
+
+ROWS_PER_CLUSTER, FEWEST_ROWS = 100, 1000  # that the path looks at
+END = 0.5  # of the path: rows are one-sparse long before tau = 1
+MOST_STARTS = 4
+PLAIN_STARTS = 2  # K-means-like ones besides: seeds for the swaps
+ALTERNATIONS = 20  # in the sketch, at the end
+
+
+@dataclass(frozen=True)
+class Fast:
+    """Settings: tau = start, start growth, start growth^2, ... up to END."""
+
+    start: float = 1e-3
+    growth: float = 1.2
+    n_starts: int | None = None  # None: by the shape of X
+    blurred: bool = True  # every other start has all prototypes near the middle
+    tol: float = 1e-5
+    max_sweeps: int = 40
+    bounds: Bounds = NON_NEGATIVE
+    n_threads: int = 1
+
+    def taus(self) -> Array:
+        steps = np.arange(0, 1 + np.log(END / self.start) / np.log(self.growth))
+        return self.start * self.growth**steps
+
+
+def cluster(
+    settings: Fast,
+    data: Data,
+    k: int,
+    penalty: RowPenalty,
+    seed: int,
+    given: Array | None = None,
+    watch: Watch = lambda event: False,
+) -> tuple[Factorization, float]:
+    """K clusters of the rows of `data`, and how stationary they are.
+
+    `given` centroids (k, m) are followed down the path and not searched around, so that the ids of
+    the clusters stay those of the start.
+    """
+    rng, books = np.random.default_rng(seed), Books(data, k, settings.max_sweeps, watch)
+    small = sketch(data, k, rng, settings.max_sweeps, books.tell)
+    if given is None:
+        U, points = explore(settings, data.shape, small.Y, k, penalty, rng)
+    else:
+        start = unit(small.lower(given.astype(np.float64)))
+        points = list(follow(small.Y, start, penalty, settings.taus()))
+        U = alternate(small.Y, points[-1].U[None], ALTERNATIONS).U[0]
+    books.history += [path_stage(point, small) for point in points]
+    W = small.lift(U).astype(data.dtype)
+    W = W if settings.bounds.lower < 0 else np.maximum(W, 0)
+    left = settings.max_sweeps - small.sweeps
+    state = settle(data, W, settings.bounds, settings.tol, left, books.enter)
+    return books.close(state), state.stationarity
+
+
+def explore(
+    settings: Fast,
+    shape: tuple[int, int],
+    Y: Array,
+    k: int,
+    penalty: RowPenalty,
+    rng: np.random.Generator,
+) -> tuple[Array, list[Point]]:
+    """The best prototypes found from several starts, and the path of the best start."""
+    energy = np.einsum("ij,ij->i", Y, Y)
+    size = max(ROWS_PER_CLUSTER * k, FEWEST_ROWS)
+    some = np.sort(rng.choice(len(Y), size, replace=False)) if len(Y) > size else slice(None)
+    Z, strength = np.ascontiguousarray(Y[some]), energy[some]
+
+    def descend(kind: Callable[..., Array], own: np.random.Generator) -> list[Point]:
+        return list(follow(Z, kind(Z, strength, k, own), penalty, settings.taus()))
+
+    n_starts = settings.n_starts or starts_for(shape, Z.shape)
+    kinds = [blur if settings.blurred and s % 2 else spread for s in range(n_starts)]
+    with ThreadPoolExecutor(settings.n_threads) as pool:
+        paths = list(pool.map(descend, kinds, rng.spawn(n_starts)))
+    plain = [alternate(Z, spread(Z, strength, k, rng)[None], 5).U[0] for _ in range(PLAIN_STARTS)]
+    stack = alternate(Y, np.array([points[-1].U for points in paths] + plain), 3)
+    U = improve(Y, energy, stack, rng)
+    return alternate(Y, U[None], ALTERNATIONS).U[0], paths[int(stack.energy[:n_starts].argmax())]
+
+
+def starts_for(shape: tuple[int, int], seen: tuple[int, int]) -> int:
+    """As many starts as the data outweigh the rows that each of them works on, 1 to MOST_STARTS."""
+    return int(np.clip(np.prod(shape, dtype=float) / np.prod(seen, dtype=float), 1, MOST_STARTS))
+
+
+def path_stage(point: Point, small: Sketch) -> Stage:
+    """A row of the history: the path, as the rows it works on see it."""
+    return Stage(
+        rho=point.tau,
+        sweeps=small.sweeps,
+        relative_error=max(point.error, 0.0),
+        penalty=point.penalty,
+        orthogonality=orthogonality(point.gram),
+        residual=point.moved,
+        empty_clusters=int(np.sum(point.gram.diagonal() == 0)),
+    )
+
+
+@dataclass
+class Books:
+    """History and callbacks."""
+
+    data: Data
+    k: int
+    max_sweeps: int
+    watch: Watch
+    history: list[Stage] = field(default_factory=list)
+    stopped: bool = False
+
+    def tell(self, sweeps: int, stage: Stage | None = None, state: State | None = None) -> bool:
+        """After every sweep; True once the watcher wants to stop."""
+        event = Event(0, sweeps, self.max_sweeps, stage, lambda: self.membership(state))
+        self.stopped = self.watch(event) or self.stopped
+        return self.stopped
+
+    def enter(self, state: State) -> bool:
+        error = max(1 - float(state.cells.energy.sum()) / self.data.sqnorm, 0.0)
+        sweeps = self.history[-1].sweeps + 1
+        self.history.append(Stage(1.0, sweeps, error, 0.0, 0.0, state.residual, len(state.empty)))
+        return self.tell(sweeps, self.history[-1], state)
+
+    def membership(self, state: State | None) -> Array:
+        if state is None:
+            return np.zeros((self.data.shape[0], self.k), self.data.dtype)
+        codes = state.scores / Rays.of(state.W).lengths[state.labels]
+        return one_sparse(state.labels, codes, len(state.W))
+
+    def close(self, state: State) -> Factorization:
+        last = self.history[-1]
+        stop = "converged" if state.settled else "callback" if self.stopped else "max_iter"
+        H = self.membership(state)
+        return Factorization(H, state.W, 1.0, self.history, last.sweeps, last.relative_error, stop)

@@ -1,0 +1,187 @@
+"""The exact alternation on the data itself, to a fixed point.
+
+    label_i = argmax_k <w_k, x_i> / ||w_k||,      w_k = leading right singular vector of its samples
+
+One sweep does the first exactly and yields the image S_k w_k of each ray, S_k = sum_i d_i x_i x_i'
+over its samples. Two things are better than the plain power step w <- Sw / ||Sw|| and cost nothing:
+
+* where a cluster kept its samples since the last sweep, the two known images give the best vector
+  in the span of two rays (Rayleigh-Ritz);
+* elsewhere the step is doubled, v = 2p - w with p = Sw / ||Sw||. As w'Sw is convex, v'Sv >= w'Sw +
+  2 ||Sw|| p'(v - w): no loss as long as v is no further from p than w is, so the error never rises.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from onmf.core.assign import Code, Rays, one_sparse
+from onmf.core.blocks import Block, Data
+from onmf.core.palm import Bounds
+from onmf.core.search import unit
+
+Array = NDArray[Any]
+
+SPARE = 20  # badly fitted samples looked at for each empty cluster, and then some
+
+
+class Cells(NamedTuple):
+    """Additive facts about the clusters, a_i being the score of sample i on its ray."""
+
+    cross: Array  # sum_i d_i a_i x_i (k, m): the image of each ray
+    energy: Array  # sum_i d_i a_i^2 (k,)
+    weight: Array  # sum_i d_i (k,)
+    samples: Array  # how many (k,)
+
+
+@dataclass(frozen=True)
+class Assign:
+    """Nearest rays of a block, and what the next rays need."""
+
+    rays: Rays
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Code, Cells]:
+        code, k = self.rays.nearest(block.X), len(self.rays.lengths)
+        inside = np.flatnonzero(code.labels >= 0)
+        where, weight = code.labels[inside], block.weight[inside, 0].astype(np.float64)
+        H = one_sparse(code.labels, code.scores * block.weight[:, 0], k)
+        return code, Cells(
+            np.asarray(H.T @ block.X, np.float64),
+            np.bincount(where, weight * np.square(code.scores[inside], dtype=np.float64), k),
+            np.bincount(where, weight, k),
+            np.bincount(where, minlength=k),
+        )
+
+
+class State(NamedTuple):
+    """The clustering after a sweep with the centroids W."""
+
+    W: Array
+    labels: Array
+    scores: Array
+    cells: Cells
+    residual: float  # how far the rays moved before this sweep
+    settled: bool  # the rays did not move and no label changed
+
+    @property
+    def empty(self) -> Array:
+        return np.flatnonzero(self.cells.samples == 0)
+
+    @property
+    def stationarity(self) -> float:
+        """How far the rays are from their own images: zero at a fixed point."""
+        rays = unit(self.W.astype(np.float64))
+        return float(
+            np.linalg.norm(unit(self.cells.cross, otherwise=rays) - rays) / np.sqrt(len(rays))
+        )
+
+
+def settle(
+    data: Data,
+    W: Array,
+    bounds: Bounds,
+    tol: float,
+    sweeps: int,
+    watch: Callable[[State], bool],
+) -> State:
+    """Alternate from W, at most `sweeps` sweeps; `watch(state)` may stop earlier."""
+    state, before = None, None
+    for _ in range(sweeps):
+        state, before = visit(data, W, state, tol), state
+        if watch(state) or state.settled:
+            break
+        U = next_rays(state, before, bounds.lower < 0)
+        if len(state.empty):
+            U = refill(data, U, state)
+        W = placed(U, state.cells, bounds, data.dtype)
+    assert state is not None
+    return state
+
+
+def visit(data: Data, W: Array, last: State | None, tol: float) -> State:
+    """One sweep."""
+    rows, cells = data.sweep(Assign(Rays.of(W)))
+    labels = data.gather(data.each(lambda code: code.labels, rows))
+    scores = data.gather(data.each(lambda code: code.scores, rows))
+    if last is None:
+        return State(W, labels, scores, cells, np.inf, False)
+    moved = unit(W.astype(np.float64)) - unit(last.W.astype(np.float64))
+    residual = float(np.linalg.norm(moved) / np.sqrt(len(W)))
+    same = (
+        residual <= tol and not (cells.samples == 0).any() and np.array_equal(labels, last.labels)
+    )
+    return State(W, labels, scores, cells, residual, same)
+
+
+def next_rays(state: State, before: State | None, signed: bool) -> Array:
+    """Rays for the next sweep: doubled steps, and Ritz vectors where no sample moved."""
+    w = unit(state.W.astype(np.float64))
+    p = unit(state.cells.cross, otherwise=w)
+    doubled = 2 * p - w
+    U = unit(doubled if signed else np.maximum(doubled, 0), otherwise=p)
+    if before is None:
+        return p
+    changed = state.labels != before.labels
+    touched = np.union1d(state.labels[changed], before.labels[changed])
+    kept = np.setdiff1d(np.arange(len(U)), touched)
+    u = unit(before.W[kept].astype(np.float64))
+    U[kept] = ritz(u, before.cells.cross[kept], w[kept], state.cells.cross[kept])
+    return U
+
+
+def ritz(u: Array, Su: Array, w: Array, Sw: Array) -> Array:
+    """For each row, the image of the vector in span(u, w) with the largest v'Sv, of unit length."""
+    c = np.einsum("km,km->k", u, w)[:, None]
+    d = w - c * u  # orthogonal to u
+    size = np.linalg.norm(d, axis=1, keepdims=True)
+    apart = size > 1e-9  # else the two rays are one
+    size = np.where(apart, size, 1)
+    d, Sd = d / size, (Sw - c * Su) / size
+    uu, ud, dd = (np.einsum("km,km->k", a, b)[:, None] for a, b in ((u, Su), (d, Su), (d, Sd)))
+    angle = 0.5 * np.arctan2(2 * ud, uu - dd)
+    best = np.cos(angle) * Su + np.sin(angle) * Sd
+    return unit(np.where(apart, best, Sw), otherwise=w)
+
+
+def refill(data: Data, U: Array, state: State) -> Array:
+    """Give each empty cluster the direction of the sample it helps most."""
+    explained = np.square(state.scores, dtype=np.float64)
+    left = data.gather(data.energy) - explained
+    empty, U = state.empty, U.copy()
+    worst = np.sort(np.argsort(-left, kind="stable")[: SPARE + 4 * len(empty)])
+    X = data.take(worst)
+    X = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
+    size = np.linalg.norm(X, axis=1, keepdims=True)
+    X = X / np.where(size > 0, size, 1)
+    for place, k in enumerate(empty):
+        others = np.vstack([np.delete(U, empty[place:], axis=0), np.zeros(U.shape[1])])
+        near = others[(X @ others.T).argmax(axis=1)]
+        rest = X - np.einsum("im,im->i", X, near)[:, None] * near
+        lost = size[:, 0] ** 2 * np.einsum("im,im->i", rest, rest)
+        best = lost.argmax()
+        if np.linalg.norm(rest[best]) < np.sqrt(np.finfo(data.dtype).eps):
+            raise ValueError(
+                f"X has only {len(U) - len(empty) + place} distinct directions, fewer than "
+                f"n_clusters={len(U)}: ask for fewer clusters."
+            )
+        U[k] = X[best]
+    return U
+
+
+def placed(U: Array, cells: Cells, bounds: Bounds, dtype: Any) -> Array:
+    """Centroids along the rays U, as long as a typical sample of theirs, within the bounds."""
+    length = np.sqrt(cells.energy / np.where(cells.weight > 0, cells.weight, 1))
+    W = U * np.where(length > 0, length, 1)[:, None]
+    if bounds.lower > 0:
+        return bounds.clip(W.astype(dtype))
+    high, low = W.max(axis=1), W.min(axis=1)
+    shrink = np.ones(len(W))
+    over = high > bounds.upper
+    shrink[over] = bounds.upper / high[over]
+    under = low < bounds.lower
+    shrink[under] = np.minimum(shrink[under], bounds.lower / low[under])
+    return bounds.clip((W * shrink[:, None]).astype(dtype))

@@ -199,12 +199,14 @@ def start_factor(value: Any, name: str, shape: tuple[int, int], dtype: Any) -> A
 
 
 def scaled(X: Matrix) -> tuple[Matrix, float]:
-    """X times a power of two, and that power: 1 unless squares of X might over- or underflow."""
+    """X times a power of two, and that power: 1 unless powers of X might over- or underflow."""
     if not X.shape[0]:
         return X, 1.0
     info, top = np.finfo(X.dtype), max(float(X.max()), -float(X.min()))
     exponent = int(np.frexp(top)[1])
-    if top == 0 or abs(exponent) <= info.maxexp // 3:
+    if top == 0 or abs(exponent) <= min(
+        200, info.maxexp // 3
+    ):  # fourth powers, in double precision
         return X, 1.0
     limit = info.maxexp - info.nmant // 2  # the factor itself must be a number, too
     factor = float(np.ldexp(1.0, -max(-limit, min(limit, exponent))))

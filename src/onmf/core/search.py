@@ -11,9 +11,10 @@ clustering is the energy it explains,
     smooth       ||Y - HU||^2 +   tau sum_i sum_{k != l} (1 - C_kl) h_ik h_il
     non-smooth   ||Y - HU||^2 + 2 tau sum_i s_i sum_{k != b} (1 - C_kb) h_ik
 
-over H >= 0 and unit U, where b = argmax_k a_ik and s_i = a_ib, with tau growing towards 1. The smooth one is the paper's penalty with each pair
-of clusters weighted by how different they are; the non-smooth one is 1'h - ||h||_inf with the
-largest entry where the score is largest, weighted likewise. Both are convex in each row of H for
+over H >= 0 and unit U, where b = argmax_k a_ik and s_i = a_ib, with tau growing towards 1. The
+smooth one is the paper's penalty with each pair of clusters weighted by how different they are; the
+non-smooth one is 1'h - ||h||_inf with the largest entry where the score is largest, weighted
+likewise. Both are convex in each row of H for
 every tau, homogeneous in the length of a sample, and leave one entry in every row at tau = 1.
 """
 
@@ -52,7 +53,7 @@ class SmoothRows:
 
 
 class NonSmoothRows:
-    """Q = C,  c_k = a_k - tau s (1 - C_bk);  E = H'H - tau (M + M'),  M_bk = sum_{b_i = b} s_i h_ik."""
+    """Q = C,  c_k = a_k - tau s (1 - C_bk);  E = H'H - tau (M + M'),  M_b = sum_{b_i = b} s_i h_i."""
 
     def rows(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
         top = A.argmax(axis=1)
@@ -119,7 +120,7 @@ def spread(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
         cells[closer], best[closer] = c, explained[closer, j]
     U = np.zeros((k, Y.shape[1]))
     np.add.at(U, cells, Y)
-    return unit(U, otherwise=Y[rng.integers(0, len(Y), k)])
+    return unit(U, otherwise=unit(Y[draw(energy, k, rng)]))
 
 
 def blur(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:

@@ -1,0 +1,132 @@
+"""The exact alternation: the error never rises, and where it stops nothing can be improved."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from onmf.core.blocks import InMemory
+from onmf.core.finish import next_rays, ritz, settle, visit
+from onmf.core.palm import NON_NEGATIVE, Bounds
+from onmf.core.search import unit
+from onmf.datasets import make_rays
+
+TIGHT = 1e-9
+
+
+def run(X, W, bounds=NON_NEGATIVE, weight=None, tol=TIGHT, sweeps=500):
+    energies = []
+
+    def watch(state):
+        energies.append(state.cells.energy.sum())
+        return False
+
+    return settle(InMemory(X, weight), W, bounds, tol, sweeps, watch), np.array(energies)
+
+
+@pytest.fixture
+def noisy():
+    return make_rays(300, 40, 6, noise=1.5, random_state=0)[0]
+
+
+def some_rays(X, k, seed=0):
+    return X[np.random.default_rng(seed).choice(len(X), k, replace=False)].copy()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_error_never_rises(noisy, seed):
+    state, energies = run(noisy, some_rays(noisy, 6, seed))
+    assert state.settled
+    assert np.diff(energies).min() >= -1e-9 * energies[-1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fixed_point_of_labels_and_centroids(noisy, seed):
+    state, _ = run(noisy, some_rays(noisy, 6, seed))
+    scores = noisy @ unit(state.W).T
+    np.testing.assert_array_equal(scores.argmax(axis=1), state.labels)
+    for k in range(6):
+        own = noisy[state.labels == k]
+        leading = np.linalg.svd(own)[1][0] ** 2
+        assert np.sum((own @ unit(state.W)[k]) ** 2) == pytest.approx(leading, rel=1e-9)
+    assert state.stationarity < 1e-7
+
+
+def test_ritz_finds_the_best_vector_in_the_span():
+    rng = np.random.default_rng(0)
+    S = np.cov(rng.random((8, 30)))
+    u, w = unit(rng.random((2, 8)))
+    found = ritz(u[None], (S @ u)[None], w[None], (S @ w)[None])[0]
+    angles = np.linspace(0, np.pi, 4001)
+    d = unit((w - (u @ w) * u)[None])[0]
+    plane = np.cos(angles)[:, None] * u + np.sin(angles)[:, None] * d
+    best = plane[np.einsum("ij,jk,ik->i", plane, S, plane).argmax()]
+    expected = unit((S @ best)[None])[0]
+    assert abs(found @ expected) == pytest.approx(1, abs=1e-5)
+
+
+def test_ritz_of_one_and_the_same_ray_is_its_image():
+    u = unit(np.ones((1, 4)))
+    image = np.array([[1.0, 2, 3, 4]])
+    np.testing.assert_allclose(ritz(u, image, u, image), unit(image))
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_doubled_steps_lose_nothing(noisy, signed):
+    X = noisy - (0.4 if signed else 0)
+    data = InMemory(X)
+    first = visit(data, some_rays(X, 6), None, 0)
+    second = visit(data, unit(first.cells.cross), first, 0)
+    U = next_rays(second, first, signed)
+    for k in range(6):
+        own = X[second.labels == k]
+        before, after = (np.sum((own @ v) ** 2) for v in (unit(second.W)[k], U[k]))
+        assert after >= before * (1 - 1e-12)
+
+
+def test_empty_clusters_take_the_worst_fitted_samples(noisy):
+    W = np.repeat(some_rays(noisy, 1), 6, axis=0)
+    state, energies = run(noisy, W)
+    assert len(np.unique(state.labels)) == 6
+    assert np.diff(energies).min() >= -1e-9 * energies[-1]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_too_few_directions_are_counted(make):
+    X = np.repeat(np.eye(5)[:3] + 0.1, 6, axis=0) * np.arange(1, 19)[:, None]
+    with pytest.raises(ValueError, match="only 3 distinct directions, fewer than n_clusters=4"):
+        run(make(X), some_rays(X, 4))
+    state, _ = run(make(X), some_rays(X, 3))
+    assert sorted(np.bincount(state.labels)) == [6, 6, 6]
+
+
+@pytest.mark.parametrize("bounds", [(0, 0.3), (0, 1e-3), (-0.2, 0.2), (0.05, 0.4)])
+def test_centroids_fit_their_bounds(noisy, bounds):
+    X = noisy - 0.4 if bounds[0] < 0 else noisy
+    state, _ = run(X, some_rays(X, 4), Bounds(*bounds), tol=1e-6)
+    assert state.W.min() >= bounds[0]
+    assert state.W.max() <= bounds[1]
+
+
+def test_bounds_that_only_limit_the_length_change_no_label(noisy):
+    W = some_rays(noisy, 4)
+    free, _ = run(noisy, W)
+    bounded, _ = run(noisy, W, Bounds(0, 1e-3))
+    np.testing.assert_array_equal(bounded.labels, free.labels)
+
+
+def test_weights_equal_repetition(noisy):
+    weight = np.arange(300) % 3.0
+    again = np.repeat(np.arange(300), weight.astype(int))
+    W = some_rays(noisy, 5)
+    weighted, _ = run(noisy, W, weight=weight)
+    repeated, _ = run(noisy[again], W)
+    np.testing.assert_array_equal(weighted.labels[again], repeated.labels)
+    np.testing.assert_allclose(weighted.W, repeated.W, rtol=1e-7)
+
+
+def test_centroids_are_as_long_as_a_typical_sample(noisy):
+    state, _ = run(noisy, some_rays(noisy, 3))
+    for k in range(3):
+        scores = state.scores[state.labels == k]
+        typical = np.sqrt(np.mean(scores**2))
+        assert np.linalg.norm(state.W[k]) == pytest.approx(typical, rel=1e-6)

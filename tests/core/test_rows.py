@@ -1,0 +1,97 @@
+"""The row problem is solved exactly, by NumPy and by machine code alike."""
+
+import builtins
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+
+from onmf.core import rows
+from onmf.core.search import ROW_PENALTIES, unit
+
+compiled = pytest.importorskip("onmf.core.compiled", reason="needs numba")
+SOLVERS = {"numpy": rows.solve_rows, "numba": compiled.solve_rows}
+
+
+@pytest.fixture(params=SOLVERS)
+def solve(request):
+    return SOLVERS[request.param]
+
+
+def problem(seed, k=5, n=30, tau=0.1, alike=0.5):
+    rng = np.random.default_rng(seed)
+    U = unit(rng.random((k, 8)) + alike * rng.random(8))
+    A = rng.exponential(size=(n, 8)) @ U.T
+    return (1 - tau) * U @ U.T + tau, A, A == A.max(axis=1, keepdims=True)
+
+
+def by_trying_all_supports(Q, c):
+    """Least h'Qh - 2c'h over h >= 0: the best of the stationary points on every support."""
+    k, best = len(c), (0.0, np.zeros(len(c)))
+    for S in chain.from_iterable(combinations(range(k), size) for size in range(1, k + 1)):
+        h = np.zeros(k)
+        h[[*S]] = np.linalg.solve(Q[np.ix_(S, S)], c[[*S]])
+        if (h >= 0).all():
+            best = min(best, (h @ Q @ h - 2 * c @ h, h), key=lambda pair: pair[0])
+    return best[1]
+
+
+@pytest.mark.parametrize("tau", [1e-3, 0.1, 0.5])
+def test_no_support_gives_a_lower_value(solve, tau):
+    Q, C, guess = problem(0, tau=tau)
+    expected = [by_trying_all_supports(Q, c) for c in C]
+    np.testing.assert_allclose(solve(Q, C, guess), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("alike", [0.1, 5, 100])
+def test_numpy_and_machine_code_agree(alike):
+    Q, C, guess = problem(1, k=12, n=300, alike=alike)
+    np.testing.assert_allclose(
+        rows.solve_rows(Q, C, guess), compiled.solve_rows(Q, C, guess), rtol=1e-6, atol=1e-7
+    )
+
+
+def test_the_guess_does_not_matter(solve):
+    Q, C, guess = problem(2)
+    np.testing.assert_allclose(solve(Q, C, guess), solve(Q, C, ~guess), atol=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_the_length_of_a_sample_only_scales_its_row(solve, scale):
+    Q, C, guess = problem(3)
+    np.testing.assert_allclose(solve(Q, scale * C, guess) / scale, solve(Q, C, guess), rtol=1e-6)
+
+
+def test_equal_prototypes_and_rows_without_products_are_harmless(solve):
+    H = solve(np.ones((3, 3)), np.array([[1.0, 1, 1], [0, 0, 0], [-1, -2, -3]]), np.eye(3) > 0)
+    assert np.isfinite(H).all()
+    assert H[0].sum() == pytest.approx(1)
+    assert not H[1:].any()
+
+
+@pytest.mark.parametrize("name", ROW_PENALTIES)
+def test_at_tau_one_every_row_has_one_entry(solve, name):
+    rng = np.random.default_rng(4)
+    U = unit(rng.random((6, 9)))
+    A = rng.exponential(size=(50, 9)) @ U.T
+    Q, C = ROW_PENALTIES[name].rows(U @ U.T, A, 1.0)
+    H = solve(Q, C, A == A.max(axis=1, keepdims=True))
+    assert ((H > 1e-9).sum(axis=1) == 1).all()
+    np.testing.assert_array_equal(H.argmax(axis=1), A.argmax(axis=1))
+    np.testing.assert_allclose(H.max(axis=1), A.max(axis=1), rtol=1e-6)
+
+
+def test_without_numba_the_numpy_solver_is_used(monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, globals=None, locals=None, fromlist=(), level=0):
+        if name == "onmf.core" and "compiled" in (fromlist or ()):
+            raise ImportError("no numba")
+        return real(name, globals, locals, fromlist, level)
+
+    rows.row_solver.cache_clear()
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    assert rows.row_solver() is rows.solve_rows
+    monkeypatch.undo()
+    rows.row_solver.cache_clear()
+    assert rows.row_solver() is compiled.solve_rows

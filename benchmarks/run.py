@@ -4,8 +4,9 @@ import sys
 
 import palm
 import paper
+import quality
 
-SECTIONS = {"palm": palm.run, "paper": paper.run}
+SECTIONS = {"palm": palm.run, "paper": paper.run, "quality": quality.run}
 
 if __name__ == "__main__":
     names = sys.argv[1:] or list(SECTIONS)

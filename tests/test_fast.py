@@ -104,7 +104,7 @@ def test_ids_follow_a_given_start(model):
 
 def test_bad_starts_are_overcome():
     """The supplement's example: all three first centroids in the largest cluster."""
-    X, y, start = make_three_rays()
+    X, y, _ = make_three_rays()
     assert clustering_accuracy(y, ONMF(3, random_state=0).fit(X).labels_) > 0.97
 
 

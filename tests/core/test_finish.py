@@ -1,16 +1,28 @@
 """The exact alternation: the error never rises, and where it stops nothing can be improved."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from onmf.core.blocks import InMemory
-from onmf.core.finish import next_rays, ritz, settle, visit
+from onmf.core.finish import State, next_rays, ritz, settle, visit
 from onmf.core.palm import NON_NEGATIVE, Bounds
 from onmf.core.search import unit
 from onmf.datasets import make_rays
 
 TIGHT = 1e-9
+
+
+class Result(NamedTuple):
+    state: State
+    labels: np.ndarray
+    scores: np.ndarray
+
+    @property
+    def W(self):  # noqa: N802
+        return self.state.W
 
 
 def run(X, W, bounds=NON_NEGATIVE, weight=None, tol=TIGHT, sweeps=500):
@@ -20,7 +32,9 @@ def run(X, W, bounds=NON_NEGATIVE, weight=None, tol=TIGHT, sweeps=500):
         energies.append(state.cells.energy.sum())
         return False
 
-    return settle(InMemory(X, weight), W, bounds, tol, sweeps, watch), np.array(energies)
+    data = InMemory(X, weight)
+    state = settle(data, W, bounds, tol, sweeps, watch)
+    return Result(state, *state.codes(data)), np.array(energies)
 
 
 @pytest.fixture
@@ -34,21 +48,21 @@ def some_rays(X, k, seed=0):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_error_never_rises(noisy, seed):
-    state, energies = run(noisy, some_rays(noisy, 6, seed))
-    assert state.settled
+    result, energies = run(noisy, some_rays(noisy, 6, seed))
+    assert result.state.settled
     assert np.diff(energies).min() >= -1e-9 * energies[-1]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_fixed_point_of_labels_and_centroids(noisy, seed):
-    state, _ = run(noisy, some_rays(noisy, 6, seed))
-    scores = noisy @ unit(state.W).T
-    np.testing.assert_array_equal(scores.argmax(axis=1), state.labels)
+    result, _ = run(noisy, some_rays(noisy, 6, seed))
+    scores = noisy @ unit(result.W).T
+    np.testing.assert_array_equal(scores.argmax(axis=1), result.labels)
     for k in range(6):
-        own = noisy[state.labels == k]
+        own = noisy[result.labels == k]
         leading = np.linalg.svd(own)[1][0] ** 2
-        assert np.sum((own @ unit(state.W)[k]) ** 2) == pytest.approx(leading, rel=1e-9)
-    assert state.stationarity < 1e-7
+        assert np.sum((own @ unit(result.W)[k]) ** 2) == pytest.approx(leading, rel=1e-9)
+    assert result.state.stationarity < 1e-7
 
 
 def test_ritz_finds_the_best_vector_in_the_span():
@@ -78,15 +92,15 @@ def test_doubled_steps_lose_nothing(noisy, signed):
     second = visit(data, unit(first.cells.cross), first, 0)
     U = next_rays(second, first, signed)
     for k in range(6):
-        own = X[second.labels == k]
+        own = X[second.codes(data).labels == k]
         before, after = (np.sum((own @ v) ** 2) for v in (unit(second.W)[k], U[k]))
         assert after >= before * (1 - 1e-12)
 
 
 def test_empty_clusters_take_the_worst_fitted_samples(noisy):
     W = np.repeat(some_rays(noisy, 1), 6, axis=0)
-    state, energies = run(noisy, W)
-    assert len(np.unique(state.labels)) == 6
+    result, energies = run(noisy, W)
+    assert len(np.unique(result.labels)) == 6
     assert np.diff(energies).min() >= -1e-9 * energies[-1]
 
 
@@ -95,16 +109,16 @@ def test_too_few_directions_are_counted(make):
     X = np.repeat(np.eye(5)[:3] + 0.1, 6, axis=0) * np.arange(1, 19)[:, None]
     with pytest.raises(ValueError, match="only 3 distinct directions, fewer than n_clusters=4"):
         run(make(X), some_rays(X, 4))
-    state, _ = run(make(X), some_rays(X, 3))
-    assert sorted(np.bincount(state.labels)) == [6, 6, 6]
+    result, _ = run(make(X), some_rays(X, 3))
+    assert sorted(np.bincount(result.labels)) == [6, 6, 6]
 
 
 @pytest.mark.parametrize("bounds", [(0, 0.3), (0, 1e-3), (-0.2, 0.2), (0.05, 0.4)])
 def test_centroids_fit_their_bounds(noisy, bounds):
     X = noisy - 0.4 if bounds[0] < 0 else noisy
-    state, _ = run(X, some_rays(X, 4), Bounds(*bounds), tol=1e-6)
-    assert state.W.min() >= bounds[0]
-    assert state.W.max() <= bounds[1]
+    result, _ = run(X, some_rays(X, 4), Bounds(*bounds), tol=1e-6)
+    assert result.W.min() >= bounds[0]
+    assert result.W.max() <= bounds[1]
 
 
 def test_bounds_that_only_limit_the_length_change_no_label(noisy):
@@ -125,8 +139,8 @@ def test_weights_equal_repetition(noisy):
 
 
 def test_centroids_are_as_long_as_a_typical_sample(noisy):
-    state, _ = run(noisy, some_rays(noisy, 3))
+    result, _ = run(noisy, some_rays(noisy, 3))
     for k in range(3):
-        scores = state.scores[state.labels == k]
+        scores = result.scores[result.labels == k]
         typical = np.sqrt(np.mean(scores**2))
-        assert np.linalg.norm(state.W[k]) == pytest.approx(typical, rel=1e-6)
+        assert np.linalg.norm(result.W[k]) == pytest.approx(typical, rel=1e-6)

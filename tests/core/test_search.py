@@ -110,7 +110,7 @@ def test_gain_of_a_swap_is_what_trying_it_shows(rows):
 
 
 def test_swaps_leave_a_bad_optimum(rows):
-    """Two prototypes on one planted ray and one for two others: alternation is stuck, swaps are not."""
+    """Two prototypes on one ray and one for two others: alternation is stuck, swaps are not."""
     energy = np.einsum("ij,ij->i", rows, rows)
     U = unit(np.array([rows[0], rows[5], rows[1], rows[2], rows[3] + rows[4]]))
     stuck = alternate(rows, U[None], 50)

@@ -101,11 +101,15 @@ def explore(
 
     n_starts = settings.n_starts or starts_for(shape, Z.shape)
     kinds = [blur if settings.blurred and s % 2 else spread for s in range(n_starts)]
+    plain = [alternate(Z, spread(Z, strength, k, rng)[None], 5).U[0] for _ in range(PLAIN_STARTS)]
+    more = (
+        np.sort(rng.choice(len(Y), 3 * size, replace=False)) if len(Y) > 3 * size else slice(None)
+    )
+    Z_more, strength_more = Y[more], energy[more]
     with ThreadPoolExecutor(settings.n_threads) as pool:
         paths = list(pool.map(descend, kinds, rng.spawn(n_starts)))
-    plain = [alternate(Z, spread(Z, strength, k, rng)[None], 5).U[0] for _ in range(PLAIN_STARTS)]
-    stack = alternate(Y, np.array([points[-1].U for points in paths] + plain), 3)
-    U = improve(Y, energy, stack, rng)
+        stack = alternate(Z_more, np.array([points[-1].U for points in paths] + plain), 3)
+        U = improve(Z_more, strength_more, stack, rng, pool.map)
     return alternate(Y, U[None], ALTERNATIONS).U[0], paths[int(stack.energy[:n_starts].argmax())]
 
 
@@ -153,8 +157,8 @@ class Books:
     def membership(self, state: State | None) -> Array:
         if state is None:
             return np.zeros((self.data.shape[0], self.k), self.data.dtype)
-        codes = state.scores / Rays.of(state.W).lengths[state.labels]
-        return one_sparse(state.labels, codes, len(state.W))
+        labels, scores = state.codes(self.data)
+        return one_sparse(labels, scores / Rays.of(state.W).lengths[labels], len(state.W))
 
     def close(self, state: State) -> Factorization:
         last = self.history[-1]

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.assign import Code, Rays, one_sparse
+from onmf.core.assign import Code, Rays
 from onmf.core.blocks import Block, Data
 from onmf.core.palm import Bounds
 from onmf.core.search import unit
@@ -36,6 +36,8 @@ class Cells(NamedTuple):
     energy: Array  # sum_i d_i a_i^2 (k,)
     weight: Array  # sum_i d_i (k,)
     samples: Array  # how many (k,)
+    moves: Array  # how many came or left (k,)
+    changes: int  # labels that changed
 
 
 @dataclass(frozen=True)
@@ -44,16 +46,22 @@ class Assign:
 
     rays: Rays
 
-    def __call__(self, block: Block, rows: Any) -> tuple[Code, Cells]:
+    def __call__(self, block: Block, last: Code | None) -> tuple[Code, Cells]:
         code, k = self.rays.nearest(block.X), len(self.rays.lengths)
-        inside = np.flatnonzero(code.labels >= 0)
-        where, weight = code.labels[inside], block.weight[inside, 0].astype(np.float64)
-        H = one_sparse(code.labels, code.scores * block.weight[:, 0], k)
+        labels, pull = code.labels, code.scores * block.weight[:, 0]
+        inside = labels >= 0
+        where, weight = labels[inside], block.weight[inside, 0].astype(np.float64)
+        H = np.zeros((len(labels), k), pull.dtype)
+        H[np.arange(len(labels)), labels] = pull  # label -1 has no pull
+        changed = slice(0) if last is None else labels != last.labels
+        both = labels[changed] if last is None else np.append(labels[changed], last.labels[changed])
         return code, Cells(
             np.asarray(H.T @ block.X, np.float64),
             np.bincount(where, weight * np.square(code.scores[inside], dtype=np.float64), k),
             np.bincount(where, weight, k),
             np.bincount(where, minlength=k),
+            np.bincount(both[both >= 0], minlength=k),
+            len(both) // 2,
         )
 
 
@@ -61,11 +69,10 @@ class State(NamedTuple):
     """The clustering after a sweep with the centroids W."""
 
     W: Array
-    labels: Array
-    scores: Array
+    rows: Any  # the codes, wherever the rows are
     cells: Cells
     residual: float  # how far the rays moved before this sweep
-    settled: bool  # the rays did not move and no label changed
+    settled: bool  # hardly, and no label changed
 
     @property
     def empty(self) -> Array:
@@ -75,8 +82,13 @@ class State(NamedTuple):
     def stationarity(self) -> float:
         """How far the rays are from their own images: zero at a fixed point."""
         rays = unit(self.W.astype(np.float64))
-        return float(
-            np.linalg.norm(unit(self.cells.cross, otherwise=rays) - rays) / np.sqrt(len(rays))
+        return distance(unit(self.cells.cross, otherwise=rays), rays)
+
+    def codes(self, data: Data) -> Code:
+        """Labels and scores of all samples."""
+        return Code(
+            data.gather(data.each(lambda code: code.labels, self.rows)),
+            data.gather(data.each(lambda code: code.scores, self.rows)),
         )
 
 
@@ -89,32 +101,32 @@ def settle(
     watch: Callable[[State], bool],
 ) -> State:
     """Alternate from W, at most `sweeps` sweeps; `watch(state)` may stop earlier."""
-    state, before = None, None
-    for _ in range(sweeps):
-        state, before = visit(data, W, state, tol), state
+    before, state = None, visit(data, W, None, tol)
+    for _ in range(sweeps - 1):
         if watch(state) or state.settled:
-            break
+            return state
         U = next_rays(state, before, bounds.lower < 0)
         if len(state.empty):
             U = refill(data, U, state)
         W = placed(U, state.cells, bounds, data.dtype)
-    assert state is not None
+        before, state = state, visit(data, W, state, tol)
+    watch(state)
     return state
 
 
 def visit(data: Data, W: Array, last: State | None, tol: float) -> State:
     """One sweep."""
-    rows, cells = data.sweep(Assign(Rays.of(W)))
-    labels = data.gather(data.each(lambda code: code.labels, rows))
-    scores = data.gather(data.each(lambda code: code.scores, rows))
+    rows, cells = data.sweep(Assign(Rays.of(W)), None if last is None else last.rows)
     if last is None:
-        return State(W, labels, scores, cells, np.inf, False)
-    moved = unit(W.astype(np.float64)) - unit(last.W.astype(np.float64))
-    residual = float(np.linalg.norm(moved) / np.sqrt(len(W)))
-    same = (
-        residual <= tol and not (cells.samples == 0).any() and np.array_equal(labels, last.labels)
-    )
-    return State(W, labels, scores, cells, residual, same)
+        return State(W, rows, cells, np.inf, False)
+    residual = distance(unit(W.astype(np.float64)), unit(last.W.astype(np.float64)))
+    settled = residual <= tol and not cells.changes and cells.samples.all()
+    return State(W, rows, cells, residual, bool(settled))
+
+
+def distance(U: Array, V: Array) -> float:
+    """Root mean square distance of two sets of rays."""
+    return float(np.linalg.norm(U - V) / np.sqrt(len(U)))
 
 
 def next_rays(state: State, before: State | None, signed: bool) -> Array:
@@ -125,9 +137,7 @@ def next_rays(state: State, before: State | None, signed: bool) -> Array:
     U = unit(doubled if signed else np.maximum(doubled, 0), otherwise=p)
     if before is None:
         return p
-    changed = state.labels != before.labels
-    touched = np.union1d(state.labels[changed], before.labels[changed])
-    kept = np.setdiff1d(np.arange(len(U)), touched)
+    kept = np.flatnonzero(state.cells.moves == 0)
     u = unit(before.W[kept].astype(np.float64))
     U[kept] = ritz(u, before.cells.cross[kept], w[kept], state.cells.cross[kept])
     return U
@@ -149,7 +159,7 @@ def ritz(u: Array, Su: Array, w: Array, Sw: Array) -> Array:
 
 def refill(data: Data, U: Array, state: State) -> Array:
     """Give each empty cluster the direction of the sample it helps most."""
-    explained = np.square(state.scores, dtype=np.float64)
+    explained = np.square(state.codes(data).scores, dtype=np.float64)
     left = data.gather(data.energy) - explained
     empty, U = state.empty, U.copy()
     worst = np.sort(np.argsort(-left, kind="stable")[: SPARE + 4 * len(empty)])

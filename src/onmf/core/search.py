@@ -29,6 +29,7 @@ from onmf.core.rows import row_solver
 Array = NDArray[Any]
 
 AVERAGED = 20  # rows in each prototype of a blurred start
+ONE_SPARSE = 1e-4  # share of H'H off its diagonal below which the path has done its work
 GAIN = 1e-6  # relative gain below which an alternation in the sketch has settled
 
 
@@ -53,7 +54,7 @@ class SmoothRows:
 
 
 class NonSmoothRows:
-    """Q = C,  c_k = a_k - tau s (1 - C_bk);  E = H'H - tau (M + M'),  M_b = sum_{b_i = b} s_i h_i."""
+    """Q = C,  c_k = a_k - tau s (1 - C_bk);  E = H'H - tau (M + M'),  M_b = sum of s_i h_i at b."""
 
     def rows(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
         top = A.argmax(axis=1)
@@ -95,6 +96,8 @@ def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Poi
         overlap = 1 - np.trace(gram) / max(gram.sum(), np.finfo(float).tiny)
         moved = float(np.linalg.norm(U - before) / np.sqrt(len(U)))
         yield Point(float(tau), U, float(error), float(overlap), gram, moved)
+        if overlap < ONE_SPARSE:
+            return  # the rest of the path is plain alternation
         A, support = Y @ U.T, H > 0
 
 

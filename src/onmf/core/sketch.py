@@ -66,12 +66,12 @@ def basis(
     # One enormous sample would hide all others behind its rounding errors.
     bound = HEAVY * np.median(energy[energy > 0])
     damp = data.scatter(np.minimum(1, bound / np.maximum(energy, bound)).astype(data.dtype))
-    V = orthonormal(rng.standard_normal((data.shape[1], r)))
+    V = rng.standard_normal((data.shape[1], r))
     for sweep in range(1, iterations + 1):
         _, image = data.sweep(Power(V.astype(data.dtype)), damp)
         V = orthonormal(image.cross)
         tell(sweep)
-    return V
+    return V if iterations else orthonormal(V)
 
 
 def orthonormal(B: Array) -> Array:

@@ -20,13 +20,16 @@ from onmf.core.search import GAIN, Stack, alternate, draw, unit
 Array = NDArray[Any]
 
 TRIALS = 8  # swaps tried side by side
+CHUNKS = 4  # of them, for threads and caches
 ADAPT = 3  # alternations each is given
 FAILURES = 2  # rounds without gain before giving up
 MOST_ROUNDS = 10
 ROWS_PER_CLUSTER = 10  # badly fitted rows among the candidates
 
 
-def improve(Y: Array, energy: Array, stack: Stack, rng: np.random.Generator) -> Array:
+def improve(
+    Y: Array, energy: Array, stack: Stack, rng: np.random.Generator, pool_map: Any = map
+) -> Array:
     """Prototypes (k, r) after swaps from the best clustering of the stack."""
     R, k, r = stack.U.shape
     U, best, A = stack.U[stack.best], stack.energy[stack.best], stack.scores[:, stack.best]
@@ -41,7 +44,9 @@ def improve(Y: Array, energy: Array, stack: Stack, rng: np.random.Generator) -> 
             break
         trials = np.repeat(U[None], len(leaving), axis=0)
         trials[np.arange(len(leaving)), leaving] = Z[entering]
-        after = alternate(Y, trials, ADAPT)
+        parts = [part for part in np.array_split(trials, CHUNKS) if len(part)]
+        ends = list(pool_map(lambda part: alternate(Y, part, ADAPT), parts))
+        after = max(ends, key=lambda end: end.energy[end.best])
         if after.energy[after.best] > best * (1 + GAIN):
             settled = alternate(Y, after.U[[after.best]], 10)
             U, best, A = settled.U[0], settled.energy[0], settled.scores[:, 0]

@@ -1,0 +1,106 @@
+"""The data sets of the benchmarks; the real ones need ONMF_DATA."""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from onmf.datasets import make_paper_synthetic
+
+NORMAL_TISSUE = "11"
+
+
+class Set(NamedTuple):
+    """Samples, true classes and their number."""
+
+    X: object
+    y: np.ndarray
+    k: int
+
+
+def folder() -> Path | None:
+    return Path(os.environ["ONMF_DATA"]) if "ONMF_DATA" in os.environ else None
+
+
+def used(X):
+    """Without the features that never occur."""
+    return X[:, np.flatnonzero(X.sum(axis=0) > 0)]
+
+
+@cache
+def tdt2_counts():
+    raw = scipy.io.loadmat(folder() / "tdt2" / "TDT2_all.mat")
+    return sp.csr_array(raw["fea"], dtype=float), raw["gnd"].ravel()
+
+
+def tdt2(subset: int, weighted: bool) -> Set:
+    """Ten random categories of at least ten documents; tf-idf or plain counts."""
+    X, y = tdt2_counts()
+    categories, sizes = np.unique(y, return_counts=True)
+    chosen = np.random.RandomState(subset).choice(categories[sizes >= 10], 10, replace=False)
+    X = used(X[np.flatnonzero(np.isin(y, chosen))])
+    return Set(TfidfTransformer().fit_transform(X) if weighted else X, y[np.isin(y, chosen)], 10)
+
+
+def newsgroups() -> Set:
+    raw = scipy.io.loadmat(folder() / "20newsgroups" / "20newsgroups.mat")
+    X = used(sp.csr_array(raw["A"], dtype=float))
+    return Set(TfidfTransformer().fit_transform(X), raw["gnd3"].ravel(), 20)
+
+
+def mirna(types: int) -> Set:
+    """Tumours of some cancer types, log2 counts per million."""
+    raw = np.load(folder() / "tcga_mirnaseq_pancancer" / "mirna_common_33cohorts.npz")
+    tumour = raw["sample_type"] != NORMAL_TISSUE
+    X, y = raw["counts"][tumour].astype(float), raw["cancer_type"][tumour]
+    known = np.unique(y)
+    if types < len(known):
+        known = np.random.RandomState(0).choice(known, types, replace=False)
+    X, y = X[np.isin(y, known)], y[np.isin(y, known)]
+    return Set(used(np.log2(1 + X / X.sum(axis=1, keepdims=True) * 1e6)), y, types)
+
+
+def rnaseq() -> Set:
+    """Tumours of six types, log2, the 5000 genes that vary most."""
+    raw = np.load(folder() / "tcga_rnaseq_6types" / "tcga_rnaseq_rsem.npz")
+    tumour = raw["sample_type"] != NORMAL_TISSUE
+    X = np.log2(1 + raw["rsem"][tumour].astype(float))
+    genes = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:5000])
+    return Set(np.ascontiguousarray(X[:, genes]), raw["cancer_type"][tumour], 6)
+
+
+def pbmc() -> Set:
+    """Sorted blood cells, each scaled to 10,000 counts, log(1 + x)."""
+    raw = np.load(folder() / "pbmc_facs" / "pbmc_facs_counts_csr.npz")
+    parts = raw["data"].astype(float), raw["indices"], raw["indptr"]
+    X = sp.csr_array(parts, shape=tuple(raw["shape"]))
+    X = sp.csr_array(X.multiply(1e4 / X.sum(axis=1)[:, None]))
+    X.data = np.log1p(X.data)
+    return Set(X, np.load(folder() / "pbmc_facs" / "pbmc_facs_labels.npz")["subpop"], 5)
+
+
+def digits() -> Set:
+    return Set(*load_digits(return_X_y=True), 10)
+
+
+SYNTHETIC = {
+    f"synthetic {snr} dB": lambda snr=snr: Set(*make_paper_synthetic(snr), 10)
+    for snr in (-5, -3, -1, 1, 3, 5)
+}
+REAL = (
+    {f"TDT2 {s}": lambda s=s: tdt2(s, True) for s in range(1, 7)}
+    | {f"TDT2 {s} counts": lambda s=s: tdt2(s, False) for s in range(1, 7)}
+    | {f"miRNA {t} types": lambda t=t: mirna(t) for t in (5, 10, 15, 20, 32)}
+    | {"RNA-seq 6 types": rnaseq, "pbmc_facs": pbmc, "20 Newsgroups": newsgroups}
+)
+
+
+def available() -> dict:
+    """Name and maker of each set that can be made here."""
+    return SYNTHETIC | (REAL if folder() else {}) | {"digits": digits}

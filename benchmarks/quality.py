@@ -45,7 +45,7 @@ def run() -> None:
         print("\n".join("| " + " | ".join(map(str, row)) + " |" for row in rows[-5:]), flush=True)
     note = (
         f"\n\nMeans over seeds {SEEDS[0]}-{SEEDS[-1]} (one for NMF); the time is the best of them, "
-        "its ratio that to K-means with ten starts. Relative error: of the best rays for the labels; "
+        "its ratio that to K-means with ten starts. Relative error: best rays for the labels; "
         "*after alternation*: once the exact alternation has run from there to its fixed point."
     )
     write_section("quality", "The default solver beside its rivals", table(COLUMNS, rows) + note)

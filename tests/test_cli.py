@@ -155,7 +155,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(here, capsys, words, said):
 
 
 def test_an_unconverged_fit_is_written_with_a_note_and_exit_code_3(here, capsys):
-    assert run("cluster", "x.npy", "-k", 3, "-o", "out", "--max-iter", 1) == 3
+    assert run("cluster", "x.npy", "-k", 3, "-o", "out", "--max-iter", 2) == 3
     assert capsys.readouterr().err.startswith("Note: ")
     assert json.loads((here / "out/run.json").read_text())["results"]["converged"] is False
     assert len(read_csv("out/labels.csv")) == 61

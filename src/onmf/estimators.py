@@ -22,7 +22,7 @@ from onmf.core.penalties import PENALTIES, Penalty
 from onmf.core.result import Event, Factorization
 from onmf.core.start import STARTS
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
-from onmf.solvers import SOLVERS, Solution
+from onmf.solvers import SCALES, SOLVERS, Solution
 
 Array = NDArray[Any]
 
@@ -189,12 +189,12 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         self._check_parameters()
         X = door.as_samples(self, X, reset=True, signed=door.allows_signs(self.center_bounds))
         weight = door.as_weights(sample_weight, X)
-        useful = door.nonzero_samples(X)
-        door.check_enough(X, useful & (weight > 0), self.n_clusters)
-        X, scale = door.scaled(X) if self.solver == "fast" else (X, 1.0)
+        door.check_samples(len(weight), self.n_clusters)
+        X, scale = SCALES[self.solver](X)
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
         with single_threaded_blas():
             data = InMemory(X, weight, n_threads)
+            door.check_useful((data.gather(data.energy) > 0) & (weight > 0), self.n_clusters)
             solution = SOLVERS[self.solver](self, data, X, n_threads)
         self._keep(solution, weight, scale)
         return self

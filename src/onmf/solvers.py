@@ -39,7 +39,6 @@ class Solution(NamedTuple):
 
 def palm(model: Any, data: InMemory, X: Any, n_threads: int) -> Solution:
     """The paper's method, once for each start; the lowest error wins."""
-    door.check_scale(data.sqnorm, X)
     penalty: Penalty = PENALTIES.get(model.penalty, model.penalty)
     settings = PALM(
         **given(mu_h=model.mu_h, mu_w=model.mu_w, tol=model.inner_tol),
@@ -92,7 +91,14 @@ def fast(model: Any, data: InMemory, X: Any, n_threads: int) -> Solution:
     return Solution(result, nearest, stationarity)
 
 
+def as_it_is(X: Any) -> tuple[Any, float]:
+    """For the faithful solver, which depends on the scale of X."""
+    door.check_scale(X)
+    return X, 1.0
+
+
 SOLVERS: dict[str, Callable[..., Solution]] = {"fast": fast, "palm": palm}
+SCALES: dict[str, Callable[[Any], tuple[Any, float]]] = {"fast": door.scaled, "palm": as_it_is}
 
 
 def seeds(model: Any) -> list[int]:

@@ -35,20 +35,24 @@ def as_samples(estimator: Any, X: Any, *, reset: bool, signed: bool) -> Matrix:
             X = X.copy()
             X.sum_duplicates()
     values = X.data if sp.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspicious = not np.isfinite(values.sum())  # cheap, and seldom wrong
-    if suspicious and not np.isfinite(values).all():
+    low, high = extremes(values)
+    if not np.isfinite(low + high):
         raise ValueError(
             f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values))}: fill these "
             "entries or drop the samples."
         )
-    if not signed and values.size and values.min() < 0:
+    if not signed and low < 0:
         raise ValueError(
             f"Negative values in data passed to {type(estimator).__name__} at "
             f"{cells(X, values < 0)}: shift or clip them, or pass center_bounds='data' to cluster "
             "signed data."
         )
     return X
+
+
+def extremes(values: Array) -> tuple[float, float]:
+    """Smallest and largest entry; NaN if there is one."""
+    return (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
 
 
 def cells(X: Matrix, wrong: Array) -> str:
@@ -88,22 +92,16 @@ def as_weights(sample_weight: Any, X: Matrix) -> Array:
     return weight.astype(X.dtype)
 
 
-def nonzero_samples(X: Matrix) -> NDArray[np.bool_]:
-    """Which samples have a non-zero entry."""
-    if not sp.issparse(X):
-        return np.asarray(X.any(axis=1))
-    found = np.zeros(X.shape[0], bool)
-    found[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[X.data != 0]] = True
-    return found
-
-
-def check_enough(X: Matrix, useful: NDArray[np.bool_], n_clusters: int) -> None:
-    """There are at least as many useful (non-zero, weighted) samples as clusters."""
-    n = X.shape[0]
+def check_samples(n: int, n_clusters: int) -> None:
     if n < n_clusters:
         raise ValueError(
             f"n_samples={n} should be >= n_clusters={n_clusters}: ask for fewer clusters."
         )
+
+
+def check_useful(useful: NDArray[np.bool_], n_clusters: int) -> None:
+    """At least as many samples are useful (non-zero, with weight) as there are clusters."""
+    n = len(useful)
     if not useful.any():
         raise ValueError("X is all zero (or weighs nothing): there is nothing to cluster.")
     if useful.sum() < n_clusters:
@@ -200,9 +198,8 @@ def start_factor(value: Any, name: str, shape: tuple[int, int], dtype: Any) -> A
 
 def scaled(X: Matrix) -> tuple[Matrix, float]:
     """X times a power of two, and that power: 1 unless powers of X might over- or underflow."""
-    if not X.shape[0]:
-        return X, 1.0
-    info, top = np.finfo(X.dtype), max(float(X.max()), -float(X.min()))
+    low, high = extremes(X.data if sp.issparse(X) else X)
+    info, top = np.finfo(X.dtype), max(high, -low)
     exponent = int(np.frexp(top)[1])
     if top == 0 or abs(exponent) <= min(
         200, info.maxexp // 3
@@ -213,12 +210,16 @@ def scaled(X: Matrix) -> tuple[Matrix, float]:
     return X * X.dtype.type(factor), factor
 
 
-def check_scale(sqnorm: float, X: Matrix) -> None:
+def check_scale(X: Matrix) -> None:
     """The squares of X can be added: for the faithful solver, which does not rescale X."""
-    info = np.finfo(X.dtype)
-    if not info.tiny / info.eps < sqnorm < info.max * info.eps:
+    low, high = extremes(X.data if sp.issparse(X) else X)
+    info, top = np.finfo(X.dtype), max(high, -low)
+    square = np.float64(top) ** 2 if top < 1e150 else np.inf
+    if top > 0 and not info.tiny / info.eps < square < float(info.max) * info.eps / np.prod(
+        X.shape
+    ):
         raise ValueError(
-            f"the entries of X (largest {abs(X).max():.3g}) are too small or too large for "
-            "solver='palm', which works on the scale of X as the paper's method does: divide X by "
-            "its largest entry, or use solver='fast'."
+            f"the entries of X (largest {top:.3g}) are too small or too large for solver='palm', "
+            "which works on the scale of X as the paper's method does: divide X by its largest "
+            "entry, or use solver='fast'."
         )

@@ -11,7 +11,7 @@ summation depend on the data alone, never on the number of threads: any number g
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from itertools import pairwise
 from operator import iadd
 from threading import Lock
@@ -46,9 +46,10 @@ class Data(Protocol):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     sqnorm: float  # ||X||^2
-    mean: float  # of |X|
     energy: Any  # ||x_i||^2, cut like the rows
 
+    @property
+    def mean(self) -> float: ...  # of |X|
     def take(self, rows: Array) -> Matrix: ...
     def scatter(self, H: Array) -> Any: ...
     def gather(self, rows: Any) -> Array: ...
@@ -69,8 +70,13 @@ class InMemory:
         ]
         self._map: Callable[..., Any] = ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
         self.groups = np.array_split(range(len(self.blocks)), MOST_GROUPS)[: len(self.blocks)]
-        self.energy, totals = self.sweep(measure)
-        self.sqnorm, self.mean = totals.sqnorm, totals.mass / (totals.weight * X.shape[1])
+        self.energy, total = self.sweep(measure)
+        self.sqnorm = total.sqnorm
+
+    @cached_property
+    def mean(self) -> float:
+        _, total = self.sweep(weigh)
+        return total.mass / (total.weight * self.shape[1])
 
     def take(self, rows: Array) -> Matrix:
         """A few samples, by number."""
@@ -141,19 +147,29 @@ def row_sqnorm(X: Matrix) -> Array:
     return np.where(np.diff(X.indptr) > 0, sums, 0)
 
 
-class Totals(NamedTuple):
-    """Additive facts about X."""
+class Size(NamedTuple):
+    """Weighted ||X||^2."""
 
     sqnorm: float
+
+
+class Mass(NamedTuple):
+    """Weighted sum of |X|, and of the weights."""
+
     mass: float
     weight: float
 
 
-def measure(block: Block, rows: Any) -> tuple[Array, Totals]:
-    """||x_i||^2 of the rows; weighted ||X||^2, sum |X| and number of samples."""
-    weight, energy = block.weight[:, 0].astype(np.float64), row_sqnorm(block.X)
+def measure(block: Block, rows: Any) -> tuple[Array, Size]:
+    """||x_i||^2 of the rows."""
+    energy = row_sqnorm(block.X)
+    return energy, Size(float(block.weight[:, 0].astype(np.float64) @ energy))
+
+
+def weigh(block: Block, rows: Any) -> tuple[None, Mass]:
+    weight = block.weight[:, 0].astype(np.float64)
     mass = np.asarray(abs(block.X).sum(axis=1, dtype=np.float64)).ravel()
-    return energy, Totals(float(weight @ energy), float(weight @ mass), float(weight.sum()))
+    return None, Mass(float(weight @ mass), float(weight.sum()))
 
 
 @cache

@@ -28,6 +28,11 @@ def folder() -> Path | None:
     return Path(os.environ["ONMF_DATA"]) if "ONMF_DATA" in os.environ else None
 
 
+def load(*names: str):
+    """Arrays of a file; its text columns are stored as objects, hence pickle, of one's own data."""
+    return np.load(folder().joinpath(*names), allow_pickle=True)
+
+
 def used(X):
     """Without the features that never occur."""
     return X[:, np.flatnonzero(X.sum(axis=0) > 0)]
@@ -56,7 +61,7 @@ def newsgroups() -> Set:
 
 def mirna(types: int) -> Set:
     """Tumours of some cancer types, log2 counts per million."""
-    raw = np.load(folder() / "tcga_mirnaseq_pancancer" / "mirna_common_33cohorts.npz")
+    raw = load("tcga_mirnaseq_pancancer", "mirna_common_33cohorts.npz")
     tumour = raw["sample_type"] != NORMAL_TISSUE
     X, y = raw["counts"][tumour].astype(float), raw["cancer_type"][tumour]
     known = np.unique(y)
@@ -68,7 +73,7 @@ def mirna(types: int) -> Set:
 
 def rnaseq() -> Set:
     """Tumours of six types, log2, the 5000 genes that vary most."""
-    raw = np.load(folder() / "tcga_rnaseq_6types" / "tcga_rnaseq_rsem.npz")
+    raw = load("tcga_rnaseq_6types", "tcga_rnaseq_rsem.npz")
     tumour = raw["sample_type"] != NORMAL_TISSUE
     X = np.log2(1 + raw["rsem"][tumour].astype(float))
     genes = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:5000])
@@ -77,12 +82,12 @@ def rnaseq() -> Set:
 
 def pbmc() -> Set:
     """Sorted blood cells, each scaled to 10,000 counts, log(1 + x)."""
-    raw = np.load(folder() / "pbmc_facs" / "pbmc_facs_counts_csr.npz")
+    raw = load("pbmc_facs", "pbmc_facs_counts_csr.npz")
     parts = raw["data"].astype(float), raw["indices"], raw["indptr"]
     X = sp.csr_array(parts, shape=tuple(raw["shape"]))
     X = sp.csr_array(X.multiply(1e4 / X.sum(axis=1)[:, None]))
     X.data = np.log1p(X.data)
-    return Set(X, np.load(folder() / "pbmc_facs" / "pbmc_facs_labels.npz")["subpop"], 5)
+    return Set(X, load("pbmc_facs", "pbmc_facs_labels.npz")["subpop"], 5)
 
 
 def digits() -> Set:

@@ -30,7 +30,7 @@ def write_section(name: str, title: str, body: str) -> None:
     old = re.compile(rf"<!-- {name} -->.*?<!-- end {name} -->\n", re.DOTALL)
     page = old.sub(lambda _: section, page) if old.search(page) else f"{page}\n{section}"
     PAGE.write_text(page)
-    print(f"\n## {title}\n\n{body}\n")
+    print(body.strip().rsplit("|\n", 1)[0][-600:], flush=True)
 
 
 def machine() -> str:

@@ -6,8 +6,10 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
+from onmf import ONMF
 from onmf.core import rows
 from onmf.core.search import ROW_PENALTIES, unit
+from onmf.datasets import make_rays
 
 compiled = pytest.importorskip("onmf.core.compiled", reason="needs numba")
 SOLVERS = {"numpy": rows.solve_rows, "numba": compiled.solve_rows}
@@ -81,11 +83,14 @@ def test_at_tau_one_every_row_has_one_entry(solve, name):
     np.testing.assert_allclose(H.max(axis=1), A.max(axis=1), rtol=1e-6)
 
 
-def test_without_numba_the_numpy_solver_is_used(monkeypatch):
-    rows.row_solver.cache_clear()
+def test_without_numba_numpy_gives_the_same_answer(monkeypatch):
+    rows.kernels.cache_clear()
     monkeypatch.setitem(sys.modules, "onmf.core.compiled", None)
     monkeypatch.delattr("onmf.core.compiled")
-    assert rows.row_solver() is rows.solve_rows
+    assert rows.kernels() is rows
+    X, _ = make_rays(200, 30, 4, noise=0.2, random_state=0)
+    plain = ONMF(4, random_state=0).fit(X).labels_
     monkeypatch.undo()
-    rows.row_solver.cache_clear()
-    assert rows.row_solver() is compiled.solve_rows
+    rows.kernels.cache_clear()
+    assert rows.kernels() is compiled
+    np.testing.assert_array_equal(ONMF(4, random_state=0).fit(X).labels_, plain)

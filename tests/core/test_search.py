@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 
-from onmf.core.rows import solve_rows
+from onmf.core import compiled
+from onmf.core import rows as plain
+from onmf.core.rows import one_sparse_scores, solve_rows
 from onmf.core.search import (
     ROW_PENALTIES,
     alternate,
     blur,
     draw,
     follow,
-    one_sparse_scores,
     pulled,
     spread,
     unit,
 )
-from onmf.core.swaps import improve, swap_gains
+from onmf.core.swaps import improve
 
 
 @pytest.fixture
@@ -95,14 +96,15 @@ def test_alternation_explains_more_and_more(rows):
     np.testing.assert_allclose(alternate(rows, U, 4).energy[1], single.energy[0])
 
 
-def test_gain_of_a_swap_is_what_trying_it_shows(rows):
+@pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "numba"])
+def test_gain_of_a_swap_is_what_trying_it_shows(rows, module):
     rng = np.random.default_rng(4)
     U, Z = unit(rng.random((4, 12))), unit(rng.random((6, 12)))
 
     def energy(prototypes):
         return np.square(np.maximum(rows @ prototypes.T, 0).max(axis=1)).sum()
 
-    gains = swap_gains(rows @ U.T, rows @ Z.T)
+    gains = module.swap_gains(rows @ U.T, rows @ Z.T)
     for k in range(4):
         for j in range(6):
             swapped = np.vstack([np.delete(U, k, axis=0), Z[j]])
@@ -117,6 +119,17 @@ def test_swaps_leave_a_bad_optimum(rows):
     better = alternate(rows, improve(rows, energy, stuck, np.random.default_rng(0))[None], 50)
     assert better.energy[0] > stuck.energy[0] * 1.01
     assert len({*zip(np.arange(80) % 5, better.scores[:, 0].argmax(axis=1), strict=True)}) == 5
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_compiled_images_and_gains_are_those_of_numpy(rows, k):
+    rng = np.random.default_rng(5)
+    U, Z = unit(rng.normal(size=(3, k, 12))), unit(rng.normal(size=(7, 12)))
+    A = (rows @ U.reshape(-1, 12).T).reshape(80, 3, k)
+    for ours, theirs in zip(plain.images(A, rows), compiled.images(A, rows), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+    gains = [module.swap_gains(A[:, 0], rows @ Z.T) for module in (plain, compiled)]
+    np.testing.assert_allclose(*gains, rtol=1e-10, atol=1e-10)
 
 
 def test_draws_follow_the_weights_and_survive_having_none():

@@ -1,6 +1,6 @@
-"""The row solver in machine code: the only module that imports numba.
+"""The kernels of `rows` in machine code: the only module that imports numba.
 
-Same problem and same rule as `rows.solve_rows`. Serial and without the interpreter's lock: blocks
+Same rules as there. Serial and without the interpreter's lock: blocks
 and starts are what runs in parallel, for numba's own threads beside those of BLAS cost a factor.
 """
 
@@ -88,3 +88,51 @@ def solve_rows(Q: Array, C: Array, support: Array) -> Array:
         inside[:] = support[i]
         solve_row(Q, C[i], inside, wrong, place, L, H[i])
     return H
+
+
+@njit(cache=True, nogil=True)
+def images(A: Array, Y: Array) -> tuple[Array, Array]:
+    """sum_i a_ib y_i at b = argmax_k a_ik, and sum_i a_ib^2, for scores A (n, R, k)."""
+    n, R, k = A.shape
+    width = Y.shape[1]
+    P, energy = np.zeros((R, k, width)), np.zeros(R)
+    for i in range(n):
+        for r in range(R):
+            b = 0
+            for j in range(1, k):
+                if A[i, r, j] > A[i, r, b]:
+                    b = j
+            score = A[i, r, b]
+            if score > 0:
+                energy[r] += score * score
+                for z in range(width):
+                    P[r, b, z] += score * Y[i, z]
+    return P, energy
+
+
+@njit(cache=True, nogil=True)
+def swap_gains(A: Array, scores: Array) -> Array:
+    """V (k, candidates): change of sum_i max_k [a_ik]_+^2 when one leaves and another enters."""
+    n, k = A.shape
+    count = scores.shape[1]
+    enter, leave, V = np.zeros(count), np.zeros(k), np.zeros((k, count))
+    for i in range(n):
+        first, second, b = 0.0, 0.0, 0
+        for j in range(k):
+            if A[i, j] > first:
+                first, second, b = A[i, j], first, j
+            elif A[i, j] > second:
+                second = A[i, j]
+        first, second = first * first, second * second
+        leave[b] += second - first
+        for j in range(count):
+            offer = max(scores[i, j], 0.0) ** 2
+            if offer > first:
+                enter[j] += offer - first
+                V[b, j] += first - second
+            elif offer > second:
+                V[b, j] += offer - second
+    for b in range(k):
+        for j in range(count):
+            V[b, j] += enter[j] + leave[b]
+    return V

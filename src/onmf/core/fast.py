@@ -31,6 +31,7 @@ ROWS_PER_CLUSTER, FEWEST_ROWS = 100, 1000  # that the path looks at
 END = 0.5  # of the path: rows are one-sparse long before tau = 1
 MOST_STARTS = 4
 PLAIN_STARTS = 2  # K-means-like ones besides: seeds for the swaps
+MORE = 6  # times as many rows for the swaps
 ALTERNATIONS = 20  # in the sketch, at the end
 
 
@@ -93,8 +94,8 @@ def explore(
     """The best prototypes found from several starts, and the path of the best start."""
     energy = np.einsum("ij,ij->i", Y, Y)
     size = max(ROWS_PER_CLUSTER * k, FEWEST_ROWS)
-    some = np.sort(rng.choice(len(Y), size, replace=False)) if len(Y) > size else slice(None)
-    Z, strength = np.ascontiguousarray(Y[some]), energy[some]
+    few, many = some_of(len(Y), size, rng), some_of(len(Y), MORE * size, rng)
+    Z, strength = np.ascontiguousarray(Y[few]), energy[few]
 
     def descend(kind: Callable[..., Array], own: np.random.Generator) -> list[Point]:
         return list(follow(Z, kind(Z, strength, k, own), penalty, settings.taus()))
@@ -102,15 +103,16 @@ def explore(
     n_starts = settings.n_starts or starts_for(shape, Z.shape)
     kinds = [blur if settings.blurred and s % 2 else spread for s in range(n_starts)]
     plain = [alternate(Z, spread(Z, strength, k, rng)[None], 5).U[0] for _ in range(PLAIN_STARTS)]
-    more = (
-        np.sort(rng.choice(len(Y), 3 * size, replace=False)) if len(Y) > 3 * size else slice(None)
-    )
-    Z_more, strength_more = Y[more], energy[more]
     with ThreadPoolExecutor(settings.n_threads) as pool:
         paths = list(pool.map(descend, kinds, rng.spawn(n_starts)))
-        stack = alternate(Z_more, np.array([points[-1].U for points in paths] + plain), 3)
-        U = improve(Z_more, strength_more, stack, rng, pool.map)
+        stack = alternate(Y[many], np.array([points[-1].U for points in paths] + plain), 3)
+        U = improve(Y[many], energy[many], stack, rng, pool.map)
     return alternate(Y, U[None], ALTERNATIONS).U[0], paths[int(stack.energy[:n_starts].argmax())]
+
+
+def some_of(n: int, size: int, rng: np.random.Generator) -> Any:
+    """Which of n rows to look at: all, or a random choice of `size`."""
+    return np.sort(rng.choice(n, size, replace=False)) if n > size else slice(None)
 
 
 def starts_for(shape: tuple[int, int], seen: tuple[int, int]) -> int:
@@ -123,7 +125,7 @@ def path_stage(point: Point, small: Sketch) -> Stage:
     return Stage(
         rho=point.tau,
         sweeps=small.sweeps,
-        relative_error=max(point.error, 0.0),
+        relative_error=min(max(1 - small.share * (1 - point.error), 0.0), 1.0),
         penalty=point.penalty,
         orthogonality=orthogonality(point.gram),
         residual=point.moved,

@@ -1,14 +1,16 @@
-"""The row problem of the penalty path, solved exactly.
+"""What is done row by row: three kernels, in NumPy here and in machine code in `compiled`.
 
-    min_{h >= 0}  h'Qh - 2 c'h,      Q (k, k) positive semidefinite with unit diagonal
+`solve_rows`, the row problem of the penalty path,
 
-by principal pivoting: guess the support, solve the linear system on it, move the coordinates that
-break a sign condition in or out, repeat. `solve_rows` is plain NumPy and solves all rows at once;
-`compiled.solve_rows`, used when numba is installed, treats one row at a time and is much faster.
-Both follow the same rule, so they give the same answer.
+    min_{h >= 0}  h'Qh - 2 c'h,      Q (k, k) positive semidefinite with unit diagonal,
+
+exactly, by principal pivoting: guess the support, solve the linear system on it, move the
+coordinates that break a sign condition in or out, repeat. `images`, the step of the exact
+alternation; `swap_gains`, what a swap of prototypes would explain. The compiled twins are used when
+numba is installed; they follow the same rules and give the same answers.
 """
 
-from collections.abc import Callable
+import sys
 from functools import cache
 from typing import Any
 
@@ -70,11 +72,40 @@ def solve_on(Q: Array, c: Array, inside: Array) -> Array:
     return np.linalg.solve(systems, np.where(inside, c, 0)[..., None])[..., 0]
 
 
+def images(A: Array, Y: Array) -> tuple[Array, Array]:
+    """sum_i a_ib y_i at b = argmax_k a_ik, and sum_i a_ib^2, for scores A (n, R, k)."""
+    n, R, k = A.shape
+    H = one_sparse_scores(A)
+    P = (H.reshape(n, R * k).T @ Y).reshape(R, k, -1)
+    return P, np.einsum("nrk,nrk->r", H, H)
+
+
+def one_sparse_scores(A: Array) -> Array:
+    """A with all but the largest entry of each last axis set to zero, and negatives too."""
+    top = A.argmax(axis=-1)[..., None]
+    H = np.zeros_like(A)
+    np.put_along_axis(H, top, np.maximum(np.take_along_axis(A, top, -1), 0), -1)
+    return H
+
+
+def swap_gains(A: Array, scores: Array) -> Array:
+    """V (k, candidates): change of sum_i max_k [a_ik]_+^2 when one leaves and another enters."""
+    n, k = A.shape
+    ranked = np.sort(np.square(np.maximum(A, 0)), axis=1)
+    first, second = ranked[:, -1], ranked[:, -2] if k > 1 else np.zeros(n)
+    offer = np.square(np.maximum(scores, 0))
+    with_all = np.maximum(offer, first[:, None])
+    member = np.zeros((n, k))
+    member[np.arange(n), A.argmax(axis=1)] = 1
+    loss = member.T @ (np.maximum(offer, second[:, None]) - with_all)
+    return with_all.sum(axis=0) - first.sum() + loss
+
+
 @cache
-def row_solver() -> Callable[[Array, Array, Array], Array]:
-    """The compiled solver if numba is there, else the NumPy one."""
+def kernels() -> Any:
+    """The module to take the kernels from: `compiled` if numba is there, else this one."""
     try:
         from onmf.core import compiled
     except ImportError:
-        return solve_rows
-    return compiled.solve_rows
+        return sys.modules[__name__]
+    return compiled

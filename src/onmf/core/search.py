@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.rows import row_solver
+from onmf.core.rows import kernels, one_sparse_scores
 
 Array = NDArray[Any]
 
@@ -83,7 +83,7 @@ class Point(NamedTuple):
 
 def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Point]:
     """The growing penalty from the prototypes U: at each tau H exactly, then two passes over U."""
-    solve, sqnorm = row_solver(), np.vdot(Y, Y)
+    solve, sqnorm = kernels().solve_rows, np.vdot(Y, Y)
     A = Y @ U.T
     support = np.zeros(A.shape, bool)
     support[np.arange(len(A)), A.argmax(axis=1)] = True
@@ -160,20 +160,11 @@ def alternate(Y: Array, U: Array, passes: int) -> Stack:
     for left in range(passes, -1, -1):
         R, k, r = U.shape
         A = (Y @ U.reshape(R * k, r).T).reshape(len(Y), R, k)
-        H = one_sparse_scores(A)
-        before, energy = energy, np.einsum("nrk,nrk->r", H, H)
+        before, (P, energy) = energy, kernels().images(A, Y)
         if not left or (energy <= before * (1 + GAIN)).all():
             return Stack(U, energy, A)
-        U = unit((H.reshape(len(Y), R * k).T @ Y).reshape(R, k, r), otherwise=U)
+        U = unit(P, otherwise=U)
     raise AssertionError("not reached")
-
-
-def one_sparse_scores(A: Array) -> Array:
-    """A with all but the largest entry of each last axis set to zero, and negatives too."""
-    top = A.argmax(axis=-1)[..., None]
-    H = np.zeros_like(A)
-    np.put_along_axis(H, top, np.maximum(np.take_along_axis(A, top, -1), 0), -1)
-    return H
 
 
 def unit(U: Array, otherwise: Array | None = None) -> Array:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.blocks import Block, Data
+from onmf.core.blocks import Block, Data, row_sqnorm
 
 Array = NDArray[Any]
 
@@ -30,6 +30,7 @@ class Sketch(NamedTuple):
     V: Array | None  # (m, r); None stands for the identity
     Y: Array  # (rows, r), square roots of the weights included
     rows: Array  # their numbers
+    share: float  # of the energy of these rows that the basis keeps
     sweeps: int
 
     def lift(self, U: Array) -> Array:
@@ -52,10 +53,10 @@ def sketch(
     wanted = np.zeros(n, bool)
     wanted[rows] = True
     inside = np.eye(m, dtype=data.dtype) if V is None else V.astype(data.dtype)
-    parts, _ = data.sweep(Project(inside), data.scatter(wanted))
+    parts, energy = data.sweep(Project(inside), data.scatter(wanted))
     sweeps = 1 if V is None else iterations + 1
     tell(sweeps)
-    return Sketch(V, data.gather(parts), rows, sweeps)
+    return Sketch(V, data.gather(parts), rows, energy.kept / energy.whole, sweeps)
 
 
 def basis(
@@ -100,8 +101,11 @@ class Power:
         return damp, Image(np.asarray(block.X.T @ ((block.X @ self.V) * weight), np.float64))
 
 
-class Nothing(NamedTuple):
-    """No summary."""
+class Energy(NamedTuple):
+    """Weighted ||Y||^2 and ||X||^2 of the wanted rows."""
+
+    kept: float
+    whole: float
 
 
 @dataclass(frozen=True)
@@ -110,8 +114,10 @@ class Project:
 
     V: Array
 
-    def __call__(self, block: Block, wanted: Array) -> tuple[Array, Nothing]:
+    def __call__(self, block: Block, wanted: Array) -> tuple[Array, Energy]:
         X, weight = (
             (block.X, block.weight) if wanted.all() else (block.X[wanted], block.weight[wanted])
         )
-        return np.asarray(X @ self.V, np.float64) * np.sqrt(weight), Nothing()
+        Y = np.asarray(X @ self.V, np.float64) * np.sqrt(weight)
+        whole = float(row_sqnorm(X) @ weight[:, 0].astype(np.float64))
+        return Y, Energy(float(np.vdot(Y, Y)), whole)

@@ -6,8 +6,8 @@ rows. The change of explained energy before the others adapt,
 
     V[k, j] = sum_i max( max_{c != k} [a_ic]_+^2, [y_i'z_j]_+^2 ) - sum_i max_c [a_ic]_+^2,
 
-is exact and cheap; the most promising (k, l) are tried by a few alternations side by side, and the
-best is kept if it explains more.
+is exact and cheap; the most promising (k, l) are tried side by side, and the best is kept if it
+explains more once the others have adapted.
 """
 
 from typing import Any
@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onmf.core.rows import kernels
 from onmf.core.search import GAIN, Stack, alternate, draw, unit
 
 Array = NDArray[Any]
 
-TRIALS = 8  # swaps tried side by side
+TRIALS = 16  # swaps tried side by side
 CHUNKS = 4  # of them, for threads and caches
-ADAPT = 3  # alternations each is given
+ROUNDS = ((4, 2), (1, 5))  # how many stay in the contest after how many alternations
 FAILURES = 2  # rounds without gain before giving up
 MOST_ROUNDS = 10
 ROWS_PER_CLUSTER = 10  # badly fitted rows among the candidates
@@ -39,17 +40,16 @@ def improve(
         left = energy - np.square(np.maximum(A.max(axis=1), 0))
         rows = unit(Y[np.unique(draw(left, ROWS_PER_CLUSTER * k, rng))])
         Z, scores = np.vstack([pool, rows]), np.hstack([pool_scores, Y @ rows.T])
-        leaving, entering, tried = promising(swap_gains(A, scores), (U @ Z.T).argmax(axis=0), tried)
+        leaving, entering, tried = promising(
+            kernels().swap_gains(A, scores), (U @ Z.T).argmax(axis=0), tried
+        )
         if not len(leaving):
             break
         trials = np.repeat(U[None], len(leaving), axis=0)
         trials[np.arange(len(leaving)), leaving] = Z[entering]
-        parts = [part for part in np.array_split(trials, CHUNKS) if len(part)]
-        ends = list(pool_map(lambda part: alternate(Y, part, ADAPT), parts))
-        after = max(ends, key=lambda end: end.energy[end.best])
-        if after.energy[after.best] > best * (1 + GAIN):
-            settled = alternate(Y, after.U[[after.best]], 10)
-            U, best, A = settled.U[0], settled.energy[0], settled.scores[:, 0]
+        winner = contest(Y, trials, pool_map)
+        if winner.energy[0] > best * (1 + GAIN):
+            U, best, A = winner.U[0], winner.energy[0], winner.scores[:, 0]
             pool, pool_scores = np.vstack([pool, U]), np.hstack([pool_scores, A])
             tried, failures = np.eye(k, dtype=bool), 0
         else:
@@ -59,17 +59,14 @@ def improve(
     return U
 
 
-def swap_gains(A: Array, scores: Array) -> Array:
-    """V (k, candidates): change of energy when a prototype leaves and a candidate enters."""
-    n, k = A.shape
-    two = -np.sort(-np.maximum(A, 0), axis=1)[:, :2] if k > 1 else np.maximum(A, 0)
-    first, second = np.square(two[:, 0]), np.square(two[:, -1]) if k > 1 else np.zeros(n)
-    offer = np.square(np.maximum(scores, 0))
-    with_all = np.maximum(offer, first[:, None])
-    member = np.zeros((n, k))
-    member[np.arange(n), A.argmax(axis=1)] = 1
-    loss = member.T @ (np.maximum(offer, second[:, None]) - with_all)
-    return with_all.sum(axis=0) - first.sum() + loss
+def contest(Y: Array, trials: Array, pool_map: Any) -> Stack:
+    """The best of the trials: a few alternations for all of them, more for those ahead."""
+    for kept, passes in ROUNDS:
+        parts = [part for part in np.array_split(trials, CHUNKS) if len(part)]
+        ends = list(pool_map(lambda part, p=passes: alternate(Y, part, p), parts))
+        order = np.argsort(-np.concatenate([end.energy for end in ends]), kind="stable")[:kept]
+        trials = np.concatenate([end.U for end in ends])[order]
+    return alternate(Y, trials, 10)
 
 
 def promising(gains: Array, nearest: Array, tried: Array) -> tuple[Array, Array, Array]:

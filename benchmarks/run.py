@@ -2,11 +2,12 @@
 
 import sys
 
+import fast
 import palm
 import paper
 import quality
 
-SECTIONS = {"palm": palm.run, "paper": paper.run, "quality": quality.run}
+SECTIONS = {"fast": fast.run, "palm": palm.run, "paper": paper.run, "quality": quality.run}
 
 if __name__ == "__main__":
     names = sys.argv[1:] or list(SECTIONS)

@@ -33,7 +33,8 @@ def improve(
 ) -> Array:
     """Prototypes (k, r) after swaps from the best clustering of the stack."""
     R, k, r = stack.U.shape
-    U, best, A = stack.U[stack.best], stack.energy[stack.best], stack.scores[:, stack.best]
+    U, best = stack.U[stack.best], stack.energy[stack.best]
+    A = np.ascontiguousarray(stack.scores[:, stack.best])  # one layout, compiled once
     pool, pool_scores = stack.U.reshape(R * k, r), stack.scores.reshape(len(Y), R * k)
     tried, failures = np.eye(k, dtype=bool), 0
     for _ in range(MOST_ROUNDS):
@@ -49,7 +50,7 @@ def improve(
         trials[np.arange(len(leaving)), leaving] = Z[entering]
         winner = contest(Y, trials, pool_map)
         if winner.energy[0] > best * (1 + GAIN):
-            U, best, A = winner.U[0], winner.energy[0], winner.scores[:, 0]
+            U, best, A = winner.U[0], winner.energy[0], winner.scores[:, 0].copy()
             pool, pool_scores = np.vstack([pool, U]), np.hstack([pool_scores, A])
             tried, failures = np.eye(k, dtype=bool), 0
         else:

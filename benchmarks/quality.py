@@ -16,7 +16,7 @@ from onmf.metrics import clustering_accuracy
 from sets import available
 from tables import table, write_section
 
-SEEDS = range(1201, 1206)  # never used while the solver was made
+SEEDS = range(1401, 1409)  # never used while the solver was made
 METHODS = {
     "default, smooth": lambda k, seed: ONMF(k, random_state=seed, n_jobs=2),
     "default, non-smooth": lambda k, seed: ONMF(k, penalty="nsncp", random_state=seed, n_jobs=2),
@@ -36,6 +36,39 @@ NOTE = f"""
 Means over seeds {SEEDS[0]}-{SEEDS[-1]} (one for NMF, whose start has none); the time is the best of
 them, its ratio that to K-means with ten starts. Relative error: of the best rays for the labels;
 *after alternation*: once the exact alternation has run from there to its fixed point."""
+
+
+FAITHFUL = {
+    f"faithful {penalty.upper()}": lambda k, seed, penalty=penalty: ONMF(
+        k, solver="palm", penalty=penalty, random_state=seed, max_iter=MOST_SWEEPS, n_jobs=1
+    )
+    for penalty in ("sncp", "nsncp")
+}
+MOST_SWEEPS = 3000
+FAITHFUL_SEEDS = range(1, 3)
+FAITHFUL_SETS = [
+    "synthetic -5 dB", "synthetic -3 dB", "synthetic -1 dB", "synthetic 1 dB", "synthetic 3 dB",
+    "synthetic 5 dB", "digits", "RNA-seq 6 types", "miRNA 5 types", "miRNA 10 types", "TDT2 3",
+    "TDT2 5", "TDT2 1",
+]  # fmt: skip
+FAITHFUL_NOTE = f"""
+
+Starts {FAITHFUL_SEEDS[0]}-{FAITHFUL_SEEDS[-1]}, at most {MOST_SWEEPS} sweeps; columns as in
+the table of the default solver, without times."""
+
+
+def run_faithful() -> None:
+    """The paper's method where it takes minutes, not hours."""
+    rows = []
+    for name in (name for name in FAITHFUL_SETS if name in available()):
+        data = available()[name]()
+        results = {
+            method: [measure(data, build(data.k, seed)) for seed in FAITHFUL_SEEDS]
+            for method, build in FAITHFUL.items()
+        }
+        rows += [row[:-2] for row in summary(name, data, results)]
+        body = table(COLUMNS[:-2], rows) + FAITHFUL_NOTE
+        write_section("faithful", "The faithful solver on the same data", body)
 
 
 def run() -> None:
@@ -104,7 +137,7 @@ def leading(X):
 
 
 def summary(name, data, results):
-    reference = min(row[-1] for row in results[REFERENCE])
+    reference = min(row[-1] for row in results.get(REFERENCE, results[next(iter(results))]))
     for method, measured in results.items():
         own, settled, ari, acc, empty, sweeps, _ = np.mean(measured, axis=0)
         best = min(row[-1] for row in measured)

@@ -7,7 +7,14 @@ import palm
 import paper
 import quality
 
-SECTIONS = {"fast": fast.run, "palm": palm.run, "paper": paper.run, "quality": quality.run}
+SECTIONS = {
+    "fast": fast.run,
+    "ablation": fast.run_ablation,
+    "palm": palm.run,
+    "paper": paper.run,
+    "quality": quality.run,
+    "faithful": quality.run_faithful,
+}
 
 if __name__ == "__main__":
     names = sys.argv[1:] or list(SECTIONS)

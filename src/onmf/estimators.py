@@ -86,7 +86,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         Threads; None uses as many as the linear algebra library may use. The answer is the same
         for any number.
     verbose : int, default=0
-        1 writes a line a stage to the log ``onmf``.
+        1 writes a line a stage to the log ``onmf``: to stderr, unless logging is set up otherwise.
     callback : callable, optional
         Called with an `onmf.core.result.Event` after every sweep; returning True ends the fit with
         what it has.

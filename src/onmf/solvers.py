@@ -131,6 +131,10 @@ def given(**parameters: Any) -> dict[str, Any]:
 def watcher(model: Any) -> Callable[[Event], bool]:
     """The one channel through which progress leaves."""
 
+    if model.verbose and not LOG.hasHandlers():  # nobody has said where the log goes
+        LOG.addHandler(logging.StreamHandler())
+        LOG.setLevel(logging.INFO)
+
     def watch(event: Event) -> bool:
         if model.verbose and event.stage is not None:
             LOG.info("start %d, %s", event.start, event.stage)

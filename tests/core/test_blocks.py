@@ -51,6 +51,9 @@ def test_every_row_once_in_order(entries, make, monkeypatch):
 def test_blocks_are_views(make):
     X = make(np.random.default_rng(0).random((4000, 100)))
     data = InMemory(X)
+    wide = data.wide()
+    assert len(wide.blocks) <= len(data.blocks)
+    np.testing.assert_array_equal(wide.gather(wide.energy), data.gather(data.energy))
     whole = X.data if sp.issparse(X) else X
     assert len(data.blocks) > 1
     for block in data.blocks:

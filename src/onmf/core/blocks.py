@@ -11,6 +11,7 @@ summation depend on the data alone, never on the number of threads: any number g
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from functools import cache, cached_property, reduce
 from itertools import pairwise
 from operator import iadd
@@ -26,6 +27,8 @@ Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a C-ordered array or a csr_array: what both can do is all we ask
 
 BLOCK_ENTRIES = 96_000  # of X: fits a second-level cache, and OpenBLAS's path for small products
+WIDE = 4  # times as many where threads share the work, or a product has many columns
+ENOUGH_BLOCKS = 64  # of a dense X, for threads to be worth their while
 FEWEST_ROWS = 32  # with fewer, a block's products are all overhead
 MOST_GROUPS = 16
 
@@ -56,6 +59,7 @@ class Data(Protocol):
     def each(self, change: Callable[[Any], Any], rows: Any) -> Any: ...
     def total(self, function: Callable[..., float], *rows: Any) -> float: ...
     def sweep(self, move: Move, rows: Any = None) -> tuple[Any, Any]: ...
+    def wide(self) -> "Data": ...
 
 
 class InMemory:
@@ -63,15 +67,29 @@ class InMemory:
 
     def __init__(self, X: Matrix, weight: Array | None = None, n_threads: int = 1) -> None:
         self.X, self.shape, self.dtype = X, X.shape, X.dtype
-        column = np.ones(X.shape[0], X.dtype) if weight is None else weight.astype(X.dtype)
-        self.cuts = cuts(X)
-        self.blocks = [
-            Block(rows_between(X, i, j), column[i:j, None]) for i, j in pairwise(self.cuts)
-        ]
-        self._map: Callable[..., Any] = ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
-        self.groups = np.array_split(range(len(self.blocks)), MOST_GROUPS)[: len(self.blocks)]
+        self.weight = np.ones(X.shape[0], X.dtype) if weight is None else weight.astype(X.dtype)
+        self._threads: Callable[..., Any] = (
+            ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
+        )
+        large = sp.issparse(X) or X.size > ENOUGH_BLOCKS * BLOCK_ENTRIES
+        self._cut(WIDE * BLOCK_ENTRIES if large else BLOCK_ENTRIES, self._threads if large else map)
         self.energy, total = self.sweep(measure)
         self.sqnorm = total.sqnorm
+
+    def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
+        self.cuts, self._map = cuts(self.X, entries), visit_all
+        self.blocks = [
+            Block(rows_between(self.X, i, j), self.weight[i:j, None])
+            for i, j in pairwise(self.cuts)
+        ]
+        self.groups = np.array_split(range(len(self.blocks)), MOST_GROUPS)[: len(self.blocks)]
+
+    def wide(self) -> "InMemory":
+        """The same rows in larger blocks: for products with many columns, in threads."""
+        other = copy(self)
+        other._cut(WIDE * BLOCK_ENTRIES, self._threads)
+        other.energy = other.scatter(self.gather(self.energy))
+        return other
 
     @cached_property
     def mean(self) -> float:
@@ -114,15 +132,15 @@ def add(total: Any, part: Any) -> Any:
     return type(total)(*map(iadd, total, part))
 
 
-def cuts(X: Matrix) -> list[int]:
-    """First rows of the blocks, and the end."""
+def cuts(X: Matrix, entries: int) -> list[int]:
+    """First rows of the blocks of about so many entries, and the end."""
     n, m = X.shape
     if sp.issparse(X):
         # Each block pays for a dense m x k summary: give it eight times as many non-zeros.
-        size = max(8 * m, BLOCK_ENTRIES)
+        size = max(8 * m, entries // WIDE)  # a sparse entry is a lot of work
         inner = np.searchsorted(X.indptr, np.arange(size, X.nnz - size // 2, size))
     else:
-        inner = np.arange(0, n, max(FEWEST_ROWS, BLOCK_ENTRIES // m))
+        inner = np.arange(0, n, max(FEWEST_ROWS, entries // m))
     return np.unique([0, *inner, n]).tolist()
 
 

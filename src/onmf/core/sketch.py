@@ -46,7 +46,7 @@ def sketch(
     data: Data, k: int, rng: np.random.Generator, max_sweeps: int, tell: Callable[[int], object]
 ) -> Sketch:
     """Basis and picture; reads X three times, once if there are few features or sweeps."""
-    n, m = data.shape
+    data, (n, m) = data.wide(), data.shape
     r, iterations = min(WIDTH * k + EXTRA, n), min(ITERATIONS, max_sweeps - 2)
     V = basis(data, r, rng, iterations, tell) if r < m else None
     rows = np.sort(rng.choice(n, MOST_ROWS, replace=False)) if n > MOST_ROWS else np.arange(n)
@@ -77,11 +77,12 @@ def basis(
 
 def orthonormal(B: Array) -> Array:
     """Basis of the columns' span through their Gram matrix, which is faster than QR for tall B."""
-    size = np.linalg.norm(B, axis=0)
-    B = B[:, size > 0] / size[size > 0]
-    values, turn = np.linalg.eigh(B.T @ B)
+    gram = B.T @ B
+    size = np.sqrt(gram.diagonal())
+    scale = np.where(size > 0, 1 / np.where(size > 0, size, 1), 0)  # columns of unit length
+    values, turn = np.linalg.eigh(scale[:, None] * gram * scale)
     kept = values > 1e-11 * values[-1]
-    return B @ (turn[:, kept] / np.sqrt(values[kept]))
+    return B @ (scale[:, None] * turn[:, kept] / np.sqrt(values[kept]))
 
 
 class Image(NamedTuple):

@@ -61,7 +61,7 @@ def test_what_a_fit_promises(penalty_name, sparsity, dtype, seed):
     error = relative_error(X, model.membership_, model.cluster_centers_)
     assert model.relative_error_ == pytest.approx(error, rel=1e-4)
     settling = [row.relative_error for row in model.history_ if row.rho == 1]
-    assert np.diff(settling).max(initial=0) <= 1e-6 * settling[-1]
+    assert np.diff(settling).max(initial=0) <= 10 * np.finfo(dtype).eps  # of ||X||^2, rounding
     assert model.n_iter_ <= 40
 
 

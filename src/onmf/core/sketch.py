@@ -52,7 +52,7 @@ def sketch(
     rows = np.sort(rng.choice(n, MOST_ROWS, replace=False)) if n > MOST_ROWS else np.arange(n)
     wanted = np.zeros(n, bool)
     wanted[rows] = True
-    inside = np.eye(m, dtype=data.dtype) if V is None else V.astype(data.dtype)
+    inside = np.eye(m, dtype=data.dtype) if V is None else V
     parts, energy = data.sweep(Project(inside), data.scatter(wanted))
     sweeps = 1 if V is None else iterations + 1
     tell(sweeps)
@@ -67,10 +67,10 @@ def basis(
     # One enormous sample would hide all others behind its rounding errors.
     bound = HEAVY * np.median(energy[energy > 0])
     damp = data.scatter(np.minimum(1, bound / np.maximum(energy, bound)).astype(data.dtype))
-    V = rng.standard_normal((data.shape[1], r))
+    V = rng.standard_normal((data.shape[1], r)).astype(data.dtype)
     for sweep in range(1, iterations + 1):
-        _, image = data.sweep(Power(V.astype(data.dtype)), damp)
-        V = orthonormal(image.cross)
+        _, image = data.sweep(Power(V), damp)
+        V = orthonormal(image.cross).astype(data.dtype)
         tell(sweep)
     return V if iterations else orthonormal(V)
 

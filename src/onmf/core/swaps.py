@@ -21,7 +21,7 @@ from onmf.core.search import GAIN, Stack, alternate, draw, unit
 Array = NDArray[Any]
 
 TRIALS = 16  # swaps tried side by side
-CHUNKS = 4  # of them, for threads and caches
+CHUNKS = 8  # of them, for threads and caches
 ROUNDS = ((4, 2), (1, 5))  # how many stay in the contest after how many alternations
 FAILURES = 2  # rounds without gain before giving up
 MOST_ROUNDS = 10
@@ -35,15 +35,14 @@ def improve(
     R, k, r = stack.U.shape
     U, best = stack.U[stack.best], stack.energy[stack.best]
     A = np.ascontiguousarray(stack.scores[:, stack.best])  # one layout, compiled once
-    pool, pool_scores = stack.U.reshape(R * k, r), stack.scores.reshape(len(Y), R * k)
+    pool, known = stack.U.reshape(R * k, r), [stack.scores.reshape(len(Y), R * k)]
     tried, failures = np.eye(k, dtype=bool), 0
     for _ in range(MOST_ROUNDS):
         left = energy - np.square(np.maximum(A.max(axis=1), 0))
         rows = unit(Y[np.unique(draw(left, ROWS_PER_CLUSTER * k, rng))])
-        Z, scores = np.vstack([pool, rows]), np.hstack([pool_scores, Y @ rows.T])
-        leaving, entering, tried = promising(
-            kernels().swap_gains(A, scores), (U @ Z.T).argmax(axis=0), tried
-        )
+        Z = np.vstack([pool, rows])
+        gains = np.hstack([kernels().swap_gains(A, scores) for scores in (*known, Y @ rows.T)])
+        leaving, entering, tried = promising(gains, (U @ Z.T).argmax(axis=0), tried)
         if not len(leaving):
             break
         trials = np.repeat(U[None], len(leaving), axis=0)
@@ -51,7 +50,7 @@ def improve(
         winner = contest(Y, trials, pool_map)
         if winner.energy[0] > best * (1 + GAIN):
             U, best, A = winner.U[0], winner.energy[0], winner.scores[:, 0].copy()
-            pool, pool_scores = np.vstack([pool, U]), np.hstack([pool_scores, A])
+            pool, known = np.vstack([pool, U]), [*known, A]
             tried, failures = np.eye(k, dtype=bool), 0
         else:
             failures += 1
@@ -64,9 +63,9 @@ def contest(Y: Array, trials: Array, pool_map: Any) -> Stack:
     """The best of the trials: a few alternations for all of them, more for those ahead."""
     for kept, passes in ROUNDS:
         parts = [part for part in np.array_split(trials, CHUNKS) if len(part)]
-        ends = list(pool_map(lambda part, p=passes: alternate(Y, part, p), parts))
-        order = np.argsort(-np.concatenate([end.energy for end in ends]), kind="stable")[:kept]
-        trials = np.concatenate([end.U for end in ends])[order]
+        ends = list(pool_map(lambda part, p=passes: alternate(Y, part, p)[:2], parts))
+        order = np.argsort(-np.concatenate([energy for _, energy in ends]), kind="stable")[:kept]
+        trials = np.concatenate([U for U, _ in ends])[order]
     return alternate(Y, trials, 10)
 
 

@@ -27,7 +27,7 @@ from onmf.solvers import SCALES, SOLVERS, Solution
 Array = NDArray[Any]
 
 LIMITS = {
-    "max_iter": "after max_iter={max_iter} sweeps: raise max_iter, or loosen tol",
+    "max_iter": "within max_iter={sweeps} sweeps: raise max_iter, or loosen tol",
     "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
 }
 
@@ -287,14 +287,14 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         empty = self.n_clusters - len(np.unique(self.labels_[self.labels_ >= 0]))
         if empty:
             warnings.warn(
-                f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, or try another "
-                "init or random_state.",
+                f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, use "
+                "solver='fast', or try another init or random_state.",
                 EmptyClusterWarning,
                 stacklevel=4,
             )
         # An empty cluster alone keeps the paper's orthogonality too large.
         if best.stop == "max_iter" or (best.stop == "max_stages" and not empty):
-            reason = LIMITS[best.stop].format(max_iter=self.max_iter, stages=len(best.history))
+            reason = LIMITS[best.stop].format(sweeps=best.sweeps, stages=len(best.history))
             warnings.warn(
                 f"ONMF did not converge {reason} (orthogonality "
                 f"{best.history[-1].orthogonality:.2g}, residual {best.history[-1].residual:.2g}).",

@@ -104,6 +104,19 @@ def test_empty_clusters_take_the_worst_fitted_samples(noisy):
     assert np.diff(energies).min() >= -1e-9 * energies[-1]
 
 
+def test_samples_without_weight_fill_no_cluster(noisy):
+    weight = np.r_[np.ones(280), np.zeros(20)]
+    noisy[280:] *= 100
+    result, _ = run(noisy, np.repeat(some_rays(noisy[:280], 1), 6, axis=0), weight=weight)
+    assert len(np.unique(result.labels[:280])) == 6
+
+
+def test_tiny_samples_beside_giants_still_count_as_directions():
+    X = np.vstack([np.eye(4)[:2] * 1e9, np.eye(4)[[2, 3, 2, 3]]])
+    result, _ = run(X, np.repeat(X[:1], 4, axis=0))
+    assert len(np.unique(result.labels)) == 4
+
+
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_too_few_directions_are_counted(make):
     X = np.repeat(np.eye(5)[:3] + 0.1, 6, axis=0) * np.arange(1, 19)[:, None]

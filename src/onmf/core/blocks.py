@@ -49,6 +49,7 @@ class Data(Protocol):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     sqnorm: float  # ||X||^2
+    weight: Array  # d_i
     energy: Any  # ||x_i||^2, cut like the rows
 
     @property

@@ -35,7 +35,7 @@ class Cells(NamedTuple):
     cross: Array  # sum_i d_i a_i x_i (k, m): the image of each ray
     energy: Array  # sum_i d_i a_i^2 (k,)
     weight: Array  # sum_i d_i (k,)
-    samples: Array  # how many (k,)
+    samples: Array  # how many have weight (k,)
     moves: Array  # how many came or left (k,)
     changes: int  # labels that changed
 
@@ -59,7 +59,7 @@ class Assign:
             np.asarray(H.T @ block.X, np.float64),
             np.bincount(where, weight * np.square(code.scores[inside], dtype=np.float64), k),
             np.bincount(where, weight, k),
-            np.bincount(where, minlength=k),
+            np.bincount(where[weight > 0], minlength=k),
             np.bincount(both[both >= 0], minlength=k),
             len(both) // 2,
         )
@@ -159,21 +159,23 @@ def ritz(u: Array, Su: Array, w: Array, Sw: Array) -> Array:
 
 def refill(data: Data, U: Array, state: State) -> Array:
     """Give each empty cluster the direction of the sample it helps most."""
-    explained = np.square(state.codes(data).scores, dtype=np.float64)
-    left = data.gather(data.energy) - explained
-    empty, U = state.empty, U.copy()
+    empty, U, eps = state.empty, U.copy(), np.finfo(data.dtype).eps
+    energy = data.gather(data.energy)
+    left = energy - np.square(state.codes(data).scores, dtype=np.float64)
+    left = np.where(left > 100 * eps * energy, left * data.weight, 0)  # the rest is rounding
     worst = np.sort(np.argsort(-left, kind="stable")[: SPARE + 4 * len(empty)])
     X = data.take(worst)
     X = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
     size = np.linalg.norm(X, axis=1, keepdims=True)
-    X = X / np.where(size > 0, size, 1)
+    X, weight = X / np.where(size > 0, size, 1), data.weight[worst]
     for place, k in enumerate(empty):
         others = np.vstack([np.delete(U, empty[place:], axis=0), np.zeros(U.shape[1])])
         near = others[(X @ others.T).argmax(axis=1)]
         rest = X - np.einsum("im,im->i", X, near)[:, None] * near
-        lost = size[:, 0] ** 2 * np.einsum("im,im->i", rest, rest)
+        sine = np.linalg.norm(rest, axis=1)
+        lost = np.where(sine > np.sqrt(eps), weight * np.square(size[:, 0] * sine), 0)
         best = lost.argmax()
-        if np.linalg.norm(rest[best]) < np.sqrt(np.finfo(data.dtype).eps):
+        if lost[best] <= 0:
             raise ValueError(
                 f"X has only {len(U) - len(empty) + place} distinct directions, fewer than "
                 f"n_clusters={len(U)}: ask for fewer clusters."

@@ -1,6 +1,6 @@
 """Slow loops straight from the paper's equations, in the paper's orientation. Only tests use them.
 
-X is M x N (features x samples), W is M x K, H is K x N; the fit term is relative (FACTS 1).
+X is M x N (features x samples), W is M x K, H is K x N; the fit term is relative.
 """
 
 import numpy as np

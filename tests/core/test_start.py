@@ -9,7 +9,7 @@ from onmf.core.start import STARTS, leading_directions, nndsvd, paper, shared, s
 
 
 def test_paper_start_is_the_published_recipe(planted):
-    """FACTS 6-7, in the paper's orientation and order of draws."""
+    """In the paper's orientation and order of draws."""
     X = planted[0].T
     M, N, K = *X.shape, 4
     rng = np.random.RandomState(7)

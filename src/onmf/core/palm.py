@@ -59,7 +59,7 @@ NON_NEGATIVE = Bounds()
 
 @dataclass(frozen=True)
 class PALM:
-    """Settings of the inner loop; the defaults are the paper's (FACTS 1-4)."""
+    """Settings of the inner loop; the defaults are those of the paper and its program."""
 
     mu_h: float = 1e-10
     mu_w: float = 0.0

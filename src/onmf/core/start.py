@@ -1,6 +1,6 @@
 """Starting factors.
 
-`paper` is the start all methods of the paper share for a seed (FACTS 6-7); the others are for
+`paper` is the start all methods of the paper share for a seed; the others are for
 everyday use. Each returns H (n, k) with unit columns and W (k, m).
 """
 

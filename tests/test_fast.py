@@ -195,6 +195,18 @@ def test_samples_beyond_the_picture_are_clustered_too(penalty_name, monkeypatch)
     assert adjusted_rand_score(y, ONMF(5, penalty=penalty_name, random_state=0).fit_predict(X)) == 1
 
 
+def test_few_samples_among_many_empty_ones_are_found(monkeypatch):
+    monkeypatch.setattr(sketch, "MOST_ROWS", 150)
+    monkeypatch.setattr(fast, "FEWEST_ROWS", 60)
+    monkeypatch.setattr(fast, "ROWS_PER_CLUSTER", 10)
+    X, y = make_rays(100, 50, 5, noise=0.1, random_state=0)
+    wide = np.zeros((4000, 50))
+    wide[::40] = X
+    with pytest.warns(UnassignedSampleWarning, match="3900 sample"):
+        labels = ONMF(5, random_state=0).fit_predict(sp.csr_array(wide))
+    assert adjusted_rand_score(y, labels[::40]) == 1
+
+
 def test_luck_plays_no_part():
     X = hard(n=600)
     errors = [ONMF(7, random_state=seed).fit(X).relative_error_ for seed in range(10)]

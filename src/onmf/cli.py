@@ -160,7 +160,7 @@ def error_of_labels(X: NDArray, labels: NDArray) -> float:
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
 @click.option("--n-init", type=click.IntRange(1), help="Starts; the best one is kept.")
 @click.option("--max-iter", type=click.IntRange(1), help="Raise it if a fit does not converge.")
-@click.option("--jobs", type=int, help="Starts run at a time; -1 takes all processors.")
+@click.option("--jobs", type=int, help="Threads; -1 takes all processors.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")
 def cluster(file: Path, k: int, out: Path, seed: int, as_json: bool, **options: Any) -> int:
     """Cluster the rows of a .npy, .npz, .csv or .tsv file.

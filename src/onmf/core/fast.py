@@ -93,6 +93,8 @@ def explore(
 ) -> tuple[Array, list[Point]]:
     """The best prototypes found from several starts, and the path of the best start."""
     energy = np.einsum("ij,ij->i", Y, Y)
+    if not energy.all():  # a sample of mostly empty rows would be a poor one
+        Y, energy = Y[energy > 0], energy[energy > 0]
     size = max(ROWS_PER_CLUSTER * k, FEWEST_ROWS)
     few, many = some_of(len(Y), size, rng), some_of(len(Y), MORE * size, rng)
     Z, strength = np.ascontiguousarray(Y[few]), energy[few]

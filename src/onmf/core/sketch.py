@@ -49,7 +49,9 @@ def sketch(
     data, (n, m) = data.wide(), data.shape
     r, iterations = min(WIDTH * k + EXTRA, n), min(ITERATIONS, max_sweeps - 2)
     V = basis(data, r, rng, iterations, tell) if r < m else None
-    rows = np.sort(rng.choice(n, MOST_ROWS, replace=False)) if n > MOST_ROWS else np.arange(n)
+    rows = np.flatnonzero(data.gather(data.energy))
+    if len(rows) > MOST_ROWS:
+        rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
     wanted = np.zeros(n, bool)
     wanted[rows] = True
     inside = np.eye(m, dtype=data.dtype) if V is None else V

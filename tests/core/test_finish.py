@@ -65,6 +65,16 @@ def test_a_fixed_point_of_labels_and_centroids(noisy, seed):
     assert result.state.stationarity < 1e-7
 
 
+def test_nothing_is_settled_while_labels_change(noisy):
+    data = InMemory(noisy)
+    first = visit(data, some_rays(noisy, 6, 0), None, np.inf)
+    second = visit(data, some_rays(noisy, 6, 1), first, np.inf)
+    assert second.cells.changes == np.sum(first.codes(data).labels != second.codes(data).labels)
+    assert second.cells.changes > 0
+    assert not second.settled
+    assert visit(data, second.W, second, np.inf).settled
+
+
 def test_ritz_finds_the_best_vector_in_the_span():
     rng = np.random.default_rng(0)
     S = np.cov(rng.random((8, 30)))

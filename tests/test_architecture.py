@@ -18,7 +18,7 @@ ALLOWED = {
     "validation": set(),
     "estimators": {"core", "validation", "exceptions", "solvers"},
     "solvers": {"core", "validation"},
-    "cli": {"__init__", "datasets", "estimators", "exceptions", "files", "metrics"},
+    "cli": {"__init__", "cli", "datasets", "estimators", "exceptions", "files", "metrics"},
     "__init__": {"core", "estimators"},
 }
 OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
@@ -52,7 +52,7 @@ def test_imports_point_downwards(path):
 
 def test_only_the_command_prints():
     for path in FILES:
-        if path.name == "cli.py":
+        if "cli" in path.relative_to(ROOT).parts:
             continue
         calls = [n.func for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
         assert not any(isinstance(f, ast.Name) and f.id == "print" for f in calls), path

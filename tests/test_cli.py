@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,10 @@ from onmf.datasets import make_rays
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
+import click
+
 from onmf import cli
+from onmf.cli import demo
 
 X, Y = make_rays(60, 8, 3, noise=0.05, random_state=0)
 FILES = ("labels.csv", "centers.csv", "run.json")
@@ -209,8 +213,9 @@ def test_version_is_that_of_the_package(capsys):
 
 def test_demo_compares_both_penalties_with_k_means_on_both_data_sets(capsys, monkeypatch):
     small = make_rays(100, 20, 10, random_state=0)
-    monkeypatch.setattr(cli, "load_digits", lambda: SimpleNamespace(data=small[0], target=small[1]))
-    monkeypatch.setattr(cli, "make_paper_synthetic", lambda _snr: small)
+    digits = SimpleNamespace(data=small[0], target=small[1])
+    monkeypatch.setattr(demo, "load_digits", lambda: digits)
+    monkeypatch.setattr(demo, "make_paper_synthetic", lambda _snr: small)
     assert run("demo") == 0
     printed = capsys.readouterr().out
     for words in ("smooth", "non-smooth", "K-means", "ACC", "ARI", "rel. error", "sweeps"):
@@ -218,11 +223,11 @@ def test_demo_compares_both_penalties_with_k_means_on_both_data_sets(capsys, mon
     assert max(map(len, printed.splitlines())) <= 80
 
 
-def test_the_error_of_labels_is_that_of_the_best_rays():
+def test_the_demos_error_of_labels_is_that_of_the_best_rays():
     # Cluster 0: rows (3, 0) and (0, 1), best ray (1, 0), 1 lost. Cluster 1: one ray, nothing lost.
     A = np.array([[3.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 2.0]])
-    assert cli.error_of_labels(A, np.array([0, 0, 1, 1])) == pytest.approx(1 / 20)
-    assert cli.error_of_labels(A, np.array([0, 0, 1, -1])) == pytest.approx(9 / 20)
+    assert demo.error_of_labels(A, np.array([0, 0, 1, 1])) == pytest.approx(1 / 20)
+    assert demo.error_of_labels(A, np.array([0, 0, 1, -1])) == pytest.approx(9 / 20)
 
 
 @pytest.mark.parametrize("library", ["click", "rich"])
@@ -233,3 +238,18 @@ def test_a_missing_library_is_named_with_what_to_install(library):
     assert library in done.stderr
     assert 'pip install "onmf[cli]"' in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_help_speaks_of_every_command_in_its_own_words_and_gives_an_example(capsys):
+    context = click.Context(cli.commands)
+    modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
+    assert {name.replace("-", "_") for name in cli.COMMANDS} == modules - {"__init__", "console"}
+    for name, said in cli.COMMANDS.items():
+        command = cli.commands.get_command(context, name)
+        assert command.help.split("\n\n")[0].replace("\n", " ") == said
+        assert f"onmf {name}" in command.help
+
+
+def test_help_does_not_wait_for_scikit_learn():
+    code = "import sys, onmf.cli as c; c.main(['-h']); assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -7,8 +7,30 @@
 (200,)
 """
 
-from onmf.core.penalties import NSNCP, SNCP, General
-from onmf.estimators import ONMF
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onmf.core.penalties import NSNCP, SNCP, General
+    from onmf.estimators import ONMF
 
 __all__ = ["NSNCP", "ONMF", "SNCP", "General", "__version__"]
 __version__ = "0.1.0"
+
+# Imported when asked for: the command's --help need not wait for scikit-learn.
+HOMES = {
+    "NSNCP": "onmf.core.penalties",
+    "ONMF": "onmf.estimators",
+    "SNCP": "onmf.core.penalties",
+    "General": "onmf.core.penalties",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module 'onmf' has no attribute {name!r}")
+    return getattr(import_module(HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

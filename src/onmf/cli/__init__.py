@@ -1,0 +1,88 @@
+"""The `onmf` command: parse, call, print; one file a subcommand, imported when it is called.
+
+Exit codes: 0 good, 2 bad input, 3 not converged (the result is written all the same), 130
+interrupted.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+
+try:
+    import click
+    import rich  # noqa: F401  (here, so that every command may count on it)
+except ImportError as missing:
+    raise SystemExit(
+        f'The onmf command needs {missing.name}, which `pip install "onmf[cli]"` installs.'
+    ) from missing
+
+INTERRUPTED = 130
+COMMANDS = {  # what `onmf --help` says of each, without importing it
+    "cluster": "Cluster the rows of a file.",
+    "demo": "Cluster digits and the paper's synthetic data, beside K-means.",
+}
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    args : sequence of str or None, default=None
+        The words after `onmf`; None takes those of the process.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from onmf.cli import main
+    >>> main(["--version"])
+    onmf ...
+    0
+    """
+    try:
+        return commands.main(args, prog_name="onmf", standalone_mode=False) or 0
+    except click.ClickException as error:
+        click.echo(f"Error: {error.format_message()}", err=True)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        return INTERRUPTED
+
+
+class Commands(click.Group):
+    """The subcommands, each the function of its name in the module of its name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"onmf.cli.{name}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
+@click.version_option(version("onmf"), message="%(prog)s %(version)s")
+@click.pass_context
+def commands(context: click.Context) -> None:
+    """Cluster non-negative data by orthogonal NMF.
+
+    \b
+    Example:
+      onmf cluster tumours.csv -k 10 -o result
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

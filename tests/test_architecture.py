@@ -15,6 +15,7 @@ ALLOWED = {
     "exceptions": set(),
     "metrics": {"core"},
     "files": set(),
+    "ledger": set(),
     "validation": set(),
     "estimators": {"core", "validation", "exceptions", "solvers"},
     "solvers": {"core", "validation"},

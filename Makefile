@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test quick lint format bench clean
+.PHONY: help setup demo test quick fuzz lint format bench clean
 
 help:   ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -19,6 +19,10 @@ test: $(READY)   ## the whole suite
 
 quick: $(READY)   ## the suite without its slow tests
 	$(PY) -m pytest -m "not slow"
+
+fuzz: $(READY)   ## thousands of generated cases; prints how many were tried and failed
+	ONMF_FUZZ_CASES=$${CASES:-5000} $(PY) -m pytest tests/test_properties.py --timeout 0 \
+		--hypothesis-show-statistics
 
 lint: $(READY)   ## style, format and types
 	$(PY) -m ruff check .

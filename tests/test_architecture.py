@@ -14,7 +14,7 @@ ALLOWED = {
     "datasets": set(),
     "exceptions": set(),
     "metrics": {"core"},
-    "files": set(),
+    "files": {"files"},
     "validation": set(),
     "estimators": {"core", "validation", "exceptions", "solvers"},
     "solvers": {"core", "validation"},

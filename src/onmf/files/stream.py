@@ -1,0 +1,42 @@
+"""Lines of text from a file, packed or not, that say where they stop being text."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from io import BufferedIOBase
+from pathlib import Path
+
+from onmf.files.table import Progress, quiet
+
+LONGEST_LINE = 200_000_000  # bytes: more is no table, and may be a packed bomb
+STRIDE = 4_000_000  # bytes between two reports of progress
+
+
+def text_lines(path: Path, progress: Progress = quiet) -> Iterator[str]:
+    """The lines of a file in UTF-8, unpacked if its name ends in `.gz`."""
+    total, seen, number = path.stat().st_size, 0, 0
+    with path.open("rb") as raw:
+        packed = path.name.lower().endswith(".gz")
+        stream: BufferedIOBase = gzip.GzipFile(fileobj=raw) if packed else raw
+        while line := next_line(stream, path.name):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                raise ValueError(f"{path.name} has over {LONGEST_LINE} bytes in line {number}.")
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path.name} is not UTF-8 in line {number} (byte "
+                    f"0x{line[error.start]:02x}): save it in that encoding."
+                ) from error
+            seen += len(line)
+            if seen > STRIDE:
+                seen = 0
+                progress(raw.tell(), total)
+
+
+def next_line(stream: BufferedIOBase, name: str) -> bytes:
+    try:
+        return stream.readline(LONGEST_LINE + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{name} is not a whole gzip file: {error}.") from error

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onmf.core.penalties import NSNCP, SNCP, General
-    from onmf.estimators import ONMF
+    from onmf.estimators import ONMF, load
 
-__all__ = ["NSNCP", "ONMF", "SNCP", "General", "__version__"]
+__all__ = ["NSNCP", "ONMF", "SNCP", "General", "__version__", "load"]
 __version__ = "0.1.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
@@ -23,6 +23,7 @@ HOMES = {
     "ONMF": "onmf.estimators",
     "SNCP": "onmf.core.penalties",
     "General": "onmf.core.penalties",
+    "load": "onmf.estimators",
 }
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from onmf.core.result import Event, Factorization
 from onmf.core.start import STARTS
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
 from onmf.solvers import SCALES, SOLVERS, Solution
+from onmf.storage import FormatError, read_model, write_model
 
 Array = NDArray[Any]
 
@@ -117,6 +119,9 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if X had them.
+    preprocessing_ : tuple of steps
+        What `onmf cluster` did to the data before, if it made this model and did anything; see
+        `onmf.chain`.
 
     References
     ----------
@@ -244,6 +249,15 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
             for ray, top in zip(rays, order, strict=True)
         ]
 
+    def save(self, path: str | Path) -> None:
+        """Put the fitted model into a file, without pickle; `onmf.load` reads it.
+
+        The format is described in `onmf.storage`. Parameters that only Python could store (a
+        callable, a RandomState, arrays given as `init`) are left out with a warning.
+        """
+        check_is_fitted(self)
+        write_model(self, path)
+
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
@@ -284,6 +298,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
             order = canonical_order(labels, weight, self.n_clusters)
             place = np.append(np.argsort(order), -1)  # label -1 stays
             H, W, labels, nearest = H[:, order], W[order], place[labels], place[nearest]
+        self.__dict__.pop("preprocessing_", None)  # that belonged to an earlier fit
         self.membership_, self.cluster_centers_, self.labels_ = H, W, labels
         self.relative_error_, self.n_iter_ = best.relative_error, best.sweeps
         self.history_, self.converged_ = best.history, best.stop == "converged"
@@ -339,6 +354,55 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         X, scale = door.scaled(X)
         centers, size = door.scaled(self.cluster_centers_.astype(X.dtype, copy=False))
         return InMemory(X, weight), centers, size / scale
+
+
+CLASSES = {"ONMF": ONMF}
+
+
+def load(path: str | Path) -> ONMF:
+    """Read a fitted model that `save`, or `onmf cluster`, wrote.
+
+    No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
+    `preprocessing_` of a model made by `onmf cluster` are the steps that its data went through;
+    ``onmf.chain.apply(model.preprocessing_, X)`` does the same to new samples.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    ONMF
+        With all fitted attributes.
+
+    Raises
+    ------
+    FormatError
+        A ValueError: the file is no model, is damaged, or of a version that is not known.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import onmf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
+    >>> onmf.ONMF(2, random_state=0).fit(np.eye(2)).save(path)
+    >>> onmf.load(path).predict([[0.1, 3.0]])
+    array([1])
+    """
+    kind, parameters, attributes = read_model(path)
+    try:
+        model = CLASSES[kind](**parameters)
+        model._check_parameters()
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"{Path(path).name} holds a {kind} that this onmf does not know: {error}."
+        ) from error
+    strange = [name for name in attributes if hasattr(model, name)]
+    if strange:
+        raise FormatError(f"{Path(path).name} has values for {', '.join(strange)}, a method.")
+    model.__dict__.update(attributes)
+    return model
 
 
 def canonical_order(labels: Array, weight: Array, k: int) -> Array:

@@ -20,7 +20,8 @@ ALLOWED = {
     "validation": set(),
     "estimators": {"core", "validation", "exceptions", "solvers", "storage"},
     "solvers": {"core", "validation"},
-    "cli": {"__init__", "cli", "datasets", "estimators", "exceptions", "files", "metrics"},
+    "runs": {"chain", "files", "metrics", "runs", "storage"},
+    "cli": {"__init__", "chain", "cli", "datasets", "exceptions", "files", "metrics", "runs"},
     "__init__": {"core", "estimators"},
 }
 OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself

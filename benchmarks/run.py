@@ -2,6 +2,7 @@
 
 import sys
 
+import command
 import fast
 import palm
 import paper
@@ -14,6 +15,7 @@ SECTIONS = {
     "paper": paper.run,
     "quality": quality.run,
     "faithful": quality.run_faithful,
+    "command": command.run,
 }
 
 if __name__ == "__main__":

@@ -261,8 +261,9 @@ class Row(dict):
 def chooser(monkeypatch):
     asked = []
 
-    def choose_k(model, X, k_range):
+    def choose_k(model, X, k_range, *, n_jobs, progress):
         asked.append((model.random_state, X.shape, k_range))
+        progress(1, len(k_range))
         table = [Row(k=np.int64(k), error=np.nan if k == 2 else 1 / k) for k in k_range]
         return SimpleNamespace(best_k=3, runner_up=np.int64(4), reason="because.", table=table)
 
@@ -371,9 +372,11 @@ def test_an_unwritable_folder_is_said_before_the_long_part(here, capsys, monkeyp
     monkeypatch.setattr(tempfile, "TemporaryFile", denied)
     monkeypatch.setattr(ONMF, "fit", None)
     monkeypatch.setattr(ONMF, "predict", None)
-    words = ["cluster", "x.csv", "-k", 3, "-o", "out"]
-    words = words if command == "cluster" else ["predict", "model", "x.csv", "-o", "out/new.csv"]
-    assert "Permission denied" in bad(capsys, *words)
+    words = {
+        "cluster": ["x.csv", "-k", 3, "-o", "out"],
+        "predict": ["model", "x.csv", "-o", "out/deep/new.csv"],
+    }
+    assert "Permission denied" in bad(capsys, command, *words[command])
     assert not Path("out").exists()
 
 
@@ -468,13 +471,16 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
         (["texts.txt", "--text", "--log"], "--text has its own weights"),
         (["texts.txt", "--text", "--min-df", "44"], "no word is in at least 44"),
         (["texts.txt"], "--text"),
-        (["."], "is a folder"),
+        (["."], "must not lie among the documents"),
+        ([".."], "must not lie among the documents"),
+        (["folder"], "is a folder"),
         (["minus.npy", "--log"], "Negative values in data"),
         (["missing.csv"], "missing.csv"),
     ],
 )
 def test_options_that_do_not_fit_the_input_are_refused(here, capsys, words, said):
     np.save("minus.npy", -COUNTS)
+    Path("folder").mkdir()
     assert said in bad(capsys, "cluster", *words, "-k", 2, "-o", "out")
     assert not Path("out").exists()
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from onmf import ONMF
-from onmf.cli.console import NOT_CONVERGED, bad_input, fit, notes, place_for, waiting
+from onmf.cli.console import NOT_CONVERGED, BadInput, bad_input, fit, notes, place_for, waiting
 from onmf.cli.options import INPUT, Bounds, Clusters, fashion, reading, source_of
 from onmf.cli.report import page, reporter
 from onmf.files import Table, replace_files
@@ -63,6 +63,8 @@ def cluster(
       onmf cluster talks/ --text -k auto -o topics --jobs -1
     """
     source = source_of(options.pop("input"), options)
+    if source.path.resolve() in (out.resolve(), *out.resolve().parents):
+        raise BadInput("the results must not lie among the documents: choose another folder.")
     chosen = {name: value for name, value in options.items() if value is not None}
     render = None if no_report else reporter()
     with bad_input(), place_for(out, RESULTS, force):
@@ -88,8 +90,11 @@ def cluster(
 def choose(model: ONMF, table: Table, among: range) -> Any:
     """The number of clusters, by `onmf.choose_k`; no more than there can be."""
     possible = range(among.start, max(min(among.stop, table.X.shape[0]), among.start + 1))
-    with notes("choosing K"), waiting(f"Choosing among {possible[0]} to {possible[-1]} clusters"):
-        return import_module("onmf").choose_k(model, table.X, possible)
+    label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
+    with notes("choosing K"), waiting(label) as progress:
+        return import_module("onmf").choose_k(
+            model, table.X, possible, n_jobs=model.n_jobs, progress=progress
+        )
 
 
 def summary(record: dict[str, Any], out: Path) -> str:

@@ -115,7 +115,7 @@ def bad_input() -> Iterator[None]:
 def place_for(folder: Path, names: Iterable[str], force: bool) -> Iterator[None]:
     """Make sure, before the long part, that the files can be put into the folder.
 
-    A folder that was made for nothing is taken away again.
+    Folders that were made for nothing are taken away again.
     """
     there = [name for name in names if (folder / name).exists()]
     if there and not force:
@@ -123,15 +123,15 @@ def place_for(folder: Path, names: Iterable[str], force: bool) -> Iterator[None]
             f"{folder} already has {', '.join(there)}: choose another place, or replace with "
             "--force."
         )
-    made = not folder.exists()
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
         tempfile.TemporaryFile(dir=folder).close()
         yield
     except BaseException:
-        if made:
-            with suppress(OSError):
-                folder.rmdir()
+        with suppress(OSError):
+            for place in made:
+                place.rmdir()
         raise
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from onmf.files.labels import read_labels
-from onmf.files.stream import text_lines
+from onmf.files.stream import text_lines, visible_files
 from onmf.files.table import Progress, Table, listing, quiet
 
 
@@ -57,8 +57,7 @@ def from_lines(path: Path, progress: Progress) -> dict[str, str]:
 
 
 def from_folder(path: Path, progress: Progress) -> dict[str, str]:
-    inside = (file.relative_to(path) for file in path.rglob("*") if file.is_file())
-    names = sorted(name for name in inside if not any(part[0] == "." for part in name.parts))
+    names = visible_files(path)
     texts: dict[str, str] = {}
     foreign = []
     for done, name in enumerate(names, 1):

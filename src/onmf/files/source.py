@@ -7,6 +7,7 @@ from pathlib import Path
 import scipy.sparse as sp
 
 from onmf.files.labels import read_labels
+from onmf.files.stream import visible_files
 from onmf.files.table import Progress, Table, Wish, check_unique, quiet
 
 READERS = {
@@ -120,12 +121,12 @@ def with_labels(table: Table, labels: str | Path, file: str) -> Table:
 
 
 def fingerprint(path: Path) -> str:
-    """SHA-256 of a file, or of the names and contents of the files of a folder."""
+    """SHA-256 of a file, or of the names and contents of the visible files of a folder."""
     if path.is_file():
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     whole = hashlib.sha256()
-    for file in sorted(file for file in path.rglob("*") if file.is_file()):
-        name = file.relative_to(path).as_posix()
-        whole.update(f"{fingerprint(file)} {name}\n".encode("utf-8", "surrogateescape"))
+    for name in visible_files(path):
+        line = f"{fingerprint(path / name)} {name.as_posix()}\n"
+        whole.update(line.encode("utf-8", "surrogateescape"))
     return whole.hexdigest()

@@ -1,4 +1,4 @@
-"""Lines of text from a file, packed or not, that say where they stop being text."""
+"""Files of a folder, and lines of text that say where they stop being text."""
 
 import gzip
 import zlib
@@ -10,6 +10,12 @@ from onmf.files.table import Progress, quiet
 
 LONGEST_LINE = 200_000_000  # bytes: more is no table, and may be a packed bomb
 STRIDE = 4_000_000  # bytes between two reports of progress
+
+
+def visible_files(folder: Path) -> list[Path]:
+    """Paths in the folder of all files that are not hidden, sorted."""
+    inside = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
+    return sorted(name for name in inside if not any(part[0] == "." for part in name.parts))
 
 
 def text_lines(path: Path, progress: Progress = quiet) -> Iterator[str]:

@@ -87,7 +87,7 @@ class Run:
         n, m = self.table.X.shape
         facts = {
             "input": {
-                "file": self.source.path.name,
+                "file": self.source.path.resolve().name,
                 "sha256": fingerprint(self.source.path),
                 "samples": n,
                 "features": m,

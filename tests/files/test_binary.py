@@ -63,6 +63,17 @@ def test_matrix_market(tmp_path, name, make):
     assert table.samples == ["0", "1"]
 
 
+def test_matrix_market_in_pieces_patterns_and_comments(tmp_path, monkeypatch):
+    monkeypatch.setattr("onmf.files.market.CHUNK", 7)
+    A = sp.random_array((30, 20), density=0.3, random_state=0)
+    scipy.io.mmwrite(tmp_path / "x.mtx", A, comment="made\nfor this", precision=17)
+    np.testing.assert_array_equal(read_table(tmp_path / "x.mtx").X.toarray(), A.toarray())
+    market("coordinate pattern general\n%\n\n2 3 2\n1 3\n2 1\n")(tmp_path / "p.mtx")
+    assert read_table(tmp_path / "p.mtx").X.toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
+    market("coordinate real general\n2 3 0\n")(tmp_path / "none.mtx")
+    assert read_table(tmp_path / "none.mtx").X.nnz == 0
+
+
 def test_names_beside_a_matrix_belong_to_it(tmp_path):
     scipy.io.mmwrite(tmp_path / "matrix.mtx", sp.csr_array(X.T))
     (tmp_path / "features.tsv").write_text("ENSG1\tTP53\nENSG2\tBRCA1\nENSG3\tMYC\n")
@@ -226,6 +237,10 @@ def test_annotated_data_that_claim_to_be_huge_or_misfit_are_refused(annotated):
     h5py = pytest.importorskip("h5py")
     path = annotated("x.h5ad", sp.csr_matrix)
     with h5py.File(path, "a") as file:
+        file["obs/type/codes"][0] = 100
+    with pytest.raises(ValueError, match="cannot be read as annotated data"):
+        read_table(path, labels="type")
+    with h5py.File(path, "a") as file:
         file["X/indices"][0] = 1000
     with pytest.raises(ValueError, match="cannot be read as annotated data"):
         read_table(path)
@@ -300,12 +315,20 @@ BAD_FILES = {
     "vast.npz": (save_empty_but_huge, "10000000000 x 3 but has only 1 entries"),
     "lying.npz": (save_lying_archive, "says it holds 2147483648 bytes but has only 6"),
     "complex.mtx": (market("array complex general\n1 1\n1 0\n"), "its entries are complex"),
+    "symmetric.mtx": (market("array real symmetric\n1 1\n1\n"), "and symmetric, not"),
+    "sizes.mtx": (market("array real general\n"), "its sizes are missing"),
+    "minus.mtx": (market("array real general\n-1 -1\n1\n"), "its sizes are missing"),
+    "char.mtx": (market("array real general\n2 2\n1\n2\n3\n4\xa1"), "not a number"),
+    "half.mtx": (market("coordinate real general\n2 2 1\n1.5 1 1\n"), "outside its shape"),
+    "zero.mtx": (market("coordinate real general\n2 2 1\n0 1 1\n"), "outside its shape"),
+    "nan.mtx": (market("coordinate real general\n2 2 1\nnan 1 1\n"), "outside its shape"),
+    "long.mtx": (market("array real general\n1 1\n1\n2\n"), "2 numbers instead of 1"),
     "huge.mtx": (market("array real general\n99999 99999\n1\n"), "says it holds"),
     "vast.mtx": (market("coordinate real general\n9999999999 3 1\n1 1 1\n"), "only 1 entries"),
     "cut.mtx": (market("coordinate real general\n2 2 2\n1 1 1\n"), "not a Matrix Market file"),
     "outside.mtx": (market("coordinate real general\n2 2 1\n3 1 1\n"), "not a Matrix Market file"),
     "noise.mtx": (lambda path: path.write_bytes(b"noise"), "not a Matrix Market file"),
-    "noise.mtx.gz": (lambda path: path.write_bytes(b"noise"), "not a Matrix Market file"),
+    "noise.mtx.gz": (lambda path: path.write_bytes(b"noise"), "not a whole gzip file"),
     "noise.parquet": (lambda path: path.write_bytes(b"noise"), "not a Parquet file"),
     "noise.h5ad": (lambda path: path.write_bytes(b"noise"), "cannot be read as annotated data"),
 }

@@ -1,5 +1,6 @@
 """NumPy's `.npy` and `.npz`; in the latter also SciPy's sparse matrices."""
 
+import struct
 import zlib
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ import scipy.sparse as sp
 from onmf.files.npy import read_array
 from onmf.files.table import Table, Wish, check_extent, check_size, numbered
 
+DAMAGE = (ValueError, EOFError, KeyError, OSError, BadZipFile, NotImplementedError, RuntimeError,
+          OverflowError, struct.error, zlib.error)  # fmt: skip
+
 
 def read(path: Path, wish: Wish) -> Table:
     try:
@@ -18,7 +22,9 @@ def read(path: Path, wish: Wish) -> Table:
             raise ValueError(f"its array has {X.ndim} dimension(s) instead of 2.")
         if X.dtype.kind not in "biuf":
             raise ValueError(f"its entries are of type {X.dtype}.")
-    except (ValueError, EOFError, KeyError, BadZipFile, NotImplementedError, zlib.error) as error:
+    except DAMAGE as error:
+        if isinstance(error, FileNotFoundError):
+            raise
         raise ValueError(f"{path.name} does not hold one table of numbers: {error}") from error
     n, m = X.shape
     return Table(X, numbered(n), numbered(m))

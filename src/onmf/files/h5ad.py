@@ -34,9 +34,8 @@ def read(path: Path, wish: Wish) -> Table:
                     f"{len(features)}"
                 )
             return Table(X, samples, features, classes(file, wish.labels, samples))
-    except (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError) as error:
-        said = error.args[0] if isinstance(error, KeyError) and error.args else error
-        raise ValueError(f"{path.name} cannot be read as annotated data: {said}.") from error
+    except (OSError, LookupError, ValueError, TypeError, RuntimeError, AttributeError) as error:
+        raise ValueError(f"{path.name} cannot be read as annotated data: {error}.") from error
 
 
 def chosen(file: Any, layer: str | None) -> Any:

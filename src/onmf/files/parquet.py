@@ -22,7 +22,8 @@ def read(path: Path, wish: Wish) -> Table:
     try:
         table = parquet.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path.name} is not a Parquet file: {error}.") from error
+        said = " ".join(str(error).split())  # pyarrow's own words have several lines
+        raise ValueError(f"{path.name} is not a Parquet file: {said}.") from error
     columns = dict(zip(table.column_names, table.columns, strict=True))
     if len(columns) != table.num_columns:
         raise ValueError(f"{path.name} has two columns of one name: rename or drop one.")

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
 
@@ -18,13 +19,22 @@ def visible_files(folder: Path) -> list[Path]:
     return sorted(name for name in inside if not any(part[0] == "." for part in name.parts))
 
 
+@contextmanager
+def unpacked(path: Path) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]:
+    """The bytes of a file, unpacked if its name ends in `.gz`, and the file as it lies there."""
+    with path.open("rb") as raw:
+        packed = path.name.lower().endswith(".gz")
+        try:
+            yield (gzip.GzipFile(fileobj=raw) if packed else raw), raw
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{path.name} is not a whole gzip file: {error}.") from error
+
+
 def text_lines(path: Path, progress: Progress = quiet) -> Iterator[str]:
     """The lines of a file in UTF-8, unpacked if its name ends in `.gz`."""
     total, seen, number = path.stat().st_size, 0, 0
-    with path.open("rb") as raw:
-        packed = path.name.lower().endswith(".gz")
-        stream: BufferedIOBase = gzip.GzipFile(fileobj=raw) if packed else raw
-        while line := next_line(stream, path.name):
+    with unpacked(path) as (stream, raw):
+        while line := stream.readline(LONGEST_LINE + 1):
             number += 1
             if len(line) > LONGEST_LINE:
                 raise ValueError(f"{path.name} has over {LONGEST_LINE} bytes in line {number}.")
@@ -39,10 +49,3 @@ def text_lines(path: Path, progress: Progress = quiet) -> Iterator[str]:
             if seen > STRIDE:
                 seen = 0
                 progress(raw.tell(), total)
-
-
-def next_line(stream: BufferedIOBase, name: str) -> bytes:
-    try:
-        return stream.readline(LONGEST_LINE + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{name} is not a whole gzip file: {error}.") from error

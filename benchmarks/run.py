@@ -2,6 +2,7 @@
 
 import sys
 
+import command
 import fast
 import palm
 import paper
@@ -16,6 +17,7 @@ SECTIONS = {
     "quality": quality.run,
     "faithful": quality.run_faithful,
     "rivals": rivals.run,
+    "command": command.run,
 }
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onmf.core.penalties import NSNCP, SNCP, General
-    from onmf.estimators import ONMF, Baseline
+    from onmf.estimators import ONMF, Baseline, load
 
-__all__ = ["NSNCP", "ONMF", "SNCP", "Baseline", "General", "__version__"]
+__all__ = ["NSNCP", "ONMF", "SNCP", "Baseline", "General", "__version__", "load"]
 __version__ = "0.1.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
@@ -24,6 +24,7 @@ HOMES = {
     "SNCP": "onmf.core.penalties",
     "Baseline": "onmf.estimators",
     "General": "onmf.core.penalties",
+    "load": "onmf.estimators",
 }
 
 

@@ -1,6 +1,7 @@
 """What every estimator of the package shares: samples in, clusters and their attributes out."""
 
 import warnings
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +16,13 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from onmf import validation as door
-from onmf.core.assign import Fit, nearest_ray, one_sparse
+from onmf.core.assign import Certainty, Fit, certainty, nearest_ray, one_sparse
 from onmf.core.blocks import InMemory, blas_threads, single_threaded_blas
 from onmf.core.result import Factorization
 from onmf.core.start import STARTS
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
 from onmf.solvers import Solution
+from onmf.storage import write_model
 
 Array = NDArray[Any]
 
@@ -85,6 +87,22 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         _, _, fit = self._assign(X, sample_weight)
         return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
 
+    def confidence(self, X: Any) -> NDArray[np.float64]:
+        """How clear the label of each sample is: 1 - (c2 / c1)^2, between 0 and 1.
+
+        c1 and c2 are its cosines with the nearest and the second nearest centroid, a negative one
+        counting as zero: the share of what the first explains that the second cannot. 1 with a
+        single cluster, 0 for label -1.
+        """
+        return self._certainty(X).confidence
+
+    def distance(self, X: Any) -> NDArray[np.float64]:
+        """Sine of the angle between each sample and its centroid: sqrt(1 - c1^2); 1 for label -1.
+
+        Its square is the share of the sample that the cluster leaves unexplained.
+        """
+        return self._certainty(X).distance
+
     def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
         """The n heaviest features of each centroid with their weights (unit centroids)."""
         check_is_fitted(self)
@@ -99,6 +117,15 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             [(str(names[j]), float(ray[j])) for j in top]
             for ray, top in zip(rays, order, strict=True)
         ]
+
+    def save(self, path: str | Path) -> None:
+        """Put the fitted model into a file, without pickle; `onmf.load` reads it.
+
+        The format is described in `onmf.storage`. Parameters that only Python could store (a
+        callable, a RandomState, arrays given as `init`) are left out with a warning.
+        """
+        check_is_fitted(self)
+        write_model(self, path)
 
     @property
     def _n_features_out(self) -> int:
@@ -143,6 +170,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             order = canonical_order(labels, weight, self.n_clusters)
             place = np.append(np.argsort(order), -1)  # label -1 stays
             H, W, labels, nearest = H[:, order], W[order], place[labels], place[nearest]
+        self.__dict__.pop("preprocessing_", None)  # that belonged to an earlier fit
         self.membership_, self.cluster_centers_, self.labels_ = H, W, labels
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         self.history_, self.converged_ = best.history, best.stop == "converged"
@@ -182,6 +210,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         data, centers, unit = self._beside_centers(X, sample_weight)
         with single_threaded_blas():
             return self._nearest(data, centers, unit)
+
+    def _certainty(self, X: Any) -> Certainty:
+        data, centers, _ = self._beside_centers(X)
+        with single_threaded_blas():
+            return certainty(data, centers)
 
     def _beside_centers(
         self, X: Any, sample_weight: ArrayLike | None = None

@@ -1,6 +1,7 @@
 """The scikit-learn face of the package: parameters in, attributes out. No mathematics here."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from onmf.core.blocks import InMemory
 from onmf.core.penalties import PENALTIES, Penalty
 from onmf.core.result import Event
 from onmf.solvers import NEAREST, SCALES, SOLVERS, Solution, rival
+from onmf.storage import FormatError, read_model
 
 Array = NDArray[Any]
 
@@ -295,3 +297,52 @@ class Baseline(Clusterer):
         if self.method in NEAREST:
             return NEAREST[self.method](data, centers / unit)
         return super()._nearest(data, centers, unit)
+
+
+CLASSES: dict[str, type[Clusterer]] = {"ONMF": ONMF, "Baseline": Baseline}
+
+
+def load(path: str | Path) -> Any:
+    """Read a fitted model that `save`, or `onmf cluster`, wrote.
+
+    No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
+    `preprocessing_` of a model made by `onmf cluster` are the steps that its data went through;
+    ``onmf.chain.apply(model.preprocessing_, X)`` does the same to new samples.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    ONMF or Baseline
+        With all fitted attributes.
+
+    Raises
+    ------
+    FormatError
+        A ValueError: the file is no model, is damaged, or of a version that is not known.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import onmf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
+    >>> onmf.ONMF(2, random_state=0).fit(np.eye(2)).save(path)
+    >>> onmf.load(path).predict([[0.1, 3.0]])
+    array([1])
+    """
+    kind, parameters, attributes = read_model(path)
+    try:
+        model = CLASSES[kind](**parameters)
+        model._check_parameters()
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"{Path(path).name} holds a {kind} that this onmf does not know: {error}."
+        ) from error
+    strange = [name for name in attributes if hasattr(model, name)]
+    if strange:
+        raise FormatError(f"{Path(path).name} has values for {', '.join(strange)}, a method.")
+    model.__dict__.update(attributes)
+    return model

@@ -16,7 +16,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from onmf import validation as door
-from onmf.core.assign import nearest_ray, one_sparse
+from onmf.core.assign import Certainty, certainty, nearest_ray, one_sparse
 from onmf.core.blocks import InMemory, blas_threads, single_threaded_blas
 from onmf.core.penalties import PENALTIES, Penalty
 from onmf.core.result import Event, Factorization
@@ -213,6 +213,22 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         _, _, fit = self._assign(X, sample_weight)
         return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
 
+    def confidence(self, X: Any) -> NDArray[np.float64]:
+        """How clear the label of each sample is: 1 - (c2 / c1)^2, between 0 and 1.
+
+        c1 and c2 are its cosines with the nearest and the second nearest centroid, a negative one
+        counting as zero: the share of what the first explains that the second cannot. 1 with a
+        single cluster, 0 for label -1.
+        """
+        return self._certainty(X).confidence
+
+    def distance(self, X: Any) -> NDArray[np.float64]:
+        """Sine of the angle between each sample and its centroid: sqrt(1 - c1^2); 1 for label -1.
+
+        Its square is the share of the sample that the cluster leaves unexplained.
+        """
+        return self._certainty(X).distance
+
     def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
         """The n heaviest features of each centroid with their weights (unit centroids)."""
         check_is_fitted(self)
@@ -303,14 +319,26 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
             )
 
     def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> tuple[Array, Array, Any]:
+        data, centers, unit = self._beside_centers(X, sample_weight)
+        with single_threaded_blas():
+            labels, codes, fit = nearest_ray(data, centers)
+        return labels, codes * data.dtype.type(unit), fit
+
+    def _certainty(self, X: Any) -> Certainty:
+        data, centers, _ = self._beside_centers(X)
+        with single_threaded_blas():
+            return certainty(data, centers)
+
+    def _beside_centers(
+        self, X: Any, sample_weight: ArrayLike | None = None
+    ) -> tuple[InMemory, Array, float]:
+        """Samples and centroids, both of moderate size, and the unit that their codes are in."""
         check_is_fitted(self)
         X = door.as_samples(self, X, reset=False, signed=door.allows_signs(self.center_bounds))
         weight = door.as_weights(sample_weight, X)
         X, scale = door.scaled(X)
         centers, size = door.scaled(self.cluster_centers_.astype(X.dtype, copy=False))
-        with single_threaded_blas():
-            labels, codes, fit = nearest_ray(InMemory(X, weight), centers)
-        return labels, codes * X.dtype.type(size / scale), fit
+        return InMemory(X, weight), centers, size / scale
 
 
 def canonical_order(labels: Array, weight: Array, k: int) -> Array:

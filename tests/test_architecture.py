@@ -16,12 +16,16 @@ ALLOWED = {
     "metrics": {"core"},
     "files": set(),
     "validation": set(),
-    "estimators": {"core", "validation", "exceptions", "solvers"},
+    "estimators": {"core", "validation", "exceptions", "files", "report", "solvers"},
+    "report": {"metrics", "report"},
+    "plot": {"report"},
+    "annotated": {"estimators", "report"},
     "solvers": {"core", "validation"},
     "cli": {"__init__", "cli", "datasets", "estimators", "exceptions", "files", "metrics"},
-    "__init__": {"core", "estimators"},
+    "__init__": {"annotated", "core", "estimators", "plot", "report"},
 }
 OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
+ONE_ROOM = {"matplotlib": "plot"}  # an optional dependency and the only room that imports it
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -48,6 +52,13 @@ def test_imports_point_downwards(path):
         elif room == "core":
             known = OUTSIDE_CORE | ({"numba"} if path.name == "compiled.py" else set())
             assert top in known or top in sys.stdlib_module_names, name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_an_optional_dependency_has_one_home(path):
+    room = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    for name in imported(path):
+        assert ONE_ROOM.get(name.split(".")[0], room) == room, name
 
 
 def test_only_the_command_prints():

@@ -11,10 +11,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onmf import plot, report
+    from onmf.annotated import cluster_anndata
     from onmf.core.penalties import NSNCP, SNCP, General
     from onmf.estimators import ONMF
 
-__all__ = ["NSNCP", "ONMF", "SNCP", "General", "__version__"]
+__all__ = [
+    "NSNCP",
+    "ONMF",
+    "SNCP",
+    "General",
+    "__version__",
+    "cluster_anndata",
+    "plot",
+    "report",
+]
 __version__ = "0.1.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
@@ -23,10 +34,14 @@ HOMES = {
     "ONMF": "onmf.estimators",
     "SNCP": "onmf.core.penalties",
     "General": "onmf.core.penalties",
+    "cluster_anndata": "onmf.annotated",
 }
+MODULES = ("plot", "report")
 
 
 def __getattr__(name: str) -> Any:
+    if name in MODULES:
+        return import_module(f"onmf.{name}")
     if name not in HOMES:
         raise AttributeError(f"module 'onmf' has no attribute {name!r}")
     return getattr(import_module(HOMES[name]), name)

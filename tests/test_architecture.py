@@ -21,8 +21,19 @@ ALLOWED = {
     "chain": set(),
     "storage": {"core", "chain", "exceptions", "files", "storage"},
     "solvers": {"baselines", "core", "validation"},
-    "clusterer": {"core", "validation", "exceptions", "solvers", "storage"},
+    "report": {"metrics", "report"},
+    "plot": {"report"},
+    "clusterer": {
+        "core",
+        "validation",
+        "exceptions",
+        "files",
+        "report",
+        "solvers",
+        "storage",
+    },
     "estimators": {"baselines", "clusterer", "core", "validation", "solvers", "storage"},
+    "annotated": {"estimators", "report"},
     "runs": {"chain", "files", "metrics", "runs", "storage"},
     "cli": {
         "__init__",
@@ -35,9 +46,10 @@ ALLOWED = {
         "metrics",
         "runs",
     },
-    "__init__": {"core", "estimators"},
+    "__init__": {"annotated", "core", "estimators", "plot", "report"},
 }
 OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
+ONE_ROOM = {"matplotlib": "plot"}  # an optional dependency and the only room that imports it
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -64,6 +76,13 @@ def test_imports_point_downwards(path):
         elif room == "core":
             known = OUTSIDE_CORE | ({"numba"} if path.name == "compiled.py" else set())
             assert top in known or top in sys.stdlib_module_names, name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_an_optional_dependency_has_one_home(path):
+    room = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    for name in imported(path):
+        assert ONE_ROOM.get(name.split(".")[0], room) == room, name
 
 
 def test_only_the_command_prints():

@@ -21,6 +21,7 @@ from onmf.core.blocks import InMemory, blas_threads, single_threaded_blas
 from onmf.core.result import Factorization
 from onmf.core.start import STARTS
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
+from onmf.files import replace_files
 from onmf.solvers import Solution
 from onmf.storage import write_model
 
@@ -117,6 +118,26 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             [(str(names[j]), float(ray[j])) for j in top]
             for ray, top in zip(rays, order, strict=True)
         ]
+
+    def report(self, path: str | Path, X: Any, labels: Any = None, **panels: Any) -> None:
+        """Write a page about the fit: one HTML file that needs no network, to look at in a browser.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, replaced if it exists.
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            What the model was fitted to.
+        labels : array of shape (n_samples,), optional
+            Known classes: adds the confusion table and the scores.
+        **panels
+            `samples`, `features`, `run`, `choice`, `consensus`: see `onmf.report.html`.
+        """
+        from onmf.report import html
+
+        check_is_fitted(self)
+        path = Path(path)
+        replace_files(path.parent, {path.name: html(self, X, truth=labels, **panels)})
 
     def save(self, path: str | Path) -> None:
         """Put the fitted model into a file, without pickle; `onmf.load` reads it.

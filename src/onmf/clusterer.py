@@ -20,7 +20,7 @@ from onmf.core.blocks import InMemory, blas_threads, single_threaded_blas
 from onmf.core.result import Factorization
 from onmf.core.start import STARTS
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
-from onmf.solvers import Solution
+from onmf.solvers import Solution, as_it_is
 
 Array = NDArray[Any]
 
@@ -128,8 +128,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             raise ValueError(f"callback must be callable, not {self.callback!r}.")
 
     def _scaled(self, X: Any) -> tuple[Any, float]:
-        """X in units in which it can be squared, and these."""
-        return door.scaled(X)
+        """X in the units the solver works in, and these."""
+        return as_it_is(X)
 
     def _solve(self, data: InMemory, X: Any, n_threads: int) -> Solution:
         raise NotImplementedError

@@ -117,6 +117,23 @@ def test_a_method_that_fails_says_so_in_its_row_and_the_others_go_on(here, capsy
     assert "hals: too small" in capsys.readouterr().out
 
 
+def test_the_means_are_over_the_starts_that_did_not_fail(here, monkeypatch):
+    whole = METHODS["hals"]
+
+    def second_fails(data, start, **settings):
+        if start.seed == 2:
+            raise ValueError("no second time")
+        return whole(data, start, **settings)
+
+    monkeypatch.setitem(METHODS, "hals", second_fails)
+    run("compare", "x.npy", "-k", 3, "--methods", "hals", "--starts", 3, "--json")
+    row = saved()["hals"]
+    fits = json.loads((here / "compare.json").read_text())["fits"]
+    mean = np.mean([fits[0]["relative_error"], fits[2]["relative_error"]])
+    assert float(row["relative_error"]) == pytest.approx(mean)
+    assert (row["starts"], row["converged"], row["failure"]) == ("3", "2", "no second time")
+
+
 def test_a_fit_that_does_not_converge_is_counted_and_told_by_the_exit_code(here):
     assert run("compare", "x.npy", "-k", 3, "--methods", "onmf-s", "--starts", 1) == 3
     assert saved()["onmf-s"]["converged"] == "0"

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from onmf.baselines import METHODS, Start
 from onmf.baselines.hals import centroids
 from onmf.baselines.iterate import multiplied
-from onmf.baselines.onp_mf import descended, polar
+from onmf.baselines.onp_mf import descended, objective, polar
 from onmf.core.blocks import InMemory
 from onmf.core.start import paper
 from onmf.datasets import make_rays
@@ -107,8 +107,10 @@ def test_the_step_of_onp_mf_stays_orthonormal_and_descends(seed):
     Z, rho = np.random.default_rng(seed).random(H.shape), 3.0
     new = descended(H, X @ W.T, W @ W.T, Z, rho)
     np.testing.assert_allclose(new.T @ new, np.eye(3), atol=1e-12)
-    values = [onp_mf_lagrangian(X.T, W.T, A.T, Z.T, rho) for A in (H, new)]
-    assert values[1] < values[0]
+    fall = np.subtract(*(onp_mf_lagrangian(X.T, W.T, A.T, Z.T, rho) for A in (H, new)))
+    assert fall > 0
+    short = objective(H, X @ W.T + Z, rho) - objective(new, X @ W.T + Z, rho)
+    assert short == pytest.approx(fall)
 
 
 @pytest.mark.parametrize("seed", range(5))

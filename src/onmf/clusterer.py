@@ -22,7 +22,7 @@ from onmf.core.result import Factorization
 from onmf.core.start import STARTS
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
 from onmf.files import replace_files
-from onmf.solvers import Solution
+from onmf.solvers import Solution, as_it_is
 from onmf.storage import write_model
 
 Array = NDArray[Any]
@@ -176,8 +176,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             raise ValueError(f"callback must be callable, not {self.callback!r}.")
 
     def _scaled(self, X: Any) -> tuple[Any, float]:
-        """X in units in which it can be squared, and these."""
-        return door.scaled(X)
+        """X in the units the solver works in, and these."""
+        return as_it_is(X)
 
     def _solve(self, data: InMemory, X: Any, n_threads: int) -> Solution:
         raise NotImplementedError

@@ -126,7 +126,7 @@ NEAREST: dict[str, Callable[..., tuple[Array, Array, Fit]]] = {
 
 
 def as_it_is(X: Any) -> tuple[Any, float]:
-    """For the faithful solver, which depends on the scale of X."""
+    """For the faithful solver and the rivals, whose starts and penalties have the scale of X."""
     door.check_scale(X)
     return X, 1.0
 

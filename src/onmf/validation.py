@@ -212,7 +212,7 @@ def scaled(X: Matrix) -> tuple[Matrix, float]:
 
 
 def check_scale(X: Matrix) -> None:
-    """The squares of X can be added: for the faithful solver, which does not rescale X."""
+    """The squares of X can be added: for the solvers that do not rescale X."""
     low, high = extremes(X.data if sp.issparse(X) else X)
     info, top = np.finfo(X.dtype), max(high, -low)
     square = np.float64(top) ** 2 if top < 1e150 else np.inf
@@ -220,7 +220,6 @@ def check_scale(X: Matrix) -> None:
         X.shape
     ):
         raise ValueError(
-            f"the entries of X (largest {top:.3g}) are too small or too large for solver='palm', "
-            "which works on the scale of X as the paper's method does: divide X by its largest "
-            "entry, or use solver='fast'."
+            f"the entries of X (largest {top:.3g}) are too small or too large to be squared and "
+            "added: divide X by its largest entry, or use ONMF with solver='fast', which does."
         )

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import reference
-from onmf.core.assign import certainty, nearest_ray, one_sparse
+from onmf.core.assign import certainty, nearest_mean, nearest_ray, one_sparse
 from onmf.core.blocks import InMemory
 
 
@@ -48,3 +48,17 @@ def test_a_single_cluster_is_certain_of_what_it_explains():
     confidence, distance = certainty(InMemory(np.array([[3.0, 4], [0, 1], [0, 0]])), np.eye(1, 2))
     assert confidence.tolist() == [1, 0, 0]
     assert distance == pytest.approx([4 / 5, 1, 1])
+
+
+def test_the_nearest_mean_is_the_one_at_the_smallest_distance():
+    rng = np.random.default_rng(0)
+    X, W, weight = rng.random((50, 6)), rng.random((4, 6)), rng.random(50)
+    X[7] = 0
+    labels, codes, fit = nearest_mean(InMemory(X, weight), W)
+    distances = np.linalg.norm(X[:, None] - W, axis=2)
+    expected = distances.argmin(axis=1)
+    expected[7] = -1
+    np.testing.assert_array_equal(labels, expected)
+    assert codes.tolist() == [float(i != 7) for i in range(50)]
+    left = np.sum(weight * np.where(np.arange(50) == 7, 0, distances.min(axis=1) ** 2))
+    assert fit.sqnorm - fit.explained == pytest.approx(left)

@@ -10,13 +10,14 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from onmf.baselines.iterate import MAX_ITER, Iterate, Start, ended, quiet, summarise
 from onmf.core.assign import one_sparse
-from onmf.core.blocks import InMemory
+from onmf.core.blocks import InMemory, Matrix
 from onmf.core.palm import change
 from onmf.core.result import Factorization, Watch
 
@@ -54,7 +55,8 @@ def lloyd(
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of empty clusters, which are counted
-        model.fit(data.X, sample_weight=np.where(inside, data.weight, 0))  # all zero: no cluster
+        # Samples that are all zero belong to no cluster, here as everywhere.
+        model.fit(short_indices(data.X), sample_weight=np.where(inside, data.weight, 0))
     W = model.cluster_centers_.astype(data.dtype, copy=False)
     H = one_sparse(np.where(inside, model.labels_, -1), np.ones(len(inside), data.dtype), k)
     rows, sums = data.sweep(summarise, data.scatter(H))
@@ -64,3 +66,11 @@ def lloyd(
     residual = change(means, W)
     stop = "converged" if model.n_iter_ < max_iter or residual < tol else "max_iter"
     return ended(data, now, model.n_iter_, residual, stop, watch)
+
+
+def short_indices(X: Matrix) -> Matrix:
+    """X with 32-bit indices, all that scikit-learn's K-means knows; the values are not copied."""
+    if not sp.issparse(X) or X.indices.dtype == np.int32 or X.nnz > np.iinfo(np.int32).max:
+        return X
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array((X.data, indices, indptr), shape=X.shape)

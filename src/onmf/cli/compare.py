@@ -3,7 +3,9 @@
 import json
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,7 @@ ALWAYS = {
     "sweeps": "sweeps",
     "seconds": "seconds",
 }
-FORMATS = {"relative_error": "{:.5f}", "orthogonality": "{:.1e}", "sweeps": "{:.0f}", "seconds": "{:.2f}"}  # fmt: skip # noqa: E501
+PLACES = {"relative_error": ".5f", "orthogonality": ".1e", "sweeps": ".0f", "seconds": ".2f"}
 
 
 def chosen(context: click.Context, option: click.Parameter, words: str | None) -> list[str]:
@@ -52,6 +54,13 @@ def chosen(context: click.Context, option: click.Parameter, words: str | None) -
     if unknown:
         raise click.BadParameter(f"there is no {', '.join(unknown)}; there are {', '.join(ALL)}.")
     return list(dict.fromkeys(names))
+
+
+def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path:
+    """The JSON file goes beside it under the same name."""
+    if out.suffix.lower() != ".csv":
+        raise click.BadParameter(f"{out} does not end in .csv.")
+    return out
 
 
 @click.command()
@@ -68,6 +77,7 @@ def chosen(context: click.Context, option: click.Parameter, words: str | None) -
     "-o",
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=csv_file,
     default=Path("compare.csv"),
     help="Where the table is saved.",
 )
@@ -93,43 +103,50 @@ def compare(
     Example:
       onmf compare tumours.csv -k 10 --labels type --methods onmf,hals,k-means --starts 10
     """
+    fits: list[dict[str, Any]] = []
     with bad_input():
+        out.parent.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
         table = read_table(file, labels=labels)
         ONMF(2, random_state=0).fit(make_rays(50, 5, 2, random_state=0)[0])  # compiles, once
-        fits: list[dict[str, Any]] = []
-        seeds = range(1, starts + 1)
-        for tried in measured(table, k, methods, seeds, jobs):
+        for tried in measured(table, k, methods, range(1, starts + 1), jobs):
             fits.append(tried)
-            if len(fits) % starts == 0:
-                save(out, summary(fits), fits, as_json)
+            if len(fits) % starts == 0 and not all(fit["failure"] for fit in fits):
+                save(out, fits, as_json)
     if all(fit["failure"] for fit in fits):
         raise BadInput(fits[0]["failure"])
     if as_json:
-        click.echo(record(summary(fits), fits))
+        click.echo(record(fits))
     else:
         Console().print(grid(summary(fits), f"{file.name}, {k} clusters, {starts} starts"))
         click.echo(f"Wrote {out}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
 
-def measured(table: Table, k: int, methods: list[str], seeds: Sequence[int], jobs: int) -> Any:
+def measured(
+    table: Table, k: int, methods: list[str], seeds: Sequence[int], jobs: int
+) -> Iterator[dict[str, Any]]:
     """One fit after the other, with a progress bar if stderr is a terminal."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())  # fmt: skip # noqa: E501
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
         task = bar.add_task("", total=len(methods) * len(seeds))
-        for name in methods:
-            for seed in seeds:
 
-                def follow(event: Any, said: str = f"{name}, start {seed}") -> bool:
-                    bar.update(task, description=f"{said}, {event.sweep} sweeps")
-                    return False
+        def follow(said: str, event: Any) -> bool:
+            bar.update(task, description=f"{said}, {event.sweep} sweeps")
+            return False
 
-                model = build(name, k, random_state=seed, n_jobs=jobs, callback=follow)
-                yield {"method": name, "start": seed, **measure(model, table)}
-                bar.advance(task)
+        for name, seed in product(methods, seeds):
+            callback = partial(follow, f"{name}, start {seed}")
+            model = build(name, k, random_state=seed, n_jobs=jobs, callback=callback)
+            yield {"method": name, "start": seed, **measure(model, table)}
+            bar.advance(task)
 
 
 def build(name: str, k: int, **settings: Any) -> Any:
@@ -174,7 +191,8 @@ def summary(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
         means = {key: float(np.mean([fit[key] for fit in good])) for key in known}
         converged = sum(fit["converged"] for fit in mine)
         failure = next((fit["failure"] for fit in mine if fit["failure"]), "")
-        rows.append({"method": name, "starts": len(mine), **means, "converged": converged, "failure": failure})  # fmt: skip # noqa: E501
+        ended = {"converged": converged, "failure": failure}
+        rows.append({"method": name, "starts": len(mine), **means, **ended})
     return rows
 
 
@@ -197,19 +215,20 @@ def grid(rows: list[dict[str, Any]], title: str) -> Grid:
 
 
 def cell(key: str, value: float) -> str:
-    percent = key in WITH_LABELS
-    return FORMATS.get(key, "{:.1f}").format(100 * value if percent else value)
+    shown = 100 * value if key in WITH_LABELS else value
+    return format(shown, PLACES.get(key, ".1f"))
 
 
-def save(out: Path, rows: list[dict[str, Any]], fits: list[dict[str, Any]], as_json: bool) -> None:
-    """The table into `out`, and everything into the .json file beside it if asked."""
+def save(out: Path, fits: list[dict[str, Any]], as_json: bool) -> None:
+    """The table into `out`, and every fit into the .json file beside it if asked."""
+    rows = summary(fits)
     order = ["method", "starts", *WITH_LABELS, *ALWAYS, "converged", "failure"]
     columns = [key for key in order if any(key in row for row in rows)]
     files = {out.name: csv_text(columns, ([row.get(key, "") for key in columns] for row in rows))}
     if as_json:
-        files[out.with_suffix(".json").name] = record(rows, fits) + "\n"
+        files[out.with_suffix(".json").name] = record(fits) + "\n"
     replace_files(out.parent, files)
 
 
-def record(rows: list[dict[str, Any]], fits: list[dict[str, Any]]) -> str:
-    return json.dumps({"methods": rows, "fits": fits}, indent=2)
+def record(fits: list[dict[str, Any]]) -> str:
+    return json.dumps({"methods": summary(fits), "fits": fits}, indent=2)

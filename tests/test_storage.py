@@ -298,7 +298,16 @@ def huge_header(content):
     return content.replace(b"(3, 8), }" + 13 * b" ", b"(3000000, 80000000), }")
 
 
+def stale_checksum(path):
+    header, members = take_apart(path)
+    members["cluster_centers_.npy"] = members["cluster_centers_.npy"][:-1] + b"@"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in {"model.json": json.dumps(header), **members}.items():
+            archive.writestr(name, content)
+
+
 HOSTILE = {
+    "checksum": (stale_checksum, "does not match its checksum"),
     "text": (lambda path: path.write_text("no model"), "not a model"),
     "empty": (lambda path: path.write_bytes(b""), "not a model"),
     "another zip": (another_zip, "no header"),

@@ -1,6 +1,7 @@
 """What a text table may look like, and what is said when it cannot be read."""
 
 import gzip
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -127,9 +128,15 @@ def test_a_bad_file_is_refused_in_a_sentence_that_says_where(tmp_path, name):
 
 def test_a_line_without_end_is_not_unpacked_into_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(stream, "LONGEST_LINE", 1000)
-    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"0" * 1_000_000))
-    with pytest.raises(ValueError, match="over 1000 bytes in line 1"):
-        read_table(tmp_path / "bomb.csv.gz")
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"0" * 10_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="over 1000 bytes in line 1"):
+            read_table(tmp_path / "bomb.csv.gz")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
 
 
 def test_at_most_ten_bad_cells_are_listed(tmp_path):

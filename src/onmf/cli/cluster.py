@@ -18,7 +18,13 @@ from onmf.runs import REPORT, RESULTS, Run, named
 @click.command()
 @click.argument("input", type=INPUT)
 @click.option(
-    "-k", "--clusters", "k", type=Clusters(), required=True, help="Number of clusters; auto: 2:20."
+    "-k",
+    "--clusters",
+    "k",
+    type=Clusters(),
+    metavar=Clusters.name,
+    required=True,
+    help="Number of clusters; auto: the best of 2 to 20.",
 )
 @click.option(
     "-o",
@@ -33,7 +39,13 @@ from onmf.runs import REPORT, RESULTS, Run, named
 @click.option("--solver", type=click.Choice(["fast", "palm"]), help="palm: the paper's method.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
 @click.option("--starts", "--n-init", "n_init", type=click.IntRange(1), help="The best is kept.")
-@click.option("--bounds", "center_bounds", type=Bounds(), help="Of the centroids; data: of X.")
+@click.option(
+    "--bounds",
+    "center_bounds",
+    type=Bounds(),
+    metavar=Bounds.name,
+    help="Of the centroids; data: the range of the data, which may then be negative.",
+)
 @click.option("--max-iter", type=click.IntRange(1), help="Raise it if a fit does not converge.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads; -1 takes all processors.")
 @click.option("--force", is_flag=True, help="Replace results that are there.")

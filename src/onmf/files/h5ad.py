@@ -1,7 +1,9 @@
 """Annotated data, `.h5ad`, by h5py: the only module that imports it.
 
 Read without anndata, which would bring pandas and pin its version for three arrays and two lists of
-names. Links and data that lie outside the file are refused.
+names. Links and data that lie outside the file are refused, and so is what claims to be larger
+than the file can hold; beyond that the HDF5 library is trusted, which some forged files can hang:
+open files of strangers under a time limit.
 """
 
 from pathlib import Path

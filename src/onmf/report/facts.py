@@ -127,7 +127,9 @@ def agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, Any]:
 
 
 def convergence(history: list[Any]) -> list[dict[str, Any]]:
-    """Three curves over the stages of the growing penalty."""
+    """Three curves over the stages of the growing penalty, if there were any."""
+    if not history:
+        return []
     step = -(-len(history) // STAGES)
     stages = sorted({*range(0, len(history), step), len(history) - 1})
     wanted = {

@@ -277,9 +277,8 @@ class Atlas {
     $("tip").hidden = i === null;
     if (i === null) return;
     const k = this.map.cluster[i];
-    const placed = i < this.map.placed ? "placed among its neighbours" : null;
-    $("tip").replaceChildren(make("b", {}, name(this.map.sample[i])), clusterName(k),
-      placed && make("div", {}, placed));
+    $("tip").replaceChildren(make("b", {}, name(this.map.sample[i])), clusterName(k));
+    if (i < this.map.placed) $("tip").append(make("div", {}, "placed among its neighbours"));
     const [x, y] = this.place(i);
     const { offsetWidth: width, offsetHeight: height } = $("tip");
     $("tip").style.left = `${Math.max(4, Math.min(x + 12, this.canvas.clientWidth - width - 4))}px`;

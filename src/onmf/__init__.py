@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onmf.core.penalties import NSNCP, SNCP, General
     from onmf.estimators import ONMF
+    from onmf.stability import choose_k
 
-__all__ = ["NSNCP", "ONMF", "SNCP", "General", "__version__"]
+__all__ = ["NSNCP", "ONMF", "SNCP", "General", "__version__", "choose_k"]
 __version__ = "0.1.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
@@ -23,6 +24,7 @@ HOMES = {
     "ONMF": "onmf.estimators",
     "SNCP": "onmf.core.penalties",
     "General": "onmf.core.penalties",
+    "choose_k": "onmf.stability",
 }
 
 

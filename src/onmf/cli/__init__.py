@@ -19,6 +19,7 @@ except ImportError as missing:
 INTERRUPTED = 130
 COMMANDS = {  # what `onmf --help` says of each, without importing it
     "cluster": "Cluster the rows of a file.",
+    "choose-k": "Recommend a number of clusters for the rows of a file.",
     "demo": "Cluster digits and the paper's synthetic data, beside K-means.",
 }
 

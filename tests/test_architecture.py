@@ -9,44 +9,28 @@ import pytest
 import onmf
 
 ROOT = Path(onmf.__file__).parent
+ARROWS = """
+core -> core
+datasets, exceptions, ledger, validation, chain ->
+metrics -> core
+files -> files
+baselines -> baselines core
+storage -> chain core exceptions files storage
+solvers -> baselines core validation
+report -> metrics report
+plot -> report
+clusterer -> core exceptions files report solvers storage validation
+estimators -> baselines clusterer core solvers storage validation
+annotated -> estimators report
+stability -> __init__ clusterer core estimators ledger solvers stability validation
+runs -> chain files metrics runs storage
+cli -> __init__ baselines chain cli datasets exceptions files metrics runs stability
+__init__ -> annotated core estimators plot report stability
+"""
 ALLOWED = {
-    "core": {"core"},
-    "datasets": set(),
-    "exceptions": set(),
-    "metrics": {"core"},
-    "files": {"files"},
-    "ledger": set(),
-    "validation": set(),
-    "baselines": {"baselines", "core"},
-    "chain": set(),
-    "storage": {"core", "chain", "exceptions", "files", "storage"},
-    "solvers": {"baselines", "core", "validation"},
-    "report": {"metrics", "report"},
-    "plot": {"report"},
-    "clusterer": {
-        "core",
-        "validation",
-        "exceptions",
-        "files",
-        "report",
-        "solvers",
-        "storage",
-    },
-    "estimators": {"baselines", "clusterer", "core", "validation", "solvers", "storage"},
-    "annotated": {"estimators", "report"},
-    "runs": {"chain", "files", "metrics", "runs", "storage"},
-    "cli": {
-        "__init__",
-        "baselines",
-        "chain",
-        "cli",
-        "datasets",
-        "exceptions",
-        "files",
-        "metrics",
-        "runs",
-    },
-    "__init__": {"annotated", "core", "estimators", "plot", "report"},
+    room.strip(): set(below.split())
+    for rooms, below in (line.split("->") for line in ARROWS.strip().splitlines())
+    for room in rooms.split(",")
 }
 OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
 ONE_ROOM = {"matplotlib": "plot"}  # an optional dependency and the only room that imports it

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from onmf.annotated import cluster_anndata
     from onmf.core.penalties import NSNCP, SNCP, General
     from onmf.estimators import ONMF, Baseline, load
+    from onmf.stability import choose_k
 
 __all__ = [
     "NSNCP",
@@ -23,6 +24,7 @@ __all__ = [
     "Baseline",
     "General",
     "__version__",
+    "choose_k",
     "cluster_anndata",
     "load",
     "plot",
@@ -37,6 +39,7 @@ HOMES = {
     "SNCP": "onmf.core.penalties",
     "Baseline": "onmf.estimators",
     "General": "onmf.core.penalties",
+    "choose_k": "onmf.stability",
     "cluster_anndata": "onmf.annotated",
     "load": "onmf.estimators",
 }

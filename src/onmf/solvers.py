@@ -22,7 +22,7 @@ from onmf.core.palm import PALM, Bounds
 from onmf.core.path import Path, tighten
 from onmf.core.penalties import PENALTIES, Penalty
 from onmf.core.result import Event, Factorization
-from onmf.core.search import ROW_PENALTIES
+from onmf.core.search import ROW_PENALTIES, RowPenalty
 from onmf.core.start import STARTS, from_centroids, shared, single_codes
 
 Array = NDArray[Any]
@@ -66,6 +66,18 @@ def palm(model: Any, data: InMemory, X: Any, n_threads: int) -> Solution:
 
 def fast(model: Any, data: InMemory, X: Any, n_threads: int) -> Solution:
     """The default solver: all starts at once."""
+    settings, penalty = fast_settings(model, X, n_threads)
+    seed = seeds(model, model.n_init)[0]
+    W = None if searched(model) else start(model, data, X, seed)[1]
+    result, stationarity = cluster(
+        settings, data, model.n_clusters, penalty, seed, W, watcher(model)
+    )
+    nearest = np.where(result.H.any(axis=1), result.H.argmax(axis=1), -1)
+    return Solution(result, nearest, stationarity)
+
+
+def fast_settings(model: Any, X: Any, n_threads: int) -> tuple[Fast, RowPenalty]:
+    """Settings of the default solver."""
     unused = [name for name in ("mu_h", "mu_w", "inner_tol") if getattr(model, name) is not None]
     if unused:
         raise ValueError(f"{', '.join(unused)} belong to solver='palm': leave them out.")
@@ -82,14 +94,12 @@ def fast(model: Any, data: InMemory, X: Any, n_threads: int) -> Solution:
         n_threads=n_threads,
         blurred=model.init == "random",
     )
-    seed = seeds(model, model.n_init)[0]
-    searched = isinstance(model.init, str) and model.init != "nndsvd"
-    W = None if searched else start(model, data, X, seed)[1]
-    result, stationarity = cluster(
-        settings, data, model.n_clusters, penalty, seed, W, watcher(model)
-    )
-    nearest = np.where(result.H.any(axis=1), result.H.argmax(axis=1), -1)
-    return Solution(result, nearest, stationarity)
+    return settings, penalty
+
+
+def searched(model: Any) -> bool:
+    """Whether the default solver finds its own starts, which is where its seed matters."""
+    return isinstance(model.init, str) and model.init != "nndsvd"
 
 
 def rival(model: Any, data: InMemory, X: Any, n_threads: int) -> Solution:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.blocks import Block, Data, Matrix, row_sqnorm
+from onmf.core.blocks import Block, Data, row_sqnorm
 
 Array = NDArray[Any]
 
@@ -42,18 +42,19 @@ class Rays:
         lengths = np.where(lengths > 0, lengths, 1).astype(W.dtype)
         return cls(np.ascontiguousarray((W / lengths[:, None]).T), lengths)
 
-    def nearest(self, X: Matrix) -> Code:
-        products = X @ self.units
-        labels = products.argmax(axis=1)
-        scores = np.maximum(products[np.arange(len(labels)), labels], 0)
-        labels[scores == 0] = -1
-        return Code(labels, scores)
-
     def __call__(self, block: Block, rows: Any) -> tuple[Code, Fit]:
-        code = self.nearest(block.X)
+        code = nearest(block.X @ self.units)
         weight = block.weight[:, 0].astype(np.float64)
         explained = float(weight @ np.square(code.scores, dtype=np.float64))
         return code, Fit(explained, float(weight @ row_sqnorm(block.X)))
+
+
+def nearest(products: Array) -> Code:
+    """The ray with the largest product, for each row."""
+    labels = products.argmax(axis=1)
+    scores = np.maximum(products[np.arange(len(labels)), labels], 0)
+    labels[scores == 0] = -1
+    return Code(labels, scores)
 
 
 def nearest_ray(data: Data, W: Array) -> tuple[Array, Array, Fit]:

@@ -79,7 +79,7 @@ class InMemory:
 
     def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
         self.cuts, self._map = cuts(self.X, entries), visit_all
-        self.blocks = [
+        self.blocks: Sequence[Block] = [
             Block(rows_between(self.X, i, j), self.weight[i:j, None])
             for i, j in pairwise(self.cuts)
         ]
@@ -126,6 +126,36 @@ class InMemory:
 
         done = list(self._map(visit, self.groups))
         return [row for moved, _ in done for row in moved], reduce(add, [s for _, s in done])
+
+
+class Columns(InMemory):
+    """Some features of the same rows: cut out of each block as it is read, never copied in full."""
+
+    def __init__(self, X: Matrix, columns: Array, n_threads: int = 1) -> None:
+        self.columns = columns
+        super().__init__(X, n_threads=n_threads)
+        self.shape = X.shape[0], len(columns)
+
+    def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
+        super()._cut(entries, visit_all)
+        self.blocks = Cutting(self.blocks, self.columns)
+
+    def take(self, rows: Array) -> Matrix:
+        return self.X[rows][:, self.columns]
+
+
+class Cutting(Sequence[Block]):
+    """Blocks of which some columns are cut out when they are asked for."""
+
+    def __init__(self, whole: Sequence[Block], columns: Array) -> None:
+        self.whole, self.columns = whole, columns
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    def __getitem__(self, b: Any) -> Any:
+        X, weight = self.whole[b]
+        return Block(X[:, self.columns], weight)
 
 
 def add(total: Any, part: Any) -> Any:

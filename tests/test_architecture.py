@@ -11,10 +11,13 @@ import onmf
 ROOT = Path(onmf.__file__).parent
 ALLOWED = {
     "core": {"core"},
-    "datasets": set(),
+    "datasets": {"datasets", "files"},
     "exceptions": set(),
     "metrics": {"core"},
     "files": set(),
+    "ledger": set(),
+    "preprocessing": set(),
+    "studies": {"__init__", "datasets", "ledger", "metrics", "preprocessing", "studies"},
     "validation": set(),
     "estimators": {"core", "validation", "exceptions", "solvers"},
     "solvers": {"core", "validation"},

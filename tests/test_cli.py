@@ -223,13 +223,6 @@ def test_demo_compares_both_penalties_with_k_means_on_both_data_sets(capsys, mon
     assert max(map(len, printed.splitlines())) <= 80
 
 
-def test_the_demos_error_of_labels_is_that_of_the_best_rays():
-    # Cluster 0: rows (3, 0) and (0, 1), best ray (1, 0), 1 lost. Cluster 1: one ray, nothing lost.
-    A = np.array([[3.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 2.0]])
-    assert demo.error_of_labels(A, np.array([0, 0, 1, 1])) == pytest.approx(1 / 20)
-    assert demo.error_of_labels(A, np.array([0, 0, 1, -1])) == pytest.approx(9 / 20)
-
-
 @pytest.mark.parametrize("library", ["click", "rich"])
 def test_a_missing_library_is_named_with_what_to_install(library):
     program = f"import sys; sys.modules['{library}'] = None; from onmf.cli import main"

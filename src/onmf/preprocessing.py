@@ -40,8 +40,8 @@ def tfidf() -> Pipeline:
     >>> import numpy as np
     >>> from onmf.preprocessing import tfidf
     >>> X = tfidf().fit_transform(np.array([[2.0, 0.0], [1.0, 1.0]]))
-    >>> X.multiply(X).sum(axis=1).tolist()
-    [1.0, 1.0]
+    >>> X.multiply(X).sum(axis=1).round(6).tolist()
+    [[1.0], [1.0]]
     """
     return make_pipeline(TfidfTransformer(norm="l2"))
 

@@ -20,6 +20,7 @@ INTERRUPTED = 130
 COMMANDS = {  # what `onmf --help` says of each, without importing it
     "cluster": "Cluster the rows of a file.",
     "demo": "Cluster digits and the paper's synthetic data, beside K-means.",
+    "reproduce": "Run the paper's tables and figures again.",
 }
 
 

@@ -47,7 +47,7 @@ def load_tdt2(path: str | os.PathLike[str] | None = None, *, smallest: int = 1) 
     """
     raw = read_mat(find(TDT2, path), ["fea", "gnd"])
     X, y = sp.csr_array(raw["fea"], dtype=float), raw["gnd"].ravel().astype(int)
-    names, place, sizes = np.unique(y, return_inverse=True, return_counts=True)
+    _, place, sizes = np.unique(y, return_inverse=True, return_counts=True)
     kept = np.flatnonzero(sizes[place] >= smallest)
     return Bunch(data=X[kept], target=y[kept], DESCR=load_tdt2.__doc__)
 

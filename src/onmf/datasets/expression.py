@@ -4,12 +4,11 @@ import csv
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from onmf.datasets.h5ad import Annotated, read_h5ad
 from onmf.datasets.homes import Home, find, read_npz
 from onmf.files import DELIMITERS, read_table
 
@@ -156,7 +155,9 @@ def load_expression(
         raise ValueError(f"samples_in must be 'columns' or 'rows', got {samples_in!r}.")
     matrix = Path(matrix)
     if matrix.suffix.lower() == ".h5ad":
-        X, samples, genes, known = read_h5ad(matrix, types, column)
+        stored = read_h5ad(matrix)
+        X, samples, genes, _ = stored
+        known = types_in(stored, matrix, types, column)
     else:
         table = read_table(matrix)
         X, samples, genes = table.X, table.samples, table.features
@@ -199,43 +200,27 @@ def read_types(path: Path, column: str | None) -> dict[str, str]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         header, *rows = csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()])
     if len(header) < 2 or (column is not None and column not in header):
-        wanted = "a second column" if column is None else f"a column {column!r}"
+        wanted = "second column" if column is None else f"column {column!r}"
         raise ValueError(f"{path.name} has no {wanted}; its header is {', '.join(header)}.")
     place = 1 if column is None else header.index(column)
     return {row[0]: row[place] for row in rows if len(row) > place and row[place]}
 
 
-def read_h5ad(
-    path: Path, types: Any, column: str | None
-) -> tuple[Any, list[str], list[str], Mapping[str, str]]:
-    """Samples x genes, their names and the types of the samples."""
-    try:
-        import anndata
-    except ImportError as missing:
-        raise ImportError(
-            'Reading .h5ad files needs anndata, which `pip install "onmf[h5ad]"` installs.'
-        ) from missing
-    table = anndata.read_h5ad(path)
-    samples = [str(name) for name in table.obs_names]
-    known: Mapping[str, str]
+def types_in(
+    table: Annotated,
+    path: Path,
+    types: str | os.PathLike[str] | Mapping[str, str],
+    name: str | None,
+) -> Mapping[str, str]:
+    """The types of the samples of an .h5ad file: a column of `obs`, or from elsewhere."""
     if isinstance(types, Mapping):
-        known = types
-    elif str(types) in table.obs:
-        column_of = table.obs[str(types)]
-        pairs = zip(samples, column_of, column_of.notna(), strict=True)
-        known = {name: str(kind) for name, kind, present in pairs if present}
-    elif Path(types).is_file():
-        known = read_types(Path(types), column)
-    else:
-        columns = ", ".join(map(str, table.obs.columns))
-        raise ValueError(
-            f"{types} is neither a file nor a column of obs in {path.name}, which has: {columns}."
-        )
-    return as_rows(table.X), samples, [str(name) for name in table.var_names], known
-
-
-def as_rows(X: Any) -> NDArray[Any] | Any:
-    """A dense array as it is, a sparse matrix as csr_array."""
-    import scipy.sparse as sp
-
-    return sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        return types
+    if str(types) in table.obs:
+        pairs = zip(table.samples, table.obs[str(types)], strict=True)
+        return {sample: kind for sample, kind in pairs if kind}
+    if Path(types).is_file():
+        return read_types(Path(types), name)
+    raise ValueError(
+        f"{types} is neither a file nor a column of obs in {path.name}, which has: "
+        f"{', '.join(table.obs)}."
+    )

@@ -352,7 +352,7 @@ def test_the_command_writes_a_page_tables_and_figures_and_resumes(
     tiny, tmp_path, capsys, monkeypatch
 ):
     out = tmp_path / "out"
-    assert main(["reproduce", "tiny", "--out", str(out)]) == 0
+    assert main(["reproduce", "tiny", "--jobs", "1", "--out", str(out)]) == 0
     assert "4 of 4 trials" in capsys.readouterr().err
     assert {path.name for path in out.iterdir()} == {
         "index.html", "tiny-acc.csv", "tiny-cpu.csv", "consensus.svg", "trials.sqlite"}  # fmt: skip
@@ -361,7 +361,23 @@ def test_the_command_writes_a_page_tables_and_figures_and_resumes(
 
     ran = []
     monkeypatch.setattr("onmf.cli.reproduce.work", lambda one: (ran.append(one), work(one))[1])
-    assert main(["reproduce", "tiny", "--trials", "3", "--only", "default", "--out", str(out)]) == 0
+    assert (
+        main(
+            [
+                "reproduce",
+                "tiny",
+                "--trials",
+                "3",
+                "--only",
+                "default",
+                "--jobs",
+                "1",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     assert [one["seed"] for one in ran] == [3]
 
 
@@ -381,10 +397,10 @@ def test_failed_trials_are_told_and_tried_again(tiny, tmp_path, capsys, monkeypa
         raise RuntimeError("no luck")
 
     monkeypatch.setattr("onmf.cli.reproduce.work", broken)
-    assert main(["reproduce", "tiny", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "tiny", "--jobs", "1", "--out", str(tmp_path)]) == 0
     assert "4 trials failed" in capsys.readouterr().err
     monkeypatch.setattr("onmf.cli.reproduce.work", work)
-    assert main(["reproduce", "tiny", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "tiny", "--jobs", "1", "--out", str(tmp_path)]) == 0
     with Ledger(tmp_path / "trials.sqlite") as ledger:
         assert all(row.state == "done" for row in ledger.rows())
 

@@ -32,7 +32,7 @@ QUIET = 30.0  # seconds between two lines, where there is no terminal for a bar
 @click.command()
 @click.argument("what", nargs=-1, required=True, type=click.Choice([*STUDIES, *GROUPS]))
 @click.option("--trials", type=click.IntRange(1), help="Starts of each method on each data set.")
-@click.option("--jobs", type=int, default=1, help="Processes; -1 takes all processors.")
+@click.option("--jobs", type=int, default=-1, help="Processes, a thread each; -1: all processors.")
 @click.option("--only", default="", help=f"Methods, separated by commas: {', '.join(NAMES)}.")
 @click.option(
     "-o",

@@ -77,7 +77,7 @@ def build(method: str, family: str, X: Any, k: int, seed: int, changes: dict[str
     estimator
     """
     settings = FAMILIES[family]
-    start = {"init": (None, make_three_rays()[2])} if family == "plane" else {}
+    start: dict[str, Any] = {"init": (None, make_three_rays()[2])} if family == "plane" else {}
     if method in FAITHFUL:
         chosen = {"mu_h": settings.mu_h, "mu_w": settings.mu_w} | start | changes
         exponents = [chosen.pop(name) for name in ("p", "q", "v") if name in chosen]

@@ -6,6 +6,7 @@ import fast
 import palm
 import paper
 import quality
+import rivals
 import spectral
 
 SECTIONS = {
@@ -15,6 +16,7 @@ SECTIONS = {
     "paper": paper.run,
     "quality": quality.run,
     "faithful": quality.run_faithful,
+    "rivals": rivals.run,
     "spectral": spectral.run,
 }
 

@@ -19,10 +19,22 @@ ALLOWED = {
     "preprocessing": set(),
     "studies": {"__init__", "datasets", "files", "ledger", "metrics", "preprocessing", "studies"},
     "validation": set(),
-    "estimators": {"core", "validation", "exceptions", "solvers"},
-    "solvers": {"core", "validation"},
-    "cli": {"__init__", "cli", "datasets", "estimators", "exceptions", "files", "metrics"}
-    | {"ledger", "studies"},
+    "baselines": {"baselines", "core"},
+    "clusterer": {"core", "validation", "exceptions", "solvers"},
+    "estimators": {"baselines", "clusterer", "core", "validation", "solvers"},
+    "solvers": {"baselines", "core", "validation"},
+    "cli": {
+        "__init__",
+        "baselines",
+        "cli",
+        "datasets",
+        "estimators",
+        "exceptions",
+        "files",
+        "ledger",
+        "metrics",
+        "studies",
+    },
     "__init__": {"core", "estimators"},
 }
 OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onmf.core.penalties import NSNCP, SNCP, General
-    from onmf.estimators import ONMF
+    from onmf.estimators import ONMF, Baseline
 
-__all__ = ["NSNCP", "ONMF", "SNCP", "General", "__version__"]
+__all__ = ["NSNCP", "ONMF", "SNCP", "Baseline", "General", "__version__"]
 __version__ = "0.1.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
@@ -22,6 +22,7 @@ HOMES = {
     "NSNCP": "onmf.core.penalties",
     "ONMF": "onmf.estimators",
     "SNCP": "onmf.core.penalties",
+    "Baseline": "onmf.estimators",
     "General": "onmf.core.penalties",
 }
 

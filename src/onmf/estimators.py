@@ -1,38 +1,23 @@
 """The scikit-learn face of the package: parameters in, attributes out. No mathematics here."""
 
-import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
 from onmf import validation as door
-from onmf.core.assign import nearest_ray, one_sparse
-from onmf.core.blocks import InMemory, blas_threads, single_threaded_blas
+from onmf.baselines import METHODS
+from onmf.clusterer import Clusterer
+from onmf.core.assign import Fit
+from onmf.core.blocks import InMemory
 from onmf.core.penalties import PENALTIES, Penalty
-from onmf.core.result import Event, Factorization
-from onmf.core.start import STARTS
-from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
-from onmf.solvers import SCALES, SOLVERS, Solution
+from onmf.core.result import Event
+from onmf.solvers import NEAREST, SCALES, SOLVERS, Solution, rival
 
 Array = NDArray[Any]
 
-LIMITS = {
-    "max_iter": "within max_iter={sweeps} sweeps: raise max_iter, or loosen tol",
-    "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
-}
 
-
-class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+class ONMF(Clusterer):
     r"""Cluster non-negative data by orthogonal NMF with a non-convex penalty.
 
     .. math::
@@ -171,152 +156,142 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Cluster the samples of X.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Non-negative data; a sparse matrix is never made dense.
-        y : ignored
-        sample_weight : array of shape (n_samples,), optional
-            A sample of weight 2 counts as if it were there twice.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        X = door.as_samples(self, X, reset=True, signed=door.allows_signs(self.center_bounds))
-        weight = door.as_weights(sample_weight, X)
-        door.check_samples(len(weight), self.n_clusters)
-        X, scale = SCALES[self.solver](X)
-        n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        with single_threaded_blas():
-            data = InMemory(X, weight, n_threads)
-            door.check_useful((data.gather(data.energy) > 0) & (weight > 0), self.n_clusters)
-            solution = SOLVERS[self.solver](self, data, X, n_threads)
-        self._keep(solution, weight, scale)
-        return self
-
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees."""
-        return self._assign(X)[0]
-
-    def transform(self, X: Any) -> Array:
-        """Memberships (n_samples, n_clusters): the best non-negative multiple of one centroid."""
-        labels, codes, _ = self._assign(X)
-        return one_sparse(labels, codes, len(self.cluster_centers_))
-
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Share of ||X||^2 that the clusters explain: 1 - relative error of `transform`."""
-        _, _, fit = self._assign(X, sample_weight)
-        return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
-
-    def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
-        """The n heaviest features of each centroid with their weights (unit centroids)."""
-        check_is_fitted(self)
-        door.check_number(n, "n", 1, whole=True)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
-        sizes = np.linalg.norm(self.cluster_centers_, axis=1, keepdims=True)
-        rays = self.cluster_centers_ / np.where(sizes > 0, sizes, 1)
-        order = np.argsort(-rays, axis=1, kind="stable")[:, :n]
-        return [
-            [(str(names[j]), float(ray[j])) for j in top]
-            for ray, top in zip(rays, order, strict=True)
-        ]
+    _unit = "sweeps"
+    _remedy = "use solver='fast', "
 
     @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = not door.allows_signs(self.center_bounds)
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _signed(self) -> bool:
+        return door.allows_signs(self.center_bounds)
 
     def _check_parameters(self) -> None:
-        door.check_number(self.n_clusters, "n_clusters", 1, whole=True)
+        super()._check_parameters()
         door.check_choice(self.solver, "solver", list(SOLVERS))
         if isinstance(self.penalty, str) or not hasattr(self.penalty, "step"):
             door.check_choice(self.penalty, "penalty", list(PENALTIES), " or a penalty object")
-        if isinstance(self.init, str):
-            door.check_choice(self.init, "init", list(STARTS), ", a pair (H, W) or a callable")
         if self.n_init != "auto":
             door.check_number(self.n_init, "n_init", 1, whole=True)
         door.check_bounds(self.center_bounds)
         if self.growth is not None:
             door.check_number(self.growth, "growth", 1, open_=True)
-        if self.max_iter is not None:
-            door.check_number(self.max_iter, "max_iter", 1, whole=True)
-        for name in ("rho", "mu_h", "mu_w", "tol", "inner_tol"):
+        for name in ("rho", "mu_h", "mu_w", "inner_tol"):
             if (value := getattr(self, name)) is not None:
                 door.check_number(value, name, 0, open_=name == "rho")
-        if self.callback is not None and not callable(self.callback):
-            raise ValueError(f"callback must be callable, not {self.callback!r}.")
 
-    def _keep(self, solution: Solution, weight: Array, scale: float) -> None:
-        """Set all attributes at once, so that an interrupted fit changes none, then warn."""
-        best, nearest = solution.result, solution.nearest
-        H, W = best.H, best.W / best.W.dtype.type(scale)
-        labels = np.where(H.any(axis=1), H.argmax(axis=1), nearest)
-        if isinstance(self.init, str):
-            order = canonical_order(labels, weight, self.n_clusters)
-            place = np.append(np.argsort(order), -1)  # label -1 stays
-            H, W, labels, nearest = H[:, order], W[order], place[labels], place[nearest]
-        self.membership_, self.cluster_centers_, self.labels_ = H, W, labels
-        self.relative_error_, self.n_iter_ = best.relative_error, best.sweeps
-        self.history_, self.converged_ = best.history, best.stop == "converged"
-        self.stationarity_ = solution.stationarity
-        self.n_disagreements_ = int(np.sum(labels != nearest))
-        self._warn(best)
+    def _scaled(self, X: Any) -> tuple[Any, float]:
+        return SCALES[self.solver](X)
 
-    def _warn(self, best: Factorization) -> None:
-        missing = np.flatnonzero(self.labels_ < 0)
-        if len(missing):
-            warnings.warn(
-                f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
-                f"have label -1: {door.listing(missing, len(missing))}.",
-                UnassignedSampleWarning,
-                stacklevel=4,
-            )
-        empty = self.n_clusters - len(np.unique(self.labels_[self.labels_ >= 0]))
-        if empty:
-            warnings.warn(
-                f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, use "
-                "solver='fast', or try another init or random_state.",
-                EmptyClusterWarning,
-                stacklevel=4,
-            )
-        # An empty cluster alone keeps the paper's orthogonality too large.
-        if best.stop == "max_iter" or (best.stop == "max_stages" and not empty):
-            reason = LIMITS[best.stop].format(sweeps=best.sweeps, stages=len(best.history))
-            warnings.warn(
-                f"ONMF did not converge {reason} (orthogonality "
-                f"{best.history[-1].orthogonality:.2g}, residual {best.history[-1].residual:.2g}).",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
-    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> tuple[Array, Array, Any]:
-        check_is_fitted(self)
-        X = door.as_samples(self, X, reset=False, signed=door.allows_signs(self.center_bounds))
-        weight = door.as_weights(sample_weight, X)
-        X, scale = door.scaled(X)
-        centers, size = door.scaled(self.cluster_centers_.astype(X.dtype, copy=False))
-        with single_threaded_blas():
-            labels, codes, fit = nearest_ray(InMemory(X, weight), centers)
-        return labels, codes * X.dtype.type(size / scale), fit
+    def _solve(self, data: InMemory, X: Any, n_threads: int) -> Solution:
+        return SOLVERS[self.solver](self, data, X, n_threads)
 
 
-def canonical_order(labels: Array, weight: Array, k: int) -> Array:
-    """Clusters from the largest to the smallest; among equals, the one seen first comes first."""
-    sizes = np.bincount(labels[labels >= 0], weight[labels >= 0], minlength=k)
-    first = np.full(k, len(labels))
-    found, where = np.unique(labels, return_index=True)
-    first[found[found >= 0]] = where[found >= 0]
-    return np.lexsort((first, -sizes))
+class Baseline(Clusterer):
+    """Cluster non-negative data by a method that orthogonal NMF is compared with.
+
+    All methods share the starts, the attributes and the errors of `ONMF`, so that a comparison
+    compares nothing but the methods. ``onmf compare`` is the same from the command line.
+
+    Parameters
+    ----------
+    method : str, default="hals"
+        "dtpp" (Ding et al. 2006), "onmf-s" (Choi 2008), "hals" (Kimura et al. 2014) and "onp-mf"
+        (Pompili et al. 2014; "onp-mf-svd" is the same from singular vectors, as its authors have
+        it) factorise under an orthogonality constraint. "k-means", "k-means++" and "nmf" (each
+        sample goes to its largest membership) are scikit-learn's, from one start. "alternation"
+        gives each sample to the ray it fits best and replaces each ray by the leading singular
+        vector of its samples: weighted spherical K-means.
+    n_clusters : int, default=8
+        Number of clusters.
+    init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
+        As for `ONMF`: "random" with an integer `random_state` is the paper's shared start of that
+        seed. Where only centroids are given, the memberships are the best multiple of each
+        centroid alone. "k-means++" and "onp-mf-svd" begin where they choose.
+    max_iter : int, optional
+        Most iterations (2000; ONP-MF: 500).
+    tol : float, optional
+        Stop when the relative change of the factors, in one iteration, is below it (1e-5).
+        "alternation": when no label changes either. "k-means" and "k-means++" (1e-6) and "nmf"
+        (1e-4) stop by scikit-learn's rule.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the start.
+    n_jobs : int, optional
+        Threads; None uses as many as the linear algebra library may use. The answer is the same
+        for any number, for K-means up to rounding.
+    callback : callable, optional
+        Called with an `onmf.core.result.Event` after every iteration; returning True ends the fit
+        with what it has. scikit-learn's methods call it once, at their end.
+    verbose : int, default=0
+        1 writes a line an iteration to the log ``onmf``.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample, its largest membership; the largest cluster is 0, and -1 stands for
+        a sample that is all zero.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centroids W.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        H, as the method leaves it: "dtpp", "onmf-s", "hals", "onp-mf" and "nmf" may leave several
+        entries a row.
+    relative_error_ : float
+        ||X - HW||^2 / ||X||^2. As some methods have more than one entry a row, compare methods by
+        `onmf.metrics.partition_error` instead.
+    n_iter_ : int
+        Iterations.
+    history_ : list of Stage
+        One row an iteration (scikit-learn's methods: one, for the end). Its `sweeps` say how often
+        X was read.
+    stationarity_ : float
+        Relative change of the factors in the last iteration, or that one more would make.
+    converged_ : bool
+        Whether the stopping rule was met (not a limit or a callback).
+    n_disagreements_ : int
+        Training samples for which `predict`, the nearest ray (for K-means the nearest centroid),
+        differs from `labels_`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf import Baseline
+    >>> X = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [0, 2]])
+    >>> Baseline("alternation", n_clusters=2, random_state=0).fit_predict(X)
+    array([1, 1, 0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        method: str = "hals",
+        n_clusters: int = 8,
+        *,
+        init: Any = "random",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Event], bool] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.n_clusters = n_clusters
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        door.check_choice(self.method, "method", list(METHODS))
+
+    def _solve(self, data: InMemory, X: Any, n_threads: int) -> Solution:
+        return rival(self, data, X, n_threads)
+
+    def _nearest(self, data: InMemory, centers: Array, unit: Any) -> tuple[Array, Array, Fit]:
+        if self.method in NEAREST:
+            return NEAREST[self.method](data, centers / unit)
+        return super()._nearest(data, centers, unit)

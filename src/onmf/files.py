@@ -24,14 +24,15 @@ SHOWN = 10  # bad cells that an error lists
 
 
 class Table(NamedTuple):
-    """Samples as rows, with their names and those of the features."""
+    """Samples as rows, with their names and those of the features; true classes if asked for."""
 
     X: Any  # ndarray or csr_array
     samples: list[str]
     features: list[str]
+    labels: list[str] | None = None
 
 
-def read_table(path: str | Path) -> Table:
+def read_table(path: str | Path, *, labels: str | None = None) -> Table:
     """Read samples x features from a .npy, .npz, .csv or .tsv file.
 
     A .npz file holds one matrix saved by `scipy.sparse.save_npz`, or one array. A text file may
@@ -41,6 +42,8 @@ def read_table(path: str | Path) -> Table:
     Parameters
     ----------
     path : str or Path
+    labels : str, optional
+        Column of true classes of a text table, which is then no feature.
 
     Returns
     -------
@@ -63,7 +66,9 @@ def read_table(path: str | Path) -> Table:
     path = Path(path)
     ending = path.suffix.lower()
     if ending in DELIMITERS:
-        return _read_text(path, DELIMITERS[ending])
+        return _read_text(path, DELIMITERS[ending], labels)
+    if labels is not None:
+        raise ValueError(f"{path.name} has no columns with names: take {labels!r} from a .csv.")
     if ending not in (".npy", ".npz"):
         raise ValueError(f"{path.name} does not end in .npy, .npz, .csv or .tsv.")
     try:
@@ -95,14 +100,32 @@ def _read_binary(path: Path) -> Any:
     return X
 
 
-def _read_text(path: Path, delimiter: str) -> Table:
+def _read_text(path: Path, delimiter: str, column: str | None) -> Table:
+    classes: list[str] = []
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=delimiter)
         lines = ((reader.line_num, row) for row in reader if row)
         try:
-            return _parse(lines, path.name)
+            if column is None:
+                return _parse(lines, path.name)
+            table = _parse(_without(lines, column, classes, path.name), path.name)
+            return table._replace(labels=classes[1:])
         except (csv.Error, UnicodeDecodeError) as error:
             raise ValueError(f"{path.name} is not a text table in UTF-8: {error}.") from error
+
+
+def _without(
+    lines: Iterator[tuple[int, list[str]]], column: str, taken: list[str], name: str
+) -> Iterator[tuple[int, list[str]]]:
+    """The lines without a column, whose cells, the heading first, go into `taken`."""
+    place = None
+    for line, cells in lines:
+        if place is None:
+            if column not in cells:
+                raise ValueError(f"{name} has no column {column!r} for the true classes.")
+            place = cells.index(column)
+        taken += cells[place : place + 1]
+        yield line, cells[:place] + cells[place + 1 :]
 
 
 def _parse(lines: Iterator[tuple[int, list[str]]], name: str) -> Table:

@@ -1,7 +1,7 @@
 """From an estimator's parameters to a solver's settings, one function a solver.
 
-A parameter that is None takes the solver's own default: the paper's for "palm", the best we have
-for "fast".
+A parameter that is None takes the solver's own default: the paper's for "palm" and the rivals, the
+best we have for "fast".
 """
 
 import logging
@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from onmf import validation as door
-from onmf.core.assign import nearest_ray
-from onmf.core.blocks import InMemory
+from onmf.baselines import METHODS, Start
+from onmf.core.assign import Fit, nearest_mean, nearest_ray
+from onmf.core.blocks import InMemory, openmp_threads
 from onmf.core.fast import Fast, cluster
 from onmf.core.palm import PALM, Bounds
 from onmf.core.path import Path, tighten
 from onmf.core.penalties import PENALTIES, Penalty
 from onmf.core.result import Event, Factorization
 from onmf.core.search import ROW_PENALTIES
-from onmf.core.start import STARTS, from_centroids
+from onmf.core.start import STARTS, from_centroids, shared, single_codes
 
 Array = NDArray[Any]
 
@@ -50,7 +51,7 @@ def palm(model: Any, data: InMemory, X: Any, n_threads: int) -> Solution:
     )
     zero = data.gather(data.energy) == 0
     results: list[Factorization] = []
-    for restart, seed in enumerate(seeds(model)):
+    for restart, seed in enumerate(seeds(model, model.n_init)):
         H, W = start(model, data, X, seed)
         H = from_centroids(data, W) if H is None else H
         H[zero] = 0  # nothing to explain, hence no cluster
@@ -81,7 +82,7 @@ def fast(model: Any, data: InMemory, X: Any, n_threads: int) -> Solution:
         n_threads=n_threads,
         blurred=model.init == "random",
     )
-    seed = seeds(model)[0]
+    seed = seeds(model, model.n_init)[0]
     searched = isinstance(model.init, str) and model.init != "nndsvd"
     W = None if searched else start(model, data, X, seed)[1]
     result, stationarity = cluster(
@@ -89,6 +90,39 @@ def fast(model: Any, data: InMemory, X: Any, n_threads: int) -> Solution:
     )
     nearest = np.where(result.H.any(axis=1), result.H.argmax(axis=1), -1)
     return Solution(result, nearest, stationarity)
+
+
+def rival(model: Any, data: InMemory, X: Any, n_threads: int) -> Solution:
+    """The method that the model names, from the start that all methods share."""
+    seed, zero = seeds(model, 1)[0], data.gather(data.energy) == 0
+    H, W = raw_start(model, data, X, seed)
+    H[zero] = 0  # nothing to explain, hence no cluster
+    H.flags.writeable = W.flags.writeable = False  # shared by all methods
+    settings = given(tol=model.tol, max_iter=model.max_iter)
+    with openmp_threads(n_threads):
+        result = METHODS[model.method](data, Start(H, W, seed), watch=watcher(model), **settings)
+    result.H[zero] = 0
+    nearest, _, _ = NEAREST.get(model.method, nearest_ray)(data, result.W)
+    return Solution(result, nearest, result.history[-1].residual)
+
+
+def raw_start(model: Any, data: InMemory, X: Any, seed: int) -> tuple[Array, Array]:
+    """Starting factors as the rivals take them: H full, for what is zero often stays zero."""
+    if isinstance(model.init, str) and model.init == "random":
+        return shared(data, model.n_clusters, seed)
+    H, W = start(model, data, X, seed)
+    if W.min() < 0:
+        raise ValueError("the centroids W in init must not be negative.")
+    if H is None or isinstance(model.init, str):
+        return single_codes(data, W), W
+    return H, W
+
+
+# How `predict` places a sample; nearest_ray where nothing else is said.
+NEAREST: dict[str, Callable[..., tuple[Array, Array, Fit]]] = {
+    "k-means": nearest_mean,
+    "k-means++": nearest_mean,
+}
 
 
 def as_it_is(X: Any) -> tuple[Any, float]:
@@ -101,12 +135,12 @@ SOLVERS: dict[str, Callable[..., Solution]] = {"fast": fast, "palm": palm}
 SCALES: dict[str, Callable[[Any], tuple[Any, float]]] = {"fast": door.scaled, "palm": as_it_is}
 
 
-def seeds(model: Any) -> list[int]:
+def seeds(model: Any, n_init: int | str) -> list[int]:
     """One seed a start; an integer `random_state` is itself the first."""
     always_the_same = model.init == "nndsvd" or not (
         isinstance(model.init, str) or callable(model.init)
     )
-    n = 1 if model.n_init == "auto" or always_the_same else model.n_init
+    n = 1 if n_init == "auto" or always_the_same else n_init
     drawn = check_random_state(model.random_state).randint(np.iinfo(np.int32).max, size=n).tolist()
     if isinstance(model.random_state, Integral):
         drawn[0] = int(model.random_state)

@@ -42,10 +42,11 @@ def as_samples(estimator: Any, X: Any, *, reset: bool, signed: bool) -> Matrix:
             "entries or drop the samples."
         )
     if not signed and low < 0:
+        bounded = hasattr(estimator, "center_bounds")
+        otherwise = ", or pass center_bounds='data' to cluster signed data" if bounded else ""
         raise ValueError(
             f"Negative values in data passed to {type(estimator).__name__} at "
-            f"{cells(X, values < 0)}: shift or clip them, or pass center_bounds='data' to cluster "
-            "signed data."
+            f"{cells(X, values < 0)}: shift or clip them{otherwise}."
         )
     return X
 

@@ -19,6 +19,7 @@ except ImportError as missing:
 INTERRUPTED = 130
 COMMANDS = {  # what `onmf --help` says of each, without importing it
     "cluster": "Cluster the rows of a file.",
+    "compare": "Compare methods on the rows of a file, from the same starts.",
     "demo": "Cluster digits and the paper's synthetic data, beside K-means.",
     "reproduce": "Run the paper's tables and figures again.",
 }

@@ -65,6 +65,33 @@ def nearest_ray(data: Data, W: Array) -> tuple[Array, Array, Fit]:
     return labels, scores / rays.lengths[labels], fit
 
 
+@dataclass(frozen=True)
+class Means:
+    """The nearest centroid itself, as in K-means: argmin_k ||x - w_k||, with code 1.
+
+    A sample that is all zero has label -1 here too.
+    """
+
+    W: Array
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Code, Fit]:
+        energy, sqnorm = row_sqnorm(block.X), np.einsum("km,km->k", self.W, self.W)
+        gains = 2 * (block.X @ self.W.T) - sqnorm  # ||x||^2 - ||x - w||^2
+        labels = gains.argmax(axis=1)
+        inside, weight = energy > 0, block.weight[:, 0].astype(np.float64)
+        best = np.where(inside, gains[np.arange(len(labels)), labels], 0)
+        labels[~inside] = -1
+        fit = Fit(float(weight @ best), float(weight @ energy))
+        return Code(labels, inside.astype(self.W.dtype)), fit
+
+
+def nearest_mean(data: Data, W: Array) -> tuple[Array, Array, Fit]:
+    """Like `nearest_ray`, for centroids that are means; reads X once."""
+    rows, fit = data.sweep(Means(W))
+    labels = data.gather(data.each(lambda code: code.labels, rows))
+    return labels, data.gather(data.each(lambda code: code.scores, rows)), fit
+
+
 def one_sparse(labels: Array, codes: Array, k: int) -> Array:
     """H (n, k) with `codes` at `labels`; rows labelled -1 are zero."""
     H = np.zeros((len(labels), k), codes.dtype)

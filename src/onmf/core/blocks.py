@@ -221,6 +221,11 @@ class SingleThreadedBLAS:
 single_threaded_blas = SingleThreadedBLAS()
 
 
+def openmp_threads(n_threads: int) -> Any:
+    """A context in which scikit-learn's own loops run in so many threads."""
+    return blas().limit(limits=n_threads, user_api="openmp")
+
+
 def blas_threads() -> int:
     """How many threads a product may use here and now: what the caller's limits leave."""
     counts = [pool["num_threads"] for pool in blas().info() if pool["user_api"] == "blas"]

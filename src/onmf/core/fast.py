@@ -154,7 +154,7 @@ class Books:
 
     def enter(self, state: State) -> bool:
         error = max(1 - float(state.cells.energy.sum()) / self.data.sqnorm, 0.0)
-        sweeps = self.history[-1].sweeps + 1
+        sweeps = self.history[-1].sweeps + 1 if self.history else 1
         self.history.append(Stage(1.0, sweeps, error, 0.0, 0.0, state.residual, len(state.empty)))
         return self.tell(sweeps, self.history[-1], state)
 
@@ -165,7 +165,8 @@ class Books:
         return one_sparse(labels, scores / Rays.of(state.W).lengths[labels], len(state.W))
 
     def close(self, state: State) -> Factorization:
-        last = self.history[-1]
+        H, history, last = self.membership(state), self.history, self.history[-1]
         stop = "converged" if state.settled else "callback" if self.stopped else "max_iter"
-        H = self.membership(state)
-        return Factorization(H, state.W, 1.0, self.history, last.sweeps, last.relative_error, stop)
+        return Factorization(
+            H, state.W, 1.0, history, last.sweeps, last.sweeps, last.relative_error, stop
+        )

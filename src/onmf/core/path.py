@@ -71,7 +71,7 @@ def tighten(
             continue
         break
     return Factorization(
-        data.gather(rows), W, rho, history, sweeps, history[-1].relative_error, stop
+        data.gather(rows), W, rho, history, sweeps, sweeps, history[-1].relative_error, stop
     )
 
 

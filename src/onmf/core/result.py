@@ -53,7 +53,8 @@ Watch = Callable[[Event], bool]
 class Factorization(NamedTuple):
     """X ~ HW as a solver leaves it.
 
-    `stop` is "converged", "callback", or the name of the limit that was hit.
+    `sweeps` says how often X was read, `iterations` what the method itself counts. `stop` is
+    "converged", "callback", or the name of the limit that was hit.
     """
 
     H: Array
@@ -61,6 +62,7 @@ class Factorization(NamedTuple):
     rho: float
     history: list[Stage]
     sweeps: int
+    iterations: int
     relative_error: float
     stop: str
 

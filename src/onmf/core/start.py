@@ -69,6 +69,23 @@ def from_centroids(data: Data, W: Array) -> Array:
     return indicator(labels, len(W), data.dtype)
 
 
+def single_codes(data: Data, W: Array) -> Array:
+    """h_ik = [<w_k, x_i>]_+ / ||w_k||^2: the best multiple of each centroid alone; reads X once."""
+    scale = 1 / nonzero(np.einsum("km,km->k", W, W))
+    rows, _ = data.sweep(Multiples(np.ascontiguousarray((W * scale[:, None]).T)))
+    return data.gather(rows)
+
+
+@dataclass(frozen=True)
+class Multiples:
+    """[XV]_+ of a block."""
+
+    V: Array
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Array, tuple[()]]:
+        return np.maximum(block.X @ self.V, 0), ()
+
+
 def indicator(labels: Array, k: int, dtype: Any) -> Array:
     """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row."""
     inside = np.flatnonzero(labels >= 0)

@@ -1,0 +1,66 @@
+"""K-means, by scikit-learn: Lloyd's iterations from the centroids of the start.
+
+    label_i = argmin_k ||x_i - w_k||,      w_k = mean of its samples
+
+In the terms of X ~ HW, H has a one where the label is. scikit-learn does not tell what happens
+inside, so the history has one row, for the end, and the watcher is asked once.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from onmf.baselines.iterate import MAX_ITER, Iterate, Start, ended, quiet, summarise
+from onmf.core.assign import one_sparse
+from onmf.core.blocks import InMemory
+from onmf.core.palm import change
+from onmf.core.result import Factorization, Watch
+
+Array = NDArray[Any]
+
+TOL = 1e-6
+
+
+def k_means(
+    data: InMemory,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    watch: Watch = quiet,
+) -> Factorization:
+    """From the centroids of the start; a sweep an iteration, and one to measure the result."""
+    return lloyd(data, start, start.W, 0, tol, max_iter, watch)
+
+
+def lloyd(
+    data: InMemory,
+    start: Start,
+    init: Any,
+    before: int,
+    tol: float,
+    max_iter: int,
+    watch: Watch,
+) -> Factorization:
+    """scikit-learn's K-means from `init`, which takes `before` sweeps by itself."""
+    k, inside = len(start.W), data.gather(data.energy) > 0
+    model = KMeans(
+        k, init=init, n_init=1, max_iter=max_iter, tol=tol, random_state=start.seed,
+        algorithm="lloyd",
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of empty clusters, which are counted
+        model.fit(data.X, sample_weight=np.where(inside, data.weight, 0))  # all zero: no cluster
+    W = model.cluster_centers_.astype(data.dtype, copy=False)
+    H = one_sparse(np.where(inside, model.labels_, -1), np.ones(len(inside), data.dtype), k)
+    rows, sums = data.sweep(summarise, data.scatter(H))
+    sizes = np.where(sums.mass > 0, sums.mass, 1)[:, None]
+    means = np.where(sums.mass[:, None] > 0, sums.cross / sizes, W)
+    now = Iterate(rows, W, sums, before + model.n_iter_ + 1)
+    residual = change(means, W)
+    stop = "converged" if model.n_iter_ < max_iter or residual < tol else "max_iter"
+    return ended(data, now, model.n_iter_, residual, stop, watch)

@@ -19,7 +19,7 @@ from onmf.studies.page import Picture, Section, render
 from onmf.studies.published import COLUMNS, PUBLISHED, published
 from onmf.studies.tables import as_csv, make
 from onmf.studies.trials import KEY, trial, work
-from onmf.studies.verdicts import NOT, REPRODUCED, UNTESTABLE, Verdict, verdict
+from onmf.studies.verdicts import NOT, REPRODUCED, UNFINISHED, UNTESTABLE, Verdict, verdict
 
 LATEX = {"KM": "k-means", "KM++": "k-means++", "DTPP": "dtpp", "ONP-MF": "onp-mf",
          "ONMF-S": "onmf-s", "HALS": "hals", "SNCP": "sncp", "NSNCP": "nsncp"}  # fmt: skip
@@ -267,7 +267,9 @@ def test_one_cell_too_far_is_not_reproduced_and_named():
 
 
 def test_fewer_starts_than_the_paper_are_said():
-    assert "Run from 3 starts" in verdict("table1", exact(lambda m, n: 0.0, starts=3)).why
+    found = verdict("table1", exact(lambda method, name: 0.0, starts=3))
+    assert found.word == UNFINISHED
+    assert "Run from 3 starts" in found.why
 
 
 def test_other_data_cannot_confirm_a_table_but_winners_are_counted():
@@ -300,7 +302,7 @@ def test_the_page_is_well_formed_and_escapes_what_it_is_given(rows):
     assert {small.text for small in tree.findall(".//small")} == {
         "paper 91.5", "paper 63.4", "paper 91.9"}  # fmt: skip
     said = "".join(tree.itertext())
-    assert "Not run: K-means on synthetic -3 dB" in said
+    assert "Not run: K-means on synthetic -3 dB; onmf (default solver)." in said
     assert "3 trials were planned" in said
 
 
@@ -390,6 +392,20 @@ def test_unknown_methods_and_missing_data_are_one_sentence(tmp_path, capsys, mon
         cached.cache_clear()
     assert main(["reproduce", "tcga", *out]) == 2
     assert "There is no file" in capsys.readouterr().err
+
+
+def test_after_ctrl_c_the_page_shows_what_there_is(tiny, tmp_path, monkeypatch):
+    done = []
+
+    def dying(one):
+        if done:
+            raise KeyboardInterrupt
+        done.append(one)
+        return work(one)
+
+    monkeypatch.setattr("onmf.cli.reproduce.work", dying)
+    assert main(["reproduce", "tiny", "--jobs", "1", "--out", str(tmp_path)]) == 130
+    assert "3 trials were planned and have not been run" in (tmp_path / "index.html").read_text()
 
 
 def test_failed_trials_are_told_and_tried_again(tiny, tmp_path, capsys, monkeypatch):

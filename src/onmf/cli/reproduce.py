@@ -44,8 +44,9 @@ QUIET = 30.0  # seconds between two lines, where there is no terminal for a bar
 def reproduce(what: tuple[str, ...], trials: int | None, jobs: int, only: str, out: Path) -> None:
     """Run the paper's tables and figures again.
 
-    Finished trials are kept in trials.sqlite and are never run twice: stop with Ctrl-C, start
-    again, and it goes on. The real data are looked for below the folder that ONMF_DATA names.
+    Finished trials are kept in trials.sqlite and are never run twice: stop with Ctrl-C, look at
+    what there is, start again, and it goes on. The real data are looked for below the folder that
+    ONMF_DATA names.
 
     \b
     Example:
@@ -59,9 +60,11 @@ def reproduce(what: tuple[str, ...], trials: int | None, jobs: int, only: str, o
         plans = planned(what, trials, methods)
         with Ledger(out / "trials.sqlite") as ledger:
             every = [trial for plan in plans.values() for trial in plan]
-            with progress() as report:
-                rows = run(ledger, every, work, n_jobs=jobs, progress=report)
-            replace_files(out, files(ledger, plans))
+            try:
+                with progress() as report:
+                    rows = run(ledger, every, work, n_jobs=jobs, progress=report)
+            finally:  # after Ctrl-C, too: the page shows what there is
+                replace_files(out, files(ledger, plans))
     tell(rows)
     click.echo(f"Wrote {out / 'index.html'}.")
 

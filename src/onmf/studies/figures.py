@@ -331,3 +331,4 @@ DRAWINGS: dict[str, Callable[[list[Row]], Any]] = {
         three_rays,
     )
 }
+WITHOUT_TRIALS = ("contours",)

@@ -141,7 +141,10 @@ def absent(found: Table) -> str:
         by_method.setdefault(method, []).append(data)
     if not by_method:
         return ""
-    said = "; ".join(f"{NAMES[method]} on {', '.join(data)}" for method, data in by_method.items())
+    said = "; ".join(
+        NAMES[method] + ("" if len(data) == len(found.data) else f" on {', '.join(data)}")
+        for method, data in by_method.items()
+    )
     return f"<p>Not run: {escape(said)}.</p>"
 
 

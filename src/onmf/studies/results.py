@@ -5,6 +5,7 @@ import os
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 
 from onmf.ledger import Ledger, Row
 from onmf.studies.figures import DRAWINGS, draw
@@ -76,11 +77,19 @@ def facts(starts: int) -> dict[str, str]:
     """What a reader must know to run it again."""
     return {
         "date": datetime.date.today().isoformat(),
-        "machine": f"{os.cpu_count()} cores {platform.machine()}, one thread a trial",
+        "machine": f"{processor()}, {os.cpu_count()} cores; one thread a trial",
         "Python": platform.python_version(),
         **{name: installed(name) for name in PACKAGES},
         "seeds": f"1 to {starts} at most, the same for all methods",
     }
+
+
+def processor() -> str:
+    """Its name where the system tells it."""
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text().splitlines() if told.is_file() else []
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
 
 
 def installed(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from onmf.studies.methods import FAITHFUL, NAMES, PAPER
 from onmf.studies.tables import Entry, Table
 
-REPRODUCED, NOT = "Reproduced", "Not reproduced"
+REPRODUCED, NOT, UNFINISHED = "Reproduced", "Not reproduced", "Not run in full"
 UNTESTABLE = "Cannot be tested here"
 
 
@@ -68,14 +68,15 @@ def compared(
     missing = [cell for cell in table.missing() if cell[0] in FAITHFUL]
     why = f"SNCP and NSNCP: {len(core) - len(far)} of {len(core)} cells within {words} of the paper"
     why += f" ({'; '.join(far)})." if far else "."
-    if fewest < starts or missing:
+    unfinished = fewest < starts or bool(missing)
+    if unfinished:
         why += f" Run from {fewest} starts at least where the paper has {starts}"
         why += f", {len(missing)} cells not run." if missing else "."
     rivals = sorted({method for method, _ in ours if method not in FAITHFUL}, key=PAPER.index)
     if rivals:
         why += " Rivals, largest difference: "
         why += "; ".join(worst(table, ours, method) for method in rivals) + "."
-    return Verdict(NOT if far else REPRODUCED, why)
+    return Verdict(UNFINISHED if unfinished else NOT if far else REPRODUCED, why)
 
 
 def worst(table: Table, entries: dict[tuple[str, str], Entry], method: str) -> str:

@@ -3,7 +3,9 @@
 import csv
 import os
 import re
+import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -438,8 +440,27 @@ def test_figures_can_be_drawn_before_anything_has_been_run(name):
         ET.fromstring(draw(figure, []))
 
 
+def test_the_contours_need_no_trials(tmp_path, monkeypatch):
+    plan = lambda ledger, trials, *_, **__: ledger.plan(trials) or []  # noqa: E731
+    monkeypatch.setattr("onmf.cli.reproduce.run", plan)
+    assert main(["reproduce", "penalties", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "contours.svg").exists()
+    assert not (tmp_path / "exponents.svg").exists()
+
+
+def test_without_matplotlib_figures_say_what_to_install_and_tables_do_not_care(
+    tiny, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "onmf.studies.figures", None)
+    options = ["--jobs", "1", "--only", "default", "--out", str(tmp_path)]
+    assert main(["reproduce", "penalties", *options]) == 2
+    assert "figures" in capsys.readouterr().err
+    monkeypatch.setitem(STUDIES, "tiny", replace(tiny, figures=()))
+    assert main(["reproduce", "tiny", *options]) == 0
+
+
 def test_disagreement_is_counted_pair_by_pair():
-    from onmf.studies.figures import disagreement
+    from onmf.studies.maps import disagreement
 
     runs = [np.array([0, 0, 1]), np.array([2, 2, 2])]
     assert disagreement(runs).tolist() == [0.0, 0.5, 0.5]  # pairs 01, 02, 12

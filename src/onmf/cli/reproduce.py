@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,8 @@ def planned(
 ) -> dict[str, list[Trial]]:
     """The trials of each study; one of a group whose data are missing is left out with a note."""
     names = dict.fromkeys(name for word in what for name in GROUPS.get(word, (word,)))
+    if any(STUDIES[name].figures for name in names):
+        drawable()
     plans = {}
     for name in names:
         try:
@@ -83,6 +86,14 @@ def planned(
                 raise
             click.echo(f"Note: {name} is left out: {one_line(error)}", err=True)
     return plans
+
+
+def drawable() -> None:
+    """Say what is missing before the long part, not after it."""
+    try:
+        import_module("onmf.studies.figures")
+    except ImportError as missing:
+        raise BadInput(one_line(missing)) from missing
 
 
 @contextmanager

@@ -1,334 +1,37 @@
-"""Finished trials to figures, as SVG text. One function a figure; matplotlib is imported here.
+"""Finished trials to figures, by name, as SVG text."""
 
-Each takes the rows of its study and returns a drawing of what has been run; what has not is left
-out.
-"""
-
-import io
-from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.cluster.hierarchy import cophenet, leaves_list, linkage
-from scipy.spatial.distance import pdist
-
-from onmf import General
-from onmf.datasets import make_three_rays
 from onmf.ledger import Row
-from onmf.studies.data import load
-from onmf.studies.grids import EPSILONS, EXPONENTS, GROWTHS, HARD, RIDGES, TSNE_SETS, inner
-from onmf.studies.methods import FAITHFUL, NAMES
-from onmf.studies.trials import KEY
-
-try:
-    import matplotlib
-    from cycler import cycler
-    from matplotlib.figure import Figure
-except ImportError as missing:
-    raise ImportError(
-        'The figures need matplotlib, which `pip install "onmf[plot]"` installs.'
-    ) from missing
-
-Array = NDArray[Any]
-
-# Okabe and Ito's colours, which people who confuse red and green can tell apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-MARKS = {"residual": "normalised residual", "orthogonality": "orthogonality",
-         "relative_error": "relative error", "acc": "accuracy (%)"}  # fmt: skip
-STYLE: Any = {
-    "font.size": 8,
-    "axes.prop_cycle": cycler(color=COLOURS),
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.linewidth": 1.2,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "onmf",
-}
-
-
-def draw(name: str, rows: Sequence[Row]) -> str:
-    """A figure by name, in the house style; the same rows give the same text."""
-    with matplotlib.rc_context(STYLE):
-        figure = DRAWINGS[name]([row for row in rows if row.state == "done"])
-        text = io.StringIO()
-        figure.savefig(text, format="svg", dpi=110, metadata={"Date": None, "Creator": None})
-    return text.getvalue()
-
-
-def panels(rows: int, columns: int, width: float = 3.2, height: float = 2.2) -> tuple[Any, Any]:
-    figure = Figure(figsize=(columns * width, rows * height), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
-
-
-def legend(axis: Any, size: int) -> None:
-    """Where there is anything to explain."""
-    if axis.get_legend_handles_labels()[0]:
-        axis.legend(fontsize=size)
-
-
-def changes(row: Row) -> dict[str, Any]:
-    return {name: value for name, value in row.trial.items() if name not in KEY}
-
-
-def pick(rows: Iterable[Row], method: str, data: str = HARD, **changed: Any) -> list[Row]:
-    """The trials of a method with exactly these parameters changed."""
-    return [
-        row
-        for row in rows
-        if (row.trial["method"], row.trial["data"]) == (method, data) and changes(row) == changed
-    ]
-
-
-def curve(row: Row, name: str) -> Array:
-    return np.array(row.result["curves"][name])
-
-
-def along_path(axis: Any, found: list[Row], name: str, label: str, **look: Any) -> None:
-    """One curve over the stages of the growing penalty, on a logarithmic scale where it helps."""
-    for row in found[:1]:
-        values = curve(row, name)
-        positive = np.where(values > 0, values, np.nan)
-        draw_on = axis.plot if name in ("acc", "relative_error") else axis.semilogy
-        draw_on(np.arange(1, len(values) + 1), positive, label=label, **look)
-    axis.set(xlabel="stage of the growing penalty", ylabel=MARKS[name])
-
-
-def convergence(rows: list[Row]) -> Any:
-    """Residual and orthogonality along the path, start 1."""
-    figure, axes = panels(1, 2, 4, 3)
-    for axis, name in zip(axes[0], ("residual", "orthogonality"), strict=True):
-        for style, method in zip(("-", "--"), FAITHFUL, strict=True):
-            for colour, eps in zip(COLOURS, EPSILONS, strict=False):
-                found = pick(rows, method, **inner(eps))
-                label = f"{NAMES[method]}, eps_PALM = {eps:g}"
-                along_path(axis, found, name, label, color=colour, linestyle=style)
-    legend(axes[0, 1], 6)
-    return figure
-
-
-def accuracy(rows: list[Row]) -> Any:
-    """Mean and deviation of the accuracy along the path, and at its end against eps_PALM."""
-    figure, axes = panels(1, 2, 4, 3)
-    for method in FAITHFUL:
-        curves = [curve(row, "acc") for row in pick(rows, method)]
-        if curves:
-            table = held(curves)
-            stages = np.arange(1, table.shape[1] + 1)
-            sd = table.std(axis=0, ddof=1) if len(table) > 1 else None
-            label = f"{NAMES[method]}, {len(table)} starts"
-            axes[0, 0].errorbar(
-                stages, table.mean(axis=0), sd, errorevery=10, elinewidth=0.6, label=label
-            )
-        found = {eps: pick(rows, method, **inner(eps)) for eps in EPSILONS}
-        finals = {eps: [row.result["acc"] for row in some] for eps, some in found.items() if some}
-        if finals:
-            means = [np.mean(values) for values in finals.values()]
-            sds = [np.std(values, ddof=1) if len(values) > 1 else 0 for values in finals.values()]
-            axes[0, 1].errorbar(list(finals), means, sds, marker="o", label=NAMES[method])
-    axes[0, 0].set(xlabel="stage of the growing penalty", ylabel=MARKS["acc"])
-    axes[0, 1].set(xlabel="eps_PALM", ylabel=MARKS["acc"], xscale="log")
-    axes[0, 1].invert_xaxis()
-    for axis in axes[0]:
-        legend(axis, 8)
-    return figure
-
-
-def held(curves: list[Array]) -> Array:
-    """Curves of unequal length as one table, each held at its last value."""
-    longest = max(map(len, curves))
-    return np.array([np.pad(values, (0, longest - len(values)), mode="edge") for values in curves])
-
-
-def iterations(rows: list[Row]) -> Any:
-    """Geometric mean of the residual over the starts, against iterations."""
-    figure, axes = panels(1, 2, 4, 3)
-    grid = np.unique(np.geomspace(1, 2000, 300).round())
-    for axis, data in zip(axes[0], (HARD, "synthetic -1 dB"), strict=True):
-        for method in NAMES:
-            found = pick(rows, method, data)
-            logs = [np.log(curve(row, "residual").clip(1e-16)) for row in found]
-            if found:
-                curves = map(np.interp, repeat(grid), (curve(row, "sweeps") for row in found), logs)
-                axis.loglog(grid, np.exp(np.mean(list(curves), axis=0)), label=NAMES[method])
-        axis.set(xlabel="iterations", ylabel=MARKS["residual"], title=data)
-        axis.axhline(1e-5, color="0.7", linewidth=0.8)
-    legend(axes[0, 0], 7)
-    return figure
-
-
-def consensus(rows: list[Row]) -> Any:
-    """How often two samples share a cluster, samples in the order of average linkage."""
-    found: dict[str, list[Array]] = {}
-    for row in rows:
-        if row.labels is not None and not changes(row):
-            found.setdefault(row.trial["method"], []).append(row.labels)
-    methods = [method for method in NAMES if len(found.get(method, [])) > 1]
-    figure, axes = panels(-(-len(methods) // 4) or 1, 4, 2.2, 2.4)
-    for axis in axes.flat:
-        axis.axis("off")
-    for axis, method in zip(axes.flat, methods, strict=False):
-        apart = disagreement(found[method])
-        tree = linkage(apart, "average")
-        order = leaves_list(tree)
-        table = np.zeros((len(order), len(order)))
-        table[np.triu_indices(len(order), 1)] = apart
-        share = 1 - (table + table.T)
-        axis.imshow(share[np.ix_(order, order)], cmap="magma", vmin=0, vmax=1)
-        correlation = cophenet(tree, apart)[0]
-        axis.set_title(f"{NAMES[method]}\nCC = {correlation:.3f}", fontsize=8)
-    return figure
-
-
-def disagreement(labelings: list[Array]) -> Array:
-    """Share of the runs that put two samples in different clusters, as SciPy's condensed form."""
-    return np.mean([pdist(labels[:, None], "hamming") for labels in labelings], axis=0)
-
-
-def maps(rows: list[Row]) -> Any:
-    """t-SNE of the documents and of their eigenvectors, coloured by true category."""
-    figure, axes = panels(2, len(TSNE_SETS), 2.6, 2.6)
-    for line, kind in zip(axes, ("", " reduced"), strict=True):
-        for axis, subset in zip(line, TSNE_SETS, strict=True):
-            axis.set(xticks=[], yticks=[], title=f"TDT2 {subset}{kind}")
-            for row in pick(rows, "t-sne", f"TDT2 {subset}{kind}"):
-                points = np.array(row.result["points"])
-                _, classes = np.unique(load(row.trial["data"]).y, return_inverse=True)
-                axis.scatter(*points.T, c=classes, s=1, cmap="tab10", rasterized=True)
-    return figure
-
-
-def studied(rows: list[Row], method: str, lines: Any, names: Sequence[str]) -> Any:
-    """A line of panels for each fixed parameter, a curve for each value of the moving one."""
-    figure, axes = panels(len(lines), len(names), 3.2, 1.9)
-    for line, (fixed, variants) in zip(axes, lines, strict=True):
-        for axis, name in zip(line, names, strict=True):
-            for label, changed in variants.items():
-                along_path(axis, pick(rows, method, **changed), name, label)
-            axis.set_title(fixed, fontsize=8)
-        legend(line[0], 6)
-    return figure
-
-
-def ridges(rows: list[Row], method: str) -> Any:
-    names = (("mu_w", "mu_h"), ("mu_h", "mu_w"))
-    lines = [
-        (f"{fixed} = {at:g}", {f"{moving} = {m:g}": {fixed: at, moving: m} for m in RIDGES})
-        for fixed, moving in names
-        for at in (0.0, 1e-6)
-    ]
-    return studied(rows, method, lines, ("acc", "residual", "orthogonality"))
-
-
-def growth(rows: list[Row], method: str) -> Any:
-    none = {"mu_w": 0.0, "mu_h": 0.0}
-    by_growth = [
-        (
-            f"eps_PALM = {eps:g}",
-            {f"gamma = {g:g}": {"inner_tol": eps, "growth": g, **none} for g in GROWTHS},
-        )
-        for eps in (1e-2, 1e-3)
-    ]
-    by_eps = [
-        (
-            f"gamma = {g:g}",
-            {f"eps_PALM = {eps:g}": {"inner_tol": eps, "growth": g, **none} for eps in EPSILONS},
-        )
-        for g in (1.1, 2.0)
-    ]
-    return studied(
-        rows, method, by_growth + by_eps, ("relative_error", "residual", "orthogonality")
-    )
-
-
-def contours(rows: list[Row]) -> Any:
-    """phi(h) for h in the plane: the axes are where a sample has one cluster."""
-    shown = ((1, 2, 2), (1, 2, 10), (1, 3, 3), (1, 3, 10), (2, 3, 3), (2, 3, 10))
-    figure, axes = panels(2, 3, 2.4, 2.2)
-    side = np.linspace(0, 1, 81)
-    h = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    for axis, pqv in zip(axes.flat, shown, strict=True):
-        values = General(*pqv).rows(h).reshape(81, 81)
-        drawn = axis.contourf(side, side, values, levels=12, cmap="viridis")
-        figure.colorbar(drawn, ax=axis, format="%.2g")
-        axis.set_title(title(pqv), fontsize=8)
-        axis.set(xticks=[0, 1], yticks=[0, 1])
-    return figure
-
-
-def title(pqv: tuple[int, int, int]) -> str:
-    return "p = {}, q = {}, v = {}".format(*pqv)
-
-
-def of(pqv: tuple[int, int, int]) -> dict[str, int]:
-    return dict(zip("pqv", pqv, strict=True))
-
-
-def exponents(rows: list[Row]) -> Any:
-    """Accuracy, residual and orthogonality for other penalties, start 1."""
-    lines = [
-        ("p = 1, q = 2", {title(pqv): of(pqv) for pqv in EXPONENTS if pqv[:2] == (1, 2)}),
-        ("v = 10", {title(pqv): of(pqv) for pqv in EXPONENTS if pqv[2] == 10}),
-    ]
-    return studied(rows, "sncp", lines, ("acc", "residual", "orthogonality"))
-
-
-def three_rays(rows: list[Row]) -> Any:
-    """The clusters on the way from three bad centroids (black)."""
-    X, _, centroids = make_three_rays()
-    figure, axes = panels(4, 3, 2.3, 2.1)
-    for axis in axes.flat:
-        axis.axis("off")
-    units = {"k-means": "iteration", "sncp": "stage", "nsncp": "stage", "default": ""}
-    for line, (method, unit) in zip(axes, units.items(), strict=True):
-        found = [row for row in rows if row.trial["method"] == method]
-        for axis, row in zip(line, found, strict=False):
-            axis.axis("on")
-            axis.scatter(*X.T, c=np.array(COLOURS)[row.labels], s=1, rasterized=True)
-            axis.scatter(*centroids.T, c="black", s=14)
-            when = "".join(f", {unit} {number}" for number in changes(row).values())
-            said = f"{NAMES[method]}{when}, ACC {row.result['acc']:.1f} %"
-            axis.set_title(said, fontsize=7)
-    return figure
-
-
-def ridges_sncp(rows: list[Row]) -> Any:
-    """SNCP with other ridges mu_h and mu_w, start 1."""
-    return ridges(rows, "sncp")
-
-
-def ridges_nsncp(rows: list[Row]) -> Any:
-    """NSNCP with other ridges mu_h and mu_w, start 1."""
-    return ridges(rows, "nsncp")
-
-
-def growth_sncp(rows: list[Row]) -> Any:
-    """SNCP with other growth factors gamma and other eps_PALM, no ridges, start 1."""
-    return growth(rows, "sncp")
-
-
-def growth_nsncp(rows: list[Row]) -> Any:
-    """NSNCP with other growth factors gamma and other eps_PALM, no ridges, start 1."""
-    return growth(rows, "nsncp")
-
+from onmf.studies import curves, maps
+from onmf.studies.canvas import svg
 
 DRAWINGS: dict[str, Callable[[list[Row]], Any]] = {
     function.__name__: function
     for function in (
-        convergence,
-        accuracy,
-        iterations,
-        consensus,
-        maps,
-        ridges_sncp,
-        ridges_nsncp,
-        growth_sncp,
-        growth_nsncp,
-        contours,
-        exponents,
-        three_rays,
+        curves.convergence,
+        curves.accuracy,
+        curves.iterations,
+        maps.consensus,
+        maps.maps,
+        curves.ridges_sncp,
+        curves.ridges_nsncp,
+        curves.growth_sncp,
+        curves.growth_nsncp,
+        maps.contours,
+        curves.exponents,
+        maps.three_rays,
     )
 }
 WITHOUT_TRIALS = ("contours",)
+
+
+def draw(name: str, rows: Sequence[Row]) -> str:
+    """A figure of what has been run."""
+    return svg(DRAWINGS[name], [row for row in rows if row.state == "done"])
+
+
+def caption(name: str) -> str:
+    """What the docstring of a drawing says."""
+    return " ".join((DRAWINGS[name].__doc__ or "").split())

@@ -8,7 +8,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from onmf.ledger import Ledger, Row
-from onmf.studies.figures import DRAWINGS, draw
 from onmf.studies.grids import STUDIES, Study
 from onmf.studies.methods import NAMES
 from onmf.studies.page import Picture, Section, render
@@ -56,21 +55,25 @@ def section(study: Study, rows: Sequence[Row]) -> Section:
         for measure in study.measures
     }
     done = [row for row in rows if row.state == "done"]
-    pictures = [Picture(name, caption(name), draw(name, done)) for name in study.figures if done]
     return Section(
         study.name,
         study.title,
         verdict(study.name, tables),
         study.note,
         list(tables.values()),
-        pictures,
+        pictures(study, done),
         len(rows) - len(done),
     )
 
 
-def caption(name: str) -> str:
-    """What the docstring of a drawing says."""
-    return " ".join((DRAWINGS[name].__doc__ or "").split())
+def pictures(study: Study, done: list[Row]) -> list[Picture]:
+    """The figures of a study; tables alone do without matplotlib."""
+    if not study.figures:
+        return []
+    from onmf.studies import figures
+
+    names = [name for name in study.figures if done or name in figures.WITHOUT_TRIALS]
+    return [Picture(name, figures.caption(name), figures.draw(name, done)) for name in names]
 
 
 def facts(starts: int) -> dict[str, str]:

@@ -10,10 +10,11 @@ from sklearn.utils import Bunch
 
 from onmf.datasets.h5ad import Annotated, read_h5ad
 from onmf.datasets.homes import Home, find, read_npz
-from onmf.files import DELIMITERS, read_table
+from onmf.files import read_table
 
 NORMAL_TISSUE = "11"
 SHOWN = 3  # names that an error lists
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MIRNA = Home(
     "tcga_mirnaseq_pancancer/mirna_common_33cohorts.npz",
     "Make it from the read counts of https://github.com/bioc/RTCGA.miRNASeq (data/*.rda): "

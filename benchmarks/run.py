@@ -8,6 +8,7 @@ import palm
 import paper
 import quality
 import rivals
+import spectral
 
 SECTIONS = {
     "fast": fast.run,
@@ -18,6 +19,7 @@ SECTIONS = {
     "faithful": quality.run_faithful,
     "rivals": rivals.run,
     "command": command.run,
+    "spectral": spectral.run,
 }
 
 if __name__ == "__main__":

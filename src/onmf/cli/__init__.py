@@ -25,6 +25,7 @@ COMMANDS = {  # what `onmf --help` says of each, without importing it
     "predict": "Give new samples the clusters of a model.",
     "report": "Make report.html of a finished run again.",
     "demo": "Cluster digits and the paper's synthetic data, beside K-means.",
+    "reproduce": "Run the paper's tables and figures again.",
 }
 
 

@@ -1,4 +1,4 @@
-"""Data whose clusters are known.
+"""Made-up data whose clusters are known.
 
 Every generator follows the model that orthogonal NMF assumes: a sample lies on the ray of its
 cluster, at its own distance from the origin, and noise moves it off the ray:

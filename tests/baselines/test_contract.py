@@ -201,6 +201,14 @@ def test_nmf_is_scikit_learns(planted):
     theirs = NMF(4, init="custom", max_iter=2000)
     H = theirs.fit_transform(X, W=start.H.copy(), H=start.W.copy())
     found = run("nmf", X, start, max_iter=2000)
-    np.testing.assert_array_equal(found.H, H)
-    np.testing.assert_array_equal(found.W, theirs.components_)
+    np.testing.assert_allclose(found.H @ found.W, H @ theirs.components_)
+    np.testing.assert_allclose(np.linalg.norm(found.W, axis=1), 1)
     assert found.iterations == theirs.n_iter_
+
+
+def test_memberships_of_nmf_are_compared_along_unit_rays():
+    # The second ray is a hundred times as long: its membership is small only in that unit.
+    H, W = np.array([[1.0, 0.02], [0.1, 0.05]]), np.array([[1.0, 0, 0], [0, 100, 0]])
+    X = H @ W
+    found = METHODS["nmf"](InMemory(X), Start(H, W, 0))
+    assert found.H.argmax(axis=1).tolist() == [1, 1]

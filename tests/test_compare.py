@@ -85,11 +85,17 @@ def test_without_labels_there_is_no_agreement(here, capsys):
     assert max(map(len, printed.splitlines())) <= 80
 
 
-def test_the_quick_methods_are_the_default_and_all_can_be_asked_for(here):
+def test_the_quick_methods_are_the_default_and_all_can_be_asked_for(here, capsys):
     run("compare", "x.npy", "-k", 3, "--starts", 1)
     assert list(saved()) == ["onmf", "alternation", "k-means", "k-means++", "nmf", "hals"]
-    run("compare", "x.npy", "-k", 3, "--starts", 1, "--methods", "all", "-o", "all.csv")
-    assert list(saved("all.csv")) == ["onmf", "sncp", "nsncp", *METHODS]
+    capsys.readouterr()
+    run("compare", "x.csv", "-k", 3, "--labels", "type", "--starts", 1, "--methods", "all",
+        "-o", "all.csv")  # fmt: skip
+    every = ["onmf", "sncp", "nsncp", *METHODS]
+    assert list(saved("all.csv")) == every
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[2:-1]] == every
+    assert max(map(len, lines)) <= 80
 
 
 def test_json_has_every_fit_and_is_all_that_is_printed(here, capsys):

@@ -198,9 +198,9 @@ class Baseline(Clusterer):
         "dtpp" (Ding et al. 2006), "onmf-s" (Choi 2008), "hals" (Kimura et al. 2014) and "onp-mf"
         (Pompili et al. 2014; "onp-mf-svd" is the same from singular vectors, as its authors have
         it) factorise under an orthogonality constraint. "k-means", "k-means++" and "nmf" (each
-        sample goes to its largest membership) are scikit-learn's, from one start. "alternation"
-        gives each sample to the ray it fits best and replaces each ray by the leading singular
-        vector of its samples: weighted spherical K-means.
+        sample goes to its largest membership, rays having unit length) are scikit-learn's, from
+        one start. "alternation" gives each sample to the ray it fits best and replaces each ray by
+        the leading singular vector of its samples: weighted spherical K-means.
     n_clusters : int, default=8
         Number of clusters.
     init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"

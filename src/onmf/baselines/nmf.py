@@ -2,8 +2,9 @@
 
     min ||X - HW||^2   over H, W >= 0
 
-Nothing makes the rows of H one-sparse: this is what people do who have no orthogonal NMF. The
-history has one row, for the end, and the watcher is asked once: scikit-learn does not tell more.
+Nothing makes the rows of H one-sparse: this is what people do who have no orthogonal NMF. As a
+column of H may grow while its row of W shrinks, memberships are compared along rays of unit length.
+The history has one row, for the end, and the watcher is asked once: scikit-learn tells no more.
 """
 
 import warnings
@@ -38,11 +39,13 @@ def nmf(
     X = data.X if (root == 1).all() else weighted(data.X, root)
     G, W, iterations = factors(X, root * start.H, start.W, tol, max_iter)
     G_next, W_next, _ = factors(X, G, W, 0, 1)
-    H = G / np.where(root > 0, root, 1)
+    residual = change(G_next, G) + change(W_next, W)
+    length = np.linalg.norm(W, axis=1)
+    H, W = G * length / np.where(root > 0, root, 1), W / np.where(length > 0, length, 1)[:, None]
     rows, sums = data.sweep(summarise, data.scatter(H))
     now = Iterate(rows, W, sums, 2 * iterations + 3)
     stop = "converged" if iterations < max_iter else "max_iter"
-    return ended(data, now, iterations, change(G_next, G) + change(W_next, W), stop, watch)
+    return ended(data, now, iterations, residual, stop, watch)
 
 
 def weighted(X: Matrix, root: Array) -> Matrix:

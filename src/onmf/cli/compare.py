@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
@@ -117,7 +116,8 @@ def compare(
     if as_json:
         click.echo(record(fits))
     else:
-        Console().print(grid(summary(fits), f"{file.name}, {k} clusters, {starts} starts"))
+        title = f"{file.name}, {k} clusters, mean of {starts} start{'s' if starts > 1 else ''}"
+        Console().print(grid(summary(fits), title))
         click.echo(f"Wrote {out}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
@@ -201,15 +201,14 @@ def grid(rows: list[dict[str, Any]], title: str) -> Grid:
     known = {key for row in rows for key in row}
     columns = {key: name for key, name in (WITH_LABELS | ALWAYS).items() if key in known}
     failed = [f"{row['method']}: {row['failure']}" for row in rows if row["failure"]]
-    shown = Grid(
-        "", title=title, title_justify="left", caption="\n".join(failed), caption_justify="left",
-        box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
-    )  # fmt: skip
+    shown = Grid(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    shown.caption, shown.caption_justify = "\n".join(failed), "left"
+    shown.add_column("method", no_wrap=True)
     for name in (*columns.values(), "converged"):
         shown.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         cells = [cell(key, row[key]) if key in row else "" for key in columns]
-        ended = "failed" if row["failure"] else f"{row['converged']} of {row['starts']}"
+        ended = "failed" if row["failure"] else f"{row['converged']}/{row['starts']}"
         shown.add_row(row["method"], *cells, ended)
     return shown
 

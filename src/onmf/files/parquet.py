@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onmf.files.table import ID_HEADINGS, SHOWN, Table, Wish, class_names, numbered
+from onmf.files.table import ID_HEADINGS, SHOWN, Table, Wish, class_names, numbered, one_line
 
 try:
     import pyarrow as pa
@@ -24,8 +24,7 @@ def read(path: Path, wish: Wish) -> Table:
         pandas = json.loads((table.schema.metadata or {}).get(b"pandas", "{}"))
         index = pandas.get("index_columns", [])
     except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
-        said = " ".join(str(error).split())  # pyarrow's own words have several lines
-        raise ValueError(f"{path.name} is not a Parquet file: {said}.") from error
+        raise ValueError(f"{path.name} is not a Parquet file: {one_line(error)}.") from error
     columns = dict(zip(table.column_names, table.columns, strict=True))
     if len(columns) != table.num_columns:
         raise ValueError(f"{path.name} has two columns of one name: rename or drop one.")

@@ -471,6 +471,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
         (["texts.txt", "--text", "--log"], "--text has its own weights"),
         (["texts.txt", "--text", "--min-df", "44"], "no word is in at least 44"),
         (["texts.txt"], "--text"),
+        (["x.csv", "--layer", "counts"], "x.csv has no layers"),
         (["."], "must not lie among the documents"),
         ([".."], "must not lie among the documents"),
         (["folder"], "is a folder"),

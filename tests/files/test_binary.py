@@ -5,6 +5,7 @@ import io
 import subprocess
 import sys
 import zipfile
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -117,6 +118,17 @@ def test_cells_of_a_parquet_file_that_are_not_numbers_are_named(tmp_path):
     expected = "'None' in row 1, column u; 'many' in row 0, column v; 'few' in row 1, column v"
     with pytest.raises(ValueError, match=expected):
         read_table(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize("said", [b"{}", b'{"index_columns": 3}', b"[]", b"no"])
+def test_what_a_parquet_file_says_of_pandas_is_not_trusted(tmp_path, said):
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"u": [1.0, 2.0]}).replace_schema_metadata({b"pandas": said})
+    pa.parquet.write_table(table, tmp_path / "x.parquet")
+    refused = pytest.raises(ValueError, match="not a Parquet file")
+    with nullcontext() if said.startswith(b"{") else refused:
+        assert read_table(tmp_path / "x.parquet").X.tolist() == [[1], [2]]
 
 
 OBS = pd.DataFrame(

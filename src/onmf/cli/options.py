@@ -79,9 +79,9 @@ def fashion(command: Callable[..., Any]) -> Callable[..., Any]:
 def source_of(path: Path, options: dict[str, Any]) -> Source:
     """The source that the options describe, which are taken out of them."""
     chosen = [name for name in FASHION if options.pop(name)]
-    if options["text"] and (chosen or options["transpose"]):
+    if options["text"] and (chosen or options["transpose"] or options["layer"]):
         raise click.UsageError(
-            "--text has its own weights: leave out --log, --tfidf, --unit and --transpose."
+            "--text has its own weights: leave out --log, --tfidf, --unit, --transpose and --layer."
         )
     steps = DOCUMENTS if options["text"] else tuple(chosen)
     names = ("text", "transpose", "labels", "layer", "min_df", "max_df")

@@ -9,7 +9,7 @@ from zipfile import BadZipFile, ZipFile
 import scipy.sparse as sp
 
 from onmf.files.npy import read_array
-from onmf.files.table import Table, Wish, check_extent, check_size, numbered
+from onmf.files.table import Table, Wish, check_extent, check_size, numbered, one_line
 
 DAMAGE = (ValueError, EOFError, KeyError, OSError, BadZipFile, NotImplementedError, RuntimeError,
           OverflowError, struct.error, zlib.error)  # fmt: skip
@@ -25,7 +25,8 @@ def read(path: Path, wish: Wish) -> Table:
     except DAMAGE as error:
         if isinstance(error, FileNotFoundError):
             raise
-        raise ValueError(f"{path.name} does not hold one table of numbers: {error}") from error
+        said = one_line(error)
+        raise ValueError(f"{path.name} does not hold one table of numbers: {said}") from error
     n, m = X.shape
     return Table(X, numbered(n), numbered(m))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.files.table import Table, Wish, check_extent, check_size, class_names, listing
+from onmf.files.table import Table, Wish, check_extent, check_size, class_names, listing, one_line
 
 try:
     import h5py
@@ -37,7 +37,7 @@ def read(path: Path, wish: Wish) -> Table:
                 )
             return Table(X, samples, features, classes(file, wish.labels, samples))
     except (OSError, LookupError, ValueError, TypeError, RuntimeError, AttributeError) as error:
-        raise ValueError(f"{path.name} cannot be read as annotated data: {error}.") from error
+        raise ValueError(f"{path.name} cannot be read as annotated data: {one_line(error)}.") from error
 
 
 def chosen(file: Any, layer: str | None) -> Any:

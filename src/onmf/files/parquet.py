@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onmf.files.table import ID_HEADINGS, SHOWN, Table, Wish, class_names, numbered
+from onmf.files.table import ID_HEADINGS, SHOWN, Table, Wish, class_names, numbered, one_line
 
 try:
     import pyarrow as pa
@@ -21,15 +21,16 @@ def read(path: Path, wish: Wish) -> Table:
     path.stat()  # pyarrow's words for a missing file are long
     try:
         table = parquet.ParquetFile(path).read()
-    except (pa.ArrowException, OSError) as error:
-        said = " ".join(str(error).split())  # pyarrow's own words have several lines
-        raise ValueError(f"{path.name} is not a Parquet file: {said}.") from error
+        pandas = json.loads((table.schema.metadata or {}).get(b"pandas", "{}"))
+        index = pandas.get("index_columns", [])
+    except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
+        raise ValueError(f"{path.name} is not a Parquet file: {one_line(error)}.") from error
     columns = dict(zip(table.column_names, table.columns, strict=True))
     if len(columns) != table.num_columns:
         raise ValueError(f"{path.name} has two columns of one name: rename or drop one.")
     labels = columns.pop(wish.labels, None) if wish.labels is not None else None
-    index = name_column(table, columns)
-    names = columns.pop(index).to_pylist() if index is not None else numbered(table.num_rows)
+    place = name_column(columns, index)
+    names = columns.pop(place).to_pylist() if place is not None else numbered(table.num_rows)
     check_numbers(columns, path.name)
     X = np.empty((table.num_rows, len(columns)), common_type(columns))
     for j, column in enumerate(columns.values()):
@@ -38,12 +39,10 @@ def read(path: Path, wish: Wish) -> Table:
     return Table(X, [str(name) for name in names], list(columns), classes)
 
 
-def name_column(table: Any, columns: dict[str, Any]) -> str | None:
+def name_column(columns: dict[str, Any], index: Any) -> str | None:
     """The column of sample names: the index of a pandas table, or a first one that looks it."""
-    pandas = (table.schema.metadata or {}).get(b"pandas")
-    index = json.loads(pandas)["index_columns"] if pandas is not None else []
     for name in columns:
-        if name in index:
+        if isinstance(index, list) and name in index:
             return name
     first = next(iter(columns), None)
     if first is None:

@@ -82,7 +82,10 @@ def read_table(
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path.name} is a folder; only documents are read from folders (--text).")
-    reader = import_module(f"onmf.files.{READERS[known_ending(path)]}")
+    ending = known_ending(path)
+    if layer is not None and ending != ".h5ad":
+        raise ValueError(f"{path.name} has no layers: only .h5ad files have.")
+    reader = import_module(f"onmf.files.{READERS[ending]}")
     column = None if transpose or labels is None else str(labels)
     table: Table = reader.read(path, Wish(column, layer, progress))
     if not all(table.X.shape):

@@ -48,6 +48,11 @@ def listing(names: Iterable[Any], total: int | None = None) -> str:
     return shown if total <= SHOWN else f"{shown} and {total - SHOWN} more"
 
 
+def one_line(error: Exception) -> str:
+    """The words of a library, which may have several lines."""
+    return " ".join(str(error).split())
+
+
 def check_unique(names: Sequence[str], what: str, file: str) -> None:
     """No two samples, or features, have one name."""
     if len(set(names)) == len(names):

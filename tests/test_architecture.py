@@ -23,7 +23,7 @@ plot -> report
 clusterer -> core exceptions files report solvers storage validation
 estimators -> baselines clusterer core solvers storage validation
 annotated -> estimators report
-stability -> __init__ clusterer core estimators ledger solvers stability validation
+stability -> __init__ clusterer core estimators ledger plot solvers stability validation
 runs -> chain files metrics runs storage
 studies -> __init__ datasets files ledger metrics preprocessing studies
 cli -> __init__ baselines chain cli datasets exceptions files ledger metrics runs stability studies

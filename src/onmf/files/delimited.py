@@ -10,7 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from onmf.files.stream import text_lines
-from onmf.files.table import ID_HEADINGS, SHOWN, Table, Wish, class_names, numbered
+from onmf.files.table import (
+    ID_HEADINGS,
+    SHOWN,
+    Table,
+    Wish,
+    check_file,
+    class_names,
+    numbered,
+)
 
 Lines = Iterator[tuple[int, list[str]]]  # number of the line, and its cells
 
@@ -36,6 +44,8 @@ def read(path: Path, wish: Wish) -> Table:
         if not top:
             raise ValueError(f"{path.name} is empty.")
         shape = layout([cells for _, cells in top], path.name, wish.labels)
+        if wish.labels is not None and shape.label is None:
+            check_file(wish.labels, path.name)  # before a text column is blamed for it
         return parse(chain(top[shape.header :], lines), shape, path.name)
     except csv.Error as error:
         raise ValueError(

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from onmf.files.labels import read_labels
 from onmf.files.stream import visible_files
-from onmf.files.table import Progress, Table, Wish, check_unique, quiet
+from onmf.files.table import Progress, Table, Wish, check_file, check_unique, quiet
 
 READERS = {
     ".csv": "delimited",
@@ -115,11 +115,7 @@ def with_labels(table: Table, labels: str | Path, file: str) -> Table:
     """The table with true classes: its own, or those in a file."""
     if table.labels is not None:
         return table
-    if not Path(labels).is_file():
-        raise ValueError(
-            f"{file} has no column {str(labels)!r} that could be taken as true classes, and there "
-            "is no file of that name."
-        )
+    check_file(labels, file)
     return table._replace(labels=read_labels(Path(labels), table.samples))
 
 

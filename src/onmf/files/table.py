@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 ID_HEADINGS = {"", "id", "index", "sample", "sample_id"}
@@ -80,3 +81,12 @@ def class_names(values: Iterable[Any]) -> list[str]:
     return [
         str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip() for v in values
     ]
+
+
+def check_file(labels: str | Path, table: str) -> None:
+    """True classes that are no column of a table are in a file."""
+    if not Path(labels).is_file():
+        raise ValueError(
+            f"{table} has no column {str(labels)!r} that could be taken as true classes, and there "
+            "is no file of that name."
+        )

@@ -26,7 +26,7 @@ annotated -> estimators report
 stability -> __init__ clusterer core estimators ledger plot solvers stability validation
 runs -> chain files metrics runs storage
 studies -> __init__ datasets files ledger metrics preprocessing studies
-cli -> __init__ baselines chain cli datasets exceptions files ledger metrics runs stability studies
+cli -> *
 __init__ -> annotated core estimators plot report stability
 """
 ALLOWED = {
@@ -66,7 +66,7 @@ def test_imports_point_downwards(path):
     for name in imported(path):
         top, *rest = name.split(".")
         if top == "onmf":
-            assert rest[0] in ALLOWED[room], f"{room} imports {name}"
+            assert ALLOWED[room] & {rest[0], "*"}, f"{room} imports {name}"
         elif room == "core":
             assert top in OUTSIDE_CORE | ONE_FILE.keys() | sys.stdlib_module_names, name
 

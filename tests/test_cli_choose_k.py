@@ -2,11 +2,11 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
 
-import onmf
 from onmf.cli import main
 from onmf.datasets import make_rays
 
@@ -80,16 +80,12 @@ def test_bad_input_is_one_sentence(file, capsys, arguments, sentence):
     assert sentence in error
 
 
-def test_pictures_are_written_where_they_can_be_drawn(file, tmp_path, monkeypatch):
-    class Figure:
-        def savefig(self, target, format):  # noqa: A002
-            target.write(f"<{format}/>")
-
-    class Plot:
-        k_curves = consensus_map = staticmethod(lambda result: Figure())
-
-    monkeypatch.setattr(onmf, "plot", Plot, raising=False)
+def test_the_page_shows_the_curves_and_the_consensus_of_the_k_recommended(file, tmp_path):
     out = tmp_path / "result"
     assert main(["choose-k", str(file), "--k", "2:4", "--runs", "2", "-o", str(out)]) == 0
-    assert (out / "curves.svg").read_text() == "<svg/>"
-    assert (out / "consensus.svg").read_text() == "<svg/>"
+    page = (out / "report.html").read_text()
+    (text,) = re.findall(r'type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    shown = json.loads(text)
+    assert len(shown["clusters"]) == 3
+    assert shown["consensus"]["runs"] == 2
+    assert shown["choice"]["best"] == 3

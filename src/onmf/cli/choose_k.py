@@ -1,6 +1,5 @@
 """`onmf choose-k`."""
 
-import io
 import json
 import math
 from collections.abc import Iterator
@@ -15,11 +14,14 @@ from rich.table import Table
 
 from onmf import ONMF
 from onmf import choose_k as choose
-from onmf.cli.console import bad_input
+from onmf.cli.console import bad_input, waiting
+from onmf.files import Table as Samples
 from onmf.files import csv_text, read_table, replace_files
+from onmf.report import html
 from onmf.stability import KChoice, KRow
 
 LEDGER = "choose-k.ledger"
+REPORT = "report.html"
 SHOWN = ("k", "held_out", "score", "agreement", "cophenetic", "dispersion", "silhouette")
 
 
@@ -30,7 +32,7 @@ SHOWN = ("k", "held_out", "score", "agreement", "cophenetic", "dispersion", "sil
     "-o",
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for table.csv, labels.csv, choice.json and a ledger: a killed run goes on.",
+    help="Folder for report.html, the tables and a ledger, from which a killed run goes on.",
 )
 @click.option("--runs", type=int, default=10, help="Runs for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
@@ -61,8 +63,9 @@ def choose_k(
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
         table = read_table(file)
+        model = ONMF(random_state=seed, n_jobs=jobs, **options)
         choice = choose(
-            ONMF(random_state=seed, **options),
+            model,
             table.X,
             ks,
             n_runs=runs,
@@ -76,7 +79,8 @@ def choose_k(
             "parameters": {"k_range": ks, "n_runs": runs, "random_state": seed} | options,
         } | as_plain(choice)
         if out is not None:
-            replace_files(out, pictures(choice) | result_files(choice, table.samples, account))
+            shown = page(model, table, choice, account)
+            replace_files(out, shown | result_files(choice, table.samples, account))
     if as_json:
         click.echo(json.dumps(account, indent=2))
     else:
@@ -143,16 +147,20 @@ def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -
     }
 
 
-def pictures(choice: KChoice) -> dict[str, str]:
-    """The curves and the consensus map, if they can be drawn here."""
-    try:
-        figures = {"curves.svg": choice.plot(), "consensus.svg": choice.consensus.plot()}
-    except ImportError:
-        return {}
-    texts = {name: io.StringIO() for name in figures}
-    for name, figure in figures.items():
-        figure.savefig(texts[name], format="svg")
-    return {name: text.getvalue() for name, text in texts.items()}
+def page(model: ONMF, table: Samples, choice: KChoice, account: dict[str, Any]) -> dict[str, str]:
+    """report.html: a fit with the K recommended, the curves and the consensus map."""
+    model.set_params(n_clusters=choice.best_k).fit(table.X)
+    with waiting("Making report.html"):
+        text = html(
+            model,
+            table.X,
+            samples=table.samples,
+            features=table.features,
+            truth=table.labels,
+            run=account,
+            choice=choice,
+        )
+    return {REPORT: text}
 
 
 def grid(choice: KChoice) -> Table:
@@ -178,5 +186,5 @@ def summary(choice: KChoice, out: Path | None) -> str:
         *failed,
     ]
     if out is not None:
-        lines.append(f"Wrote table.csv, labels.csv and choice.json to {out}.")
+        lines.append(f"Wrote report.html, table.csv, labels.csv and choice.json to {out}.")
     return "\n".join(lines)

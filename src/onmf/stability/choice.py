@@ -163,6 +163,7 @@ def reason(verdict: rule.Verdict, ks: list[int], curve: Curve, best: Facts, n_ru
         )
     j = curve.ks.index(k)
     gain, later = float(steps.gain[j - 1]), float(steps.gain[j:].max(initial=0))
+    before = float(curve.errors[j - 1].sum())
     if later > steps.se[j]:
         compared = f"{gain / later:.1f} times as much as the best later cluster does"
     else:
@@ -170,7 +171,7 @@ def reason(verdict: rule.Verdict, ks: list[int], curve: Curve, best: Facts, n_ru
     again = "fits that miss a quarter of the features" if curve.held_features else "single runs"
     end = "; it is the largest K asked for, so larger ones may be better" if k == ks[-1] else ""
     return (
-        f"K={k}: its last cluster lowers the held-out error by {gain / curve.errors[j].sum():.2%}, "
+        f"K={k}: its last cluster lowers the held-out error by {gain / before:.1%}, "
         f"{compared}, {again} find the same clusters with an adjusted Rand index of "
         f"{best.agreement:.2f}, and {runs}{end}."
     )

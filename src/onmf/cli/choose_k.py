@@ -2,14 +2,11 @@
 
 import json
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from onmf import ONMF
@@ -58,22 +55,23 @@ def choose_k(
     Example:
       onmf choose-k tumours.csv --k 2:20 -o result
     """
-    with bad_input(), progress_bar(file.name) as advance:
+    with bad_input():
         ks = parsed(span)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
         table = read_table(file)
         model = ONMF(random_state=seed, n_jobs=jobs, **options)
-        choice = choose(
-            model,
-            table.X,
-            ks,
-            n_runs=runs,
-            n_jobs=jobs,
-            ledger=None if out is None else out / LEDGER,
-            early_stop=not complete,
-            progress=advance,
-        )
+        with waiting(file.name) as advance:
+            choice = choose(
+                model,
+                table.X,
+                ks,
+                n_runs=runs,
+                n_jobs=jobs,
+                ledger=None if out is None else out / LEDGER,
+                early_stop=not complete,
+                progress=advance,
+            )
         account = {
             "input": {"file": file.name, "samples": len(table.samples)},
             "parameters": {"k_range": ks, "n_runs": runs, "random_state": seed} | options,
@@ -96,22 +94,6 @@ def parsed(span: str) -> list[int]:
         return list(range(first, last + 1, step))
     except ValueError:
         raise ValueError(f"--k must be first:last or first:last:step, not {span!r}.") from None
-
-
-@contextmanager
-def progress_bar(label: str) -> Iterator[Any]:
-    """A bar of fits on stderr, if that is a terminal."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def as_plain(choice: KChoice) -> dict[str, Any]:

@@ -12,12 +12,19 @@ from typing import Any
 import click
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn
 from rich.table import Table as Grid
 
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS as RIVALS
-from onmf.cli.console import NOT_CONVERGED, BadInput, bad_input, cluster_sizes, one_line
+from onmf.cli.console import (
+    NOT_CONVERGED,
+    BadInput,
+    bad_input,
+    cluster_sizes,
+    one_line,
+    progress_bar,
+)
 from onmf.datasets import make_rays
 from onmf.files import Table, csv_text, read_table, replace_files
 from onmf.metrics import (
@@ -126,16 +133,7 @@ def measured(
     table: Table, k: int, methods: list[str], seeds: Sequence[int], jobs: int
 ) -> Iterator[dict[str, Any]]:
     """One fit after the other, with a progress bar if stderr is a terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    with progress_bar(MofNCompleteColumn()) as bar:
         task = bar.add_task("", total=len(methods) * len(seeds))
 
         def follow(said: str, event: Any) -> bool:

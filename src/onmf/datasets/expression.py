@@ -3,12 +3,13 @@
 import csv
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from onmf.datasets.h5ad import Annotated, read_h5ad
 from onmf.datasets.homes import Home, find, read_npz
 from onmf.files import read_table
 
@@ -155,16 +156,16 @@ def load_expression(
     if samples_in not in ("columns", "rows"):
         raise ValueError(f"samples_in must be 'columns' or 'rows', got {samples_in!r}.")
     matrix = Path(matrix)
-    if matrix.suffix.lower() == ".h5ad":
-        stored = read_h5ad(matrix)
-        X, samples, genes, _ = stored
-        known = types_in(stored, matrix, types, column)
+    annotated = matrix.suffix.lower() == ".h5ad"
+    X, samples, genes, _ = read_table(matrix, transpose=samples_in == "columns" and not annotated)
+    X = X if sp.issparse(X) else np.ascontiguousarray(X)
+    if isinstance(types, Mapping):
+        known = types
+    elif annotated and not Path(types).is_file():
+        values = import_module("onmf.files.h5ad").observations(matrix, str(types))
+        known = {name: kind for name, kind in zip(samples, values, strict=True) if kind is not None}
     else:
-        table = read_table(matrix)
-        X, samples, genes = table.X, table.samples, table.features
-        if samples_in == "columns":
-            X, samples, genes = np.ascontiguousarray(X.T), genes, samples
-        known = types if isinstance(types, Mapping) else read_types(Path(types), column)
+        known = read_types(Path(types), column)
     found = match(samples, known)
     kept = np.flatnonzero([name is not None for name in found])
     if not len(kept):
@@ -205,23 +206,3 @@ def read_types(path: Path, column: str | None) -> dict[str, str]:
         raise ValueError(f"{path.name} has no {wanted}; its header is {', '.join(header)}.")
     place = 1 if column is None else header.index(column)
     return {row[0]: row[place] for row in rows if len(row) > place and row[place]}
-
-
-def types_in(
-    table: Annotated,
-    path: Path,
-    types: str | os.PathLike[str] | Mapping[str, str],
-    name: str | None,
-) -> Mapping[str, str]:
-    """The types of the samples of an .h5ad file: a column of `obs`, or from elsewhere."""
-    if isinstance(types, Mapping):
-        return types
-    if str(types) in table.obs:
-        pairs = zip(table.samples, table.obs[str(types)], strict=True)
-        return {sample: kind for sample, kind in pairs if kind}
-    if Path(types).is_file():
-        return read_types(Path(types), name)
-    raise ValueError(
-        f"{types} is neither a file nor a column of obs in {path.name}, which has: "
-        f"{', '.join(table.obs)}."
-    )

@@ -42,6 +42,15 @@ def read(path: Path, wish: Wish) -> Table:
         ) from error
 
 
+def observations(path: Path, name: str) -> list[Any]:
+    """A column of `obs`, None where a value is missing."""
+    with h5py.File(path, "r") as file:
+        frame = member(file, "obs")
+        if name not in frame:
+            raise ValueError(f"{path.name} has no column {name!r} in obs, but {listing(frame)}.")
+        return column(frame, name)
+
+
 def chosen(file: Any, layer: str | None) -> Any:
     if layer is None:
         return member(file, "X")

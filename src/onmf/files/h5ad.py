@@ -37,7 +37,8 @@ def read(path: Path, wish: Wish) -> Table:
                 )
             return Table(X, samples, features, classes(file, wish.labels, samples))
     except (OSError, LookupError, ValueError, TypeError, RuntimeError, AttributeError) as error:
-        raise ValueError(f"{path.name} cannot be read as annotated data: {one_line(error)}.") from error
+        said = one_line(error)
+        raise ValueError(f"{path.name} cannot be read as annotated data: {said}.") from error
 
 
 def chosen(file: Any, layer: str | None) -> Any:

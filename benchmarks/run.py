@@ -6,6 +6,7 @@ import fast
 import palm
 import paper
 import quality
+import stability
 
 SECTIONS = {
     "fast": fast.run,
@@ -14,6 +15,7 @@ SECTIONS = {
     "paper": paper.run,
     "quality": quality.run,
     "faithful": quality.run_faithful,
+    "stability": stability.run,
 }
 
 if __name__ == "__main__":

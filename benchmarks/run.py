@@ -9,6 +9,7 @@ import paper
 import quality
 import rivals
 import spectral
+import stability
 
 SECTIONS = {
     "fast": fast.run,
@@ -20,6 +21,7 @@ SECTIONS = {
     "rivals": rivals.run,
     "command": command.run,
     "spectral": spectral.run,
+    "stability": stability.run,
 }
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ import scipy.sparse as sp
 from onmf import ONMF
 from onmf.core.blocks import Columns, InMemory
 from onmf.core.fast import Fast
-from onmf.core.finish import alternating, settle, together
+from onmf.core.finish import Assign, alternating, settle, together
 from onmf.core.many import Many, Run
 from onmf.core.palm import NON_NEGATIVE
 from onmf.core.search import ROW_PENALTIES
+from onmf.core.sketch import sketch
 from onmf.datasets import make_rays
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
@@ -83,6 +84,20 @@ def test_runs_share_every_reading():
     assert begin <= 4  # the norms, and the sketch
 
 
+@pytest.mark.parametrize("m", [20, 300])
+def test_a_turned_sketch_has_its_strongest_directions_first(m):
+    X = some_data(m)
+    small = sketch(InMemory(X), 6, np.random.default_rng(0), 40, lambda sweeps: None)
+    turned = small.turned()
+    np.testing.assert_allclose(turned.Y, X @ turned.V, atol=1e-10)
+    np.testing.assert_allclose(turned.V.T @ turned.V, np.eye(turned.V.shape[1]), atol=1e-10)
+    energy = np.square(turned.Y).sum(axis=0)
+    assert (np.diff(energy) <= 1e-9 * energy[0]).all()
+    singular = np.linalg.svd(X, compute_uv=False)[0] ** 2
+    assert energy[0] == pytest.approx(singular, rel=1e-6)
+    assert turned.narrow(2).Y.shape[1] == min(4 * 2 + 30, m)
+
+
 @MAKE
 def test_alternations_together_are_those_apart(make):
     X = some_data()
@@ -96,15 +111,19 @@ def test_alternations_together_are_those_apart(make):
 
 
 @MAKE
-def test_samples_without_a_cluster_do_not_touch_the_neighbours_clusters(make):
-    """Label -1 points to a column of the clustering before it if one is careless."""
-    X = np.vstack([some_data(), np.zeros((5, 80))])
+def test_a_sample_without_a_cluster_here_keeps_its_cluster_there(make):
+    """Label -1 points to the last column of the clustering before if one is careless."""
+    X = np.array([[1.0, 0, 0], [0, 2, 0], [0, 3, 1], [0, 0, 4]])
+    first, second = X[:2], X[3:]  # samples 0 and 1 share no feature with the second's ray
     data = InMemory(make(X))
-    ends = together(data, [alternating(data, W, NON_NEGATIVE, 1e-9, 100) for W in (X[:3], X[5:9])])
-    for W, end in zip((X[:3], X[5:9]), ends, strict=True):
-        own = settle(data, W, NON_NEGATIVE, 1e-9, 100, lambda state: False)
-        np.testing.assert_allclose(end.cells.cross, own.cells.cross, atol=1e-8)
-        assert (end.codes(data).labels[-5:] == -1).all()
+    move = Assign.of([first, second])
+    rows, cells = data.sweep(move)
+    np.testing.assert_array_equal(rows[0][0].labels, [0, 1, 1, -1])
+    np.testing.assert_array_equal(rows[0][1].labels, [-1, -1, 0, 0])
+    # sum of score x: sample 0 alone; 2 (0, 2, 0) + 3 (0, 3, 1)
+    np.testing.assert_allclose(move.part(cells, 0).cross, [[1, 0, 0], [0, 13, 3]])
+    np.testing.assert_allclose(move.part(cells, 1).cross, [[0, 3, 17]])
+    np.testing.assert_allclose(move.part(cells, 0).energy, [1, 13])
 
 
 @MAKE

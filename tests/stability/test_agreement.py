@@ -64,6 +64,13 @@ def test_the_majority_decides():
     np.testing.assert_array_equal(agree(runs, 2).labels, [0, 0, 0, 1, 1])
 
 
+@pytest.mark.parametrize(("apart", "unclear"), [(1, 0), (2, 1), (8, 1), (9, 0)])
+def test_a_pair_is_ambiguous_strictly_between_a_tenth_and_nine_tenths(apart, unclear):
+    runs = np.zeros((2, 10), int)
+    runs[1, :apart] = 1
+    assert agree(runs, 2).ambiguous == unclear
+
+
 def test_stability_of_a_sample_is_the_mean_overlap_of_its_clusters():
     runs = some_runs(n=30)
     found = agree(runs, 4)

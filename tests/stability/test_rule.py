@@ -27,6 +27,12 @@ def test_gains_and_scores_by_hand():
     assert np.isnan(found.score[[0, -1]]).all()
 
 
+def test_a_step_is_compared_with_the_best_one_still_to_come():
+    # gains 1, 0.1, 1, 0.05: the second cluster is no end, for the fourth gains as much
+    found = rule.steps([1, 2, 3, 4, 5], grouped([10, 9, 8.9, 7.9, 7.85], n=1))
+    np.testing.assert_allclose(found.score[1:4], [1 / 3, 0.1 * 2 / 4, 1 / 0.05 * 3 / 5])
+
+
 def test_the_standard_error_is_that_of_a_sum_over_groups():
     errors = grouped([3, 2], noise=0.1)
     gains = errors[0] - errors[1]

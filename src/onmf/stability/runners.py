@@ -191,7 +191,10 @@ class Maker:
     def results(self, found: list[Found], ks: list[int]) -> list[dict[str, Any]]:
         """How good the clusterings are: on all features, or on those held out."""
         if self.tested is None:
-            return [{"relative_error": end.relative_error, "rays": True} for end in found]
+            return [
+                {"relative_error": end.relative_error, "converged": end.converged, "rays": True}
+                for end in found
+            ]
         clusterings = [
             Clustering(end.labels, end.scores, k) for end, k in zip(found, ks, strict=True)
         ]

@@ -23,7 +23,6 @@ from onmf.core.penalties import PENALTIES, Penalty
 from onmf.core.result import Event, Factorization
 from onmf.core.start import STARTS
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
-from onmf.files import replace_files
 from onmf.solvers import SCALES, SOLVERS, Solution
 
 Array = NDArray[Any]
@@ -260,6 +259,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         **panels
             `samples`, `features`, `run`, `choice`, `consensus`: see `onmf.report.html`.
         """
+        from onmf.files import replace_files
         from onmf.report import html
 
         check_is_fitted(self)

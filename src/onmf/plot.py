@@ -76,8 +76,8 @@ def convergence(model: Any, ax: Any = None) -> Any:
 def embedding(model: Any, X: Any, ax: Any = None, *, random_state: int = 0) -> Any:
     """Samples in two dimensions by t-SNE, a colour and a shape for each cluster.
 
-    At most 10,000 samples are shown, chosen in proportion to their clusters; beyond 2,500, t-SNE
-    lays out that many and the others, drawn fainter, are placed among their nearest.
+    At most 10,000 samples are shown, chosen in proportion to their clusters; of more than 2,000,
+    t-SNE lays out 1,000 and the others, drawn fainter, are placed among the nearest of these.
 
     Parameters
     ----------

@@ -49,6 +49,7 @@ def page_file(tmp_path_factory):
     names = HOSTILE + [f"sample {i}" for i in range(393)]
     features = HOSTILE + [f"word{j}" for j in range(43)]
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedding, "WHOLE", 300)
         patch.setattr(embedding, "LANDMARKS", 300)
         text = html(
             model,

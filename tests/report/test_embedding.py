@@ -39,6 +39,7 @@ def test_the_choice_within_a_cluster_is_random():
 @pytest.mark.parametrize("landmarks", [300, 120])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_neighbours_on_the_map_are_of_the_same_ray(blobs, container, landmarks, monkeypatch):
+    monkeypatch.setattr(embedding, "WHOLE", landmarks)
     monkeypatch.setattr(embedding, "LANDMARKS", landmarks)
     X, labels = blobs
     found = embed(container(X), labels)
@@ -69,6 +70,7 @@ def test_a_sample_equal_to_a_landmark_lands_on_it():
 
 def test_beyond_the_limit_a_choice_is_shown_and_stated(blobs, monkeypatch):
     monkeypatch.setattr(embedding, "SHOWN", 100)
+    monkeypatch.setattr(embedding, "WHOLE", 60)
     monkeypatch.setattr(embedding, "LANDMARKS", 60)
     X, labels = blobs
     found = embed(X, labels)

@@ -197,6 +197,7 @@ def test_the_page_allows_only_its_own_script_and_style_and_no_network(data):
 
 
 def test_ten_thousand_samples_with_the_longest_names_stay_under_five_megabytes(monkeypatch):
+    monkeypatch.setattr(embedding, "WHOLE", 100)
     monkeypatch.setattr(embedding, "LANDMARKS", 100)
     X, _ = make_rays(10_000, 20, 4, random_state=0)
     model = ONMF(4, random_state=0).fit(X)

@@ -1,14 +1,16 @@
 """Two dimensions to look at: t-SNE of the samples, scaled to unit length.
 
 Length does not matter to rays, so it does not matter here. The layout knows nothing of the
-clusters: what it shows of them is evidence. t-SNE of ten thousand samples takes a minute, longer
-than most fits. Therefore a stratified choice of `LANDMARKS` is laid out, in their leading singular
-directions, and each other sample is put among the landmarks nearest to it.
+clusters: what it shows of them is evidence. t-SNE of ten thousand samples takes a minute, which is
+much longer than most fits. Therefore, of many samples a stratified choice is laid out, in the
+leading singular directions of all that are shown, and each other one is put among the landmarks
+nearest to it.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
@@ -20,12 +22,23 @@ from threadpoolctl import threadpool_limits
 Array = NDArray[Any]
 
 SHOWN = 10_000  # samples on the map at most
-LANDMARKS = 2_500  # of them, laid out by t-SNE: its time is the map's
+WHOLE = 2_000  # so many are all laid out by t-SNE: its time is the map's
+LANDMARKS = 1_000  # of more than that
 FEWEST = 10  # samples of each cluster come first, however small it is
-DIRECTIONS = 50
-ITERATIONS = 400
+DIRECTIONS = 30
+DENSE_ENTRIES = 5e7  # of a dense X, in which the directions are sought: 400 MB
 NEIGHBOURS = 3
 BATCH = 1_000  # samples copied at a time
+
+
+class Layout(NamedTuple):
+    """Settings of t-SNE."""
+
+    perplexity: float
+    iterations: int
+
+
+ALL, SOME = Layout(30, 400), Layout(10, 300)  # landmarks have fewer neighbours, farther away
 
 
 class Embedding(NamedTuple):
@@ -40,12 +53,12 @@ class Embedding(NamedTuple):
 def embed(X: Any, labels: Array, random_state: int = 0) -> Embedding:
     """A map of X (array or CSR): the same for the same data, on any number of cores."""
     rows = stratified_order(labels, np.random.default_rng(random_state))[:SHOWN]
-    n = min(len(rows), LANDMARKS)
-    # OpenMP's threads wait for each other at every step: on a busy machine, for ever.
+    n, layout = (len(rows), ALL) if len(rows) <= WHOLE else (LANDMARKS, SOME)
+    # OpenMP's threads wait for each other at every step: ten times as long on a busy machine.
     with threadpool_limits(1):
-        basis = directions(X, rows[:n], random_state)
+        basis = directions(X, rows, random_state)
         Y = coordinates(X, rows, basis)
-        landmarks = lay_out(Y[:n], random_state)
+        landmarks = lay_out(Y[:n], layout, random_state)
         points = np.concatenate([landmarks, place(Y[n:], Y[:n], landmarks)])
     placed = np.arange(len(rows)) >= n
     return Embedding(rows, points, placed, note(X.shape, n, len(rows), basis is not None))
@@ -69,8 +82,10 @@ def directions(X: Any, rows: Array, random_state: int) -> Array | None:
     """Leading right singular vectors (m, DIRECTIONS) of unit samples; None if there are no more."""
     if min(len(rows), X.shape[1]) <= DIRECTIONS:
         return None
+    if not sp.issparse(X):
+        rows = rows[: max(LANDMARKS, int(DENSE_ENTRIES / X.shape[1]))]
     units = normalize(X[rows])
-    return randomized_svd(units, DIRECTIONS, n_iter=2, random_state=random_state)[2].T
+    return randomized_svd(units, DIRECTIONS, n_iter=1, random_state=random_state)[2].T
 
 
 def coordinates(X: Any, rows: Array, basis: Array | None) -> Array:
@@ -80,20 +95,20 @@ def coordinates(X: Any, rows: Array, basis: Array | None) -> Array:
         units = normalize(X[rows[batch]])
         if basis is not None:
             units = units @ basis
-        parts.append(units.toarray() if hasattr(units, "toarray") else units)
+        parts.append(units.toarray() if sp.issparse(units) else units)
     Y = np.concatenate(parts).astype(np.float32)
     return np.pad(Y, ((0, 0), (0, max(2 - Y.shape[1], 0))))
 
 
-def lay_out(Y: Array, random_state: int) -> Array:
+def lay_out(Y: Array, layout: Layout, random_state: int) -> Array:
     """t-SNE of the rows of Y; three samples or fewer stay where they are."""
     if len(Y) <= 3:
         return Y[:, :2]
     spread = np.ptp(Y, axis=0).max() > 1e-6  # else there are no principal components to begin with
     tsne = TSNE(
-        perplexity=min(30, (len(Y) - 1) / 3),
+        perplexity=min(layout.perplexity, (len(Y) - 1) / 3),
         init="pca" if spread else "random",
-        max_iter=ITERATIONS,
+        max_iter=layout.iterations,
         angle=0.8,
         random_state=random_state,
         n_jobs=1,

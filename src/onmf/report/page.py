@@ -23,6 +23,7 @@ from onmf.report.names import named
 from onmf.report.palette import SHAPES, style, variables
 from onmf.report.runs import choice_panel, consensus_panel
 
+SCRIPTS = ("base.js", "map.js", "clusters.js", "charts.js", "page.js")  # one module, in this order
 POLICY = "default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'"
 
 
@@ -111,7 +112,7 @@ def check_same(n: int, labels: Any, truth: Any) -> None:
 
 def render(data: dict[str, Any]) -> str:
     """The document that shows the data."""
-    css, script = variables() + asset("page.css"), asset("page.js")
+    css, script = variables() + asset("page.css"), "\n".join(map(asset, SCRIPTS))
     policy = POLICY.format(script=digest(script), style=digest(css))
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Template(asset("page.html")).substitute(

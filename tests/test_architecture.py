@@ -19,7 +19,9 @@ ALLOWED = {
     "estimators": {"core", "validation", "exceptions", "solvers"},
     "solvers": {"core", "validation"},
     "ledger": set(),
-    "stability": {"__init__", "core", "estimators", "ledger", "solvers", "stability", "validation"},
+    "stability": {
+        *("__init__", "core", "estimators", "ledger", "plot", "solvers", "stability", "validation"),
+    },
     "cli": {
         *("__init__", "cli", "datasets", "estimators", "exceptions", "files", "metrics"),
         "stability",

@@ -220,6 +220,14 @@ def test_bad_input_is_answered_by_a_sentence(rays, model, options, sentence):
         choose_k(model, rays[0], **{"k_range": range(2, 5)} | options)
 
 
+def test_empty_samples_have_no_cluster_and_do_no_harm(rays):
+    X = np.vstack([rays[0], np.zeros((3, 30))])
+    choice = choose_k(ONMF(random_state=0), X, range(2, 6), n_runs=2)
+    assert choice.best_k == 4
+    assert (choice.consensus.labels[-3:] == -1).all()
+    assert (choice.consensus.labels[:-3] >= 0).all()
+
+
 def test_bad_data_are_answered_by_a_sentence(rays):
     with pytest.raises(ValueError, match="Negative values"):
         choose_k(ONMF(), -rays[0], range(2, 4))

@@ -9,6 +9,7 @@ measures how well they predict the part.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
@@ -152,7 +153,7 @@ class Maker:
     """The clusterings of one choice of features."""
 
     def __init__(self, runner: Together, fold: int, most: int) -> None:
-        self.runner, self.fold = runner, fold
+        self.runner, self.fold, self.most = runner, fold, most
         self.data: InMemory = runner.data
         self.tested: Columns | None = None
         if fold != WHOLE:
@@ -160,7 +161,12 @@ class Maker:
             self.data = Columns(runner.X, fitted, runner.n_threads)
             self.tested = Columns(runner.X, tested, runner.n_threads)
         self.useful = self.data.gather(self.data.energy) > 0
-        self.many = Many(runner.settings, self.data, most, runner.penalty, seed=0)
+
+    @cached_property
+    def many(self) -> Many:
+        """Made when it is first needed, once the data are known to be useful."""
+        runner = self.runner
+        return Many(runner.settings, self.data, self.most, runner.penalty, seed=0)
 
     def batches(self, trials: list[Trial]) -> list[list[Trial]]:
         """Trials to be run side by side: the runs of one K, or all K of a fold."""

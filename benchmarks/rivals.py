@@ -52,7 +52,9 @@ NOTE = f"""
 
 Means over starts {STARTS[0]}-{STARTS[-1]} (the paper: 20 starts; the other implementation: starts
 1-4, K-means 1-10); error: that of the best rays for the labels. "onp-mf" begins at the shared
-start, "onp-mf-svd" at the leading singular vectors, the same for every seed."""
+start, where its H is far from non-negative after 500 iterations (at -3 dB, 2000 iterations reach
+ACC 79.4); "onp-mf-svd" begins at the leading singular vectors, the same for every seed, as its
+authors have it, and that is where the paper's figures are."""
 
 
 def run() -> None:

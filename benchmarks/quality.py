@@ -115,7 +115,10 @@ def measure(data, model):
 
 
 def labels_of(model, X):
-    return model.transform(X).argmax(axis=1) if isinstance(model, NMF) else model.labels_
+    """Its labels; for NMF the largest membership along rays of unit length, its scale being free."""
+    if not isinstance(model, NMF):
+        return model.labels_
+    return (model.transform(X) * np.linalg.norm(model.components_, axis=1)).argmax(axis=1)
 
 
 def errors(data, labels):

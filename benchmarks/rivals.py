@@ -39,7 +39,10 @@ NOTE = f"""
 
 Means over starts {STARTS[0]}-{STARTS[-1]} (the paper: 20 starts; the other implementation: starts
 1-4, K-means 1-10); error: that of the best rays for the labels. "onp-mf" begins at the shared
-start, "onp-mf-svd" at the leading singular vectors, the same for every seed."""
+start, where its H is far from non-negative after 500 iterations (at -3 dB, 2000 iterations reach
+ACC 79.4); "onp-mf-svd" begins at the leading singular vectors, the same for every seed, as its
+authors have it. The paper does not say that it did so; from there ACC is 82.9, 86.0, 84.2, 86.1,
+87.4 and 89.4 at -5, ..., 5 dB, within four points of its figures at all but -5 dB (66.8)."""
 
 
 def run() -> None:

@@ -115,7 +115,7 @@ def measure(data, model):
 
 
 def labels_of(model, X):
-    """Its labels; for NMF the largest membership along rays of unit length, its scale being free."""
+    """Its labels; for NMF the largest membership along unit rays, for their scale is arbitrary."""
     if not isinstance(model, NMF):
         return model.labels_
     return (model.transform(X) * np.linalg.norm(model.components_, axis=1)).argmax(axis=1)

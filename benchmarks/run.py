@@ -18,6 +18,7 @@ SECTIONS = {
     "paper": paper.run,
     "quality": quality.run,
     "faithful": quality.run_faithful,
+    "nmf": quality.run_nmf,
     "rivals": rivals.run,
     "command": command.run,
     "spectral": spectral.run,

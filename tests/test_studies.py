@@ -268,6 +268,17 @@ def test_one_cell_too_far_is_not_reproduced_and_named():
     assert "NSNCP at synthetic 1 dB: 91.3, paper 92.0" in found.why
 
 
+def test_rivals_do_not_make_the_verdict_but_are_counted():
+    data = COLUMNS["table1"]
+    found = exact(lambda method, name: 0.0)["acc"]
+    rows = [row("hals", data[0], 1, acc=76.3), row("hals", data[1], 1, acc=80.0)]
+    rivals = make(rows, "acc", data, PAPER, "table1").entries
+    told = verdict("table1", {"acc": found._replace(entries=found.entries | rivals)})
+    assert told.word == REPRODUCED
+    assert "Rivals: 1 of 2 cells within 0.5 points" in told.why
+    assert "HALS at synthetic -3 dB: 80.0, paper 86.0" in told.why
+
+
 def test_fewer_starts_than_the_paper_are_said():
     found = verdict("table1", exact(lambda method, name: 0.0, starts=3))
     assert found.word == UNFINISHED

@@ -69,6 +69,7 @@ def contours(rows: list[Row]) -> Any:
     for axis, pqv in zip(axes.flat, shown, strict=True):
         values = General(*pqv).rows(h).reshape(81, 81)
         drawn = axis.contourf(side, side, values, levels=12, cmap="viridis")
+        drawn.set_rasterized(True)
         figure.colorbar(drawn, ax=axis, format="%.2g")
         axis.set_title(title(pqv), fontsize=8)
         axis.set(xticks=[0, 1], yticks=[0, 1])

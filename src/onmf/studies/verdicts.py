@@ -6,7 +6,8 @@ from typing import NamedTuple
 from onmf.studies.methods import FAITHFUL, NAMES, PAPER
 from onmf.studies.tables import Entry, Table
 
-REPRODUCED, NOT, UNFINISHED = "Reproduced", "Not reproduced", "Not run in full"
+REPRODUCED, NOT = "Reproduced for SNCP and NSNCP", "Not reproduced"
+UNFINISHED = "Not run in full"
 UNTESTABLE = "Cannot be tested here"
 
 
@@ -72,10 +73,12 @@ def compared(
     if unfinished:
         why += f" Run from {fewest} starts at least where the paper has {starts}"
         why += f", {len(missing)} cells not run." if missing else "."
-    rivals = sorted({method for method, _ in ours if method not in FAITHFUL}, key=PAPER.index)
+    rivals = {cell: found for cell, found in ours.items() if cell[0] not in FAITHFUL}
     if rivals:
-        why += " Rivals, largest difference: "
-        why += "; ".join(worst(table, ours, method) for method in rivals) + "."
+        close = sum(map(near, rivals.values()))
+        methods = sorted({method for method, _ in rivals}, key=PAPER.index)
+        why += f" Rivals: {close} of {len(rivals)} cells within {words}; furthest: "
+        why += "; ".join(worst(table, rivals, method) for method in methods) + "."
     return Verdict(UNFINISHED if unfinished else NOT if far else REPRODUCED, why)
 
 

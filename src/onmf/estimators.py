@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -12,24 +14,40 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
+    clone,
 )
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from onmf import validation as door
-from onmf.core.assign import nearest_ray, one_sparse
-from onmf.core.blocks import InMemory, blas_threads, single_threaded_blas
+from onmf.checkpoint import Checkpoint
+from onmf.core.assign import Fit, Rays, labels_of
+from onmf.core.blocks import Data, blas_threads, single_threaded_blas
+from onmf.core.finish import visit
+from onmf.core.palm import Bounds
 from onmf.core.penalties import PENALTIES, Penalty
-from onmf.core.result import Event, Factorization
+from onmf.core.result import FORGETFUL, Event, Factorization
 from onmf.core.start import STARTS
+from onmf.core.stream import Stream, take_in
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
+from onmf.places import is_dask, rows_of
 from onmf.solvers import SCALES, SOLVERS, Solution
 
 Array = NDArray[Any]
+
+SLAB = 1 << 16  # rows of a file that are changed at a time
 
 LIMITS = {
     "max_iter": "within max_iter={sweeps} sweeps: raise max_iter, or loosen tol",
     "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
 }
+
+
+def streams(model: Any) -> bool:
+    """Whether a model has `partial_fit`."""
+    if model.solver != "fast":
+        raise AttributeError(f"partial_fit belongs to solver='fast', not to {model.solver!r}.")
+    return True
 
 
 class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
@@ -90,6 +108,10 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
     callback : callable, optional
         Called with an `onmf.core.result.Event` after every sweep; returning True ends the fit with
         what it has.
+    checkpoint : str or Path, optional
+        Folder in which the fit notes how far it is, after every sweep ("palm": every stage). A fit
+        with the same data and parameters that finds such notes goes on from there and ends as if
+        it had not been broken off; one that ends removes them.
 
     Attributes
     ----------
@@ -132,6 +154,8 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
     array([1, 1, 0, 0, 0])
     """
 
+    cluster_centers_: Array
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -152,6 +176,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Event], bool] | None = None,
+        checkpoint: str | Path | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.penalty = penalty
@@ -170,6 +195,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the samples of X.
@@ -187,30 +213,97 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         self
         """
         self._check_parameters()
-        X = door.as_samples(self, X, reset=True, signed=door.allows_signs(self.center_bounds))
-        weight = door.as_weights(sample_weight, X)
-        door.check_samples(len(weight), self.n_clusters)
-        X, scale = SCALES[self.solver](X)
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
         with single_threaded_blas():
-            data = InMemory(X, weight, n_threads)
-            door.check_useful((data.gather(data.energy) > 0) & (weight > 0), self.n_clusters)
-            solution = SOLVERS[self.solver](self, data, X, n_threads)
-        self._keep(solution, weight, scale)
+            rows = rows_of(
+                self, X, sample_weight, SCALES[self.solver], reset=True, n_threads=n_threads
+            )
+            n, data = rows.data.shape[0], rows.data
+            door.check_samples(n, self.n_clusters)
+            door.check_useful(data.total(useful, data.energy), n, self.n_clusters)
+            journal = FORGETFUL if self.checkpoint is None else Checkpoint.of(self, data)
+            solution = SOLVERS[self.solver](self, data, rows.X, n_threads, journal)
+        self._keep(solution, rows.weight, rows.scale)
+        journal.close(solution.result.stop)
+        if hasattr(self, "_stream"):
+            del self._stream
+        return self
+
+    def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
+        """Cluster the first batch, and remember what it says of the rays."""
+        self.fit(X, sample_weight=sample_weight)
+        with single_threaded_blas():
+            data = rows_of(self, X, sample_weight, door.as_it_is, reset=False).data
+            state = visit(data, self.cluster_centers_, None, 0.0)
+        self._stream = Stream.begin(state.cells)
+        return self
+
+    @available_if(streams)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Take in one batch of a stream; the first batch is clustered as `fit` does.
+
+        Each later batch is read once: its samples go to their nearest rays, and every ray moves
+        towards the mean, over all batches, of what its samples say, by steps that shrink as
+        t^(-3/4). The rays converge to a fixed point of the exact alternation that ends `fit`, for
+        the distribution the batches are drawn from, or for the data set if its batches are given
+        again and again: every sample with its nearest ray, every ray the leading singular vector
+        of its samples. A distribution that changes is followed ever more slowly.
+
+        Clusters keep their ids. `labels_` and `membership_` are those of the last batch, found with
+        the centroids before it, `relative_error_` as well. Only for ``solver="fast"``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The first batch should have many samples of every cluster.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> from onmf.datasets import make_rays
+        >>> X, _ = make_rays(600, 30, 4, random_state=0)
+        >>> model = ONMF(n_clusters=4, random_state=0)
+        >>> for start in range(0, 600, 200):
+        ...     model = model.partial_fit(X[start : start + 200])
+        >>> model.predict(X).shape
+        (600,)
+        """
+        if not hasattr(self, "_stream"):
+            return self._begin_stream(X, sample_weight)
+        with single_threaded_blas():
+            rows = rows_of(self, X, sample_weight, door.as_it_is, reset=False)
+            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+            bounds = Bounds(*door.as_bounds(self.center_bounds, rows.data))
+            state, stream, W = take_in(rows.data, W, self._stream, bounds)
+            self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
+        explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
+        self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
+        self._stream, self.cluster_centers_ = stream, W
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees."""
-        return self._assign(X)[0]
+        if is_dask(X):
+            return self._lazily("predict", X)
+        found = self._assign(X)
+        return found.data.gather(found.data.each(labels_of, found.rows))
 
     def transform(self, X: Any) -> Array:
         """Memberships (n_samples, n_clusters): the best non-negative multiple of one centroid."""
-        labels, codes, _ = self._assign(X)
-        return one_sparse(labels, codes, len(self.cluster_centers_))
+        if is_dask(X):
+            return self._lazily("transform", X, len(self.cluster_centers_))
+        data, rays, rows, _ = self._assign(X)
+        return data.array(len(rays.lengths), rays.memberships, rows)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of ||X||^2 that the clusters explain: 1 - relative error of `transform`."""
-        _, _, fit = self._assign(X, sample_weight)
+        fit = self._assign(X, sample_weight).fit
         return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
 
     def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
@@ -262,12 +355,11 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
     def _keep(self, solution: Solution, weight: Array, scale: float) -> None:
         """Set all attributes at once, so that an interrupted fit changes none, then warn."""
         best, nearest = solution.result, solution.nearest
-        H, W = best.H, best.W / best.W.dtype.type(scale)
-        labels = np.where(H.any(axis=1), H.argmax(axis=1), nearest)
+        H, W, labels = best.H, best.W / best.W.dtype.type(scale), solution.labels
         if isinstance(self.init, str):
             order = canonical_order(labels, weight, self.n_clusters)
             place = np.append(np.argsort(order), -1)  # label -1 stays
-            H, W, labels, nearest = H[:, order], W[order], place[labels], place[nearest]
+            H, W, labels, nearest = columns(H, order), W[order], place[labels], place[nearest]
         self.membership_, self.cluster_centers_, self.labels_ = H, W, labels
         self.relative_error_, self.n_iter_ = best.relative_error, best.sweeps
         self.history_, self.converged_ = best.history, best.stop == "converged"
@@ -302,20 +394,56 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
                 stacklevel=4,
             )
 
-    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> tuple[Array, Array, Any]:
+    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> "Assigned":
+        """The nearest ray of every sample; reads X once."""
         check_is_fitted(self)
-        X = door.as_samples(self, X, reset=False, signed=door.allows_signs(self.center_bounds))
-        weight = door.as_weights(sample_weight, X)
-        X, scale = door.scaled(X)
-        centers, size = door.scaled(self.cluster_centers_.astype(X.dtype, copy=False))
         with single_threaded_blas():
-            labels, codes, fit = nearest_ray(InMemory(X, weight), centers)
-        return labels, codes * X.dtype.type(size / scale), fit
+            rows = rows_of(self, X, sample_weight, door.power_of_two, reset=False)
+            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+            size = door.power_of_two(*door.extremes(W), W.dtype, W.shape)
+            rays = Rays.of(W * W.dtype.type(size))
+            codes, fit = rows.data.sweep(rays)
+        unit = W.dtype.type(rows.scale / size)  # of codes in terms of the centroids as they are
+        return Assigned(rows.data, replace(rays, lengths=rays.lengths * unit), codes, fit)
+
+    def _lazily(self, method: str, X: Any, columns: int | None = None) -> Any:
+        """A Dask array of what `method` says of each chunk of X."""
+        check_is_fitted(self)
+        from onmf.distributed import lazily
+
+        light = clone(self).set_params(callback=None)
+        light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
+        dtype = np.intp if columns is None else self.cluster_centers_.dtype
+        return lazily(getattr(light, method), X, dtype, columns)
 
 
-def canonical_order(labels: Array, weight: Array, k: int) -> Array:
+class Assigned(NamedTuple):
+    """Codes of samples, where the samples are, and how much they explain."""
+
+    data: Data
+    rays: Rays
+    rows: Any
+    fit: Fit
+
+
+def useful(weight: Array, energy: Array) -> int:
+    """How many samples of a block are not all zero and have weight."""
+    return int(np.sum((energy > 0) & (weight[:, 0] > 0)))
+
+
+def columns(H: Any, order: Array) -> Any:
+    """H with its columns in another order; one in a file stays there."""
+    if not isinstance(H, np.memmap):
+        return H[:, order]
+    for i in range(0, len(H), SLAB):
+        H[i : i + SLAB] = H[i : i + SLAB, order]
+    return H
+
+
+def canonical_order(labels: Array, weight: Array | None, k: int) -> Array:
     """Clusters from the largest to the smallest; among equals, the one seen first comes first."""
-    sizes = np.bincount(labels[labels >= 0], weight[labels >= 0], minlength=k)
+    inside = labels >= 0
+    sizes = np.bincount(labels[inside], None if weight is None else weight[inside], minlength=k)
     first = np.full(k, len(labels))
     found, where = np.unique(labels, return_index=True)
     first[found[found >= 0]] = where[found >= 0]

@@ -55,14 +55,22 @@ class Rays:
         explained = float(weight @ np.square(code.scores, dtype=np.float64))
         return code, Fit(explained, float(weight @ row_sqnorm(block.X)))
 
+    def memberships(self, code: Code) -> Array:
+        """H (b, k) of a block: the score over the length of its ray, where the label is."""
+        return one_sparse(code.labels, code.scores / self.lengths[code.labels], len(self.lengths))
+
 
 def nearest_ray(data: Data, W: Array) -> tuple[Array, Array, Fit]:
     """Labels, codes h and fit of every sample; reads X once."""
     rays = Rays.of(W)
     rows, fit = data.sweep(rays)
-    labels = data.gather(data.each(lambda code: code.labels, rows))
+    labels = data.gather(data.each(labels_of, rows))
     scores = data.gather(data.each(lambda code: code.scores, rows))
     return labels, scores / rays.lengths[labels], fit
+
+
+def labels_of(code: Code) -> Array:
+    return code.labels
 
 
 def one_sparse(labels: Array, codes: Array, k: int) -> Array:

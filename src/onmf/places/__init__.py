@@ -1,0 +1,9 @@
+"""Places for the rows of X: in memory, on disk, on Dask. One solver runs on all three.
+
+`rows_of` is where an estimator's X, whatever it is, becomes `core.blocks.Data`.
+"""
+
+from onmf.places.disk import OnDisk, larger_than_memory, open_rows
+from onmf.places.door import is_dask, rows_of
+
+__all__ = ["OnDisk", "is_dask", "larger_than_memory", "open_rows", "rows_of"]

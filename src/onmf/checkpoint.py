@@ -18,17 +18,18 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from onmf.core.blocks import Data
+from onmf.core.blocks import Block, Data
 from onmf.core.result import Journal
 
 Array = NDArray[Any]
 
 TITLE = b"onmf checkpoint 1\n"
 DIGEST = hashlib.sha256().digest_size
-ROWS = 64  # that are compared entry by entry
+SPREAD, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # odd
 NOT_COMPARED = ("n_jobs", "verbose", "callback", "checkpoint", "random_state")
 
 
@@ -154,20 +155,35 @@ def put_back(facts: dict[str, Any], file: Any) -> dict[str, Any]:
 
 
 def fingerprint(model: Any, data: Data) -> str:
-    """The same for the same rows, however they are cut, and the same parameters."""
+    """The same for the same rows, wherever they are and however cut, and the same parameters."""
     parameters = model.get_params(deep=False)
     compared = {name: text(parameters[name]) for name in sorted({*parameters} - {*NOT_COMPARED})}
-    n = data.shape[0]
-    some = data.take(np.unique(np.linspace(0, n - 1, min(n, ROWS)).astype(np.intp))).X
-    some = some.toarray() if hasattr(some, "toarray") else some
-    facts = [
-        type(model).__name__,
-        compared,
-        text(model.random_state if isinstance(model.random_state, Integral) else None),
-        [*data.shape, str(data.dtype), int(data.total(mixed, data.first, data.energy)[0])],
-        text(np.ascontiguousarray(some)),
-    ]
+    seed = model.random_state if isinstance(model.random_state, Integral) else None
+    rows, _ = data.sweep(hashes)
+    content = int(data.total(mixed, data.first, rows)[0])
+    facts = [type(model).__name__, compared, text(seed), *data.shape, str(data.dtype), content]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def hashes(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
+    """sum_j key_j bits(x_ij) modulo 2^64: no rounding, so the order does not matter."""
+    X, m = block.X, block.X.shape[1]
+    keys = np.arange(1, 2 * m, 2, dtype=np.uint64) * SPREAD
+    values = X.data if sp.issparse(X) else X
+    bits = values.view(f"u{values.itemsize}").astype(np.uint64)
+    if not sp.issparse(X):
+        return bits @ keys, ()
+    return sp.csr_array((bits, X.indices, X.indptr), X.shape) @ keys, ()
+
+
+def mixed(weight: Array, first: int, rows: Array) -> Any:
+    """A sum modulo 2^64 over the samples that depends on number, content and weight of each."""
+    number = np.arange(first, first + len(rows)).astype(np.uint64)
+    heavy = np.ascontiguousarray(weight[:, 0], np.float64).view(np.uint64)
+    key = rows + number * SPREAD
+    for part in (heavy, number, heavy):
+        key = (key ^ (key >> np.uint64(31))) * MIX + part
+    return np.add.reduce(key ^ (key >> np.uint64(29)), keepdims=True)
 
 
 def text(value: Any) -> str:
@@ -180,12 +196,3 @@ def text(value: Any) -> str:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return repr(value)
-
-
-def mixed(weight: Array, first: int, energy: Array) -> Any:
-    """A sum modulo 2^64 over the samples that depends on number, size and weight of each."""
-    number = np.arange(first, first + len(energy)).astype(np.uint64)
-    key = np.ascontiguousarray(energy).view(np.uint64) + number * np.uint64(0x9E3779B97F4A7C15)
-    key ^= np.ascontiguousarray(weight[:, 0], np.float64).view(np.uint64) >> np.uint64(7)
-    key = (key ^ (key >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
-    return np.add.reduce(key ^ (key >> np.uint64(29)), keepdims=True)

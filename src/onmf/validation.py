@@ -62,17 +62,24 @@ def as_features(
     if not all(shape):
         kind = "feature" if shape[0] else "sample"
         raise ValueError(f"Found array with 0 {kind}(s) (shape={shape}): at least one is needed.")
-    validate_data(estimator, np.empty((1, shape[1])), reset=reset, skip_check_array=True)
-    if names is None:
-        return
-    given = np.asarray(names, dtype=object)
-    known = getattr(estimator, "feature_names_in_", given)
+    given = None if names is None else np.asarray(names, dtype=object)
     if reset:
-        estimator.feature_names_in_ = given
-    elif not np.array_equal(known, given):
+        estimator.n_features_in_ = shape[1]
+        if given is not None:
+            estimator.feature_names_in_ = given
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    if shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    known = getattr(estimator, "feature_names_in_", given)
+    if given is not None and not np.array_equal(known, given):
         wrong = [f"{b!r} instead of {a!r}" for a, b in zip(known, given, strict=True) if a != b]
         raise ValueError(
-            f"The feature names should match those that were passed during fit, unlike "
+            "The feature names should match those that were passed during fit, unlike "
             f"{listing(wrong, len(wrong))}."
         )
 

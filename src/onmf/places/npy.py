@@ -3,6 +3,7 @@
 import shutil
 import struct
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
@@ -90,18 +91,25 @@ def member(archive: ZipFile, path: Path, info: ZipInfo) -> Any:
             lengths = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
         return stored(path, info.header_offset + LOCAL_HEADER.size + sum(lengths))
     folder = room_for(info.file_size, f"{info.filename} of {path.name}")
-    place = Path(folder.name) / "member.npy"
+    place = folder.path / "member.npy"
     with archive.open(info) as packed, place.open("wb") as plain:
         shutil.copyfileobj(packed, plain, 1 << 20)
     return stored(place, 0, folder)
 
 
-def room_for(size: int, what: str) -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder with room for so many bytes; it goes when it is no longer used."""
-    folder = tempfile.TemporaryDirectory(prefix="onmf-", ignore_cleanup_errors=True)
-    free = shutil.disk_usage(folder.name).free
+class Folder:
+    """A temporary folder that goes when it is no longer used."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="onmf-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+def room_for(size: int, what: str) -> Folder:
+    """A temporary folder with room for so many bytes."""
+    folder = Folder()
+    free = shutil.disk_usage(folder.path).free
     if free < size:
-        folder.cleanup()
         raise OSError(
             f"{what} must be unpacked to be read by rows, which takes {size / 1e9:.1f} GB in the "
             f"folder for temporary files; {free / 1e9:.1f} GB are free. Set TMPDIR to another."

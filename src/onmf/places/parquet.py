@@ -35,7 +35,7 @@ def open_parquet(path: Path) -> Source:
         single = all(pa.types.is_float32(field.type) for field in data.schema)
         dtype = np.dtype(np.float32 if single else np.float64)
         folder = room_for(n * len(names) * dtype.itemsize, path.name)
-        place = Path(folder.name) / "rows"
+        place = folder.path / "rows"
         with place.open("wb") as file:
             for batch in data.to_batches(batch_size=max(1, BATCH_ENTRIES // max(1, len(names)))):
                 np.stack([column(c, dtype) for c in batch.columns], axis=1).tofile(file)

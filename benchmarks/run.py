@@ -3,6 +3,7 @@
 import sys
 
 import fast
+import large
 import palm
 import paper
 import quality
@@ -14,6 +15,7 @@ SECTIONS = {
     "paper": paper.run,
     "quality": quality.run,
     "faithful": quality.run_faithful,
+    "large": large.run,
 }
 
 if __name__ == "__main__":

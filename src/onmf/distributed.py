@@ -247,14 +247,15 @@ def tree(join: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
     return parts[0]
 
 
-def lazily(method: Callable[[Any], Array], X: Any, dtype: Any, columns: int | None) -> Any:
+def lazily(model: Any, method: str, X: Any, dtype: Any, columns: int | None) -> Any:
     """`method` of every chunk when its turn comes: a Dask array of one or `columns` columns."""
-    X, _ = as_array(X)
+    X, names = as_array(X)
+    door.as_features(model, X.shape, names, reset=False)
     form: dict[str, Any] = {"drop_axis": 1}
     if columns is not None:
         form = {"chunks": (X.chunks[0], (columns,))}
     empty = np.empty((0,) if columns is None else (0, columns), dtype)
-    return X.map_blocks(on_chunk, method, empty, dtype=dtype, meta=empty, **form)
+    return X.map_blocks(on_chunk, getattr(model, method), empty, dtype=dtype, meta=empty, **form)
 
 
 # What runs on the workers.

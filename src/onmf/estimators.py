@@ -45,9 +45,7 @@ LIMITS = {
 
 def streams(model: Any) -> bool:
     """Whether a model has `partial_fit`."""
-    if model.solver != "fast":
-        raise AttributeError(f"partial_fit belongs to solver='fast', not to {model.solver!r}.")
-    return True
+    return bool(model.solver == "fast")
 
 
 class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
@@ -414,7 +412,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         light = clone(self).set_params(callback=None)
         light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
         dtype = np.intp if columns is None else self.cluster_centers_.dtype
-        return lazily(getattr(light, method), X, dtype, columns)
+        return lazily(light, method, X, dtype, columns)
 
 
 class Assigned(NamedTuple):

@@ -75,7 +75,7 @@ def as_features(
             f"X has {shape[1]} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input."
         )
-    known = getattr(estimator, "feature_names_in_", given)
+    known: Any = getattr(estimator, "feature_names_in_", given)
     if given is not None and not np.array_equal(known, given):
         wrong = [f"{b!r} instead of {a!r}" for a, b in zip(known, given, strict=True) if a != b]
         raise ValueError(

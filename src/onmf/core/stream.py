@@ -64,5 +64,5 @@ class Stream(NamedTuple):
 def take_in(data: Data, W: Array, stream: Stream, bounds: Bounds) -> tuple[State, Stream, Array]:
     """One sweep over a batch: how it looks with the centroids W, and the centroids after it."""
     state = visit(data, W, None, 0.0)
-    stream = stream.after(state.cells)
-    return state, stream, stream.centroids(W, bounds)
+    stream, seen = stream.after(state.cells), state.cells.weight > 0
+    return state, stream, np.where(seen[:, None], stream.centroids(W, bounds), W)

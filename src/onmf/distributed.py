@@ -8,8 +8,9 @@ dies takes with it is computed again.
 
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from onmf.places.sources import floating
 try:
     import cloudpickle
     import dask.array as da
-    from dask.base import compute, persist
+    from dask.base import annotate, compute, persist
     from dask.delayed import delayed
 except ImportError as missing:
     raise ImportError(
@@ -89,13 +90,11 @@ class OnDask:
         self.cuts = [0, *accumulate(size for _, size in sizes)]
         blocks = X.to_delayed(optimize_graph=True)[:, 0]
         weights = [None] * len(sizes) if weight is None else self.scatter(weight)
-        self.chunks = settled(
-            X,
-            [
-                delayed(prepared)(blocks[index], own, dtype, index)
-                for (index, _), own in zip(sizes, weights, strict=True)
-            ],
-        )
+        ready = [
+            delayed(prepared)(blocks[index], own, dtype, index)
+            for (index, _), own in zip(sizes, weights, strict=True)
+        ]
+        self.chunks, self.homes = settled(X, ready, [index for index, _ in sizes])
 
     @property
     def first(self) -> list[int]:
@@ -182,7 +181,7 @@ class OnDask:
             delayed(call_weighted)(shared, chunk, *parts)
             for chunk, *parts in zip(self.chunks, *rows, strict=True)
         ]
-        return compute(tree(delayed(operator.add), parts))[0]
+        return compute(tree(delayed(operator.add), parts, self.homes))[0]
 
     def sweep(self, move: Move, rows: Rows | None = None) -> tuple[Rows, Any]:
         """Apply `move(block, rows) -> (rows, stats)` to every block and add the stats."""
@@ -191,13 +190,13 @@ class OnDask:
     def _round(self, task: Callable[..., Any], move: Any, rows: Rows) -> tuple[Rows, Any]:
         """W goes out, sums come back; what is kept for the samples stays."""
         shared, visit = delayed(move, traverse=False), delayed(task)
-        item = delayed(operator.getitem)
-        done = [
-            visit(chunk, shared, kept, number)
-            for number, (chunk, kept) in enumerate(zip(self.chunks, rows, strict=True))
-        ]
-        moved, parts = [item(d, 0) for d in done], [item(d, 1) for d in done]
-        *kept, whole = persist(*moved, tree(delayed(met), parts))
+        item, moved, parts = delayed(operator.getitem), [], []
+        for number, home in enumerate(self.homes):
+            with at(home):
+                done = visit(self.chunks[number], shared, rows[number], number)
+                moved.append(item(done, 0))
+                parts.append(item(done, 1))
+        *kept, whole = persist(*moved, tree(delayed(met), parts, self.homes))
         total: Part = compute(whole)[0]
         if total.where is not None:  # another process
             sent, received = self.traffic
@@ -215,35 +214,45 @@ class Part(NamedTuple):
     places: frozenset[str | None]
 
 
-def settled(X: Any, chunks: list[Any]) -> Rows:
-    """Chunks that stay on the workers, runs of neighbours together; without workers, as they are.
+def settled(X: Any, chunks: list[Any], numbers: list[int]) -> tuple[Rows, list[str | None]]:
+    """Chunks that stay on workers, and on which; without workers, as they are.
 
-    Blocks that X has on workers already stay where they are.
+    Blocks that X has on workers stay where they are; others go there in runs of neighbours.
     """
     try:
         from distributed import futures_of, get_client
 
         client = get_client()
     except (ImportError, ValueError):
-        return chunks
+        return chunks, [None] * len(chunks)
     if futures_of(X):
-        return list(client.persist(chunks))
+        held, keys = client.who_has(futures_of(X)), [str(key[0]) for key in X.__dask_keys__()]
+        held = {str(key): min(workers, default=None) for key, workers in held.items()}
+        return client.persist(chunks), [held.get(keys[number]) for number in numbers]
     workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    runs = [run for run in np.array_split(np.arange(len(chunks)), max(1, len(workers))) if len(run)]
-    return [
-        chunk
-        for run, worker in zip(runs, workers, strict=False)
-        for chunk in client.persist(
-            [chunks[i] for i in run], workers=[worker], allow_other_workers=True
-        )
-    ]
+    homes = [workers[i * len(workers) // len(chunks)] for i in range(len(chunks))]
+    kept: list[Any] = []
+    for home, run in groupby(zip(homes, chunks, strict=True), key=operator.itemgetter(0)):
+        run_of = [chunk for _, chunk in run]
+        kept += client.persist(run_of, workers=[home], allow_other_workers=True)
+    return kept, [*homes]
 
 
-def tree(join: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
+def at(home: str | None) -> AbstractContextManager[Any]:
+    """Tasks made inside run on this worker while it lives."""
+    if home is None:
+        return nullcontext()
+    return annotate(workers=[home], allow_other_workers=True)
+
+
+def tree(join: Callable[[Any, Any], Any], parts: Sequence[Any], homes: Sequence[str | None]) -> Any:
     """Neighbours first, so that the order of the sums depends on the chunks alone."""
     while len(parts) > 1:
-        pairs = [join(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
-        parts = pairs + parts[len(pairs) * 2 :]
+        met_at, pairs = homes[::2], []
+        for a, b, home in zip(parts[::2], parts[1::2], met_at, strict=False):
+            with at(home):
+                pairs.append(join(a, b))
+        parts, homes = [*pairs, *parts[len(pairs) * 2 :]], met_at
     return parts[0]
 
 

@@ -98,6 +98,15 @@ def test_several_breaks_are_no_worse_than_one(X, tmp_path):
     assert_same(outcome(ONMF(5, **options, checkpoint=tmp_path).fit(X)), whole)
 
 
+def test_a_second_break_right_after_the_first_is_no_worse(X, tmp_path):
+    options = {"random_state": 3, "tol": 1e-12}
+    whole = outcome(ONMF(5, **options).fit(X))
+    for moment in (7, 1, 1, 2):
+        with pytest.raises(BrokenOffError):
+            ONMF(5, **options, checkpoint=tmp_path, callback=break_at(moment)).fit(X)
+    assert_same(outcome(ONMF(5, **options, checkpoint=tmp_path).fit(X)), whole)
+
+
 def test_the_seeds_of_a_broken_fit_are_used_again(X, tmp_path):
     """Without a random_state every fit has its own."""
     options = {"init": "k-means++", "solver": "palm", "max_iter": 3}

@@ -94,7 +94,7 @@ class OnDask:
             delayed(prepared)(blocks[index], own, dtype, index)
             for (index, _), own in zip(sizes, weights, strict=True)
         ]
-        self.chunks, self.homes = settled(X, ready, [index for index, _ in sizes])
+        self.chunks, self.homes = settled(X, ready)
 
     @property
     def first(self) -> list[int]:
@@ -214,28 +214,25 @@ class Part(NamedTuple):
     places: frozenset[str | None]
 
 
-def settled(X: Any, chunks: list[Any], numbers: list[int]) -> tuple[Rows, list[str | None]]:
+def settled(X: Any, chunks: list[Any]) -> tuple[Rows, list[str | None]]:
     """Chunks that stay on workers, and on which; without workers, as they are.
 
     Blocks that X has on workers stay where they are; others go there in runs of neighbours.
     """
     try:
-        from distributed import futures_of, get_client
+        from distributed import futures_of, get_client, wait
 
         client = get_client()
     except (ImportError, ValueError):
         return chunks, [None] * len(chunks)
-    if futures_of(X):
-        held, keys = client.who_has(futures_of(X)), [str(key[0]) for key in X.__dask_keys__()]
-        held = {str(key): min(workers, default=None) for key, workers in held.items()}
-        return client.persist(chunks), [held.get(keys[number]) for number in numbers]
-    workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    homes = [workers[i * len(workers) // len(chunks)] for i in range(len(chunks))]
+    workers = [None] if futures_of(X) else sorted(client.scheduler_info(n_workers=-1)["workers"])
+    wanted = [workers[i * len(workers) // len(chunks)] for i in range(len(chunks))]
     kept: list[Any] = []
-    for home, run in groupby(zip(homes, chunks, strict=True), key=operator.itemgetter(0)):
-        run_of = [chunk for _, chunk in run]
-        kept += client.persist(run_of, workers=[home], allow_other_workers=True)
-    return kept, [*homes]
+    for home, run in groupby(zip(wanted, chunks, strict=True), key=operator.itemgetter(0)):
+        where = {} if home is None else {"workers": [home], "allow_other_workers": True}
+        kept += client.persist([chunk for _, chunk in run], **where)
+    held = wait(kept) and client.who_has(futures_of(kept))
+    return kept, [min(held.get(chunk.key, ()), default=None) for chunk in kept]
 
 
 def at(home: str | None) -> AbstractContextManager[Any]:

@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test quick lint format bench clean
+.PHONY: help setup demo test quick fuzz lint format bench paper clean
 
 help:   ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ test: $(READY)   ## the whole suite
 quick: $(READY)   ## the suite without its slow tests
 	$(PY) -m pytest -m "not slow"
 
+fuzz: $(READY)   ## thousands of generated cases; prints how many were tried and failed
+	ONMF_FUZZ_CASES=$${CASES:-5000} $(PY) -m pytest tests/test_properties.py --timeout 0 \
+		--hypothesis-show-statistics
+
 lint: $(READY)   ## style, format and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -31,6 +35,9 @@ format: $(READY)   ## rewrite the code in the house format
 
 bench: $(READY)   ## speed and quality, as ratios in one run
 	$(PY) benchmarks/run.py $(ONLY)
+
+paper: $(READY)   ## the paper's tables and figures, into ./paper; stop and start at will
+	$(VENV)/bin/onmf reproduce $(or $(WHAT),all)
 
 clean:   ## forget the environment and the caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

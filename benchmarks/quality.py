@@ -4,6 +4,7 @@ import warnings
 from time import perf_counter
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF
 from sklearn.metrics import adjusted_rand_score
@@ -13,7 +14,7 @@ from onmf.core.blocks import InMemory, single_threaded_blas
 from onmf.core.finish import settle
 from onmf.core.palm import NON_NEGATIVE
 from onmf.core.penalties import NSNCP, SNCP
-from onmf.metrics import clustering_accuracy
+from onmf.metrics import clustering_accuracy, partition_error
 from sets import available
 from tables import table, write_section
 
@@ -114,22 +115,22 @@ def measure(data, model):
 
 
 def labels_of(model, X):
-    return model.transform(X).argmax(axis=1) if isinstance(model, NMF) else model.labels_
+    """Its labels; for NMF the largest membership along unit rays, for their scale is arbitrary."""
+    if not isinstance(model, NMF):
+        return model.labels_
+    return (model.transform(X) * np.linalg.norm(model.components_, axis=1)).argmax(axis=1)
 
 
 def errors(data, labels):
     """Relative error of the best rays for the labels, and after the exact alternation."""
-    X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
-    norm = X.multiply(X).sum() if hasattr(X, "multiply") else np.sum(X * X)
-    explained, rays = 0.0, np.zeros((data.k, X.shape[1]))
+    X = sp.csr_array(data.X) if sp.issparse(data.X) else data.X
+    rays = np.zeros((data.k, X.shape[1]))
     for k in np.unique(labels[labels >= 0]):
-        part = X[np.flatnonzero(labels == k)]
-        rays[k] = leading(part)
-        explained += np.sum(np.square(part @ rays[k]))
+        rays[k] = leading(X[np.flatnonzero(labels == k)])
     with single_threaded_blas():
         rows = InMemory(X, None, 2)
         state = settle(rows, rays, NON_NEGATIVE, 1e-5, 300, lambda state: False)
-    return 1 - explained / norm, 1 - state.cells.energy.sum() / norm
+    return partition_error(X, labels), 1 - state.cells.energy.sum() / rows.sqnorm
 
 
 def leading(X):

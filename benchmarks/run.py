@@ -2,11 +2,15 @@
 
 import sys
 
+import command
 import fast
 import large
 import palm
 import paper
 import quality
+import rivals
+import spectral
+import stability
 
 SECTIONS = {
     "fast": fast.run,
@@ -16,6 +20,10 @@ SECTIONS = {
     "quality": quality.run,
     "faithful": quality.run_faithful,
     "large": large.run,
+    "rivals": rivals.run,
+    "command": command.run,
+    "spectral": spectral.run,
+    "stability": stability.run,
 }
 
 if __name__ == "__main__":

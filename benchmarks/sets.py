@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import scipy.io
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
-from sklearn.feature_extraction.text import TfidfTransformer
 
-from onmf.datasets import make_paper_synthetic
-
-NORMAL_TISSUE = "11"
+from onmf.datasets import (
+    load_newsgroups,
+    load_tcga_mirna,
+    load_tcga_rnaseq,
+    load_tdt2,
+    make_paper_synthetic,
+)
+from onmf.preprocessing import log_expression, tfidf, used_features
 
 
 class Set(NamedTuple):
@@ -29,55 +32,51 @@ def folder() -> Path | None:
 
 
 def load(*names: str):
-    """Arrays of a file; its text columns are stored as objects, hence pickle, of one's own data."""
+    """Arrays of a file; the text of pbmc_facs is stored as objects: a pickle, of one's own data."""
     return np.load(folder().joinpath(*names), allow_pickle=True)
 
 
 def used(X):
     """Without the features that never occur."""
-    return X[:, np.flatnonzero(X.sum(axis=0) > 0)]
+    return X[:, used_features(X)]
 
 
 @cache
 def tdt2_counts():
-    raw = scipy.io.loadmat(folder() / "tdt2" / "TDT2_all.mat")
-    return sp.csr_array(raw["fea"], dtype=float), raw["gnd"].ravel()
+    return load_tdt2()
 
 
 def tdt2(subset: int, weighted: bool) -> Set:
     """Ten random categories of at least ten documents; tf-idf or plain counts."""
-    X, y = tdt2_counts()
+    X, y = tdt2_counts().data, tdt2_counts().target
     categories, sizes = np.unique(y, return_counts=True)
     chosen = np.random.RandomState(subset).choice(categories[sizes >= 10], 10, replace=False)
     X = used(X[np.flatnonzero(np.isin(y, chosen))])
-    return Set(TfidfTransformer().fit_transform(X) if weighted else X, y[np.isin(y, chosen)], 10)
+    return Set(tfidf().fit_transform(X) if weighted else X, y[np.isin(y, chosen)], 10)
 
 
 def newsgroups() -> Set:
-    raw = scipy.io.loadmat(folder() / "20newsgroups" / "20newsgroups.mat")
-    X = used(sp.csr_array(raw["A"], dtype=float))
-    return Set(TfidfTransformer().fit_transform(X), raw["gnd3"].ravel(), 20)
+    messages = load_newsgroups()
+    return Set(tfidf().fit_transform(used(messages.data)), messages.target, 20)
 
 
 def mirna(types: int) -> Set:
     """Tumours of some cancer types, log2 counts per million."""
-    raw = load("tcga_mirnaseq_pancancer", "mirna_common_33cohorts.npz")
-    tumour = raw["sample_type"] != NORMAL_TISSUE
-    X, y = raw["counts"][tumour].astype(float), raw["cancer_type"][tumour]
+    tumours = load_tcga_mirna(repeated=True)
+    X, y = tumours.data, tumours.target
     known = np.unique(y)
     if types < len(known):
         known = np.random.RandomState(0).choice(known, types, replace=False)
     X, y = X[np.isin(y, known)], y[np.isin(y, known)]
-    return Set(used(np.log2(1 + X / X.sum(axis=1, keepdims=True) * 1e6)), y, types)
+    return Set(used(log_expression(total=1e6).fit_transform(X)), y, types)
 
 
 def rnaseq() -> Set:
     """Tumours of six types, log2, the 5000 genes that vary most."""
-    raw = load("tcga_rnaseq_6types", "tcga_rnaseq_rsem.npz")
-    tumour = raw["sample_type"] != NORMAL_TISSUE
-    X = np.log2(1 + raw["rsem"][tumour].astype(float))
+    tumours = load_tcga_rnaseq()
+    X = log_expression().fit_transform(tumours.data)
     genes = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:5000])
-    return Set(np.ascontiguousarray(X[:, genes]), raw["cancer_type"][tumour], 6)
+    return Set(np.ascontiguousarray(X[:, genes]), tumours.target, 6)
 
 
 def pbmc() -> Set:

@@ -1,5 +1,8 @@
 """Data and parameters shared by all tests."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -55,3 +58,16 @@ CONTAINERS = {
 @pytest.fixture(params=CONTAINERS)
 def container(request):
     return CONTAINERS[request.param]
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """The report's place is taken by a list of what it was asked for."""
+    asked = []
+
+    def html(model, X, **facts):
+        asked.append(SimpleNamespace(model=model, X=X, **facts))
+        return "<!doctype html>"
+
+    monkeypatch.setitem(sys.modules, "onmf.report", SimpleNamespace(html=html))
+    return asked

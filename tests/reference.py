@@ -4,6 +4,7 @@ X is M x N (features x samples), W is M x K, H is K x N; the fit term is relativ
 """
 
 import numpy as np
+import scipy.optimize
 
 
 def objective(X, W, H, phi, rho, mu_w=0.0, mu_h=0.0):
@@ -53,3 +54,81 @@ def best_one_sparse_error(X, W):
     for x in X:
         total += min(np.sum((x - max(x @ w, 0) / max(w @ w, 1e-300) * w) ** 2) for w in W)
     return total
+
+
+def entries(rows, columns, formula):
+    """A matrix by a formula for each entry."""
+    return np.array([[formula(i, j) for j in range(columns)] for i in range(rows)])
+
+
+def multiplicative_w(X, W, H):
+    """W <- W * (XH') / (WHH'), entry by entry."""
+    (M, K), N = W.shape, H.shape[1]
+
+    def entry(i, k):
+        up = sum(X[i, j] * H[k, j] for j in range(N))
+        down = sum(W[i, a] * H[a, j] * H[k, j] for a in range(K) for j in range(N))
+        return W[i, k] * up / down
+
+    return entries(M, K, entry)
+
+
+def dtpp_pass(X, W, H):
+    """W; then H <- H * sqrt( (W'X) / ((W'X)(H'H)) ), with the N x N matrix H'H."""
+    W = multiplicative_w(X, W, H)
+    V, Q = W.T @ X, H.T @ H
+
+    def entry(k, j):
+        return H[k, j] * np.sqrt(V[k, j] / sum(V[k, i] * Q[i, j] for i in range(len(Q))))
+
+    return W, entries(*H.shape, entry)
+
+
+def onmf_s_pass(X, W, H):
+    """W; then H' <- H' * (X'W) / (H'(W'XH')); rows of H divided by their sum."""
+    W = multiplicative_w(X, W, H)
+    V = X.T @ W
+    G = W.T @ X @ H.T
+
+    def entry(k, j):
+        return H[k, j] * V[j, k] / sum(H[a, j] * G[a, k] for a in range(len(H)))
+
+    H = entries(*H.shape, entry)
+    return W, np.array([row / sum(row) for row in H])
+
+
+def hals_pass(X, W, H, floor=1e-30):
+    """The columns f_j of F = H' in turn, each orthogonal to the sum of the others; then W."""
+    W, F = W.copy(), H.T.copy()
+    N, K = F.shape
+    A, B = X.T @ W, W.T @ W
+    for j in range(K):
+        others = [sum(F[i, a] for a in range(K) if a != j) for i in range(N)]
+        h = [A[i, j] - sum(F[i, a] * B[a, j] for a in range(K) if a != j) for i in range(N)]
+        along = sum(g * x for g, x in zip(others, h, strict=True)) / sum(g * g for g in others)
+        f = [max(x - along * g, floor) for g, x in zip(others, h, strict=True)]
+        F[:, j] = np.array(f) / np.sqrt(sum(x * x for x in f))
+    C, D = X @ F, F.T @ F
+    for j in range(K):
+        rest = sum(W[:, a] * D[a, j] for a in range(K) if a != j)
+        W[:, j] = [max(x, floor) for x in C[:, j] - rest]
+    return W, F.T
+
+
+def onp_mf_lagrangian(X, W, H, Z, rho):
+    negative = np.minimum(H, 0)
+    return np.sum((X - W @ H) ** 2) / 2 - np.sum(Z * H) + rho / 2 * np.sum(negative**2)
+
+
+def onp_mf_pass(X, H, Z, rho, t):
+    """W row by row, H by Armijo steps with a full N x N decomposition each, then Z and rho."""
+    W = np.array([scipy.optimize.nnls(H.T, x)[0] for x in X])
+    gradient = W.T @ (W @ H - X) - Z + rho * np.minimum(H, 0)
+    before, step = onp_mf_lagrangian(X, W, H, Z, rho), 1.0
+    while True:
+        U, _, Vt = np.linalg.svd(H - step * gradient, full_matrices=True)
+        new = U @ np.eye(*H.shape) @ Vt
+        value = onp_mf_lagrangian(X, W, new, Z, rho)
+        if value <= before + 1e-5 * np.sum(gradient * (new - H)):
+            return W, new, np.maximum(0, Z - 100 / t * new), 1.01 * rho
+        step *= 0.01

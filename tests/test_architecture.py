@@ -9,31 +9,45 @@ import pytest
 import onmf
 
 ROOT = Path(onmf.__file__).parent
+ARROWS = """
+core -> core
+exceptions, ledger, validation, chain, preprocessing ->
+metrics -> core
+datasets -> datasets files
+files -> files
+baselines -> baselines core
+storage -> chain core exceptions files storage
+solvers -> baselines core validation
+checkpoint -> core
+places -> core distributed places validation
+distributed -> core places validation
+report -> metrics report
+plot -> report
+clusterer -> core distributed exceptions files places report solvers storage validation
+estimators -> baselines checkpoint clusterer core places solvers storage validation
+annotated -> estimators report
+stability -> __init__ clusterer core estimators ledger plot solvers stability validation
+runs -> chain files metrics runs storage
+studies -> __init__ datasets files ledger metrics preprocessing studies
+cli -> *
+__init__ -> annotated core estimators plot report stability
+"""
 ALLOWED = {
-    "core": {"core"},
-    "datasets": set(),
-    "exceptions": set(),
-    "metrics": {"core"},
-    "files": set(),
-    "ledger": set(),
-    "validation": set(),
-    "checkpoint": {"core"},
-    "places": {"core", "places", "validation", "distributed"},
-    "distributed": {"core", "places", "validation"},
-    "estimators": {
-        "checkpoint",
-        "core",
-        "distributed",
-        "exceptions",
-        "places",
-        "solvers",
-        "validation",
-    },
-    "solvers": {"core", "validation"},
-    "cli": {"__init__", "cli", "datasets", "estimators", "exceptions", "files", "metrics"},
-    "__init__": {"core", "estimators"},
+    room.strip(): set(below.split())
+    for rooms, below in (line.split("->") for line in ARROWS.strip().splitlines())
+    for room in rooms.split(",")
 }
 OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
+ONE_FILE = {  # an optional dependency and the only files that import it
+    "matplotlib": {"plot.py", "canvas.py"},
+    "h5py": {"h5ad.py", "hdf5.py"},
+    "pyarrow": {"parquet.py"},
+    "anndata": {"annotated.py"},
+    "numba": {"compiled.py"},
+    "dask": {"distributed.py"},
+    "distributed": {"distributed.py"},
+    "zarr": {"zarrs.py"},
+}
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -56,10 +70,15 @@ def test_imports_point_downwards(path):
     for name in imported(path):
         top, *rest = name.split(".")
         if top == "onmf":
-            assert rest[0] in ALLOWED[room], f"{room} imports {name}"
+            assert ALLOWED[room] & {rest[0], "*"}, f"{room} imports {name}"
         elif room == "core":
-            known = OUTSIDE_CORE | ({"numba"} if path.name == "compiled.py" else set())
-            assert top in known or top in sys.stdlib_module_names, name
+            assert top in OUTSIDE_CORE | ONE_FILE.keys() | sys.stdlib_module_names, name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_an_optional_dependency_has_one_home(path):
+    for name in imported(path):
+        assert path.name in ONE_FILE.get(name.split(".")[0], {path.name}), name
 
 
 def test_only_the_command_prints():

@@ -183,3 +183,30 @@ def test_every_cluster_keeps_a_sample_however_few_there_are():
 def test_impossible_sizes_are_refused_with_a_reason(bad, message):
     with pytest.raises(ValueError, match=message):
         make_rays(**{"n_samples": 20, "n_features": 5, "n_clusters": 4} | bad)
+
+
+@pytest.mark.parametrize(("k", "smallest"), [(3, 15), (12, 15), (12, 1), (100, 5)])
+def test_other_draws_of_the_papers_recipe(k, smallest):
+    X, y = make_paper_synthetic(0, n_clusters=k, smallest=smallest, outliers=0, random_state=4)
+    sizes = np.bincount(y)
+    assert len(sizes) == k
+    assert sizes.min() >= smallest
+    assert sizes.sum() == len(X) == 1000
+    other, _ = make_paper_synthetic(0, n_clusters=k, smallest=smallest, outliers=0, random_state=5)
+    assert not np.array_equal(X, other)
+
+
+def test_without_outliers_the_signal_to_noise_ratio_is_as_asked():
+    clean, y = make_paper_synthetic(40, n_clusters=3, outliers=0)
+    noisy, same = make_paper_synthetic(0, n_clusters=3, outliers=0)
+    np.testing.assert_array_equal(y, same)
+    rays = np.array([clean[y == c].mean(axis=0) for c in range(3)])  # 40 dB: nearly the rays
+    assert np.sum(rays[y] ** 2) / np.sum((noisy - rays[y]) ** 2) == pytest.approx(1, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n_clusters": 0}, {"n_clusters": 101}, {"smallest": 51}, {"outliers": -1}]
+)
+def test_impossible_draws_of_the_papers_recipe_are_refused(wrong):
+    with pytest.raises(ValueError, match="n_clusters must lie between 1 and 100"):
+        make_paper_synthetic(**wrong)

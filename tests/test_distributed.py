@@ -217,12 +217,11 @@ def test_without_dask_the_sentence_says_what_to_install():
 
 def test_a_sum_changes_neither_part(dense):
     """A task may run twice: when a worker dies after one of its parts was added."""
-    from onmf.core.assign import Rays
     from onmf.core.blocks import Block
     from onmf.core.finish import Assign
     from onmf.distributed import met, swept
 
-    move = Assign(Rays.of(dense[:5]))
+    move = Assign.of([dense[:5]])
     a, b = (
         swept(Block(rows, np.ones((len(rows), 1))), move, None, 0)[1]
         for rows in (dense[:700], dense[700:])

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
@@ -125,6 +126,28 @@ def test_transform_is_the_best_single_cluster_code(model, planted):
     left = np.sum((X - H @ model.cluster_centers_) ** 2) / np.sum(X**2)
     assert model.score(X) == pytest.approx(1 - left)
     np.testing.assert_allclose(clone(model).fit_transform(X), H)
+
+
+def test_confidence_and_distance_are_those_of_all_cosines(model, planted, container):
+    X, _ = planted
+    X = np.vstack([X, np.zeros(30)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnassignedSampleWarning)
+        model.fit(X)
+    cosines = cosine_similarity(X, model.cluster_centers_)
+    first, second = np.sort(cosines, axis=1)[:-1, [-1, -2]].T
+    expected = [*(1 - (second / first) ** 2), 0]
+    np.testing.assert_allclose(model.confidence(container(X)), expected, atol=1e-12)
+    np.testing.assert_allclose(model.distance(container(X)), [*np.sqrt(1 - first**2), 1], atol=1e-7)
+    np.testing.assert_allclose(model.distance(X * 1e-200), model.distance(X), atol=1e-7)
+
+
+def test_negative_cosines_count_as_zero():
+    X = np.array([[1.0, 0], [-1, 0.1], [2, 0], [-2, 0.2]])
+    model = ONMF(2, center_bounds="data", random_state=0).fit(X)
+    np.testing.assert_array_equal(model.confidence(X), np.ones(4))
+    assert model.confidence([[0, -1]]) == [0]
+    assert model.distance([[0, -1]]) == [1]
 
 
 @pytest.mark.parametrize("penalty", ["sncp", "nsncp", General(1, 3, 3)], ids=str)

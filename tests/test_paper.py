@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from onmf import ONMF
+from onmf import ONMF, Baseline
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy
 
@@ -29,3 +29,24 @@ def test_the_minus_3_db_row(penalty_name):
     assert acc == pytest.approx(EXPECTED[penalty_name][0], abs=0.3)
     assert ari == pytest.approx(EXPECTED[penalty_name][1], abs=0.3)
     assert sweeps == pytest.approx(EXPECTED[penalty_name][2], rel=0.02)
+
+
+# Starts, mean ACC and mean iterations of an independent implementation at -3 dB.
+RIVALS = {
+    "hals": (range(1, 5), 84.2, 1584),
+    "k-means": (range(1, 11), 71.3, None),
+    "k-means++": (range(1, 11), 64.8, None),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*clusters are empty", "ignore:Baseline did not converge")
+@pytest.mark.parametrize("method", RIVALS)
+def test_the_rivals_at_minus_3_db(method):
+    X, y = make_paper_synthetic(-3)
+    starts, accuracy, iterations = RIVALS[method]
+    models = [Baseline(method, 10, random_state=seed).fit(X) for seed in starts]
+    acc = 100 * np.mean([clustering_accuracy(y, model.labels_) for model in models])
+    assert acc == pytest.approx(accuracy, abs=0.5)
+    if iterations is not None:
+        assert np.mean([model.n_iter_ for model in models]) == pytest.approx(iterations, rel=0.01)

@@ -11,10 +11,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onmf import plot, report
+    from onmf.annotated import cluster_anndata
     from onmf.core.penalties import NSNCP, SNCP, General
-    from onmf.estimators import ONMF
+    from onmf.estimators import ONMF, Baseline, load
+    from onmf.stability import choose_k
 
-__all__ = ["NSNCP", "ONMF", "SNCP", "General", "__version__"]
+__all__ = [
+    "NSNCP",
+    "ONMF",
+    "SNCP",
+    "Baseline",
+    "General",
+    "__version__",
+    "choose_k",
+    "cluster_anndata",
+    "load",
+    "plot",
+    "report",
+]
 __version__ = "0.1.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
@@ -22,11 +37,18 @@ HOMES = {
     "NSNCP": "onmf.core.penalties",
     "ONMF": "onmf.estimators",
     "SNCP": "onmf.core.penalties",
+    "Baseline": "onmf.estimators",
     "General": "onmf.core.penalties",
+    "choose_k": "onmf.stability",
+    "cluster_anndata": "onmf.annotated",
+    "load": "onmf.estimators",
 }
+MODULES = ("plot", "report")
 
 
 def __getattr__(name: str) -> Any:
+    if name in MODULES:
+        return import_module(f"onmf.{name}")
     if name not in HOMES:
         raise AttributeError(f"module 'onmf' has no attribute {name!r}")
     return getattr(import_module(HOMES[name]), name)

@@ -54,8 +54,7 @@ def rows_on_dask(
     weight = None
     if sample_weight is not None:
         weight = door.as_weights(np.asarray(sample_weight), np.broadcast_to(dtype.type(0), X.shape))
-    name = type(estimator).__name__
-    data = OnDask(X, dtype, weight, ChunkCheck(signed, name))
+    data = OnDask(X, dtype, weight, door.Check.of(estimator, signed))
     factor = scale(*data.extremes, dtype, X.shape)
     return data.scaled(factor), factor, weight
 
@@ -68,16 +67,6 @@ def as_array(X: Any) -> tuple[Any, list[str] | None]:
     if X.ndim != 2:
         raise ValueError(f"the Dask array has {X.ndim} dimension(s) instead of 2.")
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1}), names
-
-
-class ChunkCheck:
-    """Finite and, unless `signed`, not negative; the sentence names rows and columns of X."""
-
-    def __init__(self, signed: bool, name: str) -> None:
-        self.signed, self.name = signed, name
-
-    def __call__(self, X: Any, first: int) -> tuple[float, float]:
-        return door.check_values(X, first, signed=self.signed, name=self.name)
 
 
 class OnDask:

@@ -1,46 +1,28 @@
 """The scikit-learn face of the package: parameters in, attributes out. No mathematics here."""
 
-import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-    clone,
-)
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from onmf import validation as door
+from onmf.baselines import METHODS
 from onmf.checkpoint import Checkpoint
-from onmf.core.assign import Fit, Rays, labels_of
-from onmf.core.blocks import Data, blas_threads, single_threaded_blas
-from onmf.core.finish import visit
+from onmf.clusterer import Clusterer
+from onmf.core.assign import Means, Rays
+from onmf.core.blocks import Data, single_threaded_blas
+from onmf.core.finish import settle
 from onmf.core.palm import Bounds
 from onmf.core.penalties import PENALTIES, Penalty
-from onmf.core.result import FORGETFUL, Event, Factorization
-from onmf.core.start import STARTS
+from onmf.core.result import FORGETFUL, Event, Journal
 from onmf.core.stream import Stream, take_in
-from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
-from onmf.places import is_dask, rows_of
-from onmf.solvers import SCALES, SOLVERS, Solution
+from onmf.places import Placed, rows_here
+from onmf.solvers import NEAREST, SCALES, SOLVERS, Solution, rival
+from onmf.storage import FormatError, read_model
 
 Array = NDArray[Any]
-
-SLAB = 1 << 16  # rows of a file that are changed at a time
-
-LIMITS = {
-    "max_iter": "within max_iter={sweeps} sweeps: raise max_iter, or loosen tol",
-    "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
-}
 
 
 def streams(model: Any) -> bool:
@@ -48,7 +30,7 @@ def streams(model: Any) -> bool:
     return bool(model.solver == "fast")
 
 
-class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+class ONMF(Clusterer):
     r"""Cluster non-negative data by orthogonal NMF with a non-convex penalty.
 
     .. math::
@@ -152,8 +134,6 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
     array([1, 1, 0, 0, 0])
     """
 
-    cluster_centers_: Array
-
     def __init__(
         self,
         n_clusters: int = 8,
@@ -195,46 +175,9 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         self.callback = callback
         self.checkpoint = checkpoint
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Cluster the samples of X.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Non-negative data; a sparse matrix is never made dense.
-        y : ignored
-        sample_weight : array of shape (n_samples,), optional
-            A sample of weight 2 counts as if it were there twice.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        with single_threaded_blas():
-            rows = rows_of(
-                self, X, sample_weight, SCALES[self.solver], reset=True, n_threads=n_threads
-            )
-            n, data = rows.data.shape[0], rows.data
-            door.check_samples(n, self.n_clusters)
-            door.check_useful(data.total(useful, data.energy), n, self.n_clusters)
-            journal = FORGETFUL if self.checkpoint is None else Checkpoint.of(self, data)
-            solution = SOLVERS[self.solver](self, data, rows.X, n_threads, journal)
-        self._keep(solution, rows.weight, rows.scale)
-        journal.close(solution.result.stop)
-        if hasattr(self, "_stream"):
-            del self._stream
-        return self
-
-    def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
-        """Cluster the first batch, and remember what it says of the rays."""
-        self.fit(X, sample_weight=sample_weight)
-        with single_threaded_blas():
-            data = rows_of(self, X, sample_weight, door.as_it_is, reset=False).data
-            state = visit(data, self.cluster_centers_, None, 0.0)
-        self._stream = Stream.begin(state.cells)
-        return self
+    _stream: Stream  # of `partial_fit`, once it has begun
+    _unit = "sweeps"
+    _remedy = "use solver='fast', "
 
     @available_if(streams)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -275,7 +218,7 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         if not hasattr(self, "_stream"):
             return self._begin_stream(X, sample_weight)
         with single_threaded_blas():
-            rows = rows_of(self, X, sample_weight, door.as_it_is, reset=False)
+            rows = self._place(X, sample_weight, door.as_it_is, reset=False)
             W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
             bounds = Bounds(*door.as_bounds(self.center_bounds, rows.data))
             state, stream, W = take_in(rows.data, W, self._stream, bounds)
@@ -285,164 +228,205 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
         self._stream, self.cluster_centers_ = stream, W
         return self
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees."""
-        if is_dask(X):
-            return self._lazily("predict", X)
-        found = self._assign(X)
-        return found.data.gather(found.data.each(labels_of, found.rows))
-
-    def transform(self, X: Any) -> Array:
-        """Memberships (n_samples, n_clusters): the best non-negative multiple of one centroid."""
-        if is_dask(X):
-            return self._lazily("transform", X, len(self.cluster_centers_))
-        data, rays, rows, _ = self._assign(X)
-        return data.array(len(rays.lengths), rays.memberships, rows)
-
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Share of ||X||^2 that the clusters explain: 1 - relative error of `transform`."""
-        fit = self._assign(X, sample_weight).fit
-        return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
-
-    def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
-        """The n heaviest features of each centroid with their weights (unit centroids)."""
-        check_is_fitted(self)
-        door.check_number(n, "n", 1, whole=True)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
-        sizes = np.linalg.norm(self.cluster_centers_, axis=1, keepdims=True)
-        rays = self.cluster_centers_ / np.where(sizes > 0, sizes, 1)
-        order = np.argsort(-rays, axis=1, kind="stable")[:, :n]
-        return [
-            [(str(names[j]), float(ray[j])) for j in top]
-            for ray, top in zip(rays, order, strict=True)
-        ]
+    def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
+        """Cluster the first batch, and remember what it says of the rays."""
+        self.fit(X, sample_weight=sample_weight)
+        with single_threaded_blas():
+            data = self._place(X, sample_weight, door.as_it_is, reset=False).data
+            bounds = Bounds(*door.as_bounds(self.center_bounds, data))
+            state = settle(data, self.cluster_centers_, bounds, tol=0.0, sweeps=1)
+        self._stream = Stream.begin(state.cells)
+        return self
 
     @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = not door.allows_signs(self.center_bounds)
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _signed(self) -> bool:
+        return door.allows_signs(self.center_bounds)
 
     def _check_parameters(self) -> None:
-        door.check_number(self.n_clusters, "n_clusters", 1, whole=True)
+        super()._check_parameters()
         door.check_choice(self.solver, "solver", list(SOLVERS))
         if isinstance(self.penalty, str) or not hasattr(self.penalty, "step"):
             door.check_choice(self.penalty, "penalty", list(PENALTIES), " or a penalty object")
-        if isinstance(self.init, str):
-            door.check_choice(self.init, "init", list(STARTS), ", a pair (H, W) or a callable")
         if self.n_init != "auto":
             door.check_number(self.n_init, "n_init", 1, whole=True)
         door.check_bounds(self.center_bounds)
         if self.growth is not None:
             door.check_number(self.growth, "growth", 1, open_=True)
-        if self.max_iter is not None:
-            door.check_number(self.max_iter, "max_iter", 1, whole=True)
-        for name in ("rho", "mu_h", "mu_w", "tol", "inner_tol"):
+        for name in ("rho", "mu_h", "mu_w", "inner_tol"):
             if (value := getattr(self, name)) is not None:
                 door.check_number(value, name, 0, open_=name == "rho")
-        if self.callback is not None and not callable(self.callback):
-            raise ValueError(f"callback must be callable, not {self.callback!r}.")
 
-    def _keep(self, solution: Solution, weight: Array, scale: float) -> None:
-        """Set all attributes at once, so that an interrupted fit changes none, then warn."""
-        best, nearest = solution.result, solution.nearest
-        H, W, labels = best.H, best.W / best.W.dtype.type(scale), solution.labels
-        if isinstance(self.init, str):
-            order = canonical_order(labels, weight, self.n_clusters)
-            place = np.append(np.argsort(order), -1)  # label -1 stays
-            H, W, labels, nearest = columns(H, order), W[order], place[labels], place[nearest]
-        self.membership_, self.cluster_centers_, self.labels_ = H, W, labels
-        self.relative_error_, self.n_iter_ = best.relative_error, best.sweeps
-        self.history_, self.converged_ = best.history, best.stop == "converged"
-        self.stationarity_ = solution.stationarity
-        self.n_disagreements_ = int(np.sum(labels != nearest))
-        self._warn(best)
+    @property
+    def _scale(self) -> Callable[..., float]:
+        return SCALES[self.solver]
 
-    def _warn(self, best: Factorization) -> None:
-        missing = np.flatnonzero(self.labels_ < 0)
-        if len(missing):
-            warnings.warn(
-                f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
-                f"have label -1: {door.listing(missing, len(missing))}.",
-                UnassignedSampleWarning,
-                stacklevel=4,
-            )
-        empty = self.n_clusters - len(np.unique(self.labels_[self.labels_ >= 0]))
-        if empty:
-            warnings.warn(
-                f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, use "
-                "solver='fast', or try another init or random_state.",
-                EmptyClusterWarning,
-                stacklevel=4,
-            )
-        # An empty cluster alone keeps the paper's orthogonality too large.
-        if best.stop == "max_iter" or (best.stop == "max_stages" and not empty):
-            reason = LIMITS[best.stop].format(sweeps=best.sweeps, stages=len(best.history))
-            warnings.warn(
-                f"ONMF did not converge {reason} (orthogonality "
-                f"{best.history[-1].orthogonality:.2g}, residual {best.history[-1].residual:.2g}).",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _journal(self, data: Data) -> Journal:
+        return FORGETFUL if self.checkpoint is None else Checkpoint.of(self, data)
 
-    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> "Assigned":
-        """The nearest ray of every sample; reads X once."""
-        check_is_fitted(self)
-        with single_threaded_blas():
-            rows = rows_of(self, X, sample_weight, door.power_of_two, reset=False)
-            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
-            size = door.power_of_two(*door.extremes(W), W.dtype, W.shape)
-            rays = Rays.of(W * W.dtype.type(size))
-            codes, fit = rows.data.sweep(rays)
-        unit = W.dtype.type(rows.scale / size)  # of codes in terms of the centroids as they are
-        return Assigned(rows.data, replace(rays, lengths=rays.lengths * unit), codes, fit)
-
-    def _lazily(self, method: str, X: Any, columns: int | None = None) -> Any:
-        """A Dask array of what `method` says of each chunk of X."""
-        check_is_fitted(self)
-        from onmf.distributed import lazily
-
-        light = clone(self).set_params(callback=None)
-        light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
-        dtype = np.intp if columns is None else self.cluster_centers_.dtype
-        return lazily(light, method, X, dtype, columns)
+    def _solve(self, rows: Placed, n_threads: int, journal: Journal) -> Solution:
+        return SOLVERS[self.solver](self, rows.data, rows.X, n_threads, journal)
 
 
-class Assigned(NamedTuple):
-    """Codes of samples, where the samples are, and how much they explain."""
+class Baseline(Clusterer):
+    """Cluster non-negative data by a method that orthogonal NMF is compared with.
 
-    data: Data
-    rays: Rays
-    rows: Any
-    fit: Fit
+    All methods share the starts, the attributes and the errors of `ONMF`, so that a comparison
+    compares nothing but the methods. ``onmf compare`` is the same from the command line.
+
+    Parameters
+    ----------
+    method : str, default="hals"
+        "dtpp" (Ding et al. 2006), "onmf-s" (Choi 2008), "hals" (Kimura et al. 2014) and "onp-mf"
+        (Pompili et al. 2014; "onp-mf-svd" is the same from singular vectors, as its authors have
+        it) factorise under an orthogonality constraint. "k-means", "k-means++" and "nmf" (each
+        sample goes to its largest membership, rays having unit length) are scikit-learn's, from
+        one start. "alternation" gives each sample to the ray it fits best and replaces each ray by
+        the leading singular vector of its samples: weighted spherical K-means.
+    n_clusters : int, default=8
+        Number of clusters.
+    init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
+        As for `ONMF`: "random" with an integer `random_state` is the paper's shared start of that
+        seed. Where only centroids are given, the memberships are the best multiple of each
+        centroid alone. "k-means++" and "onp-mf-svd" begin where they choose.
+    max_iter : int, optional
+        Most iterations (2000; ONP-MF: 500).
+    tol : float, optional
+        Stop when the relative change of the factors, in one iteration, is below it (1e-5).
+        "alternation": when no label changes either. "k-means" and "k-means++" (1e-6) and "nmf"
+        (1e-4) stop by scikit-learn's rule.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the start.
+    n_jobs : int, optional
+        Threads; None uses as many as the linear algebra library may use. The answer is the same
+        for any number, for K-means up to rounding.
+    callback : callable, optional
+        Called with an `onmf.core.result.Event` after every iteration; returning True ends the fit
+        with what it has. scikit-learn's methods call it once, at their end.
+    verbose : int, default=0
+        1 writes a line an iteration to the log ``onmf``.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample, its largest membership; the largest cluster is 0, and -1 stands for
+        a sample that is all zero.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centroids W.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        H, as the method leaves it: "dtpp", "onmf-s", "hals", "onp-mf" and "nmf" may leave several
+        entries a row.
+    relative_error_ : float
+        ||X - HW||^2 / ||X||^2. As some methods have more than one entry a row, compare methods by
+        `onmf.metrics.partition_error` instead.
+    n_iter_ : int
+        Iterations.
+    history_ : list of Stage
+        One row an iteration (scikit-learn's methods: one, for the end). Its `sweeps` say how often
+        X was read.
+    stationarity_ : float
+        Relative change of the factors in the last iteration, or that one more would make.
+    converged_ : bool
+        Whether the stopping rule was met (not a limit or a callback).
+    n_disagreements_ : int
+        Training samples for which `predict`, the nearest ray (for K-means the nearest centroid),
+        differs from `labels_`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf import Baseline
+    >>> X = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [0, 2]])
+    >>> Baseline("alternation", n_clusters=2, random_state=0).fit_predict(X)
+    array([1, 1, 0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        method: str = "hals",
+        n_clusters: int = 8,
+        *,
+        init: Any = "random",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Event], bool] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.n_clusters = n_clusters
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        door.check_choice(self.method, "method", list(METHODS))
+
+    def _place(self, X: Any, sample_weight: Any, scale: Any, **options: Any) -> Placed:
+        return rows_here(self, X, sample_weight, scale, signed=self._signed, **options)
+
+    def _solve(self, rows: Placed, n_threads: int, journal: Journal) -> Solution:
+        return rival(self, rows.data, rows.X, n_threads)
+
+    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
+        if self.method in NEAREST:
+            return NEAREST[self.method](centers / unit)
+        return super()._rule(centers, unit)
 
 
-def useful(weight: Array, energy: Array) -> int:
-    """How many samples of a block are not all zero and have weight."""
-    return int(np.sum((energy > 0) & (weight[:, 0] > 0)))
+CLASSES: dict[str, type[Clusterer]] = {"ONMF": ONMF, "Baseline": Baseline}
 
 
-def columns(H: Any, order: Array) -> Any:
-    """H with its columns in another order; one in a file stays there."""
-    if not isinstance(H, np.memmap):
-        return H[:, order]
-    for i in range(0, len(H), SLAB):
-        H[i : i + SLAB] = H[i : i + SLAB, order]
-    return H
+def load(path: str | Path) -> Any:
+    """Read a fitted model that `save`, or `onmf cluster`, wrote.
 
+    No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
+    `preprocessing_` of a model made by `onmf cluster` are the steps that its data went through;
+    ``onmf.chain.apply(model.preprocessing_, X)`` does the same to new samples.
 
-def canonical_order(labels: Array, weight: Array | None, k: int) -> Array:
-    """Clusters from the largest to the smallest; among equals, the one seen first comes first."""
-    inside = labels >= 0
-    sizes = np.bincount(labels[inside], None if weight is None else weight[inside], minlength=k)
-    first = np.full(k, len(labels))
-    found, where = np.unique(labels, return_index=True)
-    first[found[found >= 0]] = where[found >= 0]
-    return np.lexsort((first, -sizes))
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    ONMF or Baseline
+        With all fitted attributes.
+
+    Raises
+    ------
+    FormatError
+        A ValueError: the file is no model, is damaged, or of a version that is not known.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import onmf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
+    >>> onmf.ONMF(2, random_state=0).fit(np.eye(2)).save(path)
+    >>> onmf.load(path).predict([[0.1, 3.0]])
+    array([1])
+    """
+    kind, parameters, attributes = read_model(path)
+    try:
+        model = CLASSES[kind](**parameters)
+        model._check_parameters()
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"{Path(path).name} holds a {kind} that this onmf does not know: {error}."
+        ) from error
+    strange = [name for name in attributes if hasattr(model, name)]
+    if strange:
+        raise FormatError(f"{Path(path).name} has values for {', '.join(strange)}, a method.")
+    model.__dict__.update(attributes)
+    return model

@@ -5,7 +5,12 @@ A fit that ran into a limit gives scikit-learn's `ConvergenceWarning`.
 
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["ConvergenceWarning", "EmptyClusterWarning", "UnassignedSampleWarning"]
+__all__ = [
+    "ConvergenceWarning",
+    "EmptyClusterWarning",
+    "UnassignedSampleWarning",
+    "UnsavedParameterWarning",
+]
 
 
 class EmptyClusterWarning(UserWarning):
@@ -14,3 +19,7 @@ class EmptyClusterWarning(UserWarning):
 
 class UnassignedSampleWarning(UserWarning):
     """Some samples belong to no cluster: all zero, or no feature in common with any centroid."""
+
+
+class UnsavedParameterWarning(UserWarning):
+    """A parameter that only a pickle could store was left out of a saved model."""

@@ -1,7 +1,7 @@
 """From an estimator's parameters to a solver's settings, one function a solver.
 
-A parameter that is None takes the solver's own default: the paper's for "palm", the best we have
-for "fast".
+A parameter that is None takes the solver's own default: the paper's for "palm" and the rivals, the
+best we have for "fast".
 """
 
 import logging
@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from onmf import validation as door
-from onmf.core.assign import Code, Rays, labels_of
-from onmf.core.blocks import Data
+from onmf.baselines import METHODS, Start
+from onmf.core.assign import Code, Means, Rays, labels_of
+from onmf.core.blocks import Data, openmp_threads
 from onmf.core.fast import Fast, cluster
 from onmf.core.palm import PALM, Bounds
 from onmf.core.path import Path, tighten
 from onmf.core.penalties import PENALTIES, Penalty
 from onmf.core.result import FORGETFUL, Event, Factorization, Journal, Stage
-from onmf.core.search import ROW_PENALTIES
-from onmf.core.start import STARTS, from_centroids
+from onmf.core.search import ROW_PENALTIES, RowPenalty
+from onmf.core.start import STARTS, from_centroids, shared, single_codes
 
 Array = NDArray[Any]
 
@@ -51,7 +52,7 @@ def palm(model: Any, data: Data, X: Any, n_threads: int, journal: Journal) -> So
         **{"tol": penalty.tol} | given(start=model.rho, growth=model.growth, tol=model.tol),
     )
     best, done = best_so_far(journal)
-    for restart, seed in enumerate(seeds(model, journal)):
+    for restart, seed in enumerate(seeds(model, model.n_init, journal)):
         if restart < done:
             continue
         rows, W = start(model, data, X, seed)
@@ -64,11 +65,17 @@ def palm(model: Any, data: Data, X: Any, n_threads: int, journal: Journal) -> So
         journal.note("best", partial(facts_of, best, restart + 1))
     if best is None:
         raise AssertionError("there is at least one start")
-    near, _ = data.sweep(Rays.of(best.W))
-    rows = data.scatter(best.H)
-    labels = data.gather(data.each(largest, rows, near))
-    stationarity = settings.stationarity(data, rows, best.W, penalty, best.rho)
-    return Solution(best, labels, data.gather(data.each(labels_of, near)), stationarity)
+    stationarity = settings.stationarity(data, data.scatter(best.H), best.W, penalty, best.rho)
+    return labelled(data, best, Rays.of(best.W), stationarity)
+
+
+def labelled(
+    data: Data, result: Factorization, rule: Rays | Means, stationarity: float
+) -> Solution:
+    """With the labels of the factors, and those that the rule gives; reads X once."""
+    near, _ = data.sweep(rule)
+    labels = data.gather(data.each(largest, data.scatter(result.H), near))
+    return Solution(result, labels, data.gather(data.each(labels_of, near)), stationarity)
 
 
 def best_so_far(journal: Journal) -> tuple[Factorization | None, int]:
@@ -96,6 +103,18 @@ def largest(H: Array, near: Code) -> Array:
 
 def fast(model: Any, data: Data, X: Any, n_threads: int, journal: Journal) -> Solution:
     """The default solver: all starts at once."""
+    settings, penalty = fast_settings(model, data, n_threads)
+    seed = seeds(model, model.n_init, journal)[0]
+    W = None if searched(model) else start(model, data, X, seed)[1]
+    result, state = cluster(
+        settings, data, model.n_clusters, penalty, seed, W, watcher(model), journal
+    )
+    labels = state.labels(data)
+    return Solution(result, labels, labels, state.stationarity)
+
+
+def fast_settings(model: Any, data: Data, n_threads: int) -> tuple[Fast, RowPenalty]:
+    """Settings of the default solver."""
     unused = [name for name in ("mu_h", "mu_w", "inner_tol") if getattr(model, name) is not None]
     if unused:
         raise ValueError(f"{', '.join(unused)} belong to solver='palm': leave them out.")
@@ -112,14 +131,42 @@ def fast(model: Any, data: Data, X: Any, n_threads: int, journal: Journal) -> So
         n_threads=n_threads,
         blurred=model.init == "random",
     )
-    seed = seeds(model, journal)[0]
-    searched = isinstance(model.init, str) and model.init != "nndsvd"
-    W = None if searched else start(model, data, X, seed)[1]
-    result, state = cluster(
-        settings, data, model.n_clusters, penalty, seed, W, watcher(model), journal
-    )
-    labels = state.labels(data)
-    return Solution(result, labels, labels, state.stationarity)
+    return settings, penalty
+
+
+def searched(model: Any) -> bool:
+    """Whether the default solver finds its own starts, which is where its seed matters."""
+    return isinstance(model.init, str) and model.init != "nndsvd"
+
+
+def rival(model: Any, data: Data, X: Any, n_threads: int) -> Solution:
+    """The method that the model names, from the start that all methods share."""
+    seed, zero = seeds(model, 1)[0], data.gather(data.energy) == 0
+    H, W = raw_start(model, data, X, seed)
+    H[zero] = 0  # nothing to explain, hence no cluster
+    H.flags.writeable = W.flags.writeable = False  # shared by all methods
+    settings = given(tol=model.tol, max_iter=model.max_iter)
+    with openmp_threads(n_threads):
+        result = METHODS[model.method](data, Start(H, W, seed), watch=watcher(model), **settings)
+    result.H[zero] = 0
+    rule = NEAREST.get(model.method, Rays.of)
+    return labelled(data, result, rule(result.W), result.history[-1].residual)
+
+
+def raw_start(model: Any, data: Data, X: Any, seed: int) -> tuple[Array, Array]:
+    """Starting factors as the rivals take them: H full, for what is zero often stays zero."""
+    if isinstance(model.init, str) and model.init == "random":
+        return shared(data, model.n_clusters, seed)
+    rows, W = start(model, data, X, seed)
+    if W.min() < 0:
+        raise ValueError("the centroids W in init must not be negative.")
+    if rows is None or isinstance(model.init, str):
+        return single_codes(data, W), W
+    return data.gather(rows), W
+
+
+# How `predict` places a sample; by the nearest ray where nothing else is said.
+NEAREST: dict[str, Callable[[Array], Means]] = {"k-means": Means, "k-means++": Means}
 
 
 SOLVERS: dict[str, Callable[..., Solution]] = {"fast": fast, "palm": palm}
@@ -127,20 +174,20 @@ SOLVERS: dict[str, Callable[..., Solution]] = {"fast": fast, "palm": palm}
 SCALES: dict[str, Callable[..., float]] = {"fast": door.power_of_two, "palm": door.check_scale}
 
 
-def seeds(model: Any, journal: Journal = FORGETFUL) -> list[int]:
+def seeds(model: Any, n_init: int | str, journal: Journal = FORGETFUL) -> list[int]:
     """One seed a start; an integer `random_state` is itself the first. The journal's come first."""
     if found := journal.recall("seeds"):
         return list(found["seeds"])
-    drawn = drawn_seeds(model)
+    drawn = drawn_seeds(model, n_init)
     journal.note("seeds", lambda: {"seeds": drawn})
     return drawn
 
 
-def drawn_seeds(model: Any) -> list[int]:
+def drawn_seeds(model: Any, n_init: int | str) -> list[int]:
     always_the_same = model.init == "nndsvd" or not (
         isinstance(model.init, str) or callable(model.init)
     )
-    n = 1 if model.n_init == "auto" or always_the_same else model.n_init
+    n = 1 if n_init == "auto" or always_the_same else n_init
     drawn = check_random_state(model.random_state).randint(np.iinfo(np.int32).max, size=n).tolist()
     if isinstance(model.random_state, Integral):
         drawn[0] = int(model.random_state)

@@ -3,9 +3,10 @@
 Every error is one sentence: what is wrong, where (up to ten places), what to do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,25 +35,38 @@ def as_samples(estimator: Any, X: Any, *, reset: bool, signed: bool) -> Matrix:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-    check_values(X, signed=signed, name=type(estimator).__name__)
+    Check.of(estimator, signed)(X)
     return X
 
 
-def check_values(X: Matrix, first: int = 0, *, signed: bool, name: str) -> tuple[float, float]:
-    """Extremes of rows that are finite and, unless `signed`, not negative; `first` is a number."""
-    values = X.data if sp.issparse(X) else X
-    low, high = extremes(X)
-    if not np.isfinite(low + high):
-        raise ValueError(
-            f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values), first)}: fill "
-            "these entries or drop the samples."
-        )
-    if not signed and low < 0:
-        raise ValueError(
-            f"Negative values in data passed to {name} at {cells(X, values < 0, first)}: shift or "
-            "clip them, or pass center_bounds='data' to cluster signed data."
-        )
-    return low, high
+@dataclass(frozen=True)
+class Check:
+    """Rows are finite and, unless `signed`, not negative; small enough to be sent to them."""
+
+    signed: bool
+    name: str  # of the estimator
+    bounded: bool  # whether it has center_bounds
+
+    @classmethod
+    def of(cls, estimator: Any, signed: bool) -> Self:
+        return cls(signed, type(estimator).__name__, hasattr(estimator, "center_bounds"))
+
+    def __call__(self, X: Matrix, first: int = 0) -> tuple[float, float]:
+        """The extremes of rows that pass; `first` is the number of the first."""
+        values = X.data if sp.issparse(X) else X
+        low, high = extremes(X)
+        if not np.isfinite(low + high):
+            raise ValueError(
+                f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values), first)}: "
+                "fill these entries or drop the samples."
+            )
+        if not self.signed and low < 0:
+            hint = ", or pass center_bounds='data' to cluster signed data" if self.bounded else ""
+            raise ValueError(
+                f"Negative values in data passed to {self.name} at "
+                f"{cells(X, values < 0, first)}: shift or clip them{hint}."
+            )
+        return low, high
 
 
 def as_features(
@@ -245,19 +259,24 @@ def power_of_two(low: float, high: float, dtype: Any, shape: tuple[int, int]) ->
     return float(np.ldexp(1.0, -max(-limit, min(limit, exponent))))
 
 
+def scaled(X: Matrix, scale: Callable[..., float]) -> tuple[Matrix, float]:
+    """X times the power of two that `scale` says, and that."""
+    factor = scale(*extremes(X), X.dtype, X.shape)
+    return (X if factor == 1 else X * X.dtype.type(factor)), factor
+
+
 def as_it_is(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
     """1, for those who cannot change the scale between two batches."""
     return 1.0
 
 
 def check_scale(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
-    """1, if the squares of X can be added: for the faithful solver, which does not rescale X."""
+    """1, if the squares of X can be added: for the solvers that do not rescale X."""
     info, top = np.finfo(dtype), max(high, -low)
     square = np.float64(top) ** 2 if top < 1e150 else np.inf
     if top > 0 and not info.tiny / info.eps < square < float(info.max) * info.eps / np.prod(shape):
         raise ValueError(
-            f"the entries of X (largest {top:.3g}) are too small or too large for solver='palm', "
-            "which works on the scale of X as the paper's method does: divide X by its largest "
-            "entry, or use solver='fast'."
+            f"the entries of X (largest {top:.3g}) are too small or too large to be squared and "
+            "added: divide X by its largest entry, or use ONMF with solver='fast', which does."
         )
     return 1.0

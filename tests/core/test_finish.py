@@ -1,5 +1,6 @@
 """The exact alternation: the error never rises, and where it stops nothing can be improved."""
 
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.core.blocks import InMemory
-from onmf.core.finish import State, next_rays, ritz, settle, visit
+from onmf.core.finish import Assign, State, next_rays, ritz, seen, settle
 from onmf.core.palm import NON_NEGATIVE, Bounds
 from onmf.core.search import unit
 from onmf.datasets import make_rays
@@ -40,6 +41,13 @@ def run(X, W, bounds=NON_NEGATIVE, weight=None, tol=TIGHT, sweeps=500):
 def codes(data, state):
     """Labels and scores of all samples."""
     return [data.gather(data.each(lambda code, i=i: code[i], state.rows)) for i in range(2)]
+
+
+def visit(data, W, last, tol):
+    """The state after one sweep with W."""
+    move = Assign.of([W])
+    rows, cells = data.sweep(move, last and data.each(lambda code: [code], last.rows))
+    return seen(W, (data.each(itemgetter(0), rows), move.part(cells, 0)), last, tol)
 
 
 @pytest.fixture

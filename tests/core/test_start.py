@@ -5,7 +5,15 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.core.blocks import InMemory
-from onmf.core.start import STARTS, leading_directions, nndsvd, paper, shared, spread_rays
+from onmf.core.start import (
+    STARTS,
+    leading_directions,
+    nndsvd,
+    paper,
+    shared,
+    single_codes,
+    spread_rays,
+)
 
 
 def test_paper_start_is_the_published_recipe(planted):
@@ -79,3 +87,13 @@ def test_fewer_features_than_clusters_are_no_trouble():
         rows, W = kind(data, 5, 0)
         assert np.isfinite(data.gather(rows)).all()
         assert np.isfinite(W).all()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_single_codes_fit_each_centroid_as_if_it_were_alone(make):
+    rng = np.random.default_rng(0)
+    X, W = rng.random((20, 6)), rng.random((3, 6))
+    H = single_codes(InMemory(make(X)), W)
+    for k, w in enumerate(W):
+        best = np.linalg.lstsq(w[:, None], X.T, rcond=None)[0][0]
+        np.testing.assert_allclose(H[:, k], best)

@@ -5,7 +5,7 @@ import pytest
 
 from onmf import ONMF
 from onmf.core.blocks import InMemory
-from onmf.core.finish import visit
+from onmf.core.finish import settle
 from onmf.core.palm import NON_NEGATIVE
 from onmf.core.stream import DECAY, Stream, take_in
 from onmf.datasets import make_rays
@@ -26,7 +26,12 @@ def after_passes(X, passes, sizes=None):
     for _ in range(passes):
         for batch in np.split(X, cuts):
             model.partial_fit(batch)
-    return model, visit(InMemory(X), model.cluster_centers_, None, 0.0).stationarity
+    return model, visit(X, model.cluster_centers_).stationarity
+
+
+def visit(X, W):
+    """The state after one sweep with W."""
+    return settle(InMemory(X), W, NON_NEGATIVE, tol=0.0, sweeps=1)
 
 
 def test_repeated_batches_converge_to_a_fixed_point_of_the_alternation(X):
@@ -54,7 +59,7 @@ def test_uneven_batches_lead_to_the_same_fixed_point(X):
 def test_one_step_by_hand():
     """P <- (1 - eta) P + eta P(batch) with eta = 2^(-3/4); an unseen cluster stays."""
     W = np.array([[1.0, 0], [0, 2]])
-    first = visit(InMemory(np.array([[1.0, 0], [0, 2]])), W, None, 0.0)
+    first = visit(np.array([[1.0, 0], [0, 2]]), W)
     stream = Stream.begin(first.cells)
     np.testing.assert_allclose(stream.image, [[1, 0], [0, 4]])
     _, stream, W = take_in(InMemory(np.array([[3.0, 4 / 3]])), W, stream, NON_NEGATIVE)

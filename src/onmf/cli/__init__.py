@@ -11,6 +11,7 @@ from importlib.metadata import version
 try:
     import click
     import rich  # noqa: F401  (here, so that every command may count on it)
+    from click.shell_completion import CompletionItem
 except ImportError as missing:
     raise SystemExit(
         f'The onmf command needs {missing.name}, which `pip install "onmf[cli]"` installs.'
@@ -18,8 +19,13 @@ except ImportError as missing:
 
 INTERRUPTED = 130
 COMMANDS = {  # what `onmf --help` says of each, without importing it
-    "cluster": "Cluster the rows of a file.",
+    "cluster": "Cluster the samples of a file.",
+    "choose-k": "Recommend a number of clusters for the rows of a file.",
+    "compare": "Compare methods on the rows of a file, from the same starts.",
+    "predict": "Give new samples the clusters of a model.",
+    "report": "Make report.html of a finished run again.",
     "demo": "Cluster digits and the paper's synthetic data, beside K-means.",
+    "reproduce": "Run the paper's tables and figures again.",
 }
 
 
@@ -65,6 +71,11 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(f"onmf.cli.{name}"), name)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        said = (CompletionItem(name, help=help_) for name, help_ in COMMANDS.items())
+        found = [item for item in said if item.value.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -83,6 +94,14 @@ def commands(context: click.Context) -> None:
     \b
     Example:
       onmf cluster tumours.csv -k 10 -o result
+
+    To complete commands, options and files with the tab key, put the line of your shell into its
+    start-up file:
+
+    \b
+      eval "$(_ONMF_COMPLETE=bash_source onmf)"
+      eval "$(_ONMF_COMPLETE=zsh_source onmf)"
+      _ONMF_COMPLETE=fish_source onmf | source
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

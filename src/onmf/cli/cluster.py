@@ -1,105 +1,126 @@
 """`onmf cluster`."""
 
-import hashlib
 import json
-import platform
-from importlib.metadata import version
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from onmf import ONMF
-from onmf.cli.console import NOT_CONVERGED, bad_input, cluster_sizes, fit
-from onmf.files import Table, csv_text, read_table, replace_files
+from onmf.cli.console import NOT_CONVERGED, BadInput, bad_input, fit, notes, place_for, waiting
+from onmf.cli.options import INPUT, Bounds, Clusters, fashion, reading, source_of
+from onmf.cli.report import page, reporter
+from onmf.files import Table, replace_files
+from onmf.runs import REPORT, RESULTS, Run, named
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("input", type=INPUT)
 @click.option(
-    "-k", "--clusters", "k", type=click.IntRange(1), required=True, help="Number of clusters."
+    "-k",
+    "--clusters",
+    "k",
+    type=Clusters(),
+    metavar=Clusters.name,
+    required=True,
+    help="Number of clusters; auto: the best of 2 to 20.",
 )
 @click.option(
     "-o",
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help="Folder for labels.csv, centers.csv and run.json.",
+    help="Folder for the results.",
 )
+@reading
+@fashion
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), help="palm: the paper's method.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
-@click.option("--n-init", type=click.IntRange(1), help="Starts; the best one is kept.")
+@click.option("--starts", "--n-init", "n_init", type=click.IntRange(1), help="The best is kept.")
+@click.option(
+    "--bounds",
+    "center_bounds",
+    type=Bounds(),
+    metavar=Bounds.name,
+    help="Of the centroids; data: the range of the data, which may then be negative.",
+)
 @click.option("--max-iter", type=click.IntRange(1), help="Raise it if a fit does not converge.")
-@click.option("--jobs", type=int, help="Threads; -1 takes all processors.")
+@click.option("--jobs", "n_jobs", type=int, help="Threads; -1 takes all processors.")
+@click.option("--force", is_flag=True, help="Replace results that are there.")
+@click.option("--no-report", is_flag=True, help="Do not make report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")
-def cluster(file: Path, k: int, out: Path, seed: int, as_json: bool, **options: Any) -> int:
-    """Cluster the rows of a file.
+def cluster(
+    k: int | range,
+    out: Path,
+    seed: int,
+    force: bool,
+    no_report: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Cluster the samples of a file.
 
-    The file is a .npy, .npz, .csv or .tsv file. A .npz file holds one array or one SciPy sparse
-    matrix. A text file may have a header and, in front, a column of sample names.
+    INPUT is a table (.csv, .tsv, also .gz; .parquet), an array (.npy, .npz), a Matrix Market file
+    (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a file with one
+    a line. Samples are rows. Header and sample names are found by themselves.
+
+    Written are labels.csv (cluster, confidence and distance of each sample), centers.csv,
+    top_features.csv, model.onmf (for `onmf predict`), run.json and report.html.
 
     \b
-    Example:
-      onmf cluster tumours.csv -k 10 -o result --n-init 10 --jobs -1
+    Examples:
+      onmf cluster tumours.csv -k 10 -o result --log --labels cancer_type
+      onmf cluster talks/ --text -k auto -o topics --jobs -1
     """
-    options["n_jobs"] = options.pop("jobs")
+    source = source_of(options.pop("input"), options)
+    if source.path.resolve() in (out.resolve(), *out.resolve().parents):
+        raise BadInput("the results must not lie among the documents: choose another folder.")
     chosen = {name: value for name, value in options.items() if value is not None}
-    model = ONMF(k, random_state=seed, **chosen)
-    with bad_input():
-        out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-        table = read_table(file)
-        seconds = fit(model, table.X, file.name)
-        run = account(model, table, file, seconds)
-        replace_files(out, result_files(model, table, run))
-    if as_json:
-        click.echo(json.dumps(run, indent=2))
-    else:
-        click.echo(summary(run["results"], out))
+    render = None if no_report else reporter()
+    with bad_input(), place_for(out, RESULTS, force):
+        with waiting(f"Reading {source.path.name}") as progress:
+            table, chain = source.learn(source.read(progress))
+        model = ONMF(random_state=seed, **chosen)
+        choice = choose(model, table, k) if isinstance(k, range) else None
+        model.set_params(n_clusters=choice.best_k if choice else k)
+        seconds = fit(model, table.X, source.path.name)
+        named(model, table, chain)
+        run = Run(model, source, table, seconds, choice)
+        record = run.record(out)
+        files = run.files(record)
+        if render is not None:
+            files = {REPORT: page(render, run, record), **files}
+        replace_files(out, files)
+        for name in set(RESULTS) - set(files):
+            (out / name).unlink(missing_ok=True)  # it would speak of an older run
+    click.echo(json.dumps(record, indent=2) if as_json else summary(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
 
 
-def account(model: ONMF, table: Table, file: Path, seconds: float) -> dict[str, Any]:
-    """What was done, to what, with what, and how it ended: the content of run.json."""
-    parameters = model.get_params(deep=False)
-    del parameters["callback"]
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    n, m = table.X.shape
-    packages = ("onmf", "numpy", "scipy", "scikit-learn")
-    return {
-        "input": {"file": file.name, "sha256": digest, "samples": n, "features": m},
-        "seed": model.random_state,
-        "parameters": parameters,
-        "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
-        "results": {
-            "relative_error": float(model.relative_error_),
-            "sweeps": int(model.n_iter_),
-            "converged": bool(model.converged_),
-            "cluster_sizes": cluster_sizes(model.labels_, model.n_clusters).tolist(),
-            "samples_in_no_cluster": int(np.sum(model.labels_ < 0)),
-            "seconds": round(seconds, 3),
-        },
-    }
+def choose(model: ONMF, table: Table, among: range) -> Any:
+    """The number of clusters, by `onmf.choose_k`; no more than there can be."""
+    possible = range(among.start, max(min(among.stop, table.X.shape[0]), among.start + 1))
+    label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
+    with notes("choosing K"), waiting(label) as progress:
+        return import_module("onmf").choose_k(
+            model, table.X, possible, n_jobs=model.n_jobs, progress=progress
+        )
 
 
-def summary(results: dict[str, Any], out: Path) -> str:
-    """The result in two lines."""
+def summary(record: dict[str, Any], out: Path) -> str:
+    """The result in a few lines."""
+    results, choice = record["results"], record["choice"]
     sizes = ", ".join(map(str, results["cluster_sizes"]))
-    return (
+    lines = [
         f"Clusters of {sizes} samples, relative error {results['relative_error']:.4g}, "
-        f"{results['sweeps']} sweeps, {results['seconds']:.1f} s.\n"
-        f"Wrote labels.csv, centers.csv and run.json to {out}."
-    )
-
-
-def result_files(model: ONMF, table: Table, run: dict[str, Any]) -> dict[str, str]:
-    """Name and text of each file; run.json comes last, so where it is, the others are."""
-    labels = zip(table.samples, model.labels_.tolist(), strict=True)
-    centers = ([i, *row] for i, row in enumerate(model.cluster_centers_.tolist()))
-    return {
-        "labels.csv": csv_text(["sample", "cluster"], labels),
-        "centers.csv": csv_text(["cluster", *table.features], centers),
-        "run.json": json.dumps(run, indent=2) + "\n",
-    }
+        f"{results['sweeps']} sweeps, {results['seconds']:.1f} s."
+    ]
+    if choice is not None:
+        lines.insert(0, f"{choice['best_k']} clusters: {choice['reason']}")
+    if results["scores"] is not None:
+        agreement = results["scores"].items()
+        lines.append(", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in agreement) + ".")
+    written = [name for name in RESULTS if (out / name).exists()]
+    return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])

@@ -1,16 +1,26 @@
-"""What the subcommands share: a fit with a progress bar, and errors as one sentence."""
+"""What the subcommands share: progress, notes, errors as one sentence, a place for the results."""
 
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 NOT_CONVERGED = 3
 LONGEST_BAR = 1000  # sweeps
@@ -22,30 +32,59 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
-def fit(model: Any, X: Any, label: str) -> float:
-    """Fit with a progress bar if stderr is a terminal, warnings as notes; return the seconds."""
+@contextmanager
+def progress_bar(*middle: ProgressColumn) -> Iterator[Progress]:
+    """A bar with the time gone and left, if stderr is a terminal; it leaves no trace."""
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed} sweeps"),
+        *middle,
         TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
     )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        yield bar
+
+
+@contextmanager
+def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that the function it yields moves: (done, total). It pulses until that is called."""
+    with progress_bar() as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def fit(model: Any, X: Any, label: str) -> float:
+    """Fit with a progress bar, warnings as notes; return the seconds."""
     with (
-        warnings.catch_warnings(record=True) as notes,
-        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
+        notes(label),
+        progress_bar(TextColumn("{task.completed} sweeps")) as bar,
     ):
-        warnings.simplefilter("always")
         task = bar.add_task(label, total=None)
         if hasattr(model, "callback"):
             model.set_params(callback=follow(bar, task))
         begin = time.perf_counter()
-        model.fit(X)
-        seconds = time.perf_counter() - begin
-    for note in notes:
+        try:
+            model.fit(X)
+        finally:
+            if hasattr(model, "callback"):
+                model.set_params(callback=None)
+        return time.perf_counter() - begin
+
+
+@contextmanager
+def notes(label: str) -> Iterator[None]:
+    """Warnings as notes on stderr, once all is done."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for note in caught:
         click.echo(f"Note: {label}: {one_line(note.message)}", err=True)
-    return seconds
 
 
 def follow(bar: Progress, task: Any) -> Callable[[Any], bool]:
@@ -68,8 +107,32 @@ def bad_input() -> Iterator[None]:
     """Errors about the input or the file system become one sentence and exit code 2."""
     try:
         yield
-    except (ValueError, TypeError, OSError, MemoryError) as error:
+    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
         raise BadInput(one_line(error)) from error
+
+
+@contextmanager
+def place_for(folder: Path, names: Iterable[str], force: bool) -> Iterator[None]:
+    """Make sure, before the long part, that the files can be put into the folder.
+
+    Folders that were made for nothing are taken away again.
+    """
+    there = [name for name in names if (folder / name).exists()]
+    if there and not force:
+        raise FileExistsError(
+            f"{folder} already has {', '.join(there)}: choose another place, or replace with "
+            "--force."
+        )
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for place in made:
+                place.rmdir()
+        raise
 
 
 def one_line(message: object) -> str:

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from onmf import ONMF
 from onmf.cli.console import cluster_sizes, fit
 from onmf.datasets import make_paper_synthetic
-from onmf.metrics import adjusted_rand_score, clustering_accuracy
+from onmf.metrics import adjusted_rand_score, clustering_accuracy, partition_error
 
 
 @click.command()
@@ -54,14 +54,8 @@ def measures(model: Any, X: NDArray, y: NDArray, seconds: float) -> list[str]:
     return [
         f"{100 * clustering_accuracy(y, labels):.1f}",
         f"{100 * adjusted_rand_score(y, labels):.1f}",
-        f"{error_of_labels(X, labels):.4f}",
+        f"{partition_error(X, labels):.4f}",
         f"{model.n_iter_}",
         f"{seconds:.1f}",
         f"{np.sum(cluster_sizes(labels, model.n_clusters) == 0)}",
     ]
-
-
-def error_of_labels(X: NDArray, labels: NDArray) -> float:
-    """Relative error of the best factors for given labels: 1 - sum_k sigma_1(X_k)^2 / ||X||^2."""
-    explained = sum(np.linalg.norm(X[labels == k], 2) ** 2 for k in np.unique(labels[labels >= 0]))
-    return float(1 - explained / np.vdot(X, X))

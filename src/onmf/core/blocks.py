@@ -101,7 +101,7 @@ class InMemory:
 
     def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
         self.cuts, self._map = cuts(self.X, entries), visit_all
-        self.blocks = self._blocks()
+        self.blocks: Sequence[Block] = self._blocks()
         self.groups = np.array_split(range(len(self.first)), MOST_GROUPS)[: len(self.first)]
 
     def _blocks(self) -> Sequence[Block]:
@@ -145,7 +145,8 @@ class InMemory:
 
     @cached_property
     def extremes(self) -> tuple[float, float]:
-        return float(self.X.min()), float(self.X.max())
+        ends = [(float(block.X.min()), float(block.X.max())) for block in self.blocks]
+        return min(low for low, _ in ends), max(high for _, high in ends)
 
     def take(self, numbers: Array) -> Block:
         """A few samples, by number."""
@@ -187,6 +188,36 @@ class InMemory:
 
         done = list(self._map(visit, self.groups))
         return [row for moved, _ in done for row in moved], reduce(add, [s for _, s in done])
+
+
+class Columns(InMemory):
+    """Some features of the same rows: cut out of each block as it is read, never copied in full."""
+
+    def __init__(self, X: Matrix, columns: Array, n_threads: int = 1) -> None:
+        self.columns = columns
+        super().__init__(X, n_threads=n_threads)
+        self.shape = X.shape[0], len(columns)
+
+    def _blocks(self) -> Sequence[Block]:
+        return Cutting(super()._blocks(), self.columns)
+
+    def take(self, numbers: Array) -> Block:
+        X, weight = super().take(numbers)
+        return Block(X[:, self.columns], weight)
+
+
+class Cutting(Sequence[Block]):
+    """Blocks of which some columns are cut out when they are asked for."""
+
+    def __init__(self, whole: Sequence[Block], columns: Array) -> None:
+        self.whole, self.columns = whole, columns
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    def __getitem__(self, b: Any) -> Any:
+        X, weight = self.whole[b]
+        return Block(X[:, self.columns], weight)
 
 
 def add(total: Any, part: Any) -> Any:
@@ -285,6 +316,11 @@ class SingleThreadedBLAS:
 
 
 single_threaded_blas = SingleThreadedBLAS()
+
+
+def openmp_threads(n_threads: int) -> Any:
+    """A context in which scikit-learn's own loops run in so many threads."""
+    return blas().limit(limits=n_threads, user_api="openmp")
 
 
 def blas_threads() -> int:

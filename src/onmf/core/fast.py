@@ -81,7 +81,8 @@ def cluster(
         W, since = search(settings, data, k, penalty, seed, given, books), None
     else:
         books.history = [Stage(*stage) for stage in found["history"]]
-        W, since = found["state"]["W"], Since.from_facts(data, found)
+        since = Since.from_facts(found)
+        W = since.state.W
         books.before = since.before
     left = settings.max_sweeps - books.history[-1].sweeps
     state = settle(data, W, settings.bounds, settings.tol, left, books.enter, since)
@@ -189,7 +190,7 @@ class Books:
         self.journal.note("finish", lambda: since.facts() | {"history": self.history})
         self.before = state
         error = max(1 - float(state.cells.energy.sum()) / self.data.sqnorm, 0.0)
-        sweeps = self.history[-1].sweeps + 1
+        sweeps = self.history[-1].sweeps + 1 if self.history else 1
         measures = error, 0.0, 0.0, state.residual, len(state.empty)
         self.history.append(Stage(1.0, sweeps, *measures, *self.data.traffic))
         return self.tell(sweeps, self.history[-1], state)
@@ -203,7 +204,8 @@ class Books:
         )
 
     def close(self, state: State) -> Factorization:
-        last = self.history[-1]
+        H, history, last = self.membership(state), self.history, self.history[-1]
         stop = "converged" if state.settled else "callback" if self.stopped else "max_iter"
-        H = self.membership(state)
-        return Factorization(H, state.W, 1.0, self.history, last.sweeps, last.relative_error, stop)
+        return Factorization(
+            H, state.W, 1.0, history, last.sweeps, last.sweeps, last.relative_error, stop
+        )

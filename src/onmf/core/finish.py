@@ -11,16 +11,18 @@ over its samples. Two things are better than the plain power step w <- Sw / ||Sw
   2 ||Sw|| p'(v - w): no loss as long as v is no further from p than w is, so the error never rises.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.assign import Code, Rays, labels_of
+from onmf.core.assign import Code, Rays, labels_of, nearest, scores_of
 from onmf.core.blocks import Block, Data
 from onmf.core.palm import Bounds
 from onmf.core.search import unit
@@ -38,32 +40,66 @@ class Cells(NamedTuple):
     weight: Array  # sum_i d_i (k,)
     samples: Array  # how many have weight (k,)
     moves: Array  # how many came or left (k,)
-    changes: int  # labels that changed
+    changes: Array  # labels that changed, one number a clustering
+
+    @property
+    def typical(self) -> Array:
+        """Energy of a sample of each cluster (k,)."""
+        return self.energy / np.where(self.weight > 0, self.weight, 1)
 
 
 @dataclass(frozen=True)
 class Assign:
-    """Nearest rays of a block, and what the next rays need."""
+    """Nearest rays of a block, and what the next rays need, for clusterings side by side.
 
-    rays: Rays
+    Clustering c has the columns edges[c] to edges[c + 1] of the rays; all share both products.
+    """
 
-    def __call__(self, block: Block, last: Code | None) -> tuple[Code, Cells]:
-        code, k = self.rays.nearest(block.X), len(self.rays.lengths)
-        labels, pull = code.labels, code.scores * block.weight[:, 0]
-        inside = labels >= 0
-        where, weight = labels[inside], block.weight[inside, 0].astype(np.float64)
-        H = np.zeros((len(labels), k), pull.dtype)
-        H[np.arange(len(labels)), labels] = pull  # label -1 has no pull
-        changed = slice(0) if last is None else labels != last.labels
-        both = labels[changed] if last is None else np.append(labels[changed], last.labels[changed])
-        return code, Cells(
-            np.asarray(H.T @ block.X, np.float64),
-            np.bincount(where, weight * np.square(code.scores[inside], dtype=np.float64), k),
-            np.bincount(where, weight, k),
-            np.bincount(where[weight > 0], minlength=k),
-            np.bincount(both[both >= 0], minlength=k),
-            len(both) // 2,
-        )
+    units: Array  # (m, sum of all k)
+    edges: Sequence[int]
+
+    @classmethod
+    def of(cls, centroids: Sequence[Array]) -> Self:
+        units = [Rays.of(W).units for W in centroids]
+        edges = [0, *np.cumsum([part.shape[1] for part in units]).tolist()]
+        return cls(units[0] if len(units) == 1 else np.hstack(units), edges)
+
+    def __call__(self, block: Block, last: list[Code] | None) -> tuple[list[Code], Cells]:
+        products, spans = block.X @ self.units, list(pairwise(self.edges))
+        codes = [nearest(products[:, i:j]) for i, j in spans]
+        before = [None] * len(codes) if last is None else last
+        H = np.zeros_like(products)
+        for (i, _), code in zip(spans, codes, strict=True):
+            inside = np.flatnonzero(code.labels >= 0)
+            H[inside, i + code.labels[inside]] = (code.scores * block.weight[:, 0])[inside]
+        facts = [
+            tallies(code, old, block.weight[:, 0], j - i)
+            for code, old, (i, j) in zip(codes, before, spans, strict=True)
+        ]
+        energy, weight, samples, moves, changes = map(np.concatenate, zip(*facts, strict=True))
+        cross = np.asarray(H.T @ block.X, np.float64)
+        return codes, Cells(cross, energy, weight, samples, moves, changes)
+
+    def part(self, cells: Cells, c: int) -> Cells:
+        """What the sweep found for clustering c."""
+        own = slice(self.edges[c], self.edges[c + 1])
+        cross, energy, weight, samples, moves = (fact[own] for fact in cells[:-1])
+        return Cells(cross, energy, weight, samples, moves, cells.changes[c : c + 1])
+
+
+def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array, ...]:
+    """Energy, weight, samples and moves of each of k clusters, and how many labels changed."""
+    labels, inside = code.labels, code.labels >= 0
+    where, mass = labels[inside], weight[inside].astype(np.float64)
+    changed = slice(0) if last is None else labels != last.labels
+    both = labels[changed] if last is None else np.append(labels[changed], last.labels[changed])
+    return (
+        np.bincount(where, mass * np.square(code.scores[inside], dtype=np.float64), k),
+        np.bincount(where, mass, k),
+        np.bincount(where[mass > 0], minlength=k),
+        np.bincount(both[both >= 0], minlength=k),
+        np.array([len(both) // 2]),
+    )
 
 
 class State(NamedTuple):
@@ -89,6 +125,10 @@ class State(NamedTuple):
         """Of all samples."""
         return data.gather(data.each(labels_of, self.rows))
 
+    def codes(self, data: Data) -> Code:
+        """Labels and scores of all samples."""
+        return Code(self.labels(data), data.gather(data.each(scores_of, self.rows)))
+
     def membership(self, data: Data) -> Any:
         """H (n, k), as the place keeps arrays of that size."""
         rays = Rays.of(self.W)
@@ -99,8 +139,12 @@ class State(NamedTuple):
         return self._asdict() | {"rows": None, "cells": self.cells._asdict()}
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any], rows: Any = None) -> Self:
-        return cls(**facts | {"rows": rows, "cells": Cells(**facts["cells"])})
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        return cls(**facts | {"cells": Cells(**facts["cells"])})
+
+
+Visit = tuple[Any, Cells]  # what a sweep finds: the codes, wherever the rows are, and the facts
+Dialogue = Generator[Array, Visit, State]
 
 
 class Since(NamedTuple):
@@ -114,11 +158,14 @@ class Since(NamedTuple):
         return {"before": before, "state": self.state.facts()}
 
     @classmethod
-    def from_facts(cls, data: Data, facts: dict[str, Any]) -> Self:
-        """As it was; one sweep gives the codes again."""
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        """As it was, but for the codes."""
         before, state = facts["before"], facts["state"]
-        rows, _ = data.sweep(Assign(Rays.of(state["W"])))
-        return cls(before and State.from_facts(before), State.from_facts(state, rows))
+        return cls(before and State.from_facts(before), State.from_facts(state))
+
+    def again(self, found: Visit) -> Self:
+        """With the codes, which the sweep with the same centroids gives; all else is known."""
+        return self._replace(state=self.state._replace(rows=found[0]))
 
 
 def settle(
@@ -127,31 +174,69 @@ def settle(
     bounds: Bounds,
     tol: float,
     sweeps: int,
-    watch: Callable[[State], bool],
+    watch: Callable[[State], bool] = lambda state: False,
     since: Since | None = None,
 ) -> State:
     """Alternate from W, or go on, for at most `sweeps` sweeps; `watch(state)` may stop earlier."""
-    before, state = since or Since(None, visit(data, W, None, tol))
+    return together(data, [alternating(data, W, bounds, tol, sweeps, watch, since)])[0]
+
+
+def together(data: Data, dialogues: Sequence[Dialogue]) -> list[State]:
+    """Lead several alternations to their ends; each sweep reads X once for all that still go on."""
+    ends: dict[int, State] = {}
+    asked, rows = {i: next(dialogue) for i, dialogue in enumerate(dialogues)}, None
+    while asked:
+        move = Assign.of(list(asked.values()))
+        rows, cells = data.sweep(move, rows)
+        asking, places = {}, []
+        for place, i in enumerate(asked):
+            own = data.each(itemgetter(place), rows)
+            try:
+                asking[i] = dialogues[i].send((own, move.part(cells, place)))
+                places.append(place)
+            except StopIteration as end:
+                ends[i] = end.value
+        if asking and len(asking) < len(asked):
+            rows = data.each(partial(picked, places), rows)
+        asked = asking
+    return [ends[i] for i in range(len(dialogues))]
+
+
+def picked(places: Sequence[int], codes: Sequence[Code]) -> list[Code]:
+    return [codes[place] for place in places]
+
+
+def alternating(
+    data: Data,
+    W: Array,
+    bounds: Bounds,
+    tol: float,
+    sweeps: int,
+    watch: Callable[[State], bool] = lambda state: False,
+    since: Since | None = None,
+) -> Dialogue:
+    """The alternation, whoever sweeps: yields centroids, is sent what a sweep with them finds."""
+    found = yield W
+    before, state = since.again(found) if since else (None, seen(W, found, None, tol))
     for _ in range(sweeps - 1):
         if watch(state) or state.settled:
             return state
         U = next_rays(state, before, bounds.lower < 0)
         if len(state.empty):
             U = refill(data, U, state)
-        typical = state.cells.energy / np.where(state.cells.weight > 0, state.cells.weight, 1)
-        W = placed(U, typical, bounds, data.dtype)
-        before, state = state, visit(data, W, state, tol)
+        W = placed(U, state.cells.typical, bounds, data.dtype)
+        before, state = state, seen(W, (yield W), state, tol)
     watch(state)
     return state
 
 
-def visit(data: Data, W: Array, last: State | None, tol: float) -> State:
-    """One sweep."""
-    rows, cells = data.sweep(Assign(Rays.of(W)), None if last is None else last.rows)
+def seen(W: Array, visit: Visit, last: State | None, tol: float) -> State:
+    """The state after a sweep."""
+    rows, cells = visit
     if last is None:
         return State(W, rows, cells, np.inf, False)
     residual = distance(unit(W.astype(np.float64)), unit(last.W.astype(np.float64)))
-    settled = residual <= tol and not cells.changes and cells.samples.all()
+    settled = residual <= tol and not cells.changes.any() and cells.samples.all()
     return State(W, rows, cells, residual, bool(settled))
 
 

@@ -93,7 +93,7 @@ def tighten(
             continue
         break
     H = data.array(k, same, rows)
-    return Factorization(H, W, rho, history, sweeps, history[-1].relative_error, stop)
+    return Factorization(H, W, rho, history, sweeps, sweeps, history[-1].relative_error, stop)
 
 
 def same(H: Array) -> Array:

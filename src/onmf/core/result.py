@@ -78,7 +78,8 @@ FORGETFUL = Journal()
 class Factorization(NamedTuple):
     """X ~ HW as a solver leaves it.
 
-    `stop` is "converged", "callback", or the name of the limit that was hit.
+    `sweeps` says how often X was read, `iterations` what the method itself counts. `stop` is
+    "converged", "callback", or the name of the limit that was hit.
     """
 
     H: Array
@@ -86,6 +87,7 @@ class Factorization(NamedTuple):
     rho: float
     history: list[Stage]
     sweeps: int
+    iterations: int
     relative_error: float
     stop: str
 

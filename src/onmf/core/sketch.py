@@ -10,7 +10,7 @@ features V is the identity and nothing is lost.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,23 @@ class Sketch(NamedTuple):
         """Given rays in the small basis."""
         return W if self.V is None else W @ self.V
 
+    def turned(self) -> Self:
+        """The same picture with the strongest direction first, then the next, and so on."""
+        turn = np.linalg.eigh(self.Y.T @ self.Y)[1][:, ::-1]
+        V = turn if self.V is None else (self.V @ turn).astype(self.V.dtype)
+        return self._replace(V=V, Y=np.ascontiguousarray(self.Y @ turn))
+
+    def narrow(self, k: int) -> Self:
+        """A turned picture for k clusters: the first columns, as many as a sketch for k has."""
+        r = width(k)
+        assert self.V is not None  # as `turned` leaves it
+        return self._replace(V=self.V[:, :r], Y=np.ascontiguousarray(self.Y[:, :r]))
+
+
+def width(k: int) -> int:
+    """Columns of a sketch for k clusters."""
+    return WIDTH * k + EXTRA
+
 
 def sketch(
     data: Data,
@@ -55,7 +72,7 @@ def sketch(
 ) -> Sketch:
     """Basis and picture; reads X three times, once if there are few features or sweeps."""
     data, (n, m) = data.wide(), data.shape
-    r, iterations = min(WIDTH * k + EXTRA, n), min(ITERATIONS, max_sweeps - 2)
+    r, iterations = min(width(k), n), min(ITERATIONS, max_sweeps - 2)
     V = basis(data, r, rng, iterations, tell, journal) if r < m else None
     wanted = sample(data, rng)
     rows = data.gather(data.each(numbers, data.first, wanted))

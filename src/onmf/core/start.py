@@ -78,6 +78,23 @@ def from_centroids(data: Data, W: Array) -> Any:
     return indicator(data, data.each(labels_of, rows), len(W))
 
 
+def single_codes(data: Data, W: Array) -> Array:
+    """h_ik = [<w_k, x_i>]_+ / ||w_k||^2: the best multiple of each centroid alone; reads X once."""
+    scale = 1 / nonzero(np.einsum("km,km->k", W, W))
+    rows, _ = data.sweep(Multiples(np.ascontiguousarray((W * scale[:, None]).T)))
+    return data.gather(rows)
+
+
+@dataclass(frozen=True)
+class Multiples:
+    """[XV]_+ of a block."""
+
+    V: Array
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Array, tuple[()]]:
+        return np.maximum(block.X @ self.V, 0), ()
+
+
 def indicator(data: Data, labels: Any, k: int) -> Any:
     """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row."""
     sizes = data.total(lambda weight, own: np.bincount(own[own >= 0], minlength=k), labels)

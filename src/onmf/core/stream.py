@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onmf.core.blocks import Data
-from onmf.core.finish import Cells, State, placed, visit
+from onmf.core.finish import Cells, State, placed, settle
 from onmf.core.palm import Bounds
 from onmf.core.search import unit
 
@@ -63,6 +63,6 @@ class Stream(NamedTuple):
 
 def take_in(data: Data, W: Array, stream: Stream, bounds: Bounds) -> tuple[State, Stream, Array]:
     """One sweep over a batch: how it looks with the centroids W, and the centroids after it."""
-    state = visit(data, W, None, 0.0)
+    state = settle(data, W, bounds, tol=0.0, sweeps=1)
     stream, seen = stream.after(state.cells), state.cells.weight > 0
     return state, stream, np.where(seen[:, None], stream.centroids(W, bounds), W)

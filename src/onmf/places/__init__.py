@@ -4,6 +4,14 @@
 """
 
 from onmf.places.disk import OnDisk, larger_than_memory, open_rows
-from onmf.places.door import is_dask, rows_of
+from onmf.places.door import Placed, is_dask, rows_here, rows_of
 
-__all__ = ["OnDisk", "is_dask", "larger_than_memory", "open_rows", "rows_of"]
+__all__ = [
+    "OnDisk",
+    "Placed",
+    "is_dask",
+    "larger_than_memory",
+    "open_rows",
+    "rows_here",
+    "rows_of",
+]

@@ -1,6 +1,6 @@
 """A chunk of rows on a worker: what is done to it, without knowing who asks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -45,9 +45,9 @@ def cut(local: InMemory, kept: Any) -> Any:
     """What is kept for a chunk, for each of its blocks."""
     if kept is None:
         return None
-    if isinstance(kept, tuple):
-        make: Any = type(kept)
-        return [make(*parts) for parts in zip(*map(local.scatter, kept), strict=True)]
+    if isinstance(kept, list | tuple):
+        parts = zip(*(cut(local, part) for part in kept), strict=True)
+        return [like(kept, own) for own in parts]
     return local.scatter(kept)
 
 
@@ -55,9 +55,14 @@ def join(rows: list[Any]) -> Any:
     """What is kept for the blocks of a chunk, for all of it."""
     if rows[0] is None:
         return None
-    if isinstance(rows[0], tuple):
-        return type(rows[0])(*map(np.concatenate, zip(*rows, strict=True)))
+    if isinstance(rows[0], list | tuple):
+        return like(rows[0], map(join, map(list, zip(*rows, strict=True))))
     return np.concatenate(rows)
+
+
+def like(kept: list[Any] | tuple[Any, ...], parts: Iterable[Any]) -> Any:
+    """A list, or a named tuple of the same kind, of these parts."""
+    return list(parts) if isinstance(kept, list) else type(kept)(*parts)
 
 
 def on_chunk(

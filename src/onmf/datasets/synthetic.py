@@ -1,4 +1,4 @@
-"""Data whose clusters are known.
+"""Made-up data whose clusters are known.
 
 Every generator follows the model that orthogonal NMF assumes: a sample lies on the ray of its
 cluster, at its own distance from the origin, and noise moves it off the ray:
@@ -15,24 +15,40 @@ from numpy.typing import DTypeLike, NDArray
 __all__ = ["make_paper_synthetic", "make_rays", "make_three_rays"]
 
 
-def make_paper_synthetic(snr_db: float = -3.0) -> tuple[NDArray, NDArray]:
+def make_paper_synthetic(
+    snr_db: float = -3.0,
+    *,
+    n_clusters: int = 10,
+    smallest: int = 1,
+    outliers: int = 50,
+    random_state: int = 1,
+) -> tuple[NDArray, NDArray]:
     """Synthetic data of the paper: 1000 samples on ten rays in 2000 dimensions, with outliers.
 
     The numbers are those of the paper, draw by draw. Samples are the rows. About fifty of them are
     replaced by outliers, which keep the label of the sample they replace: this, not the method,
-    caps the accuracy.
+    caps the accuracy. The arguments after the first draw other data by the same recipe.
 
     Parameters
     ----------
     snr_db : float, default=-3.0
         Signal-to-noise ratio in decibels before the outliers are put in, from -40 to 40. The paper
         uses -5, -3, -1, 1, 3 and 5.
+    n_clusters : int, default=10
+        Number of rays, at most 100. The sizes of all clusters but the last are uniform between
+        `smallest` and 1400 / n_clusters (140 in the paper); the last has the remaining samples.
+    smallest : int, default=1
+        No cluster has fewer samples; at most 500 / n_clusters.
+    outliers : int, default=50
+        How many samples are replaced; one may be replaced twice.
+    random_state : int, default=1
+        Seed of the draw.
 
     Returns
     -------
     X : ndarray of shape (1000, 2000)
     y : ndarray of shape (1000,)
-        The cluster of each sample, 0 to 9.
+        The cluster of each sample, 0 to n_clusters - 1.
 
     Examples
     --------
@@ -43,10 +59,17 @@ def make_paper_synthetic(snr_db: float = -3.0) -> tuple[NDArray, NDArray]:
     """
     if not -40 <= snr_db <= 40:
         raise ValueError(f"snr_db must lie between -40 and 40, got {snr_db!r}.")
-    n, m, k = 1000, 2000, 10
-    rs = np.random.RandomState(1)
+    n, m, k = 1000, 2000, n_clusters
+    if not (1 <= k <= 100 and 1 <= smallest <= n // (2 * k) and outliers >= 0):
+        raise ValueError(
+            "n_clusters must lie between 1 and 100, smallest between 1 and 500 / n_clusters, and "
+            f"outliers must not be negative, got {k}, {smallest} and {outliers}."
+        )
+    rs = np.random.RandomState(random_state)
     W = rs.uniform(0, 1, (m, k)).T
-    sizes = rs.randint(1, 140, k - 1)
+    sizes = rs.randint(smallest, 1400 // k, k - 1)
+    while n - sizes.sum() < smallest:  # not so in the paper's draw
+        sizes = rs.randint(smallest, 1400 // k, k - 1)
     y = np.repeat(np.arange(k), [*sizes, n - sizes.sum()])
     # One draw gives the same numbers as the paper's draw per cluster: all sizes x m are even.
     E = rs.standard_normal((n, m))
@@ -54,8 +77,8 @@ def make_paper_synthetic(snr_db: float = -3.0) -> tuple[NDArray, NDArray]:
     y = y[order]
 
     X = _with_snr(W[y], E[order], 10 ** (snr_db / 10))
-    outliers = rs.randint(0, n, 50)  # an index may occur twice: the later one wins
-    X[outliers] = rs.uniform(size=(m, 50)).T * 5
+    where = rs.randint(0, n, outliers)  # an index may occur twice: the later one wins
+    X[where] = rs.uniform(size=(m, outliers)).T * 5
     return X, y
 
 

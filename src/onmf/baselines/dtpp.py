@@ -1,0 +1,62 @@
+"""DTPP: multiplicative updates under an orthogonality constraint.
+
+    W <- W * (H'X) / (H'H W),      H <- H * sqrt( XW' / (H H'XW') )
+
+Products and quotients are entry by entry. H'XW' = (H'X)W' is k x k and known before X is read: one
+sweep an iteration, and nothing of size n x n.
+
+C. Ding, T. Li, W. Peng and H. Park, "Orthogonal nonnegative matrix tri-factorizations for
+clustering", KDD 2006.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmf.baselines.iterate import (
+    MAX_ITER,
+    TOL,
+    Iterate,
+    Start,
+    Sums,
+    follow,
+    multiplied,
+    quiet,
+    summarise,
+)
+from onmf.core.blocks import Block, Data
+from onmf.core.result import Factorization, Watch
+
+Array = NDArray[Any]
+
+
+def dtpp(
+    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+) -> Factorization:
+    """From the raw start; one sweep an iteration and one before the first."""
+    H, W, _ = start
+    return follow(data, (H, W), updates(data, H, W), tol, max_iter, watch)
+
+
+def updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
+    rows, sums = data.sweep(summarise, data.scatter(H))
+    for sweeps in count(2):
+        W = multiplied(W, sums.cross, sums.gram @ W)
+        rows, sums = data.sweep(MoveRows(W, sums.cross @ W.T), rows)
+        yield Iterate(rows, W, sums, sweeps)
+
+
+@dataclass(frozen=True)
+class MoveRows:
+    """The update of a block's memberships, M being H'XW'."""
+
+    W: Array
+    M: Array
+
+    def __call__(self, block: Block, before: Array) -> tuple[Array, Sums]:
+        H = multiplied(before, np.sqrt(block.X @ self.W.T), np.sqrt(before @ self.M))
+        return summarise(block, H)

@@ -1,0 +1,76 @@
+"""K-means, by scikit-learn: Lloyd's iterations from the centroids of the start.
+
+    label_i = argmin_k ||x_i - w_k||,      w_k = mean of its samples
+
+In the terms of X ~ HW, H has a one where the label is. scikit-learn does not tell what happens
+inside, so the history has one row, for the end, and the watcher is asked once.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from onmf.baselines.iterate import MAX_ITER, Iterate, Start, ended, quiet, summarise
+from onmf.core.assign import one_sparse
+from onmf.core.blocks import InMemory, Matrix
+from onmf.core.palm import change
+from onmf.core.result import Factorization, Watch
+
+Array = NDArray[Any]
+
+TOL = 1e-6
+
+
+def k_means(
+    data: InMemory,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    watch: Watch = quiet,
+) -> Factorization:
+    """From the centroids of the start; a sweep an iteration, and one to measure the result."""
+    return lloyd(data, start, start.W, 0, tol, max_iter, watch)
+
+
+def lloyd(
+    data: InMemory,
+    start: Start,
+    init: Any,
+    before: int,
+    tol: float,
+    max_iter: int,
+    watch: Watch,
+) -> Factorization:
+    """scikit-learn's K-means from `init`, which takes `before` sweeps by itself."""
+    k, inside = len(start.W), data.gather(data.energy) > 0
+    model = KMeans(
+        k, init=init, n_init=1, max_iter=max_iter, tol=tol, random_state=start.seed,
+        algorithm="lloyd",
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of empty clusters, which are counted
+        # Samples that are all zero belong to no cluster, here as everywhere.
+        model.fit(short_indices(data.X), sample_weight=np.where(inside, data.weight, 0))
+    W = np.maximum(model.cluster_centers_, 0)  # it works on centred data, hence -1e-17
+    H = one_sparse(np.where(inside, model.labels_, -1), np.ones(len(inside), data.dtype), k)
+    rows, sums = data.sweep(summarise, data.scatter(H))
+    sizes = np.where(sums.mass > 0, sums.mass, 1)[:, None]
+    means = np.where(sums.mass[:, None] > 0, sums.cross / sizes, W)
+    now = Iterate(rows, W, sums, before + model.n_iter_ + 1)
+    residual = change(means, W)
+    stop = "converged" if model.n_iter_ < max_iter or residual < tol else "max_iter"
+    return ended(data, now, model.n_iter_, residual, stop, watch)
+
+
+def short_indices(X: Matrix) -> Matrix:
+    """X with 32-bit indices, all that scikit-learn's K-means knows; the values are not copied."""
+    if not sp.issparse(X) or X.indices.dtype == np.int32 or X.nnz > np.iinfo(np.int32).max:
+        return X
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array((X.data, indices, indptr), shape=X.shape)

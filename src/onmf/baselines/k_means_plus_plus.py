@@ -1,0 +1,21 @@
+"""K-means++, by scikit-learn: seeds drawn among the samples, far from those before, then K-means.
+
+The seeds take a look at X each and depend on the start's seed alone, not on its factors.
+"""
+
+from onmf.baselines.iterate import MAX_ITER, Start, quiet
+from onmf.baselines.k_means import TOL, lloyd
+from onmf.core.blocks import InMemory
+from onmf.core.result import Factorization, Watch
+
+
+def k_means_plus_plus(
+    data: InMemory,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    watch: Watch = quiet,
+) -> Factorization:
+    """From seeds of its own; a sweep a seed, one an iteration, and one to measure the result."""
+    return lloyd(data, start, "k-means++", len(start.W), tol, max_iter, watch)

@@ -1,0 +1,69 @@
+"""ONMF-S: multiplicative updates along the Stiefel manifold.
+
+    W <- W * (H'X) / (H'H W),      H <- H * (XW') / (H WX'H),      columns of H divided by their sum
+
+Products and quotients are entry by entry. WX'H = W(H'X)' is k x k and known before X is read, and
+the sums of H with its columns divided follow from those before: one sweep an iteration.
+
+S. Choi, "Algorithms for orthogonal nonnegative matrix factorization", IJCNN 2008.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmf.baselines.iterate import (
+    MAX_ITER,
+    TOL,
+    Iterate,
+    Start,
+    Sums,
+    follow,
+    multiplied,
+    quiet,
+    summarise,
+)
+from onmf.core.blocks import Block, Data
+from onmf.core.result import Factorization, Watch
+
+Array = NDArray[Any]
+
+
+def onmf_s(
+    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+) -> Factorization:
+    """From the raw start; one sweep an iteration and one before the first."""
+    H, W, _ = start
+    return follow(data, (H, W), updates(data, H, W), tol, max_iter, watch)
+
+
+def updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
+    rows, sums = data.sweep(summarise, data.scatter(H))
+    for sweeps in count(2):
+        W = multiplied(W, sums.cross, sums.gram @ W)
+        rows, sums = data.sweep(MoveRows(W, W @ sums.cross.T), rows)
+        scale = 1 / np.where(sums.mass > 0, sums.mass, 1)
+        rows, sums = data.each(partial(np.multiply, scale), rows), rescaled(sums, scale)
+        yield Iterate(rows, W, sums, sweeps)
+
+
+@dataclass(frozen=True)
+class MoveRows:
+    """The update of a block's memberships before the division, M being WX'H."""
+
+    W: Array
+    M: Array
+
+    def __call__(self, block: Block, before: Array) -> tuple[Array, Sums]:
+        H = multiplied(before, block.X @ self.W.T, before @ self.M)
+        return summarise(block, H)
+
+
+def rescaled(sums: Sums, scale: Array) -> Sums:
+    """The sums of H diag(scale)."""
+    return Sums(scale[:, None] * sums.gram * scale, scale[:, None] * sums.cross, scale * sums.mass)

@@ -1,0 +1,102 @@
+"""ONP-MF: orthogonal from the first iteration on, non-negative at the end.
+
+    min  1/2 ||X - HW||^2 - <Z, H> + rho/2 ||min(H, 0)||^2    over W >= 0 and H with H'H = I
+
+    W <- argmin_{W >= 0} ||X - HW||^2
+    H <- polar factor of H - s (HWW' - XW' - Z + rho min(H, 0)),   s = 1, 0.01, 0.01^2, ... (Armijo)
+    Z <- max(0, Z - (100 / t) H),   rho <- 1.01 rho                after iteration t = 1, 2, ...
+
+As H'H = I, the least squares problem falls apart into single entries: W = max(0, H'X) is its exact
+solution. The polar factor UV' of H = USV' needs the thin decomposition only, O(n k^2), and on the
+manifold the objective is a constant less <XW' + Z, H> plus the penalty: the line search never
+reads X. W must be complete before XW', and H before H'X: two sweeps an iteration.
+
+F. Pompili, N. Gillis, P.-A. Absil and F. Glineur, "Two algorithms for orthogonal nonnegative matrix
+factorization with application to clustering", Neurocomputing 141, 2014.
+"""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmf.baselines.iterate import TOL, Iterate, Start, follow, products, quiet, summarise
+from onmf.core.assign import one_sparse
+from onmf.core.blocks import Data
+from onmf.core.result import Factorization, Watch
+
+Array = NDArray[Any]
+
+MAX_ITER = 500
+RHO, GROWTH, DUAL_STEP = 0.01, 1.01, 100.0
+SHRINK, SLOPE = 0.01, 1e-5  # of the line search
+MOST_TRIALS = 12  # steps below 1e-24 are lost in rounding
+
+
+def onp_mf(
+    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+) -> Factorization:
+    """From the largest entries of the start's H; two sweeps an iteration, one before the first."""
+    labels = np.where(start.H.any(axis=1), start.H.argmax(axis=1), -1)
+    G = unit_columns(one_sparse(labels, np.sqrt(data.weight), len(start.W)))
+    return descend(data, G, start.W, 0, tol, max_iter, watch)
+
+
+def descend(
+    data: Data, G: Array, W: Array, before: int, tol: float, max_iter: int, watch: Watch
+) -> Factorization:
+    """From orthonormal columns G = D^1/2 H, which took `before` sweeps."""
+    root = np.sqrt(data.weight)[:, None]
+    iterates = updates(data, G, root, before)
+    found = follow(data, (unweighted(G, root), W), iterates, tol, max_iter, watch)
+    return found._replace(H=np.maximum(found.H, 0))
+
+
+def updates(data: Data, G: Array, root: Array, before: int) -> Iterator[Iterate]:
+    """With G = D^1/2 H, weighted samples are as good as repeated ones: G'G = H'DH = I."""
+    Z, rho = np.zeros_like(G), RHO
+    _, sums = data.sweep(summarise, data.scatter(unweighted(G, root)))
+    for t in count(1):
+        W = np.maximum(sums.cross, 0)
+        G = descended(G, root * products(data, W), W @ W.T, Z, rho)
+        rows, sums = data.sweep(summarise, data.scatter(unweighted(G, root)))
+        negative = np.minimum(G, 0)
+        penalty, sweeps = float(np.vdot(negative, negative)) / 2, before + 1 + 2 * t
+        yield Iterate(rows, W, sums, sweeps, rho, penalty)
+        Z, rho = np.maximum(0, Z - G.dtype.type(DUAL_STEP / t) * G), GROWTH * rho
+
+
+def descended(H: Array, A: Array, B: Array, Z: Array, rho: float) -> Array:
+    """One projected gradient step on H, A being XW' and B being WW'."""
+    gradient = H @ B - A - Z + H.dtype.type(rho) * np.minimum(H, 0)
+    value, step = objective(H, A + Z, rho), 1.0
+    for _ in range(MOST_TRIALS):
+        new = polar(H - H.dtype.type(step) * gradient)
+        if objective(new, A + Z, rho) <= value + SLOPE * np.vdot(gradient, new - H):
+            return new
+        step *= SHRINK
+    return H
+
+
+def objective(H: Array, pull: Array, rho: float) -> float:
+    """The augmented Lagrangian on the manifold, up to a constant."""
+    negative = np.minimum(H, 0)
+    return float(rho / 2 * np.vdot(negative, negative) - np.vdot(pull, H))
+
+
+def polar(Y: Array) -> Array:
+    """The nearest matrix with orthonormal columns."""
+    U, _, Vt = np.linalg.svd(Y, full_matrices=False)
+    return U @ Vt
+
+
+def unweighted(G: Array, root: Array) -> Array:
+    """H = D^-1/2 G; samples without weight have no membership."""
+    return G / np.where(root > 0, root, 1)
+
+
+def unit_columns(G: Array) -> Array:
+    length = np.linalg.norm(G, axis=0)
+    return G / np.where(length > 0, length, 1)

@@ -1,0 +1,58 @@
+"""`onmf predict`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onmf import load
+from onmf.chain import Words
+from onmf.cli.console import bad_input, cluster_sizes, place_for, waiting
+from onmf.cli.options import INPUT, reading
+from onmf.files import replace_files
+from onmf.runs import MODEL, Assessed, Source, aligned, scores
+
+
+@click.command()
+@click.argument("model", type=INPUT)
+@click.argument("input", type=INPUT)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="File for the labels, as labels.csv.",
+)
+@reading
+@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) -> None:
+    """Give new samples the clusters of a model.
+
+    MODEL is a model.onmf file, or the folder that `onmf cluster` wrote. INPUT is read as `onmf
+    cluster` reads it and goes through the same steps; its features are matched by their names.
+
+    \b
+    Example:
+      onmf predict result new_tumours.csv -o new_labels.csv
+    """
+    with bad_input(), place_for(out.parent, [out.name], force):
+        fitted = load(model / MODEL if model.is_dir() else model)
+        text = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
+        source = Source(options.pop("input"), text=text, **options)
+        with waiting(f"Reading {source.path.name}") as progress:
+            table, unknown = aligned(source.read(progress), fitted)
+        assessed = Assessed.of(fitted, table.X)
+        replace_files(out.parent, {out.name: assessed.text(table.samples)})
+    if unknown:
+        click.echo(f"Note: {unknown} features are unknown to the model and not used.", err=True)
+    sizes = cluster_sizes(assessed.labels, fitted.n_clusters).tolist()
+    facts = {
+        "samples": len(table.samples),
+        "cluster_sizes": sizes,
+        "samples_in_no_cluster": len(table.samples) - sum(sizes),
+        "scores": scores(table.labels, assessed.labels),
+    }
+    said = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
+    click.echo(json.dumps(facts, indent=2) if as_json else said)

@@ -1,0 +1,19 @@
+"""Samples from files, and results into files.
+
+One module a format, imported when a file of its ending is read. Nothing is ever unpickled, and no
+result is lost to a failed write.
+"""
+
+from onmf.files.documents import read_documents
+from onmf.files.output import csv_text, replace_files
+from onmf.files.source import fingerprint, read_table
+from onmf.files.table import Table
+
+__all__ = [
+    "Table",
+    "csv_text",
+    "fingerprint",
+    "read_documents",
+    "read_table",
+    "replace_files",
+]

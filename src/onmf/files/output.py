@@ -1,0 +1,31 @@
+"""Results into files: in full or not at all."""
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """The rows as comma-separated text."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def replace_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Put all files in place, or leave what was there: each is written in full beside its place."""
+    staged = {folder / name: folder / f".{name}.{os.getpid()}" for name in files}
+    try:
+        for content, temporary in zip(files.values(), staged.values(), strict=True):
+            data = content.encode("utf-8") if isinstance(content, str) else content
+            temporary.write_bytes(data)
+        for place, temporary in staged.items():
+            os.replace(temporary, place)
+    finally:
+        for temporary in staged.values():
+            temporary.unlink(missing_ok=True)

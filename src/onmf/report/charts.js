@@ -1,0 +1,98 @@
+// Curves as SVG, and the consensus map.
+
+function ticks(low, high, log) {
+  if (low === high) return [low];
+  if (log) {
+    const [first, last] = [Math.ceil(Math.log10(low)), Math.floor(Math.log10(high))];
+    const step = Math.max(1, Math.ceil((last - first) / 4));
+    const powers = [];
+    for (let p = first; p <= last; p += step) powers.push(10 ** p);
+    return powers;
+  }
+  const rough = (high - low) / 4;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((f) => f * unit).find((s) => s >= rough);
+  const found = [];
+  for (let t = Math.ceil(low / step); t * step <= high * (1 + 1e-12); t += 1) {
+    found.push(Number((t * step).toPrecision(12)));
+  }
+  return found;
+}
+
+function chart({ title, x, y, log = false, best = null, under }) {
+  const [width, height, left, right, above, below] = [340, 200, 46, 10, 8, 34];
+  const good = x.map((v, i) => [v, y[i]]).filter(([, v]) => v !== null && (!log || v > 0));
+  if (!good.length) return null;
+  const values = good.map((p) => p[1]);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const [first, last] = [x[0], x.at(-1)];
+  const level = (v) => (log ? Math.log10(v) : v);
+  const across = (v) => left + ((v - first) / (last - first || 1)) * (width - left - right);
+  const down = (v) => {
+    const share = high > low ? (level(v) - level(low)) / (level(high) - level(low)) : 0.5;
+    return height - below - share * (height - above - below);
+  };
+  const parts = [];
+  for (const t of ticks(low, high, log)) {
+    parts.push(draw("line", { class: "grid", x1: left, x2: width - right, y1: down(t), y2: down(t) }),
+      draw("text", { x: left - 7, y: down(t) + 4, "text-anchor": "end" }, log ? t.toExponential(0) : brief(t)));
+  }
+  for (const t of ticks(first, last, false).filter(Number.isInteger)) {
+    parts.push(draw("text", { x: across(t), y: height - below + 16, "text-anchor": "middle" }, String(t)));
+  }
+  parts.push(draw("text", { x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle" }, under));
+  if (best !== null) {
+    parts.push(draw("line", { class: "chosen", x1: across(best), x2: across(best), y1: above, y2: height - below }));
+  }
+  parts.push(draw("polyline", { class: "curve", points: good.map(([a, b]) => `${across(a)},${down(b)}`).join(" ") }));
+  if (good.length <= 60) {
+    parts.push(...good.map(([a, b]) => draw("circle", { class: "dot", cx: across(a), cy: down(b), r: 2.6 },
+      draw("title", {}, `${under} ${a}: ${brief(b)}`))));
+  }
+  const label = `${title}: ${brief(values[0])} at ${under} ${good[0][0]}, ${brief(values.at(-1))} at ${under} ${good.at(-1)[0]}`;
+  return make("figure", {}, make("figcaption", {}, title),
+    draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...parts));
+}
+
+function choice({ best, reason, curves }) {
+  $("reason").textContent = reason;
+  $("choice-charts").append(...curves.map((c) => chart({ ...c, best, under: "clusters" })).filter(Boolean));
+}
+
+function consensus(c) {
+  $("consensus-note").textContent =
+    `Share of ${c.runs} runs that put two samples together, for ${whole(c.side)} samples in the order of ` +
+    "average linkage. Clear squares on the diagonal are clusters that every run finds; the strips show the clusters.";
+  figures($("consensus-figures"), [
+    ["cophenetic correlation", c.cophenetic_se === null ? brief(c.cophenetic) : `${brief(c.cophenetic)} ± ${brief(c.cophenetic_se)}`],
+    ["dispersion", brief(c.dispersion)], ["ambiguous pairs", brief(c.ambiguous)]]);
+  $("stability").append(make("ul", {}, ...bars(c.stability.map((value, k) => {
+    const label = make("span", {}, swatch(k), ` ${clusterName(k)}`);
+    return [label, value, tint(k)];
+  }))));
+  const shares = Uint8Array.from(atob(c.shares), (byte) => byte.charCodeAt(0));
+  $("shares").setAttribute("aria-label",
+    `Consensus map; cophenetic correlation ${brief(c.cophenetic)}, ambiguous pairs ${brief(c.ambiguous)}`);
+  const rgb = (value) => colour(value).match(/[\d.]+/g).slice(0, 3).map(Number);
+  listeners.push(() => {
+    const strip = Math.max(2, Math.round(c.side / 40));
+    const side = c.side + strip + 1;
+    const [from, to, fills] = [rgb("var(--sheet)"), rgb("var(--accent)"), c.stability.map((_, k) => rgb(tint(k)))];
+    const image = new ImageData(side, side);
+    for (let i = 0; i < side; i += 1) {
+      for (let j = 0; j < side; j += 1) {
+        const [row, column] = [i - strip - 1, j - strip - 1];
+        let mix = null;
+        if (row >= 0 && column >= 0) {
+          const w = shares[row * c.side + column] / 255;
+          mix = from.map((v, q) => v + w * (to[q] - v));
+        } else if (Math.max(row, column) >= 0 && Math.min(row, column) < -1) {
+          mix = fills[c.cluster[Math.max(row, column)]] ?? from;
+        }
+        if (mix) image.data.set([...mix, 255], 4 * (i * side + j));
+      }
+    }
+    $("shares").width = $("shares").height = side;
+    $("shares").getContext("2d").putImageData(image, 0, 0);
+  });
+}

@@ -1,0 +1,57 @@
+// One card a cluster, and the confusion table.
+
+function bars(entries) {
+  const most = Math.max(1e-300, ...entries.map(([, value]) => Math.abs(value ?? 0)));
+  return entries.map(([label, value, colour]) => make("li", {}, label,
+    make("span", { className: "bar", "--w": Math.abs(value ?? 0) / most, "--tint": colour }),
+    make("span", { className: "value" }, fixed(value))));
+}
+
+function list(title, rows) {
+  if (!rows.length) return null;
+  const items = rows.map(([text, value]) =>
+    make("li", {}, name(text), make("span", { className: "value" }, value)));
+  return make("div", {}, make("h4", {}, title), make("ul", { className: "pairs" }, ...items));
+}
+
+function cards() {
+  const total = data.clusters.reduce((sum, c) => sum + c.size, 0);
+  const made = data.clusters.map((c, k) => make("article", { className: "card" },
+    make("header", {}, swatch(k), make("h3", {}, clusterName(k)),
+      make("button", { type: "button", onclick: () => show(k) }, "On the map")),
+    make("p", { className: "size" }, c.size
+      ? `${whole(c.size)} samples, ${percent(c.size / total)} · mean certainty ${c.confidence.toFixed(2)}`
+      : "No samples"),
+    make("ul", { className: "bars" }, ...bars(c.features.map(([f, w]) => [name(f), w, tint(k)]))),
+    list("Most typical", c.typical.map(([s, e]) => [s, `${percent(e)} explained`])),
+    list("Least certain", c.unsure.map(([s, p, other]) =>
+      [s, `${fixed(p)}${other === null ? "" : ` · or cluster ${other}`}`]))));
+  $("cards").append(...made);
+  listeners.push(() => made.forEach((card, k) =>
+    card.classList.toggle("dim", isolated !== null && isolated !== k)));
+}
+
+function show(k) {
+  if (isolated !== k) isolate(k);
+  $("map").scrollIntoView();
+  $("canvas").focus({ preventScroll: true });
+}
+
+function truth({ scores, classes, match, counts, rest }) {
+  figures($("scores"), Object.entries(scores).map(([s, v]) => [s, v.toFixed(3)]));
+  const nowhere = [...counts, rest.counts].some((row) => row.at(-1) > 0);
+  const heads = data.clusters.map((_, k) => make("th", { scope: "col" }, swatch(k), String(k)));
+  if (nowhere) heads.push(make("th", { scope: "col" }, "none"));
+  const line = (label, row, hit) => {
+    const sum = row.reduce((a, b) => a + b, 0) || 1;
+    const cells = row.slice(0, heads.length).map((n, k) => make("td", {
+      className: (n ? "count" : "none") + (k === hit ? " match" : ""), "--w": n / sum,
+    }, n ? whole(n) : "·"));
+    return make("tr", {}, make("th", { scope: "row" }, label), ...cells);
+  };
+  const body = counts.map((row, i) => line(name(classes[i]), row, match[i]));
+  if (rest.classes) body.push(line(`${rest.classes} smaller classes`, rest.counts, null));
+  $("confusion").append(
+    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "class"), ...heads)),
+    make("tbody", {}, ...body));
+}

@@ -1,0 +1,65 @@
+// The top of the page, its colours, the record at its end, and the start of everything.
+
+function lead() {
+  $("title").textContent = data.title;
+  $("sentence").textContent = data.sentence;
+  figures($("figures"), Object.entries(data.figures));
+  for (const id of ["truth", "choice", "consensus"]) $(id).hidden = data[id] === null;
+  $("convergence").hidden = !data.convergence.length;
+  for (const section of document.querySelectorAll("main > section[id]:not([hidden])")) {
+    const title = section.dataset.short ?? section.querySelector("h2").textContent;
+    document.querySelector("nav").append(make("a", { href: `#${section.id}` }, title));
+  }
+}
+
+function theme() {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const apply = () => {
+    $("theme").textContent = isDark() ? "Light" : "Dark";
+    for (const listener of listeners) listener();
+  };
+  $("theme").addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    apply();
+  });
+  system.addEventListener("change", apply);
+  let before;
+  addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    root.dataset.theme = "light"; // a canvas is printed as it was last drawn
+    apply();
+  });
+  addEventListener("afterprint", () => {
+    if (before) root.dataset.theme = before;
+    else delete root.dataset.theme;
+    apply();
+  });
+  apply();
+}
+
+function record(run) {
+  const text = (value) =>
+    value === null ? "not set" : typeof value === "string" ? value : JSON.stringify(value);
+  const isGroup = ([, value]) => value !== null && typeof value === "object" && !Array.isArray(value);
+  const groups = Object.entries(run).filter(isGroup);
+  const single = Object.entries(run).filter((entry) => !isGroup(entry));
+  if (single.length) groups.push(["run", Object.fromEntries(single)]);
+  for (const [title, values] of groups) {
+    const rows = Object.entries(values).flatMap(([key, value]) => [make("dt", {}, name(key)), make("dd", {}, name(text(value)))]);
+    $("record").append(make("div", {}, make("h3", {}, name(title)), make("dl", {}, ...rows)));
+  }
+}
+
+lead();
+legend();
+new Atlas($("canvas"));
+$("map-note").textContent = data.map.note;
+cards();
+if (data.truth) truth(data.truth);
+if (data.choice) choice(data.choice);
+if (data.consensus) consensus(data.consensus);
+$("curves").append(...data.convergence.map((c) => chart({ ...c, under: "stage" })).filter(Boolean));
+record(data.run);
+theme();

@@ -1,0 +1,80 @@
+"""Panels of many runs: the consensus map, and the curves over the number of clusters."""
+
+from base64 import b64encode
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import leaves_list
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics.cluster import contingency_matrix
+
+from onmf.report.facts import number
+
+Array = NDArray[Any]
+
+SIDE = 300  # samples along each side of the consensus map
+
+CURVES = {
+    "score": "Score, which decides",
+    "held_out": "Held-out error",
+    "agreement": "Agreement with fits that miss features",
+    "cophenetic": "Cophenetic correlation",
+    "dispersion": "Dispersion",
+    "ambiguous": "Ambiguous pairs",
+    "silhouette": "Silhouette",
+    "relative_error": "Relative error",
+}
+
+
+def in_order(consensus: Any, most: int | None = None) -> Array:
+    """Samples in the order of the linkage: all that it knows, or so many at even steps."""
+    known = np.asarray(consensus.shown)
+    order = known[leaves_list(consensus.linkage)] if len(known) > 1 else known
+    if most is None or most >= len(order):
+        return order
+    return order[np.linspace(0, len(order) - 1, most).astype(int)]
+
+
+def consensus_panel(consensus: Any, labels: Array, n_clusters: int) -> dict[str, Any]:
+    """The share of runs that put two samples together, as bytes 0 to 255, row by row."""
+    stability = np.asarray(consensus.cluster_stability)
+    if len(consensus.labels) != len(labels) or len(stability) != n_clusters:
+        raise ValueError(
+            f"the consensus is about {len(consensus.labels)} samples in {len(stability)} clusters, "
+            f"the model about {len(labels)} in {n_clusters}: give the consensus of this model."
+        )
+    ids = same_ids(np.asarray(consensus.labels), labels, n_clusters)
+    rows = in_order(consensus, SIDE)
+    shares = np.rint(255 * np.asarray(consensus.values(rows))).astype(np.uint8)
+    error = consensus.cophenetic_se
+    return {
+        "runs": consensus.labels_runs.shape[1],
+        "side": len(rows),
+        "shares": b64encode(shares.tobytes()).decode(),
+        "cluster": ids[consensus.labels[rows]].tolist(),
+        "cophenetic": number(consensus.cophenetic),
+        "cophenetic_se": None if error is None else number(error, 2),
+        "dispersion": number(consensus.dispersion),
+        "ambiguous": number(consensus.ambiguous),
+        "stability": [number(value, 3) for value in stability[np.argsort(ids[:-1])]],
+    }
+
+
+def same_ids(found: Array, labels: Array, k: int) -> Array:
+    """For each cluster of `found` the one of `labels` that it shares most with; -1 stays, last."""
+    counts = np.zeros((k + 1, k + 1))
+    counts[np.ix_(np.unique(found), np.unique(labels))] = contingency_matrix(found, labels)
+    _, match = linear_sum_assignment(counts[:k, :k], maximize=True)
+    return np.append(match, -1)
+
+
+def choice_panel(choice: Any) -> dict[str, Any]:
+    """Which number of clusters, why, and one curve for each measure that was taken."""
+    table = [row if isinstance(row, dict) else row._asdict() for row in choice.table]
+    curves = []
+    for name, title in CURVES.items():
+        values = [None if row.get(name) is None else number(row[name]) for row in table]
+        if any(value is not None for value in values):
+            curves.append({"title": title, "x": [row["k"] for row in table], "y": values})
+    return {"best": int(choice.best_k), "reason": str(choice.reason), "curves": curves}

@@ -1,0 +1,28 @@
+"""From a file to the files of a result, and back: what the command does between two prints."""
+
+from onmf.runs.results import (
+    MODEL,
+    REPORT,
+    RESULTS,
+    Assessed,
+    Run,
+    named,
+    names_compared,
+    recall,
+    scores,
+)
+from onmf.runs.source import Source, aligned
+
+__all__ = [
+    "MODEL",
+    "REPORT",
+    "RESULTS",
+    "Assessed",
+    "Run",
+    "Source",
+    "aligned",
+    "named",
+    "names_compared",
+    "recall",
+    "scores",
+]

@@ -1,0 +1,114 @@
+"""The methods of the studies, by name, each with the settings the paper gives it.
+
+The faithful solver takes the paper's settings for each kind of data; everything that the paper does
+not change keeps its default. A trial may change some of them: those are the studies of parameters.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+
+from onmf import NSNCP, ONMF, SNCP, Baseline, General
+from onmf.datasets import make_three_rays
+
+NAMES = {  # as tables show them, in their order
+    "k-means": "K-means",
+    "k-means++": "K-means++",
+    "dtpp": "DTPP",
+    "onp-mf": "ONP-MF",
+    "onmf-s": "ONMF-S",
+    "hals": "HALS",
+    "sncp": "SNCP",
+    "nsncp": "NSNCP",
+    "default": "onmf (default solver)",
+    "k-means-10": "K-means, 10 starts",
+    "alternation": "exact alternation",
+}
+PAPER = tuple(NAMES)[:8]
+FAITHFUL = ("sncp", "nsncp")
+# The order of running: what the paper is about first, what takes longest last.
+ORDER = ("sncp", "nsncp", "default", "k-means-10", "k-means", "k-means++", "alternation", "hals",
+         "dtpp", "onmf-s", "onp-mf")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the paper sets for one kind of data."""
+
+    mu_h: float = 1e-10
+    mu_w: float = 0.0
+    margin: float = 0.51  # of the non-smooth method's steps
+    bounded: str = ""  # how the centroids are bounded, beside W >= 0
+
+    def center_bounds(self, X: Any) -> Any:
+        if self.bounded == "range":
+            return "data"
+        return (0, float(X.max()) if self.bounded == "largest" else None)
+
+
+FAMILIES = {
+    "synthetic": Settings(),
+    "plane": Settings(),
+    "documents": Settings(mu_h=1e-8, margin=1.0),
+    "expression": Settings(margin=1.0, bounded="largest"),
+    "reduced": Settings(mu_h=0.0, margin=1.0, bounded="range"),
+}
+
+
+def build(method: str, family: str, X: Any, k: int, seed: int, changes: dict[str, Any]) -> Any:
+    """The estimator of a trial.
+
+    Parameters
+    ----------
+    method : str
+        A key of `NAMES`.
+    family : str
+        A key of `FAMILIES`.
+    X : array or csr_array
+    k, seed : int
+    changes : dict
+        Parameters of `ONMF` or of the method; p, q and v choose the penalty.
+
+    Returns
+    -------
+    estimator
+    """
+    settings = FAMILIES[family]
+    start: dict[str, Any] = {"init": (None, make_three_rays()[2])} if family == "plane" else {}
+    if method in FAITHFUL:
+        chosen = {"mu_h": settings.mu_h, "mu_w": settings.mu_w} | start | changes
+        exponents = [chosen.pop(name) for name in ("p", "q", "v") if name in chosen]
+        penalty = SNCP() if method == "sncp" else NSNCP(settings.margin)
+        return ONMF(
+            k,
+            penalty=General(*exponents) if exponents else penalty,
+            solver="palm",
+            center_bounds=settings.center_bounds(X),
+            random_state=seed,
+            n_jobs=1,
+            **chosen,
+        )
+    if method == "default":
+        bounds = "data" if lowest(X) < 0 else (0, None)
+        return ONMF(k, center_bounds=bounds, random_state=seed, n_jobs=1, **start)
+    if method == "k-means-10":
+        return KMeans(k, n_init=10, random_state=seed)
+    if family == "plane":
+        return KMeans(k, init=start["init"][1], n_init=1, **changes)
+    if family == "reduced":  # `Baseline` takes non-negative data only
+        first = "k-means++" if method == "k-means++" else first_centroids(X, k, seed)
+        return KMeans(k, init=first, n_init=1, random_state=seed)
+    return Baseline(method=method, n_clusters=k, random_state=seed, n_jobs=1, **changes)
+
+
+def first_centroids(X: Any, k: int, seed: int) -> Any:
+    """The centroids of the paper's shared start, as `Baseline` takes them on other data."""
+    scale = np.sqrt(np.abs(X).mean() / k)
+    return scale * np.random.RandomState(seed).random_sample((X.shape[1], k)).T
+
+
+def lowest(X: Any) -> float:
+    return float(np.min(X.data if sp.issparse(X) else X, initial=0))

@@ -1,0 +1,158 @@
+"""What a text table may look like, and what is said when it cannot be read."""
+
+import gzip
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from onmf.files import read_table, stream
+
+X = np.array([[1.0, 0.0, 2.5], [0.0, 3.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "samples", "features"),
+    [
+        ("1,0,2.5\n0,3,0\n", ["0", "1"], ["0", "1", "2"]),
+        ("u,v,w\n1,0,2.5\n0,3,0\n", ["0", "1"], ["u", "v", "w"]),
+        ("name,u,v,w\na,1,0,2.5\nb,0,3,0\n", ["a", "b"], ["u", "v", "w"]),
+        ("a,1,0,2.5\nb,0,3,0\n", ["a", "b"], ["0", "1", "2"]),
+        (",u,v,w\n10,1,0,2.5\n20,0,3,0\n", ["10", "20"], ["u", "v", "w"]),
+        ("ID,u,v,w\n10,1,0,2.5\n20,0,3,0\n", ["10", "20"], ["u", "v", "w"]),
+        (",0,1,2\n0,1,0,2.5\n1,0,3,0\n", ["0", "1"], ["0", "1", "2"]),
+        ("0,1,2\n1,0,2.5\n0,3,0\n", ["0", "1"], ["0", "1", "2"]),
+        ("id,7,8,9\na,1,0,2.5\nb,0,3,0\n", ["a", "b"], ["7", "8", "9"]),
+        ("u,v,w\na,1,0,2.5\nb,0,3,0\n", ["a", "b"], ["u", "v", "w"]),
+        ('"a, b","1",0,2.5\r\n\r\nc,0,3e0,0\r\n', ["a, b", "c"], ["0", "1", "2"]),
+        ("\ufeffu,v,w\n1,0,2.5\n0,3,0", ["0", "1"], ["u", "v", "w"]),
+    ],
+)
+@pytest.mark.parametrize(("ending", "delimiter"), [(".csv", ","), (".TSV", "\t")])
+def test_headers_and_names_are_found(tmp_path, text, samples, features, ending, delimiter):
+    path = tmp_path / f"table{ending}"
+    plain = text.replace("a, b", "a; b").replace(",", delimiter).replace("a; b", "a, b")
+    path.write_text(plain, encoding="utf-8", newline="")
+    table = read_table(path)
+    np.testing.assert_array_equal(table.X, X)
+    assert table.samples == samples
+    assert table.features == features
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_csv_file_may_use_other_marks_than_commas(tmp_path, mark):
+    path = tmp_path / "x.csv"
+    path.write_text("id,u,v\na,1,2\nb,3,4\n".replace(",", mark))
+    assert read_table(path).features == ["u", "v"]
+
+
+def test_packed_tables_are_unpacked(tmp_path):
+    for name in ("x.csv.gz", "x.TSV.GZ"):
+        text = "id,u\na,1\n".replace(",", "\t" if "TSV" in name else ",")
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+        assert read_table(tmp_path / name).X.tolist() == [[1]]
+
+
+def test_a_transposed_file_has_its_samples_as_columns(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("gene,cell a,cell b\nu,1,2\nv,3,4\nw,5,6\n")
+    table = read_table(path, transpose=True)
+    assert table.X.tolist() == [[1, 3, 5], [2, 4, 6]]
+    assert table.samples == ["cell a", "cell b"]
+    assert table.features == ["u", "v", "w"]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_column_of_classes_is_no_feature(tmp_path, place):
+    rows = [["u", "v"], ["1", "2"], ["3", "4"]]
+    for row, cell in zip(rows, ["type", "LUAD", "KIRC"], strict=True):
+        row.insert(place, cell)
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(map(",".join, rows)))
+    table = read_table(path, labels="type")
+    assert table.labels == ["LUAD", "KIRC"]
+    assert table.features == ["u", "v"]
+    assert table.X.tolist() == [[1, 2], [3, 4]]
+    assert table.samples == ["0", "1"]
+
+
+def test_classes_may_be_numbers_and_stand_beside_names(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("id,u,type\na,1,7\nb,3,8\n")
+    table = read_table(path, labels="type")
+    assert table == (pytest.approx(np.array([[1], [3]])), ["a", "b"], ["u"], ["7", "8"])
+
+
+def test_progress_ends_near_the_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "STRIDE", 100)
+    path = tmp_path / "x.csv"
+    path.write_text("1,2,3\n" * 1000)
+    seen = []
+    read_table(path, progress=lambda done, total: seen.append((done, total)))
+    assert len(seen) > 10
+    assert seen == sorted(seen)
+    assert {total for _, total in seen} == {6000}
+
+
+BAD_FILES = {
+    "empty.csv": (b"\n\n", "empty.csv is empty"),
+    "nothing.csv": (b"", "nothing.csv is empty"),
+    "header.csv": (b"a,b\n", "header but no samples"),
+    "ids.csv": (b"id\na\nb\n", "is empty"),
+    "ragged.csv": (b"1,2\n3\n", "1 cells in line 2 but 2 above"),
+    "ragged3.csv": (b"id,u\na,1\nb,2,3\n", "3 cells in line 3 but 2 above"),
+    "latin.csv": (b"u,v\n1,2\n\xe9,3\n", r"not UTF-8 in line 3 \(byte 0xe9\)"),
+    "wide.csv": ("u,v\n1,2\n".encode("utf-16"), "not UTF-8 in line 1"),
+    "gap.csv": (
+        b"id,u,v\na,1,\nb,NA,3\n",
+        "'' in line 2, column v; 'NA' in line 3, column u",
+    ),
+    "ids twice.csv": (b"id,u\na,1\nb,2\na,3\n", "samples of the same name: 'a'"),
+    "features twice.csv": (b"id,u,v,u\na,1,2,3\n", "features of the same name: 'u'"),
+    "cut.csv.gz": (gzip.compress(b"1,2\n3,4\n" * 1000)[:40], "not a whole gzip file"),
+    "no.csv.gz": (b"1,2\n", "not a whole gzip file"),
+    "quote.csv": (b'u,v\n1,"' + b"x" * 200_000 + b"\n", "not a text table at line 2"),
+    "x.h5": (b"", "does not end in .csv, .csv.gz"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_file_is_refused_in_a_sentence_that_says_where(tmp_path, name):
+    content, message = BAD_FILES[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_table(tmp_path / name)
+    assert "\n" not in str(caught.value)
+    assert name in str(caught.value)
+
+
+def test_a_line_without_end_is_not_unpacked_into_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "LONGEST_LINE", 1000)
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"0" * 10_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="over 1000 bytes in line 1"):
+            read_table(tmp_path / "bomb.csv.gz")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+def test_at_most_ten_bad_cells_are_listed(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("u,v,w\n1,2,3\n" + "x,y,z\n" * 20)
+    with pytest.raises(ValueError, match="not numbers") as caught:
+        read_table(path)
+    assert str(caught.value).count("column") == 10
+
+
+def test_a_missing_file_is_named(tmp_path):
+    for ending in ("npy", "npz", "csv", "tsv.gz", "mtx", "parquet", "h5ad"):
+        with pytest.raises(FileNotFoundError, match=f"x.{ending}"):
+            read_table(tmp_path / f"x.{ending}")
+
+
+def test_a_folder_is_no_table(tmp_path):
+    with pytest.raises(ValueError, match="is a folder"):
+        read_table(tmp_path)

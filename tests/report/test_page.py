@@ -1,0 +1,258 @@
+"""What the page promises: the facts, all of them, as text, and not a byte from elsewhere."""
+
+import base64
+import hashlib
+import json
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+from onmf import ONMF
+from onmf.datasets import make_rays
+from onmf.report import embedding, facts, html
+from onmf.report.names import LONGEST, shown
+from report.standins import choice, consensus
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "<!--",
+    "\"'&amp;",
+    "a\u2028b\u2029c",
+    "\u202eright to left",
+    "שלום",
+    "\ud800 alone",
+    "\x00\x1b",
+    "long" * 1_000,
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Samples on four rays, one of them zero, and a model of them."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(120) % 4
+    X = rng.uniform(0.5, 2, (120, 1)) * rng.gamma(1.0, size=(4, 30))[labels]
+    X += 0.4 * rng.random(X.shape)
+    X[5] = 0
+    with pytest.warns(UserWarning, match="label -1"):
+        model = ONMF(4, random_state=0).fit(X)
+    return model, X, labels
+
+
+def facts_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+def cosines(model, X):
+    W = model.cluster_centers_
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    products = X @ W.T / np.linalg.norm(W, axis=1)
+    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.csc_array])
+def test_clusters_are_described_by_their_size_features_and_samples(data, container):
+    model, X, _ = data
+    panels = facts_of(html(model, container(X)))["clusters"]
+    angles = cosines(model, X)
+    first, second = np.sort(angles, axis=1)[:, :-3:-1].T
+    for k, panel in enumerate(panels):
+        inside = np.flatnonzero(model.labels_ == k)
+        assert panel["size"] == len(inside)
+        assert [name for name, _ in panel["features"]] == [f for f, _ in model.top_features(10)[k]]
+        weights = [weight for _, weight in model.top_features(10)[k]]
+        np.testing.assert_allclose([w for _, w in panel["features"]], weights, rtol=1e-3)
+        typical = sorted(inside, key=lambda i: -first[i])[:5]
+        assert [name for name, _ in panel["typical"]] == [str(i) for i in typical]
+        np.testing.assert_allclose([e for _, e in panel["typical"]], first[typical] ** 2, rtol=1e-3)
+        unsure = sorted(inside, key=lambda i: -second[i] / first[i])[:5]
+        assert [name for name, *_ in panel["unsure"]] == [str(i) for i in unsure]
+        other = np.argsort(-angles[unsure], axis=1)[:, 1]
+        assert [third for *_, third in panel["unsure"]] == other.tolist()
+
+
+def test_every_sample_is_on_the_map_with_its_cluster(data):
+    model, X, _ = data
+    names = [f"sample {i}" for i in range(120)]
+    points = facts_of(html(model, X, samples=names))["map"]
+    assert sorted(points["sample"]) == sorted(names)
+    for name, cluster in zip(points["sample"], points["cluster"], strict=True):
+        assert cluster == model.labels_[int(name.split()[1])]
+    assert min(points["x"]) == min(points["y"]) == 0
+    assert max(points["x"] + points["y"]) == facts.GRID
+
+
+def test_known_classes_give_scores_and_a_confusion_table(data):
+    model, X, y = data
+    classes = np.array(["ash", "beech", "<b>cedar", "elm"])[y]
+    truth = facts_of(html(model, X, truth=classes))["truth"]
+    labels = model.labels_
+    assert truth["scores"]["ARI"] == pytest.approx(adjusted_rand_score(classes, labels), rel=1e-3)
+    nmi = normalized_mutual_info_score(classes, labels)
+    assert truth["scores"]["NMI"] == pytest.approx(nmi, rel=1e-3)
+    for name, row, match in zip(truth["classes"], truth["counts"], truth["match"], strict=True):
+        for k in (-1, 0, 1, 2, 3):
+            assert row[k] == np.sum((classes == name) & (labels == k))
+        assert match == np.argmax(row[:-1])  # clear enough here
+    assert truth["match"] == [0, 1, 2, 3]
+
+
+def test_smaller_classes_share_a_row():
+    truth = np.repeat(np.arange(100), np.arange(100, 0, -1))
+    table = facts.agreement(truth, truth % 3, 3)
+    assert len(table["counts"]) == facts.CLASSES
+    assert table["rest"]["classes"] == 40
+    assert np.sum(table["counts"]) + np.sum(table["rest"]["counts"]) == len(truth)
+    assert np.sum(table["rest"]["counts"]) == np.sum(truth >= 60)
+
+
+def test_convergence_shows_the_history_to_its_end(data):
+    model, X, _ = data
+    curves = facts_of(html(model, X))["convergence"]
+    assert curves[0]["title"] == "Relative error"
+    assert curves[0]["x"][-1] == len(model.history_)
+    assert curves[0]["y"][-1] == pytest.approx(model.relative_error_, rel=1e-3)
+    assert len(facts.convergence(model.history_ * 50)[0]["x"]) <= facts.STAGES + 1
+    assert facts.convergence([]) == []
+
+
+def test_a_consensus_is_told_in_the_ids_of_the_model(data):
+    model, X, _ = data
+    swap = np.array([2, 0, 3, 1, -1])  # id in the consensus of each cluster of the model
+    runs = np.column_stack([swap[model.labels_]] * 3)
+    runs[0, 0] = (runs[0, 0] + 1) % 4
+    panel = facts_of(html(model, X, consensus=consensus(runs[:, 1], runs, [0.2, 0.4, 0.6, 0.8])))[
+        "consensus"
+    ]
+    assert panel["stability"] == [0.6, 0.2, 0.8, 0.4]
+    shares = np.frombuffer(base64.b64decode(panel["shares"]), np.uint8).reshape(120, 120)
+    strip = np.array(panel["cluster"])
+    assert sorted(strip) == sorted(model.labels_)
+    together = strip[:, None] == strip[None]
+    assert np.mean((shares > 127) == together) == 1
+    assert set(np.unique(shares)) == {0, 85, 170, 255}
+
+
+def test_a_consensus_of_something_else_is_refused(data):
+    model, X, _ = data
+    other = consensus(model.labels_, np.column_stack([model.labels_] * 2), [1.0] * 3)
+    with pytest.raises(ValueError, match="in 3 clusters, the model about 120 in 4"):
+        html(model, X, consensus=other)
+
+
+@pytest.mark.parametrize("rows", [list, lambda table: [row._asdict() for row in table]])
+def test_a_choice_of_k_gives_its_curves_and_reason(data, rows):
+    model, X, _ = data
+    chosen = choice()
+    chosen.table = rows(chosen.table)
+    panel = facts_of(html(model, X, choice=chosen))["choice"]
+    assert panel["best"] == 3
+    assert panel["reason"] == "K = 3: <b>because</b>."
+    curves = {curve["title"]: curve for curve in panel["curves"]}
+    assert curves["Relative error"]["x"] == [2, 3, 4, 5]
+    assert curves["Relative error"]["y"] == [0.5, 0.3333, 0.25, 0.2]
+    assert curves["Silhouette"]["y"] == [0.5, 0.5, 0.5, None]
+
+
+def test_names_are_carried_as_text(data):
+    model, X, _ = data
+    samples = HOSTILE + [f"s{i}" for i in range(110)]
+    features = HOSTILE + [f"f{j}" for j in range(20)]
+    record = {"input": {"file": HOSTILE[0]}, HOSTILE[1]: HOSTILE[2], "n": np.float64(np.inf)}
+    page = html(model, X, samples=samples, features=features, truth=samples, run=record)
+    assert page.count("<script") == page.count("</script") == 2
+    assert "<img" not in page
+    assert "<!--" not in page
+    page.encode("utf-8")
+    carried = facts_of(page)
+    assert set(carried["map"]["sample"]) == {shown(name) for name in samples}
+    assert carried["run"][HOSTILE[1]] == HOSTILE[2]
+    assert carried["title"] == HOSTILE[0]
+    assert "<title>&lt;script&gt;" in page
+
+
+def test_a_long_name_keeps_its_two_ends():
+    text = shown("begin" + "-" * 500 + "end")
+    assert len(text) == LONGEST
+    assert text.startswith("begin")
+    assert text.endswith("end")
+    assert shown(12) == "12"
+
+
+def test_the_page_allows_only_its_own_script_and_style_and_no_network(data):
+    model, X, _ = data
+    page = html(model, X)
+    policy = re.search(r'Content-Security-Policy" content="(.*?)"', page).group(1)
+    assert policy.startswith("default-src 'none'; ")
+    for kind, tag in (("script", 'script type="module"'), ("style", "style")):
+        body = re.search(f"<{tag}>(.*?)</{kind}>", page, re.DOTALL).group(1)
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    elsewhere = re.findall(r"""(?:src|href|url|import)\s*[=(]\s*["']?(?!#)[\w/]+[:/]""", page)
+    assert elsewhere == []
+
+
+def test_ten_thousand_samples_with_the_longest_names_stay_under_five_megabytes(monkeypatch):
+    monkeypatch.setattr(embedding, "WHOLE", 100)
+    monkeypatch.setattr(embedding, "LANDMARKS", 100)
+    X, _ = make_rays(10_000, 20, 4, random_state=0)
+    model = ONMF(4, random_state=0).fit(X)
+    page = html(model, X, samples=["<" * 500] * 10_000, features=["🧬" * 500] * 20)
+    assert len(facts_of(page)["map"]["x"]) == 10_000
+    assert len(page.encode()) < 5e6
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"X": np.ones((7, 30))}, "X has 7 samples but the model was fitted to 120"),
+        ({"samples": ["a"]}, "1 names for 120 samples"),
+        ({"features": ["a", "b"]}, "2 names for 30 features"),
+        ({"truth": [0, 1, 2]}, "3 known classes for 120 samples"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(data, wrong, sentence):
+    model, X, _ = data
+    with pytest.raises(ValueError, match=sentence):
+        html(model, **({"X": X} | wrong))
+
+
+def test_a_frame_names_samples_and_features():
+    pd = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).random((20, 3))
+    frame = pd.DataFrame(
+        X, columns=["tp53", "myc", "kras"], index=[f"tumour {i}" for i in range(20)]
+    )
+    carried = facts_of(html(ONMF(2, random_state=0).fit(frame), frame))
+    assert set(carried["map"]["sample"]) == set(frame.index)
+    assert {name for name, _ in carried["clusters"][0]["features"]} <= set(frame.columns)
+
+
+def test_without_a_record_parameters_and_versions_are_told(data):
+    model, X, _ = data
+    record = facts_of(html(model, X))["run"]
+    assert record["parameters"]["n_clusters"] == 4
+    assert record["parameters"]["center_bounds"] == [0, None]
+    assert record["versions"]["numpy"] == np.__version__
+
+
+def test_the_estimator_writes_the_page_or_leaves_what_was_there(data, tmp_path):
+    model, X, y = data
+    place = tmp_path / "report.html"
+    place.write_text("before")
+    with pytest.raises(ValueError, match="known classes"):
+        model.report(place, X=X, labels=y[:3])
+    assert place.read_text() == "before"
+    model.report(str(place), X=X, labels=y)
+    assert facts_of(place.read_text(encoding="utf-8"))["truth"]["scores"]["ACC"] > 0.9
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_page_in_a_folder_that_is_not_there_is_refused(data, tmp_path):
+    model, X, _ = data
+    with pytest.raises(FileNotFoundError):
+        model.report(tmp_path / "nowhere" / "report.html", X=X)

@@ -1,0 +1,84 @@
+"""The steps do what scikit-learn's transformers do, on samples they have never seen, too."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+
+from onmf.chain import STEPS, Log, Tfidf, Unit, Words, apply
+
+TEXTS = [
+    "Stars and planets, planets and moons.",
+    "The moons of the planets",
+    "genes in cells; cells and genes",
+    "a gene and a cell",
+]
+COUNTS = np.array([[3.0, 0.0, 1.0], [0.0, 7.0, 0.0], [1.0, 1.0, 0.0]])
+
+
+def dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+@pytest.fixture(params=[np.asarray, sp.csr_array, lambda X: sp.csr_array(X.astype(np.float32))])
+def make(request):
+    return request.param
+
+
+@pytest.mark.parametrize("limits", [{}, {"min_df": 2}, {"max_df": 0.5}])
+def test_words_and_tfidf_are_scikit_learns_vectorizer(limits):
+    theirs = TfidfVectorizer(**limits).fit(TEXTS)
+    words = Words.fit(TEXTS, **limits)
+    chain = [words, Tfidf.fit(words(TEXTS))]
+    assert words.vocabulary == tuple(theirs.get_feature_names_out())
+    for texts in (TEXTS, ["unknown words", "", "planets, planets and genes"]):
+        ours = apply(chain, texts)
+        assert isinstance(ours, sp.csr_array)
+        np.testing.assert_allclose(ours.toarray(), theirs.transform(texts).toarray(), atol=1e-15)
+
+
+def test_tfidf_is_scikit_learns_and_keeps_the_kind_of_data(make):
+    X = make(COUNTS)
+    ours = Tfidf.fit(X)(X)
+    theirs = TfidfTransformer().fit_transform(COUNTS).toarray()
+    assert sp.issparse(ours) == sp.issparse(X)
+    assert ours.dtype == X.dtype
+    np.testing.assert_allclose(dense(ours), theirs, rtol=1e-6)
+
+
+def test_log_and_unit_by_hand(make):
+    X = make(COUNTS)
+    np.testing.assert_allclose(dense(Log.fit(X)(X)), [[2, 0, 1], [0, 3, 0], [1, 1, 0]], rtol=1e-6)
+    half = np.sqrt(1 / 2)
+    units = [[3 / np.sqrt(10), 0, 1 / np.sqrt(10)], [0, 1, 0], [half, half, 0]]
+    np.testing.assert_allclose(dense(Unit.fit(X)(X)), units, rtol=1e-6)
+    np.testing.assert_array_equal(dense(X), COUNTS)
+
+
+def test_negative_values_have_no_logarithm(make):
+    X = make(-COUNTS)
+    for step in (Log.fit(X), Tfidf.fit):
+        with pytest.raises(ValueError, match="Negative values in data"):
+            step(X)
+
+
+def test_no_words_left_is_said_with_what_to_do():
+    with pytest.raises(ValueError, match="at least 3 and at most 50% of the 4 documents: lower"):
+        Words.fit(TEXTS, min_df=3, max_df=0.5)
+    with pytest.raises(ValueError, match="no word"):
+        Words.fit(["", "?"])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Words(("a", "b")),
+        Words(("a", "a", "b")),
+        Words((1, 2, 3)),
+        *(Tfidf(np.array(idf)) for idf in ([1, 1.0], [1, 0, 1], [1, np.nan, 1], [1, np.inf, 1])),
+    ],
+)
+def test_a_step_that_does_not_fit_the_model_is_found_out(step):
+    with pytest.raises(ValueError, match=r"vocabulary|idf"):
+        step.check(3)
+    assert STEPS[step.name] is type(step)

@@ -1,0 +1,91 @@
+"""`onmf choose-k`: what it prints and what it leaves behind."""
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+
+from onmf.cli import main
+from onmf.datasets import make_rays
+
+X, Y = make_rays(150, 24, 3, noise=0.2, random_state=0)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "samples.npy"
+    np.save(path, X)
+    return path
+
+
+def test_prints_the_table_and_the_recommended_k(file, capsys):
+    assert main(["choose-k", str(file), "--k", "2:5", "--runs", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "3*" in printed
+    assert "Recommended: K=3 (confidence 1.00, runner-up" in printed
+    assert "held-out error" in printed
+    assert not file.with_name("choice.json").exists()
+
+
+def test_writes_table_labels_and_account(file, tmp_path, capsys):
+    out = tmp_path / "result"
+    command = ["choose-k", str(file), "--k", "2:5", "--runs", "2", "-o", str(out)]
+    assert main([*command, "--json"]) == 0
+    account = json.loads(capsys.readouterr().out)
+    assert account == json.loads((out / "choice.json").read_text())
+    assert account["best_k"] == 3
+    assert account["parameters"]["k_range"] == [2, 3, 4, 5]
+    assert [row["k"] for row in account["table"]] == [2, 3, 4, 5]
+    rows = list(csv.DictReader((out / "table.csv").read_text().splitlines()))
+    assert [float(row["held_out"]) for row in rows] == [r["held_out"] for r in account["table"]]
+    labels = list(csv.DictReader((out / "labels.csv").read_text().splitlines()))
+    assert len(labels) == 150
+    assert {row["cluster"] for row in labels} == {"0", "1", "2"}
+    assert {row["stability"] for row in labels} == {"1.0"}
+
+
+def test_a_second_run_makes_no_fit(file, tmp_path, monkeypatch):
+    command = ["choose-k", str(file), "--k", "2:4", "--runs", "2", "-o", str(tmp_path / "result")]
+    assert main(command) == 0
+    monkeypatch.setattr("onmf.stability.runners.Many.__call__", None)
+    assert main(command) == 0
+
+
+@pytest.mark.parametrize(
+    ("span", "ks"), [("2:4", [2, 3, 4]), ("2:8:3", [2, 5, 8]), ("3", [3]), ("3:3", [3])]
+)
+def test_ranges(file, capsys, span, ks):
+    assert main(["choose-k", str(file), "--k", span, "--runs", "2", "--json", "--all"]) == 0
+    account = json.loads(capsys.readouterr().out)
+    assert [row["k"] for row in account["table"]] == ks
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--k", "two"], "--k must be first:last or first:last:step, not 'two'."),
+        (["--k", "1:2:3:4"], "--k must be first:last"),
+        (["--k", "5:2"], "k_range is empty"),
+        (["--k", "2:500"], "only 150 distinct sample(s), fewer than the 500 clusters asked for"),
+        (["--runs", "1"], "ask for at least two"),
+    ],
+)
+def test_bad_input_is_one_sentence(file, capsys, arguments, sentence):
+    assert main(["choose-k", str(file), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("Error: ")
+    assert error.count("\n") == 1
+    assert sentence in error
+
+
+def test_the_page_shows_the_curves_and_the_consensus_of_the_k_recommended(file, tmp_path):
+    out = tmp_path / "result"
+    assert main(["choose-k", str(file), "--k", "2:4", "--runs", "2", "-o", str(out)]) == 0
+    page = (out / "report.html").read_text()
+    (text,) = re.findall(r'type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    shown = json.loads(text)
+    assert len(shown["clusters"]) == 3
+    assert shown["consensus"]["runs"] == 2
+    assert shown["choice"]["best"] == 3

@@ -1,0 +1,535 @@
+"""From a file to an answer and on to new samples: `onmf cluster`, `predict` and `report`."""
+
+import errno
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from sklearn.preprocessing import normalize
+
+import onmf
+from onmf import ONMF, metrics
+from onmf.datasets import make_rays
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from rich.console import Console
+
+from onmf import cli
+from onmf.cli import console
+from onmf.runs import RESULTS, Source
+
+pytestmark = pytest.mark.usefixtures("page")
+
+RAYS, Y = make_rays(60, 8, 3, noise=0.05, random_state=0)
+COUNTS = np.round(20 * RAYS)
+NAMES = [f"gene{j}" for j in range(8)]
+CELLS = [f"cell{i}" for i in range(60)]
+TOPICS = ["stars planets moons orbit", "genes cells protein tissue", "goals match players league"]
+TEXTS = [" ".join(np.random.default_rng(i).choice(TOPICS[i % 3].split(), 6)) for i in range(45)]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(COUNTS, CELLS, NAMES)
+    frame.to_csv("x.csv")
+    frame.assign(type=Y).to_csv("typed.csv")
+    Path("texts.txt").write_text("\n".join(TEXTS))
+    return tmp_path
+
+
+def run(*words):
+    return cli.main([str(word) for word in words])
+
+
+def good(*words):
+    assert run(*words) == 0
+
+
+def bad(capsys, *words):
+    """The one sentence on stderr of a command that is refused."""
+    capsys.readouterr()
+    assert run(*words) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("Error: ")
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def labels(path):
+    return pd.read_csv(path, index_col="sample", dtype={"sample": str})
+
+
+def record(folder="out"):
+    return json.loads(Path(folder, "run.json").read_text())
+
+
+def write_h5ad(path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file["X"], file["obs/_index"], file["var/_index"] = COUNTS, CELLS, NAMES
+
+
+def write_mtx(path):
+    text = io.BytesIO()
+    scipy.io.mmwrite(text, sp.csr_array(COUNTS.T))
+    path.write_bytes(gzip.compress(text.getvalue()))
+    Path("features.tsv").write_text("\n".join(NAMES))
+    Path("barcodes.tsv").write_text("\n".join(CELLS))
+
+
+FORMATS = {
+    "x.csv.gz": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_csv(path),
+    "x.tsv": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_csv(path, sep="\t"),
+    "x.parquet": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_parquet(path),
+    "x.h5ad": write_h5ad,
+    "x.mtx.gz": write_mtx,
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_gives_the_same_answer_with_the_same_names(here, name):
+    good("cluster", "x.csv", "-k", 3, "-o", "plain")
+    FORMATS[name](here / name)
+    good("cluster", name, "-k", 3, "-o", "out", *(["--transpose"] if "mtx" in name else []))
+    for file in ("labels.csv", "top_features.csv"):
+        assert Path("out", file).read_text() == Path("plain", file).read_text()
+
+
+def by_hand(name, X=COUNTS):
+    return {
+        "log": lambda: np.log2(1 + X),
+        "unit": lambda: normalize(X),
+        "tfidf": lambda: TfidfTransformer().fit(COUNTS).transform(X),
+    }[name]()
+
+
+@pytest.mark.parametrize("step", ["log", "unit", "tfidf"])
+def test_the_steps_before_the_fit_are_those_named_and_are_repeated_for_new_samples(here, step):
+    good("cluster", "x.csv", "-k", 3, "-o", "out", f"--{step}")
+    model = ONMF(3, random_state=0).fit(by_hand(step))
+    np.testing.assert_array_equal(labels("out/labels.csv").cluster, model.labels_)
+    assert record()["source"]["steps"] == [step]
+    # New samples alone would have other idf: those of the model must be used.
+    new = 3 * COUNTS[:7] + np.eye(7, 8)
+    pd.DataFrame(new, CELLS[:7], NAMES).to_csv("new.csv")
+    good("predict", "out", "new.csv", "-o", "new_labels.csv")
+    found = labels("new_labels.csv")
+    np.testing.assert_array_equal(found.cluster, model.predict(by_hand(step, new)))
+    np.testing.assert_allclose(found.distance, model.distance(by_hand(step, new)), atol=1e-6)
+
+
+def test_steps_are_applied_in_one_order(here):
+    good("cluster", "x.csv", "-k", 3, "-o", "out", "--unit", "--tfidf", "--log")
+    assert record()["source"]["steps"] == ["log", "tfidf", "unit"]
+    L = np.log2(1 + COUNTS)
+    model = ONMF(3, random_state=0).fit(normalize(TfidfTransformer().fit_transform(L)))
+    np.testing.assert_allclose(
+        labels("out/labels.csv").confidence,
+        model.confidence(normalize(TfidfTransformer().fit_transform(L))),
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_documents_are_weighted_clustered_and_predicted(here, page, kind):
+    if kind == "folder":
+        Path("texts").mkdir()
+        for i, text in enumerate(TEXTS):
+            Path("texts", f"{i:02}.txt").write_text(text)
+    given = "texts" if kind == "folder" else "texts.txt"
+    good("cluster", given, "--text", "-k", 3, "-o", "out")
+    theirs = TfidfVectorizer(min_df=2, max_df=0.5).fit(TEXTS)
+    model = ONMF(3, random_state=0).fit(theirs.transform(TEXTS))
+    found = labels("out/labels.csv")
+    np.testing.assert_array_equal(found.cluster, model.labels_)
+    assert metrics.clustering_accuracy(np.arange(45) % 3, found.cluster) == 1
+    assert found.index[1] == ("01.txt" if kind == "folder" else "2")
+    top = pd.read_csv("out/top_features.csv")
+    words = {frozenset(names) for _, names in top[top["rank"] <= 4].groupby("cluster").feature}
+    assert words == {frozenset(topic.split()) for topic in TOPICS}
+    assert page[0].features == theirs.get_feature_names_out().tolist()
+    Path("new.txt").write_text("moons and more moons\nno known word\nplayers of a league\n")
+    good("predict", "out/model.onmf", "new.txt", "-o", "new.csv")
+    expected = model.predict(theirs.transform(Path("new.txt").read_text().splitlines()))
+    np.testing.assert_array_equal(labels("new.csv").cluster, expected)
+    assert expected[1] == -1
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--log"], ["--tfidf"], ["--solver", "palm"], ["--bounds", "data"]]
+)
+def test_predicting_the_input_gives_its_own_labels(here, words):
+    good("cluster", "x.csv", "-k", 3, "-o", "out", *words)
+    good("predict", "out", "x.csv", "-o", "again.csv")
+    assert Path("again.csv").read_text() == Path("out/labels.csv").read_text()
+
+
+def test_features_are_matched_by_name(here, capsys):
+    good("cluster", "x.csv", "-k", 3, "-o", "out", "--tfidf")
+    mixed = pd.DataFrame(COUNTS, CELLS, NAMES)[NAMES[::-1]]
+    mixed.insert(3, "unheard", 1.0)
+    mixed.to_csv("mixed.csv")
+    good("predict", "out", "mixed.csv", "-o", "mixed_labels.csv")
+    assert "Note: 1 features are unknown to the model" in capsys.readouterr().err
+    assert Path("mixed_labels.csv").read_text() == Path("out/labels.csv").read_text()
+    np.save("bare.npy", COUNTS)  # without names: their number must do
+    good("predict", "out", "bare.npy", "-o", "bare.csv")
+    np.testing.assert_array_equal(labels("bare.csv").cluster, labels("out/labels.csv").cluster)
+
+
+def test_missing_features_are_listed_and_nothing_is_written(here, capsys):
+    wide = pd.DataFrame(np.hstack([COUNTS, COUNTS]), CELLS, [f"g{j}" for j in range(16)])
+    wide.to_csv("wide.csv")
+    good("cluster", "wide.csv", "-k", 3, "-o", "out")
+    wide[["g0", "g7"]].to_csv("few.csv")
+    said = bad(capsys, "predict", "out", "few.csv", "-o", "labels.csv")
+    assert "lacks 14 of the 16 features of the model: 'g1', 'g2', 'g3'" in said
+    assert "and 4 more" in said
+    np.save("few.npy", COUNTS)
+    said = bad(capsys, "predict", "out", "few.npy", "-o", "labels.csv")
+    assert "the input has 8 features, the model 16" in said
+    assert not Path("labels.csv").exists()
+
+
+def test_true_classes_are_taken_out_and_scored(here, capsys, page):
+    good("cluster", "typed.csv", "-k", 3, "-o", "out", "--labels", "type")
+    found = labels("out/labels.csv").cluster
+    assert record()["results"]["scores"] == {
+        "accuracy": metrics.clustering_accuracy(Y, found),
+        "adjusted_rand_index": metrics.adjusted_rand_score(Y, found),
+        "normalized_mutual_information": metrics.normalized_mutual_info_score(Y, found),
+    }
+    assert "accuracy 1.000" in capsys.readouterr().out
+    assert page[0].truth == [str(y) for y in Y]
+    assert page[0].features == NAMES
+    Path("y.txt").write_text("\n".join(map(str, Y)))
+    good("cluster", "x.csv", "-k", 3, "-o", "two", "--labels", "y.txt")
+    assert record("two")["results"]["scores"] == record()["results"]["scores"]
+    good("predict", "out", "typed.csv", "-o", "new.csv", "--labels", "type", "--json")
+    facts = json.loads(capsys.readouterr().out.split("\n", 3)[3])
+    assert facts["scores"]["accuracy"] == 1
+    assert sum(facts["cluster_sizes"]) == facts["samples"] == 60
+
+
+def test_signed_data_need_bounds(here, capsys):
+    np.save("signed.npy", RAYS - 0.2)
+    assert "Negative values" in bad(capsys, "cluster", "signed.npy", "-k", 3, "-o", "out")
+    for bounds, value in (("data", "data"), (":", [None, None]), ("-9:9", [-9, 9])):
+        good("cluster", "signed.npy", "-k", 3, "-o", "out", "--bounds", bounds, "--force")
+        assert record()["parameters"]["center_bounds"] == value
+    assert "--bounds" in bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "o", "--bounds", "wide")
+
+
+def test_run_json_is_enough_to_repeat_the_run(here):
+    words = ["--log", "--unit", "--labels", "type", "--seed", 7, "--starts", 3]
+    good("cluster", "typed.csv", "-k", 3, "-o", "deep/out", *words)
+    facts = record("deep/out")
+    source = Source.recall(facts["source"], Path("deep/out"))
+    assert source.path.resolve() == Path("typed.csv").resolve()
+    table, _ = source.learn(source.read())
+    model = ONMF(**facts["parameters"]).fit(table.X)
+    assert facts["parameters"]["n_init"] == 3
+    np.testing.assert_array_equal(model.labels_, labels("deep/out/labels.csv").cluster)
+
+
+# --- choosing K ----------------------------------------------------------------------------------
+
+
+class Row(dict):
+    pass
+
+
+@pytest.fixture
+def chooser(monkeypatch):
+    asked = []
+
+    def choose_k(model, X, k_range, *, n_jobs, progress):
+        asked.append((model.random_state, X.shape, k_range))
+        progress(1, len(k_range))
+        table = [Row(k=np.int64(k), error=np.nan if k == 2 else 1 / k) for k in k_range]
+        return SimpleNamespace(best_k=3, runner_up=np.int64(4), reason="because.", table=table)
+
+    monkeypatch.setattr(onmf, "choose_k", choose_k, raising=False)
+    return asked
+
+
+def test_auto_lets_choose_k_choose_and_keeps_the_reason(here, chooser, capsys, page):
+    good("cluster", "x.csv", "-k", "auto", "-o", "out", "--seed", 5)
+    assert chooser == [(5, (60, 8), range(2, 21))]
+    assert len(record()["results"]["cluster_sizes"]) == 3
+    choice = record()["choice"]
+    assert (choice["best_k"], choice["runner_up"], choice["reason"]) == (3, 4, "because.")
+    assert choice["table"][:2] == [{"k": 2, "error": None}, {"k": 3, "error": 1 / 3}]
+    assert "3 clusters: because." in capsys.readouterr().out
+    good("report", "out")
+    assert [asked.choice.best_k for asked in page] == [3, 3]
+
+
+def test_the_range_of_k_may_be_given_and_ends_before_the_samples(here, chooser):
+    good("cluster", "x.csv", "-k", "3:5", "-o", "out")
+    np.save("few.npy", COUNTS[:10])
+    good("cluster", "few.npy", "-k", "auto", "-o", "few")
+    assert [asked[2] for asked in chooser] == [range(3, 6), range(2, 10)]
+
+
+@pytest.mark.parametrize("k", ["0", "many", "5:3", "1:4", "2:", "-1", "3.5"])
+def test_other_numbers_of_clusters_are_refused(here, capsys, k):
+    assert "-k" in bad(capsys, "cluster", "x.csv", "-k", k, "-o", "out")
+
+
+# --- the report ----------------------------------------------------------------------------------
+
+
+def test_the_report_is_made_of_what_was_found_and_can_be_made_again(here, page, monkeypatch):
+    good("cluster", "typed.csv", "-k", 3, "-o", "out", "--labels", "type", "--log")
+    Path("out/report.html").unlink()
+    monkeypatch.chdir(here / "out")  # paths are those of the result, not of the caller
+    good("report", ".")
+    assert Path("report.html").read_text() == "<!doctype html>"
+    first, again = page
+    np.testing.assert_array_equal(first.X, np.log2(1 + COUNTS))
+    np.testing.assert_array_equal(again.X, first.X)
+    np.testing.assert_array_equal(again.model.labels_, first.model.labels_)
+    assert first.samples == again.samples == CELLS
+    assert first.truth == again.truth
+    assert first.run == again.run == record(".")
+
+
+def test_a_report_needs_its_input_and_its_model(here, capsys):
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    Path("x.csv").rename("y.csv")
+    assert "no longer there" in bad(capsys, "report", "out")
+    Path("x.csv").write_text("u,v\n1,2\n")
+    assert "has changed since" in bad(capsys, "report", "out")
+    Path("out/run.json").write_text("{}")
+    assert "not the record of a run" in bad(capsys, "report", "out")
+    assert "run.json" in bad(capsys, "report", ".")
+
+
+def test_a_missing_report_is_said_before_the_long_part(here, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onmf.report", None)
+    monkeypatch.setattr(ONMF, "fit", None)
+    said = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
+    assert "pip install" in said
+    assert "--no-report" in said
+    assert not Path("out").exists()
+
+
+def test_without_report_an_older_one_does_not_stay(here):
+    good("cluster", "x.csv", "-k", 2, "-o", "out")
+    good("cluster", "x.csv", "-k", 3, "-o", "out", "--no-report", "--force")
+    assert {path.name for path in Path("out").iterdir()} == set(RESULTS) - {"report.html"}
+
+
+# --- bad input, full disks, interruptions --------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_an_existing_result_is_refused_before_the_long_part(here, capsys, monkeypatch, name):
+    monkeypatch.setattr(ONMF, "fit", None)
+    Path("out").mkdir()
+    Path("out", name).write_text("precious")
+    said = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
+    assert f"out already has {name}" in said
+    assert "--force" in said
+    assert Path("out", name).read_text() == "precious"
+
+
+def test_an_existing_prediction_is_refused(here, capsys):
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    Path("new.csv").write_text("precious")
+    assert "--force" in bad(capsys, "predict", "out", "x.csv", "-o", "new.csv")
+    assert Path("new.csv").read_text() == "precious"
+    good("predict", "out", "x.csv", "-o", "new.csv", "--force")
+    assert Path("new.csv").read_text() != "precious"
+
+
+@pytest.mark.parametrize("command", ["cluster", "predict"])
+def test_an_unwritable_folder_is_said_before_the_long_part(here, capsys, monkeypatch, command):
+    good("cluster", "x.csv", "-k", 3, "-o", "model")
+
+    def denied(*args, **kwargs):
+        raise PermissionError(errno.EACCES, "Permission denied", "out")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", denied)
+    monkeypatch.setattr(ONMF, "fit", None)
+    monkeypatch.setattr(ONMF, "predict", None)
+    words = {
+        "cluster": ["x.csv", "-k", 3, "-o", "out"],
+        "predict": ["model", "x.csv", "-o", "out/deep/new.csv"],
+    }
+    assert "Permission denied" in bad(capsys, command, *words[command])
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("failing", range(1, 7))
+def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypatch, failing):
+    written = []
+    write = Path.write_bytes
+
+    def fill(path, data):
+        written.append(path)
+        if len(written) < failing:
+            return write(path, data)
+        write(path, data[:10])
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
+    assert "No space left on device" in bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
+    assert len(written) == failing
+    assert not Path("out").exists()
+
+
+def test_an_interrupted_command_leaves_nothing(here):
+    program = (
+        "import sys, time; from onmf import ONMF, cli\n"
+        "def fit(*args): print('now', flush=True); time.sleep(60)\n"
+        "ONMF.fit = fit\n"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    words = ["cluster", "x.csv", "-k", "3", "-o", "out", "--no-report"]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(Path(onmf.__file__).parents[1])},
+        text=True,
+    ) as process:
+        ready = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert ready == "now\n"
+    assert process.returncode == 130
+    assert said.strip() == "Interrupted."
+    assert not Path("out").exists()
+
+
+def forged(change):
+    def write(path):
+        good("cluster", "x.csv", "-k", 3, "-o", "out")
+        path.write_bytes(change(Path("out/model.onmf").read_bytes()))
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (lambda path: path.write_text("no model"), "not a model"),
+        (forged(lambda content: content[:-100]), "not a model, or is damaged"),
+        (forged(lambda content: content.replace(b'"version": 1', b'"version": 9')), "damaged"),
+    ],
+)
+def test_a_model_that_is_none_is_refused(here, capsys, write, said):
+    write(here / "m.onmf")
+    assert said in bad(capsys, "predict", "m.onmf", "x.csv", "-o", "new.csv")
+    assert not Path("new.csv").exists()
+
+
+BAD_INPUT = {
+    "twice.csv": ("id,u,v\na,1,2\na,3,4\n", "samples of the same name: 'a'"),
+    "ragged.csv": ("id,u,v\na,1,2\nb,3\n", "2 cells in line 3 but 3 above"),
+    "words.csv": ("id,u,v\na,1,x\nb,3,4\n", "'x' in line 2, column v"),
+    "minus.csv": ("id,u,v\na,1,-2\nb,3,4\n", "Negative values in data"),
+    "gap.csv": ("id,u,v\na,1,nan\nb,3,4\n", "NaN or infinity at (row 0, column 1)"),
+    "empty.csv": ("", "empty.csv is empty"),
+    "strange.xyz": ("1,2", "does not end in"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
+    text, said = BAD_INPUT[name]
+    Path(name).write_text(text)
+    assert said in bad(capsys, "cluster", name, "-k", 2, "-o", "out")
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["x.csv", "--labels", "kind"], "no column 'kind'"),
+        (["x.csv", "--labels", "texts.txt"], "45 classes for 60 samples"),
+        (["texts.txt", "--text", "--log"], "--text has its own weights"),
+        (["texts.txt", "--text", "--min-df", "44"], "no word is in at least 44"),
+        (["texts.txt"], "--text"),
+        (["x.csv", "--layer", "counts"], "x.csv has no layers"),
+        (["."], "must not lie among the documents"),
+        ([".."], "must not lie among the documents"),
+        (["folder"], "is a folder"),
+        (["minus.npy", "--log"], "Negative values in data"),
+        (["missing.csv"], "missing.csv"),
+    ],
+)
+def test_options_that_do_not_fit_the_input_are_refused(here, capsys, words, said):
+    np.save("minus.npy", -COUNTS)
+    Path("folder").mkdir()
+    assert said in bad(capsys, "cluster", *words, "-k", 2, "-o", "out")
+    assert not Path("out").exists()
+
+
+# --- terminals -----------------------------------------------------------------------------------
+
+
+def test_a_terminal_sees_progress_with_the_time_left_and_nothing_stays(monkeypatch):
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(console, "Console", lambda **_: terminal)
+    with console.waiting("Reading x.csv") as progress:
+        progress(50, 100)
+        time.sleep(0.3)
+    shown = screen.getvalue()
+    assert "Reading x.csv" in shown
+    assert "left:" in shown
+    assert shown.endswith("\x1b[2K")  # the line is wiped
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_can_complete_the_command_without_waiting_for_scikit_learn(shell):
+    code = "import sys, onmf.cli as c\ntry: c.main()\nfinally: assert 'sklearn' not in sys.modules"
+
+    def ask(**settings):
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | settings,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert f"_ONMF_COMPLETE={shell}_complete" in ask(_ONMF_COMPLETE=f"{shell}_source")
+    at = "pre" if shell == "fish" else "1"
+    found = ask(_ONMF_COMPLETE=f"{shell}_complete", COMP_WORDS="onmf pre", COMP_CWORD=at)
+    assert "predict" in found
+    assert "demo" not in found
+
+
+def test_csv_tables_of_results_read_back(here):
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    model = onmf.load("out/model.onmf")
+    centers = pd.read_csv("out/centers.csv", index_col="cluster")
+    np.testing.assert_array_equal(centers.to_numpy(), model.cluster_centers_)
+    assert centers.columns.tolist() == NAMES
+    top = pd.read_csv("out/top_features.csv")
+    first = top[(top.cluster == 1) & (top["rank"] == 1)].iloc[0]
+    name, weight = model.top_features(1)[1][0]
+    assert first.feature == name
+    assert first.weight == pytest.approx(weight, rel=1e-5)

@@ -1,0 +1,119 @@
+"""What the figures promise: the numbers of the model, on axes that were given or made."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from onmf import ONMF
+from onmf.report import embedding
+from report.standins import choice, consensus
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+from onmf import plot  # noqa: E402 (where there is no Matplotlib, nothing here is imported)
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def model(planted):
+    return ONMF(4, random_state=0).fit(planted[0])
+
+
+@pytest.fixture
+def agreed():
+    labels = np.repeat([0, 1, 2], [30, 20, 10])
+    runs = np.column_stack([labels] * 4)
+    runs[:5, 0] = 1
+    return consensus(labels, runs, [0.9, 0.8, 0.7])
+
+
+def test_convergence_draws_error_and_overlap_of_every_stage(model):
+    ax = plot.convergence(model)
+    _, error = ax.lines[0].get_data()
+    np.testing.assert_array_equal(error, [stage.relative_error for stage in model.history_])
+    twin = next(other for other in ax.figure.axes if other is not ax)
+    np.testing.assert_array_equal(
+        twin.lines[0].get_ydata(), [stage.orthogonality for stage in model.history_]
+    )
+
+
+def test_embedding_draws_each_sample_once_in_the_look_of_its_cluster(model, planted, monkeypatch):
+    monkeypatch.setattr(embedding, "WHOLE", 80)
+    monkeypatch.setattr(embedding, "LANDMARKS", 80)
+    ax = plot.embedding(model, planted[0])
+    drawn = {}
+    for points in ax.collections:
+        colour = matplotlib.colors.to_hex(points.get_facecolor()[0])
+        drawn[colour] = drawn.get(colour, 0) + len(points.get_offsets())
+    sizes = np.bincount(model.labels_)
+    assert drawn == {plot.look(k)["color"]: sizes[k] for k in range(4)}
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1", "2", "3"]
+
+
+def test_top_features_draws_the_heaviest_last_so_that_it_is_on_top(model):
+    axes = plot.top_features(model, 5, features=[f"gene ${j}$" for j in range(30)])
+    assert len(axes) == 4
+    for ax, heavy in zip(axes, model.top_features(5), strict=True):
+        widths = [bar.get_width() for bar in ax.patches]
+        np.testing.assert_allclose(widths[::-1], [weight for _, weight in heavy])
+        expected = [rf"gene \${name[1:]}\$" for name, _ in heavy]  # dollars, not a formula
+        assert [label.get_text() for label in ax.get_yticklabels()][::-1] == expected
+    axes[0].figure.canvas.draw()
+
+
+def test_consensus_map_is_ordered_by_the_linkage_with_clusters_beside_it(agreed):
+    ax = plot.consensus_map(agreed)
+    shares, above, beside = (np.asarray(image.get_array()) for image in ax.images)
+    assert shares.shape == (60, 60)
+    np.testing.assert_array_equal(above.ravel(), beside.ravel())
+    # in the order of a dendrogram, samples that are always together are neighbours
+    assert np.sum(np.diff(above.ravel()) != 0) <= 3
+    np.testing.assert_array_equal(
+        np.sort(shares, axis=None), np.sort(agreed.values(agreed.shown), axis=None)
+    )
+
+
+def test_cluster_stability_is_a_bar_a_cluster(agreed):
+    assert [bar.get_height() for bar in plot.cluster_stability(agreed).patches] == [0.9, 0.8, 0.7]
+
+
+def test_k_curves_draw_every_measure_and_mark_the_best():
+    axes = plot.k_curves(choice(best_k=3))
+    titles = {ax.get_title(loc="left"): ax for ax in axes}
+    np.testing.assert_array_equal(
+        titles["Relative error"].lines[0].get_ydata(), [1 / k for k in range(2, 6)]
+    )
+    for ax in axes:
+        assert list(ax.lines[0].get_xdata()) == [2, 3, 4, 5]
+        assert list(ax.lines[1].get_xdata()) == [3, 3]
+
+
+def test_axes_that_are_given_are_used(model, agreed, planted):
+    _, ax = plt.subplots()
+    assert plot.convergence(model, ax) is ax
+    assert plot.embedding(model, planted[0], ax) is ax
+    assert plot.consensus_map(agreed, ax) is ax
+    assert plot.cluster_stability(agreed, ax=ax) is ax
+    _, axes = plt.subplots(2, 4)
+    assert plot.k_curves(choice(), axes)[0] is axes[0, 0]
+    assert plot.top_features(model, axes=axes)[3] is axes[0, 3]
+
+
+def test_other_data_than_the_model_was_fitted_to_are_refused(model):
+    with pytest.raises(ValueError, match="fitted to 120"):
+        plot.embedding(model, np.ones((3, 30)))
+
+
+def test_without_matplotlib_a_sentence_says_what_to_install():
+    code = "import sys; sys.modules['matplotlib'] = None; import onmf; onmf.ONMF; onmf.plot"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert 'onmf.plot needs Matplotlib: `pip install "onmf[plot]"`' in done.stderr

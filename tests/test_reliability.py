@@ -1,0 +1,139 @@
+"""The same answer every time: in fresh processes, under load, whatever the threads."""
+
+import contextlib
+import gc
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_info
+
+from onmf import ONMF
+from onmf.core.blocks import blas_threads, single_threaded_blas
+from onmf.datasets import make_rays
+
+X, _ = make_rays(900, 60, 6, noise=0.4, random_state=5)
+FORMS = {"dense": X, "csr": sp.csr_array(np.where(X > np.median(X), X, 0))}
+
+
+def fitted(form, n_jobs=None, seed=3, **parameters):
+    return ONMF(6, random_state=seed, n_jobs=n_jobs, **parameters).fit(FORMS[form])
+
+
+def digest(model):
+    """Labels to the bit, centroids to ten digits."""
+    size = np.abs(model.cluster_centers_).max()
+    centers = np.round(model.cluster_centers_ / size, 10) + 0.0  # no negative zero
+    return hashlib.sha256(model.labels_.tobytes() + centers.tobytes()).hexdigest()
+
+
+def answer(*task):
+    return digest(fitted(*task))
+
+
+FRESH = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_reliability import digest, fitted
+print(*(digest(fitted(form)) for form in ("dense", "csr")))
+"""
+
+
+@pytest.mark.slow
+def test_fresh_processes_with_any_number_of_blas_threads_agree():
+    here = os.path.dirname(__file__)
+    said = set()
+    for threads in ("1", "2"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = os.environ | dict.fromkeys(names, threads)
+        done = subprocess.run(
+            [sys.executable, "-c", FRESH, here],
+            env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        said.add(done.stdout)
+    assert said == {f"{digest(fitted('dense'))} {digest(fitted('csr'))}\n"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", ["fast", "palm"])
+def test_n_jobs_and_repetition_change_nothing(form, solver):
+    limit = {"max_iter": 60} if solver == "palm" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # so few sweeps do not converge
+        first, *others = (fitted(form, n_jobs, solver=solver, **limit) for n_jobs in (1, 2, -1, 1))
+    for other in others:
+        np.testing.assert_array_equal(first.labels_, other.labels_)
+        np.testing.assert_allclose(
+            first.cluster_centers_, other.cluster_centers_, rtol=1e-12, atol=1e-300
+        )
+
+
+@pytest.mark.slow
+def test_a_hundred_fits_at_once_give_the_answers_of_one_at_a_time():
+    tasks = [(form, 1, seed) for seed in range(50) for form in FORMS]
+    alone = [digest(fitted(*task)) for task in tasks]
+    with ThreadPoolExecutor(20) as pool:
+        assert list(pool.map(answer, *zip(*tasks, strict=True))) == alone
+    assert Parallel(n_jobs=2)(delayed(answer)(*task) for task in tasks) == alone
+
+
+def test_fits_at_once_leave_the_threads_of_blas_as_they_were():
+    before = blas_threads()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda seed: fitted("dense", 2, seed), range(16)))
+    assert blas_threads() == before
+
+
+def seen_inside(seed):
+    """(threads of our own, threads of BLAS) while a fit runs."""
+    counts = []
+
+    def watch(event):
+        own = sum("ThreadPoolExecutor" in thread.name for thread in threading.enumerate())
+        blas = max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        counts.append((own, blas))
+        return False
+
+    fitted("dense", seed=seed, callback=watch)
+    return max(own for own, _ in counts), max(blas for _, blas in counts)
+
+
+@pytest.mark.slow
+def test_a_fit_inside_a_joblib_worker_takes_no_more_than_its_share():
+    for own, blas in Parallel(n_jobs=os.cpu_count())(delayed(seen_inside)(s) for s in range(4)):
+        assert own <= 1
+        assert blas == 1
+
+
+def test_an_interrupt_leaves_no_threads_and_no_limit_behind():
+    def interrupt(event):
+        raise KeyboardInterrupt
+
+    blas, threads = blas_threads(), threading.active_count()
+    with contextlib.suppress(KeyboardInterrupt):  # pytest.raises would keep the frames alive
+        fitted("csr", 2, callback=interrupt)
+        raise AssertionError("not interrupted")
+    gc.collect()
+    deadline = time.monotonic() + 10
+    while threading.active_count() > threads and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert (blas_threads(), threading.active_count()) == (blas, threads)
+
+
+def test_limits_of_blas_nest():
+    before = blas_threads()
+    with single_threaded_blas():
+        assert blas_threads() == 1
+        with single_threaded_blas():
+            assert blas_threads() == 1
+        assert blas_threads() == 1
+    assert blas_threads() == before

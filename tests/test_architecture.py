@@ -62,6 +62,25 @@ def test_imports_point_downwards(path):
             assert top in known or top in sys.stdlib_module_names, name
 
 
+OPTIONAL = {  # libraries that need not be there, and where they may be imported
+    "dask": {"distributed.py"},
+    "distributed": {"distributed.py"},
+    "h5py": {"places/hdf5.py"},
+    "zarr": {"places/zarrs.py"},
+    "pyarrow": {"places/parquet.py"},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_an_optional_library_is_imported_in_one_place(name):
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for path in FILES
+        if any(module.split(".")[0] == name for module in imported(path))
+    }
+    assert users == OPTIONAL[name]
+
+
 def test_only_the_command_prints():
     for path in FILES:
         if "cli" in path.relative_to(ROOT).parts:

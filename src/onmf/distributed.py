@@ -9,6 +9,7 @@ dies takes with it is computed again.
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from functools import cached_property
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
@@ -111,9 +112,9 @@ class OnDask:
         """The same rows times a power of two."""
         if factor == 1:
             return self
-        other = object.__new__(OnDask)
-        other.__dict__.update(self.__dict__, chunks=self.each(scaled_by(factor), self.chunks))
-        del other.__dict__["measured"]
+        other = copy(self)
+        other.chunks = self.each(scaled_by(factor), self.chunks)
+        del other.measured
         return other
 
     @cached_property

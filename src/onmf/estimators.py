@@ -118,14 +118,16 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centroids W.
     membership_ : ndarray of shape (n_samples, n_clusters)
-        H; one non-zero entry a row after a converged fit.
+        H; one non-zero entry a row after a converged fit. For rows on disk a memory map of a
+        temporary file, if large; for rows on Dask a Dask array.
     relative_error_ : float
         ||X - HW||^2 / ||X||^2.
     n_iter_ : int
         Sweeps: how often X was read (of the start that was kept). Checking X and, for "palm",
         measuring the result are not counted.
     history_ : list of Stage
-        One row a stage; ``pandas.DataFrame(model.history_)`` is a table of it.
+        One row a stage; ``pandas.DataFrame(model.history_)`` is a table of it. `sent` and
+        `received` are the bytes that went to and came from other processes so far.
     stationarity_ : float
         Relative change that one more gradient step on both factors would make.
     converged_ : bool
@@ -200,8 +202,10 @@ class ONMF(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Base
 
         Parameters
         ----------
-        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Non-negative data; a sparse matrix is never made dense.
+        X : array, sparse matrix, DataFrame, path or Dask collection (n_samples, n_features)
+            Non-negative data; a sparse matrix is never made dense. A path (.npy, .npz, .h5, .h5ad,
+            .zarr, .parquet), a memory map or an open data set of h5py or zarr is read block by
+            block; a Dask array or DataFrame stays on its workers.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             A sample of weight 2 counts as if it were there twice.

@@ -54,7 +54,8 @@ def rows_on_dask(
     door.as_features(estimator, X.shape, names, reset=reset)
     weight = None
     if sample_weight is not None:
-        weight = door.as_weights(np.asarray(sample_weight), np.broadcast_to(dtype.type(0), X.shape))
+        here = compute(sample_weight)[0]
+        weight = door.as_weights(here, np.broadcast_to(dtype.type(0), X.shape))
     name = type(estimator).__name__
     data = OnDask(X, dtype, weight, ChunkCheck(signed, name))
     factor = scale(*data.extremes, dtype, X.shape)
@@ -226,7 +227,7 @@ def settled(X: Any, chunks: list[Any]) -> tuple[Rows, list[str | None]]:
         client = get_client()
     except (ImportError, ValueError):
         return chunks, [None] * len(chunks)
-    workers = [None] if futures_of(X) else sorted(client.scheduler_info(n_workers=-1)["workers"])
+    workers = [None] if futures_of(X) else sorted(client.ncores()) or [None]
     wanted = [workers[i * len(workers) // len(chunks)] for i in range(len(chunks))]
     kept: list[Any] = []
     for home, run in groupby(zip(wanted, chunks, strict=True), key=operator.itemgetter(0)):

@@ -128,7 +128,7 @@ def on_dask() -> str:
     from distributed import Client, LocalCluster
 
     lines, traffic = [], {}
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(processes=True, **options) as cluster, Client(cluster) as client:
         for n in (WIDE[0] // 10, WIDE[0]):
             chunks = 8
@@ -322,7 +322,7 @@ def kill_a_worker() -> int:
 
     X = make_rays(30_000, 200, 8, noise=1.0, random_state=0)[0]
     whole = ONMF(8, random_state=0, tol=1e-12).fit(X)
-    options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(processes=True, **options) as cluster, Client(cluster) as client:
         killed = []
 

@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf import ONMF
+import onmf
+from onmf import ONMF, Baseline
+from onmf.core.blocks import InMemory
+from onmf.core.finish import alternating, together
+from onmf.core.palm import NON_NEGATIVE
 from onmf.datasets import make_rays
+from onmf.places import rows_of
+from onmf.validation import as_it_is
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -86,6 +92,45 @@ def test_predict_and_transform_are_lazy(dense):
     np.testing.assert_array_equal(labels.compute(), model.labels_)
     np.testing.assert_allclose(H.compute(), model.transform(dense), rtol=1e-13)
     assert model.score(X) == pytest.approx(model.score(dense), rel=1e-12)
+
+
+def test_confidence_and_distance_are_lazy_too(dense):
+    model, X = ONMF(5, random_state=0).fit(dense), chunked(dense, UNEVEN)
+    for method in (model.confidence, model.distance):
+        assert method(X).chunks == (UNEVEN,)
+        np.testing.assert_allclose(method(X).compute(), method(dense), rtol=1e-9, atol=1e-9)
+
+
+def test_rivals_place_chunks_but_are_fitted_in_memory(dense):
+    X = chunked(dense, UNEVEN)
+    for method in ("k-means", "hals"):
+        with pytest.raises(ValueError, match="Baseline needs X in memory: load it first"):
+            Baseline(method, 5).fit(X)
+        model = Baseline(method, 5, random_state=0, max_iter=5).fit(dense)
+        np.testing.assert_array_equal(model.predict(X).compute(), model.predict(dense))
+        np.testing.assert_allclose(model.transform(X).compute(), model.transform(dense))
+
+
+def test_a_model_fitted_on_dask_can_be_stored(dense, tmp_path):
+    model = ONMF(5, random_state=0).fit(chunked(dense, UNEVEN))
+    model.save(tmp_path / "model.onmf")
+    again = onmf.load(tmp_path / "model.onmf")
+    np.testing.assert_array_equal(again.membership_, model.membership_.compute())
+    assert again.history_ == model.history_
+
+
+def test_clusterings_side_by_side_are_those_of_memory(dense):
+    """Runs that share their sweeps keep several codes for each sample, and end one by one."""
+    X = chunked(dense, UNEVEN)
+    here, there = InMemory(dense), rows_of(ONMF(), X, None, as_it_is, reset=True).data
+    starts = [dense[:3], dense[10:15], dense[[7]]]
+    ends = [
+        together(data, [alternating(data, W, NON_NEGATIVE, 1e-9, 100) for W in starts])
+        for data in (here, there)
+    ]
+    for a, b in zip(*ends, strict=True):
+        np.testing.assert_array_equal(a.labels(here), b.labels(there))
+        np.testing.assert_allclose(a.W, b.W, atol=1e-8)
 
 
 def test_data_frames_bring_their_names(dense):
@@ -240,7 +285,7 @@ def test_a_sum_changes_neither_part(dense):
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -290,7 +335,7 @@ def test_a_worker_that_is_killed_changes_nothing(client, dense, solver):
     assert killed
     assert_same(model, expected)
     deadline = time.monotonic() + 30
-    while len(client.scheduler_info(n_workers=-1)["workers"]) < 3 and time.monotonic() < deadline:
+    while len(client.ncores()) < 3 and time.monotonic() < deadline:
         time.sleep(0.1)  # its nanny starts another, for the next test
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf import ONMF
+from onmf import ONMF, Baseline
 from onmf.core.blocks import InMemory
 from onmf.core.sketch import heaviest, median, sample
 from onmf.datasets import make_rays
@@ -516,3 +516,20 @@ def test_archives_hide_nothing_behind_their_names(dense, tmp_path):
         archive.writestr("../../evil.npy", content)
     open_rows(path).rows(0, 1)
     assert not (tmp_path.parent.parent / "evil.npy").exists()
+
+
+def test_rivals_take_a_memory_map_as_an_array_and_refuse_a_path(dense, tmp_path):
+    path = npy(dense, tmp_path)
+    expected = Baseline("hals", 5, random_state=0, max_iter=5).fit(dense)
+    model = Baseline("hals", 5, random_state=0, max_iter=5).fit(np.load(path, mmap_mode="r"))
+    np.testing.assert_array_equal(model.membership_, expected.membership_)
+    with pytest.raises(ValueError, match="Baseline needs X in memory: load it first, or use ONMF"):
+        model.fit(path)
+    with pytest.raises(ValueError, match="Baseline needs X in memory"):
+        model.predict(str(path))
+
+
+def test_confidence_and_distance_of_rows_on_disk(dense, tmp_path):
+    model, path = ONMF(5, random_state=0).fit(dense), npy(dense, tmp_path)
+    np.testing.assert_array_equal(model.confidence(path), model.confidence(dense))
+    np.testing.assert_array_equal(model.distance(path), model.distance(dense))

@@ -57,8 +57,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
 
         Parameters
         ----------
-        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Non-negative data; a sparse matrix is never made dense.
+        X : array, sparse matrix, DataFrame, path or Dask collection (n_samples, n_features)
+            Non-negative data; a sparse matrix is never made dense. `ONMF` reads a path (.npy, .npz,
+            .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of h5py or zarr block by
+            block, and leaves a Dask array or DataFrame on its workers; `Baseline` needs X in
+            memory.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             A sample of weight 2 counts as if it were there twice.

@@ -9,6 +9,7 @@ dies takes with it is computed again.
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from functools import cached_property
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
@@ -53,7 +54,8 @@ def rows_on_dask(
     door.as_features(estimator, X.shape, names, reset=reset)
     weight = None
     if sample_weight is not None:
-        weight = door.as_weights(np.asarray(sample_weight), np.broadcast_to(dtype.type(0), X.shape))
+        here = compute(sample_weight)[0]
+        weight = door.as_weights(here, np.broadcast_to(dtype.type(0), X.shape))
     data = OnDask(X, dtype, weight, door.Check.of(estimator, signed))
     factor = scale(*data.extremes, dtype, X.shape)
     return data.scaled(factor), factor, weight
@@ -100,9 +102,9 @@ class OnDask:
         """The same rows times a power of two."""
         if factor == 1:
             return self
-        other = object.__new__(OnDask)
-        other.__dict__.update(self.__dict__, chunks=self.each(scaled_by(factor), self.chunks))
-        del other.__dict__["measured"]
+        other = copy(self)
+        other.chunks = self.each(scaled_by(factor), self.chunks)
+        del other.measured
         return other
 
     @cached_property
@@ -214,7 +216,7 @@ def settled(X: Any, chunks: list[Any]) -> tuple[Rows, list[str | None]]:
         client = get_client()
     except (ImportError, ValueError):
         return chunks, [None] * len(chunks)
-    workers = [None] if futures_of(X) else sorted(client.scheduler_info(n_workers=-1)["workers"])
+    workers = [None] if futures_of(X) else sorted(client.ncores()) or [None]
     wanted = [workers[i * len(workers) // len(chunks)] for i in range(len(chunks))]
     kept: list[Any] = []
     for home, run in groupby(zip(wanted, chunks, strict=True), key=operator.itemgetter(0)):

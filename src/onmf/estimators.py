@@ -100,14 +100,16 @@ class ONMF(Clusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centroids W.
     membership_ : ndarray of shape (n_samples, n_clusters)
-        H; one non-zero entry a row after a converged fit.
+        H; one non-zero entry a row after a converged fit. For rows on disk a memory map of a
+        temporary file, if large; for rows on Dask a Dask array.
     relative_error_ : float
         ||X - HW||^2 / ||X||^2.
     n_iter_ : int
         Sweeps: how often X was read (of the start that was kept). Checking X and, for "palm",
         measuring the result are not counted.
     history_ : list of Stage
-        One row a stage; ``pandas.DataFrame(model.history_)`` is a table of it.
+        One row a stage; ``pandas.DataFrame(model.history_)`` is a table of it. `sent` and
+        `received` are the bytes that went to and came from other processes so far.
     stationarity_ : float
         Relative change that one more gradient step on both factors would make.
     converged_ : bool
@@ -191,7 +193,8 @@ class ONMF(Clusterer):
         of its samples. A distribution that changes is followed ever more slowly.
 
         Clusters keep their ids. `labels_` and `membership_` are those of the last batch, found with
-        the centroids before it, `relative_error_` as well. Only for ``solver="fast"``.
+        the centroids before it, `relative_error_` as well. `save` does not store how far the stream
+        is: a loaded model begins a new one. Only for ``solver="fast"``.
 
         Parameters
         ----------
@@ -271,7 +274,8 @@ class Baseline(Clusterer):
     """Cluster non-negative data by a method that orthogonal NMF is compared with.
 
     All methods share the starts, the attributes and the errors of `ONMF`, so that a comparison
-    compares nothing but the methods. ``onmf compare`` is the same from the command line.
+    compares nothing but the methods. ``onmf compare`` is the same from the command line. X must be
+    in memory: only `ONMF` fits rows on disk or on Dask.
 
     Parameters
     ----------

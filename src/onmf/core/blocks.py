@@ -160,10 +160,13 @@ class InMemory:
 
     def array(self, k: int, change: Callable[..., Array], *rows: Sequence[Any]) -> Array:
         """(n, k) with `change(*rows)` of every block, where the place keeps what is that large."""
-        whole = np.empty((self.shape[0], k), self.dtype)
+        whole = self._room((self.shape[0], k))
         for i, j, *parts in zip(self.cuts, self.cuts[1:], *rows, strict=False):
             whole[i:j] = change(*parts)
         return whole
+
+    def _room(self, shape: tuple[int, int]) -> Array:
+        return np.empty(shape, self.dtype)
 
     def each(self, change: Callable[..., Any], *rows: Sequence[Any]) -> list[Any]:
         """Change what is kept for each block, without reading X."""

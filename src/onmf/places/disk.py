@@ -103,7 +103,7 @@ class OnDisk(InMemory):
     def __init__(
         self, source: Source, weight: Array | None, check: Check, n_threads: int = 1
     ) -> None:
-        self.check = check
+        self.check, self.n_threads = check, n_threads
         super().__init__(source, weight, n_threads)
 
     def _blocks(self) -> Sequence[Block]:
@@ -124,9 +124,7 @@ class OnDisk(InMemory):
         """The same rows times a power of two."""
         if factor == 1:
             return self
-        other = type(self)(replace(self.X, factor=factor), self.weight, self.check)
-        other._threads, other._map = self._threads, self._map
-        return other
+        return type(self)(replace(self.X, factor=factor), self.weight, self.check, self.n_threads)
 
     def take(self, numbers: Array) -> Block:
         runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
@@ -134,11 +132,8 @@ class OnDisk(InMemory):
         stack = sp.vstack if is_sparse(self.X) else np.concatenate
         return Block(stack(parts), self.weight[numbers, None])
 
-    def array(self, k: int, change: Callable[..., Array], *rows: Sequence[Any]) -> Array:
-        whole = room((self.shape[0], k), self.dtype)
-        for i, j, *parts in zip(self.cuts, self.cuts[1:], *rows, strict=False):
-            whole[i:j] = change(*parts)
-        return whole
+    def _room(self, shape: tuple[int, int]) -> Array:
+        return room(shape, self.dtype)
 
     def sweep(self, move: Any, rows: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
         """As in memory; memberships that are too large to be held go to a temporary file."""

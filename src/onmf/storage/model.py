@@ -46,6 +46,8 @@ def write_model(model: Any, path: str | Path) -> None:
 def model_bytes(model: Any) -> bytes:
     """The content of the file of a fitted model."""
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
+    if hasattr(fitted.get("membership_"), "dask"):  # the workers have it
+        fitted["membership_"] = np.asarray(fitted["membership_"])
     chain, names = fitted.pop(CHAIN, ()), fitted.pop(NAMES, None)
     arrays = {name: value for name, value in fitted.items() if isinstance(value, np.ndarray)}
     numbers = {name: v for name, v in fitted.items() if name not in (HISTORY, *arrays)}

@@ -20,6 +20,7 @@ SECTIONS = {
     "quality": quality.run,
     "faithful": quality.run_faithful,
     "large": large.run,
+    "nmf": quality.run_nmf,
     "rivals": rivals.run,
     "command": command.run,
     "spectral": spectral.run,

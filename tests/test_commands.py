@@ -525,7 +525,7 @@ def test_shells_can_complete_the_command_without_waiting_for_scikit_learn(shell)
 def test_csv_tables_of_results_read_back(here):
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     model = onmf.load("out/model.onmf")
-    centers = pd.read_csv("out/centers.csv", index_col="cluster")
+    centers = pd.read_csv("out/centers.csv", index_col="cluster", float_precision="round_trip")
     np.testing.assert_array_equal(centers.to_numpy(), model.cluster_centers_)
     assert centers.columns.tolist() == NAMES
     top = pd.read_csv("out/top_features.csv")

@@ -518,6 +518,8 @@ def test_archives_hide_nothing_behind_their_names(dense, tmp_path):
     assert not (tmp_path.parent.parent / "evil.npy").exists()
 
 
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
 def test_rivals_take_a_memory_map_as_an_array_and_refuse_a_path(dense, tmp_path):
     path = npy(dense, tmp_path)
     expected = Baseline("hals", 5, random_state=0, max_iter=5).fit(dense)
@@ -529,6 +531,7 @@ def test_rivals_take_a_memory_map_as_an_array_and_refuse_a_path(dense, tmp_path)
         model.predict(str(path))
 
 
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
 def test_confidence_and_distance_of_rows_on_disk(dense, tmp_path):
     model, path = ONMF(5, random_state=0).fit(dense), npy(dense, tmp_path)
     np.testing.assert_array_equal(model.confidence(path), model.confidence(dense))

@@ -185,8 +185,8 @@ def test_a_click_on_a_sample_isolates_its_cluster_and_escape_shows_all(opened):
     spot = lonely(page)
     page.mouse.click(spot["x"], spot["y"])
     assert pressed(page) == [spot["cluster"]]
-    alone = colours(page)
-    assert alone != before
+    full = sum(before.values())  # only what is nearly opaque is counted, so not what is faded
+    assert 0 < sum(colours(page).values()) < full / 2
     assert page.locator(".card.dim").count() == 9
     page.mouse.move(5, 5)
     page.keyboard.press("Escape")
@@ -292,6 +292,7 @@ def test_the_policy_forbids_every_request(browser, page_file):
             const tell = (event) => done(event.effectiveDirective);
             document.addEventListener('securitypolicyviolation', tell);
             fetch('https://example.org').catch(() => {});
+            setTimeout(() => done('nothing'), 3000);
         })"""
     )
     assert refused == "connect-src"

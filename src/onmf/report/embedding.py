@@ -24,21 +24,14 @@ Array = NDArray[Any]
 SHOWN = 10_000  # samples on the map at most
 WHOLE = 2_000  # so many are all laid out by t-SNE: its time is the map's
 LANDMARKS = 1_000  # of more than that
+PERPLEXITY = 5, 30  # least and most: a sixtieth of the samples between
+ITERATIONS = 300, 1_000  # least and most: fewer for more samples,
+STEPS = 300_000  # so that iterations times samples is about this
 FEWEST = 10  # samples of each cluster come first, however small it is
 DIRECTIONS = 30
 DENSE_ENTRIES = 5e7  # of a dense X, in which the directions are sought: 400 MB
 NEIGHBOURS = 3
 BATCH = 1_000  # samples copied at a time
-
-
-class Layout(NamedTuple):
-    """Settings of t-SNE."""
-
-    perplexity: float
-    iterations: int
-
-
-ALL, SOME = Layout(30, 400), Layout(10, 300)  # landmarks have fewer neighbours, farther away
 
 
 class Embedding(NamedTuple):
@@ -53,12 +46,12 @@ class Embedding(NamedTuple):
 def embed(X: Any, labels: Array, random_state: int = 0) -> Embedding:
     """A map of X (array or CSR): the same for the same data, on any number of cores."""
     rows = stratified_order(labels, np.random.default_rng(random_state))[:SHOWN]
-    n, layout = (len(rows), ALL) if len(rows) <= WHOLE else (LANDMARKS, SOME)
+    n = len(rows) if len(rows) <= WHOLE else LANDMARKS
     # OpenMP's threads wait for each other at every step: ten times as long on a busy machine.
     with threadpool_limits(1):
         basis = directions(X, rows, random_state)
         Y = coordinates(X, rows, basis)
-        landmarks = lay_out(Y[:n], layout, random_state)
+        landmarks = lay_out(Y[:n], random_state)
         points = np.concatenate([landmarks, place(Y[n:], Y[:n], landmarks)])
     placed = np.arange(len(rows)) >= n
     return Embedding(rows, points, placed, note(X.shape, n, len(rows), basis is not None))
@@ -100,15 +93,16 @@ def coordinates(X: Any, rows: Array, basis: Array | None) -> Array:
     return np.pad(Y, ((0, 0), (0, max(2 - Y.shape[1], 0))))
 
 
-def lay_out(Y: Array, layout: Layout, random_state: int) -> Array:
+def lay_out(Y: Array, random_state: int) -> Array:
     """t-SNE of the rows of Y; three samples or fewer stay where they are."""
-    if len(Y) <= 3:
+    n = len(Y)
+    if n <= 3:
         return Y[:, :2]
     spread = np.ptp(Y, axis=0).max() > 1e-6  # else there are no principal components to begin with
     tsne = TSNE(
-        perplexity=min(layout.perplexity, (len(Y) - 1) / 3),
+        perplexity=min(np.clip(n / 60, *PERPLEXITY), (n - 1) / 3),
         init="pca" if spread else "random",
-        max_iter=layout.iterations,
+        max_iter=int(np.clip(STEPS / n, *ITERATIONS)),
         angle=0.8,
         random_state=random_state,
         n_jobs=1,

@@ -3,10 +3,10 @@
 function legend() {
   const most = Math.max(1, ...data.clusters.map((c) => c.size));
   const buttons = data.clusters.map((cluster, k) => {
-    const words = cluster.features.slice(0, 4).map((f) => f[0]).join(", ");
+    const words = cluster.features.slice(0, 4).flatMap(([word], i) => [i ? ", " : "", name(word)]);
     return make("button", { type: "button", tabIndex: k ? -1 : 0, onclick: () => isolate(k) },
       swatch(k), make("span", {}, clusterName(k)), make("span", {}, whole(cluster.size)),
-      make("span", { className: "words", dir: "auto" }, words),
+      make("span", { className: "words" }, ...words),
       make("span", { className: "bar", "--w": cluster.size / most, "--tint": tint(k) }));
   });
   $("legend").append(...buttons.map((button) => make("li", {}, button)));
@@ -115,7 +115,8 @@ class Atlas {
     this.crests.forEach((crest, k) => { // the largest first: a smaller one yields
       if (!crest || (isolated !== null && k !== isolated)) return;
       const word = data.named && data.clusters[k].features.length ? ` ${data.clusters[k].features[0][0].slice(0, 14)}` : "";
-      const [text, [x, y]] = [`${k}${word}`, this.spot(...crest)];
+      const text = `${k}${word}`;
+      const [x, y] = this.spot(...crest).map((at, axis) => at - axis * 3 * this.radius);
       const half = brush.measureText(text).width / 2 + 3;
       if (taken.some(([a, b, other]) => Math.abs(a - x) < half + other && Math.abs(b - y) < 17)) return;
       taken.push([x, y, half]);

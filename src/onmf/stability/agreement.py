@@ -25,7 +25,7 @@ SUBSAMPLE, SUBSAMPLES = 2000, 5
 AMBIGUOUS = (0.1, 0.9)  # a pair is together in neither nearly none nor nearly all of the runs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Consensus:
     """What several runs agree on; made by `onmf.stability.consensus`.
 

@@ -43,7 +43,7 @@ class KRow(NamedTuple):
     failed: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KChoice:
     """A recommended K and what speaks for it; made by `onmf.choose_k`.
 
@@ -98,9 +98,7 @@ class Facts(NamedTuple):
     failed: str
 
 
-def conclude(
-    ks: list[int], curve: Curve, found: dict[int, Facts], n_runs: int, seed: int
-) -> KChoice:
+def conclude(ks: list[int], curve: Curve, found: dict[int, Facts], seed: int) -> KChoice:
     """The table, the K and the sentence."""
     known = {k: fact.agreement for k, fact in found.items() if k in curve.ks}
     usable = {k: a for k, a in known.items() if np.isfinite(a)}
@@ -119,7 +117,7 @@ def conclude(
     return KChoice(
         verdict.best,
         verdict.runner_up,
-        reason(verdict, ks, curve, best, n_runs),
+        reason(verdict, ks, curve, consensus, best.agreement),
         verdict.share * max(best.agreement, 0.0),
         table,
         consensus,
@@ -150,12 +148,15 @@ def row(k: int, curve: Curve, found: dict[int, Facts], ratio: float) -> KRow:
     )
 
 
-def reason(verdict: rule.Verdict, ks: list[int], curve: Curve, best: Facts, n_runs: int) -> str:
-    """The sentence behind a recommendation."""
+def reason(
+    verdict: rule.Verdict, ks: list[int], curve: Curve, consensus: Consensus, a: float
+) -> str:
+    """The sentence behind a recommendation; `a` is the agreement at the recommended K."""
     k, steps = verdict.best, rule.steps(curve.ks, curve.errors)
-    c = best.consensus
-    assert c is not None
-    runs = f"{n_runs} runs give a cophenetic correlation of {c.cophenetic:.3f}"
+    runs = (
+        f"{consensus.labels_runs.shape[1]} runs give a cophenetic correlation of "
+        f"{consensus.cophenetic:.3f}"
+    )
     if not verdict.evidence:
         return (
             "No K in the range predicts held-out data better than fewer clusters do, so there is "
@@ -165,13 +166,13 @@ def reason(verdict: rule.Verdict, ks: list[int], curve: Curve, best: Facts, n_ru
     gain, later = float(steps.gain[j - 1]), float(steps.gain[j:].max(initial=0))
     before = float(curve.errors[j - 1].sum())
     if later > steps.se[j]:
-        compared = f"{gain / later:.1f} times as much as the best later cluster does"
+        compared = f", {gain / later:.1f} times as much as the best later cluster"
     else:
-        compared = "and no later cluster lowers it"
-    again = "fits that miss a quarter of the features" if curve.held_features else "single runs"
+        compared = " and no later one lowers it"
+    others = "fits that miss a quarter of the features" if curve.held_features else "single runs"
     end = "; it is the largest K asked for, so larger ones may be better" if k == ks[-1] else ""
     return (
-        f"K={k}: its last cluster lowers the held-out error by {gain / before:.1%}, "
-        f"{compared}, {again} find the same clusters with an adjusted Rand index of "
-        f"{best.agreement:.2f}, and {runs}{end}."
+        f"K={k}: its last cluster lowers the held-out error by {gain / before:.1%}"
+        f"{compared}; {others} agree with its clusters to an adjusted Rand index of {a:.2f}; "
+        f"{runs}{end}."
     )

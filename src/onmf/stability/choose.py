@@ -149,7 +149,7 @@ def choose_k(
         trials = [trial for k in wanted for trial in setting.runs(k)]
         setting.runner(book, trials, later(progress, len(around) * setting.parts.n_folds))
         found = {k: facts(setting, k, book.rows(setting.runs(k)), curve) for k in wanted}
-    return conclude(ks, curve, found, n_runs, setting.seeds[0])
+    return conclude(ks, curve, found, setting.seeds[0])
 
 
 def held_out_curve(

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 
 from onmf import ONMF
 from onmf.core import fast, finish, rows, search, sketch, swaps
-from onmf.core.assign import Rays
 from onmf.core.blocks import InMemory, single_threaded_blas
 from onmf.core.finish import Assign
 from onmf.datasets import make_paper_synthetic
@@ -46,7 +45,7 @@ def sweep() -> str:
 
 
 def sweep_and_products(X, W):
-    data, move, H = InMemory(X), Assign(Rays.of(W)), np.ascontiguousarray(X @ W.T)
+    data, move, H = InMemory(X), Assign.of([W]), np.ascontiguousarray(X @ W.T)
     tasks = {"sweep": lambda: data.sweep(move), "products": lambda: (X @ W.T, H.T @ X)}
     with single_threaded_blas():
         return best_times(tasks, 100)
@@ -64,7 +63,7 @@ def large_sparse() -> str:
             data = InMemory(matrix, None, 2)
             begin = perf_counter()
             for _ in range(20):
-                data.sweep(Assign(Rays.of(W)))
+                data.sweep(Assign.of([W]))
         lines.append([name, f"{matrix.nnz / 1e6:.0f} million", f"{perf_counter() - begin:.1f}"])
     return table(["CSR", "non-zeros", "seconds for 20 sweeps, K = 20, two threads"], lines)
 

@@ -25,7 +25,8 @@ def run() -> None:
     for dtype in (np.float64, np.float32):
         X = make_paper_synthetic(-3)[0].astype(dtype)
         data = InMemory(X)
-        H, W = paper(data, 10, 1)
+        start, W = paper(data, 10, 1)
+        H = data.gather(start)
         with threadpool_limits(1):
             best = best_times(tasks(X, data, H, W), 20)
         for name in PENALTIES:

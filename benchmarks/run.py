@@ -4,6 +4,7 @@ import sys
 
 import command
 import fast
+import large
 import palm
 import paper
 import quality
@@ -18,6 +19,7 @@ SECTIONS = {
     "paper": paper.run,
     "quality": quality.run,
     "faithful": quality.run_faithful,
+    "large": large.run,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,
     "command": command.run,

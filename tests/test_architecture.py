@@ -18,10 +18,13 @@ files -> files
 baselines -> baselines core
 storage -> chain core exceptions files storage
 solvers -> baselines core validation
+checkpoint -> core
+places -> core distributed places validation
+distributed -> core places validation
 report -> metrics report
 plot -> report
-clusterer -> core exceptions files report solvers storage validation
-estimators -> baselines clusterer core solvers storage validation
+clusterer -> core distributed exceptions files places report solvers storage validation
+estimators -> baselines checkpoint clusterer core places solvers storage validation
 annotated -> estimators report
 stability -> __init__ clusterer core estimators ledger plot solvers stability validation
 runs -> chain files metrics runs storage
@@ -37,12 +40,13 @@ ALLOWED = {
 OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
 ONE_FILE = {  # an optional dependency and the only files that import it
     "matplotlib": {"plot.py", "canvas.py"},
-    "h5py": {"h5ad.py"},
+    "h5py": {"h5ad.py", "hdf5.py"},
     "pyarrow": {"parquet.py"},
     "anndata": {"annotated.py"},
     "numba": {"compiled.py"},
     "dask": {"distributed.py"},
     "distributed": {"distributed.py"},
+    "zarr": {"zarrs.py"},
 }
 FILES = sorted(ROOT.rglob("*.py"))
 

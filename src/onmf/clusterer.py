@@ -1,8 +1,10 @@
 """What every estimator of the package shares: samples in, clusters and their attributes out."""
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -12,20 +14,24 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.utils.validation import check_is_fitted
 
 from onmf import validation as door
-from onmf.core.assign import Certainty, Fit, certainty, nearest_ray, one_sparse
-from onmf.core.blocks import InMemory, blas_threads, single_threaded_blas
-from onmf.core.result import Factorization
+from onmf.core.assign import Certainty, Fit, Means, Rays, certainty, labels_of
+from onmf.core.blocks import Data, blas_threads, single_threaded_blas
+from onmf.core.result import FORGETFUL, Factorization, Journal
 from onmf.core.start import STARTS
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
 from onmf.files import replace_files
-from onmf.solvers import Solution, as_it_is
+from onmf.places import Placed, is_dask, rows_of
+from onmf.solvers import Solution
 from onmf.storage import write_model
 
 Array = NDArray[Any]
+
+SLAB = 1 << 16  # rows of a file that are changed at a time
 
 LIMITS = {
     "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",
@@ -42,6 +48,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     max_iter: int | None
     n_jobs: int | None
     callback: Any
+    cluster_centers_: Array
     _unit = "iterations"  # what max_iter counts
     _remedy = ""  # for empty clusters, besides another start
 
@@ -50,8 +57,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
 
         Parameters
         ----------
-        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Non-negative data; a sparse matrix is never made dense.
+        X : array, sparse matrix, DataFrame, path or Dask collection (n_samples, n_features)
+            Non-negative data; a sparse matrix is never made dense. `ONMF` reads a path (.npy, .npz,
+            .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of h5py or zarr block by
+            block, and leaves a Dask array or DataFrame on its workers; `Baseline` needs X in
+            memory.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             A sample of weight 2 counts as if it were there twice.
@@ -61,31 +71,38 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         self
         """
         self._check_parameters()
-        X = door.as_samples(self, X, reset=True, signed=self._signed)
-        weight = door.as_weights(sample_weight, X)
-        door.check_samples(len(weight), self.n_clusters)
-        X, scale = self._scaled(X)
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
         with single_threaded_blas():
-            data = InMemory(X, weight, n_threads)
-            door.check_useful((data.gather(data.energy) > 0) & (weight > 0), self.n_clusters)
-            solution = self._solve(data, X, n_threads)
-        self._keep(solution, weight, scale)
+            rows = self._place(X, sample_weight, self._scale, reset=True, n_threads=n_threads)
+            n, data = rows.data.shape[0], rows.data
+            door.check_samples(n, self.n_clusters)
+            door.check_useful(data.total(useful, data.energy), n, self.n_clusters)
+            journal = self._journal(data)
+            solution = self._solve(rows, n_threads, journal)
+        self._keep(solution, rows.weight, rows.scale)
+        journal.close(solution.result.stop)
         self._warn(solution.result)
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees."""
-        return self._assign(X)[0]
+        if is_dask(X):
+            return self._lazily("predict", X, np.intp)
+        found = self._assign(X)
+        return found.data.gather(found.data.each(labels_of, found.rows))
 
     def transform(self, X: Any) -> Array:
         """Memberships (n_samples, n_clusters): the best non-negative multiple of one centroid."""
-        labels, codes, _ = self._assign(X)
-        return one_sparse(labels, codes, len(self.cluster_centers_))
+        check_is_fitted(self)
+        k, dtype = self._n_features_out, self.cluster_centers_.dtype
+        if is_dask(X):
+            return self._lazily("transform", X, dtype, k)
+        data, rule, rows, _ = self._assign(X)
+        return data.array(k, rule.memberships, rows)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of ||X||^2 that the clusters explain: 1 - relative error of `transform`."""
-        _, _, fit = self._assign(X, sample_weight)
+        fit = self._assign(X, sample_weight).fit
         return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
 
     def confidence(self, X: Any) -> NDArray[np.float64]:
@@ -95,6 +112,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         counting as zero: the share of what the first explains that the second cannot. 1 with a
         single cluster, 0 for label -1.
         """
+        if is_dask(X):
+            return self._lazily("confidence", X, np.float64)
         return self._certainty(X).confidence
 
     def distance(self, X: Any) -> NDArray[np.float64]:
@@ -102,6 +121,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
 
         Its square is the share of the sample that the cluster leaves unexplained.
         """
+        if is_dask(X):
+            return self._lazily("distance", X, np.float64)
         return self._certainty(X).distance
 
     def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
@@ -175,23 +196,32 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, not {self.callback!r}.")
 
-    def _scaled(self, X: Any) -> tuple[Any, float]:
-        """X in the units the solver works in, and these."""
-        return as_it_is(X)
+    @property
+    def _scale(self) -> Callable[..., float]:
+        """The power of two that `fit` multiplies X by, from its extremes, dtype and shape."""
+        return door.check_scale
 
-    def _solve(self, data: InMemory, X: Any, n_threads: int) -> Solution:
+    def _place(self, X: Any, sample_weight: Any, scale: Any, **options: Any) -> Placed:
+        """Checked samples, where they are."""
+        return rows_of(self, X, sample_weight, scale, signed=self._signed, **options)
+
+    def _journal(self, data: Data) -> Journal:
+        """Where the fit notes how far it is."""
+        return FORGETFUL
+
+    def _solve(self, rows: Placed, n_threads: int, journal: Journal) -> Solution:
         raise NotImplementedError
 
-    def _keep(self, solution: Solution, weight: Array, scale: float) -> None:
+    def _keep(self, solution: Solution, weight: Array | None, scale: float) -> None:
         """Set all attributes at once, so that an interrupted fit changes none."""
         best, nearest = solution.result, solution.nearest
-        H, W = best.H, best.W / best.W.dtype.type(scale)
-        labels = np.where(H.any(axis=1), H.argmax(axis=1), nearest)
+        H, W, labels = best.H, best.W / best.W.dtype.type(scale), solution.labels
         if isinstance(self.init, str):
             order = canonical_order(labels, weight, self.n_clusters)
             place = np.append(np.argsort(order), -1)  # label -1 stays
-            H, W, labels, nearest = H[:, order], W[order], place[labels], place[nearest]
-        self.__dict__.pop("preprocessing_", None)  # that belonged to an earlier fit
+            H, W, labels, nearest = columns(H, order), W[order], place[labels], place[nearest]
+        for name in ("preprocessing_", "_stream"):  # they belonged to an earlier fit
+            self.__dict__.pop(name, None)
         self.membership_, self.cluster_centers_, self.labels_ = H, W, labels
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         self.history_, self.converged_ = best.history, best.stop == "converged"
@@ -227,35 +257,70 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
                 stacklevel=3,
             )
 
-    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> tuple[Array, Array, Fit]:
-        data, centers, unit = self._beside_centers(X, sample_weight)
+    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> "Assigned":
+        """The cluster of every sample; reads X once."""
         with single_threaded_blas():
-            return self._nearest(data, centers, unit)
+            data, centers, unit = self._beside_centers(X, sample_weight)
+            rule = self._rule(centers, unit)
+            return Assigned(data, rule, *data.sweep(rule))
 
     def _certainty(self, X: Any) -> Certainty:
-        data, centers, _ = self._beside_centers(X)
         with single_threaded_blas():
+            data, centers, _ = self._beside_centers(X)
             return certainty(data, centers)
 
     def _beside_centers(
         self, X: Any, sample_weight: ArrayLike | None = None
-    ) -> tuple[InMemory, Array, Any]:
+    ) -> tuple[Data, Array, Any]:
         """Samples and centroids, both of moderate size, and the unit that their codes are in."""
         check_is_fitted(self)
-        X = door.as_samples(self, X, reset=False, signed=self._signed)
-        weight = door.as_weights(sample_weight, X)
-        X, scale = door.scaled(X)
-        centers, size = door.scaled(self.cluster_centers_.astype(X.dtype, copy=False))
-        return InMemory(X, weight), centers, X.dtype.type(size / scale)
+        rows = self._place(X, sample_weight, door.power_of_two, reset=False)
+        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        centers, size = door.scaled(W, door.power_of_two)
+        return rows.data, centers, W.dtype.type(size / rows.scale)
 
-    def _nearest(self, data: InMemory, centers: Array, unit: Any) -> tuple[Array, Array, Fit]:
-        labels, codes, fit = nearest_ray(data, centers)
-        return labels, codes * unit, fit
+    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
+        """What gives a sample to a cluster."""
+        rays = Rays.of(centers)
+        return replace(rays, lengths=rays.lengths / unit)
+
+    def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:
+        """A Dask array of what `method` says of each chunk of X."""
+        check_is_fitted(self)
+        from onmf.distributed import lazily
+
+        light = clone(self).set_params(callback=None)
+        light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
+        return lazily(light, method, X, dtype, columns)
 
 
-def canonical_order(labels: Array, weight: Array, k: int) -> Array:
+class Assigned(NamedTuple):
+    """Codes of samples, where the samples are, by which rule, and how much they explain."""
+
+    data: Data
+    rule: Rays | Means
+    rows: Any
+    fit: Fit
+
+
+def useful(weight: Array, energy: Array) -> int:
+    """How many samples of a block are not all zero and have weight."""
+    return int(np.sum((energy > 0) & (weight[:, 0] > 0)))
+
+
+def columns(H: Any, order: Array) -> Any:
+    """H with its columns in another order; one in a file stays there."""
+    if not isinstance(H, np.memmap):
+        return H[:, order]
+    for i in range(0, len(H), SLAB):
+        H[i : i + SLAB] = H[i : i + SLAB, order]
+    return H
+
+
+def canonical_order(labels: Array, weight: Array | None, k: int) -> Array:
     """Clusters from the largest to the smallest; among equals, the one seen first comes first."""
-    sizes = np.bincount(labels[labels >= 0], weight[labels >= 0], minlength=k)
+    inside = labels >= 0
+    sizes = np.bincount(labels[inside], None if weight is None else weight[inside], minlength=k)
     first = np.full(k, len(labels))
     found, where = np.unique(labels, return_index=True)
     first[found[found >= 0]] = where[found >= 0]

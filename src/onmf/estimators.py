@@ -2,21 +2,32 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
 
 from onmf import validation as door
 from onmf.baselines import METHODS
+from onmf.checkpoint import Checkpoint
 from onmf.clusterer import Clusterer
-from onmf.core.assign import Fit
-from onmf.core.blocks import InMemory
+from onmf.core.assign import Means, Rays
+from onmf.core.blocks import Data, single_threaded_blas
+from onmf.core.finish import settle
+from onmf.core.palm import Bounds
 from onmf.core.penalties import PENALTIES, Penalty
-from onmf.core.result import Event
+from onmf.core.result import FORGETFUL, Event, Journal
+from onmf.core.stream import Stream, take_in
+from onmf.places import Placed, rows_here
 from onmf.solvers import NEAREST, SCALES, SOLVERS, Solution, rival
 from onmf.storage import FormatError, read_model
 
 Array = NDArray[Any]
+
+
+def streams(model: Any) -> bool:
+    """Whether a model has `partial_fit`."""
+    return bool(model.solver == "fast")
 
 
 class ONMF(Clusterer):
@@ -77,6 +88,10 @@ class ONMF(Clusterer):
     callback : callable, optional
         Called with an `onmf.core.result.Event` after every sweep; returning True ends the fit with
         what it has.
+    checkpoint : str or Path, optional
+        Folder in which the fit notes how far it is, after every sweep ("palm": every stage). A fit
+        with the same data and parameters that finds such notes goes on from there and ends as if
+        it had not been broken off; one that ends removes them.
 
     Attributes
     ----------
@@ -85,14 +100,16 @@ class ONMF(Clusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centroids W.
     membership_ : ndarray of shape (n_samples, n_clusters)
-        H; one non-zero entry a row after a converged fit.
+        H; one non-zero entry a row after a converged fit. For rows on disk a memory map of a
+        temporary file, if large; for rows on Dask a Dask array.
     relative_error_ : float
         ||X - HW||^2 / ||X||^2.
     n_iter_ : int
         Sweeps: how often X was read (of the start that was kept). Checking X and, for "palm",
         measuring the result are not counted.
     history_ : list of Stage
-        One row a stage; ``pandas.DataFrame(model.history_)`` is a table of it.
+        One row a stage; ``pandas.DataFrame(model.history_)`` is a table of it. `sent` and
+        `received` are the bytes that went to and came from other processes so far.
     stationarity_ : float
         Relative change that one more gradient step on both factors would make.
     converged_ : bool
@@ -139,6 +156,7 @@ class ONMF(Clusterer):
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Event], bool] | None = None,
+        checkpoint: str | Path | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.penalty = penalty
@@ -157,9 +175,71 @@ class ONMF(Clusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
 
+    _stream: Stream  # of `partial_fit`, once it has begun
     _unit = "sweeps"
     _remedy = "use solver='fast', "
+
+    @available_if(streams)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Take in one batch of a stream; the first batch is clustered as `fit` does.
+
+        Each later batch is read once: its samples go to their nearest rays, and every ray moves
+        towards the mean, over all batches, of what its samples say, by steps that shrink as
+        t^(-3/4). The rays converge to a fixed point of the exact alternation that ends `fit`, for
+        the distribution the batches are drawn from, or for the data set if its batches are given
+        again and again: every sample with its nearest ray, every ray the leading singular vector
+        of its samples. A distribution that changes is followed ever more slowly.
+
+        Clusters keep their ids. `labels_` and `membership_` are those of the last batch, found with
+        the centroids before it, `relative_error_` as well. `save` does not store how far the stream
+        is: a loaded model begins a new one. Only for ``solver="fast"``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The first batch should have many samples of every cluster.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> from onmf.datasets import make_rays
+        >>> X, _ = make_rays(600, 30, 4, random_state=0)
+        >>> model = ONMF(n_clusters=4, random_state=0)
+        >>> for start in range(0, 600, 200):
+        ...     model = model.partial_fit(X[start : start + 200])
+        >>> model.predict(X).shape
+        (600,)
+        """
+        if not hasattr(self, "_stream"):
+            return self._begin_stream(X, sample_weight)
+        with single_threaded_blas():
+            rows = self._place(X, sample_weight, door.as_it_is, reset=False)
+            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+            bounds = Bounds(*door.as_bounds(self.center_bounds, rows.data))
+            state, stream, W = take_in(rows.data, W, self._stream, bounds)
+            self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
+        explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
+        self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
+        self._stream, self.cluster_centers_ = stream, W
+        return self
+
+    def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
+        """Cluster the first batch, and remember what it says of the rays."""
+        self.fit(X, sample_weight=sample_weight)
+        with single_threaded_blas():
+            data = self._place(X, sample_weight, door.as_it_is, reset=False).data
+            bounds = Bounds(*door.as_bounds(self.center_bounds, data))
+            state = settle(data, self.cluster_centers_, bounds, tol=0.0, sweeps=1)
+        self._stream = Stream.begin(state.cells)
+        return self
 
     @property
     def _signed(self) -> bool:
@@ -179,18 +259,23 @@ class ONMF(Clusterer):
             if (value := getattr(self, name)) is not None:
                 door.check_number(value, name, 0, open_=name == "rho")
 
-    def _scaled(self, X: Any) -> tuple[Any, float]:
-        return SCALES[self.solver](X)
+    @property
+    def _scale(self) -> Callable[..., float]:
+        return SCALES[self.solver]
 
-    def _solve(self, data: InMemory, X: Any, n_threads: int) -> Solution:
-        return SOLVERS[self.solver](self, data, X, n_threads)
+    def _journal(self, data: Data) -> Journal:
+        return FORGETFUL if self.checkpoint is None else Checkpoint.of(self, data)
+
+    def _solve(self, rows: Placed, n_threads: int, journal: Journal) -> Solution:
+        return SOLVERS[self.solver](self, rows.data, rows.X, n_threads, journal)
 
 
 class Baseline(Clusterer):
     """Cluster non-negative data by a method that orthogonal NMF is compared with.
 
     All methods share the starts, the attributes and the errors of `ONMF`, so that a comparison
-    compares nothing but the methods. ``onmf compare`` is the same from the command line.
+    compares nothing but the methods. ``onmf compare`` is the same from the command line. X must be
+    in memory: only `ONMF` fits rows on disk or on Dask.
 
     Parameters
     ----------
@@ -290,13 +375,16 @@ class Baseline(Clusterer):
         super()._check_parameters()
         door.check_choice(self.method, "method", list(METHODS))
 
-    def _solve(self, data: InMemory, X: Any, n_threads: int) -> Solution:
-        return rival(self, data, X, n_threads)
+    def _place(self, X: Any, sample_weight: Any, scale: Any, **options: Any) -> Placed:
+        return rows_here(self, X, sample_weight, scale, signed=self._signed, **options)
 
-    def _nearest(self, data: InMemory, centers: Array, unit: Any) -> tuple[Array, Array, Fit]:
+    def _solve(self, rows: Placed, n_threads: int, journal: Journal) -> Solution:
+        return rival(self, rows.data, rows.X, n_threads)
+
+    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
         if self.method in NEAREST:
-            return NEAREST[self.method](data, centers / unit)
-        return super()._nearest(data, centers, unit)
+            return NEAREST[self.method](centers / unit)
+        return super()._rule(centers, unit)
 
 
 CLASSES: dict[str, type[Clusterer]] = {"ONMF": ONMF, "Baseline": Baseline}

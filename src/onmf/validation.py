@@ -3,9 +3,10 @@
 Every error is one sentence: what is wrong, where (up to ten places), what to do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,29 +35,76 @@ def as_samples(estimator: Any, X: Any, *, reset: bool, signed: bool) -> Matrix:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-    values = X.data if sp.issparse(X) else X
-    low, high = extremes(values)
-    if not np.isfinite(low + high):
-        raise ValueError(
-            f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values))}: fill these "
-            "entries or drop the samples."
-        )
-    if not signed and low < 0:
-        bounded = hasattr(estimator, "center_bounds")
-        otherwise = ", or pass center_bounds='data' to cluster signed data" if bounded else ""
-        raise ValueError(
-            f"Negative values in data passed to {type(estimator).__name__} at "
-            f"{cells(X, values < 0)}: shift or clip them{otherwise}."
-        )
+    Check.of(estimator, signed)(X)
     return X
 
 
-def extremes(values: Array) -> tuple[float, float]:
-    """Smallest and largest entry; NaN if there is one."""
+@dataclass(frozen=True)
+class Check:
+    """Rows are finite and, unless `signed`, not negative; small enough to be sent to them."""
+
+    signed: bool
+    name: str  # of the estimator
+    bounded: bool  # whether it has center_bounds
+
+    @classmethod
+    def of(cls, estimator: Any, signed: bool) -> Self:
+        return cls(signed, type(estimator).__name__, hasattr(estimator, "center_bounds"))
+
+    def __call__(self, X: Matrix, first: int = 0) -> tuple[float, float]:
+        """The extremes of rows that pass; `first` is the number of the first."""
+        values = X.data if sp.issparse(X) else X
+        low, high = extremes(X)
+        if not np.isfinite(low + high):
+            raise ValueError(
+                f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values), first)}: "
+                "fill these entries or drop the samples."
+            )
+        if not self.signed and low < 0:
+            hint = ", or pass center_bounds='data' to cluster signed data" if self.bounded else ""
+            raise ValueError(
+                f"Negative values in data passed to {self.name} at "
+                f"{cells(X, values < 0, first)}: shift or clip them{hint}."
+            )
+        return low, high
+
+
+def as_features(
+    estimator: Any, shape: tuple[int, int], names: Sequence[str] | None, *, reset: bool
+) -> None:
+    """Remember, or compare, the number and names of the features of rows that are elsewhere."""
+    if not all(shape):
+        kind = "feature" if shape[0] else "sample"
+        raise ValueError(f"Found array with 0 {kind}(s) (shape={shape}): at least one is needed.")
+    given = None if names is None else np.asarray(names, dtype=object)
+    if reset:
+        estimator.n_features_in_ = shape[1]
+        if given is not None:
+            estimator.feature_names_in_ = given
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    if shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    known: Any = getattr(estimator, "feature_names_in_", given)
+    if given is not None and not np.array_equal(known, given):
+        wrong = [f"{b!r} instead of {a!r}" for a, b in zip(known, given, strict=True) if a != b]
+        raise ValueError(
+            "The feature names should match those that were passed during fit, unlike "
+            f"{listing(wrong, len(wrong))}."
+        )
+
+
+def extremes(X: Matrix) -> tuple[float, float]:
+    """Smallest and largest stored entry; NaN if there is one."""
+    values = X.data if sp.issparse(X) else X
     return (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
 
 
-def cells(X: Matrix, wrong: Array) -> str:
+def cells(X: Matrix, wrong: Array, first: int = 0) -> str:
     """Where `wrong` (a mask over X or over its stored entries) is true, in words."""
     if sp.issparse(X):
         places = np.flatnonzero(wrong)
@@ -64,7 +112,9 @@ def cells(X: Matrix, wrong: Array) -> str:
         columns = X.indices[places]
     else:
         rows, columns = np.nonzero(wrong)
-    named = [f"(row {i}, column {j})" for i, j in zip(rows[:MOST_NAMED], columns, strict=False)]
+    named = [
+        f"(row {first + i}, column {j})" for i, j in zip(rows[:MOST_NAMED], columns, strict=False)
+    ]
     return listing(named, len(rows))
 
 
@@ -100,14 +150,13 @@ def check_samples(n: int, n_clusters: int) -> None:
         )
 
 
-def check_useful(useful: NDArray[np.bool_], n_clusters: int) -> None:
+def check_useful(useful: int, n: int, n_clusters: int) -> None:
     """At least as many samples are useful (non-zero, with weight) as there are clusters."""
-    n = len(useful)
-    if not useful.any():
+    if not useful:
         raise ValueError("X is all zero (or weighs nothing): there is nothing to cluster.")
-    if useful.sum() < n_clusters:
+    if useful < n_clusters:
         raise ValueError(
-            f"only {useful.sum()} of n_samples={n} samples are non-zero and have weight, fewer "
+            f"only {useful} of n_samples={n} samples are non-zero and have weight, fewer "
             f"than n_clusters={n_clusters}: ask for fewer clusters."
         )
 
@@ -129,10 +178,11 @@ def check_choice(value: Any, name: str, choices: Sequence[str], otherwise: str =
         raise ValueError(f"{name} must be one of {known}{otherwise}, not {value!r}.")
 
 
-def as_bounds(center_bounds: Any, X: Matrix) -> tuple[float, float]:
+def as_bounds(center_bounds: Any, data: Any) -> tuple[float, float]:
     """(lower, upper) on the centroids; "data" takes the smallest and largest entry of X."""
     if isinstance(center_bounds, str) and center_bounds == "data":
-        return float(X.min()), float(X.max())
+        low, high = data.extremes
+        return low, high
     lower, upper = center_bounds
     return (
         -np.inf if lower is None else float(lower),
@@ -197,29 +247,36 @@ def start_factor(value: Any, name: str, shape: tuple[int, int], dtype: Any) -> A
     return factor
 
 
-def scaled(X: Matrix) -> tuple[Matrix, float]:
-    """X times a power of two, and that power: 1 unless powers of X might over- or underflow."""
-    low, high = extremes(X.data if sp.issparse(X) else X)
-    info, top = np.finfo(X.dtype), max(high, -low)
+def power_of_two(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
+    """What to multiply X by: 1 unless powers of its entries might over- or underflow."""
+    info, top = np.finfo(dtype), max(high, -low)
     exponent = int(np.frexp(top)[1])
     if top == 0 or abs(exponent) <= min(
         200, info.maxexp // 3
     ):  # fourth powers, in double precision
-        return X, 1.0
+        return 1.0
     limit = info.maxexp - info.nmant // 2  # the factor itself must be a number, too
-    factor = float(np.ldexp(1.0, -max(-limit, min(limit, exponent))))
-    return X * X.dtype.type(factor), factor
+    return float(np.ldexp(1.0, -max(-limit, min(limit, exponent))))
 
 
-def check_scale(X: Matrix) -> None:
-    """The squares of X can be added: for the solvers that do not rescale X."""
-    low, high = extremes(X.data if sp.issparse(X) else X)
-    info, top = np.finfo(X.dtype), max(high, -low)
+def scaled(X: Matrix, scale: Callable[..., float]) -> tuple[Matrix, float]:
+    """X times the power of two that `scale` says, and that."""
+    factor = scale(*extremes(X), X.dtype, X.shape)
+    return (X if factor == 1 else X * X.dtype.type(factor)), factor
+
+
+def as_it_is(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
+    """1, for those who cannot change the scale between two batches."""
+    return 1.0
+
+
+def check_scale(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
+    """1, if the squares of X can be added: for the solvers that do not rescale X."""
+    info, top = np.finfo(dtype), max(high, -low)
     square = np.float64(top) ** 2 if top < 1e150 else np.inf
-    if top > 0 and not info.tiny / info.eps < square < float(info.max) * info.eps / np.prod(
-        X.shape
-    ):
+    if top > 0 and not info.tiny / info.eps < square < float(info.max) * info.eps / np.prod(shape):
         raise ValueError(
             f"the entries of X (largest {top:.3g}) are too small or too large to be squared and "
             "added: divide X by its largest entry, or use ONMF with solver='fast', which does."
         )
+    return 1.0

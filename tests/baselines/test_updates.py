@@ -50,8 +50,10 @@ def test_four_iterations_are_those_of_the_formula(method, make, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_onp_mf_is_the_step_with_full_decompositions_and_row_by_row_least_squares(seed):
     X, _ = make_rays(30, 12, 3, noise=0.5, random_state=seed)
-    H, W = paper(InMemory(X), 3, seed)
-    found = METHODS["onp-mf"](InMemory(X), Start(H, W, 0), tol=0, max_iter=30)
+    data = InMemory(X)
+    rows, W = paper(data, 3, seed)
+    H = data.gather(rows)
+    found = METHODS["onp-mf"](data, Start(H, W, 0), tol=0, max_iter=30)
     B, Z, rho = H.T, np.zeros((3, 30)), 0.01
     for t in range(1, 31):
         assert found.history[t - 1].rho == pytest.approx(rho)

@@ -35,7 +35,12 @@ def run(X, W, bounds=NON_NEGATIVE, weight=None, tol=TIGHT, sweeps=500):
 
     data = InMemory(X, weight)
     state = settle(data, W, bounds, tol, sweeps, watch)
-    return Result(state, *state.codes(data)), np.array(energies)
+    return Result(state, *codes(data, state)), np.array(energies)
+
+
+def codes(data, state):
+    """Labels and scores of all samples."""
+    return [data.gather(data.each(lambda code, i=i: code[i], state.rows)) for i in range(2)]
 
 
 def visit(data, W, last, tol):
@@ -77,7 +82,7 @@ def test_nothing_is_settled_while_labels_change(noisy):
     data = InMemory(noisy)
     first = visit(data, some_rays(noisy, 6, 0), None, np.inf)
     second = visit(data, some_rays(noisy, 6, 1), first, np.inf)
-    assert second.cells.changes == np.sum(first.codes(data).labels != second.codes(data).labels)
+    assert second.cells.changes == np.sum(first.labels(data) != second.labels(data))
     assert second.cells.changes > 0
     assert not second.settled
     assert visit(data, second.W, second, np.inf).settled
@@ -110,7 +115,7 @@ def test_doubled_steps_lose_nothing(noisy, signed):
     second = visit(data, unit(first.cells.cross), first, 0)
     U = next_rays(second, first, signed)
     for k in range(6):
-        own = X[second.codes(data).labels == k]
+        own = X[second.labels(data) == k]
         before, after = (np.sum((own @ v) ** 2) for v in (unit(second.W)[k], U[k]))
         assert after >= before * (1 - 1e-12)
 

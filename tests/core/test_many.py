@@ -133,7 +133,8 @@ def test_columns_are_the_data_cut_out(make):
     assert part.shape == whole.shape
     assert part.sqnorm == pytest.approx(whole.sqnorm)
     np.testing.assert_allclose(part.gather(part.energy), whole.gather(whole.energy))
-    taken = sp.csr_array(part.take(np.array([2, 9]))).toarray()
+    assert part.extremes == whole.extremes == (X[:, columns].min(), X[:, columns].max())
+    taken = sp.csr_array(part.take(np.array([2, 9])).X).toarray()
     np.testing.assert_array_equal(taken, X[[2, 9]][:, columns])
     for data in (part, part.wide()):
         end = settle(data, X[:3, columns], NON_NEGATIVE, 1e-9, 50, lambda state: False)

@@ -17,7 +17,8 @@ RIDGE = {"mu_h": 1e-3, "mu_w": 1e-3}  # without it H may shrink while W grows fo
 
 def begin(X, seed=0, k=4, weight=None):
     data = InMemory(X, weight)
-    return data, *paper(data, k, seed)
+    rows, W = paper(data, k, seed)
+    return data, data.gather(rows), W
 
 
 def run(settings, data, H, W, penalty, rho):

@@ -58,9 +58,9 @@ def test_outer_residual_compares_the_ends_of_two_stages(planted, penalty):
             ends.append((event.stage.residual, event.membership()))
         return len(ends) == 3
 
-    data, H, W = start(X)
-    result = tighten(PALM(), data, H, W, penalty, Path(), watch)
-    two = tighten(PALM(), data, H, W, penalty, Path(max_stages=2))
+    begin = start(X)
+    result = tighten(PALM(), *begin, penalty, Path(), watch)
+    two = tighten(PALM(), *begin, penalty, Path(max_stages=2))
     expected = reference.normalised_residual(result.W.T, result.H.T, two.W.T, two.H.T)
     assert ends[-1][0] == pytest.approx(expected)
 
@@ -80,7 +80,7 @@ def test_theorem_3_beyond_a_finite_rho_stationary_rows_are_one_sparse(seed):
     """Non-smooth penalty, one solve at a fixed large rho from a dense start."""
     rng = np.random.default_rng(seed)
     X = rng.random((12, 6))
-    data, H, W = start(X, k=3, seed=seed)
+    data, _, W = start(X, k=3, seed=seed)
     H = rng.random((12, 3))
     settings = PALM(mu_h=1e-3, mu_w=1e-3, tol=1e-12, max_passes=50_000)
     penalty = NSNCP(margin=1.01)
@@ -96,7 +96,8 @@ def test_theorem_1_beyond_a_finite_rho_local_minima_are_feasible(seed):
     """Smooth penalty: random perturbation escapes saddle points, so the end is a local minimum."""
     rng = np.random.default_rng(seed)
     X = rng.random((12, 6))
-    data, H, W = start(X, k=3, seed=seed)
+    data, rows, W = start(X, k=3, seed=seed)
+    H = data.gather(rows)
     settings = PALM(mu_h=1e-3, mu_w=1e-3, tol=1e-12, max_passes=50_000)
     for _ in range(3):
         H = np.maximum(H + 1e-3 * rng.normal(size=H.shape), 0)

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onmf.baselines.iterate import TOL, Iterate, Start, follow, products, quiet, summarise
+from onmf.core.assign import one_sparse
 from onmf.core.blocks import Data
 from onmf.core.result import Factorization, Watch
-from onmf.core.start import indicator
 
 Array = NDArray[Any]
 
@@ -40,8 +40,7 @@ def onp_mf(
 ) -> Factorization:
     """From the largest entries of the start's H; two sweeps an iteration, one before the first."""
     labels = np.where(start.H.any(axis=1), start.H.argmax(axis=1), -1)
-    inside = indicator(labels, len(start.W), data.dtype) > 0
-    G = unit_columns(np.sqrt(data.weight)[:, None] * inside)
+    G = unit_columns(one_sparse(labels, np.sqrt(data.weight), len(start.W)))
     return descend(data, G, start.W, 0, tol, max_iter, watch)
 
 

@@ -48,6 +48,14 @@ class Rays:
         explained = float(weight @ np.square(code.scores, dtype=np.float64))
         return code, Fit(explained, float(weight @ row_sqnorm(block.X)))
 
+    def codes(self, code: Code) -> Array:
+        """h: the best multiple of the centroid itself."""
+        return code.scores / self.lengths[code.labels]
+
+    def memberships(self, code: Code) -> Array:
+        """H (b, k) of a block."""
+        return one_sparse(code.labels, self.codes(code), len(self.lengths))
+
 
 def nearest(products: Array) -> Code:
     """The ray with the largest product, for each row."""
@@ -55,15 +63,6 @@ def nearest(products: Array) -> Code:
     scores = np.maximum(products[np.arange(len(labels)), labels], 0)
     labels[scores == 0] = -1
     return Code(labels, scores)
-
-
-def nearest_ray(data: Data, W: Array) -> tuple[Array, Array, Fit]:
-    """Labels, codes h and fit of every sample; reads X once."""
-    rays = Rays.of(W)
-    rows, fit = data.sweep(rays)
-    labels = data.gather(data.each(lambda code: code.labels, rows))
-    scores = data.gather(data.each(lambda code: code.scores, rows))
-    return labels, scores / rays.lengths[labels], fit
 
 
 @dataclass(frozen=True)
@@ -85,12 +84,36 @@ class Means:
         fit = Fit(float(weight @ best), float(weight @ energy))
         return Code(labels, inside.astype(self.W.dtype)), fit
 
+    def codes(self, code: Code) -> Array:
+        return code.scores
+
+    def memberships(self, code: Code) -> Array:
+        """H (b, k) of a block."""
+        return one_sparse(code.labels, code.scores, len(self.W))
+
+
+def nearest_ray(data: Data, W: Array) -> tuple[Array, Array, Fit]:
+    """Labels, codes h and fit of every sample; reads X once."""
+    return assigned(data, Rays.of(W))
+
 
 def nearest_mean(data: Data, W: Array) -> tuple[Array, Array, Fit]:
-    """Like `nearest_ray`, for centroids that are means; reads X once."""
-    rows, fit = data.sweep(Means(W))
-    labels = data.gather(data.each(lambda code: code.labels, rows))
-    return labels, data.gather(data.each(lambda code: code.scores, rows)), fit
+    """Like `nearest_ray`, for centroids that are means."""
+    return assigned(data, Means(W))
+
+
+def assigned(data: Data, rule: Rays | Means) -> tuple[Array, Array, Fit]:
+    rows, fit = data.sweep(rule)
+    labels = data.gather(data.each(labels_of, rows))
+    return labels, data.gather(data.each(rule.codes, rows)), fit
+
+
+def labels_of(code: Code) -> Array:
+    return code.labels
+
+
+def scores_of(code: Code) -> Array:
+    return code.scores
 
 
 class Certainty(NamedTuple):

@@ -2,21 +2,23 @@
 
     rows_b, stats_b = move(block_b, rows_b)  for every block b of samples;   stats = sum_b stats_b
 
-`rows` is what a solver keeps for each sample (memberships, or nothing), cut like X. A block is
+`rows` is what a solver keeps for each sample (memberships, or nothing), cut like X: a list of
+pieces, one for each entry of `first`. Where the pieces are is the place's affair; a list of pieces
+made here will do as well. A block is
 small enough to stay in the processor's cache between the two products that need it, so a sweep
 reads X once. Consecutive blocks form groups, the unit of parallel work. Cuts and the order of
 summation depend on the data alone, never on the number of threads: any number gives the same bits.
 """
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from functools import cache, cached_property, reduce
 from itertools import pairwise
-from operator import iadd
 from threading import Lock
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,22 +45,42 @@ class Block(NamedTuple):
 Move: TypeAlias = Callable[..., tuple[Any, Any]]  # (block, rows) -> (rows, stats)
 
 
+class Traffic(NamedTuple):
+    """Bytes that left this process for the places of the rows, and came back."""
+
+    sent: int = 0
+    received: int = 0
+
+
 class Data(Protocol):
-    """A place for rows. Solvers ask for nothing else."""
+    """A place for rows. Solvers ask for nothing else.
+
+    Only `weight`, `scatter` and `gather` deal with arrays as long as X in this process; the default
+    solver gathers nothing so long but the labels.
+    """
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    sqnorm: float  # ||X||^2
-    weight: Array  # d_i
-    energy: Any  # ||x_i||^2, cut like the rows
+    traffic: Traffic  # so far
 
     @property
+    def weight(self) -> Array: ...  # d_i
+    @property
+    def first(self) -> list[int]: ...  # number of the first sample of each piece
+    @property
+    def energy(self) -> Any: ...  # ||x_i||^2, cut like the rows
+    @property
+    def sqnorm(self) -> float: ...  # ||X||^2
+    @property
     def mean(self) -> float: ...  # of |X|
-    def take(self, rows: Array) -> Matrix: ...
+    @property
+    def extremes(self) -> tuple[float, float]: ...  # smallest and largest entry
+    def take(self, numbers: Array) -> Block: ...
     def scatter(self, H: Array) -> Any: ...
     def gather(self, rows: Any) -> Array: ...
-    def each(self, change: Callable[[Any], Any], rows: Any) -> Any: ...
-    def total(self, function: Callable[..., float], *rows: Any) -> float: ...
+    def array(self, k: int, change: Callable[..., Array], *rows: Any) -> Any: ...
+    def each(self, change: Callable[..., Any], *rows: Any) -> Any: ...
+    def total(self, function: Callable[..., Any], *rows: Any) -> Any: ...
     def sweep(self, move: Move, rows: Any = None) -> tuple[Any, Any]: ...
     def wide(self) -> "Data": ...
 
@@ -66,40 +88,69 @@ class Data(Protocol):
 class InMemory:
     """The rows of one array or CSR matrix. Weights count: `sqnorm` and `mean` are weighted."""
 
+    traffic = Traffic()
+
     def __init__(self, X: Matrix, weight: Array | None = None, n_threads: int = 1) -> None:
         self.X, self.shape, self.dtype = X, X.shape, X.dtype
         self.weight = np.ones(X.shape[0], X.dtype) if weight is None else weight.astype(X.dtype)
         self._threads: Callable[..., Any] = (
             ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
         )
-        large = sp.issparse(X) or X.size > ENOUGH_BLOCKS * BLOCK_ENTRIES
+        large = is_sparse(X) or np.prod(X.shape, dtype=float) > ENOUGH_BLOCKS * BLOCK_ENTRIES
         self._cut(WIDE * BLOCK_ENTRIES if large else BLOCK_ENTRIES, self._threads if large else map)
-        self.energy, total = self.sweep(measure)
-        self.sqnorm = total.sqnorm
 
     def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
         self.cuts, self._map = cuts(self.X, entries), visit_all
-        self.blocks: Sequence[Block] = [
+        self.blocks: Sequence[Block] = self._blocks()
+        self.groups = np.array_split(range(len(self.first)), MOST_GROUPS)[: len(self.first)]
+
+    def _blocks(self) -> Sequence[Block]:
+        return [
             Block(rows_between(self.X, i, j), self.weight[i:j, None])
             for i, j in pairwise(self.cuts)
         ]
-        self.groups = np.array_split(range(len(self.blocks)), MOST_GROUPS)[: len(self.blocks)]
 
-    def wide(self) -> "InMemory":
+    def _visit(self, group: Sequence[int]) -> Iterator[Block]:
+        """The blocks of a group, in order."""
+        return (self.blocks[b] for b in group)
+
+    def wide(self) -> Self:
         """The same rows in larger blocks: for products with many columns, in threads."""
         other = copy(self)
         other._cut(WIDE * BLOCK_ENTRIES, self._threads)
-        other.energy = other.scatter(self.gather(self.energy))
+        other.measured = other.scatter(self.gather(self.energy)), self.measured[1]
         return other
+
+    @property
+    def first(self) -> list[int]:
+        return self.cuts[:-1]
+
+    @cached_property
+    def measured(self) -> tuple[Any, "Size"]:
+        """||x_i||^2 and ||X||^2."""
+        return self.sweep(measure)
+
+    @property
+    def energy(self) -> Any:
+        return self.measured[0]
+
+    @property
+    def sqnorm(self) -> float:
+        return self.measured[1].sqnorm
 
     @cached_property
     def mean(self) -> float:
         _, total = self.sweep(weigh)
         return total.mass / (total.weight * self.shape[1])
 
-    def take(self, rows: Array) -> Matrix:
+    @cached_property
+    def extremes(self) -> tuple[float, float]:
+        ends = [(float(block.X.min()), float(block.X.max())) for block in self.blocks]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    def take(self, numbers: Array) -> Block:
         """A few samples, by number."""
-        return self.X[rows]
+        return Block(self.X[numbers], self.weight[numbers, None])
 
     def scatter(self, H: Array) -> list[Array]:
         return [H[i:j] for i, j in pairwise(self.cuts)]
@@ -107,22 +158,36 @@ class InMemory:
     def gather(self, rows: Sequence[Array]) -> Array:
         return np.concatenate(rows)
 
-    def each(self, change: Callable[[Any], Any], rows: Sequence[Any]) -> list[Any]:
-        """Change what is kept for each block, without reading X."""
-        return [change(row) for row in rows]
+    def array(self, k: int, change: Callable[..., Array], *rows: Sequence[Any]) -> Array:
+        """(n, k) with `change(*rows)` of every block, where the place keeps what is that large."""
+        whole = self._room((self.shape[0], k))
+        for i, j, *parts in zip(self.cuts, self.cuts[1:], *rows, strict=False):
+            whole[i:j] = change(*parts)
+        return whole
 
-    def total(self, function: Callable[..., float], *rows: Sequence[Any]) -> float:
+    def _room(self, shape: tuple[int, int]) -> Array:
+        return np.empty(shape, self.dtype)
+
+    def each(self, change: Callable[..., Any], *rows: Sequence[Any]) -> list[Any]:
+        """Change what is kept for each block, without reading X."""
+        return list(map(change, *rows))
+
+    def total(self, function: Callable[..., Any], *rows: Sequence[Any]) -> Any:
         """Sum of `function(weight, *rows)` over the blocks, without reading X."""
-        weights = (block.weight for block in self.blocks)
-        return sum(map(function, weights, *rows))
+        weights = (self.weight[i:j, None] for i, j in pairwise(self.cuts))
+        return reduce(operator.add, map(function, weights, *rows))
 
     def sweep(self, move: Move, rows: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
         """Apply `move(block, rows) -> (rows, stats)` to every block and add the stats."""
-        kept = [None] * len(self.blocks) if rows is None else rows
+        kept = [None] * len(self.first) if rows is None else rows
 
         def visit(group: Sequence[int]) -> tuple[list[Any], Any]:
-            moved, stats = zip(*(move(self.blocks[b], kept[b]) for b in group), strict=True)
-            return list(moved), reduce(add, stats)
+            moved, total = [], None
+            for b, block in zip(group, self._visit(group), strict=True):
+                row, stats = move(block, kept[b])
+                moved.append(row)
+                total = stats if total is None else add(total, stats)
+            return moved, total
 
         done = list(self._map(visit, self.groups))
         return [row for moved, _ in done for row in moved], reduce(add, [s for _, s in done])
@@ -136,12 +201,12 @@ class Columns(InMemory):
         super().__init__(X, n_threads=n_threads)
         self.shape = X.shape[0], len(columns)
 
-    def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
-        super()._cut(entries, visit_all)
-        self.blocks = Cutting(self.blocks, self.columns)
+    def _blocks(self) -> Sequence[Block]:
+        return Cutting(super()._blocks(), self.columns)
 
-    def take(self, rows: Array) -> Matrix:
-        return self.X[rows][:, self.columns]
+    def take(self, numbers: Array) -> Block:
+        X, weight = super().take(numbers)
+        return Block(X[:, self.columns], weight)
 
 
 class Cutting(Sequence[Block]):
@@ -160,16 +225,21 @@ class Cutting(Sequence[Block]):
 
 def add(total: Any, part: Any) -> Any:
     """Sum of two named tuples of arrays and numbers; the arrays of the first are reused."""
-    return type(total)(*map(iadd, total, part))
+    return type(total)(*map(operator.iadd, total, part))
+
+
+def is_sparse(X: Any) -> bool:
+    """A CSR matrix, here or elsewhere: it knows where its rows begin."""
+    return getattr(X, "indptr", None) is not None
 
 
 def cuts(X: Matrix, entries: int) -> list[int]:
     """First rows of the blocks of about so many entries, and the end."""
     n, m = X.shape
-    if sp.issparse(X):
+    if is_sparse(X):
         # Each block pays for a dense m x k summary: give it eight times as many non-zeros.
         size = max(8 * m, entries // WIDE)  # a sparse entry is a lot of work
-        inner = np.searchsorted(X.indptr, np.arange(size, X.nnz - size // 2, size))
+        inner = np.searchsorted(X.indptr, np.arange(size, int(X.indptr[-1]) - size // 2, size))
     else:
         inner = np.arange(0, n, max(FEWEST_ROWS, entries // m))
     return np.unique([0, *inner, n]).tolist()

@@ -16,11 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.assign import Rays, one_sparse
-from onmf.core.blocks import Data
-from onmf.core.finish import State, settle
+from onmf.core.blocks import Data, Traffic
+from onmf.core.finish import Since, State, settle
 from onmf.core.palm import NON_NEGATIVE, Bounds
-from onmf.core.result import Event, Factorization, Stage, Watch, orthogonality
+from onmf.core.result import (
+    FORGETFUL,
+    Event,
+    Factorization,
+    Journal,
+    Stage,
+    Watch,
+    orthogonality,
+)
 from onmf.core.search import Point, RowPenalty, alternate, blur, follow, spread, unit
 from onmf.core.sketch import Sketch, sketch
 from onmf.core.swaps import improve
@@ -61,26 +68,48 @@ def cluster(
     seed: int,
     given: Array | None = None,
     watch: Watch = lambda event: False,
-) -> tuple[Factorization, float]:
-    """K clusters of the rows of `data`, and how stationary they are.
+    journal: Journal = FORGETFUL,
+) -> tuple[Factorization, State]:
+    """K clusters of the rows of `data`, and the state behind them.
 
     `given` centroids (k, m) are followed down the path and not searched around, so that the ids of
-    the clusters stay those of the start.
+    the clusters stay those of the start. A fit that was broken off goes on from its journal.
     """
-    rng, books = np.random.default_rng(seed), Books(data, k, settings.max_sweeps, watch)
-    small = sketch(data, k, rng, settings.max_sweeps, books.tell)
+    books = Books(data, k, settings.max_sweeps, watch, journal)
+    found = journal.recall("finish")
+    if found is None:
+        W, since = search(settings, data, k, penalty, seed, given, books), None
+    else:
+        books.history = [Stage(*stage) for stage in found["history"]]
+        since = Since.from_facts(found)
+        W = since.state.W
+        books.before = since.before
+    left = settings.max_sweeps - books.history[-1].sweeps
+    state = settle(data, W, settings.bounds, settings.tol, left, books.enter, since)
+    return books.close(state), state
+
+
+def search(
+    settings: Fast,
+    data: Data,
+    k: int,
+    penalty: RowPenalty,
+    seed: int,
+    given: Array | None,
+    books: "Books",
+) -> Array:
+    """Centroids to settle from, by the path in a sketch; its stages go into the books."""
+    rng = np.random.default_rng(seed)
+    small = sketch(data, k, rng, settings.max_sweeps, books.tell, books.journal)
     if given is None:
         U, points = explore(settings, data.shape, small.Y, k, penalty, rng)
     else:
         start = unit(small.lower(given.astype(np.float64)))
         points = list(follow(small.Y, start, penalty, settings.taus()))
         U = alternate(small.Y, points[-1].U[None], ALTERNATIONS).U[0]
-    books.history += [path_stage(point, small) for point in points]
+    books.history += [path_stage(point, small, data.traffic) for point in points]
     W = small.lift(U).astype(data.dtype)
-    W = W if settings.bounds.lower < 0 else np.maximum(W, 0)
-    left = settings.max_sweeps - small.sweeps
-    state = settle(data, W, settings.bounds, settings.tol, left, books.enter)
-    return books.close(state), state.stationarity
+    return W if settings.bounds.lower < 0 else np.maximum(W, 0)
 
 
 def explore(
@@ -122,7 +151,7 @@ def starts_for(shape: tuple[int, int], seen: tuple[int, int]) -> int:
     return int(np.clip(np.prod(shape, dtype=float) / np.prod(seen, dtype=float), 1, MOST_STARTS))
 
 
-def path_stage(point: Point, small: Sketch) -> Stage:
+def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
     """A row of the history: the path, as the rows it works on see it."""
     return Stage(
         rho=point.tau,
@@ -132,18 +161,22 @@ def path_stage(point: Point, small: Sketch) -> Stage:
         orthogonality=orthogonality(point.gram),
         residual=point.moved,
         empty_clusters=int(np.sum(point.gram.diagonal() == 0)),
+        sent=traffic.sent,
+        received=traffic.received,
     )
 
 
 @dataclass
 class Books:
-    """History and callbacks."""
+    """History, callbacks and the journal."""
 
     data: Data
     k: int
     max_sweeps: int
     watch: Watch
+    journal: Journal = FORGETFUL
     history: list[Stage] = field(default_factory=list)
+    before: State | None = None
     stopped: bool = False
 
     def tell(self, sweeps: int, stage: Stage | None = None, state: State | None = None) -> bool:
@@ -153,16 +186,22 @@ class Books:
         return self.stopped
 
     def enter(self, state: State) -> bool:
+        since = Since(self.before, state)
+        self.journal.note("finish", lambda: since.facts() | {"history": self.history})
+        self.before = state
         error = max(1 - float(state.cells.energy.sum()) / self.data.sqnorm, 0.0)
         sweeps = self.history[-1].sweeps + 1 if self.history else 1
-        self.history.append(Stage(1.0, sweeps, error, 0.0, 0.0, state.residual, len(state.empty)))
+        measures = error, 0.0, 0.0, state.residual, len(state.empty)
+        self.history.append(Stage(1.0, sweeps, *measures, *self.data.traffic))
         return self.tell(sweeps, self.history[-1], state)
 
-    def membership(self, state: State | None) -> Array:
-        if state is None:
-            return np.zeros((self.data.shape[0], self.k), self.data.dtype)
-        labels, scores = state.codes(self.data)
-        return one_sparse(labels, scores / Rays.of(state.W).lengths[labels], len(state.W))
+    def membership(self, state: State | None) -> Any:
+        if state is not None:
+            return state.membership(self.data)
+        nothing = np.zeros((1, self.k), self.data.dtype)
+        return self.data.array(
+            self.k, lambda energy: nothing.repeat(len(energy), axis=0), self.data.energy
+        )
 
     def close(self, state: State) -> Factorization:
         H, history, last = self.membership(state), self.history, self.history[-1]

@@ -12,7 +12,7 @@ over its samples. Two things are better than the plain power step w <- Sw / ||Sw
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.assign import Code, Rays, nearest
+from onmf.core.assign import Code, Rays, labels_of, nearest, scores_of
 from onmf.core.blocks import Block, Data
 from onmf.core.palm import Bounds
 from onmf.core.search import unit
@@ -41,6 +41,11 @@ class Cells(NamedTuple):
     samples: Array  # how many have weight (k,)
     moves: Array  # how many came or left (k,)
     changes: Array  # labels that changed, one number a clustering
+
+    @property
+    def typical(self) -> Array:
+        """Energy of a sample of each cluster (k,)."""
+        return self.energy / np.where(self.weight > 0, self.weight, 1)
 
 
 @dataclass(frozen=True)
@@ -116,16 +121,51 @@ class State(NamedTuple):
         rays = unit(self.W.astype(np.float64))
         return distance(unit(self.cells.cross, otherwise=rays), rays)
 
+    def labels(self, data: Data) -> Array:
+        """Of all samples."""
+        return data.gather(data.each(labels_of, self.rows))
+
     def codes(self, data: Data) -> Code:
         """Labels and scores of all samples."""
-        return Code(
-            data.gather(data.each(lambda code: code.labels, self.rows)),
-            data.gather(data.each(lambda code: code.scores, self.rows)),
-        )
+        return Code(self.labels(data), data.gather(data.each(scores_of, self.rows)))
+
+    def membership(self, data: Data) -> Any:
+        """H (n, k), as the place keeps arrays of that size."""
+        rays = Rays.of(self.W)
+        return data.array(len(self.W), rays.memberships, self.rows)
+
+    def facts(self) -> dict[str, Any]:
+        """All but the codes, which one sweep with W gives again."""
+        return self._asdict() | {"rows": None, "cells": self.cells._asdict()}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        return cls(**facts | {"cells": Cells(**facts["cells"])})
 
 
 Visit = tuple[Any, Cells]  # what a sweep finds: the codes, wherever the rows are, and the facts
 Dialogue = Generator[Array, Visit, State]
+
+
+class Since(NamedTuple):
+    """The last two sweeps of an alternation that was broken off."""
+
+    before: State | None
+    state: State
+
+    def facts(self) -> dict[str, Any]:
+        before = None if self.before is None else self.before.facts()
+        return {"before": before, "state": self.state.facts()}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        """As it was, but for the codes."""
+        before, state = facts["before"], facts["state"]
+        return cls(before and State.from_facts(before), State.from_facts(state))
+
+    def again(self, found: Visit) -> Self:
+        """With the codes, which the sweep with the same centroids gives; all else is known."""
+        return self._replace(state=self.state._replace(rows=found[0]))
 
 
 def settle(
@@ -134,10 +174,11 @@ def settle(
     bounds: Bounds,
     tol: float,
     sweeps: int,
-    watch: Callable[[State], bool],
+    watch: Callable[[State], bool] = lambda state: False,
+    since: Since | None = None,
 ) -> State:
-    """Alternate from W, at most `sweeps` sweeps; `watch(state)` may stop earlier."""
-    return together(data, [alternating(data, W, bounds, tol, sweeps, watch)])[0]
+    """Alternate from W, or go on, for at most `sweeps` sweeps; `watch(state)` may stop earlier."""
+    return together(data, [alternating(data, W, bounds, tol, sweeps, watch, since)])[0]
 
 
 def together(data: Data, dialogues: Sequence[Dialogue]) -> list[State]:
@@ -155,8 +196,9 @@ def together(data: Data, dialogues: Sequence[Dialogue]) -> list[State]:
                 places.append(place)
             except StopIteration as end:
                 ends[i] = end.value
+        if asking and len(asking) < len(asked):
+            rows = data.each(partial(picked, places), rows)
         asked = asking
-        rows = data.each(partial(picked, places), rows)
     return [ends[i] for i in range(len(dialogues))]
 
 
@@ -171,16 +213,18 @@ def alternating(
     tol: float,
     sweeps: int,
     watch: Callable[[State], bool] = lambda state: False,
+    since: Since | None = None,
 ) -> Dialogue:
     """The alternation, whoever sweeps: yields centroids, is sent what a sweep with them finds."""
-    before, state = None, seen(W, (yield W), None, tol)
+    found = yield W
+    before, state = since.again(found) if since else (None, seen(W, found, None, tol))
     for _ in range(sweeps - 1):
         if watch(state) or state.settled:
             return state
         U = next_rays(state, before, bounds.lower < 0)
         if len(state.empty):
             U = refill(data, U, state)
-        W = placed(U, state.cells, bounds, data.dtype)
+        W = placed(U, state.cells.typical, bounds, data.dtype)
         before, state = state, seen(W, (yield W), state, tol)
     watch(state)
     return state
@@ -232,14 +276,12 @@ def ritz(u: Array, Su: Array, w: Array, Sw: Array) -> Array:
 def refill(data: Data, U: Array, state: State) -> Array:
     """Give each empty cluster the direction of the sample it helps most."""
     empty, U, eps = state.empty, U.copy(), np.finfo(data.dtype).eps
-    energy = data.gather(data.energy)
-    left = energy - np.square(state.codes(data).scores, dtype=np.float64)
-    left = np.where(left > 100 * eps * energy, left * data.weight, 0)  # the rest is rounding
-    worst = np.sort(np.argsort(-left, kind="stable")[: SPARE + 4 * len(empty)])
-    X = data.take(worst)
+    find = partial(Worst.of, SPARE + 4 * len(empty), eps)
+    worst = data.total(find, data.first, data.energy, state.rows)
+    X, weight = data.take(np.sort(worst.numbers))
     X = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
     size = np.linalg.norm(X, axis=1, keepdims=True)
-    X, weight = X / np.where(size > 0, size, 1), data.weight[worst]
+    X, weight = X / np.where(size > 0, size, 1), weight[:, 0]
     for place, k in enumerate(empty):
         others = np.vstack([np.delete(U, empty[place:], axis=0), np.zeros(U.shape[1])])
         near = others[(X @ others.T).argmax(axis=1)]
@@ -256,9 +298,34 @@ def refill(data: Data, U: Array, state: State) -> Array:
     return U
 
 
-def placed(U: Array, cells: Cells, bounds: Bounds, dtype: Any) -> Array:
-    """Centroids along the rays U, as long as a typical sample of theirs, within the bounds."""
-    length = np.sqrt(cells.energy / np.where(cells.weight > 0, cells.weight, 1))
+@dataclass(frozen=True)
+class Worst:
+    """The samples of which most is left unexplained, by number; sums keep the worst of both."""
+
+    most: int
+    left: Array
+    numbers: Array
+
+    @classmethod
+    def of(
+        cls, most: int, eps: float, weight: Array, first: int, energy: Array, code: Code
+    ) -> Self:
+        left = energy - np.square(code.scores, dtype=np.float64)
+        left = np.where(left > 100 * eps * energy, left * weight[:, 0], 0)  # the rest is rounding
+        return cls(most, left, first + np.arange(len(left))).cut()
+
+    def cut(self) -> Self:
+        order = np.argsort(-self.left, kind="stable")[: self.most]
+        return replace(self, left=self.left[order], numbers=self.numbers[order])
+
+    def __add__(self, other: Self) -> Self:
+        both = np.append(self.left, other.left), np.append(self.numbers, other.numbers)
+        return replace(self, left=both[0], numbers=both[1]).cut()
+
+
+def placed(U: Array, energy: Array, bounds: Bounds, dtype: Any) -> Array:
+    """Centroids along the rays U, as long as samples of this energy, within the bounds."""
+    length = np.sqrt(energy)
     W = U * np.where(length > 0, length, 1)[:, None]
     if bounds.lower > 0:
         return bounds.clip(W.astype(dtype))

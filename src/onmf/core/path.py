@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from onmf.core.blocks import Data
 from onmf.core.palm import PALM, State, change, distance, relative, size, value_of
 from onmf.core.penalties import Penalty
-from onmf.core.result import Event, Factorization, Stage, Watch, orthogonality, relative_error
+from onmf.core.result import (
+    FORGETFUL,
+    Event,
+    Factorization,
+    Journal,
+    Stage,
+    Watch,
+    orthogonality,
+    relative_error,
+)
 
 Array = NDArray[Any]
 
@@ -36,24 +45,36 @@ class Path:
 def tighten(
     palm: PALM,
     data: Data,
-    H: Array,
+    rows: Any,
     W: Array,
     penalty: Penalty,
     path: Path,
     watch: Watch = lambda event: False,
     restart: int = 0,
+    journal: Journal = FORGETFUL,
 ) -> Factorization:
-    """Warm-started PALM along the path; `watch(event)` sees every sweep and may stop."""
-    rows = data.scatter(H)
-    rho, sweeps = path.start, 0
-    most = path.max_stages * palm.max_passes if path.max_sweeps is None else path.max_sweeps
+    """Warm-started PALM along the path; `watch(event)` sees every sweep and may stop.
+
+    `rows` are the memberships H, cut like the data. What the journal knows of this restart comes
+    before the start given.
+    """
+    rho = path.start
     history: list[Stage] = []
-    stop = "max_stages"
+    if (found := journal.recall("path")) and found["restart"] == restart:
+        rows, W, rho = data.scatter(found["H"]), found["W"], found["rho"]
+        history = [Stage(*stage) for stage in found["history"]]
+    sweeps = history[-1].sweeps if history else 0
+    most = path.max_stages * palm.max_passes if path.max_sweeps is None else path.max_sweeps
+    stop, k = "max_stages", len(W)
 
     def tell(rows: Any, passes: int, done: int, stage: Stage | None = None) -> bool:
-        return watch(Event(restart, done + passes, most, stage, lambda: data.gather(rows)))
+        return watch(Event(restart, done + passes, most, stage, partial(data.array, k, same, rows)))
 
-    for _ in range(path.max_stages):
+    def position() -> dict[str, Any]:
+        H = data.gather(rows)
+        return {"restart": restart, "H": H, "W": W, "rho": rho, "history": history}
+
+    for _ in range(len(history), path.max_stages):
         limited = replace(palm, max_passes=min(palm.max_passes, most - sweeps))
         look = partial(tell, done=sweeps)
         state = limited.run(data, rows, W, penalty, rho, look)
@@ -68,11 +89,15 @@ def tighten(
             stop = "max_iter"
         else:
             rho *= path.growth
+            journal.note("path", position)
             continue
         break
-    return Factorization(
-        data.gather(rows), W, rho, history, sweeps, sweeps, history[-1].relative_error, stop
-    )
+    H = data.array(k, same, rows)
+    return Factorization(H, W, rho, history, sweeps, sweeps, history[-1].relative_error, stop)
+
+
+def same(H: Array) -> Array:
+    return H
 
 
 def summary(
@@ -95,4 +120,6 @@ def summary(
         orthogonality=orthogonality(stats.gram),
         residual=moved + change(W, W_before),
         empty_clusters=int(np.sum(stats.gram.diagonal() == 0)),
+        sent=data.traffic.sent,
+        received=data.traffic.received,
     )

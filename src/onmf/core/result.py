@@ -19,6 +19,8 @@ class Stage(NamedTuple):
     orthogonality : the paper's eps_orth.
     residual : the paper's normalised residual eps_NR of this stage.
     empty_clusters : clusters in which no sample has a share.
+    sent, received : bytes to and from other processes since the fit began; the sweeps are the
+        rounds they went in.
     """
 
     rho: float
@@ -28,6 +30,8 @@ class Stage(NamedTuple):
     orthogonality: float
     residual: float
     empty_clusters: int
+    sent: int = 0
+    received: int = 0
 
 
 class Event(NamedTuple):
@@ -48,6 +52,27 @@ class Event(NamedTuple):
 
 
 Watch = Callable[[Event], bool]
+
+
+class Journal:
+    """Where a solver notes how far it is, so that another process can go on. This one forgets.
+
+    Facts are numbers, text, arrays, and lists and dictionaries of them. They come as a function, so
+    that nothing is collected for a journal that forgets.
+    """
+
+    def recall(self, name: str) -> dict[str, Any] | None:
+        """What was noted last under this name, if the fit is one that was broken off."""
+        return None
+
+    def note(self, name: str, facts: Callable[[], dict[str, Any]]) -> None:
+        """Put these facts in the place of those noted before under this name."""
+
+    def close(self, stop: str) -> None:
+        """The fit has ended, for this reason."""
+
+
+FORGETFUL = Journal()
 
 
 class Factorization(NamedTuple):

@@ -1,7 +1,7 @@
 """Starting factors.
 
 `paper` is the start all methods of the paper share for a seed; the others are for
-everyday use. Each returns H (n, k) with unit columns and W (k, m).
+everyday use. Each returns H, cut like the rows, with unit columns, and W (k, m).
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.assign import nearest_ray
+from onmf.core.assign import Rays, labels_of, one_sparse
 from onmf.core.blocks import Block, Data, Matrix, row_sqnorm
 from onmf.core.sketch import Power
 
@@ -19,6 +19,7 @@ Array = NDArray[Any]
 
 ROWS_PER_CLUSTER = 50  # sampled for k-means++
 SVD_EXTRA, SVD_SWEEPS = 10, 12
+SLAB = 1 << 16  # samples drawn for at a time
 
 
 def shared(data: Data, k: int, seed: int) -> tuple[Array, Array]:
@@ -30,17 +31,25 @@ def shared(data: Data, k: int, seed: int) -> tuple[Array, Array]:
     return H.astype(data.dtype, copy=False), np.ascontiguousarray(W, data.dtype)
 
 
-def paper(data: Data, k: int, seed: int) -> tuple[Array, Array]:
+def paper(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     """The draws with H replaced by the indicator of its largest entries, columns of unit norm."""
-    H, W = shared(data, k, seed)
-    return indicator(H.argmax(axis=1), k, data.dtype), W
+    (n, m), rng = data.shape, np.random.RandomState(seed)
+    s = np.sqrt(data.mean / k)
+    W = np.ascontiguousarray(s * rng.random_sample((m, k)).T, data.dtype)
+    labels = np.concatenate(  # the draws of `shared`, without its (n, k) array
+        [
+            (s * rng.random_sample((min(SLAB, n - i), k))).astype(data.dtype).argmax(axis=1)
+            for i in range(0, n, SLAB)
+        ]
+    )
+    return indicator(data, data.scatter(labels), k), W
 
 
-def k_means_plus_plus(data: Data, k: int, seed: int) -> tuple[Array, Array]:
+def k_means_plus_plus(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     """Centroids: rows of a sample, each far in angle from those before it."""
     rng = np.random.RandomState(seed)
     n = data.shape[0]
-    sample = data.take(np.sort(rng.permutation(n)[: ROWS_PER_CLUSTER * k]))
+    sample = data.take(np.sort(rng.permutation(n)[: ROWS_PER_CLUSTER * k])).X
     W = spread_rays(sample, k, rng)
     return from_centroids(data, W), W
 
@@ -63,10 +72,10 @@ def spread_rays(X: Matrix, k: int, rng: np.random.RandomState) -> Array:
     return np.array(chosen, X.dtype)
 
 
-def from_centroids(data: Data, W: Array) -> Array:
+def from_centroids(data: Data, W: Array) -> Any:
     """H that gives each sample to its nearest ray; columns of unit norm."""
-    labels, _, _ = nearest_ray(data, W)
-    return indicator(labels, len(W), data.dtype)
+    rows, _ = data.sweep(Rays.of(W))
+    return indicator(data, data.each(labels_of, rows), len(W))
 
 
 def single_codes(data: Data, W: Array) -> Array:
@@ -86,16 +95,14 @@ class Multiples:
         return np.maximum(block.X @ self.V, 0), ()
 
 
-def indicator(labels: Array, k: int, dtype: Any) -> Array:
+def indicator(data: Data, labels: Any, k: int) -> Any:
     """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row."""
-    inside = np.flatnonzero(labels >= 0)
-    sizes = np.bincount(labels[inside], minlength=k)
-    H = np.zeros((len(labels), k), dtype)
-    H[inside, labels[inside]] = 1 / np.sqrt(sizes[labels[inside]])
-    return H
+    sizes = data.total(lambda weight, own: np.bincount(own[own >= 0], minlength=k), labels)
+    height = (1 / np.sqrt(np.maximum(sizes, 1))).astype(data.dtype)
+    return data.each(lambda own: one_sparse(own, height[own], k), labels)
 
 
-def nndsvd(data: Data, k: int, seed: int) -> tuple[Array, Array]:
+def nndsvd(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     """Non-negative parts of the leading singular triplets (Boutsidis and Gallopoulos 2008).
 
     The same for every seed: the triplets come from subspace iteration with a fixed start.
@@ -109,7 +116,7 @@ def nndsvd(data: Data, k: int, seed: int) -> tuple[Array, Array]:
     weight = np.sqrt(ray * image)
     W = halves[side, :, each] * (weight / nonzero(ray))[:, None]
     scale = (1 - 2 * side) * weight / nonzero(image)
-    H = data.gather(data.each(lambda U: np.maximum(U * scale, 0).astype(data.dtype), rows))
+    H = data.each(lambda U: np.maximum(U * scale, 0).astype(data.dtype), rows)
     return H, np.ascontiguousarray(W, data.dtype)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from onmf import validation as door
-from onmf.clusterer import canonical_order
+from onmf.clusterer import canonical_order, useful
 from onmf.core.blocks import Columns, InMemory, blas_threads, single_threaded_blas
 from onmf.core.many import Found, Many, Run
 from onmf.estimators import ONMF
@@ -120,10 +120,10 @@ class Together:
     """`ONMF` by its default solver: the trials that see the same features share their sweeps."""
 
     def __init__(self, model: ONMF, name: str, X: Any, parts: Parts, n_jobs: int | None) -> None:
-        X, _ = door.scaled(X)
+        X, _ = door.scaled(X, door.power_of_two)
         self.n_threads = blas_threads() if n_jobs is None else joblib.effective_n_jobs(n_jobs)
-        self.settings, self.penalty = fast_settings(model, X, self.n_threads)
         self.X, self.parts, self.data = X, parts, InMemory(X, n_threads=self.n_threads)
+        self.settings, self.penalty = fast_settings(model, self.data, self.n_threads)
 
     def __call__(
         self, ledger: Ledger, trials: Sequence[Trial], progress: Progress | None = None
@@ -160,7 +160,7 @@ class Maker:
             fitted, tested = runner.parts.columns(fold)
             self.data = Columns(runner.X, fitted, runner.n_threads)
             self.tested = Columns(runner.X, tested, runner.n_threads)
-        self.useful = self.data.gather(self.data.energy) > 0
+        self.useful = self.data.total(useful, self.data.energy)
 
     @cached_property
     def many(self) -> Many:
@@ -188,7 +188,7 @@ class Maker:
 
     def make(self, batch: list[Trial]) -> list[tuple[dict[str, Any], Array]]:
         for trial in batch:
-            door.check_useful(self.useful, trial["k"])
+            door.check_useful(self.useful, self.data.shape[0], trial["k"])
         found = self.many([Run(trial["k"], trial["seed"]) for trial in batch])
         ks = [trial["k"] for trial in batch]
         labels = [canonical(end.labels, k) for end, k in zip(found, ks, strict=True)]
@@ -211,5 +211,5 @@ class Maker:
 
 def canonical(labels: Array, k: int) -> Array:
     """Largest cluster first, as `ONMF` numbers them."""
-    order = canonical_order(labels, np.ones(len(labels)), k)
+    order = canonical_order(labels, None, k)
     return np.append(np.argsort(order), -1)[labels]

@@ -25,6 +25,7 @@ from onmf.storage.values import decode, encode, encode_all
 Array = NDArray[Any]
 
 NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
+COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
 PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}  # of the header
 
 
@@ -45,6 +46,8 @@ def write_model(model: Any, path: str | Path) -> None:
 def model_bytes(model: Any) -> bytes:
     """The content of the file of a fitted model."""
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
+    if hasattr(fitted.get("membership_"), "dask"):  # the workers have it
+        fitted["membership_"] = np.asarray(fitted["membership_"])
     chain, names = fitted.pop(CHAIN, ()), fitted.pop(NAMES, None)
     arrays = {name: value for name, value in fitted.items() if isinstance(value, np.ndarray)}
     numbers = {name: v for name, v in fitted.items() if name not in (HISTORY, *arrays)}
@@ -158,9 +161,7 @@ def stages(history: Array) -> list[Stage]:
     if history.ndim != 2 or history.shape[1] != len(Stage._fields):
         raise ValueError("its history has another shape.")
     rows = (Stage(*row) for row in history.tolist())
-    return [
-        row._replace(sweeps=int(row.sweeps), empty_clusters=int(row.empty_clusters)) for row in rows
-    ]
+    return [row._replace(**{name: int(getattr(row, name)) for name in COUNTS}) for row in rows]
 
 
 def feature_names(names: Any, n_features: int) -> Array:

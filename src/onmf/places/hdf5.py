@@ -1,0 +1,64 @@
+"""HDF5 and `.h5ad` by h5py, which is imported when such a file is opened."""
+
+from pathlib import Path
+from typing import Any
+
+from onmf.places.sources import Source, csr, matrix
+
+KINDS = {"csr_matrix": "csr", "csc_matrix": "csc"}
+
+
+def open_hdf5(path: Path) -> Source:
+    """The matrix `X` of a file, or the only one in it."""
+    try:
+        import h5py
+    except ImportError as missing:
+        raise ImportError(
+            f"{path.name} is read by h5py: install it, for example with `pip install h5py`."
+        ) from missing
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise ValueError(f"{path.name} is damaged or not an HDF5 file: {error}") from error
+    name = only_matrix(file, path.name)
+    if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+        raise ValueError(f"{name} in {path.name} is only a link to somewhere else.")
+    return open_group(file[name], f"{name} in {path.name}", feature_names(file))
+
+
+def only_matrix(file: Any, where: str) -> str:
+    names = [name for name, item in file.items() if is_matrix(item)]
+    if "X" in names:
+        return "X"
+    if len(names) != 1:
+        raise ValueError(f"{where} has no matrix X, but {', '.join(names) or 'none at all'}.")
+    return str(names[0])
+
+
+def is_matrix(item: Any) -> bool:
+    return len(getattr(item, "shape", ())) == 2 or "indptr" in item
+
+
+def open_group(item: Any, where: str, names: list[str] | None = None) -> Source:
+    """A data set, or a group of `data`, `indices` and `indptr` with its shape in an attribute.
+
+    Zarr's arrays and groups look the same.
+    """
+    if hasattr(item, "dtype"):
+        if getattr(item, "is_virtual", False) or getattr(item, "external", None):
+            raise ValueError(f"{where} lies in another file.")
+        return matrix(where, item, names)
+    kind = KINDS.get(str(item.attrs.get("encoding-type", "csr_matrix")))
+    shape = item.attrs.get("shape", item.attrs.get("h5sparse_shape"))
+    if kind != "csr" or shape is None or "indptr" not in item:
+        raise ValueError(f"{where} is not a CSR matrix with a shape: save it by rows, as CSR.")
+    return csr(where, item, shape, names)
+
+
+def feature_names(file: Any) -> list[str] | None:
+    """The names of the columns of an .h5ad file, if they are plain text."""
+    index = file["var"].attrs.get("_index") if "var" in file else None
+    if index is None or not hasattr(file["var"][index], "dtype"):
+        return None
+    values = file["var"][index][:]
+    return [value.decode() if isinstance(value, bytes) else str(value) for value in values]

@@ -1,0 +1,108 @@
+"""The stream: batches given again and again lead to a fixed point of the exact alternation."""
+
+import numpy as np
+import pytest
+
+from onmf import ONMF
+from onmf.core.blocks import InMemory
+from onmf.core.finish import settle
+from onmf.core.palm import NON_NEGATIVE
+from onmf.core.stream import DECAY, Stream, take_in
+from onmf.datasets import make_rays
+
+BATCHES = 10
+
+
+@pytest.fixture(scope="module", name="X")
+def samples():
+    X, _ = make_rays(2000, 40, 6, noise=1.0, random_state=0)
+    return np.random.default_rng(0).permutation(X)
+
+
+def after_passes(X, passes, sizes=None):
+    """Rays after the batches of X were given so many times, and how stationary they are for X."""
+    model = ONMF(6, random_state=0)
+    cuts = np.linspace(0, len(X), BATCHES + 1).astype(int)[1:-1] if sizes is None else sizes
+    for _ in range(passes):
+        for batch in np.split(X, cuts):
+            model.partial_fit(batch)
+    return model, visit(X, model.cluster_centers_).stationarity
+
+
+def visit(X, W):
+    """The state after one sweep with W."""
+    return settle(InMemory(X), W, NON_NEGATIVE, tol=0.0, sweeps=1)
+
+
+def test_repeated_batches_converge_to_a_fixed_point_of_the_alternation(X):
+    """At the rate of the steps: eight times the batches, 8^(3/4) times as near."""
+    _, early = after_passes(X, 5)
+    model, late = after_passes(X, 40)
+    assert late < 1e-3
+    assert late < 1.3 * early * 8**-DECAY
+    fixed = ONMF(6, init=(None, model.cluster_centers_), tol=1e-9).fit(X)
+    np.testing.assert_array_equal(model.predict(X), fixed.labels_)
+    assert 1 - model.score(X) == pytest.approx(fixed.relative_error_, rel=1e-4)
+    for k in range(6):  # by definition: the leading singular vector of its samples
+        own = X[model.predict(X) == k]
+        ray = model.cluster_centers_[k] / np.linalg.norm(model.cluster_centers_[k])
+        assert np.abs(ray @ np.linalg.svd(own, full_matrices=False)[2][0]) > 1 - 1e-6
+
+
+def test_uneven_batches_lead_to_the_same_fixed_point(X):
+    model, _ = after_passes(X, 40)
+    uneven, late = after_passes(X, 40, sizes=[700, 701, 750, 1300])
+    assert late < 2e-3
+    assert 1 - uneven.score(X) == pytest.approx(1 - model.score(X), rel=1e-3)
+
+
+def test_one_step_by_hand():
+    """P <- (1 - eta) P + eta P(batch) with eta = 2^(-3/4); an unseen cluster stays."""
+    W = np.array([[1.0, 0], [0, 2]])
+    first = visit(np.array([[1.0, 0], [0, 2]]), W)
+    stream = Stream.begin(first.cells)
+    np.testing.assert_allclose(stream.image, [[1, 0], [0, 4]])
+    _, stream, W = take_in(InMemory(np.array([[3.0, 4 / 3]])), W, stream, NON_NEGATIVE)
+    eta = 2**-0.75
+    np.testing.assert_allclose(
+        stream.image[0], (1 - eta) * np.array([1, 0]) + eta * np.array([9, 4])
+    )
+    np.testing.assert_allclose(stream.image[1], [0, 4])
+    assert stream.batches.tolist() == [2, 1]
+    np.testing.assert_allclose(W[0] / W[0, 0], stream.image[0] / stream.image[0, 0])
+    np.testing.assert_array_equal(W[1], [0, 2])
+
+
+def test_weights_count_as_repetitions(X):
+    once, twice = ONMF(3, random_state=0), ONMF(3, random_state=0)
+    for batch in np.split(X[:900], 3):
+        once.partial_fit(np.repeat(batch, 2, axis=0))
+        twice.partial_fit(batch, sample_weight=np.full(300, 2.0))
+    np.testing.assert_allclose(
+        once.cluster_centers_[once.predict(X)], twice.cluster_centers_[twice.predict(X)], rtol=1e-6
+    )
+
+
+def test_a_batch_of_zeros_changes_nothing(X):
+    model = ONMF(3, random_state=0).partial_fit(X[:500])
+    before = model.cluster_centers_.copy()
+    model.partial_fit(np.zeros((5, 40)))
+    np.testing.assert_array_equal(model.cluster_centers_, before)
+    assert model.labels_.tolist() == [-1] * 5
+
+
+def test_a_fit_begins_anew(X):
+    model = ONMF(3, random_state=0).partial_fit(X[:500]).partial_fit(X[500:1000])
+    model.fit(X[:300])
+    expected = ONMF(3, random_state=0).fit(X[:300]).cluster_centers_
+    np.testing.assert_array_equal(model.cluster_centers_, expected)
+    fresh = ONMF(3, random_state=0).partial_fit(X[:300])
+    np.testing.assert_array_equal(
+        model.partial_fit(X[:300]).cluster_centers_, fresh.cluster_centers_
+    )
+
+
+def test_the_faithful_solver_has_no_stream():
+    assert not hasattr(ONMF(solver="palm"), "partial_fit")
+    with pytest.raises(AttributeError, match="no attribute 'partial_fit'"):
+        ONMF(solver="palm").partial_fit(np.eye(8))

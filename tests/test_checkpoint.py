@@ -1,0 +1,346 @@
+"""A fit that is broken off at any moment goes on and ends as if nothing had happened."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from onmf import ONMF, checkpoint
+from onmf.checkpoint import read, write
+from onmf.core.blocks import InMemory
+from onmf.datasets import make_rays
+from onmf.places import disk
+
+
+class BrokenOffError(Exception):
+    pass
+
+
+@pytest.fixture(scope="module", name="X")
+def samples():
+    return make_rays(500, 120, 5, noise=2.0, random_state=0)[0]
+
+
+FITS = {
+    "fast": {"tol": 1e-12},
+    "nsncp": {"penalty": "nsncp", "tol": 1e-12},
+    "given": {"init": (None, make_rays(500, 120, 5, random_state=0)[0][:5]), "tol": 1e-12},
+    "palm": {"solver": "palm", "n_init": 2, "growth": 2.0, "max_iter": 120},
+    "palm, nsncp": {"solver": "palm", "penalty": "nsncp", "growth": 3.0, "max_iter": 80},
+}
+pytestmark = pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
+
+
+def break_at(moment):
+    """A callback that breaks the fit off at its so-manieth call."""
+    calls = []
+
+    def callback(event):
+        calls.append(event)
+        if len(calls) == moment:
+            raise BrokenOffError
+
+    return callback
+
+
+def outcome(model):
+    return (
+        model.labels_, model.cluster_centers_, model.membership_, model.relative_error_,
+        model.n_iter_, [stage[:7] for stage in model.history_], model.converged_,
+        model.stationarity_, model.n_disagreements_,
+    )  # fmt: skip
+
+
+def assert_same(a, b):
+    for one, other in zip(a, b, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_broken_off_at_every_sweep_ends_as_if_it_had_not_been(name, X, tmp_path):
+    options = {"random_state": 3, **FITS[name]}
+    seen = []
+    whole = outcome(ONMF(5, **options, callback=lambda e: bool(seen.append(e))).fit(X))
+    moments = range(1, len(seen) + 1)
+    for moment in list(moments)[:: max(1, len(seen) // 15)]:
+        folder = tmp_path / str(moment)
+        with pytest.raises(BrokenOffError):
+            ONMF(5, **options, checkpoint=folder, callback=break_at(moment)).fit(X)
+        calls = []
+        again = ONMF(5, **options, checkpoint=folder, callback=lambda e, c=calls: bool(c.append(e)))
+        assert_same(outcome(again.fit(X)), whole)
+        assert len(calls) <= len(seen)
+        assert not list(folder.glob("*.onmf"))  # the fit has ended
+
+
+def test_what_was_done_is_not_done_again(X, tmp_path):
+    options = {"random_state": 3, "tol": 1e-12, "checkpoint": tmp_path}
+    with pytest.raises(BrokenOffError):
+        ONMF(5, **options, callback=break_at(8)).fit(X)
+    sweeps = []
+    ONMF(5, **options, callback=lambda event: bool(sweeps.append(event.sweep))).fit(X)
+    assert sweeps[0] == 8
+
+
+def test_several_breaks_are_no_worse_than_one(X, tmp_path):
+    options = {"solver": "palm", "n_init": 2, "growth": 2.0, "max_iter": 120, "random_state": 1}
+    whole = outcome(ONMF(5, **options).fit(X))
+    for _ in range(4):
+        with pytest.raises(BrokenOffError):
+            ONMF(5, **options, checkpoint=tmp_path, callback=break_at(40)).fit(X)
+    assert_same(outcome(ONMF(5, **options, checkpoint=tmp_path).fit(X)), whole)
+
+
+def test_a_second_break_right_after_the_first_is_no_worse(X, tmp_path):
+    options = {"random_state": 3, "tol": 1e-12}
+    whole = outcome(ONMF(5, **options).fit(X))
+    for moment in (7, 1, 1, 2):
+        with pytest.raises(BrokenOffError):
+            ONMF(5, **options, checkpoint=tmp_path, callback=break_at(moment)).fit(X)
+    assert_same(outcome(ONMF(5, **options, checkpoint=tmp_path).fit(X)), whole)
+
+
+def test_the_seeds_of_a_broken_fit_are_used_again(X, tmp_path):
+    """Without a random_state every fit has its own."""
+    options = {"init": "k-means++", "solver": "palm", "max_iter": 3}
+    with pytest.raises(BrokenOffError):
+        ONMF(5, **options, checkpoint=tmp_path, callback=break_at(1)).fit(X)
+    (seed,) = read(tmp_path / "seeds.onmf")["seeds"]
+    again = ONMF(5, **options, checkpoint=tmp_path).fit(X)
+    assert_same(outcome(again), outcome(ONMF(5, **options, random_state=seed).fit(X)))
+
+
+def test_a_callback_that_stops_a_fit_leaves_it_to_be_continued(X, tmp_path):
+    options = {"random_state": 3, "tol": 1e-12}
+    whole = outcome(ONMF(5, **options).fit(X))
+    early = ONMF(5, **options, checkpoint=tmp_path, callback=lambda event: event.sweep == 6).fit(X)
+    assert early.n_iter_ == 6
+    assert_same(outcome(ONMF(5, **options, checkpoint=tmp_path).fit(X)), whole)
+
+
+@pytest.mark.parametrize("name", ["fast", "palm"])
+def test_a_fit_goes_on_in_another_place(name, X, tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "SMALL", 0)
+    np.save(tmp_path / "X.npy", X)
+    options = {"random_state": 3, **FITS[name]}
+    whole = outcome(ONMF(5, **options).fit(X))
+    with pytest.raises(BrokenOffError):
+        ONMF(5, **options, checkpoint=tmp_path / "c", callback=break_at(9)).fit(X)
+    again = ONMF(5, **options, checkpoint=tmp_path / "c").fit(tmp_path / "X.npy")
+    assert_same(outcome(again), whole)
+
+
+# What is refused
+
+
+def broken(X, folder, **options):
+    with pytest.raises(BrokenOffError):
+        ONMF(5, random_state=0, checkpoint=folder, callback=break_at(5), **options).fit(X)
+
+
+def swapped_columns(X):
+    return X[:, [1, 0, *range(2, X.shape[1])]]
+
+
+OTHER_DATA = {
+    "one entry": lambda X: X + np.eye(*X.shape) * (np.arange(500) == 77)[:, None] * 1e-9,
+    "two samples swapped": lambda X: X[[1, 0, *range(2, 500)]],
+    "two features swapped": swapped_columns,
+    "single precision": lambda X: X.astype(np.float32),
+    "one sample more": lambda X: np.vstack([X, X[:1]]),
+}
+
+
+@pytest.mark.parametrize("change", OTHER_DATA)
+def test_other_data_are_refused(change, X, tmp_path):
+    broken(X, tmp_path)
+    with pytest.raises(ValueError, match="belongs to a fit of other data or with other parameters"):
+        ONMF(5, random_state=0, checkpoint=tmp_path).fit(OTHER_DATA[change](X))
+
+
+@pytest.mark.parametrize(
+    "other", [{"n_clusters": 4}, {"penalty": "nsncp"}, {"random_state": 1}, {"tol": 1e-3}]
+)
+def test_other_parameters_are_refused(other, X, tmp_path):
+    broken(X, tmp_path)
+    options = {"n_clusters": 5, "random_state": 0, **other}
+    with pytest.raises(ValueError, match="other parameters"):
+        ONMF(**options, checkpoint=tmp_path).fit(X)
+
+
+def test_other_weights_are_refused(X, tmp_path):
+    broken(X, tmp_path)
+    weight = np.ones(500)
+    weight[3] = 2
+    with pytest.raises(ValueError, match="other data"):
+        ONMF(5, random_state=0, checkpoint=tmp_path).fit(X, sample_weight=weight)
+
+
+def test_threads_and_talk_may_change(X, tmp_path):
+    broken(X, tmp_path)
+    whole = outcome(ONMF(5, random_state=0).fit(X))
+    again = ONMF(5, random_state=0, checkpoint=tmp_path, n_jobs=2).fit(X)
+    assert_same(outcome(again), whole)
+
+
+@pytest.mark.parametrize("name", ["finish", "seeds", "basis"])
+def test_a_damaged_checkpoint_is_refused_wherever_it_is_damaged(name, X, tmp_path):
+    broken(X, tmp_path)
+    path = tmp_path / f"{name}.onmf"
+    good = path.read_bytes()
+    model = ONMF(5, random_state=0, checkpoint=tmp_path)
+    for place in (0, 20, len(good) // 2, len(good) - 1):
+        path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+        with pytest.raises(ValueError, match=f"{name}.onmf is damaged"):
+            model.fit(X)
+    for length in (0, 10, len(good) // 2, len(good) - 1):
+        path.write_bytes(good[:length])
+        with pytest.raises(ValueError, match="damaged, cut off"):
+            model.fit(X)
+
+
+def test_a_fingerprint_does_not_depend_on_how_the_rows_are_cut(X):
+    model, prints = ONMF(5), set()
+    for size in (1, 50, 10**9):
+        for make in (np.asarray, sp.csr_array):
+            data = InMemory(make(X))
+            data._cut(size, map)
+            prints.add(checkpoint.fingerprint(model, data))
+    assert len(prints) == 1
+
+
+# Files
+
+
+def test_facts_come_back_as_they_were(tmp_path):
+    facts = {
+        "n": 3, "x": 0.1, "inf": np.inf, "no": None, "text": "\n{}", "list": [1, [2.5]],
+        "W": np.random.default_rng(0).random((3, 2), np.float32),
+        "in": {"F": np.asfortranarray(np.arange(6.0).reshape(2, 3)), "b": np.bool_(True)},
+        "empty": np.zeros((0, 2)), "number": np.float64(1e-300),
+    }  # fmt: skip
+    write(tmp_path / "a.onmf", facts)
+    found = read(tmp_path / "a.onmf")
+    assert {*found} == {*facts}
+    np.testing.assert_array_equal(found["W"], facts["W"])
+    np.testing.assert_array_equal(found["in"]["F"], facts["in"]["F"])
+    assert found["W"].dtype == np.float32
+    assert found["empty"].shape == (0, 2)
+    assert found["in"]["b"] is True
+    assert found["number"] == 1e-300
+    assert all(found[name] == facts[name] for name in ("n", "x", "inf", "no", "text", "list"))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.onmf"]
+
+
+def test_nothing_is_unpickled(tmp_path):
+    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        write(tmp_path / "a.onmf", {"x": np.array([object()])})
+
+
+def full_disk(monkeypatch, after):
+    """Writing fails once so many bytes have been written."""
+    real, left = checkpoint.Hashing.write, [after]
+
+    def write(self, data):
+        left[0] -= len(data)
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(self, data)
+
+    monkeypatch.setattr(checkpoint.Hashing, "write", write)
+
+
+@pytest.mark.parametrize("after", [0, 100, 3000])
+def test_a_full_disk_leaves_what_was_there(after, tmp_path, monkeypatch):
+    write(tmp_path / "a.onmf", {"W": np.arange(5000.0)})
+    full_disk(monkeypatch, after)
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path / "a.onmf", {"W": np.zeros(5000)})
+    assert [path.name for path in tmp_path.iterdir()] == ["a.onmf"]
+    np.testing.assert_array_equal(read(tmp_path / "a.onmf")["W"], np.arange(5000.0))
+
+
+@pytest.mark.parametrize("after", [0, 30_000])
+def test_a_full_disk_stops_no_fit_and_loses_nothing(after, X, tmp_path, monkeypatch):
+    options = {"random_state": 3, "tol": 1e-12}
+    whole = outcome(ONMF(5, **options).fit(X))
+    broken(X, tmp_path, tol=1e-12)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    full_disk(monkeypatch, after)
+    with pytest.warns(UserWarning, match=r"cannot be written .*No space left.* the fit goes on"):
+        model = ONMF(5, **options, checkpoint=tmp_path / "new").fit(X)
+    assert_same(outcome(model), whole)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.onmf")} == before
+
+
+SCRIPT = """
+import sys, warnings
+import numpy as np
+from onmf import ONMF
+warnings.simplefilter("ignore")
+folder, solver = sys.argv[1:]
+X = np.load(folder + "/X.npy")
+options = {"fast": {"tol": 1e-14, "max_iter": 400},
+           "palm": {"solver": "palm", "growth": 1.5, "max_iter": 300}}
+model = ONMF(6, random_state=0, n_jobs=1, checkpoint=folder + "/c", **options[solver])
+print("go", flush=True)
+model.fit(X)
+np.save(folder + "/labels.npy", model.labels_)
+np.save(folder + "/W.npy", model.cluster_centers_)
+"""
+
+
+def run(folder, solver, kill_after=None):
+    """Exit code of a process that fits, and is killed some seconds after its imports."""
+    arguments = [sys.executable, "-c", SCRIPT, str(folder), solver]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        if kill_after is not None:
+            time.sleep(kill_after)
+            process.send_signal(signal.SIGKILL)
+        return process.wait()
+
+
+def result(folder):
+    found = [np.load(folder / name) for name in ("labels.npy", "W.npy")]
+    for name in ("labels.npy", "W.npy"):
+        (folder / name).unlink()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ["fast", "palm"])
+def test_a_process_killed_at_random_moments_ends_with_the_same_labels(solver, tmp_path):
+    """SIGKILL: nothing can be tidied up. Two moments here, 20 in the benchmark."""
+    np.save(tmp_path / "X.npy", make_rays(2000, 300, 6, noise=3.0, random_state=0)[0])
+    begin = time.perf_counter()
+    assert run(tmp_path, solver) == 0
+    lasts, whole = time.perf_counter() - begin, result(tmp_path)
+    moments = np.random.default_rng(0).uniform(0.05, 0.3, 2)
+    codes = [run(tmp_path, solver, moment * lasts) for moment in moments]
+    assert -signal.SIGKILL in codes
+    assert run(tmp_path, solver) == 0
+    assert_same(result(tmp_path), whole)
+
+
+def test_the_checkpoint_is_written_beside_its_place(tmp_path, monkeypatch):
+    """A reader sees the old file or the new one, never half of one."""
+    write(tmp_path / "a.onmf", {"n": 1})
+    seen = []
+    real = os.replace
+
+    def watched(source, target):
+        seen.append((Path(source).parent == Path(target).parent, read(Path(target))["n"]))
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", watched)
+    write(tmp_path / "a.onmf", {"n": 2})
+    assert seen == [(True, 1)]
+    assert read(tmp_path / "a.onmf")["n"] == 2

@@ -1,0 +1,538 @@
+"""Where the rows are does not change the answer: memory, files of every kind, memory maps."""
+
+import os
+import subprocess
+import sys
+import time
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from onmf import ONMF, Baseline
+from onmf.core.blocks import InMemory
+from onmf.core.sketch import heaviest, median, sample
+from onmf.datasets import make_rays
+from onmf.places import OnDisk, disk, larger_than_memory, open_rows
+from onmf.places.door import rows_of
+from onmf.validation import as_it_is
+
+
+@pytest.fixture(scope="module")
+def dense():
+    X, _ = make_rays(1500, 150, 5, noise=1.0, random_state=0)
+    X[[4, 800]] = 0
+    return X
+
+
+@pytest.fixture(scope="module")
+def sparse():
+    return sp.csr_array(make_rays(1500, 400, 5, sparsity=0.95, noise=0.5, random_state=1)[0])
+
+
+@pytest.fixture(autouse=True)
+def _every_map_is_large(monkeypatch):
+    monkeypatch.setattr(disk, "SMALL", 0)
+
+
+def npy(X, folder):
+    np.save(folder / "X.npy", X)
+    return folder / "X.npy"
+
+
+def fortran_npy(X, folder):
+    return npy(np.asfortranarray(X), folder)
+
+
+def memmap(X, folder):
+    return np.load(npy(X, folder), mmap_mode="r")
+
+
+def part_of_a_memmap(X, folder):
+    around = np.vstack([X[:7], X, X[:3]])
+    return np.load(npy(around, folder), mmap_mode="r")[7:-3]
+
+
+def columns_of_a_memmap(X, folder):
+    return np.load(npy(np.hstack([X, X[:, :4]]), folder), mmap_mode="r")[:, :-4]
+
+
+def npz(X, folder):
+    np.savez(folder / "X.npz", X)
+    return folder / "X.npz"
+
+
+def packed_npz(X, folder):
+    np.savez_compressed(folder / "X.npz", X)
+    return folder / "X.npz"
+
+
+def hdf5(X, folder):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "X.h5", "w") as file:
+        file.create_dataset("counts", data=X, chunks=(100, X.shape[1]), compression="gzip")
+    return folder / "X.h5"
+
+
+def hdf5_dataset(X, folder):
+    h5py = pytest.importorskip("h5py")
+    return h5py.File(hdf5(X, folder), "r")["counts"]
+
+
+def zarr_store(X, folder):
+    zarr = pytest.importorskip("zarr")
+    zarr.save_array(str(folder / "X.zarr"), X)
+    return folder / "X.zarr"
+
+
+def zarr_array(X, folder):
+    zarr = pytest.importorskip("zarr")
+    return zarr.open(str(zarr_store(X, folder)), mode="r")
+
+
+def parquet(X, folder):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (folder / "X.parquet").mkdir()
+    for part, rows in enumerate(np.array_split(X, 3)):
+        table = pa.table({f"g{j}": rows[:, j] for j in range(X.shape[1])})
+        pq.write_table(table, folder / "X.parquet" / f"{part}.parquet")
+    return folder / "X.parquet"
+
+
+DENSE = [
+    npy, fortran_npy, memmap, part_of_a_memmap, columns_of_a_memmap, npz, packed_npz, hdf5,
+    hdf5_dataset, zarr_store, zarr_array, parquet,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DENSE, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("solver", ["fast", "palm"])
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_files_give_the_bits_of_memory(kind, solver, dense, tmp_path):
+    model = ONMF(5, solver=solver, random_state=0, max_iter=30, callback=lambda e: e.sweep == 30)
+    stored = kind(dense, tmp_path)
+    assert open_rows(stored) is not None
+    with pytest.warns(UserWarning, match="4, 800"):
+        here = model.fit(dense)
+    expected = here.labels_, here.cluster_centers_, here.membership_
+    with pytest.warns(UserWarning, match="4, 800"):
+        there = model.fit(stored)
+    for a, b in zip(
+        expected, (there.labels_, there.cluster_centers_, there.membership_), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(there.predict(stored), there.predict(dense))
+    np.testing.assert_array_equal(there.transform(stored), there.transform(dense))
+    assert there.score(stored) == there.score(dense)
+
+
+def csr_npz(X, folder):
+    sp.save_npz(folder / "X.npz", X, compressed=False)
+    return folder / "X.npz"
+
+
+def packed_csr_npz(X, folder):
+    sp.save_npz(folder / "X.npz", X)
+    return folder / "X.npz"
+
+
+def three_memmaps(X, folder):
+    parts = []
+    for name in ("data", "indices", "indptr"):
+        np.save(folder / f"{name}.npy", getattr(X, name))
+        parts.append(np.load(folder / f"{name}.npy", mmap_mode="r"))
+    return sp.csr_array(tuple(parts), shape=X.shape)
+
+
+def h5ad(X, folder):
+    """As anndata writes it."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "X.h5ad", "w") as file:
+        group = file.create_group("X")
+        group.attrs.update({"encoding-type": "csr_matrix", "shape": X.shape})
+        for name in ("data", "indices", "indptr"):
+            group[name] = getattr(X, name)
+        names = file.create_group("var")
+        names.attrs["_index"] = "genes"
+        names["genes"] = [f"gene {j}" for j in range(X.shape[1])]
+    return folder / "X.h5ad"
+
+
+def h5ad_group(X, folder):
+    h5py = pytest.importorskip("h5py")
+    return h5py.File(h5ad(X, folder), "r")["X"]
+
+
+def zarr_csr(X, folder):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(folder / "X.zarr"), mode="w").create_group("X")
+    for name in ("data", "indices", "indptr"):
+        part = getattr(X, name)
+        group.create_array(name, shape=part.shape, dtype=part.dtype)[:] = part
+    group.attrs["shape"] = list(X.shape)
+    return folder / "X.zarr"
+
+
+SPARSE = [csr_npz, packed_csr_npz, three_memmaps, h5ad, h5ad_group, zarr_csr]
+
+
+@pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("penalty", ["sncp", "nsncp"])
+def test_sparse_files_give_the_bits_of_memory(kind, penalty, sparse, tmp_path):
+    model = ONMF(5, penalty=penalty, random_state=0)
+    here = model.fit(sparse)
+    expected = here.labels_, here.cluster_centers_, here.membership_
+    stored = kind(sparse, tmp_path)
+    assert open_rows(stored).indptr is not None
+    there = model.fit(stored)
+    for a, b in zip(
+        expected, (there.labels_, there.cluster_centers_, there.membership_), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_names_of_features_come_with_the_file(dense, tmp_path):
+    model = ONMF(3, random_state=0).fit(parquet(dense[10:400], tmp_path))
+    assert model.feature_names_in_.tolist() == [f"g{j}" for j in range(150)]
+    other = tmp_path / "other"
+    other.mkdir()
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({f"h{j}" if j == 3 else f"g{j}": dense[:50, j] for j in range(150)})
+    pq.write_table(table, other / "X.parquet")
+    with pytest.raises(ValueError, match="'h3' instead of 'g3'"):
+        model.predict(other / "X.parquet")
+
+
+@pytest.mark.parametrize(("solver", "bounds"), [("fast", "data"), ("fast", (0, None))])
+def test_extreme_scales_are_handled_where_the_rows_are(solver, bounds, dense, tmp_path):
+    X = 1e200 * dense[5:700]
+    model = ONMF(4, solver=solver, center_bounds=bounds, random_state=0)
+    here = model.fit(X).cluster_centers_
+    np.testing.assert_array_equal(model.fit(npy(X, tmp_path)).cluster_centers_, here)
+
+
+def test_weights_go_with_the_rows(dense, tmp_path):
+    weight = np.random.default_rng(0).random(695)
+    X = dense[5:700]
+    model = ONMF(4, random_state=0)
+    here = model.fit(X, sample_weight=weight).cluster_centers_
+    there = model.fit(npy(X, tmp_path), sample_weight=weight).cluster_centers_
+    np.testing.assert_array_equal(there, here)
+
+
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
+def test_memberships_too_large_to_be_held_are_on_disk(dense, tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "HELD", 1000)
+    stop = {"callback": lambda event: event.sweep == 12}
+    for options in ({}, {"solver": "palm", **stop}):
+        model = ONMF(5, random_state=0, **options)
+        here = model.fit(dense).membership_
+        there = model.fit(npy(dense, tmp_path)).membership_
+        assert isinstance(there, np.memmap)
+        np.testing.assert_array_equal(there, here)
+    assert isinstance(model.transform(npy(dense, tmp_path)), np.memmap)
+
+
+def test_private_changes_of_a_map_are_seen(dense, tmp_path):
+    X = np.load(npy(dense[:200], tmp_path), mmap_mode="c")
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"\(row 3, column 2\)"):
+        ONMF(2).fit(X)
+
+
+def test_changes_not_yet_in_the_file_are_seen(dense, tmp_path):
+    X = np.load(npy(dense[:200], tmp_path), mmap_mode="r+")
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"\(row 3, column 2\)"):
+        ONMF(2).fit(X)
+
+
+# Faults
+
+
+def wrong_value(value, row, column):
+    def make(X, folder):
+        X = X.copy()
+        X[row, column] = value
+        return npy(X, folder)
+
+    return make
+
+
+def cut_off(X, folder):
+    path = npy(X, folder)
+    os.truncate(path, path.stat().st_size - 1)
+    return path
+
+
+def cut_off_npz(X, folder):
+    path = npz(X, folder)
+    os.truncate(path, path.stat().st_size - 1000)
+    return path
+
+
+def altered_npz(X, folder):
+    path = npz(X, folder)
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(b"?!")
+    return path
+
+
+def by_columns(X, folder):
+    sp.save_npz(folder / "X.npz", sp.csc_array(X))
+    return folder / "X.npz"
+
+
+def outside(X, folder):
+    X = sp.csr_array(X)
+    X.indices[40] = X.shape[1]
+    return csr_npz(X, folder)
+
+
+def decreasing(X, folder):
+    X = sp.csr_array(X)
+    X.indptr[3] = X.indptr[-1]
+    return csr_npz(X, folder)
+
+
+def two_arrays(X, folder):
+    np.savez(folder / "X.npz", a=X, b=X)
+    return folder / "X.npz"
+
+
+def objects(X, folder):
+    np.save(folder / "X.npy", np.array([[object()]]), allow_pickle=True)
+    return folder / "X.npy"
+
+
+def not_an_array(X, folder):
+    (folder / "X.npy").write_text("hello")
+    return folder / "X.npy"
+
+
+def not_hdf5(X, folder):
+    pytest.importorskip("h5py")
+    (folder / "X.h5ad").write_text("hello")
+    return folder / "X.h5ad"
+
+
+def linked_hdf5(X, folder):
+    h5py = pytest.importorskip("h5py")
+    inside = hdf5(X, folder)
+    with h5py.File(folder / "link.h5", "w") as file:
+        file["X"] = h5py.ExternalLink(str(inside), "counts")
+    return folder / "link.h5"
+
+
+def not_parquet(X, folder):
+    pytest.importorskip("pyarrow")
+    (folder / "X.parquet").write_text("hello")
+    return folder / "X.parquet"
+
+
+def text_parquet(X, folder):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"name": ["a", "b"], "x": [1.0, 2.0]}), folder / "X.parquet")
+    return folder / "X.parquet"
+
+
+def gap_in_parquet(X, folder):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"x": [1.0, 2.0, None, 1.0], "y": [1.0, 2.0, 3.0, 1.0]})
+    pq.write_table(table, folder / "X.parquet")
+    return folder / "X.parquet"
+
+
+FAULTS = [
+    (wrong_value(np.nan, 1400, 7), r"NaN or infinity at \(row 1400, column 7\)"),
+    (wrong_value(-1, 1400, 7), r"Negative values .* \(row 1400, column 7\)"),
+    (cut_off, "X.npy is cut off: it has 1800127 bytes instead of 1800128"),
+    (cut_off_npz, "X.npz is damaged"),
+    (altered_npz, "X.npz is damaged .* Bad CRC"),
+    (by_columns, "sparse matrix by csc, which cannot be read by rows"),
+    (outside, "column numbers outside 0 to 149"),
+    (decreasing, "its indptr decreases"),
+    (two_arrays, "X.npz has 2 arrays"),
+    (objects, "Python objects, which are not read"),
+    (not_an_array, "X.npy does not hold an array of numbers"),
+    (not_hdf5, "X.h5ad is damaged or not an HDF5 file"),
+    (linked_hdf5, "only a link to somewhere else"),
+    (not_parquet, "X.parquet cannot be read as Parquet"),
+    (text_parquet, "columns name are not numbers"),
+    (gap_in_parquet, r"NaN or infinity at \(row 2, column 0\)"),
+    (lambda X, folder: folder / "X.npy", "there is no file"),
+    (lambda X, folder: folder / "X.docx", "X.docx does not end in .npy, .npz"),
+    (lambda X, folder: npy(X[0], folder), "1 dimension"),
+    (lambda X, folder: npy(X[:0], folder), "0 sample"),
+    (lambda X, folder: npy(X + 1j, folder), "entries of type complex128"),
+    (lambda X, folder: npy(X[:1], folder), "n_samples=1 should be >= n_clusters=2"),
+]
+
+
+@pytest.mark.parametrize(("make", "sentence"), FAULTS, ids=[s for _, s in FAULTS])
+def test_what_is_wrong_with_a_file_is_said_in_a_sentence(make, sentence, dense, tmp_path):
+    with pytest.raises((ValueError, FileNotFoundError), match=sentence):
+        ONMF(2, random_state=0).fit(make(dense, tmp_path))
+
+
+def test_a_file_that_is_cut_off_during_a_fit_is_noticed(dense, tmp_path):
+    path = npy(dense, tmp_path)
+
+    def cut(event):
+        os.truncate(path, 100_000)
+
+    with pytest.raises(ValueError, match="was cut off while it was read"):
+        ONMF(4, random_state=0, callback=cut).fit(path)
+
+
+def test_no_room_to_unpack_is_said_before_it_is_tried(dense, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 1000}))
+    with pytest.raises(OSError, match=r"takes 0\.0 GB in the folder for temporary files"):
+        open_rows(packed_npz(dense, tmp_path))
+
+
+@pytest.mark.parametrize("name", ["h5py", "zarr", "pyarrow"])
+def test_a_missing_library_is_named(name, tmp_path, monkeypatch):
+    path = tmp_path / {"h5py": "X.h5", "zarr": "X.zarr", "pyarrow": "X.parquet"}[name]
+    path.write_text("")
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=f"pip install {name}"):
+        open_rows(path)
+
+
+def test_nothing_optional_is_imported_for_arrays():
+    code = (
+        "import sys, numpy as np; from onmf import ONMF; ONMF(2).fit(np.eye(4)[[0, 1, 0, 1]]);"
+        "assert not {'dask', 'h5py', 'zarr'} & {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_larger_than_memory_is_half_of_what_is_free(tmp_path, monkeypatch):
+    path = tmp_path / "X.npy"
+    path.write_bytes(bytes(1000))
+    monkeypatch.setattr(disk, "free_memory", lambda: 2001)
+    assert not larger_than_memory(path)
+    assert not larger_than_memory(tmp_path)
+    monkeypatch.setattr(disk, "free_memory", lambda: 1999)
+    assert larger_than_memory(path)
+    assert larger_than_memory(tmp_path)
+
+
+def test_the_next_block_is_read_while_this_one_is_worked_on():
+    made = []
+
+    def items():
+        for i in range(4):
+            made.append(i)
+            yield i
+
+    for item in disk.ahead(items()):
+        deadline = time.monotonic() + 10
+        while len(made) < min(item + 2, 4) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert len(made) >= min(item + 2, 4)  # before this one is done
+    assert made == [0, 1, 2, 3]
+
+
+# What all places share
+
+
+def place(X, cut_rows):
+    data = InMemory(X)
+    data.cuts = [0, *cut_rows, X.shape[0]]
+    data.blocks = data._blocks()
+    data.groups = [range(len(data.blocks))]
+    return data
+
+
+@pytest.mark.parametrize("cut_rows", [[], [1], [100, 101, 900]])
+def test_the_same_rows_are_sampled_however_they_are_cut(cut_rows, dense, monkeypatch):
+    monkeypatch.setattr("onmf.core.sketch.MOST_ROWS", 300)
+    data = place(dense, cut_rows)
+    mask = data.gather(sample(data, np.random.default_rng(5)))
+    nonzero = np.flatnonzero(dense.any(axis=1))
+    expected = np.random.default_rng(5).choice(nonzero, 300, replace=False)
+    np.testing.assert_array_equal(np.flatnonzero(mask), np.sort(expected))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 1000, 1001])
+def test_the_median_from_sums_is_the_median(n):
+    rng = np.random.default_rng(n)
+    X = np.exp(5 * rng.normal(size=(n, 1)))
+    X[n // 2 + 1 :: 3] = 0
+    data = place(X, [n // 3] if n > 3 else [])
+    energy = X[X > 0] ** 2
+    assert median(data) == np.median(energy)
+    assert heaviest(data) in (1e4 * np.median(energy), energy.max())
+    assert (np.minimum(energy, heaviest(data)) == np.minimum(energy, 1e4 * np.median(energy))).all()
+
+
+def test_no_sample_is_damped_where_none_is_heavy(dense):
+    assert heaviest(InMemory(dense)) == pytest.approx(np.max(np.sum(dense**2, axis=1)))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells how much memory was resident")
+def test_a_file_of_many_blocks_is_read_a_few_at_a_time(tmp_path):
+    """Resident memory of a process that clusters a file of 200 MB."""
+    X = np.memmap(tmp_path / "X", np.float32, "w+", shape=(250_000, 200))
+    rng = np.random.default_rng(0)
+    rays = rng.gamma(0.5, size=(4, 200)).astype(np.float32)
+    for i in range(0, 250_000, 50_000):
+        X[i : i + 50_000] = rays[np.arange(50_000) % 4] + rng.random((1, 200), np.float32)
+    X.flush()
+    code = (
+        "import numpy as np; from onmf import ONMF; import onmf.estimators\n"
+        "def peak(): return int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])\n"
+        "small = np.random.default_rng(0).random((9000, 200), np.float32)\n"
+        "ONMF(4, random_state=0).fit(small)\n"
+        "before = peak()\n"
+        f"X = np.memmap({str(tmp_path / 'X')!r}, np.float32, 'r', shape=(250_000, 200))\n"
+        "model = ONMF(4, random_state=0).fit(X)\n"
+        "print(peak() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert int(done.stdout) < 80_000  # kilobytes
+
+
+def test_rows_of_a_file_are_a_place_on_disk(dense, tmp_path):
+    rows = rows_of(ONMF(), npy(dense, tmp_path), None, as_it_is, reset=True)
+    assert isinstance(rows.data, OnDisk)
+    numbers = np.array([0, 3, 4, 5, 1499])
+    block = rows.data.take(numbers)
+    np.testing.assert_array_equal(block.X, dense[numbers])
+    assert block.weight.shape == (5, 1)
+
+
+def test_archives_hide_nothing_behind_their_names(dense, tmp_path):
+    """A member name is not a path."""
+    path = npz(dense, tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        content = archive.read("arr_0.npy")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("../../evil.npy", content)
+    open_rows(path).rows(0, 1)
+    assert not (tmp_path.parent.parent / "evil.npy").exists()
+
+
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
+def test_rivals_take_a_memory_map_as_an_array_and_refuse_a_path(dense, tmp_path):
+    path = npy(dense, tmp_path)
+    expected = Baseline("hals", 5, random_state=0, max_iter=5).fit(dense)
+    model = Baseline("hals", 5, random_state=0, max_iter=5).fit(np.load(path, mmap_mode="r"))
+    np.testing.assert_array_equal(model.membership_, expected.membership_)
+    with pytest.raises(ValueError, match="Baseline needs X in memory: load it first, or use ONMF"):
+        model.fit(path)
+    with pytest.raises(ValueError, match="Baseline needs X in memory"):
+        model.predict(str(path))
+
+
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
+def test_confidence_and_distance_of_rows_on_disk(dense, tmp_path):
+    model, path = ONMF(5, random_state=0).fit(dense), npy(dense, tmp_path)
+    np.testing.assert_array_equal(model.confidence(path), model.confidence(dense))
+    np.testing.assert_array_equal(model.distance(path), model.distance(dense))

@@ -12,9 +12,9 @@ from rich.table import Table
 from onmf import ONMF
 from onmf import choose_k as choose
 from onmf.cli.console import bad_input, waiting
+from onmf.cli.report import Render, reporter
 from onmf.files import Table as Samples
 from onmf.files import csv_text, read_table, replace_files
-from onmf.report import html
 from onmf.stability import KChoice, KRow
 
 LEDGER = "choose-k.ledger"
@@ -56,7 +56,7 @@ def choose_k(
       onmf choose-k tumours.csv --k 2:20 -o result
     """
     with bad_input():
-        ks = parsed(span)
+        ks, render = parsed(span), reporter()
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
         table = read_table(file)
@@ -77,7 +77,7 @@ def choose_k(
             "parameters": {"k_range": ks, "n_runs": runs, "random_state": seed} | options,
         } | as_plain(choice)
         if out is not None:
-            shown = page(model, table, choice, account)
+            shown = page(render, model, table, choice, account)
             replace_files(out, shown | result_files(choice, table.samples, account))
     if as_json:
         click.echo(json.dumps(account, indent=2))
@@ -129,11 +129,13 @@ def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -
     }
 
 
-def page(model: ONMF, table: Samples, choice: KChoice, account: dict[str, Any]) -> dict[str, str]:
+def page(
+    render: Render, model: ONMF, table: Samples, choice: KChoice, account: dict[str, Any]
+) -> dict[str, str]:
     """report.html: a fit with the K recommended, the curves and the consensus map."""
     model.set_params(n_clusters=choice.best_k).fit(table.X)
     with waiting("Making report.html"):
-        text = html(
+        text = render(
             model,
             table.X,
             samples=table.samples,

@@ -107,6 +107,7 @@ def test_sweeps_are_counted_as_they_happen_and_x_is_reached_by_nothing_else(name
     data, start = Counted(X), begin(X)
     if name != "alternation":  # which takes single samples into empty clusters
         del data.X
+    assert data.sqnorm > 0  # measuring X, which is done once, is not counted
     data.reads = 0
     found = METHODS[name](data, start, max_iter=7, tol=0)
     assert data.reads == found.sweeps

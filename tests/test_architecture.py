@@ -11,7 +11,8 @@ import onmf
 ROOT = Path(onmf.__file__).parent
 ARROWS = """
 core -> core
-exceptions, ledger, validation, chain, preprocessing ->
+exceptions, ledger, validation, preprocessing ->
+chain -> places
 metrics -> core
 datasets -> datasets files
 files -> files
@@ -21,13 +22,13 @@ solvers -> baselines core validation
 checkpoint -> core
 places -> core distributed places validation
 distributed -> core places validation
-report -> metrics report
+report -> metrics places report
 plot -> report
 clusterer -> core distributed exceptions files places report solvers storage validation
 estimators -> baselines checkpoint clusterer core places solvers storage validation
 annotated -> estimators report
 stability -> __init__ clusterer core estimators ledger plot solvers stability validation
-runs -> chain files metrics runs storage
+runs -> chain files metrics places runs storage
 studies -> __init__ datasets files ledger metrics preprocessing studies
 cli -> *
 __init__ -> annotated core estimators plot report stability

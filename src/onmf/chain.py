@@ -14,10 +14,13 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-__all__ = ["STEPS", "Log", "Step", "Tfidf", "Unit", "Words", "apply"]
+from onmf.places import Changed
+from onmf.places import Source as Elsewhere
+
+__all__ = ["STEPS", "Log", "Step", "Tfidf", "Unit", "Words", "after", "apply"]
 
 
 class Step(Protocol):
@@ -65,18 +68,24 @@ class Words:
 
 @dataclass(frozen=True)
 class Tfidf:
-    """x_ij idf_j, each sample then of length 1: scikit-learn's TfidfTransformer."""
+    """x_ij idf_j, each sample then of length 1; idf_j = 1 + ln((1 + n) / (1 + n_j)).
+
+    n_j of the n samples have feature j: scikit-learn's TfidfTransformer, also for rows on disk.
+    """
 
     idf: NDArray[np.float64]
     name: ClassVar[str] = "tfidf"
 
     @classmethod
     def fit(cls, X: Any) -> Self:
-        return cls(TfidfTransformer().fit(non_negative(X, "tf-idf")).idf_)
+        having = sum(
+            np.asarray((non_negative(part, "tf-idf") != 0).sum(axis=0)) for part in parts(X)
+        )
+        return cls(1 + np.log((1 + X.shape[0]) / (1 + np.ravel(having))))
 
     def __call__(self, X: Any) -> Any:
         idf = self.idf.astype(X.dtype if X.dtype.kind == "f" else np.float64)
-        weighted = X @ sp.diags_array(idf) if sp.issparse(X) else X * idf
+        weighted = sp.csr_array(X.multiply(idf)) if sp.issparse(X) else X * idf
         return normalize(weighted, copy=False)
 
     def check(self, n_features: int) -> None:
@@ -134,11 +143,11 @@ def apply(chain: Iterable[Step], X: Any) -> Any:
     ----------
     chain : iterable of steps
         For example `preprocessing_` of a loaded model.
-    X : array, sparse matrix, or list of texts if the first step counts words
+    X : array, sparse matrix, rows on disk, or list of texts if the first step counts words
 
     Returns
     -------
-    array or csr_array
+    array or csr_array; rows on disk stay there and are changed as they are read
 
     Examples
     --------
@@ -151,8 +160,18 @@ def apply(chain: Iterable[Step], X: Any) -> Any:
     array([[0., 1., 0., 0.]])
     """
     for step in chain:
-        X = step(X)
+        X = after(step, X)
     return X
+
+
+def after(step: Step, X: Any) -> Any:
+    """The data after one step."""
+    return Changed(X, step) if isinstance(X, Elsewhere) else step(X)
+
+
+def parts(X: Any) -> Iterable[Any]:
+    """The data, in pieces if they are on disk."""
+    return X.parts() if isinstance(X, Elsewhere) else [X]
 
 
 def non_negative(X: Any, what: str) -> Any:

@@ -147,7 +147,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         ----------
         path : str or Path
             The file, replaced if it exists.
-        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        X : array, sparse matrix, DataFrame or path of rows on disk (n_samples, n_features)
             What the model was fitted to.
         labels : array of shape (n_samples,), optional
             Known classes: adds the confusion table and the scores.

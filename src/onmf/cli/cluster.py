@@ -1,18 +1,23 @@
 """`onmf cluster`."""
 
 import json
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from onmf import ONMF
 from onmf.cli.console import NOT_CONVERGED, BadInput, bad_input, fit, notes, place_for, waiting
 from onmf.cli.options import INPUT, Bounds, Clusters, fashion, reading, source_of
 from onmf.cli.report import page, reporter
 from onmf.files import Table, replace_files
+from onmf.places import Source as Elsewhere
 from onmf.runs import REPORT, RESULTS, Run, named
+
+JUDGED = 20_000  # of the samples of a file that stays on disk, for the choice of K
 
 
 @click.command()
@@ -64,7 +69,8 @@ def cluster(
 
     INPUT is a table (.csv, .tsv, also .gz; .parquet), an array (.npy, .npz), a Matrix Market file
     (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a file with one
-    a line. Samples are rows. Header and sample names are found by themselves.
+    a line. Samples are rows. Header and sample names are found by themselves. Arrays, .parquet and
+    .h5ad larger than half the free memory, and any .h5, .hdf5 or .zarr, are read block by block.
 
     Written are labels.csv (cluster, confidence and distance of each sample), centers.csv,
     top_features.csv, model.onmf (for `onmf predict`), run.json and report.html.
@@ -88,7 +94,8 @@ def cluster(
         seconds = fit(model, table.X, source.path.name)
         named(model, table, chain)
         run = Run(model, source, table, seconds, choice)
-        record = run.record(out)
+        with waiting(f"Taking the checksum of {source.path.name}"):
+            record = run.record(out)
         files = run.files(record)
         if render is not None:
             files = {REPORT: page(render, run, record), **files}
@@ -101,12 +108,22 @@ def cluster(
 
 def choose(model: ONMF, table: Table, among: range) -> Any:
     """The number of clusters, by `onmf.choose_k`; no more than there can be."""
+    if isinstance(table.X, Elsewhere):
+        return choose_by_some(model, table, among)
     possible = range(among.start, max(min(among.stop, table.X.shape[0]), among.start + 1))
     label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
     with notes("choosing K"), waiting(label) as progress:
         return import_module("onmf").choose_k(
             model, table.X, possible, n_jobs=model.n_jobs, progress=progress
         )
+
+
+def choose_by_some(model: ONMF, table: Table, among: range) -> Any:
+    """The same by a random sample of rows that stay on disk; it has no consensus of all."""
+    n = table.X.shape[0]
+    some = np.random.default_rng(model.random_state).permutation(n)[:JUDGED]
+    click.echo(f"Note: K is chosen by {len(some)} of the {n} samples.", err=True)
+    return replace(choose(model, table._replace(X=table.X[some]), among), consensus=None)
 
 
 def summary(record: dict[str, Any], out: Path) -> str:

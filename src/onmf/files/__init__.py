@@ -6,14 +6,16 @@ result is lost to a failed write.
 
 from onmf.files.documents import read_documents
 from onmf.files.output import csv_text, replace_files
-from onmf.files.source import fingerprint, read_table
+from onmf.files.source import READERS, fingerprint, read_table, with_labels
 from onmf.files.table import Table
 
 __all__ = [
+    "READERS",
     "Table",
     "csv_text",
     "fingerprint",
     "read_documents",
     "read_table",
     "replace_files",
+    "with_labels",
 ]

@@ -6,6 +6,8 @@ than the file can hold; beyond that the HDF5 library is trusted, which some forg
 open files of strangers under a time limit.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +27,37 @@ SPARSE = {"csr": sp.csr_array, "csc": sp.csc_array}
 
 
 def read(path: Path, wish: Wish) -> Table:
+    with opened(path) as file, file:
+        table = described(file, wish)
+        X = matrix(table.X)
+        n, m = len(table.samples), len(table.features)
+        if X.shape != (n, m):
+            raise ValueError(f"its matrix is {X.shape[0]} x {X.shape[1]}, its names {n} x {m}")
+        return table._replace(X=X)
+
+
+def outline(path: Path, wish: Wish) -> Table:
+    """The table with X as h5py's data set or group, from which rows can be read."""
+    with opened(path) as file:
+        return described(file, wish)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """The file, closed when nobody uses it any more; the words of its errors name it."""
     path.stat()  # h5py's words for a missing file are long
     try:
-        with h5py.File(path, "r") as file:
-            samples, features = names(file, "obs"), names(file, "var")
-            X = matrix(chosen(file, wish.layer))
-            if X.shape != (len(samples), len(features)):
-                raise ValueError(
-                    f"its matrix is {X.shape[0]} x {X.shape[1]}, its names {len(samples)} x "
-                    f"{len(features)}"
-                )
-            return Table(X, samples, features, classes(file, wish.labels, samples))
+        yield h5py.File(path, "r")
     except (OSError, LookupError, ValueError, TypeError, RuntimeError, AttributeError) as error:
         raise ValueError(
             f"{path.name} cannot be read as annotated data: {one_line(error)}."
         ) from error
+
+
+def described(file: Any, wish: Wish) -> Table:
+    samples, features = names(file, "obs"), names(file, "var")
+    stored = chosen(file, wish.layer)
+    return Table(stored, samples, features, classes(file, wish.labels, samples))
 
 
 def observations(path: Path, name: str) -> list[Any]:

@@ -3,12 +3,16 @@
 `rows_of` is where an estimator's X, whatever it is, becomes `core.blocks.Data`.
 """
 
-from onmf.places.disk import OnDisk, larger_than_memory, open_rows
+from onmf.places.disk import OPENERS, OnDisk, larger_than_memory, open_rows
 from onmf.places.door import Placed, is_dask, rows_here, rows_of
+from onmf.places.sources import Changed, Source
 
 __all__ = [
+    "OPENERS",
+    "Changed",
     "OnDisk",
     "Placed",
+    "Source",
     "is_dask",
     "larger_than_memory",
     "open_rows",

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.blocks import Block, InMemory, is_sparse
+from onmf.core.blocks import Block, InMemory
 from onmf.places.check import Check, Inspect
 from onmf.places.hdf5 import open_group, open_hdf5
 from onmf.places.npy import open_mapped, open_npy, open_npz
@@ -48,7 +48,7 @@ def open_rows(X: Any) -> Source | None:
 
     Parameters
     ----------
-    X : str, Path, memory map, CSR matrix of memory maps, or data set of HDF5 or Zarr
+    X : str, Path, memory map, CSR matrix of memory maps, data set of HDF5 or Zarr, or Source
         A path ends in .npy, .npz, .h5, .hdf5, .h5ad, .zarr or .parquet.
 
     Returns
@@ -65,6 +65,8 @@ def open_rows(X: Any) -> Source | None:
     array([[2., 3.],
            [4., 5.]])
     """
+    if isinstance(X, Source):
+        return X
     if isinstance(X, str | Path):
         path = Path(X)
         if path.suffix.lower() not in OPENERS:
@@ -125,12 +127,6 @@ class OnDisk(InMemory):
         if factor == 1:
             return self
         return type(self)(replace(self.X, factor=factor), self.weight, self.check, self.n_threads)
-
-    def take(self, numbers: Array) -> Block:
-        runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
-        parts = [self.X.rows(int(run[0]), int(run[-1]) + 1) for run in runs]
-        stack = sp.vstack if is_sparse(self.X) else np.concatenate
-        return Block(stack(parts), self.weight[numbers, None])
 
     def _room(self, shape: tuple[int, int]) -> Array:
         return room(shape, self.dtype)

@@ -2,12 +2,14 @@
 
 A source has `shape`, `dtype`, `indptr` (None if dense), `names` of the features (or None) and
 `rows(i, j)`. It is built on anything that gives an array for a slice: a plain file (`Plain`), a
-data set of HDF5 or Zarr, a memory map.
+data set of HDF5 or Zarr, a memory map; or on another source (`Changed`).
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,19 +17,42 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+PART = 4_000_000  # entries
 
-class Source(Protocol):
+
+class Source(ABC):
     """Rows that can be read a few at a time, by several threads at once."""
 
-    @property
-    def shape(self) -> tuple[int, int]: ...
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-    @property
-    def indptr(self) -> Array | None: ...
-    @property
-    def names(self) -> list[str] | None: ...
-    def rows(self, i: int, j: int) -> Any: ...
+    if TYPE_CHECKING:  # a field or a property
+
+        @property
+        def shape(self) -> tuple[int, int]: ...
+        @property
+        def dtype(self) -> np.dtype[Any]: ...
+        @property
+        def indptr(self) -> Array | None: ...
+        @property
+        def names(self) -> list[str] | None: ...
+
+    @abstractmethod
+    def rows(self, i: int, j: int) -> Any:
+        """Rows i to j - 1, as an array or a CSR matrix of their own."""
+
+    def __getitem__(self, numbers: Array) -> Any:
+        """The rows of these numbers, in their order; runs of neighbours are read at once."""
+        if not len(numbers):
+            return self.rows(0, 0)
+        ordered, place = np.unique(numbers, return_inverse=True)
+        runs = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
+        parts = [self.rows(int(run[0]), int(run[-1]) + 1) for run in runs]
+        return (np.concatenate(parts) if self.indptr is None else sp.vstack(parts, "csr"))[place]
+
+    def parts(self) -> Iterator[Any]:
+        """All rows, a moderate number at a time."""
+        n, m = self.shape
+        entries = n * m if self.indptr is None else int(self.indptr[-1])
+        step = max(1, PART * n // max(entries, 1))
+        return (self.rows(i, min(i + step, n)) for i in range(0, n, step))
 
 
 @dataclass(frozen=True)
@@ -62,7 +87,7 @@ class Plain:
 
 
 @dataclass(frozen=True)
-class Dense:
+class Dense(Source):
     """Rows of anything two-dimensional that can be sliced."""
 
     array: Any
@@ -82,7 +107,7 @@ class Dense:
 
 
 @dataclass(frozen=True)
-class Sparse:
+class Sparse(Source):
     """Rows of a CSR matrix: `data` and `indices` can be sliced, `indptr` is here."""
 
     data: Any
@@ -121,6 +146,35 @@ class Sparse:
         part = sp.csr_array((data, indices, self.indptr[i : j + 1] - start), (j - i, self.columns))
         part.sum_duplicates()  # sorts as well; does nothing if all is well
         return part
+
+
+@dataclass(frozen=True)
+class Changed(Source):
+    """Rows that are changed as they are read; zeros stay zeros, columns stay where they are."""
+
+    source: Source
+    change: Callable[[Any], Any]
+    factor: float = 1.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.source.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.source.dtype
+
+    @property
+    def indptr(self) -> Array | None:
+        return self.source.indptr
+
+    @property
+    def names(self) -> list[str] | None:
+        return self.source.names
+
+    def rows(self, i: int, j: int) -> Any:
+        block = self.change(self.source.rows(i, j)).astype(self.dtype, copy=False)
+        return block if self.factor == 1 else block * self.dtype.type(self.factor)
 
 
 def len_of(array: Any) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from onmf.places import open_rows
 from onmf.report import facts
 from onmf.report.account import account, figures, plain, sentence, title
 from onmf.report.embedding import embed
@@ -44,7 +45,7 @@ def html(
     ----------
     model : fitted clusterer
         As `onmf.ONMF`.
-    X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+    X : array, sparse matrix, DataFrame or path of rows on disk (n_samples, n_features)
         What the model was fitted to.
     samples, features : sequence of names, optional
         By default the index of a DataFrame, the model's feature names, or numbers.
@@ -73,7 +74,9 @@ def html(
     """
     samples = getattr(X, "index", None) if samples is None else samples
     features = getattr(model, "feature_names_in_", None) if features is None else features
-    rows = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+    rows = open_rows(X)
+    if rows is None:
+        rows = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     labels, k = np.asarray(model.labels_), len(model.cluster_centers_)
     check_same(rows.shape[0], labels, truth)
     names = named(samples, len(labels), "samples")

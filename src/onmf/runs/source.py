@@ -2,12 +2,15 @@
 
 import os
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
-from onmf.chain import STEPS, Step, Words, apply
-from onmf.files import Table, read_documents, read_table
-from onmf.files.table import Progress, listing, numbered, quiet
+from onmf.chain import STEPS, Step, Words, after, apply
+from onmf.files import READERS, Table, read_documents, read_table, with_labels
+from onmf.files.table import Progress, Wish, check_unique, listing, numbered, quiet
+from onmf.places import OPENERS, larger_than_memory, open_rows
+from onmf.places import Source as Elsewhere
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,11 @@ class Source:
     max_df: float = 0.5
 
     def read(self, progress: Progress = quiet) -> Table:
-        """The input as it is."""
+        """The input as it is; rows that would fill the memory stay where they are."""
         if self.text:
             return read_documents(self.path, labels=self.labels, progress=progress)
+        if self.stays:
+            return self.outline()
         return read_table(
             self.path,
             transpose=self.transpose,
@@ -44,6 +49,28 @@ class Source:
             progress=progress,
         )
 
+    @property
+    def stays(self) -> bool:
+        """Whether the rows are read block by block, in every sweep anew."""
+        ending = self.path.suffix.lower()
+        if self.text or self.transpose or ending not in OPENERS:
+            return False
+        return ending not in READERS or larger_than_memory(self.path)
+
+    def outline(self) -> Table:
+        """The input as a table whose rows are still where they are."""
+        if self.path.suffix.lower() == ".h5ad":
+            annotated = import_module("onmf.files.h5ad")
+            table: Table = annotated.outline(self.path, Wish(self.labels, self.layer))
+            table = table._replace(X=open_rows(table.X))
+        else:
+            rows: Any = open_rows(self.path)
+            n, m = rows.shape
+            table = Table(rows, numbered(n), rows.names or numbered(m))
+        check_unique(table.samples, "samples", self.path.name)
+        check_unique(table.features, "features", self.path.name)
+        return table if self.labels is None else with_labels(table, self.labels, self.path.name)
+
     def learn(self, table: Table) -> tuple[Table, tuple[Step, ...]]:
         """The table after all steps, and the steps, fitted to it."""
         X, features = table.X, table.features
@@ -51,7 +78,7 @@ class Source:
         for name in self.steps:
             limits = {"min_df": self.min_df, "max_df": self.max_df} if name == Words.name else {}
             step = STEPS[name].fit(X, **limits)
-            X = step(X)
+            X = after(step, X)
             chain.append(step)
             features = list(step.vocabulary) if isinstance(step, Words) else features
         return table._replace(X=X, features=features), tuple(chain)
@@ -99,6 +126,11 @@ def aligned(table: Table, model: Any) -> tuple[Table, int]:
         raise ValueError(
             f"the input lacks {len(missing)} of the {width} features of the model: "
             f"{listing(missing)}."
+        )
+    if have != wanted and isinstance(table.X, Elsewhere):
+        raise ValueError(
+            "the input is too large to be put in order in memory: store its features in the order "
+            f"of the model's, which begins {listing(wanted[:3], len(wanted))}."
         )
     X = table.X if have == wanted else table.X[:, [place[name] for name in wanted]]
     return table._replace(X=apply(chain, X), features=wanted), len(have) - width

@@ -97,7 +97,12 @@ class InMemory:
             ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
         )
         large = is_sparse(X) or np.prod(X.shape, dtype=float) > ENOUGH_BLOCKS * BLOCK_ENTRIES
-        self._cut(WIDE * BLOCK_ENTRIES if large else BLOCK_ENTRIES, self._threads if large else map)
+        self._cut(self._wide if large else BLOCK_ENTRIES, self._threads if large else map)
+
+    @property
+    def _wide(self) -> int:
+        """Entries of a large block: twice as many in single precision."""
+        return WIDE * BLOCK_ENTRIES * 8 // np.dtype(self.dtype).itemsize
 
     def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
         self.cuts, self._map = cuts(self.X, entries), visit_all
@@ -117,7 +122,7 @@ class InMemory:
     def wide(self) -> Self:
         """The same rows in larger blocks: for products with many columns, in threads."""
         other = copy(self)
-        other._cut(WIDE * BLOCK_ENTRIES, self._threads)
+        other._cut(self._wide, self._threads)
         other.measured = other.scatter(self.gather(self.energy)), self.measured[1]
         return other
 

@@ -1,7 +1,8 @@
 """Rows on disk: the blocks of `InMemory`, each read when its turn comes.
 
-The next block is read in a thread while this one is worked on. Cuts and sums are those of the same
-rows in memory, so the answer is the same to the last bit.
+The next piece is fetched while this one is worked on: by the system, if it is told so, or by a
+thread. Cuts and sums are those of the same rows in memory, so the answer is the same to the last
+bit.
 """
 
 import os
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self, TypeVar
@@ -19,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.blocks import Block, InMemory
+from onmf.core.blocks import Block, InMemory, rows_between
 from onmf.places.check import Check, Inspect
 from onmf.places.hdf5 import open_group, open_hdf5
 from onmf.places.npy import open_mapped, open_npy, open_npz
@@ -30,6 +31,7 @@ from onmf.places.zarrs import open_zarr
 Array = NDArray[Any]
 T = TypeVar("T")
 
+PIECE = 4 << 20  # bytes that are read at once: still in a cache when they are worked on
 SMALL = 64 << 20  # bytes: a map of fewer is taken as an array
 HELD = 256 << 20  # bytes of memberships that are held in memory
 OPENERS: dict[str, Callable[[Path], Source]] = {
@@ -112,7 +114,27 @@ class OnDisk(InMemory):
         return Reader(self)
 
     def _visit(self, group: Sequence[int]) -> Iterator[Block]:
-        return ahead(self.blocks[b] for b in group)
+        """The blocks, read several at once: a block fits a cache, which is little for a disk."""
+        n, m = self.shape
+        entries = n * m if self.X.indptr is None else int(self.X.indptr[-1])
+        several = max(1, PIECE * len(self.first) // max(entries * self.dtype.itemsize, 1))
+        pieces = [group[s : s + several] for s in range(0, len(group), several)]
+        read = map(self._read, pieces, [*pieces[1:], None])
+        announced = self.X.announce(*self._span(pieces[0]))
+        return chain.from_iterable(read if announced else ahead(read))
+
+    def _span(self, piece: Sequence[int]) -> tuple[int, int]:
+        return self.cuts[piece[0]], self.cuts[piece[-1] + 1]
+
+    def _read(self, piece: Sequence[int], following: Sequence[int] | None) -> list[Block]:
+        """The blocks of a piece; the piece that follows is fetched while they are worked on."""
+        first, last = self._span(piece)
+        X, edges = self.X.rows(first, last), pairwise([*(self.cuts[b] for b in piece), last])
+        if following is not None:
+            self.X.announce(*self._span(following))
+        return [
+            Block(rows_between(X, i - first, j - first), self.weight[i:j, None]) for i, j in edges
+        ]
 
     @cached_property
     def measured(self) -> tuple[Any, Any]:

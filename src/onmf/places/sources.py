@@ -5,6 +5,7 @@ A source has `shape`, `dtype`, `indptr` (None if dense), `names` of the features
 data set of HDF5 or Zarr, a memory map; or on another source (`Changed`).
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,6 +38,10 @@ class Source(ABC):
     @abstractmethod
     def rows(self, i: int, j: int) -> Any:
         """Rows i to j - 1, as an array or a CSR matrix of their own."""
+
+    def announce(self, i: int, j: int) -> bool:
+        """Have rows i to j - 1 fetched while others are worked on; False if nobody can."""
+        return False
 
     def __getitem__(self, numbers: Array) -> Any:
         """The rows of these numbers, in their order; runs of neighbours are read at once."""
@@ -85,6 +90,16 @@ class Plain:
             raise ValueError(f"{self.path.name} was cut off while it was read.")
         return found.reshape(j - i, *self.shape[1:])
 
+    def announce(self, i: int, j: int) -> bool:
+        """Tell the system what will be read next, if it listens: no thread has to wait for it."""
+        if not hasattr(os, "posix_fadvise"):
+            return False
+        row = int(np.prod(self.shape[1:], dtype=object)) * self.dtype.itemsize
+        with self.path.open("rb", buffering=0) as file:
+            start, length = self.position + i * row, (j - i) * row
+            os.posix_fadvise(file.fileno(), start, length, os.POSIX_FADV_WILLNEED)
+        return True
+
 
 @dataclass(frozen=True)
 class Dense(Source):
@@ -100,6 +115,9 @@ class Dense(Source):
     def shape(self) -> tuple[int, int]:
         n, m = self.array.shape
         return int(n), int(m)
+
+    def announce(self, i: int, j: int) -> bool:
+        return isinstance(self.array, Plain) and self.array.announce(i, j)
 
     def rows(self, i: int, j: int) -> Array:
         block = np.ascontiguousarray(self.array[i:j], self.dtype)
@@ -131,6 +149,11 @@ class Sparse(Source):
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.indptr) - 1, self.columns
+
+    def announce(self, i: int, j: int) -> bool:
+        start, stop = int(self.indptr[i]), int(self.indptr[j])
+        stored = self.data, self.indices
+        return all(isinstance(part, Plain) and part.announce(start, stop) for part in stored)
 
     def rows(self, i: int, j: int) -> Any:
         start, stop = int(self.indptr[i]), int(self.indptr[j])
@@ -171,6 +194,9 @@ class Changed(Source):
     @property
     def names(self) -> list[str] | None:
         return self.source.names
+
+    def announce(self, i: int, j: int) -> bool:
+        return self.source.announce(i, j)
 
     def rows(self, i: int, j: int) -> Any:
         block = self.change(self.source.rows(i, j)).astype(self.dtype, copy=False)

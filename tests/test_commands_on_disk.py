@@ -19,6 +19,7 @@ pytest.importorskip("rich")
 
 from onmf import cli
 from onmf.cli import cluster as command
+from onmf.cli import console
 
 RAYS, Y = make_rays(300, 40, 3, noise=0.05, sparsity=0.5, random_state=0)
 COUNTS = np.round(20 * RAYS.toarray())
@@ -121,6 +122,28 @@ def test_k_is_chosen_by_a_sample_and_says_so(tmp_path, full, monkeypatch, capsys
     good("cluster", path, "-k", "2:5", "-o", tmp_path / "out")
     assert "K is chosen by 120 of the 300 samples" in capsys.readouterr().err
     assert results(tmp_path / "out")[1]["choice"]["best_k"] == 3
+
+
+def test_a_killed_fit_goes_on_from_its_notes(tmp_path, monkeypatch):
+    path, notes = as_npy(tmp_path), tmp_path / "notes"
+    words = ("cluster", path, "-k", 6, "--checkpoint", notes, "--no-report")
+    good(*words, "-o", tmp_path / "whole")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(event):
+        if event.sweep == 3:
+            raise Killed
+
+    monkeypatch.setattr(console, "follow", lambda *_: kill)
+    with pytest.raises(Killed):
+        good(*words, "-o", tmp_path / "out")
+    assert list(notes.iterdir())
+    monkeypatch.undo()
+    good(*words, "-o", tmp_path / "out")
+    assert not list(notes.iterdir())
+    assert results(tmp_path / "out")[0] == results(tmp_path / "whole")[0]
 
 
 def test_features_in_another_order_are_refused_rather_than_read(tmp_path, full, capsys):

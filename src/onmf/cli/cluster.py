@@ -53,6 +53,11 @@ JUDGED = 20_000  # of the samples of a file that stays on disk, for the choice o
 )
 @click.option("--max-iter", type=click.IntRange(1), help="Raise it if a fit does not converge.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads; -1 takes all processors.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(file_okay=False),
+    help="Folder for notes of a long fit: killed, the same command goes on from there.",
+)
 @click.option("--force", is_flag=True, help="Replace results that are there.")
 @click.option("--no-report", is_flag=True, help="Do not make report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")

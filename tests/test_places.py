@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF, Baseline
+from onmf.core import blocks
 from onmf.core.blocks import InMemory
 from onmf.core.sketch import heaviest, median, sample
 from onmf.datasets import make_rays
@@ -175,6 +176,26 @@ def zarr_csr(X, folder):
 
 
 SPARSE = [csr_npz, packed_csr_npz, three_memmaps, h5ad, h5ad_group, zarr_csr]
+
+
+@pytest.mark.parametrize("kind", [npy, hdf5, csr_npz, h5ad], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("piece", [1, 50_000, 10**9])
+def test_every_sample_is_visited_once_however_much_is_read_at_once(
+    kind, piece, dense, sparse, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 2000)
+    monkeypatch.setattr(blocks, "MOST_GROUPS", 3)
+    monkeypatch.setattr(disk, "PIECE", piece)
+    X = sparse if kind in SPARSE else dense
+    data = rows_of(ONMF(), kind(X, tmp_path), None, as_it_is, reset=True, n_threads=2).data
+    assert len(data.first) > 6
+    seen = [
+        block.X.toarray() if sp.issparse(block.X) else block.X
+        for group in data.groups
+        for block in data._visit(group)
+    ]
+    np.testing.assert_array_equal(np.concatenate(seen), X.toarray() if sp.issparse(X) else X)
+    assert [len(part) for part in seen] == np.diff(data.cuts).tolist()
 
 
 @pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)

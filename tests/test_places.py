@@ -198,6 +198,16 @@ def test_every_sample_is_visited_once_however_much_is_read_at_once(
     assert [len(part) for part in seen] == np.diff(data.cuts).tolist()
 
 
+@pytest.mark.parametrize("kind", [npy, hdf5, csr_npz, h5ad], ids=lambda kind: kind.__name__)
+def test_rows_are_had_by_their_numbers_in_any_order(kind, dense, sparse, tmp_path):
+    X, numbers = sparse if kind in SPARSE else dense, np.array([7, 3, 4, 5, 1499, 0, 3])
+    found, wanted = open_rows(kind(X, tmp_path))[numbers], X[numbers]
+    if sp.issparse(X):
+        found, wanted = found.toarray(), wanted.toarray()
+    np.testing.assert_array_equal(found, wanted)
+    assert open_rows(kind(X, tmp_path))[numbers[:0]].shape == (0, X.shape[1])
+
+
 @pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("penalty", ["sncp", "nsncp"])
 def test_sparse_files_give_the_bits_of_memory(kind, penalty, sparse, tmp_path):

@@ -156,6 +156,21 @@ def test_weights_go_with_their_chunks(dense):
     )
 
 
+def test_samples_without_weight_do_not_count_on_dask_either(dense):
+    weight = np.zeros(len(dense))
+    weight[[3, 700, 1400]] = 1
+    X = chunked(dense, UNEVEN)
+    with pytest.raises(ValueError, match="3"):
+        ONMF(5, random_state=0).fit(dense, sample_weight=weight)
+    with pytest.raises(ValueError, match="3"):
+        ONMF(5, random_state=0).fit(X, sample_weight=weight)
+    palm = ONMF(5, solver="palm", random_state=0, max_iter=40)
+    weight = np.random.default_rng(0).integers(0, 3, len(dense))
+    expected = palm.fit(dense, sample_weight=weight).history_[-1]
+    found = palm.fit(X, sample_weight=weight).history_[-1]
+    assert found.penalty == pytest.approx(expected.penalty, rel=1e-6)
+
+
 def test_single_precision_stays(dense):
     X = dense.astype(np.float32)
     expected = ONMF(5, random_state=0).fit(X)

@@ -175,8 +175,11 @@ def plain(value: Any) -> Any:
 
 def unpacked(trial: str, state: str, result: str, labels: bytes | None, error: str) -> Row:
     """A row as it was given."""
-    found = None if labels is None else np.frombuffer(zlib.decompress(labels), LABEL)
-    return Row(json.loads(trial), state, json.loads(result), found, error)
+    try:
+        found = None if labels is None else np.frombuffer(zlib.decompress(labels), LABEL)
+        return Row(json.loads(trial), state, json.loads(result), found, error)
+    except (ValueError, TypeError, RecursionError, zlib.error) as damage:
+        raise ValueError(f"the ledger has a row that is damaged: {damage}.") from damage
 
 
 def run(

@@ -69,12 +69,23 @@ def run(name: str, keep: Path, seconds: float) -> tuple[int, int, list[str]]:
         )  # fmt: skip
         counted = re.findall(r"number_of_executed_units: (\d+)", done.stderr)
         seen = re.findall(r"#(\d+)\t.*? cov: (\d+)", done.stderr)
+        for file in (place / "failures").iterdir():
+            if not file.suffix and not comes_again(name, file):
+                file.unlink()  # the machine was busy, or the process stood still
         cases += int(counted[-1]) if counted else int(seen[-1][0]) if seen else 0
         branches = max([branches, *(int(cov) for _, cov in seen)])
-        if done.returncode and not any((place / "failures").iterdir()):
+        if done.returncode and not cases:
             raise RuntimeError(f"the fuzzer of {name} does not run:\n{done.stderr[-3000:]}")
     return cases, branches, [first_line(file) for file in sorted((place / "failures").iterdir())
                              if file.suffix != ".bytes"]  # fmt: skip
+
+
+def comes_again(name: str, file: Path) -> bool:
+    """Whether a crash or a time-out of libFuzzer is one when the file is read alone."""
+    with tempfile.TemporaryDirectory() as place:
+        command = [sys.executable, __file__, "--target", name, "--keep", place]
+        alone = [*command, f"-timeout={SECONDS}", "-rss_limit_mb=0", file]
+        return subprocess.run(alone, capture_output=True).returncode != 0
 
 
 def first_line(file: Path) -> str:

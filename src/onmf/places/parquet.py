@@ -22,7 +22,7 @@ def open_parquet(path: Path) -> Source:
         import pyarrow.dataset
     except ImportError as missing:
         raise ImportError(
-            f"{path.name} is read by pyarrow: install it, for example with `pip install pyarrow`."
+            f'{path.name} is read by pyarrow, which `pip install "onmf[parquet]"` installs.'
         ) from missing
     try:
         data = pyarrow.dataset.dataset(path, format="parquet")

@@ -145,8 +145,10 @@ def matrix(name: str, array: Any, names: list[str] | None = None) -> Dense:
 def csr(name: str, parts: Any, shape: Any, names: list[str] | None = None) -> Sparse:
     """Rows of a CSR matrix given by its `data`, `indices` and `indptr`."""
     n, m = (int(size) for size in shape)
-    indptr = np.asarray(parts["indptr"][:])
-    if indptr.shape != (n + 1,):
+    data, indptr = parts["data"], np.asarray(parts["indptr"][:])
+    if min(n, m) < 0 or indptr.shape != (n + 1,):
         raise ValueError(f"{name} is damaged: {n} rows need {n + 1} entries of indptr.")
-    data = parts["data"]
+    numbers = (indptr.dtype.kind + parts["indices"].dtype.kind).replace("u", "i")
+    if numbers != "ii" or len(data.shape) != 1 or len(parts["indices"].shape) != 1:
+        raise ValueError(f"{name} is damaged: its indices are not whole numbers in a row.")
     return Sparse(data, parts["indices"], indptr, m, floating(data.dtype, name), names)

@@ -9,7 +9,15 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import scipy.sparse as sp
 
 from onmf.files.npy import KINDS, read_array
-from onmf.files.table import Table, Wish, check_extent, check_size, numbered, one_line
+from onmf.files.table import (
+    Table,
+    Wish,
+    check_compressed,
+    check_extent,
+    check_size,
+    numbered,
+    one_line,
+)
 
 COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array}
 DAMAGE = (ValueError, EOFError, KeyError, OSError, BadZipFile, NotImplementedError, RuntimeError,
@@ -73,6 +81,7 @@ def read_sparse(arrays: dict[str, Any]) -> Any:
         return sp.csr_array(sp.coo_array((data, (arrays["row"], arrays["col"])), shape=(n, m)))
     if kind not in COMPRESSED:
         raise ValueError(f"its sparse matrix is by {kind!r}: save it as CSR (`X.tocsr()`).")
+    check_compressed(data, arrays["indices"], arrays["indptr"])
     X = COMPRESSED[kind]((data, arrays["indices"], arrays["indptr"]), shape=(n, m))
     X.check_format(full_check=True)  # a forged index would read outside the arrays
     return sp.csr_array(X)

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.files.table import Table, Wish, check_extent, check_size, class_names, listing, one_line
+from onmf.files.table import (
+    Table,
+    Wish,
+    check_compressed,
+    check_extent,
+    check_size,
+    class_names,
+    listing,
+    one_line,
+)
 
 try:
     import h5py
@@ -85,7 +94,9 @@ def matrix(stored: Any) -> Any:
         shape = tuple(int(size) for size in shape)
         parts = [member(stored, name) for name in ("data", "indices", "indptr")]
         check_extent(shape, parts[0].size, "its matrix")
-        X = make(tuple(part[:] for part in parts), shape=shape)
+        arrays = tuple(part[:] for part in parts)
+        check_compressed(*arrays)
+        X = make(arrays, shape=shape)
         X.check_format(full_check=True)  # a forged index would read outside the arrays
         X = sp.csr_array(X)
     if X.ndim != 2 or X.dtype.kind not in "biuf":

@@ -24,6 +24,7 @@ fuzz: $(READY)   ## thousands of generated cases; prints how many were tried and
 	ONMF_FUZZ_CASES=$${CASES:-5000} $(PY) -m pytest tests/test_properties.py --timeout 0
 
 fuzz-files: $(READY)   ## every reader of files under forged ones, MINUTES in all (10)
+	$(PY) -m pip install --quiet --editable ".[fuzz]"
 	$(PY) tests/fuzz/run.py --minutes $${MINUTES:-10}
 
 lint: $(READY)   ## style, format and types

@@ -51,7 +51,7 @@ class Target(NamedTuple):
 
 
 def attack(target: Target, data: bytes, folder: Path) -> str:
-    """"" if the reader accepts the bytes or refuses them in a sentence; else what is wrong."""
+    """ "" if the reader accepts the bytes or refuses them in a sentence; else what is wrong."""
     path = folder / target.name
     try:
         target.lay(path, data)

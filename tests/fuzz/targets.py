@@ -376,5 +376,7 @@ TARGETS = {
     "rows, zarr, header": Target(
         "x.zarr", use_rows, partial(zarr_seeds, "zarr.json"), partial(lay_zarr, "zarr.json")
     ),
-    "rows, zarr, chunk": Target("x.zarr", use_rows, partial(zarr_seeds, "0"), partial(lay_zarr, "0")),
+    "rows, zarr, chunk": Target(
+        "x.zarr", use_rows, partial(zarr_seeds, "0"), partial(lay_zarr, "0")
+    ),
 }  # fmt: skip

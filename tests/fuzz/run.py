@@ -6,6 +6,7 @@ Each target runs in a process of its own, for its share of the time, on inputs t
 changes so that they reach new branches of onmf. Counted as failures are exceptions that are not
 documented, errors that are not one sentence, reading for more than SECONDS, and memory beyond
 MEGABYTES. The table says what was tried; the bytes that failed are kept, each with its traceback.
+That the HDF5 library may loop for ever is known (docs/reliability.md) and no failure.
 """
 
 import argparse
@@ -43,16 +44,18 @@ def main() -> int:
     begin = time.monotonic()
     print(f"{'reader':26}{'cases':>10}{'branches':>10}{'failures':>10}", flush=True)
     for name in names:
-        cases, branches, failures = run(name, options.keep, options.minutes * 60 / len(names))
+        share = options.minutes * 60 / len(names)
+        cases, branches, failures = run(name, options.keep, share, TARGETS[name].may_hang)
         print(f"{name:26}{cases:10,}{branches:10,}{len(failures):10,}", flush=True)
-        print(*(f"    {line}" for line in failures), sep="\n", end="\n" if failures else "")
+        for line in failures:
+            print(f"    {line}", flush=True)
         tried, failed = tried + cases, failed + len(failures)
     minutes = (time.monotonic() - begin) / 60
     print(f"{tried:,} cases of {len(names)} readers in {minutes:.1f} minutes, {failed} failures.")
     return 1 if failed else 0
 
 
-def run(name: str, keep: Path, seconds: float) -> tuple[int, int, list[str]]:
+def run(name: str, keep: Path, seconds: float, may_hang: bool) -> tuple[int, int, list[str]]:
     """(cases, branches, failures) of one target; a process that died is started again."""
     place = keep / re.sub(r"\W+", "-", name)
     (place / "failures").mkdir(parents=True, exist_ok=True)
@@ -70,8 +73,9 @@ def run(name: str, keep: Path, seconds: float) -> tuple[int, int, list[str]]:
         counted = re.findall(r"number_of_executed_units: (\d+)", done.stderr)
         seen = re.findall(r"#(\d+)\t.*? cov: (\d+)", done.stderr)
         for file in (place / "failures").iterdir():
-            if not file.suffix and not comes_again(name, file):
-                file.unlink()  # the machine was busy, or the process stood still
+            known = may_hang and file.name.startswith("timeout-")
+            if not file.suffix and (known or not comes_again(name, file)):
+                file.unlink()  # or the machine was busy, or the process stood still
         cases += int(counted[-1]) if counted else int(seen[-1][0]) if seen else 0
         branches = max([branches, *(int(cov) for _, cov in seen)])
         if done.returncode and not cases:

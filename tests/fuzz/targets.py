@@ -112,8 +112,12 @@ def saved(write: Callable[[Path], object], name: str) -> bytes:
         return path.read_bytes()
 
 
-def csv_seeds(mark: str = ",") -> list[bytes]:
-    lines = ["sample,a,b,type", "s1,1,0.5,x", 's2,"2e3",0,"y"', "s3,0,1,x"]
+def csv_seeds(mark: str = ",", classes: bool = False) -> list[bytes]:
+    lines = ["sample,a,b", "s1,1,0.5", 's2,"2e3",0', "s3,0,1"]
+    if classes:
+        lines = [
+            f"{line},{last}" for line, last in zip(lines, ["type", "x", '"y"', "x"], strict=True)
+        ]
     plain = ["1,2,3", "4,5,6"]
     return ["\n".join(text).replace(",", mark).encode() for text in (lines, plain)]
 
@@ -330,7 +334,9 @@ def zarr_seeds(name: str) -> list[bytes]:
 
 RUN = {"source": {"path": "x.csv", "steps": ["log"], "min_df": 2}, "input": {"sha256": "0"}}
 TARGETS = {
-    "csv": Target("x.csv", partial(use_table, labels="type"), csv_seeds),
+    "csv": Target(
+        "x.csv", partial(use_table, labels="type"), partial(csv_seeds, classes=True)
+    ),
     "tsv": Target("x.tsv", use_table, partial(csv_seeds, "\t")),
     "csv, transposed": Target("x.csv", partial(use_table, transpose=True), csv_seeds),
     "csv.gz": Target("x.csv.gz", use_table, lambda: map(gzip.compress, csv_seeds())),

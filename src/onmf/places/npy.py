@@ -19,7 +19,7 @@ from onmf.places.sources import Plain, Source, Sparse, csr, floating, matrix
 
 Array = NDArray[Any]
 
-DAMAGE = (BadZipFile, KeyError, ValueError, EOFError, NotImplementedError, RuntimeError,
+DAMAGE = (BadZipFile, KeyError, ValueError, EOFError, NotImplementedError, RuntimeError, OSError,
           OverflowError, struct.error, zlib.error)  # fmt: skip
 LOCAL_HEADER = struct.Struct("<26xHH")  # of a member of an archive; ends with two lengths
 
@@ -62,6 +62,8 @@ def open_npz(path: Path) -> Source:
             shape = array_of(archive, names["shape"])
             parts = {name: member(archive, path, names[name]) for name in CSR_PARTS}
             return csr(path.name, parts, shape)
+    except NoRoomError:
+        raise
     except DAMAGE as error:
         said = one_line(error).removesuffix(".")
         raise ValueError(f"{path.name} is damaged or not an archive of arrays: {said}.") from error
@@ -94,6 +96,10 @@ def member(archive: ZipFile, path: Path, info: ZipInfo) -> Any:
     return stored(place, 0, folder)
 
 
+class NoRoomError(OSError):
+    """What must be unpacked does not fit on the disk."""
+
+
 class Folder:
     """A temporary folder that goes when it is no longer used."""
 
@@ -107,7 +113,7 @@ def room_for(size: int, what: str) -> Folder:
     folder = Folder()
     free = shutil.disk_usage(folder.path).free
     if free < size:
-        raise OSError(
+        raise NoRoomError(
             f"{what} must be unpacked to be read by rows, which takes {size / 1e9:.1f} GB in the "
             f"folder for temporary files; {free / 1e9:.1f} GB are free. Set TMPDIR to another."
         )

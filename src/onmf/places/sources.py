@@ -13,6 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onmf.files.table import one_line
+
 Array = NDArray[Any]
 
 
@@ -77,7 +79,7 @@ class Dense:
         return int(n), int(m)
 
     def rows(self, i: int, j: int) -> Array:
-        block = np.ascontiguousarray(self.array[i:j], self.dtype)
+        block = np.ascontiguousarray(between(self.array, i, j), self.dtype)
         return block if self.factor == 1 else block * self.dtype.type(self.factor)
 
 
@@ -109,18 +111,30 @@ class Sparse:
 
     def rows(self, i: int, j: int) -> Any:
         start, stop = int(self.indptr[i]), int(self.indptr[j])
-        indices = np.ascontiguousarray(self.indices[start:stop])
+        indices = np.ascontiguousarray(between(self.indices, start, stop))
         if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < self.columns:
             raise ValueError(
                 f"rows {i} to {j - 1} have column numbers outside 0 to {self.columns - 1}: the "
                 "sparse matrix is damaged."
             )
-        data = np.array(self.data[start:stop], self.dtype)
+        data = np.array(between(self.data, start, stop), self.dtype)
         if self.factor != 1:
             data *= self.dtype.type(self.factor)
         part = sp.csr_array((data, indices, self.indptr[i : j + 1] - start), (j - i, self.columns))
         part.sum_duplicates()  # sorts as well; does nothing if all is well
         return part
+
+
+def between(array: Any, start: int, stop: int) -> Any:
+    """A slice; what the library behind it says of damage becomes a sentence."""
+    try:
+        return array[start:stop]
+    except FileNotFoundError:
+        raise
+    except (OSError, RuntimeError, TypeError, LookupError) as error:
+        raise ValueError(
+            f"entries {start} to {stop - 1} cannot be read, the file is damaged: {one_line(error)}."
+        ) from error
 
 
 def len_of(array: Any) -> int:

@@ -4,10 +4,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test quick fuzz lint format bench paper clean
+.PHONY: help setup demo test quick fuzz fuzz-files lint format bench paper clean
 
 help:   ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 setup: $(READY)   ## the environment alone
 
@@ -21,8 +21,11 @@ quick: $(READY)   ## the suite without its slow tests
 	$(PY) -m pytest -m "not slow"
 
 fuzz: $(READY)   ## thousands of generated cases; prints how many were tried and failed
-	ONMF_FUZZ_CASES=$${CASES:-5000} $(PY) -m pytest tests/test_properties.py --timeout 0 \
-		--hypothesis-show-statistics
+	ONMF_FUZZ_CASES=$${CASES:-5000} $(PY) -m pytest tests/test_properties.py --timeout 0
+
+fuzz-files: $(READY)   ## every reader of files under forged ones, MINUTES in all (10)
+	$(PY) -m pip install --quiet --editable ".[fuzz]"
+	$(PY) tests/fuzz/run.py --minutes $${MINUTES:-10}
 
 lint: $(READY)   ## style, format and types
 	$(PY) -m ruff check .

@@ -1,6 +1,9 @@
 """Data and parameters shared by all tests."""
 
+import os
 import sys
+from importlib import util
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +11,29 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.core.penalties import PENALTIES, General
+
+OFFLINE = Path(__file__).parent / "offline"
+
+
+def load_guard():
+    """Refuse the network here, and in every Python that a test starts."""
+    known = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(OFFLINE), known]))
+    spec = util.spec_from_file_location("offline", OFFLINE / "sitecustomize.py")
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+offline = load_guard()
+
+
+@pytest.fixture(autouse=True)
+def no_network():
+    """A test that asked for the network fails, even if what asked took no for an answer."""
+    offline.REFUSED.clear()
+    yield offline
+    assert not offline.REFUSED, f"tests do not use the network: {offline.REFUSED}"
 
 
 @pytest.fixture(params=["sncp", "nsncp"])

@@ -19,8 +19,8 @@ files -> files
 baselines -> baselines core
 storage -> chain core exceptions files storage
 solvers -> baselines core validation
-checkpoint -> core
-places -> core distributed places validation
+checkpoint -> core exceptions files
+places -> core distributed files places validation
 distributed -> core places validation
 report -> metrics places report
 plot -> report
@@ -31,7 +31,8 @@ stability -> __init__ clusterer core estimators ledger plot solvers stability va
 runs -> chain files metrics places runs storage
 studies -> __init__ datasets files ledger metrics preprocessing studies
 cli -> *
-__init__ -> annotated core estimators plot report stability
+__main__ -> cli
+__init__ -> annotated core estimators exceptions plot report stability
 """
 ALLOWED = {
     room.strip(): set(below.split())

@@ -36,7 +36,7 @@ def expected_failures(model):
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures, xfail_strict=True)
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
 def test_keeps_the_scikit_learn_contract(estimator, check):
     check(estimator)
 

@@ -32,7 +32,6 @@ CHECKED = [
 @parametrize_with_checks(
     CHECKED,
     expected_failed_checks=lambda _: {"check_clustering": "feeds X < 0 to every clusterer"},
-    xfail_strict=True,
 )
 def test_keeps_the_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -386,7 +386,7 @@ FAULTS = [
     (outside, "column numbers outside 0 to 149"),
     (decreasing, "its indptr decreases"),
     (two_arrays, "X.npz has 2 arrays"),
-    (objects, "Python objects, which are not read"),
+    (objects, "Object arrays are not read"),
     (not_an_array, "X.npy does not hold an array of numbers"),
     (not_hdf5, "X.h5ad is damaged or not an HDF5 file"),
     (linked_hdf5, "only a link to somewhere else"),
@@ -397,7 +397,7 @@ FAULTS = [
     (lambda X, folder: folder / "X.docx", "X.docx does not end in .npy, .npz"),
     (lambda X, folder: npy(X[0], folder), "1 dimension"),
     (lambda X, folder: npy(X[:0], folder), "0 sample"),
-    (lambda X, folder: npy(X + 1j, folder), "entries of type complex128"),
+    (lambda X, folder: npy(X + 1j, folder), "entries are of type complex128"),
     (lambda X, folder: npy(X[:1], folder), "n_samples=1 should be >= n_clusters=2"),
 ]
 
@@ -424,13 +424,15 @@ def test_no_room_to_unpack_is_said_before_it_is_tried(dense, tmp_path, monkeypat
         open_rows(packed_npz(dense, tmp_path))
 
 
-@pytest.mark.parametrize("name", ["h5py", "zarr", "pyarrow"])
-def test_a_missing_library_is_named(name, tmp_path, monkeypatch):
-    path = tmp_path / {"h5py": "X.h5", "zarr": "X.zarr", "pyarrow": "X.parquet"}[name]
-    path.write_text("")
+@pytest.mark.parametrize(
+    ("name", "file", "extra"),
+    [("h5py", "X.h5", "h5ad"), ("zarr", "X.zarr", "zarr"), ("pyarrow", "X.parquet", "parquet")],
+)
+def test_a_missing_library_is_named(name, file, extra, tmp_path, monkeypatch):
+    (tmp_path / file).write_text("")
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=f"pip install {name}"):
-        open_rows(path)
+    with pytest.raises(ImportError, match=rf'{name}, which `pip install "onmf\[{extra}\]"`'):
+        open_rows(tmp_path / file)
 
 
 def test_nothing_optional_is_imported_for_arrays():

@@ -3,10 +3,14 @@
 `make fuzz` runs the same properties on thousands of cases.
 """
 
+import functools
 import os
 import re
+import tempfile
 import time
 import warnings
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,33 +20,74 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from onmf import ONMF
+from onmf import ONMF, Baseline, choose_k
+from onmf.baselines import METHODS
 
 CASES = int(os.environ.get("ONMF_FUZZ_CASES", "300"))
 SECONDS = 20  # of one fit of at most 24 x 10 numbers, on any machine, however busy
+
+
+def native(X):
+    """In the machine's order of bytes, which SciPy wants."""
+    return X.astype(X.dtype.newbyteorder("="))
+
+
 CONTAINERS = {
     "array": np.ascontiguousarray,
     "fortran": np.asfortranarray,
     "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
-    "csr": sp.csr_array,
-    "csc matrix": sp.csc_matrix,
-    "coo": sp.coo_array,
+    "csr": lambda X: sp.csr_array(native(X)),
+    "csc matrix": lambda X: sp.csc_matrix(native(X)),
+    "coo": lambda X: sp.coo_array(native(X)),
     "frame": lambda X: pd.DataFrame(X, columns=[f"gene {j}" for j in range(X.shape[1])]),
     "list": lambda X: X.tolist(),
 }
-promise = settings(
-    max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
-)
+TRIED: Counter[str] = Counter()
+
+
+def promise(share, *drawn):
+    """A test of so large a share of the cases, each of which is counted."""
+
+    def decorate(test):
+        @functools.wraps(test)
+        def counted(**drawn):
+            TRIED[test.__name__] += 1
+            test(**drawn)
+
+        rules = settings(
+            max_examples=max(1, round(CASES * share)),
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+        )
+        return rules(given(*drawn)(counted))
+
+    return decorate
+
+
+@pytest.fixture(scope="module", autouse=True)
+def account(request):
+    """At the end of `make fuzz`: how many cases were tried, and how many properties failed."""
+    before = request.session.testsfailed
+    yield
+    if "ONMF_FUZZ_CASES" in os.environ:
+        failed = request.session.testsfailed - before
+        told = [f"{count:8,}  {name}" for name, count in TRIED.items()]
+        told.append(f"{TRIED.total():8,}  cases tried, {failed} of {len(TRIED)} properties failed")
+        plugins = request.config.pluginmanager
+        with plugins.getplugin("capturemanager").global_and_fixture_disabled():
+            plugins.getplugin("terminalreporter").write_line("\n" + "\n".join(told))
 
 
 @st.composite
 def samples(draw):
     """Non-negative samples with everything that has ever broken a clustering program."""
     n, m = draw(st.integers(1, 24)), draw(st.integers(1, 10))
-    dtype = draw(st.sampled_from(["f8", "f4", "i8", "u1", "?"]))
+    dtype = draw(st.sampled_from(["f8", "f4", ">f8", "i8", "i4", "u1", "?"]))
     kind = draw(st.sampled_from(["free", "rank one", "duplicates", "directions"]))
     whole = st.integers(0, 4)
-    entries = st.one_of(st.just(0.0), st.floats(0, 1, width=32)) if dtype[0] == "f" else whole
+    real = np.dtype(dtype).kind == "f"
+    entries = st.one_of(st.just(0.0), st.floats(0, 1, width=32)) if real else whole
     if kind == "rank one":
         left = draw(hnp.arrays("f8", n, elements=entries))
         X = np.outer(left, draw(hnp.arrays("f8", m, elements=entries)))
@@ -56,9 +101,16 @@ def samples(draw):
         X = draw(hnp.arrays("f8", (n, m), elements=entries))
     X[draw(hnp.arrays("?", n, elements=st.booleans(), fill=st.just(False)))] = 0
     X[:, draw(hnp.arrays("?", m, elements=st.booleans(), fill=st.just(False)))] = 0
-    if dtype[0] == "f":
+    if real:
         X = X * 10.0 ** draw(st.integers(-30, 30))
     return X.astype(dtype)
+
+
+@st.composite
+def problems(draw, most=8):
+    """Samples and a number of clusters: any, one, or as many as there are samples."""
+    X = draw(samples())
+    return X, draw(st.integers(1, most) | st.just(1) | st.just(min(len(X), most)))
 
 
 @st.composite
@@ -79,28 +131,32 @@ KNOWN = "|".join(
     [
         "should be >= n_clusters", "is all zero", "samples are non-zero", "weighs nothing",
         "sample_weight is zero", "distinct direction", "too small or too large",
-        "NaN or infinity", "Negative values",
+        "NaN or infinity", "Negative values", "distinct sample", "cannot be judged",
     ]
 )  # fmt: skip
 
 
-def fit(model, X, weight):
-    """The fitted model, or None if it refuses with one of the sentences we know."""
-    begin, refused = time.monotonic(), ""
+def answer(work, *args, **options):
+    """What the work returns in time, or None if it refuses with one of the sentences we know."""
+    begin, refused, found = time.process_time(), "", None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category=UserWarning)
-            model.fit(X, sample_weight=weight)
+            found = work(*args, **options)
     except ValueError as error:
         refused = str(error)
-    assert time.monotonic() - begin < SECONDS
+    assert time.process_time() - begin < SECONDS
     assert not refused or (re.search(KNOWN, refused) and "\n" not in refused), refused
-    return None if refused else model
+    return found
 
 
-@promise
-@given(st.data(), samples(), st.integers(1, 8), st.sampled_from(["sncp", "nsncp"]))
-def test_the_default_gives_a_valid_clustering_or_a_sentence(data, X, k, penalty):
+def fit(model, X, weight):
+    return answer(model.fit, X, sample_weight=weight)
+
+
+@promise(1, st.data(), problems(), st.sampled_from(["sncp", "nsncp"]))
+def test_the_default_gives_a_valid_clustering_or_a_sentence(data, problem, penalty):
+    X, k = problem
     container = CONTAINERS[data.draw(st.sampled_from(list(CONTAINERS)))]
     weight = data.draw(weights(len(X)))
     model = fit(ONMF(k, penalty=penalty, random_state=0), container(X), weight)
@@ -123,23 +179,85 @@ def test_the_default_gives_a_valid_clustering_or_a_sentence(data, X, k, penalty)
         np.testing.assert_array_equal(model.predict(container(X)), labels)
 
 
-@settings(parent=promise, max_examples=max(CASES // 5, 1))
-@given(st.data(), samples(), st.integers(1, 4), st.sampled_from(["sncp", "nsncp"]))
-def test_the_papers_method_gives_finite_factors_or_a_sentence(data, X, k, penalty):
+def check_factors(model, X, k):
+    """What any method must give."""
+    assert model.membership_.shape == (len(X), k)
+    assert model.cluster_centers_.shape == (k, X.shape[1])
+    assert np.isfinite(model.membership_).all()
+    assert np.isfinite(model.cluster_centers_).all()
+    assert (model.membership_ >= 0).all()
+    assert (model.cluster_centers_ >= 0).all()
+    assert set(model.labels_) <= set(range(-1, k))
+    assert np.isfinite(model.relative_error_)
+
+
+@promise(0.2, st.data(), problems(4), st.sampled_from(["sncp", "nsncp"]))
+def test_the_papers_method_gives_finite_factors_or_a_sentence(data, problem, penalty):
+    X, k = problem
     container = CONTAINERS[data.draw(st.sampled_from(list(CONTAINERS)))]
     weight = data.draw(weights(len(X)))
     model = ONMF(k, penalty=penalty, solver="palm", max_iter=50, random_state=0)
     model = fit(model, container(X), weight)
     if model is not None:
-        assert np.isfinite(model.membership_).all()
-        assert np.isfinite(model.cluster_centers_).all()
-        assert (model.membership_ >= 0).all()
-        assert (model.cluster_centers_ >= 0).all()
-        assert set(model.labels_) <= set(range(-1, k))
+        check_factors(model, X, k)
 
 
-@settings(parent=promise, max_examples=max(CASES // 5, 1))
-@given(samples(), st.integers(0, 2**32 - 1), st.sampled_from([np.nan, np.inf, -np.inf, -1.0]))
+@promise(0.3, st.data(), problems(4), st.sampled_from(list(METHODS)))
+def test_every_rival_gives_finite_factors_or_a_sentence(data, problem, method):
+    X, k = problem
+    container = CONTAINERS[data.draw(st.sampled_from(list(CONTAINERS)))]
+    weight = data.draw(weights(len(X)))
+    model = fit(Baseline(method, k, max_iter=30, random_state=0), container(X), weight)
+    if model is not None:
+        check_factors(model, X, k)
+        assert answer(model.predict, container(X)).shape == (len(X),)
+
+
+@promise(0.03, samples(), st.integers(1, 3), st.sampled_from(["sncp", "nsncp"]))
+def test_a_choice_of_k_is_one_of_those_asked_for_or_a_sentence(X, first, penalty):
+    model, ks = ONMF(penalty=penalty, random_state=0), range(first, first + 3)
+    choice = answer(choose_k, model, X, ks, n_runs=2)
+    if choice is not None:
+        assert choice.best_k in ks
+        assert [row.k for row in choice.table] == list(ks)
+        assert choice.reason
+
+
+@promise(0.1, problems(), st.sampled_from(["sncp", "nsncp"]), st.booleans())
+def test_rows_on_disk_give_the_bits_of_memory_or_the_same_sentence(problem, penalty, sparse):
+    X, k = problem
+    with tempfile.TemporaryDirectory() as folder:
+        if sparse:
+            path, X = Path(folder, "x.npz"), sp.csr_array(X.astype(float))
+            sp.save_npz(path, X, compressed=False)
+        else:
+            path = Path(folder, "x.npy")
+            np.save(path, X)
+        there, here = (fit(ONMF(k, penalty=penalty, random_state=0), x, None) for x in (path, X))
+    assert (there is None) == (here is None)
+    if here is not None:
+        np.testing.assert_array_equal(there.labels_, here.labels_)
+        np.testing.assert_array_equal(there.cluster_centers_, here.cluster_centers_)
+
+
+@promise(0.03, problems(4), st.integers(1, 24))
+def test_rows_on_dask_give_a_valid_clustering_or_a_sentence(problem, chunk):
+    da = pytest.importorskip("dask.array")
+    X, k = problem
+    with pytest.importorskip("dask").config.set(scheduler="synchronous"):
+        model = fit(ONMF(k, random_state=0), da.from_array(X, chunks=(chunk, X.shape[1])), None)
+        if model is None:
+            assert directions(X) < k
+            return
+        H = np.asarray(model.membership_)
+    assert np.isfinite(H).all()
+    assert ((H > 0).sum(axis=1) <= 1).all()
+    assert set(model.labels_) - {-1} == set(range(k))
+
+
+@promise(
+    0.2, samples(), st.integers(0, 2**32 - 1), st.sampled_from([np.nan, np.inf, -np.inf, -1.0])
+)
 def test_a_bad_entry_is_named_with_its_place(X, where, value):
     X = X.astype("f8")
     row, column = divmod(where % X.size, X.shape[1])
@@ -149,9 +267,8 @@ def test_a_bad_entry_is_named_with_its_place(X, where, value):
             ONMF(1).fit(CONTAINERS[container](X))
 
 
-@settings(parent=promise, max_examples=max(CASES // 5, 1))
-@given(samples(), st.integers(1, 4), st.integers(-20, 20))
 @example(np.eye(3), 2, 20)
+@promise(0.2, samples(), st.integers(1, 4), st.integers(-20, 20))
 def test_labels_do_not_depend_on_the_scale(X, k, exponent):
     if X.dtype != np.float64:
         return

@@ -40,27 +40,44 @@ def answer(*task):
     return digest(fitted(*task))
 
 
+SOLVERS = {"fast": {}, "palm": {"solver": "palm", "max_iter": 60}}
 FRESH = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from test_reliability import digest, fitted
-print(*(digest(fitted(form)) for form in ("dense", "csr")))
+import numpy as np
+from test_reliability import all_answers
+np.savez(sys.argv[2], **all_answers())
 """
 
 
+def all_answers():
+    """Labels and centroids of both solvers on both forms."""
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # so few sweeps do not converge
+        for form in FORMS:
+            for solver, options in SOLVERS.items():
+                model = fitted(form, **options)
+                found[f"{form} {solver} labels"] = model.labels_
+                found[f"{form} {solver} W"] = model.cluster_centers_
+    return found
+
+
 @pytest.mark.slow
-def test_fresh_processes_with_any_number_of_blas_threads_agree():
-    here = os.path.dirname(__file__)
-    said = set()
+def test_fresh_processes_with_any_number_of_blas_threads_agree(tmp_path):
+    here = all_answers()
     for threads in ("1", "2"):
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = os.environ | dict.fromkeys(names, threads)
-        done = subprocess.run(
-            [sys.executable, "-c", FRESH, here],
-            env=environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        said.add(done.stdout)
-    assert said == {f"{digest(fitted('dense'))} {digest(fitted('csr'))}\n"}
+        file = tmp_path / f"{threads}.npz"
+        command = [sys.executable, "-c", FRESH, os.path.dirname(__file__), file]
+        subprocess.run(command, env=environment, check=True)
+        there = np.load(file)
+        assert there.files == list(here)
+        for name, expected in here.items():
+            if name.endswith("labels"):
+                np.testing.assert_array_equal(there[name], expected)
+            np.testing.assert_allclose(there[name], expected, rtol=1e-12, atol=1e-300)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -93,7 +110,7 @@ def test_fits_at_once_leave_the_threads_of_blas_as_they_were():
     assert blas_threads() == before
 
 
-def seen_inside(seed):
+def seen_inside(seed, n_jobs=None):
     """(threads of our own, threads of BLAS) while a fit runs."""
     counts = []
 
@@ -103,15 +120,71 @@ def seen_inside(seed):
         counts.append((own, blas))
         return False
 
-    fitted("dense", seed=seed, callback=watch)
+    fitted("csr", n_jobs, seed=seed, callback=watch)
     return max(own for own, _ in counts), max(blas for _, blas in counts)
 
 
+def test_threads_that_are_asked_for_are_seen():
+    """The measure of the tests below can see them."""
+    assert seen_inside(0, n_jobs=2) == (2, 1)
+    assert seen_inside(0, n_jobs=1) == (0, 1)
+
+
 @pytest.mark.slow
-def test_a_fit_inside_a_joblib_worker_takes_no_more_than_its_share():
-    for own, blas in Parallel(n_jobs=os.cpu_count())(delayed(seen_inside)(s) for s in range(4)):
-        assert own <= 1
-        assert blas == 1
+@pytest.mark.parametrize("kind", ["processes", "threads"])
+def test_a_fit_inside_joblib_takes_no_more_than_its_share(kind):
+    cores = os.cpu_count()
+    parallel = Parallel(n_jobs=cores, prefer=kind)
+    for own, blas in parallel(delayed(seen_inside)(seed) for seed in range(2 * cores)):
+        assert (own, blas) == (0, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("processes", [True, False])
+def test_a_fit_inside_dask_takes_no_more_than_its_share(processes):
+    distributed = pytest.importorskip("distributed")
+    cores = os.cpu_count()
+    shape = {"n_workers": cores, "threads_per_worker": 1} if processes else {
+        "n_workers": 1, "threads_per_worker": cores}  # fmt: skip
+    with (
+        distributed.LocalCluster(**shape, processes=processes, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        here = os.path.dirname(__file__)
+        client.run(lambda: sys.path.insert(0, here))
+        for own, blas in client.gather(client.map(seen_inside, range(2 * cores), pure=False)):
+            assert (own, blas) == (0, 1)
+
+
+IN_A_CELL = """
+import sys; sys.path.insert(0, {here!r})
+from test_reliability import seen_inside
+print(*seen_inside(0))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_fit_in_a_cell_of_a_notebook_takes_no_more_than_the_cores():
+    pytest.importorskip("ipykernel")
+    from jupyter_client.manager import start_new_kernel
+
+    manager, client = start_new_kernel(kernel_name="python3")
+    said = []
+    try:
+        answer = client.execute_interactive(
+            IN_A_CELL.format(here=os.path.dirname(__file__)),
+            output_hook=lambda message: said.append(message["content"].get("text", "")),
+            timeout=120,
+        )
+        assert answer["content"]["status"] == "ok", answer["content"]
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    own, blas = map(int, "".join(said).split())
+    assert 0 <= own <= os.cpu_count()
+    assert blas == 1
 
 
 def test_an_interrupt_leaves_no_threads_and_no_limit_behind():

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onmf import plot, report
+    from onmf import exceptions, plot, report
     from onmf.annotated import cluster_anndata
     from onmf.core.penalties import NSNCP, SNCP, General
     from onmf.estimators import ONMF, Baseline, load
@@ -26,6 +26,7 @@ __all__ = [
     "__version__",
     "choose_k",
     "cluster_anndata",
+    "exceptions",
     "load",
     "plot",
     "report",
@@ -43,7 +44,7 @@ HOMES = {
     "cluster_anndata": "onmf.annotated",
     "load": "onmf.estimators",
 }
-MODULES = ("plot", "report")
+MODULES = ("exceptions", "plot", "report")
 
 
 def __getattr__(name: str) -> Any:

@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 
 from onmf.core.blocks import Block, Data
 from onmf.core.result import Journal
+from onmf.exceptions import CheckpointWarning
+from onmf.files.npy import read_body, read_header
 
 Array = NDArray[Any]
 
@@ -54,7 +56,7 @@ class Checkpoint(Journal):
 
     def read(self, path: Path) -> dict[str, Any]:
         found = read(path)
-        if found.pop("fingerprint") != self.fingerprint:
+        if found.pop("fingerprint", None) != self.fingerprint:
             raise ValueError(
                 f"the checkpoint {path} belongs to a fit of other data or with other parameters: "
                 "name another folder, or delete it."
@@ -70,6 +72,7 @@ class Checkpoint(Journal):
                 warnings.warn(
                     f"the checkpoint in {self.folder} cannot be written ({error}): the fit goes "
                     "on, and what was noted before stays.",
+                    CheckpointWarning,
                     stacklevel=2,
                 )
             self.failed = True
@@ -132,26 +135,31 @@ def read(path: Path) -> dict[str, Any]:
         file.seek(0)
         title = file.read(len(TITLE))
         file.seek(max(0, size - DIGEST))
-        if title != TITLE or file.read() != checksum.digest():
+        try:
+            if title != TITLE or file.read() != checksum.digest():
+                raise ValueError("its checksum does not match.")
+            file.seek(len(TITLE))
+            facts = put_back(json.loads(file.readline()), file, size - DIGEST)
+            if not isinstance(facts, dict):
+                raise ValueError("it has no facts.")
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"the checkpoint {path} is damaged, cut off, or of another version: delete it to "
                 "start again."
-            )
-        file.seek(len(TITLE))
-        return put_back(json.loads(file.readline()), file)
+            ) from error
+    return facts
 
 
-def put_back(facts: dict[str, Any], file: Any) -> dict[str, Any]:
+def put_back(facts: Any, file: Any, end: int) -> Any:
     """Arrays, in the order they were set aside, where JSON has their places."""
-
-    def one(value: Any) -> Any:
-        if isinstance(value, dict) and value.keys() == {"array"}:
-            return npy.read_array(file, allow_pickle=False)
-        if isinstance(value, dict):
-            return {name: one(item) for name, item in value.items()}
-        return value
-
-    return {name: one(value) for name, value in facts.items()}
+    if not isinstance(facts, dict):
+        return facts
+    if facts.keys() == {"array"}:
+        header = read_header(file)
+        if header.size > end - file.tell():
+            raise ValueError("an array is cut off.")
+        return read_body(file, header)
+    return {name: put_back(value, file, end) for name, value in facts.items()}
 
 
 def fingerprint(model: Any, data: Data) -> str:

@@ -1,7 +1,8 @@
 """What every estimator of the package shares: samples in, clusters and their attributes out."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -69,17 +70,29 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         Returns
         -------
         self
+
+        Notes
+        -----
+        A fit that is interrupted (Ctrl-C) or fails, at whatever stage, leaves the estimator as it
+        was before: unfitted, or as the fit before left it; its threads end, its temporary files
+        go, and with `checkpoint` the same call goes on where it was. One that a callback ends is
+        fitted to the last finished sweep.
+
+        Warns
+        -----
+        UnassignedSampleWarning, EmptyClusterWarning, ConvergenceWarning, CheckpointWarning
+            Of `onmf.exceptions`, which says when.
         """
         self._check_parameters()
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        with single_threaded_blas():
+        with single_threaded_blas(), self._all_or_nothing():
             rows = self._place(X, sample_weight, self._scale, reset=True, n_threads=n_threads)
             n, data = rows.data.shape[0], rows.data
             door.check_samples(n, self.n_clusters)
             door.check_useful(data.total(useful, data.energy), n, self.n_clusters)
             journal = self._journal(data)
             solution = self._solve(rows, n_threads, journal)
-        self._keep(solution, rows.weight, rows.scale)
+            self._keep(solution, rows.weight, rows.scale)
         journal.close(solution.result.stop)
         self._warn(solution.result)
         return self
@@ -212,8 +225,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     def _solve(self, rows: Placed, n_threads: int, journal: Journal) -> Solution:
         raise NotImplementedError
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave the estimator as it was if what is done inside does not come to its end."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
     def _keep(self, solution: Solution, weight: Array | None, scale: float) -> None:
-        """Set all attributes at once, so that an interrupted fit changes none."""
         best, nearest = solution.result, solution.nearest
         H, W, labels = best.H, best.W / best.W.dtype.type(scale), solution.labels
         if isinstance(self.init, str):

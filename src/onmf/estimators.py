@@ -81,8 +81,9 @@ class ONMF(Clusterer):
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
     n_jobs : int, optional
-        Threads; None uses as many as the linear algebra library may use. The answer is the same
-        for any number.
+        Threads; None uses as many as the linear algebra library may use, and one if the fit itself
+        runs in a thread that somebody started (joblib, Dask). The answer is the same for any
+        number.
     verbose : int, default=0
         1 writes a line a stage to the log ``onmf``: to stderr, unless logging is set up otherwise.
     callback : callable, optional
@@ -219,16 +220,17 @@ class ONMF(Clusterer):
         (600,)
         """
         if not hasattr(self, "_stream"):
-            return self._begin_stream(X, sample_weight)
-        with single_threaded_blas():
+            with self._all_or_nothing():
+                return self._begin_stream(X, sample_weight)
+        with single_threaded_blas(), self._all_or_nothing():
             rows = self._place(X, sample_weight, door.as_it_is, reset=False)
             W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
             bounds = Bounds(*door.as_bounds(self.center_bounds, rows.data))
             state, stream, W = take_in(rows.data, W, self._stream, bounds)
             self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
-        explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
-        self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
-        self._stream, self.cluster_centers_ = stream, W
+            explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
+            self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
+            self._stream, self.cluster_centers_ = stream, W
         return self
 
     def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:

@@ -6,11 +6,16 @@ A fit that ran into a limit gives scikit-learn's `ConvergenceWarning`.
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
+    "CheckpointWarning",
     "ConvergenceWarning",
     "EmptyClusterWarning",
     "UnassignedSampleWarning",
     "UnsavedParameterWarning",
 ]
+
+
+class CheckpointWarning(UserWarning):
+    """The notes of a fit cannot be written; the fit goes on without."""
 
 
 class EmptyClusterWarning(UserWarning):

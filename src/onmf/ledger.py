@@ -141,22 +141,28 @@ class Ledger:
         with self._base:
             self._base.executemany(statement, rows)
 
+    def _ask(self, question: str, *values: str) -> list[Any]:
+        try:
+            return self._base.execute(question, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"the ledger {self.path} is damaged: {error}.") from error
+
     def row(self, trial: Trial) -> Row:
         """The row of a trial that was planned."""
-        found = self._base.execute("SELECT * FROM trials WHERE trial = ?", (key(trial),)).fetchone()
-        if found is None:
+        found = self._ask("SELECT * FROM trials WHERE trial = ?", key(trial))
+        if not found:
             raise KeyError(f"no trial {key(trial)} was planned in {self.path}")
-        return unpacked(*found)
+        return unpacked(*found[0])
 
     def rows(self, trials: Iterable[Trial] | None = None) -> list[Row]:
         """The rows of these trials, or of all, in the order they were given or planned."""
         if trials is not None:
             return [self.row(trial) for trial in trials]
-        return [unpacked(*row) for row in self._base.execute("SELECT * FROM trials ORDER BY rowid")]
+        return [unpacked(*row) for row in self._ask("SELECT * FROM trials ORDER BY rowid")]
 
     def unfinished(self, trials: Iterable[Trial]) -> list[Trial]:
         """Those that are not done, each once."""
-        done = {k for (k,) in self._base.execute("SELECT trial FROM trials WHERE state = 'done'")}
+        done = {k for (k,) in self._ask("SELECT trial FROM trials WHERE state = 'done'")}
         left = {key(trial): trial for trial in trials}
         return [trial for k, trial in left.items() if k not in done]
 
@@ -175,8 +181,11 @@ def plain(value: Any) -> Any:
 
 def unpacked(trial: str, state: str, result: str, labels: bytes | None, error: str) -> Row:
     """A row as it was given."""
-    found = None if labels is None else np.frombuffer(zlib.decompress(labels), LABEL)
-    return Row(json.loads(trial), state, json.loads(result), found, error)
+    try:
+        found = None if labels is None else np.frombuffer(zlib.decompress(labels), LABEL)
+        return Row(json.loads(trial), state, json.loads(result), found, error)
+    except (ValueError, TypeError, RecursionError, zlib.error) as damage:
+        raise ValueError(f"the ledger has a row that is damaged: {damage}.") from damage
 
 
 def run(

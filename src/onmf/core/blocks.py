@@ -13,11 +13,11 @@ summation depend on the data alone, never on the number of threads: any number g
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from functools import cache, cached_property, reduce
 from itertools import pairwise
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -305,22 +305,25 @@ class SingleThreadedBLAS:
     """Products inside use one thread each: blocks are what runs in parallel.
 
     The limit belongs to the process. Of fits that overlap in several threads the first sets it and
-    lifts it again when it leaves; were each to restore what it found, the last would restore 1.
+    the last lifts it; were each to restore what it found, the last would restore 1.
     """
 
     def __init__(self) -> None:
-        self.lock, self.held = Lock(), False
+        self.lock, self.inside, self.limit = Lock(), 0, ExitStack()
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self.lock:
-            mine, self.held = not self.held, True
+            if not self.inside:
+                self.limit.enter_context(blas().limit(limits=1, user_api="blas"))
+            self.inside += 1
         try:
-            with blas().limit(limits=1, user_api="blas") if mine else nullcontext():
-                yield
+            yield
         finally:
-            if mine:
-                self.held = False
+            with self.lock:
+                self.inside -= 1
+                if not self.inside:
+                    self.limit.close()
 
 
 single_threaded_blas = SingleThreadedBLAS()
@@ -332,6 +335,12 @@ def openmp_threads(n_threads: int) -> Any:
 
 
 def blas_threads() -> int:
-    """How many threads a product may use here and now: what the caller's limits leave."""
+    """How many threads a product may use here and now: what the caller's limits leave.
+
+    One in any thread but the first: whoever started it (joblib, Dask, a server) has shared the
+    processors out already.
+    """
+    if current_thread() is not main_thread():
+        return 1
     counts = [pool["num_threads"] for pool in blas().info() if pool["user_api"] == "blas"]
     return max(counts, default=1)

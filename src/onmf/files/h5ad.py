@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.files.table import Table, Wish, check_extent, check_size, class_names, listing, one_line
+from onmf.files.table import (
+    Table,
+    Wish,
+    check_compressed,
+    check_extent,
+    check_size,
+    class_names,
+    listing,
+    one_line,
+)
 
 try:
     import h5py
@@ -71,11 +80,20 @@ def observations(path: Path, name: str) -> list[Any]:
 
 def chosen(file: Any, layer: str | None) -> Any:
     if layer is None:
-        return member(file, "X")
+        return whole(file, "X")
     layers = member(file, "layers") if "layers" in file else {}
     if layer not in layers:
         raise ValueError(f"it has no layer {layer!r}, but {listing(layers) or 'none at all'}")
-    return member(layers, layer)
+    return whole(layers, layer)
+
+
+def whole(group: Any, name: str) -> Any:
+    """A matrix that is really in the file, with its parts if it is sparse."""
+    found = member(group, name)
+    if isinstance(found, h5py.Group):
+        for part in found.keys() & {"data", "indices", "indptr"}:
+            member(found, part)
+    return found
 
 
 def member(group: Any, name: str) -> Any:
@@ -103,7 +121,9 @@ def matrix(stored: Any) -> Any:
         shape = tuple(int(size) for size in shape)
         parts = [member(stored, name) for name in ("data", "indices", "indptr")]
         check_extent(shape, parts[0].size, "its matrix")
-        X = make(tuple(part[:] for part in parts), shape=shape)
+        arrays = tuple(part[:] for part in parts)
+        check_compressed(*arrays)
+        X = make(arrays, shape=shape)
         X.check_format(full_check=True)  # a forged index would read outside the arrays
         X = sp.csr_array(X)
     if X.ndim != 2 or X.dtype.kind not in "biuf":

@@ -12,7 +12,13 @@ def read_labels(path: Path, samples: Sequence[str]) -> list[str]:
     """The class of each sample, by name where the file has names, by order otherwise."""
     text = [line.rstrip("\r\n") for line in text_lines(path)]
     mark = "\t" if any("\t" in line for line in text[:1]) else ","
-    rows = [row for row in csv.reader(text, delimiter=mark) if row]
+    reader = csv.reader(text, delimiter=mark)
+    try:
+        rows = [row for row in reader if row]
+    except csv.Error as error:
+        raise ValueError(
+            f"{path.name} is not a list of classes at line {reader.line_num}: {error}."
+        ) from error
     widths = {len(row) for row in rows}
     if widths == {1}:
         return in_order([row[0] for row in rows], samples, path)

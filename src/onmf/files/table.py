@@ -70,6 +70,16 @@ def check_extent(shape: Sequence[int], entries: int, file: str) -> None:
         )
 
 
+def check_compressed(data: Any, indices: Any, indptr: Any) -> None:
+    """The parts of a CSR or CSC matrix fit each other, as SciPy takes for granted."""
+    if data.ndim != 1 or indices.shape != data.shape or indptr.ndim != 1 or not len(indptr):
+        raise ValueError("its sparse matrix has parts that do not fit each other.")
+    if indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
+        raise ValueError("its sparse matrix has indices that are not whole numbers.")
+    if indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
+        raise ValueError("its sparse matrix has an indptr that does not run up to its entries.")
+
+
 def check_size(declared: int, stored: int, file: str) -> None:
     """So many bytes can come out of what is stored: deflate gains a factor of 1032 at most."""
     if declared > 1100 * stored + 1_000_000:

@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from onmf.files.table import one_line
 from onmf.places.sources import Source, csr, matrix
 
+DAMAGE = (OSError, LookupError, ValueError, TypeError, RuntimeError, AttributeError, OverflowError)
 KINDS = {"csr_matrix": "csr", "csc_matrix": "csc"}
 
 
@@ -14,24 +16,25 @@ def open_hdf5(path: Path) -> Source:
         import h5py
     except ImportError as missing:
         raise ImportError(
-            f"{path.name} is read by h5py: install it, for example with `pip install h5py`."
+            f'{path.name} is read by h5py, which `pip install "onmf[h5ad]"` installs.'
         ) from missing
+    from onmf.files.h5ad import whole
+
     try:
         file = h5py.File(path, "r")
-    except OSError as error:
-        raise ValueError(f"{path.name} is damaged or not an HDF5 file: {error}") from error
-    name = only_matrix(file, path.name)
-    if not isinstance(file.get(name, getlink=True), h5py.HardLink):
-        raise ValueError(f"{name} in {path.name} is only a link to somewhere else.")
-    return open_group(file[name], f"{name} in {path.name}", feature_names(file))
+        name = only_matrix(file)
+        return open_group(whole(file, name), f"{name} in {path.name}", feature_names(file))
+    except DAMAGE as error:
+        said = one_line(error).removesuffix(".")
+        raise ValueError(f"{path.name} is damaged or not an HDF5 file: {said}.") from error
 
 
-def only_matrix(file: Any, where: str) -> str:
+def only_matrix(file: Any) -> str:
     names = [name for name, item in file.items() if is_matrix(item)]
     if "X" in names:
         return "X"
     if len(names) != 1:
-        raise ValueError(f"{where} has no matrix X, but {', '.join(names) or 'none at all'}.")
+        raise ValueError(f"it has no matrix X, but {', '.join(names) or 'none at all'}.")
     return str(names[0])
 
 

@@ -4,19 +4,23 @@ import shutil
 import struct
 import tempfile
 import weakref
+import zlib
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from onmf.files.npy import KINDS, read_array, read_header
+from onmf.files.table import check_size, one_line
 from onmf.places.sources import Plain, Source, Sparse, csr, floating, matrix
 
 Array = NDArray[Any]
 
+DAMAGE = (BadZipFile, KeyError, ValueError, EOFError, NotImplementedError, RuntimeError, OSError,
+          OverflowError, struct.error, zlib.error)  # fmt: skip
 LOCAL_HEADER = struct.Struct("<26xHH")  # of a member of an archive; ends with two lengths
 
 
@@ -33,20 +37,10 @@ def stored(path: Path, position: int, keep: Any = None) -> Any:
         except ValueError as error:
             raise ValueError(f"{path.name} does not hold an array of numbers: {error}") from error
         start = file.tell()
-    if dtype.hasobject:
-        raise ValueError(f"{path.name} holds Python objects, which are not read.")
     plain = Plain(path, start, shape, dtype, keep)
     if fortran and len(shape) > 1:  # rows are scattered over the file: let the system fetch them
         return np.memmap(path, dtype, "r", start, shape, order="F")
     return plain
-
-
-def read_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = npy.read_magic(file)
-    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    if version not in readers:
-        raise ValueError(f"version {version} of the format is not known.")
-    return readers[version](file)
 
 
 def open_npz(path: Path) -> Source:
@@ -68,16 +62,20 @@ def open_npz(path: Path) -> Source:
             shape = array_of(archive, names["shape"])
             parts = {name: member(archive, path, names[name]) for name in CSR_PARTS}
             return csr(path.name, parts, shape)
-    except (BadZipFile, KeyError) as error:
-        raise ValueError(f"{path.name} is damaged or not an archive of arrays: {error}.") from error
+    except NoRoomError:
+        raise
+    except DAMAGE as error:
+        said = one_line(error).removesuffix(".")
+        raise ValueError(f"{path.name} is damaged or not an archive of arrays: {said}.") from error
 
 
 CSR_PARTS = ("data", "indices", "indptr")
 
 
 def array_of(archive: ZipFile, info: ZipInfo) -> Array:
+    check_size(info.file_size, info.compress_size, info.filename)
     with archive.open(info) as file:
-        return npy.read_array(file, allow_pickle=False)
+        return read_array(file, info.file_size, KINDS + "SU")
 
 
 def member(archive: ZipFile, path: Path, info: ZipInfo) -> Any:
@@ -90,11 +88,16 @@ def member(archive: ZipFile, path: Path, info: ZipInfo) -> Any:
             file.seek(info.header_offset)
             lengths = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
         return stored(path, info.header_offset + LOCAL_HEADER.size + sum(lengths))
+    check_size(info.file_size, info.compress_size, info.filename)
     folder = room_for(info.file_size, f"{info.filename} of {path.name}")
     place = folder.path / "member.npy"
     with archive.open(info) as packed, place.open("wb") as plain:
         shutil.copyfileobj(packed, plain, 1 << 20)
     return stored(place, 0, folder)
+
+
+class NoRoomError(OSError):
+    """What must be unpacked does not fit on the disk."""
 
 
 class Folder:
@@ -110,7 +113,7 @@ def room_for(size: int, what: str) -> Folder:
     folder = Folder()
     free = shutil.disk_usage(folder.path).free
     if free < size:
-        raise OSError(
+        raise NoRoomError(
             f"{what} must be unpacked to be read by rows, which takes {size / 1e9:.1f} GB in the "
             f"folder for temporary files; {free / 1e9:.1f} GB are free. Set TMPDIR to another."
         )

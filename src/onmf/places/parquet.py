@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from onmf.places.npy import room_for
+from onmf.files.table import one_line
+from onmf.places.npy import NoRoomError, room_for
 from onmf.places.sources import Dense, Plain, Source
 
 BATCH_ENTRIES = 4_000_000
@@ -22,7 +23,7 @@ def open_parquet(path: Path) -> Source:
         import pyarrow.dataset
     except ImportError as missing:
         raise ImportError(
-            f"{path.name} is read by pyarrow: install it, for example with `pip install pyarrow`."
+            f'{path.name} is read by pyarrow, which `pip install "onmf[parquet]"` installs.'
         ) from missing
     try:
         data = pyarrow.dataset.dataset(path, format="parquet")
@@ -39,8 +40,11 @@ def open_parquet(path: Path) -> Source:
         with place.open("wb") as file:
             for batch in data.to_batches(batch_size=max(1, BATCH_ENTRIES // max(1, len(names)))):
                 np.stack([column(c, dtype) for c in batch.columns], axis=1).tofile(file)
-    except (pa.ArrowException, ValueError) as error:
-        raise ValueError(f"{path.name} cannot be read as Parquet: {error}.") from error
+    except NoRoomError:
+        raise
+    except (pa.ArrowException, ValueError, OSError, OverflowError) as error:
+        said = one_line(error).removesuffix(".")
+        raise ValueError(f"{path.name} cannot be read as Parquet: {said}.") from error
     return Dense(Plain(place, 0, (n, len(names)), dtype, folder), dtype, names)
 
 

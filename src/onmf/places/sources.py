@@ -16,6 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onmf.files.table import one_line
+
 Array = NDArray[Any]
 
 PART = 4_000_000  # entries
@@ -120,7 +122,7 @@ class Dense(Source):
         return isinstance(self.array, Plain) and self.array.announce(i, j)
 
     def rows(self, i: int, j: int) -> Array:
-        block = np.ascontiguousarray(self.array[i:j], self.dtype)
+        block = np.ascontiguousarray(between(self.array, i, j), self.dtype)
         return block if self.factor == 1 else block * self.dtype.type(self.factor)
 
 
@@ -157,13 +159,13 @@ class Sparse(Source):
 
     def rows(self, i: int, j: int) -> Any:
         start, stop = int(self.indptr[i]), int(self.indptr[j])
-        indices = np.ascontiguousarray(self.indices[start:stop])
+        indices = np.ascontiguousarray(between(self.indices, start, stop))
         if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < self.columns:
             raise ValueError(
                 f"rows {i} to {j - 1} have column numbers outside 0 to {self.columns - 1}: the "
                 "sparse matrix is damaged."
             )
-        data = np.array(self.data[start:stop], self.dtype)
+        data = np.array(between(self.data, start, stop), self.dtype)
         if self.factor != 1:
             data *= self.dtype.type(self.factor)
         part = sp.csr_array((data, indices, self.indptr[i : j + 1] - start), (j - i, self.columns))
@@ -203,6 +205,18 @@ class Changed(Source):
         return block if self.factor == 1 else block * self.dtype.type(self.factor)
 
 
+def between(array: Any, start: int, stop: int) -> Any:
+    """A slice; what the library behind it says of damage becomes a sentence."""
+    try:
+        return array[start:stop]
+    except FileNotFoundError:
+        raise
+    except (OSError, RuntimeError, TypeError, LookupError) as error:
+        raise ValueError(
+            f"entries {start} to {stop - 1} cannot be read, the file is damaged: {one_line(error)}."
+        ) from error
+
+
 def len_of(array: Any) -> int:
     return int(array.shape[0])
 
@@ -225,8 +239,10 @@ def matrix(name: str, array: Any, names: list[str] | None = None) -> Dense:
 def csr(name: str, parts: Any, shape: Any, names: list[str] | None = None) -> Sparse:
     """Rows of a CSR matrix given by its `data`, `indices` and `indptr`."""
     n, m = (int(size) for size in shape)
-    indptr = np.asarray(parts["indptr"][:])
-    if indptr.shape != (n + 1,):
+    data, indptr = parts["data"], np.asarray(parts["indptr"][:])
+    if min(n, m) < 0 or indptr.shape != (n + 1,):
         raise ValueError(f"{name} is damaged: {n} rows need {n + 1} entries of indptr.")
-    data = parts["data"]
+    numbers = (indptr.dtype.kind + parts["indices"].dtype.kind).replace("u", "i")
+    if numbers != "ii" or len(data.shape) != 1 or len(parts["indices"].shape) != 1:
+        raise ValueError(f"{name} is damaged: its indices are not whole numbers in a row.")
     return Sparse(data, parts["indices"], indptr, m, floating(data.dtype, name), names)

@@ -1,0 +1,65 @@
+"""An installation without any extra: it clusters, and says what to install for the rest."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from sklearn.datasets import load_digits
+
+import onmf
+from onmf import metrics
+from onmf.files import read_table
+from onmf.places import open_rows
+
+EXTRAS = {"click": "cli", "matplotlib": "plot", "h5py": "h5ad", "pyarrow": "parquet",
+          "zarr": "zarr", "dask": "dask", "anndata": "anndata", "numba": "numba"}  # fmt: skip
+
+
+def main() -> None:
+    assert Path(onmf.__file__).is_relative_to(sys.prefix), onmf.__file__
+    present = [name for name in (*EXTRAS, "pandas", "rich") if find_spec(name)]
+    assert not present, f"an environment without extras has {present}"
+    digits = load_digits()
+    model = onmf.ONMF(10, random_state=0).fit(digits.data)
+    accuracy = metrics.clustering_accuracy(digits.target, model.labels_)
+    assert accuracy > 0.5, accuracy
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model.save(folder / "m.onmf")
+        assert (onmf.load(folder / "m.onmf").predict(digits.data) == model.labels_).all()
+        model.report(folder / "report.html", digits.data)
+        for file in ("x.parquet", "x.h5ad", "x.zarr", "x.h5"):
+            (folder / file).touch()
+        asks("parquet", lambda: read_table(folder / "x.parquet"))
+        asks("h5ad", lambda: read_table(folder / "x.h5ad"))
+        asks("parquet", lambda: open_rows(folder / "x.parquet"))
+        asks("h5ad", lambda: open_rows(folder / "x.h5"))
+        asks("zarr", lambda: open_rows(folder / "x.zarr"))
+    asks("plot", lambda: onmf.plot)
+    asks("anndata", lambda: onmf.cluster_anndata(None, 2))
+    asks("dask", lambda: __import__("onmf.distributed"))
+    for command in ([Path(sysconfig.get_path("scripts"), "onmf")], [sys.executable, "-m", "onmf"]):
+        done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
+        assert done.returncode == 1, done
+        said = done.stderr.strip().splitlines()
+        assert said == ['The onmf command needs click, which `pip install "onmf[cli]"` installs.']
+
+
+def asks(extra: str, work) -> None:
+    """The work ends with one sentence that names the extra."""
+    said = "nothing"
+    try:
+        work()
+    except ImportError as error:
+        said = str(error)
+    assert re.search(rf'pip install "onmf\[{extra}\]"', said), said
+    assert "\n" not in said, said
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""What fuzzing has found, so that it is found no more; and every reader under a few random changes.
+
+`make fuzz-files` looks for more.
+"""
+
+import io
+import zlib
+
+import h5py
+import numpy as np
+import pytest
+import zarr
+
+from fuzz.targets import DOCUMENTED, TARGETS, Target, attack, npy_bytes, sparse_seeds, use_rows
+
+HEADER = b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': (%s), "
+
+
+def header(shape, end=b"}"):
+    text = HEADER % shape + end
+    return text.ljust(127) + b"\n"
+
+
+UNCLOSED, HUGE = header(b"4, 3", b""), header(b"9" * 11 + b",")
+PARTS = sparse_seeds()[0]
+SHAPE = npy_bytes(np.array([4, 3]))
+
+
+def with_indptr(*indptr):
+    """A sparse matrix whose rows end where they should not."""
+    old = npy_bytes(np.array([0, 2, 3, 5, 6], dtype="i4"))
+    assert PARTS.count(old) == 1
+    return PARTS.replace(old, npy_bytes(np.array(indptr, dtype="i4")))
+
+
+def sealed(facts, arrays=b""):
+    return facts.encode() + b"\n" + arrays
+
+
+def huge_hdf5(path, data):
+    """A matrix that says it is vast, of which nothing is stored."""
+    with h5py.File(path, "w") as file:
+        file.create_dataset("X", (10**9, 10**6), "f8", chunks=(1, 10))
+
+
+def linked_part(path, data):
+    """A sparse matrix whose entries lie in another file."""
+    with h5py.File(path.with_name("other.h5"), "w") as file:
+        file["data"] = np.ones(1)
+    with h5py.File(path, "w") as file:
+        group = file.create_group("X")
+        group.attrs["shape"] = (1, 1)
+        group["indices"], group["indptr"] = [0], [0, 1]
+        group["data"] = h5py.ExternalLink("other.h5", "data")
+
+
+def vast_zarr(path, data):
+    zarr.open_array(str(path), mode="w", shape=(10**12, 3), chunks=(10, 3), dtype="f8")[0] = 1
+
+
+def damaged_zarr(path, data):
+    zarr.save_array(str(path), np.ones((4, 3)))
+    chunk = next(file for file in path.rglob("*") if file.is_file() and file.suffix != ".json")
+    chunk.write_bytes(b"noise")
+
+
+def rows_of_h5(lay):
+    return Target("x.h5", use_rows, list, lay)
+
+
+def rows_of_zarr(lay):
+    return Target("x.zarr", use_rows, list, lay)
+
+
+FOUND = {
+    "a carriage return among classes": (TARGETS["classes"], b"a\rb,x\n"),
+    "a header that does not end": (TARGETS["rows, npy"], UNCLOSED + bytes(96)),
+    "... in a part of a sparse matrix": (
+        TARGETS["npz, sparse parts"],
+        PARTS.replace(SHAPE, UNCLOSED),
+    ),
+    "... of a sparse matrix on disk": (
+        TARGETS["rows, npz, sparse parts"],
+        PARTS.replace(SHAPE, UNCLOSED),
+    ),
+    "a part that says it is huge": (TARGETS["npz, sparse parts"], PARTS.replace(SHAPE, HUGE)),
+    "... on disk": (TARGETS["rows, npz, sparse parts"], PARTS.replace(SHAPE, HUGE)),
+    "rows that end before they begin": (TARGETS["h5ad, sparse parts"], with_indptr(0, 2, 3, 5, -1)),
+    "... in an archive": (TARGETS["npz, sparse parts"], with_indptr(0, 2, 3, 5, -1)),
+    "... in an archive on disk": (TARGETS["rows, npz, sparse parts"], with_indptr(0, 2, 1, 5, 6)),
+    "a checkpoint that is a list": (TARGETS["checkpoint, sealed"], sealed("[1]")),
+    "a checkpoint without a bottom": (TARGETS["checkpoint, sealed"], sealed("[" * 100_000)),
+    "a checkpoint with a huge array": (
+        TARGETS["checkpoint, sealed"],
+        sealed('{"W": {"array": 0}}', HUGE),
+    ),
+    "a checkpoint with a broken array": (
+        TARGETS["checkpoint, sealed"],
+        sealed('{"W": {"array": 0}}', UNCLOSED),
+    ),
+    "a row of a ledger with no labels": (TARGETS["ledger, row"], b'{"k": 1}|{"e": 1}|noise'),
+    "... with half a label": (TARGETS["ledger, row"], b'{"k": 1}|{"e": 1}|' + zlib.compress(b"1")),
+    "... that is no JSON": (TARGETS["ledger, row"], b"{|{|" + zlib.compress(b"1234")),
+    "a vast matrix in HDF5": (rows_of_h5(huge_hdf5), b""),
+    "a part in another file": (rows_of_h5(linked_part), b""),
+    "a vast Zarr array": (rows_of_zarr(vast_zarr), b""),
+    "a damaged chunk": (rows_of_zarr(damaged_zarr), b""),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_is_refused_in_a_sentence(name, tmp_path):
+    target, data = FOUND[name]
+    assert attack(target, data, tmp_path) == ""
+    with pytest.raises(DOCUMENTED):
+        target.read(tmp_path / target.name)
+
+
+@pytest.mark.parametrize("place", range(0, 8192, 512))
+def test_a_damaged_ledger_is_refused_in_a_sentence_or_read(place, tmp_path):
+    target = TARGETS["ledger"]
+    whole = bytearray(next(iter(target.seeds())))
+    whole[place : place + 40] = b"\xff" * 40
+    assert attack(target, bytes(whole), tmp_path) == ""
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_good_file_is_read(name, tmp_path):
+    target = TARGETS[name]
+    if name == "run.json":
+        pytest.skip("its input would have to be there")
+    target.lay(tmp_path / target.name, next(iter(target.seeds())))
+    target.read(tmp_path / target.name)
+
+
+@pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if not target.may_hang])
+def test_random_changes_are_refused_in_a_sentence_or_read(name, tmp_path):
+    target, rng = TARGETS[name], np.random.default_rng(0)
+    seeds = list(target.seeds())
+    for case in range(30):
+        data = bytearray(seeds[case % len(seeds)])
+        for place in rng.integers(len(data), size=rng.integers(1, 5)):
+            data[place] = rng.integers(256)
+        if case % 5 == 0:
+            del data[rng.integers(len(data)) :]
+        folder = tmp_path / str(case)
+        folder.mkdir()
+        assert attack(target, bytes(data), folder) == ""
+
+
+def test_the_forgeries_are_what_they_say():
+    with pytest.raises(Exception, match="multi-line"):
+        np.load(io.BytesIO(UNCLOSED))

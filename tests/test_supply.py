@@ -1,0 +1,132 @@
+"""What the package needs and asks for: no network, no more than it declares."""
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import sys
+import tomllib
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import onmf
+
+ROOT = Path(__file__).parents[1]
+OUTSIDE = "192.0.2.1"  # reserved for documentation: nobody is there
+
+
+def refused(no_network):
+    """What was refused in this test, which is then forgiven."""
+    found = list(no_network.REFUSED)
+    no_network.REFUSED.clear()
+    return found
+
+
+def test_a_test_cannot_leave_the_machine(no_network):
+    with socket.socket() as outward, pytest.raises(no_network.NetworkError, match=OUTSIDE):
+        outward.connect((OUTSIDE, 80))
+    with (
+        socket.socket(type=socket.SOCK_DGRAM) as outward,
+        pytest.raises(no_network.NetworkError, match=OUTSIDE),
+    ):
+        outward.sendto(b"x", (OUTSIDE, 53))
+    with pytest.raises(no_network.NetworkError, match=r"example\.org"):
+        urllib.request.urlopen("http://example.org")
+    assert refused(no_network) == [
+        f"socket.connect {OUTSIDE}", f"socket.sendto {OUTSIDE}", "socket.getaddrinfo example.org",
+    ]  # fmt: skip
+
+
+def test_what_takes_no_for_an_answer_fails_all_the_same(no_network):
+    with contextlib.suppress(Exception):  # as a library would
+        socket.getaddrinfo("example.org", 80)
+    assert refused(no_network) == ["socket.getaddrinfo example.org"]
+
+
+def test_a_process_that_a_test_starts_cannot_either():
+    program = f"import socket; socket.create_connection(({OUTSIDE!r}, 80), timeout=1)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "tests do not use the network" in done.stderr
+
+
+def test_the_machine_itself_may_be_asked(no_network):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).close()
+    assert socket.getaddrinfo("localhost", 80)
+    assert refused(no_network) == []
+
+
+def test_importing_and_fitting_ask_for_no_network(no_network):
+    program = (
+        "import onmf, onmf.metrics, onmf.datasets, onmf.stability, onmf.report\n"
+        "from sklearn.datasets import load_digits\n"
+        "onmf.ONMF(3, random_state=0).fit(load_digits().data[:60])"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# --- what is declared -----------------------------------------------------------------------------
+
+
+def constraints():
+    script = ROOT / ".ci" / "minimum.py"
+    if not script.exists():
+        pytest.skip("not a checkout")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    return dict(line.split("==") for line in done.stdout.split())
+
+
+def test_every_dependency_has_a_lower_bound_that_can_be_installed():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*declared["dependencies"]]
+    for extra in declared["optional-dependencies"].values():
+        wanted += [one for one in extra if not one.startswith("onmf[")]
+    names = {re.split(r"[\[>]", one)[0] for one in wanted}
+    assert set(constraints()) == names
+    assert {"numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl"} <= names
+
+
+def test_the_all_extra_has_every_feature():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    everything = set(re.findall(r"\w+", extras["all"][0])) | set(
+        re.findall(r"\w+", extras["disk"][0])
+    )
+    assert extras.keys() - {"all", "test", "fuzz", "dev", "docs"} <= everything
+
+
+# --- the command as a module ----------------------------------------------------------------------
+
+
+def run_module(*args, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "onmf", *args],
+        capture_output=True, text=True, env=os.environ | environment,
+    )  # fmt: skip
+
+
+def test_the_module_is_the_command(tmp_path):
+    pytest.importorskip("click")
+    said = run_module("--version")
+    assert (said.returncode, said.stdout) == (0, f"onmf {onmf.__version__}\n")
+    (tmp_path / "x.csv").write_text("1,0\n2,0.1\n0,1\n0.1,3\n")
+    done = run_module("cluster", str(tmp_path / "x.csv"), "-k", "2", "-o", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "labels.csv").is_file()
+    assert run_module("cluster", "nowhere.csv", "-k", "2").returncode == 2
+
+
+@pytest.mark.parametrize("library", ["click", "rich"])
+def test_without_its_libraries_the_command_says_what_to_install(library, tmp_path):
+    (tmp_path / f"{library}.py").write_text(f"raise ImportError('gone', name={library!r})")
+    known = os.environ["PYTHONPATH"]
+    done = run_module("--version", PYTHONPATH=os.pathsep.join([str(tmp_path), known]))
+    assert done.returncode == 1
+    assert done.stderr == (
+        f'The onmf command needs {library}, which `pip install "onmf[cli]"` installs.\n'
+    )

@@ -213,6 +213,17 @@ def test_every_rival_gives_finite_factors_or_a_sentence(data, problem, method):
         assert answer(model.predict, container(X)).shape == (len(X),)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame])
+def test_the_order_of_bytes_does_not_matter(method, make):
+    X = np.random.default_rng(0).random((12, 4))
+    turned, expected = (
+        Baseline(method, 3, random_state=0).fit(make(x)) for x in (X.astype(">f8"), X)
+    )
+    np.testing.assert_array_equal(turned.labels_, expected.labels_)
+    np.testing.assert_array_equal(turned.cluster_centers_, expected.cluster_centers_)
+
+
 @promise(0.03, samples(), st.integers(1, 3), st.sampled_from(["sncp", "nsncp"]))
 def test_a_choice_of_k_is_one_of_those_asked_for_or_a_sentence(X, first, penalty):
     model, ks = ONMF(penalty=penalty, random_state=0), range(first, first + 3)

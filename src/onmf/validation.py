@@ -30,6 +30,8 @@ def as_samples(estimator: Any, X: Any, *, reset: bool, signed: bool) -> Matrix:
         dtype=[np.float64, np.float32],
         ensure_all_finite=False,
     )
+    if not X.dtype.isnative:  # as some files have it, and some libraries take it for another type
+        X = X.astype(X.dtype.newbyteorder("="))
     if sp.issparse(X):
         X = sp.csr_array(X)  # so that `*` and `@` mean the same as for arrays
         if not X.has_canonical_format:

@@ -4,6 +4,7 @@
 """
 
 import io
+import json
 import zlib
 
 import h5py
@@ -64,6 +65,13 @@ def damaged_zarr(path, data):
     chunk.write_bytes(b"noise")
 
 
+def empty_chunks(path, data):
+    zarr.save_array(str(path), np.ones((4, 3)))
+    facts = json.loads((path / "zarr.json").read_text())
+    facts["chunk_grid"]["configuration"]["chunk_shape"] = [0, 0]
+    (path / "zarr.json").write_text(json.dumps(facts))
+
+
 def rows_of_h5(lay):
     return Target("x.h5", use_rows, list, lay)
 
@@ -104,6 +112,7 @@ FOUND = {
     "a vast matrix in HDF5": (rows_of_h5(huge_hdf5), b""),
     "a part in another file": (rows_of_h5(linked_part), b""),
     "a vast Zarr array": (rows_of_zarr(vast_zarr), b""),
+    "chunks of no size": (rows_of_zarr(empty_chunks), b""),
     "a damaged chunk": (rows_of_zarr(damaged_zarr), b""),
 }
 

@@ -36,6 +36,7 @@ class BadInput(click.ClickException):
 def progress_bar(*middle: ProgressColumn) -> Iterator[Progress]:
     """A bar with the time gone and left, if stderr is a terminal; it leaves no trace."""
     console = Console(stderr=True)
+    console.quiet = not console.is_terminal  # older versions end even a disabled bar by a line
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),

@@ -13,7 +13,7 @@ summation depend on the data alone, never on the number of threads: any number g
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from functools import cache, cached_property, reduce
 from itertools import pairwise
@@ -305,25 +305,23 @@ class SingleThreadedBLAS:
     """Products inside use one thread each: blocks are what runs in parallel.
 
     The limit belongs to the process. Of fits that overlap in several threads the first sets it and
-    the last lifts it; were each to restore what it found, the last would restore 1.
+    lifts it again when it leaves; were each to restore what it found, the last would restore 1.
+    (threadpoolctl lets nobody but the thread that set a limit lift it.)
     """
 
     def __init__(self) -> None:
-        self.lock, self.inside, self.limit = Lock(), 0, ExitStack()
+        self.lock, self.held = Lock(), False
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self.lock:
-            if not self.inside:
-                self.limit.enter_context(blas().limit(limits=1, user_api="blas"))
-            self.inside += 1
+            mine, self.held = not self.held, True
         try:
-            yield
+            with blas().limit(limits=1, user_api="blas") if mine else nullcontext():
+                yield
         finally:
-            with self.lock:
-                self.inside -= 1
-                if not self.inside:
-                    self.limit.close()
+            if mine:
+                self.held = False
 
 
 single_threaded_blas = SingleThreadedBLAS()

@@ -6,7 +6,8 @@ from typing import Any
 from onmf.files.table import one_line
 from onmf.places.sources import Source, csr, matrix
 
-DAMAGE = (OSError, LookupError, ValueError, TypeError, RuntimeError, AttributeError, OverflowError)
+DAMAGE = (OSError, LookupError, ValueError, TypeError, RuntimeError, AttributeError,
+          ArithmeticError)  # fmt: skip
 KINDS = {"csr_matrix": "csr", "csc_matrix": "csc"}
 
 

@@ -211,7 +211,7 @@ def between(array: Any, start: int, stop: int) -> Any:
         return array[start:stop]
     except FileNotFoundError:
         raise
-    except (OSError, RuntimeError, TypeError, LookupError) as error:
+    except (OSError, RuntimeError, TypeError, LookupError, ArithmeticError) as error:
         raise ValueError(
             f"entries {start} to {stop - 1} cannot be read, the file is damaged: {one_line(error)}."
         ) from error

@@ -21,7 +21,7 @@ def open_zarr(path: Path) -> Source:
         found = zarr.open(str(path), mode="r")
         if hasattr(found, "dtype"):
             return open_group(sized(found, path.name), path.name)
-        group = dict(found.members())
+        group: dict[str, Any] = dict(found.members())
         name = only_matrix(group)
         if not hasattr(group[name], "dtype"):
             for part, array in group[name].arrays():

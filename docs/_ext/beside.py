@@ -14,10 +14,10 @@ from sphinx import addnodes
 ENDINGS = {".html", ".csv", ".svg"}
 
 
-def open_in_place(app: Any, doctree: nodes.document) -> None:
-    folder = Path(app.env.doc2path(app.env.docname)).parent
+def open_in_place(app: Any, doctree: nodes.document, page: str) -> None:
+    folder = Path(app.env.doc2path(page)).parent
     for link in list(doctree.findall(addnodes.download_reference)):
-        source = Path(app.srcdir, link["reftarget"].lstrip("/")).resolve()
+        source = Path(app.env.relfn2path(link["reftarget"], page)[1]).resolve()
         if source.suffix not in ENDINGS or not source.is_relative_to(folder):
             continue
         target = Path(app.outdir, source.relative_to(app.srcdir))
@@ -28,5 +28,5 @@ def open_in_place(app: Any, doctree: nodes.document) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    app.connect("doctree-read", open_in_place)
+    app.connect("doctree-resolved", open_in_place)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -60,6 +60,14 @@ def convergence(model: Any, ax: Any = None) -> Any:
     -------
     Axes
         With the relative error; the overlap is on its twin.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> plot.convergence(ONMF(n_clusters=3, random_state=0).fit(X)).get_ylabel()
+    'relative error'
     """
     ax = new(ax)
     stages = np.arange(1, len(model.history_) + 1)
@@ -93,6 +101,14 @@ def embedding(model: Any, X: Any, ax: Any = None, *, random_state: int = 0) -> A
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> plot.embedding(ONMF(n_clusters=3, random_state=0).fit(X), X).get_title()
+    '60 samples in 3 clusters'
     """
     ax, labels = new(ax), np.asarray(model.labels_)
     X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
@@ -141,6 +157,15 @@ def top_features(
     -------
     ndarray of Axes
         One a cluster.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> axes = plot.top_features(ONMF(n_clusters=3, random_state=0).fit(X), n=2)
+    >>> [ax.get_title(loc="left") for ax in axes]
+    ['Cluster 0', 'Cluster 1', 'Cluster 2']
     """
     centers = np.asarray(model.cluster_centers_)
     given = getattr(model, "feature_names_in_", None) if features is None else features
@@ -230,6 +255,16 @@ def consensus_map(consensus: Any, ax: Any = None) -> Any:
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> from onmf.stability import consensus
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> runs = consensus(ONMF(n_clusters=3, random_state=0), X, n_runs=3)
+    >>> plot.consensus_map(runs).get_title(loc="left")
+    '3 runs, cophenetic correlation 1.000'
     """
     ax, rows = new(ax), in_order(consensus, MOST_SHOWN)
     n, k = len(rows), len(consensus.cluster_stability)
@@ -262,6 +297,16 @@ def cluster_stability(consensus: Any, ax: Any = None) -> Any:
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> from onmf.stability import consensus
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> runs = consensus(ONMF(n_clusters=3, random_state=0), X, n_runs=3)
+    >>> plot.cluster_stability(runs).get_ylabel()
+    'stability'
     """
     ax, values = new(ax), np.asarray(consensus.cluster_stability)
     ax.bar([str(k) for k in range(len(values))], values, color=colors(len(values)))
@@ -284,6 +329,15 @@ def k_curves(choice: Any, axes: Any = None) -> Any:
     -------
     ndarray of Axes
         One a measure.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, choose_k, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> choice = choose_k(ONMF(random_state=0), X, range(2, 5), n_runs=2)
+    >>> len(plot.k_curves(choice))
+    8
     """
     axes = panels(len(CURVES), 2.4) if axes is None else np.ravel(axes)
     for ax, (name, title) in zip(axes, CURVES.items(), strict=False):

@@ -31,6 +31,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "beside",
+    "house",
 ]
 html_math_renderer = "mathml"
 
@@ -78,5 +79,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,
+    "reset_modules": ("matplotlib", "house.style"),
+    "image_srcset": ["2x"],
 }
 warnings.filterwarnings("error", module="onmf")  # a gallery that warns does not teach

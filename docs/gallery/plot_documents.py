@@ -57,7 +57,8 @@ counts = sp.csr_array([write(rng, t, n) for t, n in zip(topic, length, strict=Tr
 weigh = tfidf().fit(counts)
 X = weigh.transform(counts)
 model = ONMF(n_clusters=6, random_state=0).fit(X)
-plot.top_features(model, 6, features=words)
+_, axes = plt.subplots(2, 3, figsize=(9, 4.4), layout="constrained")
+plot.top_features(model, 6, features=words, axes=axes)
 plt.show()
 
 # %%
@@ -93,13 +94,12 @@ for i, text in enumerate(texts):
 new = weigh.transform(new.tocsr())
 labels, confidence = model.predict(new), model.confidence(new)
 for text, label, sure in zip(texts, labels, confidence, strict=True):
-    heavy = ", ".join(words_[0] for words_ in model.top_features(3)[label]) if label >= 0 else "-"
-    print(f"{label:3}  {sure:.2f}  {text:48}{heavy}")
+    print(f"{text:48} cluster {label:2}, confidence {sure:.2f}")
 
 # %%
 # The map below has each document as a point, the nearer the more alike (t-SNE), in the colour of
 # its cluster.
 
-_, ax = plt.subplots(figsize=(7, 5), layout="constrained")
+_, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
 plot.embedding(model, X, ax)
 plt.show()

@@ -2,8 +2,9 @@
 Gene expression: depth does not matter
 ======================================
 
-Cells of four types, sequenced at depths that differ up to fiftyfold. K-means on the counts sorts
-the cells by depth (left), onmf by type (right), and its centroids name the marker genes.
+Cells of four types, each with its own sequencing depth, up to twenty times that of another. K-means
+on the counts sorts the cells by depth (left), onmf by type (right): a point is a cell, its colour
+the cluster.
 """
 
 # %%
@@ -32,49 +33,58 @@ level = rng.gamma(0.6, 2.0, size=len(genes)) * np.ones((4, 1))
 for t in range(4):
     level[t, 8 * t : 8 * t + 8] = 5 * (level[t, 8 * t : 8 * t + 8] + 1)
 noise = rng.gamma(4, 1 / 4, size=(800, len(genes)))  # cells of a type are not alike
-depth = np.exp(rng.uniform(np.log(0.1), np.log(5), 800))
+depth = np.exp(rng.uniform(np.log(0.3), np.log(6), 800))
 counts = pd.DataFrame(rng.poisson(depth[:, None] * noise * level[kind]), columns=genes)
 
 k_means = KMeans(4, n_init=10, random_state=0).fit(counts)
 model = ONMF(n_clusters=4, random_state=0).fit(counts)
 
-total, marker = counts.sum(axis=1), counts[[g for g in genes if g.startswith("B-")]].sum(axis=1)
-_, axes = plt.subplots(1, 2, figsize=(9.2, 4.2), sharey=True, layout="constrained")
+jitter = rng.uniform(-0.35, 0.35, 800)
+_, axes = plt.subplots(1, 2, figsize=(9.2, 3.8), sharey=True, layout="constrained")
 for ax, labels, name in zip(
-    axes, (k_means.labels_, model.labels_), ("K-means on counts", "onmf on counts"), strict=True
+    axes, (k_means.labels_, model.labels_), ("K-means", "onmf"), strict=True
 ):
-    ax.scatter(total, marker / total, c=np.array(plot.colors(4))[labels], s=14, linewidths=0)
+    place = counts.sum(axis=1), kind + jitter
+    ax.scatter(*place, c=np.array(plot.colors(4))[labels], s=12, alpha=0.8, linewidths=0)
     ax.set(xscale="log", xlabel="depth: reads in the cell")
-    ax.set_title(f"{name}, adjusted Rand index {adjusted_rand_score(kind, labels):.2f}")
-axes[0].set_ylabel("share of B cell markers")
+    ax.set_title(f"{name}: adjusted Rand index {adjusted_rand_score(kind, labels):.2f}")
+axes[0].set_yticks(range(4), types)
 plt.show()
 
 # %%
 # Marker genes
 # ------------
-# A centroid is an expression profile. Its heaviest genes are often those that are high everywhere,
-# so compare a cluster with the others: the second figure has the genes by how much heavier they are
-# than in the mean of all centroids.
+# A centroid is an expression profile. Some of its heaviest genes are high in every cell:
+
+_, axes = plt.subplots(1, 4, figsize=(9.6, 2.8), layout="constrained")
+plot.top_features(model, 8, axes=axes)
+plt.show()
+
+# %%
+# Markers are the genes that are heavier here than in the other clusters.
 
 rays = model.cluster_centers_ / np.linalg.norm(model.cluster_centers_, axis=1, keepdims=True)
-fold = rays / rays.mean(axis=0).clip(1e-9)
-for k in range(4):
-    best = np.argsort(-fold[k])[:5]
+for k, excess in enumerate(rays - rays.mean(axis=0)):
+    best = ", ".join(genes[j] for j in np.argsort(-excess)[:4])
     commonest = types[np.bincount(kind[model.labels_ == k]).argmax()]
-    print(f"cluster {k}, mostly {commonest:9}", ", ".join(genes[j] for j in best))
-
-plot.top_features(model, 8)
-plt.show()
+    print(f"cluster {k} (mostly {commonest}):".ljust(30), best)
 
 # %%
 # With the usual preparation
 # --------------------------
-# Counts per million and a logarithm take the depth out beforehand, and K-means then works as well.
-# What the logarithm costs: it makes all cells nearly parallel, so the clusters of onmf are separated
-# by small angles.
+# Scaling each cell to the same total takes the depth out beforehand, and a logarithm damps the high
+# genes; after both K-means works as well. But the total must suit the data: with counts per million
+# a single read of a shallow cell becomes thousands, the logarithm then says little more than which
+# genes were seen at all, and that is depth again.
 
-log_counts = log_expression(total=1e6).fit_transform(counts)
-for name, table in {"counts": counts, "log of counts per million": log_counts}.items():
+typical = counts.sum(axis=1).median()
+tables = {"counts": counts}
+for name, total in {
+    "log, total of a typical cell": typical,
+    "log, total of a million": 1e6,
+}.items():
+    tables[name] = log_expression(total).fit_transform(counts)
+for name, table in tables.items():
     for method in (ONMF(4, random_state=0), KMeans(4, n_init=10, random_state=0)):
         found = adjusted_rand_score(kind, method.fit(table).labels_)
-        print(f"{name:27}{type(method).__name__:8}adjusted Rand index {found:.2f}")
+        print(f"{name:30}{type(method).__name__:8}adjusted Rand index {found:.2f}")

@@ -47,34 +47,37 @@ for color, center in zip(colors, model.cluster_centers_, strict=True):
 # An unlucky start
 # ----------------
 # The paper's own example has three groups in the plane and begins with three centroids that all lie
-# in the largest one. Every method that decides at once, for every sample, is likely to get stuck:
-# the largest group is cut up, the other two share a centroid. A penalty that grows lets each sample
-# belong to several clusters at first and makes up its mind slowly.
+# in the largest one. A method that decides at once, for every sample, gets stuck: the largest group
+# is cut up and the other two share a centroid. In the first stage of the growing penalty a sample
+# may belong to all clusters, and the centroids move apart; the later stages make it decide.
 
 X, group, unlucky = make_three_rays(random_state=2)
 
-stages = {}
+stages = []
 
 
 def keep(event):
-    """Note who belongs where at the end of every stage of the growing penalty."""
+    """Note which cluster has the largest share of each sample, at the end of every stage."""
     if event.stage:
-        stages[len(stages) + 1] = event.membership().argmax(axis=1)
+        stages.append(event.membership().argmax(axis=1))
     return False
 
 
 ONMF(3, solver="palm", init=(None, unlucky), callback=keep).fit(X)
 k_means = KMeans(3, init=unlucky, n_init=1).fit(X)
 
-shown = {"K-means, at its end": k_means.labels_, "the paper's method, stage 1": stages[1]}
-shown |= {f"stage {s}": stages[s] for s in (20, len(stages))}
-_, axes = plt.subplots(2, 2, figsize=(7, 6), sharex=True, sharey=True, layout="constrained")
-for ax, (name, labels) in zip(axes.flat, shown.items(), strict=True):
+shown = {
+    "K-means, at its end": k_means.labels_,
+    "growing penalty, first stage": stages[0],
+    f"growing penalty, stage {len(stages)}": stages[-1],
+}
+_, axes = plt.subplots(1, 3, figsize=(9.6, 3.7), sharex=True, sharey=True, layout="constrained")
+for ax, (name, labels) in zip(axes, shown.items(), strict=True):
     ax.scatter(*X.T, c=colors[labels], s=5, linewidths=0)
     ax.scatter(*unlucky.T, c="black", marker="x", s=50, label="start")
-    ax.set_title(f"{name}: {clustering_accuracy(group, labels):.0%} right")
+    ax.set_title(f"{name}:\n{clustering_accuracy(group, labels):.0%} right")
     ax.set(xticks=[], yticks=[])
-axes[0, 0].legend(loc="lower left")
+axes[0].legend(loc="lower left")
 plt.show()
 
 # %%
@@ -84,9 +87,10 @@ plt.show()
 
 import warnings
 
-from onmf.exceptions import EmptyClusterWarning
+from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning
 
-warnings.simplefilter("ignore", EmptyClusterWarning)
+warnings.simplefilter("ignore", EmptyClusterWarning)  # expected here: that is the point
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 methods = {
     "K-means": lambda start: KMeans(3, init=start, n_init=1),

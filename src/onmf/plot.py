@@ -203,7 +203,7 @@ def centers(model: Any, shape: tuple[int, int], axes: Any = None) -> Any:
         ink = LinearSegmentedColormap.from_list("ink", ["#ffffff", colour])
         ax.imshow(image.reshape(shape), cmap=ink, vmin=min(image.min(), 0))
         size = np.sum(np.asarray(model.labels_) == k)
-        ax.set_title(f"{k}: {size:,}", fontsize="medium", color=colour)
+        ax.set_title(f"{k}: {size:,}", fontsize="medium")
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_color(MUTED)
     return axes[: len(images)]

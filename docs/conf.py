@@ -80,6 +80,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "reset_modules": ("matplotlib", "house.style"),
+    "within_subsection_order": "house.Order",
     "image_srcset": ["2x"],
 }
 warnings.filterwarnings("error", module="onmf")  # a gallery that warns does not teach

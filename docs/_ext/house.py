@@ -15,12 +15,25 @@ CODE = re.compile(r"^\.\. GENERATED FROM PYTHON SOURCE LINES.*\n", re.MULTILINE)
 def picture_first(app: Any, docname: str, source: list[str]) -> None:
     folder = app.config.sphinx_gallery_conf["gallery_dirs"]
     text = source[0]
-    figure, blocks = FIGURE.search(text), list(CODE.finditer(text))
-    if not docname.startswith(f"{folder}/plot_") or not figure or len(blocks) < 2:
-        return
-    text = text[: figure.start()] + text[figure.end() :]
-    place = blocks[1].start()  # the first block is the text that opens the page
-    source[0] = text[:place] + figure.group() + "\n" + text[place:]
+    figure, code = FIGURE.search(text), CODE.search(text)  # the opening text has no such mark
+    if docname.startswith(f"{folder}/plot_") and figure and code:
+        text = text[: figure.start()] + text[figure.end() :]
+        source[0] = text[: code.start()] + figure.group() + "\n" + text[code.start() :]
+
+
+class Order:
+    """A sort key: pages in the order in which they are best read."""
+
+    PAGES = (
+        "three_rays", "colours", "documents", "expression", "digits", "wine",
+        "choose_k", "growing_penalty", "methods", "stream",
+    )  # fmt: skip
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, file: str) -> int:
+        return self.PAGES.index(file.removeprefix("plot_").removesuffix(".py"))
 
 
 def style(gallery_conf: Any, path: str) -> None:

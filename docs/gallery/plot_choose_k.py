@@ -10,8 +10,8 @@ numbers that were held out, and no later one helps as much.
 # %%
 # One call, one answer
 # --------------------
-# 500 samples on six noisy rays, the largest cluster three times the smallest. Each K is run from ten
-# seeds, and four more times without a quarter of the features, which are then predicted.
+# 500 samples on six noisy rays, the largest cluster three times the smallest. Each K is run from
+# ten seeds, and four more times without a quarter of the features, which are then predicted.
 
 import matplotlib.pyplot as plt
 
@@ -63,11 +63,10 @@ for ax, found in zip(axes, (few, many), strict=True):
 plt.show()
 
 # %%
-# ``choice.consensus.labels`` are clusters already: those most runs agree on. A fit with this K gives
-# a model that can place new samples.
+# ``choice.consensus.labels`` are clusters already: those most runs agree on. A fit with this K
+# gives a model that can place new samples.
 
 model = ONMF(n_clusters=choice.best_k, random_state=0).fit(X)
-print(
-    f"fit and consensus: adjusted Rand index {adjusted_rand_score(few.labels, model.labels_):.2f}"
-)
-print(f"fit and truth:     adjusted Rand index {adjusted_rand_score(kind, model.labels_):.2f}")
+for name, labels in {"the consensus": few.labels, "the truth": kind}.items():
+    found = adjusted_rand_score(labels, model.labels_)
+    print(f"the fit and {name:15}adjusted Rand index {found:.2f}")

@@ -65,10 +65,8 @@ plt.show()
 
 bright = photo.reshape(-1, 3)
 for name, fit in {"onmf": model, "K-means": k_means}.items():
-    same = fit.predict(bright) == fit.labels_
-    print(
-        f"{name:8}{same[across.ravel()].mean():.1%} of the pixels in the shadow keep their cluster"
-    )
+    same = (fit.predict(bright) == fit.labels_)[across.ravel()]
+    print(f"{name:8}{same.mean():.1%} of the pixels in the shadow keep their cluster")
 
 # %%
 # Pixels along rays

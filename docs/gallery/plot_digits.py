@@ -69,10 +69,16 @@ plt.show()
 # direction and position say much the same. Use onmf if you want the codes as well (how much ink),
 # or if your images differ in exposure.
 
+
+def show(found):
+    """How well each of these clusterings agrees with the digits."""
+    for name, labels in found.items():
+        accuracy, rand = clustering_accuracy(digit, labels), adjusted_rand_score(digit, labels)
+        print(f"{name:20}{accuracy:.0%} right, adjusted Rand index {rand:.2f}")
+
+
 k_means = KMeans(10, n_init=10, random_state=0).fit(X)
-for name, labels in {"onmf": model.labels_, "K-means, 10 starts": k_means.labels_}.items():
-    accuracy, rand = clustering_accuracy(digit, labels), adjusted_rand_score(digit, labels)
-    print(f"{name:20}{accuracy:.0%} right, adjusted Rand index {rand:.2f}")
+show({"K-means, 10 starts": k_means.labels_, "onmf": model.labels_})
 
 # %%
 # Exposure
@@ -89,11 +95,6 @@ fits = {
     "onmf": ONMF(10, random_state=0).fit(photos),
     "onmf with weights": ONMF(10, random_state=0).fit(photos, sample_weight=exposure**-2),
 }
-for name, fit in fits.items():
-    accuracy, rand = (
-        clustering_accuracy(digit, fit.labels_),
-        adjusted_rand_score(digit, fit.labels_),
-    )
-    print(f"{name:20}{accuracy:.0%} right, adjusted Rand index {rand:.2f}")
+show({name: fit.labels_ for name, fit in fits.items()})
 same = adjusted_rand_score(model.labels_, fits["onmf with weights"].labels_)
 print(f"with weights and before the exposure: adjusted Rand index {same:.2f}")

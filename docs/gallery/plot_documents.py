@@ -30,8 +30,9 @@ topics = {
     "garden": "seed soil bloom prune compost rose root shade leaf hedge",
     "space": "orbit rocket planet comet telescope lunar galaxy probe crater stellar",
 }
-common = "day people time year say make long new good part place thing water light hand".split()
-words = [word for text in topics.values() for word in text.split()] + common
+everywhere = "day people time year say make long new good part place thing water light hand"
+own_words = [word for text in topics.values() for word in text.split()]
+words = own_words + everywhere.split()
 column = {word: j for j, word in enumerate(words)}
 
 
@@ -40,7 +41,7 @@ def write(rng, topic, length):
     chance = np.full(len(words), 0.10 / len(words))
     own = [column[word] for word in list(topics.values())[topic].split()]
     chance[own] += 0.55 * rng.dirichlet(np.full(len(own), 2.0))
-    chance[-len(common) :] += 0.35 / len(common)
+    chance[len(own_words) :] += 0.35 / (len(words) - len(own_words))
     return rng.multinomial(length, chance)
 
 

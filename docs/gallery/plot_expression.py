@@ -78,12 +78,11 @@ for k, excess in enumerate(rays - rays.mean(axis=0)):
 # genes were seen at all, and that is depth again.
 
 typical = counts.sum(axis=1).median()
-tables = {"counts": counts}
-for name, total in {
-    "log, total of a typical cell": typical,
-    "log, total of a million": 1e6,
-}.items():
-    tables[name] = log_expression(total).fit_transform(counts)
+tables = {
+    "counts": counts,
+    "log, total of a typical cell": log_expression(typical).fit_transform(counts),
+    "log, total of a million": log_expression(1e6).fit_transform(counts),
+}
 for name, table in tables.items():
     for method in (ONMF(4, random_state=0), KMeans(4, n_init=10, random_state=0)):
         found = adjusted_rand_score(kind, method.fit(table).labels_)

@@ -14,12 +14,15 @@ short one about the same thing.
 # kind. K-means gets ten starts; the lines in the last panel are the centroids of onmf, each as long
 # as you like.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans
 
 from onmf import ONMF, Baseline, plot
 from onmf.datasets import make_three_rays
+from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning
 from onmf.metrics import clustering_accuracy
 
 rng = np.random.default_rng(0)
@@ -84,10 +87,6 @@ plt.show()
 # How often does it help? Ten draws of the same data, each with its own unlucky start; a dot is one
 # of them. The paper's method sometimes loses a cluster on the way and then merges two groups, which
 # is better than cutting one up. The default solver is not tied to a start: it makes its own.
-
-import warnings
-
-from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning
 
 warnings.simplefilter("ignore", EmptyClusterWarning)  # expected here: that is the point
 warnings.simplefilter("ignore", ConvergenceWarning)

@@ -31,6 +31,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "beside",
+    "command",
+    "formulas",
 ]
 html_math_renderer = "mathml"
 
@@ -43,6 +45,7 @@ autodoc_typehints = "none"  # numpydoc says the types in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the templates list them
 numpydoc_class_members_toctree = False
+default_role = "py:obj"  # what stands between single backticks is a name: linked where it is known
 
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"

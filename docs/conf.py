@@ -1,6 +1,7 @@
 """How the site is built: `make docs`. Nothing on it needs a network, not even the formulas."""
 
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -33,6 +34,8 @@ extensions = [
     "beside",
     "command",
     "formulas",
+    "rooms",
+    "links",
 ]
 html_math_renderer = "mathml"
 
@@ -80,6 +83,17 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # its page would need the network
     "remove_config_comments": True,
 }
 warnings.filterwarnings("error", module="onmf")  # a gallery that warns does not teach
+
+
+def without_way_back(app, page, template, context, doctree):
+    """A page of source has no links to the reference: viewcode's miss names with two homes."""
+    if page.startswith("_modules/"):
+        context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
+
+
+def setup(app):
+    app.connect("html-page-context", without_way_back)

@@ -18,7 +18,8 @@ from onmf.clusterer import Clusterer
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
 GUIDE = sorted((DOCS / "guide").glob("*.md"))
-PAGES = [ROOT / "README.md", *sorted((DOCS / "start").glob("*.md")), *GUIDE]
+START, ADDING = sorted((DOCS / "start").glob("*.md")), sorted((DOCS / "development").glob("*.md"))
+PAGES = [ROOT / "README.md", *START, *GUIDE, *ADDING]
 FENCE = re.compile(r"^```(?:\{code-block\} )?(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

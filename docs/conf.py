@@ -1,6 +1,7 @@
 """How the site is built: `make docs`. Nothing on it needs a network, not even the formulas."""
 
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -32,6 +33,10 @@ extensions = [
     "mathml",
     "beside",
     "house",
+    "command",
+    "formulas",
+    "rooms",
+    "links",
 ]
 html_math_renderer = "mathml"
 
@@ -44,6 +49,7 @@ autodoc_typehints = "none"  # numpydoc says the types in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the templates list them
 numpydoc_class_members_toctree = False
+default_role = "py:obj"  # what stands between single backticks is a name: linked where it is known
 
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
@@ -78,9 +84,20 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # its page would need the network
     "remove_config_comments": True,
     "reset_modules": ("matplotlib", "house.style"),
     "within_subsection_order": "house.Order",
     "image_srcset": ["2x"],
 }
 warnings.filterwarnings("error", module="onmf")  # a gallery that warns does not teach
+
+
+def without_way_back(app, page, template, context, doctree):
+    """A page of source has no links to the reference: viewcode's miss names with two homes."""
+    if page.startswith("_modules/"):
+        context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
+
+
+def setup(app):
+    app.connect("html-page-context", without_way_back)

@@ -1,22 +1,26 @@
-"""Formulas as MathML, by docutils: no script, no download, and a mistyped formula ends the build.
+"""Formulas as MathML, by docutils: no script, no download, and a mistyped formula is a warning.
 
 Browsers have drawn MathML themselves since 2023, with the mathematics font of the system.
 """
 
+from html import escape
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
-from sphinx.errors import ExtensionError
+from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
+
+LOG = logging.getLogger(__name__)
 
 
 def translate(formula: str, node: nodes.Element, *, block: bool) -> str:
     try:
         return tex2mathml(formula, as_block=block)
     except MathError as error:
-        raise ExtensionError(f"{node.source}:{node.line}: {error} in {formula!r}") from error
+        LOG.warning("%s in the formula %s", error, formula, location=node)
+        return f"<code>{escape(formula)}</code>"
 
 
 def inline(writer: Any, node: nodes.math) -> None:

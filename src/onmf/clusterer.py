@@ -283,8 +283,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     def save(self, path: str | Path) -> None:
         """Put the fitted model into a file, without pickle; `onmf.load` reads it.
 
-        The format is described in `onmf.storage`. Parameters that only Python could store (a
-        callable, a RandomState, arrays given as `init`) are left out with a warning.
+        The format is described in `onmf.storage.container`. Parameters that only Python could store
+        (a callable, a RandomState, arrays given as `init`) are left out with a warning.
 
         Parameters
         ----------

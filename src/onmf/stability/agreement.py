@@ -48,8 +48,8 @@ class Consensus:
     ambiguous : float
         Share of pairs i < j with 0.1 < c_ij < 0.9 (Senbabaoglu et al. 2014): 0 if all runs agree.
     sample_stability : ndarray of shape (n_samples,)
-        Mean over the runs of |A & C| / |A | C|, A being the cluster of the sample in the run and C
-        its consensus cluster: 1 if its cluster is the same in all runs.
+        Mean over the runs of ``|A & C| / |A | C|``, A being the cluster of the sample in the run
+        and C its consensus cluster: 1 if its cluster is the same in all runs.
     cluster_stability : ndarray of shape (n_clusters,)
         Mean of it over the samples of each consensus cluster; 0 if a cluster has none.
     linkage : ndarray

@@ -1,0 +1,207 @@
+"""What the site promises: its code runs, its links lead somewhere, its messages are ours."""
+
+import ast
+import importlib
+import inspect
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onmf
+from onmf import exceptions
+from onmf.clusterer import Clusterer
+
+ROOT = Path(__file__).parents[1]
+DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
+GUIDE = sorted((DOCS / "guide").glob("*.md"))
+START, ADDING = sorted((DOCS / "start").glob("*.md")), sorted((DOCS / "development").glob("*.md"))
+PAGES = [ROOT / "README.md", *START, *GUIDE, *ADDING]
+FENCE = re.compile(r"^```(?:\{code-block\} )?(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(path):
+    """(language, text) of the code blocks of a page, in their order."""
+    return FENCE.findall(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with the files that the pages speak of without making them."""
+    pd = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    words = {"stars": "star orbit planet moon rocket", "food": "oven butter flour sugar sauce"}
+    rng = np.random.default_rng(0)
+    for folder, size in (("talks", 12), ("new-talks", 3)):
+        Path(folder).mkdir()
+        for topic, known in words.items():
+            for i in range(size):
+                text = " ".join(rng.choice(known.split(), 30))
+                Path(folder, f"{topic}{i}.txt").write_text(text)
+    X, y = onmf.datasets.make_rays(80, 12, 4, random_state=0)
+    genes = pd.DataFrame(X, columns=[f"gene{j}" for j in range(12)])
+    genes.to_csv("cells.csv", index=False)
+    genes.assign(type=np.array(["LUAD", "BRCA", "KIRC", "GBM"])[y]).to_csv("tumours.csv")
+    return tmp_path
+
+
+def run_shell(text):
+    """The lines of a shell block that call the command; they must succeed."""
+    main = importlib.import_module("onmf.cli").main
+    for line in text.splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["onmf"]:
+            assert main(words[1:]) == 0, line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_code_of_a_page_runs_as_it_stands(page, desk, capsys):
+    names = {}
+    for language, text in blocks(page):
+        if language == "python":
+            exec(compile(text, str(page), "exec"), names)
+        elif language == "sh":
+            run_shell(text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_a_page_tells_to_make_or_install_exists(page):
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = set(project["optional-dependencies"])
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= set(targets)
+    for asked in re.findall(r"""pip install ["']?(?:\.|onmf)\[([\w,]+)\]""", text):
+        assert set(asked.split(",")) <= extras, asked
+
+
+def test_the_page_about_installing_lists_every_extra():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    rows = re.findall(r"^\| (`.*?)\|", (DOCS / "start" / "index.md").read_text(), re.MULTILINE)
+    listed = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert listed | {"disk"} == set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")], ids=name_of
+)
+def test_links_to_files_lead_to_files(page):
+    if {"_build", "auto_gallery", "generated"} & set(page.parts):
+        pytest.skip("made by the build")
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), target
+
+
+# --- messages ---------------------------------------------------------------------------------
+
+TROUBLE = (DOCS / "guide" / "troubleshooting.md").read_text(encoding="utf-8")
+MESSAGES = [
+    line
+    for _, text in FENCE.findall(TROUBLE)
+    for line in text.splitlines()
+    if line and not line.startswith(":class:")
+]
+# For programmers, not for users: they say that the package itself is wrong.
+INTERNAL = {
+    "there is at least one start",
+    "not reached",
+    "module 'onmf' has no attribute …",
+    "a checkpoint does not keep …",
+    "a ledger keeps numbers, text and lists, not …",
+    "no trial … was planned in …",
+    "… cannot be stored",
+    "… …",
+}
+
+
+def said(node):
+    """A string of the source, with … for what is filled in; None for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(said(part) or "…" for part in node.values)
+    return None
+
+
+def texts():
+    """Every string of the package, docstrings and pieces of others included."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (text := said(node)) is not None:
+                yield text
+
+
+def raised():
+    """The messages that are given to an exception, a warning or click's `fail`."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            call = node.exc if isinstance(node, ast.Raise) else node
+            fails = isinstance(node, ast.Raise) or (
+                isinstance(call, ast.Call) and getattr(call.func, "attr", "") in {"warn", "fail"}
+            )
+            if fails and isinstance(call, ast.Call) and call.args and (text := said(call.args[0])):
+                yield text
+
+
+def test_every_message_on_the_page_is_in_the_source():
+    known = set(texts())
+    assert [message for message in MESSAGES if message not in known] == []
+    assert len(MESSAGES) > 150
+
+
+def test_every_message_of_the_source_is_on_the_page():
+    assert sorted(set(raised()) - INTERNAL - set(MESSAGES)) == []
+
+
+def test_every_warning_is_explained():
+    headings = re.findall(r"^### (\w+Warning)$", TROUBLE, re.MULTILINE)
+    assert sorted(headings) == sorted(exceptions.__all__)
+
+
+# --- the reference ----------------------------------------------------------------------------
+
+MODULES = (
+    "onmf", "onmf.metrics", "onmf.preprocessing", "onmf.datasets", "onmf.plot", "onmf.report",
+    "onmf.stability", "onmf.exceptions",
+)  # fmt: skip
+PUBLIC = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
+
+
+def own(module, name):
+    """The object, if it is not another package's, a module or a plain value."""
+    thing = getattr(importlib.import_module(module), name)
+    return thing if getattr(thing, "__module__", "").startswith("onmf") else None
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC)
+def test_every_public_name_is_in_the_reference(module, name):
+    page = (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+    listed = rf"^   {name}$|`{name}`|`{re.escape(module)}\.{name}`"
+    assert re.search(listed, page, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("module", "name"), [pair for pair in PUBLIC if own(*pair)])
+def test_every_public_name_has_an_example(module, name):
+    assert ">>> " in inspect.getdoc(own(module, name))
+
+
+METHODS = [
+    name
+    for name in sorted(vars(onmf.ONMF) | vars(Clusterer))
+    if callable(getattr(onmf.ONMF, name)) and not re.match(r"_|set_\w+_request", name)
+]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_of_the_estimators_has_an_example(name):
+    assert ">>> " in inspect.getdoc(getattr(onmf.ONMF, name))

@@ -58,6 +58,8 @@ html_css_files = ["site.css"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
+html_show_search_summary = False  # a page opened from a file may not fetch others
+html_sidebars = {page: [] for page in ("index", "theory", "benchmarks", "reliability", "paper/**")}
 html_theme_options = {
     "logo": {"text": "onmf"},
     "navbar_align": "left",

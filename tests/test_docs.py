@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
 GUIDE = sorted((DOCS / "guide").glob("*.md"))
 START, ADDING = sorted((DOCS / "start").glob("*.md")), sorted((DOCS / "development").glob("*.md"))
-PAGES = [ROOT / "README.md", *START, *GUIDE, *ADDING]
+PAGES = [ROOT / "README.md", DOCS / "index.md", *START, *GUIDE, *ADDING]
 FENCE = re.compile(r"^```(?:\{code-block\} )?(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -100,6 +100,67 @@ def test_links_to_files_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if not re.match(r"[a-z]+:", target):
             assert (page.parent / target).exists(), target
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+SETS = {  # how a row of the README's table begins, and the name of the set in the results
+    "the paper's synthetic data": "synthetic -3 dB",
+    "news stories": "TDT2 3",
+    "the same, plain word counts": "TDT2 3 counts",
+    "tumours": "miRNA 32 types",
+    "20 Newsgroups": "20 Newsgroups",
+    "handwritten digits": "digits",
+}
+METHODS_SHOWN = {  # by column: name, section of the error and agreement, section of the time
+    "onmf": ("default, smooth", "quality", "quality"),
+    "K-means": ("K-means, 10 starts", "quality", "quality"),
+    "spherical K-means": ("spherical K-means, 10 starts", "spherical", "spherical"),
+    "NMF + argmax": ("NMF + argmax", "nmf", "quality"),
+}
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def results(section):
+    """(set, method) -> row of a section of the benchmarks, by the names of its columns."""
+    page = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    text = page.split(f"<!-- {section} -->")[1].split(f"<!-- end {section} -->")[0]
+    head, _, *rows = (cells(line) for line in text.splitlines() if line.startswith("|"))
+    return {(row[0].split(" (")[0], row[1]): dict(zip(head, row, strict=True)) for row in rows}
+
+
+def table_of_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    _, *methods = cells(lines[0])
+    for line in lines[2:-1]:  # the last says what you get
+        title, *shown = cells(line)
+        name = next(name for start, name in SETS.items() if title.startswith(start))
+        for method, cell in zip(methods, shown, strict=True):
+            yield name, method, [part.strip() for part in cell.split("/")]
+
+
+@pytest.mark.parametrize(("name", "method", "shown"), table_of_the_readme())
+def test_the_table_of_the_readme_is_that_of_the_benchmarks(name, method, shown):
+    known, quality, time = METHODS_SHOWN[method]
+    row = results(quality)[name, known]
+    truth = (row["relative error"], row["ARI"], results(time)[name, known]["time ratio"])
+    for cell, value in zip(shown, truth, strict=True):
+        plain = cell.strip("*")
+        places = len(plain.partition(".")[2])
+        assert abs(float(plain) - float(value)) <= 0.5001 * 10**-places, (cell, value)
+
+
+@pytest.mark.parametrize("name", SETS.values())
+def test_the_table_of_the_readme_marks_the_best(name):
+    rows = [shown for set_, _, shown in table_of_the_readme() if set_ == name]
+    for column, best in zip(zip(*rows, strict=True), (min, max, min), strict=True):
+        values = [float(cell.strip("*")) for cell in column]
+        marked = [value for cell, value in zip(column, values, strict=True) if "*" in cell]
+        assert marked == ([best(values)] * values.count(best(values)) if marked else [])
 
 
 # --- messages ---------------------------------------------------------------------------------

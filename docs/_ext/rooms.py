@@ -44,7 +44,8 @@ def sentence(room: str) -> str:
     path = SOURCE / room / "__init__.py"
     path = path if path.exists() else SOURCE / f"{room}.py"
     first = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).split("\n\n")[0]
-    return " ".join(first.split()).split(". ")[0].split(": ")[0].rstrip(".:")
+    short = " ".join(first.split()).split(". ")[0].split(": ")[0]
+    return short.rstrip(".:").replace("`", "")
 
 
 class Rooms(Directive):

@@ -3,6 +3,7 @@
 Browsers have drawn MathML themselves since 2023, with the mathematics font of the system.
 """
 
+import re
 from html import escape
 from typing import Any
 
@@ -15,9 +16,13 @@ from sphinx.util.math import get_node_equation_number
 LOG = logging.getLogger(__name__)
 
 
+# Browsers stretch these to the height of the formula, and those with an exponent to another one.
+BARS = re.compile("<mo>([‖⟨⟩])</mo>")
+
+
 def translate(formula: str, node: nodes.Element, *, block: bool) -> str:
     try:
-        return tex2mathml(formula, as_block=block)
+        return BARS.sub(r'<mo stretchy="false">\1</mo>', tex2mathml(formula, as_block=block))
     except MathError as error:
         LOG.warning("%s in the formula %s", error, formula, location=node)
         return f"<code>{escape(formula)}</code>"

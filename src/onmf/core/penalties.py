@@ -45,7 +45,7 @@ class Penalty(Protocol):
 
 @dataclass(frozen=True)
 class SNCP:
-    """Smooth (p, q, v) = (1, 2, 2):  phi(h) = ( (1'h)^2 - ||h||_2^2 ) / 2.   Eq. (9)
+    """Smooth (p, q, v) = (1, 2, 2):  phi(h) = ( (1'h)^2 - ||h||_2^2 ) / 2.   Eq. (10)
 
     Parameters
     ----------

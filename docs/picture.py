@@ -58,7 +58,7 @@ def path():
     error.semilogx(tau, [row.relative_error for row in soft], ".-", c=COLORS[0])
     error.axhline(end.relative_error, c=COLORS[1], lw=1)
     error.text(
-        tau[9], end.relative_error, f"settled on the data: sweep {end.sweeps}", c=COLORS[1],
+        tau[5], end.relative_error, f"settled on the data: sweep {end.sweeps}", c=COLORS[1],
         va="bottom",
     )  # fmt: skip
     error.set_title("relative error in the sketch")

@@ -7,6 +7,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -102,7 +103,7 @@ def test_links_to_files_lead_to_files(page):
             assert (page.parent / target).exists(), target
 
 
-# --- numbers -------------------------------------------------------------------------------------
+# --- numbers ----------------------------------------------------------------------------------
 
 SETS = {  # how a row of the README's table begins, and the name of the set in the results
     "the paper's synthetic data": "synthetic -3 dB",
@@ -143,7 +144,7 @@ def table_of_the_readme():
             yield name, method, [part.strip() for part in cell.split("/")]
 
 
-@pytest.mark.parametrize(("name", "method", "shown"), table_of_the_readme())
+@pytest.mark.parametrize(("name", "method", "shown"), list(table_of_the_readme()))
 def test_the_table_of_the_readme_is_that_of_the_benchmarks(name, method, shown):
     known, quality, time = METHODS_SHOWN[method]
     row = results(quality)[name, known]
@@ -227,6 +228,47 @@ def test_every_message_of_the_source_is_on_the_page():
 def test_every_warning_is_explained():
     headings = re.findall(r"^### (\w+Warning)$", TROUBLE, re.MULTILINE)
     assert sorted(headings) == sorted(exceptions.__all__)
+
+
+# --- the check of the built pages -------------------------------------------------------------
+
+
+@pytest.fixture
+def complaints(tmp_path, monkeypatch):
+    """Write some pages, and call it for what the check of the site says about them."""
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    links, said = importlib.import_module("links"), []
+    monkeypatch.setattr(links.LOG, "warning", lambda text, *parts: said.append(text % parts))
+
+    def check(**pages):
+        for name, body in pages.items():
+            (tmp_path / f"{name}.html").write_text(f'<h1 id="top">{name}</h1>{body}')
+        app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(name="html"))
+        links.check(app, None)
+        return said
+
+    return check
+
+
+def test_links_that_lead_somewhere_are_good(complaints):
+    fine = '<a href="b.html#here">b</a><a href="#top">up</a><a href="https://example.org">far</a>'
+    assert complaints(a=fine, b='<p id="here">') == []
+
+
+@pytest.mark.parametrize("target", ["c.html", "b.html#there", "#nowhere", "picture.png"])
+def test_links_that_lead_nowhere_are_found(complaints, target):
+    assert complaints(a=f'<a href="{target}">', b="") == [
+        f"a.html links to {target}, which is not there"
+    ]
+
+
+@pytest.mark.parametrize(
+    "tag", ['script src="{}"', 'img src="{}"', 'link rel="stylesheet" href="{}"']
+)
+def test_what_would_need_the_network_is_found(complaints, tag):
+    needed = "https://example.org/file"
+    assert complaints(a=f"<{tag.format(needed)}>") == [f"a.html needs the network for {needed}"]
 
 
 # --- the reference ----------------------------------------------------------------------------

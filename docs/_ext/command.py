@@ -2,11 +2,12 @@
 
 from typing import Any
 
-import click
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
 from onmf.cli import commands
+
+WIDTH = 88  # columns
 
 
 class Help(Directive):
@@ -15,11 +16,13 @@ class Help(Directive):
     optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        context = click.Context(commands, info_name="onmf", max_content_width=92)
+        asked: dict[str, Any] = {"resilient_parsing": True, "max_content_width": WIDTH}
         command: Any = commands
-        if self.arguments:
-            command = commands.get_command(context, self.arguments[0])
-            context = click.Context(command, context, self.arguments[0], max_content_width=92)
+        context = command.make_context("onmf", [], **asked)
+        for name in self.arguments:
+            command = commands.get_command(context, name)
+            context = command.make_context(name, [], parent=context, **asked)
+        context.terminal_width = WIDTH
         text = command.get_help(context)
         return [nodes.literal_block(text, text, language="text")]
 

@@ -195,6 +195,15 @@ def centers(model: Any, shape: tuple[int, int], axes: Any = None) -> Any:
     -------
     ndarray of Axes
         One a cluster.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from onmf import ONMF, plot
+    >>> X, digit = load_digits(return_X_y=True)
+    >>> axes = plot.centers(ONMF(n_clusters=10, random_state=0).fit(X), (8, 8))
+    >>> len(axes)
+    10
     """
     images = np.asarray(model.cluster_centers_)
     axes = panels(len(images), 1.7, across=5, width=1.5) if axes is None else np.ravel(axes)
@@ -223,6 +232,13 @@ def confusion(labels: Any, truth: Any, ax: Any = None) -> Any:
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from onmf import plot
+    >>> ax = plot.confusion([0, 0, 1, 1], ["cat", "cat", "dog", "cat"])
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['cat', 'dog']
     """
     ax, labels = new(ax), np.asarray(labels)
     k = int(labels.max(initial=-1)) + 1

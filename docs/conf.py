@@ -95,6 +95,11 @@ sphinx_gallery_conf = {
 warnings.filterwarnings("error", module="onmf")  # a gallery that warns does not teach
 
 
+def results_are_a_page(app, page, source):
+    """Links that work in the repository, where the results lie beside their scripts, work here."""
+    source[0] = re.sub(r"\]\((\.\./)+benchmarks/RESULTS\.md", "](/benchmarks.md", source[0])
+
+
 def without_way_back(app, page, template, context, doctree):
     """A page of source has no links to the reference: viewcode's miss names with two homes."""
     if page.startswith("_modules/"):
@@ -102,4 +107,5 @@ def without_way_back(app, page, template, context, doctree):
 
 
 def setup(app):
+    app.connect("source-read", results_are_a_page)
     app.connect("html-page-context", without_way_back)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
 GUIDE = sorted((DOCS / "guide").glob("*.md"))
 START, ADDING = sorted((DOCS / "start").glob("*.md")), sorted((DOCS / "development").glob("*.md"))
-PAGES = [ROOT / "README.md", DOCS / "index.md", *START, *GUIDE, *ADDING]
+PAGES = [ROOT / "README.md", DOCS / "index.md", DOCS / "large.md", *START, *GUIDE, *ADDING]
 FENCE = re.compile(r"^```(?:\{code-block\} )?(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -53,6 +53,17 @@ def desk(tmp_path, monkeypatch):
     return tmp_path
 
 
+def meant(page):
+    """The names that a page uses for data of the reader's; none but that on large data has any."""
+    if page.name != "large.md":
+        return {}
+    anndata, dask = pytest.importorskip("anndata"), pytest.importorskip("dask.array")
+    X, _ = onmf.datasets.make_rays(400, 30, 20, random_state=0)
+    np.save("X.npy", X)
+    anndata.AnnData(X).write_h5ad("cells.h5ad")
+    return {"np": np, "dask_array": dask.from_array(X, chunks=(100, 30))}
+
+
 def run_shell(text):
     """The lines of a shell block that call the command; they must succeed."""
     main = importlib.import_module("onmf.cli").main
@@ -65,7 +76,7 @@ def run_shell(text):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_code_of_a_page_runs_as_it_stands(page, desk, capsys):
-    names = {}
+    names = meant(page)
     for language, text in blocks(page):
         if language == "python":
             exec(compile(text, str(page), "exec"), names)

@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test quick fuzz fuzz-files lint format bench paper clean
+.PHONY: help setup demo test quick fuzz fuzz-files lint format bench paper docs clean
 
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -42,8 +42,13 @@ bench: $(READY)   ## speed and quality, as ratios in one run
 paper: $(READY)   ## the paper's tables and figures, into ./paper; stop and start at will
 	$(VENV)/bin/onmf reproduce $(or $(WHAT),all)
 
+docs: $(READY)   ## the site, into docs/_build/html; every warning is an error
+	$(PY) -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 clean:   ## forget the environment and the caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/_build docs/auto_gallery docs/api/generated
 
 # The stamp is written last: an installation that broke off is repeated.
 $(READY): pyproject.toml

@@ -22,6 +22,7 @@ SECTIONS = {
     "large": large.run,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,
+    "spherical": quality.run_spherical,
     "command": command.run,
     "spectral": spectral.run,
     "stability": stability.run,

@@ -1,5 +1,6 @@
-"""The pictures of the README and of the theory page."""
+"""The pictures of the README and of the theory page: `python docs/picture.py` draws them again."""
 
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -9,12 +10,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans
 
-from onmf import ONMF
+from onmf import ONMF, plot
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy
 
-COLOURS = np.array(["#0072B2", "#E69F00", "#009E73"])  # Okabe and Ito: safe for colour-blind eyes
-IMAGES = Path(__file__).parent / "images"
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS / "_ext"))
+from house import style  # noqa: E402 (it lives beside this file)
+
+COLORS = np.array(plot.colors(3))
 
 
 def three_rays():
@@ -27,48 +31,46 @@ def three_rays():
 
 
 def draw(axis, X, labels, title):
-    axis.scatter(*X.T, c=COLOURS[labels], s=9, alpha=0.6, linewidths=0)
-    axis.set_title(title, fontsize=11, loc="left")
+    axis.scatter(*X.T, c=COLORS[labels], s=9, alpha=0.7, linewidths=0)
+    axis.set_title(title)
     axis.set(xlim=(0, 5), ylim=(0, 5), aspect="equal", xticks=[], yticks=[])
-    axis.spines[["top", "right"]].set_visible(False)
 
 
 def rays():
     X, y = three_rays()
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.8), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.5), layout="constrained")
     draw(axes[0], X, y, "the clusters: directions")
     models = {"K-means": KMeans(3, n_init=10, random_state=0), "onmf": ONMF(3, random_state=0)}
     for axis, (name, model) in zip(axes[1:], models.items(), strict=True):
         labels = model.fit(X).labels_
         draw(axis, X, labels, f"{name}: {clustering_accuracy(y, labels):.0%} right")
-    for k, center in enumerate(model.cluster_centers_):
-        axes[2].plot(*np.outer(center / np.linalg.norm(center), [0, 8]), c=COLOURS[k], lw=1)
-    figure.savefig(IMAGES / "rays.png", dpi=150)
+    for color, center in zip(COLORS, model.cluster_centers_, strict=True):
+        axes[2].plot(*np.outer(center / np.linalg.norm(center), [0, 8]), c=color, lw=1)
+    figure.savefig(DOCS / "images" / "rays.png", dpi=150)
 
 
 def path():
     X, _ = make_paper_synthetic(-3)
     history = ONMF(10, random_state=0).fit(X).history_
-    soft = [row for row in history if row.rho < 1]
-    figure, error = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    soft, end = [row for row in history if row.rho < 1], history[-1]
     tau = [row.rho for row in soft]
-    error.semilogx(tau, [row.relative_error for row in soft], "o-", ms=3, c=COLOURS[0])
-    error.axhline(history[-1].relative_error, c=COLOURS[2], lw=1)
-    error.annotate(
-        f"after settling on the data, sweep {history[-1].sweeps}",
-        (tau[9], history[-1].relative_error), (0, 4), textcoords="offset points", color=COLOURS[2],
+    figure, (error, overlap) = plt.subplots(1, 2, figsize=(9.2, 3), layout="constrained")
+    error.semilogx(tau, [row.relative_error for row in soft], ".-", c=COLORS[0])
+    error.axhline(end.relative_error, c=COLORS[1], lw=1)
+    error.text(
+        tau[5], end.relative_error, f"settled on the data: sweep {end.sweeps}", c=COLORS[1],
+        va="bottom",
     )  # fmt: skip
-    error.set_xlabel("tau: weight of the penalty")
-    error.set_ylabel("relative error", color=COLOURS[0])
-    overlap = error.twinx()
-    overlap.semilogx(tau, [row.penalty for row in soft], "s-", ms=3, c=COLOURS[1])
-    overlap.set_ylabel("overlap of the clusters", color=COLOURS[1])
+    error.set_title("relative error in the sketch")
+    overlap.semilogx(tau, [row.penalty for row in soft], ".-", c=COLORS[0])
+    overlap.set_title("overlap: share of $H'H$ off its diagonal")
     overlap.set_ylim(0, 1)
     for axis in (error, overlap):
-        axis.spines["top"].set_visible(False)
-    figure.savefig(IMAGES / "path.png", dpi=150)
+        axis.set_xlabel(r"weight of the penalty, $\tau$")
+    figure.savefig(DOCS / "images" / "path.png", dpi=150)
 
 
 if __name__ == "__main__":
+    style({}, "")
     rays()
     path()

@@ -69,6 +69,34 @@ def test_top_features_draws_the_heaviest_last_so_that_it_is_on_top(model):
     axes[0].figure.canvas.draw()
 
 
+def test_centers_are_pictures_of_the_centroids_with_the_size_of_each_cluster(model):
+    axes = plot.centers(model, (5, 6))
+    assert len(axes) == 4
+    for k, ax in enumerate(axes):
+        np.testing.assert_array_equal(
+            ax.images[0].get_array(), model.cluster_centers_[k].reshape(5, 6)
+        )
+        assert ax.images[0].norm.vmin == 0  # so that white is zero
+        assert ax.get_title() == f"{k}: {np.sum(model.labels_ == k)}"
+
+
+def test_confusion_counts_each_sample_once_with_matches_on_the_diagonal():
+    truth = ["b$"] * 5 + ["a"] * 3 + ["c"] * 2
+    labels = [0, 0, 0, 0, 1, 1, 1, 1, 2, -1]
+    ax = plot.confusion(labels, truth)
+    shown = {tuple(map(int, text.get_position())): int(text.get_text()) for text in ax.texts}
+    assert shown == {(0, 0): 4, (1, 0): 1, (1, 1): 3, (2, 2): 1, (3, 2): 1}  # (cluster, class)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [r"b\$", "a", "c"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1", "2", "none"]
+    all_placed = plot.confusion([0, 0, 1], ["x", "x", "y"])
+    assert [tick.get_text() for tick in all_placed.get_xticklabels()] == ["0", "1"]
+
+
+def test_colors_are_those_of_the_figures(model):
+    bars = [ax.patches[0].get_facecolor() for ax in plot.top_features(model)]
+    assert [matplotlib.colors.to_hex(bar) for bar in bars] == plot.colors(4)
+
+
 def test_consensus_map_is_ordered_by_the_linkage_with_clusters_beside_it(agreed):
     ax = plot.consensus_map(agreed)
     shares, above, beside = (np.asarray(image.get_array()) for image in ax.images)
@@ -105,6 +133,8 @@ def test_axes_that_are_given_are_used(model, agreed, planted):
     _, axes = plt.subplots(2, 4)
     assert plot.k_curves(choice(), axes)[0] is axes[0, 0]
     assert plot.top_features(model, axes=axes)[3] is axes[0, 3]
+    assert plot.centers(model, (5, 6), axes)[3] is axes[0, 3]
+    assert plot.confusion([0, 1], [0, 1], ax) is ax
 
 
 def test_other_data_than_the_model_was_fitted_to_are_refused(model):

@@ -71,6 +71,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         -------
         self
 
+        Warns
+        -----
+        UnassignedSampleWarning, EmptyClusterWarning, ConvergenceWarning, CheckpointWarning
+            Of `onmf.exceptions`, which says when.
+
         Notes
         -----
         A fit that is interrupted (Ctrl-C) or fails, at whatever stage, leaves the estimator as it
@@ -78,10 +83,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         go, and with `checkpoint` the same call goes on where it was. One that a callback ends is
         fitted to the last finished sweep.
 
-        Warns
-        -----
-        UnassignedSampleWarning, EmptyClusterWarning, ConvergenceWarning, CheckpointWarning
-            Of `onmf.exceptions`, which says when.
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]]).labels_
+        array([0, 0, 1])
         """
         self._check_parameters()
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
@@ -98,14 +104,51 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees."""
+        """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees.
+
+        Parameters
+        ----------
+        X : as for `fit`
+            New samples, with the same features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            For a Dask collection a Dask array that is not computed yet.
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.predict([[0.2, 5.0], [1.0, 0.0]])
+        array([1, 0])
+        """
         if is_dask(X):
             return self._lazily("predict", X, np.intp)
         found = self._assign(X)
         return found.data.gather(found.data.each(labels_of, found.rows))
 
     def transform(self, X: Any) -> Array:
-        """Memberships (n_samples, n_clusters): the best non-negative multiple of one centroid."""
+        """Memberships of each sample: the best non-negative multiple of one centroid.
+
+        Parameters
+        ----------
+        X : as for `fit`
+            New samples, with the same features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            At most one non-zero entry a row. For rows on disk a memory map, if large; for a Dask
+            collection a Dask array that is not computed yet.
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.transform([[0.2, 5.0], [1.0, 0.0]]) > 0
+        array([[False, True], [ True, False]])
+        """
         check_is_fitted(self)
         k, dtype = self._n_features_out, self.cluster_centers_.dtype
         if is_dask(X):
@@ -114,7 +157,26 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         return data.array(k, rule.memberships, rows)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Share of ||X||^2 that the clusters explain: 1 - relative error of `transform`."""
+        """Share of ``||X||^2`` that the clusters explain: 1 - relative error of `transform`.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+            At most 1, for samples that lie on the rays.
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.score([[0.0, 5.0], [0.0, 7.0]])
+        1.0
+        """
         fit = self._assign(X, sample_weight).fit
         return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
 
@@ -124,6 +186,21 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         c1 and c2 are its cosines with the nearest and the second nearest centroid, a negative one
         counting as zero: the share of what the first explains that the second cannot. 1 with a
         single cluster, 0 for label -1.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.confidence([[0.0, 5.0], [1.0, 1.0]]).round(2)
+        array([1.  , 0.03])
         """
         if is_dask(X):
             return self._lazily("confidence", X, np.float64)
@@ -133,13 +210,45 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         """Sine of the angle between each sample and its centroid: sqrt(1 - c1^2); 1 for label -1.
 
         Its square is the share of the sample that the cluster leaves unexplained.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.distance([[0.0, 5.0], [1.0, 1.0]]).round(2)
+        array([0. , 0.7])
         """
         if is_dask(X):
             return self._lazily("distance", X, np.float64)
         return self._certainty(X).distance
 
     def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
-        """The n heaviest features of each centroid with their weights (unit centroids)."""
+        """The n heaviest features of each centroid with their weights (unit centroids).
+
+        Parameters
+        ----------
+        n : int, default=10
+
+        Returns
+        -------
+        list of list of (str, float)
+            One list a cluster; the names are those of a DataFrame's columns, or x0, x1, ...
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0], [0, 1]])
+        >>> model.top_features(1)
+        [[('x0', 1.0)], [('x1', 1.0)]]
+        """
         check_is_fitted(self)
         door.check_number(n, "n", 1, whole=True)
         names = getattr(self, "feature_names_in_", None)
@@ -166,6 +275,17 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             Known classes: adds the confusion table and the scores.
         **panels
             `samples`, `features`, `run`, `choice`, `consensus`: see `onmf.report.html`.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from onmf import ONMF
+        >>> from onmf.datasets import make_rays
+        >>> X, y = make_rays(60, 8, 3, random_state=0)
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
+        >>> ONMF(n_clusters=3, random_state=0).fit(X).report(path, X, labels=y)
+        >>> path.exists()
+        True
         """
         from onmf.report import html
 
@@ -176,8 +296,22 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     def save(self, path: str | Path) -> None:
         """Put the fitted model into a file, without pickle; `onmf.load` reads it.
 
-        The format is described in `onmf.storage`. Parameters that only Python could store (a
-        callable, a RandomState, arrays given as `init`) are left out with a warning.
+        The format is described in `onmf.storage.container`. Parameters that only Python could store
+        (a callable, a RandomState, arrays given as `init`) are left out with a warning.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, replaced if it exists.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import onmf
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
+        >>> onmf.ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]]).save(path)
+        >>> onmf.load(path).labels_
+        array([0, 0, 1])
         """
         check_is_fitted(self)
         write_model(self, path)

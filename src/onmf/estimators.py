@@ -393,10 +393,10 @@ CLASSES: dict[str, type[Clusterer]] = {"ONMF": ONMF, "Baseline": Baseline}
 
 
 def load(path: str | Path) -> Any:
-    """Read a fitted model that `save`, or `onmf cluster`, wrote.
+    """Read a fitted model that `save`, or ``onmf cluster``, wrote.
 
     No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
-    `preprocessing_` of a model made by `onmf cluster` are the steps that its data went through;
+    `preprocessing_` of a model made by ``onmf cluster`` are the steps that its data went through;
     ``onmf.chain.apply(model.preprocessing_, X)`` does the same to new samples.
 
     Parameters

@@ -19,12 +19,52 @@ class CheckpointWarning(UserWarning):
 
 
 class EmptyClusterWarning(UserWarning):
-    """Fewer clusters than asked for have samples."""
+    """Fewer clusters than asked for have samples.
+
+    Only ``solver="palm"`` and some methods of `Baseline` leave clusters empty.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from onmf import ONMF
+    >>> from onmf.exceptions import EmptyClusterWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", EmptyClusterWarning)
+    ...     model = ONMF(3, solver="palm", random_state=0).fit([[1, 1], [1, 1.1], [1, 1.2]])
+    >>> len(set(model.labels_.tolist()))
+    2
+    """
 
 
 class UnassignedSampleWarning(UserWarning):
-    """Some samples belong to no cluster: all zero, or no feature in common with any centroid."""
+    """Some samples belong to no cluster: all zero, or no feature in common with any centroid.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from onmf import ONMF
+    >>> from onmf.exceptions import UnassignedSampleWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", UnassignedSampleWarning)
+    ...     model = ONMF(2, random_state=0).fit([[1, 0], [0, 1], [0, 0]])
+    >>> model.labels_
+    array([ 0, 1, -1])
+    """
 
 
 class UnsavedParameterWarning(UserWarning):
-    """A parameter that only a pickle could store was left out of a saved model."""
+    """A parameter that only a pickle could store was left out of a saved model.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, warnings
+    >>> import onmf
+    >>> from onmf.exceptions import UnsavedParameterWarning
+    >>> model = onmf.ONMF(2, random_state=0, callback=lambda event: False).fit([[1, 0], [0, 1]])
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", UnsavedParameterWarning)
+    ...     model.save(path)
+    >>> onmf.load(path).callback is None
+    True
+    """

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from onmf.report.embedding import embed
-from onmf.report.facts import heaviest
+from onmf.report.facts import agreement, heaviest
 from onmf.report.names import named
 from onmf.report.palette import LIGHT, SHAPES, style
 from onmf.report.runs import CURVES, in_order
@@ -32,7 +32,10 @@ except ImportError as missing:
     ) from missing
 
 __all__ = [
+    "centers",
     "cluster_stability",
+    "colors",
+    "confusion",
     "consensus_map",
     "convergence",
     "embedding",
@@ -57,6 +60,14 @@ def convergence(model: Any, ax: Any = None) -> Any:
     -------
     Axes
         With the relative error; the overlap is on its twin.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> plot.convergence(ONMF(n_clusters=3, random_state=0).fit(X)).get_ylabel()
+    'relative error'
     """
     ax = new(ax)
     stages = np.arange(1, len(model.history_) + 1)
@@ -90,6 +101,14 @@ def embedding(model: Any, X: Any, ax: Any = None, *, random_state: int = 0) -> A
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> plot.embedding(ONMF(n_clusters=3, random_state=0).fit(X), X).get_title()
+    '60 samples in 3 clusters'
     """
     ax, labels = new(ax), np.asarray(model.labels_)
     X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
@@ -138,6 +157,15 @@ def top_features(
     -------
     ndarray of Axes
         One a cluster.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> axes = plot.top_features(ONMF(n_clusters=3, random_state=0).fit(X), n=2)
+    >>> [ax.get_title(loc="left") for ax in axes]
+    ['Cluster 0', 'Cluster 1', 'Cluster 2']
     """
     centers = np.asarray(model.cluster_centers_)
     given = getattr(model, "feature_names_in_", None) if features is None else features
@@ -150,6 +178,84 @@ def top_features(
         ax.set_title(f"Cluster {k}", loc="left")
         ax.spines[["top", "right"]].set_visible(False)
     return axes[: len(centers)]
+
+
+def centers(model: Any, shape: tuple[int, int], axes: Any = None) -> Any:
+    """The centroids as pictures, one panel a cluster with its colour and size; white is zero.
+
+    Parameters
+    ----------
+    model : fitted ONMF
+    shape : (height, width)
+        Of the images whose pixels are the features, row by row.
+    axes : sequence of Axes, optional
+        At least as many as there are clusters.
+
+    Returns
+    -------
+    ndarray of Axes
+        One a cluster.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from onmf import ONMF, plot
+    >>> X, digit = load_digits(return_X_y=True)
+    >>> axes = plot.centers(ONMF(n_clusters=10, random_state=0).fit(X), (8, 8))
+    >>> len(axes)
+    10
+    """
+    images = np.asarray(model.cluster_centers_)
+    axes = panels(len(images), 1.7, across=5, width=1.5) if axes is None else np.ravel(axes)
+    for k, (ax, image) in enumerate(zip(axes, images, strict=False)):
+        colour = look(k)["color"]
+        ink = LinearSegmentedColormap.from_list("ink", ["#ffffff", colour])
+        ax.imshow(image.reshape(shape), cmap=ink, vmin=min(image.min(), 0))
+        size = np.sum(np.asarray(model.labels_) == k)
+        ax.set_title(f"{k}: {size:,}", fontsize="medium")
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_color(MUTED)
+    return axes[: len(images)]
+
+
+def confusion(labels: Any, truth: Any, ax: Any = None) -> Any:
+    """How many samples of each class are in each cluster; matching pairs lie on the diagonal.
+
+    Parameters
+    ----------
+    labels : array of shape (n_samples,)
+        Clusters, as in `labels_`; -1 is no cluster and has a column only if it occurs.
+    truth : array of shape (n_samples,)
+        Classes: numbers or names.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from onmf import plot
+    >>> ax = plot.confusion([0, 0, 1, 1], ["cat", "cat", "dog", "cat"])
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['cat', 'dog']
+    """
+    ax, labels = new(ax), np.asarray(labels)
+    k = int(labels.max(initial=-1)) + 1
+    table = agreement(np.asarray(truth), labels, k)
+    counts = np.array(table["counts"])[:, : k + bool((labels < 0).any())]
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    ax.imshow(shares, cmap=SHARES, vmin=0, vmax=1)
+    for (i, j), count in np.ndenumerate(counts):
+        if count:
+            ink = "white" if shares[i, j] > 0.5 else "black"
+            ax.text(j, i, f"{count}", ha="center", va="center", color=ink, fontsize="small")
+    ax.set_xticks(range(counts.shape[1]), [*range(k), "none"][: counts.shape[1]])
+    ax.set_yticks(range(len(counts)), map(literal, table["classes"]))
+    ax.set(xlabel="cluster", ylabel="class")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    return ax
 
 
 def consensus_map(consensus: Any, ax: Any = None) -> Any:
@@ -165,13 +271,23 @@ def consensus_map(consensus: Any, ax: Any = None) -> Any:
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> from onmf.stability import consensus
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> runs = consensus(ONMF(n_clusters=3, random_state=0), X, n_runs=3)
+    >>> plot.consensus_map(runs).get_title(loc="left")
+    '3 runs, cophenetic correlation 1.000'
     """
     ax, rows = new(ax), in_order(consensus, MOST_SHOWN)
     n, k = len(rows), len(consensus.cluster_stability)
     image = ax.imshow(consensus.values(rows), cmap=SHARES, vmin=0, vmax=1, interpolation="nearest")
     ax.figure.colorbar(image, ax=ax, label="share of runs", shrink=0.7)
     strip = np.asarray(consensus.labels)[rows]
-    colours = ListedColormap([MUTED, *(look(i)["color"] for i in range(k))])
+    colours = ListedColormap([MUTED, *colors(k)])
     width = 0.03 * n
     for band, box in (
         (strip[None, :], (-0.5, n - 0.5, -0.5, -0.5 - width)),
@@ -197,10 +313,19 @@ def cluster_stability(consensus: Any, ax: Any = None) -> Any:
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> from onmf.stability import consensus
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> runs = consensus(ONMF(n_clusters=3, random_state=0), X, n_runs=3)
+    >>> plot.cluster_stability(runs).get_ylabel()
+    'stability'
     """
     ax, values = new(ax), np.asarray(consensus.cluster_stability)
-    colours = [look(k)["color"] for k in range(len(values))]
-    ax.bar([str(k) for k in range(len(values))], values, color=colours)
+    ax.bar([str(k) for k in range(len(values))], values, color=colors(len(values)))
     ax.set(ylim=(0, 1), xlabel="cluster", ylabel="stability")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -220,6 +345,15 @@ def k_curves(choice: Any, axes: Any = None) -> Any:
     -------
     ndarray of Axes
         One a measure.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, choose_k, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> choice = choose_k(ONMF(random_state=0), X, range(2, 5), n_runs=2)
+    >>> len(plot.k_curves(choice))
+    8
     """
     axes = panels(len(CURVES), 2.4) if axes is None else np.ravel(axes)
     for ax, (name, title) in zip(axes, CURVES.items(), strict=False):
@@ -236,15 +370,37 @@ def new(ax: Any) -> Any:
     return plt.subplots(layout="constrained")[1] if ax is None else ax
 
 
-def panels(count: int, height: float) -> NDArray[Any]:
-    """So many axes, up to four in a row."""
-    across = min(count, 4)
+def panels(count: int, height: float, across: int = 4, width: float = 3.2) -> NDArray[Any]:
+    """So many axes, up to `across` in a row."""
+    across = min(count, across)
     down = -(-count // across)
-    size = (3.2 * across, height * down)
+    size = (width * across, height * down)
     _, axes = plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
     for ax in axes.flat[count:]:
         ax.remove()
     return axes.ravel()[:count]
+
+
+def colors(n_clusters: int) -> list[str]:
+    """The colour of each cluster, as in all figures and on the page: for your own.
+
+    There are eight; further clusters begin again, and differ by the shape of their points.
+
+    Parameters
+    ----------
+    n_clusters : int
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from onmf import plot
+    >>> plot.colors(2)
+    ['#23459f', '#c25a02']
+    """
+    return [look(k)["color"] for k in range(n_clusters)]
 
 
 def look(k: int) -> dict[str, Any]:

@@ -66,6 +66,14 @@ def test_the_error_never_rises(noisy, seed):
     assert np.diff(energies).min() >= -1e-9 * energies[-1]
 
 
+def test_the_error_never_rises_where_a_ritz_vector_leaves_the_orthant():
+    X = np.diag(np.sqrt([10, 1, 0.1]))  # its leading direction is the first axis
+    result, energies = run(X, np.ones((1, 3)))
+    assert result.W.min() >= 0
+    assert np.diff(energies).min() >= 0
+    assert energies[-1] == pytest.approx(10)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_fixed_point_of_labels_and_centroids(noisy, seed):
     result, _ = run(noisy, some_rays(noisy, 6, seed))

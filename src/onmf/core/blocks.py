@@ -278,7 +278,7 @@ class Size(NamedTuple):
 
 
 class Mass(NamedTuple):
-    """Weighted sum of |X|, and of the weights."""
+    """Weighted sum of the sizes of the entries of X, and of the weights."""
 
     mass: float
     weight: float

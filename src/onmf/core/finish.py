@@ -255,7 +255,9 @@ def next_rays(state: State, before: State | None, signed: bool) -> Array:
         return p
     kept = np.flatnonzero(state.cells.moves == 0)
     u = unit(before.W[kept].astype(np.float64))
-    U[kept] = ritz(u, before.cells.cross[kept], w[kept], state.cells.cross[kept])
+    best = ritz(u, before.cells.cross[kept], w[kept], state.cells.cross[kept])
+    inside = np.full(len(kept), signed) | (best >= 0).all(axis=1)  # else the doubled step stands
+    U[kept[inside]] = best[inside]
     return U
 
 

@@ -45,10 +45,20 @@ class Penalty(Protocol):
 
 @dataclass(frozen=True)
 class SNCP:
-    """Smooth (p, q, v) = (1, 2, 2):  phi(h) = ( (1'h)^2 - ||h||_2^2 ) / 2.   Eq. (9)
+    """Smooth (p, q, v) = (1, 2, 2):  phi(h) = ( (1'h)^2 - ||h||_2^2 ) / 2.   Eq. (10)
 
-    `margin` times the largest curvature is the inverse step length; more than one half is enough
-    (Theorem 4).
+    Parameters
+    ----------
+    margin : float, default=0.51
+        Times the largest curvature it is the inverse step length; more than one half is enough
+        (Theorem 4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf import SNCP
+    >>> SNCP().rows(np.array([[0.0, 3.0], [1.0, 2.0]]))
+    array([0., 2.])
     """
 
     margin: float = 0.51
@@ -77,8 +87,18 @@ class SNCP:
 class NSNCP:
     """Non-smooth (1, inf, 1):  phi(h) = 1'h - ||h||_inf.   Eq. (11)
 
-    Theorem 5 wants `margin` above one; the authors' program uses 0.51 on the synthetic data (and
-    reproduces its tables only so) and 1 on real data.
+    Parameters
+    ----------
+    margin : float, default=0.51
+        As for `SNCP`. Theorem 5 wants it above one; the authors' program uses 0.51 on the synthetic
+        data (and reproduces its tables only so) and 1 on real data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf import NSNCP
+    >>> NSNCP().rows(np.array([[0.0, 3.0], [1.0, 2.0]]))
+    array([0., 1.])
     """
 
     margin: float = 0.51
@@ -113,7 +133,22 @@ class NSNCP:
 
 @dataclass(frozen=True)
 class General:
-    """Any smooth (p, q, v) of Remark 1:  p >= 1, q > p, v >= q;  phi as at the top of this page."""
+    """Any smooth (p, q, v) of Remark 1:  phi(h) = ( ||h||_p^v - ||h||_q^v ) / v.
+
+    Only ``solver="palm"`` takes it.
+
+    Parameters
+    ----------
+    p, q, v : float
+        1 <= p < q <= v, all finite. The default, (1, 2, 2), is `SNCP`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf import General
+    >>> General(p=1, q=3, v=3).rows(np.array([[0.0, 3.0], [1.0, 2.0]]))
+    array([0., 6.])
+    """
 
     p: float = 1.0
     q: float = 2.0

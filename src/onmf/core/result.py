@@ -12,15 +12,25 @@ Array = NDArray[Any]
 class Stage(NamedTuple):
     """One row of the history: the state at the end of a stage.
 
-    rho : weight of the penalty.
-    sweeps : sweeps since the fit began.
-    relative_error : ||X - HW||^2 / ||X||^2.
-    penalty : sum_i phi(h_i).
-    orthogonality : the paper's eps_orth.
-    residual : the paper's normalised residual eps_NR of this stage.
-    empty_clusters : clusters in which no sample has a share.
-    sent, received : bytes to and from other processes since the fit began; the sweeps are the
-        rounds they went in.
+    Attributes
+    ----------
+    rho : float
+        Weight of the penalty.
+    sweeps : int
+        Sweeps since the fit began.
+    relative_error : float
+        ``||X - HW||^2 / ||X||^2``.
+    penalty : float
+        ``sum_i phi(h_i)``.
+    orthogonality : float
+        The paper's eps_orth.
+    residual : float
+        The paper's normalised residual eps_NR of this stage.
+    empty_clusters : int
+        Clusters in which no sample has a share.
+    sent, received : int
+        Bytes to and from other processes since the fit began; the sweeps are the rounds they went
+        in.
     """
 
     rho: float
@@ -37,11 +47,18 @@ class Stage(NamedTuple):
 class Event(NamedTuple):
     """What a callback sees after every sweep.
 
-    start : which restart.
-    sweep : sweeps done in this restart.
-    max_sweeps : the most there can be.
-    stage : the stage that this sweep finished, if it did.
-    membership : call it for H (n_samples, n_clusters) at this moment; zero while there is none.
+    Attributes
+    ----------
+    start : int
+        Which restart.
+    sweep : int
+        Sweeps done in this restart.
+    max_sweeps : int
+        The most there can be.
+    stage : Stage or None
+        The stage that this sweep finished, if it did.
+    membership : callable
+        Call it for H (n_samples, n_clusters) at this moment; zero while there is none.
     """
 
     start: int

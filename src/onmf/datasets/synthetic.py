@@ -139,7 +139,7 @@ def make_rays(
     random_state: int | np.random.Generator | None = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[Any, NDArray]:
-    """Samples on noisy rays, of any size: x_i = s_i (w_{y_i} + noise |e_i|).
+    """Samples on noisy rays, of any size: ``x_i = s_i (w_{y_i} + noise |e_i|)``.
 
     The entries of a ray w are exponential with mean 1, e is standard normal, and the scale s is
     uniform between 1/2 and 2. No sample is all zeros.

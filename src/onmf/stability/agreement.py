@@ -48,14 +48,23 @@ class Consensus:
     ambiguous : float
         Share of pairs i < j with 0.1 < c_ij < 0.9 (Senbabaoglu et al. 2014): 0 if all runs agree.
     sample_stability : ndarray of shape (n_samples,)
-        Mean over the runs of |A & C| / |A | C|, A being the cluster of the sample in the run and C
-        its consensus cluster: 1 if its cluster is the same in all runs.
+        Mean over the runs of ``|A & C| / |A | C|``, A being the cluster of the sample in the run
+        and C its consensus cluster: 1 if its cluster is the same in all runs.
     cluster_stability : ndarray of shape (n_clusters,)
         Mean of it over the samples of each consensus cluster; 0 if a cluster has none.
     linkage : ndarray
         SciPy's average linkage of the samples `shown`.
     shown : ndarray
         The samples in `linkage`: all, or the first subsample.
+
+    Examples
+    --------
+    >>> from onmf import ONMF
+    >>> from onmf.datasets import make_rays
+    >>> from onmf.stability import consensus
+    >>> X, y = make_rays(200, 30, 4, random_state=0)
+    >>> consensus(ONMF(4, random_state=0), X, n_runs=5).cluster_stability
+    array([1., 1., 1., 1.])
     """
 
     labels_runs: Array = field(repr=False)
@@ -70,7 +79,26 @@ class Consensus:
     shown: Array = field(repr=False)
 
     def values(self, rows: Any, columns: Any = None) -> Array:
-        """Consensus values c_ij for samples i in `rows` and j in `columns` (the same if None)."""
+        """Consensus values c_ij for samples i in `rows` and j in `columns` (the same if None).
+
+        Parameters
+        ----------
+        rows, columns : sequence of int
+            Numbers of samples.
+
+        Returns
+        -------
+        ndarray of shape (len(rows), len(columns))
+            Shares of the runs, from 0 to 1.
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> from onmf.stability import consensus
+        >>> X = [[3, 0], [2, 0.1], [0, 1], [0, 2]]
+        >>> consensus(ONMF(2, random_state=0), X, n_runs=3).values([0], [1, 2])
+        array([[1., 0.]])
+        """
         first = self.labels_runs[np.asarray(rows)]
         second = first if columns is None else self.labels_runs[np.asarray(columns)]
         total = np.zeros((len(first), len(second)))

@@ -15,17 +15,36 @@ Array = NDArray[Any]
 class KRow(NamedTuple):
     """What is known about one K; NaN where no run was made or all failed.
 
-    k : number of clusters.
-    cophenetic, cophenetic_se, dispersion, ambiguous : see `Consensus`.
-    agreement : mean adjusted Rand index of the consensus labels and the fits that miss a part of
-        the features (with fewer than eight features: of the consensus labels and the runs).
-    relative_error : of the best run.
-    ratio : score of K by that error, see `onmf.stability.rule`.
-    silhouette : mean centroid-based silhouette width of the consensus labels.
-    held_out, held_out_se : relative error on features and samples kept out, and the standard error
-        of the step to this K from the one before.
-    score : score of K by that error: the figure that decides.
-    failed : which runs failed and why, or nothing.
+    Attributes
+    ----------
+    k : int
+        Number of clusters.
+    cophenetic, cophenetic_se, dispersion, ambiguous : float
+        See `Consensus`.
+    agreement : float
+        Mean adjusted Rand index of the consensus labels and the fits that miss a part of the
+        features (with fewer than eight features: of the consensus labels and the runs).
+    relative_error : float
+        Of the best run.
+    ratio : float
+        Score of K by that error; see `choose_k`.
+    silhouette : float
+        Mean centroid-based silhouette width of the consensus labels.
+    held_out, held_out_se : float
+        Relative error on features and samples kept out, and the standard error of the step to this
+        K from the one before.
+    score : float
+        Score of K by that error: the figure that decides.
+    failed : str
+        Which runs failed and why, or nothing.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, choose_k
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(300, 40, 4, random_state=0)
+    >>> [row.k for row in choose_k(ONMF(random_state=0), X, range(2, 5), n_runs=2).table]
+    [2, 3, 4]
     """
 
     k: int
@@ -62,6 +81,15 @@ class KChoice:
         One row a K; ``pandas.DataFrame(choice.table)`` is a table of it.
     consensus : Consensus
         What the runs with `best_k` clusters agree on; its `labels` are the clusters.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, choose_k
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(300, 40, 4, random_state=0)
+    >>> choice = choose_k(ONMF(random_state=0), X, range(2, 8), n_runs=3)
+    >>> choice.best_k, choice.reason.split(":")[0]
+    (4, 'K=4')
     """
 
     best_k: int

@@ -97,7 +97,7 @@ def choose_k(
     .. math::
 
         \frac{\text{gain}_j - s_j}{\max(\text{gain}_{j+1} + s_{j+1}, \text{gain}_{j+2} + s_{j+2},
-        \dots, s_{j+1})} \cdot \frac{K_{j-1}}{K_{j+1}}
+        \ldots, s_{j+1})} \cdot \frac{K_{j-1}}{K_{j+1}}
 
     is about 1 for data without clusters (e ~ 1/K) and large where no later step pays as much; s is
     the standard error of a gain. Recommended is the K with the largest score among those whose

@@ -1,0 +1,321 @@
+"""What the site promises: its code runs, its links lead somewhere, its messages are ours."""
+
+import ast
+import importlib
+import inspect
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import onmf
+from onmf import exceptions
+from onmf.clusterer import Clusterer
+
+ROOT = Path(__file__).parents[1]
+DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
+GUIDE = sorted((DOCS / "guide").glob("*.md"))
+START, ADDING = sorted((DOCS / "start").glob("*.md")), sorted((DOCS / "development").glob("*.md"))
+PAGES = [ROOT / "README.md", DOCS / "index.md", DOCS / "large.md", *START, *GUIDE, *ADDING]
+FENCE = re.compile(r"^```(?:\{code-block\} )?(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(path):
+    """(language, text) of the code blocks of a page, in their order."""
+    return FENCE.findall(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with the files that the pages speak of without making them."""
+    pd = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    words = {"stars": "star orbit planet moon rocket", "food": "oven butter flour sugar sauce"}
+    rng = np.random.default_rng(0)
+    for folder, size in (("talks", 12), ("new-talks", 3)):
+        Path(folder).mkdir()
+        for topic, known in words.items():
+            for i in range(size):
+                text = " ".join(rng.choice(known.split(), 30))
+                Path(folder, f"{topic}{i}.txt").write_text(text)
+    X, y = onmf.datasets.make_rays(80, 12, 4, random_state=0)
+    genes = pd.DataFrame(X, columns=[f"gene{j}" for j in range(12)])
+    genes.to_csv("cells.csv", index=False)
+    genes.assign(type=np.array(["LUAD", "BRCA", "KIRC", "GBM"])[y]).to_csv("tumours.csv")
+    return tmp_path
+
+
+def meant(page):
+    """The names that a page uses for data of the reader's; none but that on large data has any."""
+    if page.name != "large.md":
+        return {}
+    anndata, dask = pytest.importorskip("anndata"), pytest.importorskip("dask.array")
+    X, _ = onmf.datasets.make_rays(400, 30, 20, random_state=0)
+    np.save("X.npy", X)
+    anndata.AnnData(X).write_h5ad("cells.h5ad")
+    return {"np": np, "dask_array": dask.from_array(X, chunks=(100, 30))}
+
+
+def run_shell(text):
+    """The lines of a shell block that call the command; they must succeed."""
+    main = importlib.import_module("onmf.cli").main
+    for line in text.splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["onmf"]:
+            assert main(words[1:]) == 0, line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_code_of_a_page_runs_as_it_stands(page, desk, capsys):
+    names = meant(page)
+    for language, text in blocks(page):
+        if language == "python":
+            exec(compile(text, str(page), "exec"), names)
+        elif language == "sh":
+            run_shell(text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_a_page_tells_to_make_or_install_exists(page):
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = set(project["optional-dependencies"])
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= set(targets)
+    for asked in re.findall(r"""pip install ["']?(?:\.|onmf)\[([\w,]+)\]""", text):
+        assert set(asked.split(",")) <= extras, asked
+
+
+def test_the_page_about_installing_lists_every_extra():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    rows = re.findall(r"^\| (`.*?)\|", (DOCS / "start" / "index.md").read_text(), re.MULTILINE)
+    listed = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert listed | {"disk"} == set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")], ids=name_of
+)
+def test_links_to_files_lead_to_files(page):
+    if {"_build", "auto_gallery", "generated"} & set(page.parts):
+        pytest.skip("made by the build")
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), target
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+SETS = {  # how a row of the README's table begins, and the name of the set in the results
+    "the paper's synthetic data": "synthetic -3 dB",
+    "news stories": "TDT2 3",
+    "the same, plain word counts": "TDT2 3 counts",
+    "tumours": "miRNA 32 types",
+    "20 Newsgroups": "20 Newsgroups",
+    "handwritten digits": "digits",
+}
+METHODS_SHOWN = {  # by column: name, section of the error and agreement, section of the time
+    "onmf": ("default, smooth", "quality", "quality"),
+    "K-means": ("K-means, 10 starts", "quality", "quality"),
+    "spherical K-means": ("spherical K-means, 10 starts", "spherical", "spherical"),
+    "NMF + argmax": ("NMF + argmax", "nmf", "quality"),
+}
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def results(section):
+    """(set, method) -> row of a section of the benchmarks, by the names of its columns."""
+    page = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    text = page.split(f"<!-- {section} -->")[1].split(f"<!-- end {section} -->")[0]
+    head, _, *rows = (cells(line) for line in text.splitlines() if line.startswith("|"))
+    return {(row[0].split(" (")[0], row[1]): dict(zip(head, row, strict=True)) for row in rows}
+
+
+def table_of_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    _, *methods = cells(lines[0])
+    for line in lines[2:-1]:  # the last says what you get
+        title, *shown = cells(line)
+        name = next(name for start, name in SETS.items() if title.startswith(start))
+        for method, cell in zip(methods, shown, strict=True):
+            yield name, method, [part.strip() for part in cell.split("/")]
+
+
+@pytest.mark.parametrize(("name", "method", "shown"), list(table_of_the_readme()))
+def test_the_table_of_the_readme_is_that_of_the_benchmarks(name, method, shown):
+    known, quality, time = METHODS_SHOWN[method]
+    row = results(quality)[name, known]
+    truth = (row["relative error"], row["ARI"], results(time)[name, known]["time ratio"])
+    for cell, value in zip(shown, truth, strict=True):
+        plain = cell.strip("*")
+        places = len(plain.partition(".")[2])
+        assert abs(float(plain) - float(value)) <= 0.5001 * 10**-places, (cell, value)
+
+
+@pytest.mark.parametrize("name", SETS.values())
+def test_the_table_of_the_readme_marks_the_best(name):
+    rows = [shown for set_, _, shown in table_of_the_readme() if set_ == name]
+    for column, best in zip(zip(*rows, strict=True), (min, max, min), strict=True):
+        values = [float(cell.strip("*")) for cell in column]
+        marked = [value for cell, value in zip(column, values, strict=True) if "*" in cell]
+        assert marked == ([best(values)] * values.count(best(values)) if marked else [])
+
+
+# --- messages ---------------------------------------------------------------------------------
+
+TROUBLE = (DOCS / "guide" / "troubleshooting.md").read_text(encoding="utf-8")
+MESSAGES = [
+    line
+    for _, text in FENCE.findall(TROUBLE)
+    for line in text.splitlines()
+    if line and not line.startswith(":class:")
+]
+# For programmers, not for users: they say that the package itself is wrong.
+INTERNAL = {
+    "there is at least one start",
+    "not reached",
+    "module 'onmf' has no attribute …",
+    "a checkpoint does not keep …",
+    "a ledger keeps numbers, text and lists, not …",
+    "no trial … was planned in …",
+    "… cannot be stored",
+    "… …",
+}
+
+
+def said(node):
+    """A string of the source, with … for what is filled in; None for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(said(part) or "…" for part in node.values)
+    return None
+
+
+def texts():
+    """Every string of the package, docstrings and pieces of others included."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (text := said(node)) is not None:
+                yield text
+
+
+def raised():
+    """The messages that are given to an exception, a warning or click's `fail`."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            call = node.exc if isinstance(node, ast.Raise) else node
+            fails = isinstance(node, ast.Raise) or (
+                isinstance(call, ast.Call) and getattr(call.func, "attr", "") in {"warn", "fail"}
+            )
+            if fails and isinstance(call, ast.Call) and call.args and (text := said(call.args[0])):
+                yield text
+
+
+def test_every_message_on_the_page_is_in_the_source():
+    known = set(texts())
+    assert [message for message in MESSAGES if message not in known] == []
+    assert len(MESSAGES) > 150
+
+
+def test_every_message_of_the_source_is_on_the_page():
+    assert sorted(set(raised()) - INTERNAL - set(MESSAGES)) == []
+
+
+def test_every_warning_is_explained():
+    headings = re.findall(r"^### (\w+Warning)$", TROUBLE, re.MULTILINE)
+    assert sorted(headings) == sorted(exceptions.__all__)
+
+
+# --- the check of the built pages -------------------------------------------------------------
+
+
+@pytest.fixture
+def complaints(tmp_path, monkeypatch):
+    """Write some pages, and call it for what the check of the site says about them."""
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    links, said = importlib.import_module("links"), []
+    monkeypatch.setattr(links.LOG, "warning", lambda text, *parts: said.append(text % parts))
+
+    def check(**pages):
+        for name, body in pages.items():
+            (tmp_path / f"{name}.html").write_text(f'<h1 id="top">{name}</h1>{body}')
+        app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(name="html"))
+        links.check(app, None)
+        return said
+
+    return check
+
+
+def test_links_that_lead_somewhere_are_good(complaints):
+    fine = '<a href="b.html#here">b</a><a href="#top">up</a><a href="https://example.org">far</a>'
+    assert complaints(a=fine, b='<p id="here">') == []
+
+
+@pytest.mark.parametrize("target", ["c.html", "b.html#there", "#nowhere", "picture.png"])
+def test_links_that_lead_nowhere_are_found(complaints, target):
+    assert complaints(a=f'<a href="{target}">', b="") == [
+        f"a.html links to {target}, which is not there"
+    ]
+
+
+@pytest.mark.parametrize(
+    "tag", ['script src="{}"', 'img src="{}"', 'link rel="stylesheet" href="{}"']
+)
+def test_what_would_need_the_network_is_found(complaints, tag):
+    needed = "https://example.org/file"
+    assert complaints(a=f"<{tag.format(needed)}>") == [f"a.html needs the network for {needed}"]
+
+
+# --- the reference ----------------------------------------------------------------------------
+
+MODULES = (
+    "onmf", "onmf.metrics", "onmf.preprocessing", "onmf.datasets", "onmf.plot", "onmf.report",
+    "onmf.stability", "onmf.exceptions",
+)  # fmt: skip
+PUBLIC = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
+
+
+def own(module, name):
+    """The object, if it is not another package's, a module or a plain value."""
+    thing = getattr(importlib.import_module(module), name)
+    return thing if getattr(thing, "__module__", "").startswith("onmf") else None
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC)
+def test_every_public_name_is_in_the_reference(module, name):
+    page = (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+    listed = rf"^   {name}$|`{name}`|`{re.escape(module)}\.{name}`"
+    assert re.search(listed, page, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("module", "name"), [pair for pair in PUBLIC if own(*pair)])
+def test_every_public_name_has_an_example(module, name):
+    assert ">>> " in inspect.getdoc(own(module, name))
+
+
+METHODS = [
+    name
+    for name in sorted(vars(onmf.ONMF) | vars(Clusterer))
+    if callable(getattr(onmf.ONMF, name)) and not re.match(r"_|set_\w+_request", name)
+]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_of_the_estimators_has_an_example(name):
+    assert ">>> " in inspect.getdoc(getattr(onmf.ONMF, name))

@@ -1,7 +1,8 @@
 """The gallery's manner: figures in one style, and every page opens with its first picture.
 
 sphinx-gallery puts a figure below the code that draws it. A reader wants to see it first, so the
-first figure of each page moves up, between what it shows and the code.
+first figure of each page moves up, between the code and the text that says what it shows, which is
+also its alternative text.
 """
 
 import re
@@ -18,7 +19,14 @@ def picture_first(app: Any, docname: str, source: list[str]) -> None:
     figure, code = FIGURE.search(text), CODE.search(text)  # the opening text has no such mark
     if docname.startswith(f"{folder}/plot_") and figure and code:
         text = text[: figure.start()] + text[figure.end() :]
-        source[0] = text[: code.start()] + figure.group() + "\n" + text[code.start() :]
+        opening, rest = text[: code.start()], text[code.start() :]
+        source[0] = f"{opening}{described(figure.group(), opening)}\n{rest}"
+
+
+def described(figure: str, opening: str) -> str:
+    """The figure with the text that says what it shows for those who cannot see it."""
+    words = opening.rpartition("===\n")[2].replace("`", "").split()
+    return re.sub(r"(?<=:alt: ).*", lambda _: " ".join(words), figure, count=1)
 
 
 class Order:

@@ -61,7 +61,7 @@ plt.show()
 # sharing a cluster with the eights; some fives and eights are taken for nines.
 
 _, ax = plt.subplots(figsize=(6, 5.2), layout="constrained")
-plot.confusion(model.labels_, digit, ax)
+plot.confusion(model.labels_, digit, ax).set_title("images of each digit in each cluster")
 plt.show()
 
 # %%

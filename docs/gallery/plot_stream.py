@@ -65,7 +65,7 @@ for size in sizes:
 
 _, ax = plt.subplots(figsize=(7.4, 3.4), layout="constrained")
 ax.plot(sizes, seconds, "o-", c=plot.colors(1)[0])
-ax.set(xlabel="rows in the file", ylabel="seconds of processor time")
+ax.set(xlabel="rows in the file", title="seconds of processor time for a fit")
 ax.set(xlim=(0, None), ylim=(0, None))
 ax.xaxis.set_major_formatter("{x:,.0f}")
 plt.show()

@@ -83,5 +83,5 @@ plt.show()
 # Which wines does it get wrong? Some of that grower.
 
 _, ax = plt.subplots(figsize=(4.4, 3.4), layout="constrained")
-plot.confusion(model.labels_, wine.target_names[grower], ax)
+plot.confusion(model.labels_, wine.target_names[grower], ax).set_title("wines of each grower")
 plt.show()

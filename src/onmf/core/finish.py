@@ -6,7 +6,7 @@ One sweep does the first exactly and yields the image S_k w_k of each ray, S_k =
 over its samples. Two things are better than the plain power step w <- Sw / ||Sw|| and cost nothing:
 
 * where a cluster kept its samples since the last sweep, the two known images give the best vector
-  in the span of two rays (Rayleigh-Ritz);
+  in the span of two rays (Rayleigh-Ritz), if its image stays non-negative;
 * elsewhere the step is doubled, v = 2p - w with p = Sw / ||Sw||. As w'Sw is convex, v'Sv >= w'Sw +
   2 ||Sw|| p'(v - w): no loss as long as v is no further from p than w is, so the error never rises.
 """

@@ -15,7 +15,19 @@ __all__ = [
 
 
 class CheckpointWarning(UserWarning):
-    """The notes of a fit cannot be written; the fit goes on without."""
+    """The notes of a fit cannot be written; the fit goes on without.
+
+    Examples
+    --------
+    >>> import tempfile, warnings
+    >>> from onmf import ONMF
+    >>> from onmf.exceptions import CheckpointWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", CheckpointWarning)  # rather stop than go on without
+    ...     model = ONMF(2, random_state=0, checkpoint=tempfile.mkdtemp()).fit([[1, 0], [0, 1]])
+    >>> model.labels_
+    array([0, 1])
+    """
 
 
 class EmptyClusterWarning(UserWarning):

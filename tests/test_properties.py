@@ -213,6 +213,7 @@ def test_every_rival_gives_finite_factors_or_a_sentence(data, problem, method):
         assert answer(model.predict, container(X)).shape == (len(X),)
 
 
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame])
 def test_the_order_of_bytes_does_not_matter(method, make):

@@ -34,6 +34,9 @@ def with_indptr(*indptr):
     return PARTS.replace(old, npy_bytes(np.array(indptr, dtype="i4")))
 
 
+BACKWARDS = with_indptr(0, 2, -65533, -1, -1)
+
+
 def sealed(facts, arrays=b""):
     return facts.encode() + b"\n" + arrays
 
@@ -81,6 +84,7 @@ def rows_of_zarr(lay):
 
 
 FOUND = {
+    "a heading of two lines": (TARGETS["csv, transposed"], b'id,"a\nb"\ns,x\n'),
     "a carriage return among classes": (TARGETS["classes"], b"a\rb,x\n"),
     "a header that does not end": (TARGETS["rows, npy"], UNCLOSED + bytes(96)),
     "... in a part of a sparse matrix": (
@@ -93,8 +97,8 @@ FOUND = {
     ),
     "a part that says it is huge": (TARGETS["npz, sparse parts"], PARTS.replace(SHAPE, HUGE)),
     "... on disk": (TARGETS["rows, npz, sparse parts"], PARTS.replace(SHAPE, HUGE)),
-    "rows that end before they begin": (TARGETS["h5ad, sparse parts"], with_indptr(0, 2, 3, 5, -1)),
-    "... in an archive": (TARGETS["npz, sparse parts"], with_indptr(0, 2, 3, 5, -1)),
+    "rows that end before they begin": (TARGETS["h5ad, sparse parts"], BACKWARDS),
+    "... in an archive": (TARGETS["npz, sparse parts"], BACKWARDS),
     "... in an archive on disk": (TARGETS["rows, npz, sparse parts"], with_indptr(0, 2, 1, 5, 6)),
     "a checkpoint that is a list": (TARGETS["checkpoint, sealed"], sealed("[1]")),
     "a checkpoint without a bottom": (TARGETS["checkpoint, sealed"], sealed("[" * 100_000)),

@@ -18,6 +18,7 @@ from onmf.files.table import (
     check_file,
     class_names,
     numbered,
+    one_line,
 )
 
 Lines = Iterator[tuple[int, list[str]]]  # number of the line, and its cells
@@ -105,7 +106,9 @@ def parse(lines: Lines, shape: Layout, name: str) -> Table:
 
 def bad_cells(line: int, cells: list[str], features: list[str]) -> list[str]:
     pairs = zip(features, cells, strict=True)
-    return [f"{c[:50]!r} in line {line}, column {f}" for f, c in pairs if not is_number(c)]
+    return [
+        f"{c[:50]!r} in line {line}, column {one_line(f)}" for f, c in pairs if not is_number(c)
+    ]
 
 
 def is_number(cell: str) -> bool:

@@ -60,7 +60,9 @@ def check_numbers(columns: dict[str, Any], file: str) -> None:
             continue
         values = column.to_pylist()
         rows = [i for i, value in enumerate(values) if value is None or not numeric]
-        bad += [f"{str(values[i])[:50]!r} in row {i}, column {name}" for i in rows[:SHOWN]]
+        bad += [
+            f"{str(values[i])[:50]!r} in row {i}, column {one_line(name)}" for i in rows[:SHOWN]
+        ]
     if bad:
         raise ValueError(f"{file} has cells that are not numbers: {'; '.join(bad[:SHOWN])}.")
 

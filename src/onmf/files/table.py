@@ -49,9 +49,9 @@ def listing(names: Iterable[Any], total: int | None = None) -> str:
     return shown if total <= SHOWN else f"{shown} and {total - SHOWN} more"
 
 
-def one_line(error: Exception) -> str:
-    """The words of a library, which may have several lines."""
-    return " ".join(str(error).split())
+def one_line(said: object) -> str:
+    """The words of a library, or a name from a file, which may have several lines."""
+    return " ".join(str(said).split())
 
 
 def check_unique(names: Sequence[str], what: str, file: str) -> None:

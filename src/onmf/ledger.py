@@ -80,7 +80,8 @@ class Ledger:
             self._open()
         except sqlite3.DatabaseError as error:
             self._base.close()
-            raise ValueError(f"{self.path} is not a ledger of trials: {error}.") from error
+            said = " ".join(str(error).split())  # SQLite quotes the schema, line by line
+            raise ValueError(f"{self.path} is not a ledger of trials: {said}.") from error
         except ValueError:
             self._base.close()
             raise
@@ -145,7 +146,8 @@ class Ledger:
         try:
             return self._base.execute(question, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise ValueError(f"the ledger {self.path} is damaged: {error}.") from error
+            said = " ".join(str(error).split())
+            raise ValueError(f"the ledger {self.path} is damaged: {said}.") from error
 
     def row(self, trial: Trial) -> Row:
         """The row of a trial that was planned."""

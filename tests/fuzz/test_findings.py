@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 import zarr
 
-from fuzz.targets import DOCUMENTED, TARGETS, Target, attack, npy_bytes, sparse_seeds, use_rows
+from fuzz.targets import (
+    DOCUMENTED,
+    TARGETS,
+    Target,
+    attack,
+    ledger_bytes,
+    npy_bytes,
+    sparse_seeds,
+    use_rows,
+)
 
 HEADER = b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': (%s), "
 
@@ -109,6 +118,10 @@ FOUND = {
     "a checkpoint with a broken array": (
         TARGETS["checkpoint, sealed"],
         sealed('{"W": {"array": 0}}', UNCLOSED),
+    ),
+    "a ledger with a broken schema": (
+        TARGETS["ledger"],
+        ledger_bytes().replace(b"trial TEXT PRIMARY", b"[rial TEXT PRIMARY"),
     ),
     "a row of a ledger with no labels": (TARGETS["ledger, row"], b'{"k": 1}|{"e": 1}|noise'),
     "... with half a label": (TARGETS["ledger, row"], b'{"k": 1}|{"e": 1}|' + zlib.compress(b"1")),

@@ -1,5 +1,6 @@
 """Figures in the plane: consensus maps, t-SNE, contours of penalties, three rays."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,9 @@ def contours(rows: list[Row]) -> Any:
     for axis, pqv in zip(axes.flat, shown, strict=True):
         values = General(*pqv).rows(h).reshape(81, 81)
         drawn = axis.contourf(side, side, values, levels=12, cmap="viridis")
-        drawn.set_rasterized(True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Rasterization of")  # Matplotlib before 3.11: lines
+            drawn.set_rasterized(True)
         figure.colorbar(drawn, ax=axis, format="%.2g")
         axis.set_title(title(pqv), fontsize=8)
         axis.set(xticks=[0, 1], yticks=[0, 1])

@@ -5,10 +5,12 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from onmf.cli import main
 from onmf.datasets import make_rays
+from onmf.metrics import adjusted_rand_score
 
 X, Y = make_rays(150, 24, 3, noise=0.2, random_state=0)
 
@@ -89,3 +91,21 @@ def test_the_page_shows_the_curves_and_the_consensus_of_the_k_recommended(file, 
     assert len(shown["clusters"]) == 3
     assert shown["consensus"]["runs"] == 2
     assert shown["choice"]["best"] == 3
+
+
+def test_reads_and_prepares_as_cluster_does(tmp_path, capsys, monkeypatch):
+    table = pd.DataFrame(np.expm1(X), columns=[f"g{j}" for j in range(24)]).assign(type=Y)
+    table.to_csv(tmp_path / "typed.csv")
+    asked = ["choose-k", str(tmp_path / "typed.csv"), "--k", "2:5", "--runs", "2", "--json"]
+    assert main([*asked, "--labels", "type", "--log"]) == 0
+    account = json.loads(capsys.readouterr().out)
+    assert account["best_k"] == 3
+    assert account["parameters"]["steps"] == ["log"]
+    monkeypatch.setattr("onmf.places.disk.free_memory", lambda: 100)
+    monkeypatch.setattr("onmf.runs.source.AT_HAND", 90)
+    np.save(tmp_path / "samples.npy", X)
+    out = tmp_path / "k"
+    assert main(["choose-k", str(tmp_path / "samples.npy"), "--k", "2:5", "-o", str(out)]) == 0
+    labels = pd.read_csv(out / "labels.csv")
+    assert len(labels) == 90
+    assert adjusted_rand_score(Y[labels["sample"]], labels["cluster"]) == 1

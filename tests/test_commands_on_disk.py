@@ -12,12 +12,12 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from onmf import ONMF
 from onmf.chain import Tfidf
 from onmf.datasets import make_rays
-from onmf.places import disk, open_rows
+from onmf.places import Source, disk, open_rows
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from onmf import cli
+from onmf import cli, runs
 from onmf.cli import cluster as command
 from onmf.cli import console
 
@@ -88,7 +88,7 @@ def test_the_results_are_those_of_the_file_in_memory(stored, steps, tmp_path, fu
         command, "fit", lambda m, X, name, fit=command.fit: seen.append(X) or fit(m, X, name)
     )
     good(*words, "-o", tmp_path / "left")
-    assert isinstance(seen[0], command.Elsewhere)
+    assert isinstance(seen[0], Source)
     assert results(tmp_path / "left") == results(tmp_path / "read")
 
 
@@ -118,9 +118,9 @@ def test_formats_without_a_reader_stay_on_disk(tmp_path):
 def test_k_is_chosen_by_a_sample_and_says_so(tmp_path, full, monkeypatch, capsys):
     path = as_npy(tmp_path)
     full()
-    monkeypatch.setattr(command, "JUDGED", 120)
+    monkeypatch.setattr(runs.source, "AT_HAND", 120)
     good("cluster", path, "-k", "2:5", "-o", tmp_path / "out")
-    assert "K is chosen by 120 of the 300 samples" in capsys.readouterr().err
+    assert "K was chosen by 120 of the 300 samples" in capsys.readouterr().err
     assert results(tmp_path / "out")[1]["choice"]["best_k"] == 3
 
 

@@ -12,9 +12,11 @@ from rich.table import Table
 from onmf import ONMF
 from onmf import choose_k as choose
 from onmf.cli.console import bad_input, waiting
+from onmf.cli.options import INPUT, fashion, reading, source_of
 from onmf.cli.report import Render, reporter
 from onmf.files import Table as Samples
-from onmf.files import csv_text, read_table, replace_files
+from onmf.files import csv_text, replace_files
+from onmf.runs import at_hand
 from onmf.stability import KChoice, KRow
 
 LEDGER = "choose-k.ledger"
@@ -23,7 +25,7 @@ SHOWN = ("k", "held_out", "score", "agreement", "cophenetic", "dispersion", "sil
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("input", type=INPUT)
 @click.option("--k", "span", default="2:12", help="First and last K, and a step if not 1: 2:20:2.")
 @click.option(
     "-o",
@@ -31,6 +33,8 @@ SHOWN = ("k", "held_out", "score", "agreement", "cophenetic", "dispersion", "sil
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for report.html, the tables and a ledger, from which a killed run goes on.",
 )
+@reading
+@fashion
 @click.option("--runs", type=int, default=10, help="Runs for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), default="fast")
@@ -39,7 +43,6 @@ SHOWN = ("k", "held_out", "score", "agreement", "cophenetic", "dispersion", "sil
 @click.option("--all", "complete", is_flag=True, help="Make all runs, also past a settled curve.")
 @click.option("--json", "as_json", is_flag=True, help="Print choice.json instead of a table.")
 def choose_k(
-    file: Path,
     span: str,
     out: Path | None,
     runs: int,
@@ -49,19 +52,24 @@ def choose_k(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Recommend a number of clusters for the rows of a file.
+    """Recommend a number of clusters for the samples of a file.
+
+    INPUT is read and prepared as `onmf cluster` does; of a file too large for the memory 20,000
+    samples are taken.
 
     \b
     Example:
-      onmf choose-k tumours.csv --k 2:20 -o result
+      onmf choose-k tumours.csv --labels type --k 2:20 -o result
     """
+    source = source_of(options.pop("input"), options)
     with bad_input():
         ks, render = parsed(span), reporter()
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-        table = read_table(file)
+        with waiting(f"Reading {source.path.name}") as progress:
+            table = at_hand(source.learn(source.read(progress))[0], seed)
         model = ONMF(random_state=seed, n_jobs=jobs, **options)
-        with waiting(file.name) as advance:
+        with waiting(source.path.name) as advance:
             choice = choose(
                 model,
                 table.X,
@@ -73,8 +81,14 @@ def choose_k(
                 progress=advance,
             )
         account = {
-            "input": {"file": file.name, "samples": len(table.samples)},
-            "parameters": {"k_range": ks, "n_runs": runs, "random_state": seed} | options,
+            "input": {"file": source.path.name, "samples": len(table.samples)},
+            "parameters": {
+                "k_range": ks,
+                "n_runs": runs,
+                "random_state": seed,
+                "steps": list(source.steps),
+            }
+            | options,
         } | as_plain(choice)
         if out is not None:
             shown = page(render, model, table, choice, account)

@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from onmf import ONMF
 from onmf.cli.console import NOT_CONVERGED, BadInput, bad_input, fit, notes, place_for, waiting
 from onmf.cli.options import INPUT, Bounds, Clusters, fashion, reading, source_of
 from onmf.cli.report import page, reporter
 from onmf.files import Table, replace_files
-from onmf.places import Source as Elsewhere
-from onmf.runs import REPORT, RESULTS, Run, named
-
-JUDGED = 20_000  # of the samples of a file that stays on disk, for the choice of K
+from onmf.runs import REPORT, RESULTS, Run, at_hand, named
 
 
 @click.command()
@@ -113,22 +109,18 @@ def cluster(
 
 def choose(model: ONMF, table: Table, among: range) -> Any:
     """The number of clusters, by `onmf.choose_k`; no more than there can be."""
-    if isinstance(table.X, Elsewhere):
-        return choose_by_some(model, table, among)
-    possible = range(among.start, max(min(among.stop, table.X.shape[0]), among.start + 1))
+    some = at_hand(table, model.random_state)
+    n = len(some.samples)
+    possible = range(among.start, max(min(among.stop, n), among.start + 1))
     label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
     with notes("choosing K"), waiting(label) as progress:
-        return import_module("onmf").choose_k(
-            model, table.X, possible, n_jobs=model.n_jobs, progress=progress
+        choice = import_module("onmf").choose_k(
+            model, some.X, possible, n_jobs=model.n_jobs, progress=progress
         )
-
-
-def choose_by_some(model: ONMF, table: Table, among: range) -> Any:
-    """The same by a random sample of rows that stay on disk; it has no consensus of all."""
-    n = table.X.shape[0]
-    some = np.random.default_rng(model.random_state).permutation(n)[:JUDGED]
-    click.echo(f"Note: K is chosen by {len(some)} of the {n} samples.", err=True)
-    return replace(choose(model, table._replace(X=table.X[some]), among), consensus=None)
+    if some is table:
+        return choice
+    click.echo(f"Note: K was chosen by {n} of the {len(table.samples)} samples.", err=True)
+    return replace(choice, consensus=None)  # it is not about all of them
 
 
 def summary(record: dict[str, Any], out: Path) -> str:

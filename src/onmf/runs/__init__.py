@@ -11,7 +11,7 @@ from onmf.runs.results import (
     recall,
     scores,
 )
-from onmf.runs.source import Source, aligned
+from onmf.runs.source import Source, aligned, at_hand
 
 __all__ = [
     "MODEL",
@@ -21,6 +21,7 @@ __all__ = [
     "Run",
     "Source",
     "aligned",
+    "at_hand",
     "named",
     "names_compared",
     "recall",

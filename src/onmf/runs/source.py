@@ -6,11 +6,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from onmf.chain import STEPS, Step, Words, after, apply
 from onmf.files import READERS, Table, read_documents, read_table, with_labels
 from onmf.files.table import Progress, Wish, check_unique, listing, numbered, quiet
 from onmf.places import OPENERS, larger_than_memory, open_rows
 from onmf.places import Source as Elsewhere
+
+AT_HAND = 20_000  # samples by which a number of clusters is chosen, if more stay on disk
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,16 @@ class Source:
         source = cls(**facts | {"path": folder / facts["path"], "steps": tuple(facts["steps"])})
         beside = folder / (source.labels or ".")
         return replace(source, labels=str(beside)) if beside.is_file() else source
+
+
+def at_hand(table: Table, seed: int) -> Table:
+    """The table in memory; of one whose rows stay on disk a random sample."""
+    if not isinstance(table.X, Elsewhere):
+        return table
+    some = np.sort(np.random.default_rng(seed).permutation(len(table.samples))[:AT_HAND])
+    chosen = [table.samples[i] for i in some]
+    labels = None if table.labels is None else [table.labels[i] for i in some]
+    return table._replace(X=table.X[some], samples=chosen, labels=labels)
 
 
 def seen_from(folder: Path, path: Path) -> str:

@@ -217,7 +217,8 @@ def test_an_interrupt_leaves_no_threads_and_no_limit_behind():
     deadline = time.monotonic() + 10
     while threading.active_count() > threads and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert (blas_threads(), threading.active_count()) == (blas, threads)
+    assert blas_threads() == blas
+    assert threading.active_count() <= threads  # one of an earlier test may have ended meanwhile
 
 
 def test_limits_of_blas_nest():

@@ -20,7 +20,7 @@ except ImportError as missing:
 INTERRUPTED = 130
 COMMANDS = {  # what `onmf --help` says of each, without importing it
     "cluster": "Cluster the samples of a file.",
-    "choose-k": "Recommend a number of clusters for the rows of a file.",
+    "choose-k": "Recommend a number of clusters for the samples of a file.",
     "compare": "Compare methods on the rows of a file, from the same starts.",
     "predict": "Give new samples the clusters of a model.",
     "report": "Make report.html of a finished run again.",

@@ -74,7 +74,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         Warns
         -----
         UnassignedSampleWarning, EmptyClusterWarning, ConvergenceWarning, CheckpointWarning
-            Of `onmf.exceptions`, which says when.
+            Of ``onmf.exceptions``, which says when.
 
         Notes
         -----

@@ -153,7 +153,7 @@ def table_of_the_readme():
         title, *shown = cells(line)
         name = next(name for start, name in SETS.items() if title.startswith(start))
         for method, cell in zip(methods, shown, strict=True):
-            if cell == "not run":
+            if cell == "as K-means":  # the samples have length 1 already
                 continue
             yield name, method, [part.strip() for part in cell.split("/")]
 

@@ -1,6 +1,7 @@
 """Data and parameters shared by all tests."""
 
 import os
+import signal
 import sys
 from importlib import util
 from pathlib import Path
@@ -26,6 +27,9 @@ def load_guard():
 
 
 offline = load_guard()
+
+# A shell that starts the tests in the background has them ignore Ctrl-C; some of them press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

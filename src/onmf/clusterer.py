@@ -204,7 +204,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         """
         if is_dask(X):
             return self._lazily("confidence", X, np.float64)
-        return self._certainty(X).confidence
+        return self.certainty(X).confidence
 
     def distance(self, X: Any) -> NDArray[np.float64]:
         """Sine of the angle between each sample and its centroid: sqrt(1 - c1^2); 1 for label -1.
@@ -228,7 +228,32 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         """
         if is_dask(X):
             return self._lazily("distance", X, np.float64)
-        return self._certainty(X).distance
+        return self.certainty(X).distance
+
+    def certainty(self, X: Any) -> Certainty:
+        """`confidence` and `distance` at once: X is read a single time.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        (confidence, distance)
+            Named tuple of two arrays of shape (n_samples,).
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.certainty([[0.0, 5.0]]).distance
+        array([0.])
+        """
+        if is_dask(X):
+            return Certainty(self.confidence(X), self.distance(X))
+        with single_threaded_blas():
+            data, centers, _ = self._beside_centers(X)
+            return certainty(data, centers)
 
     def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
         """The n heaviest features of each centroid with their weights (unit centroids).
@@ -420,11 +445,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             data, centers, unit = self._beside_centers(X, sample_weight)
             rule = self._rule(centers, unit)
             return Assigned(data, rule, *data.sweep(rule))
-
-    def _certainty(self, X: Any) -> Certainty:
-        with single_threaded_blas():
-            data, centers, _ = self._beside_centers(X)
-            return certainty(data, centers)
 
     def _beside_centers(
         self, X: Any, sample_weight: ArrayLike | None = None

@@ -80,7 +80,8 @@ def html(
     labels, k = np.asarray(model.labels_), len(model.cluster_centers_)
     check_same(rows.shape[0], labels, truth)
     names = named(samples, len(labels), "samples")
-    about = facts.Samples(rows, names, model.confidence(X), 1 - model.distance(X) ** 2)
+    confidence, distance = model.certainty(X)
+    about = facts.Samples(rows, names, confidence, 1 - distance**2)
     feature_names = named(features, rows.shape[1], "features", "x")
     run = account(model) if run is None else run
     consensus = getattr(choice, "consensus", None) if consensus is None else consensus

@@ -51,7 +51,7 @@ class Assessed(NamedTuple):
         """`labels` if they are known already."""
         with names_compared():
             known = model.predict(X) if labels is None else labels
-            return cls(known, model.confidence(X), model.distance(X))
+            return cls(known, *model.certainty(X))
 
     def text(self, samples: Sequence[str]) -> str:
         shown = ([f"{value:.6f}" for value in column.tolist()] for column in self[1:])

@@ -14,9 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.core import fast, finish, rows, search, sketch, swaps
-from onmf.core.blocks import InMemory, single_threaded_blas
-from onmf.core.finish import Assign
+from onmf.core.fast import row_problems as rows
+from onmf.core.fast import search, sketch, swaps
+from onmf.core.fast import settle as finish
+from onmf.core.fast import solver as fast
+from onmf.core.fast.settle import Assign
+from onmf.core.rows import InMemory, single_threaded_blas
 from onmf.datasets import make_paper_synthetic
 from sets import available
 from tables import best_times, table, write_section

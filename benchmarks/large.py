@@ -17,12 +17,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.core.blocks import single_threaded_blas
-from onmf.core.finish import Assign
+from onmf.core.fast.settle import Assign
+from onmf.core.rows import single_threaded_blas
+from onmf.data import disk
+from onmf.data.door import rows_of
+from onmf.data.validation import as_it_is
 from onmf.datasets import make_rays
-from onmf.places import disk
-from onmf.places.door import rows_of
-from onmf.validation import as_it_is
 from tables import best_times, table, write_section
 
 K = 20

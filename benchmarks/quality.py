@@ -12,10 +12,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from onmf import ONMF
-from onmf.core.blocks import InMemory, single_threaded_blas
-from onmf.core.finish import settle
-from onmf.core.palm import NON_NEGATIVE
-from onmf.core.penalties import NSNCP, SNCP
+from onmf.core.fast.settle import settle
+from onmf.core.paper.palm import NON_NEGATIVE
+from onmf.core.paper.penalties import NSNCP, SNCP
+from onmf.core.rows import InMemory, single_threaded_blas
 from onmf.metrics import clustering_accuracy, partition_error
 from sets import available
 from tables import table, write_section

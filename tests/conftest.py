@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.penalties import PENALTIES, General
+from onmf.core.paper.penalties import PENALTIES, General
 
 OFFLINE = Path(__file__).parent / "offline"
 

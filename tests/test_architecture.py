@@ -10,29 +10,22 @@ import onmf
 
 ROOT = Path(onmf.__file__).parent
 ARROWS = """
+exceptions ->
 core -> core
-exceptions, ledger, validation, preprocessing ->
-chain -> places
+io -> exceptions io
+ledger ->
 metrics -> core
-datasets -> datasets files
-files -> files
+datasets -> datasets io
 baselines -> baselines core
-storage -> chain core exceptions files storage
-solvers -> baselines core validation
-checkpoint -> core exceptions files
-places -> core distributed files places validation
-distributed -> core places validation
-report -> metrics places report
+data -> core data exceptions io
+preparation -> data preparation
+estimators -> baselines core data estimators exceptions io preparation report
 plot -> report
-clusterer -> core distributed exceptions files places report solvers storage validation
-estimators -> baselines checkpoint clusterer core places solvers storage validation
-annotated -> estimators report
-stability -> __init__ clusterer core estimators ledger plot solvers stability validation
-runs -> chain files metrics places runs storage
-studies -> __init__ datasets files ledger metrics preprocessing studies
+report -> data metrics report
+stability -> __init__ core data estimators ledger plot stability
 cli -> *
 __main__ -> cli
-__init__ -> annotated core estimators exceptions plot report stability
+__init__ -> core estimators exceptions plot report stability
 """
 ALLOWED = {
     room.strip(): set(below.split())
@@ -41,13 +34,13 @@ ALLOWED = {
 }
 OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
 ONE_FILE = {  # an optional dependency and the only files that import it
-    "matplotlib": {"plot.py", "canvas.py"},
+    "matplotlib": {"plot.py"},
     "h5py": {"h5ad.py", "hdf5.py"},
     "pyarrow": {"parquet.py"},
-    "anndata": {"annotated.py"},
-    "numba": {"compiled.py"},
-    "dask": {"distributed.py"},
-    "distributed": {"distributed.py"},
+    "anndata": {"anndata.py"},
+    "numba": {"kernels.py"},
+    "dask": {"dask.py"},
+    "distributed": {"dask.py"},
     "zarr": {"zarrs.py"},
 }
 FILES = sorted(ROOT.rglob("*.py"))

@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS
-from onmf.core.blocks import InMemory
-from onmf.core.start import paper, shared
+from onmf.core.paper.start import paper, shared
+from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
 

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf import ONMF, checkpoint
-from onmf.checkpoint import read, write
-from onmf.core.blocks import InMemory
+from onmf import ONMF
+from onmf.core.rows import InMemory
+from onmf.data import disk
 from onmf.datasets import make_rays
-from onmf.places import disk
+from onmf.estimators import checkpoint
+from onmf.estimators.checkpoint import read, write
 
 
 class BrokenOffError(Exception):

@@ -32,7 +32,7 @@ from rich.console import Console
 
 from onmf import cli
 from onmf.cli import console
-from onmf.runs import RESULTS, Source
+from onmf.cli.runs import RESULTS, Source
 
 pytestmark = pytest.mark.usefixtures("page")
 

@@ -10,16 +10,16 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from onmf import ONMF
-from onmf.chain import Tfidf
+from onmf.data import Source, disk, open_rows
 from onmf.datasets import make_rays
-from onmf.places import Source, disk, open_rows
+from onmf.preparation.steps import Tfidf
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from onmf import cli, runs
+from onmf import cli
 from onmf.cli import cluster as command
-from onmf.cli import console
+from onmf.cli import console, runs
 
 RAYS, Y = make_rays(300, 40, 3, noise=0.05, sparsity=0.5, random_state=0)
 COUNTS = np.round(20 * RAYS.toarray())
@@ -169,7 +169,7 @@ def test_features_in_another_order_are_refused_rather_than_read(tmp_path, full, 
 
 @pytest.mark.parametrize("X", [COUNTS, sp.csr_array(COUNTS)], ids=["dense", "sparse"])
 def test_idf_is_that_of_scikit_learn_here_and_on_disk(X, tmp_path, monkeypatch):
-    monkeypatch.setattr("onmf.places.sources.PART", 1000)
+    monkeypatch.setattr("onmf.data.sources.PART", 1000)
     wanted = TfidfTransformer().fit(X).idf_
     path = as_npz(tmp_path) if sp.issparse(X) else as_npy(tmp_path)
     np.testing.assert_allclose(Tfidf.fit(X).idf, wanted, rtol=1e-14)

@@ -12,12 +12,12 @@ import scipy.sparse as sp
 
 import onmf
 from onmf import ONMF, Baseline
-from onmf.core.blocks import InMemory
-from onmf.core.finish import alternating, together
-from onmf.core.palm import NON_NEGATIVE
+from onmf.core.fast.settle import alternating, together
+from onmf.core.paper.palm import NON_NEGATIVE
+from onmf.core.rows import InMemory
+from onmf.data import rows_of
+from onmf.data.validation import as_it_is
 from onmf.datasets import make_rays
-from onmf.places import rows_of
-from onmf.validation import as_it_is
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -277,9 +277,9 @@ def test_without_dask_the_sentence_says_what_to_install():
 
 def test_a_sum_changes_neither_part(dense):
     """A task may run twice: when a worker dies after one of its parts was added."""
-    from onmf.core.blocks import Block
-    from onmf.core.finish import Assign
-    from onmf.distributed import met, swept
+    from onmf.core.fast.settle import Assign
+    from onmf.core.rows import Block
+    from onmf.data.dask import met, swept
 
     move = Assign.of([dense[:5]])
     a, b = (

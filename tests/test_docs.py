@@ -14,7 +14,7 @@ import pytest
 
 import onmf
 from onmf import exceptions
-from onmf.clusterer import Clusterer
+from onmf.estimators.clusterer import Clusterer
 
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
@@ -292,7 +292,7 @@ def test_what_would_need_the_network_is_found(complaints, tag):
 # --- the reference ----------------------------------------------------------------------------
 
 MODULES = (
-    "onmf", "onmf.metrics", "onmf.preprocessing", "onmf.datasets", "onmf.plot", "onmf.report",
+    "onmf", "onmf.metrics", "onmf.preparation.transformers", "onmf.datasets", "onmf.plot", "onmf.report",
     "onmf.stability", "onmf.exceptions",
 )  # fmt: skip
 PUBLIC = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]

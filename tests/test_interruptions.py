@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from onmf import ONMF, Baseline
-from onmf.core.blocks import InMemory
+from onmf.core.rows import InMemory
+from onmf.data import disk, npy
 from onmf.datasets import make_rays
-from onmf.places import disk, npy
 
 X, _ = make_rays(240, 30, 4, noise=0.6, random_state=2)
 WIDER, _ = make_rays(240, 45, 4, noise=0.6, random_state=3)
@@ -159,7 +159,7 @@ def test_an_interrupted_fit_of_rows_on_disk_leaves_no_temporary_file(
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 def test_an_interrupted_fit_on_workers_leaves_nothing_on_them(monkeypatch):
     distributed, da = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
-    from onmf.distributed import OnDask
+    from onmf.data.dask import OnDask
 
     with (
         distributed.LocalCluster(

@@ -10,7 +10,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.core.fast import MOST_STARTS
+from onmf.core.fast.solver import MOST_STARTS
 from onmf.datasets import make_rays
 
 FOLDER = os.environ.get("ONMF_DATA")

@@ -11,13 +11,13 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF, Baseline
-from onmf.core import blocks
-from onmf.core.blocks import InMemory
-from onmf.core.sketch import heaviest, median, sample
+from onmf.core import rows as blocks
+from onmf.core.fast.sketch import heaviest, median, sample
+from onmf.core.rows import InMemory
+from onmf.data import OnDisk, disk, larger_than_memory, open_rows
+from onmf.data.door import rows_of
+from onmf.data.validation import as_it_is
 from onmf.datasets import make_rays
-from onmf.places import OnDisk, disk, larger_than_memory, open_rows
-from onmf.places.door import rows_of
-from onmf.validation import as_it_is
 
 
 @pytest.fixture(scope="module")
@@ -483,7 +483,7 @@ def place(X, cut_rows):
 
 @pytest.mark.parametrize("cut_rows", [[], [1], [100, 101, 900]])
 def test_the_same_rows_are_sampled_however_they_are_cut(cut_rows, dense, monkeypatch):
-    monkeypatch.setattr("onmf.core.sketch.MOST_ROWS", 300)
+    monkeypatch.setattr("onmf.core.fast.sketch.MOST_ROWS", 300)
     data = place(dense, cut_rows)
     mask = data.gather(sample(data, np.random.default_rng(5)))
     nonzero = np.flatnonzero(dense.any(axis=1))

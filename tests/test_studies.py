@@ -13,15 +13,15 @@ import pytest
 
 from onmf.cli import main
 from onmf.ledger import Ledger, Row, run
-from onmf.studies import trials as trials_module
-from onmf.studies.data import SOURCES, Samples, Source, fingerprint, load
-from onmf.studies.grids import FIGURES, STUDIES, Study
-from onmf.studies.methods import FAITHFUL, NAMES, ORDER, PAPER, build
-from onmf.studies.page import Picture, Section, render
-from onmf.studies.published import COLUMNS, PUBLISHED, published
-from onmf.studies.tables import as_csv, make
-from onmf.studies.trials import KEY, trial, work
-from onmf.studies.verdicts import NOT, REPRODUCED, UNFINISHED, UNTESTABLE, Verdict, verdict
+from onmf_paper import trials as trials_module
+from onmf_paper.data import SOURCES, Samples, Source, fingerprint, load
+from onmf_paper.grids import FIGURES, STUDIES, Study
+from onmf_paper.methods import FAITHFUL, NAMES, ORDER, PAPER, build
+from onmf_paper.page import Picture, Section, render
+from onmf_paper.published import COLUMNS, PUBLISHED, published
+from onmf_paper.tables import as_csv, make
+from onmf_paper.trials import KEY, trial, work
+from onmf_paper.verdicts import NOT, REPRODUCED, UNFINISHED, UNTESTABLE, Verdict, verdict
 
 LATEX = {"KM": "k-means", "KM++": "k-means++", "DTPP": "dtpp", "ONP-MF": "onp-mf",
          "ONMF-S": "onmf-s", "HALS": "hals", "SNCP": "sncp", "NSNCP": "nsncp"}  # fmt: skip
@@ -366,7 +366,7 @@ def tiny(monkeypatch, small):
     cells = tuple(("small", method, {}) for method in ("sncp", "default"))
     study = Study("tiny", "A tiny study", cells, 2, ("acc", "cpu"), ("consensus",))
     monkeypatch.setitem(STUDIES, "tiny", study)
-    from onmf.cli import reproduce
+    from onmf_paper import command as reproduce
 
     monkeypatch.setattr(reproduce.reproduce.params[0].type, "choices", (*STUDIES, "all"))
     return study
@@ -384,7 +384,7 @@ def test_the_command_writes_a_page_tables_and_figures_and_resumes(
     ET.parse(out / "consensus.svg")
 
     ran = []
-    monkeypatch.setattr("onmf.cli.reproduce.work", lambda one: (ran.append(one), work(one))[1])
+    monkeypatch.setattr("onmf_paper.command.work", lambda one: (ran.append(one), work(one))[1])
     assert (
         main(
             [
@@ -425,7 +425,7 @@ def test_after_ctrl_c_the_page_shows_what_there_is(tiny, tmp_path, monkeypatch):
         done.append(one)
         return work(one)
 
-    monkeypatch.setattr("onmf.cli.reproduce.work", dying)
+    monkeypatch.setattr("onmf_paper.command.work", dying)
     assert main(["reproduce", "tiny", "--jobs", "1", "--out", str(tmp_path)]) == 130
     assert "3 trials were planned and have not been run" in (tmp_path / "index.html").read_text()
 
@@ -434,17 +434,17 @@ def test_failed_trials_are_told_and_tried_again(tiny, tmp_path, capsys, monkeypa
     def broken(one):
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr("onmf.cli.reproduce.work", broken)
+    monkeypatch.setattr("onmf_paper.command.work", broken)
     assert main(["reproduce", "tiny", "--jobs", "1", "--out", str(tmp_path)]) == 0
     assert "4 trials failed" in capsys.readouterr().err
-    monkeypatch.setattr("onmf.cli.reproduce.work", work)
+    monkeypatch.setattr("onmf_paper.command.work", work)
     assert main(["reproduce", "tiny", "--jobs", "1", "--out", str(tmp_path)]) == 0
     with Ledger(tmp_path / "trials.sqlite") as ledger:
         assert all(row.state == "done" for row in ledger.rows())
 
 
 def test_every_figure_has_a_caption_and_a_study():
-    from onmf.studies.figures import DRAWINGS
+    from onmf_paper.figures import DRAWINGS
 
     used = {name for study in STUDIES.values() for name in study.figures}
     assert used == set(DRAWINGS)
@@ -454,7 +454,7 @@ def test_every_figure_has_a_caption_and_a_study():
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_can_be_drawn_before_anything_has_been_run(name):
-    from onmf.studies.figures import draw
+    from onmf_paper.figures import draw
 
     for figure in STUDIES[name].figures:
         ET.fromstring(draw(figure, []))
@@ -462,7 +462,7 @@ def test_figures_can_be_drawn_before_anything_has_been_run(name):
 
 def test_the_contours_need_no_trials(tmp_path, monkeypatch):
     plan = lambda ledger, trials, *_, **__: ledger.plan(trials) or []  # noqa: E731
-    monkeypatch.setattr("onmf.cli.reproduce.run", plan)
+    monkeypatch.setattr("onmf_paper.command.run", plan)
     assert main(["reproduce", "penalties", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "contours.svg").exists()
     assert not (tmp_path / "exponents.svg").exists()
@@ -471,7 +471,7 @@ def test_the_contours_need_no_trials(tmp_path, monkeypatch):
 def test_without_matplotlib_figures_say_what_to_install_and_tables_do_not_care(
     tiny, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setitem(sys.modules, "onmf.studies.figures", None)
+    monkeypatch.setitem(sys.modules, "onmf_paper.figures", None)
     options = ["--jobs", "1", "--only", "default", "--out", str(tmp_path)]
     assert main(["reproduce", "penalties", *options]) == 2
     assert "figures" in capsys.readouterr().err
@@ -480,7 +480,7 @@ def test_without_matplotlib_figures_say_what_to_install_and_tables_do_not_care(
 
 
 def test_disagreement_is_counted_pair_by_pair():
-    from onmf.studies.maps import disagreement
+    from onmf_paper.maps import disagreement
 
     runs = [np.array([0, 0, 1]), np.array([2, 2, 2])]
     assert disagreement(runs).tolist() == [0.0, 0.5, 0.5]  # pairs 01, 02, 12

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from onmf import NSNCP, ONMF, SNCP
-from onmf.core.search import NonSmoothRows, SmoothRows, unit
-from onmf.core.steps import largest_eigenvalue
+from onmf.core.fast.search import NonSmoothRows, SmoothRows, unit
+from onmf.core.paper.steps import largest_eigenvalue
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score, partition_error
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onmf import exceptions, plot, report
-    from onmf.annotated import cluster_anndata
-    from onmf.core.penalties import NSNCP, SNCP, General
+    from onmf.core.paper.penalties import NSNCP, SNCP, General
     from onmf.estimators import ONMF, Baseline, load
+    from onmf.estimators.anndata import cluster_anndata
     from onmf.stability import choose_k
 
 __all__ = [
@@ -35,13 +35,13 @@ __version__ = "0.1.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
 HOMES = {
-    "NSNCP": "onmf.core.penalties",
+    "NSNCP": "onmf.core.paper.penalties",
     "ONMF": "onmf.estimators",
-    "SNCP": "onmf.core.penalties",
+    "SNCP": "onmf.core.paper.penalties",
     "Baseline": "onmf.estimators",
-    "General": "onmf.core.penalties",
+    "General": "onmf.core.paper.penalties",
     "choose_k": "onmf.stability",
-    "cluster_anndata": "onmf.annotated",
+    "cluster_anndata": "onmf.estimators.anndata",
     "load": "onmf.estimators",
 }
 MODULES = ("exceptions", "plot", "report")

@@ -10,9 +10,9 @@ from sklearn.decomposition import NMF
 from sklearn.metrics import adjusted_rand_score
 
 from onmf.baselines import METHODS, Start
-from onmf.core.blocks import InMemory
+from onmf.core.paper.start import shared
 from onmf.core.result import orthogonality
-from onmf.core.start import shared
+from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 
 BY_SWEEPS = ["dtpp", "onmf-s", "hals", "onp-mf", "onp-mf-svd", "alternation"]

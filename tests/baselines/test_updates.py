@@ -9,8 +9,8 @@ from onmf.baselines import METHODS, Start
 from onmf.baselines.hals import centroids
 from onmf.baselines.iterate import multiplied
 from onmf.baselines.onp_mf import descended, objective, polar
-from onmf.core.blocks import InMemory
-from onmf.core.start import paper
+from onmf.core.paper.start import paper
+from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 from reference import (
     dtpp_pass,

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import reference
 from onmf.core.assign import certainty, nearest_mean, nearest_ray, one_sparse
-from onmf.core.blocks import InMemory
+from onmf.core.rows import InMemory
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])

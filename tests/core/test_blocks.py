@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
-from onmf.core import blocks
-from onmf.core.blocks import InMemory, add, row_sqnorm, single_threaded_blas
+from onmf.core import rows as blocks
+from onmf.core.rows import InMemory, add, row_sqnorm, single_threaded_blas
 
 
 class Sum(NamedTuple):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.blocks import InMemory
-from onmf.core.finish import Assign, State, next_rays, ritz, seen, settle
-from onmf.core.palm import NON_NEGATIVE, Bounds
-from onmf.core.search import unit
+from onmf.core.fast.search import unit
+from onmf.core.fast.settle import Assign, State, next_rays, ritz, seen, settle
+from onmf.core.paper.palm import NON_NEGATIVE, Bounds
+from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 
 TIGHT = 1e-9

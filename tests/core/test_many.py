@@ -5,14 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.core.blocks import Columns, InMemory
-from onmf.core.fast import Fast
-from onmf.core.finish import Assign, alternating, settle, together
-from onmf.core.many import Many, Run
-from onmf.core.palm import NON_NEGATIVE
-from onmf.core.search import ROW_PENALTIES
-from onmf.core.sketch import sketch
+from onmf.core.fast.search import ROW_PENALTIES
+from onmf.core.fast.settle import Assign, alternating, settle, together
+from onmf.core.fast.sketch import sketch
+from onmf.core.fast.solver import Fast
+from onmf.core.paper.palm import NON_NEGATIVE
+from onmf.core.rows import Columns, InMemory
 from onmf.datasets import make_rays
+from onmf.stability.many import Many, Run
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 RUNS = [Run(k, seed) for k in (1, 3, 6) for seed in (0, 1)]

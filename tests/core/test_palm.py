@@ -6,11 +6,11 @@ import pytest
 import scipy.sparse as sp
 
 import reference
-from onmf.core import blocks
-from onmf.core.blocks import InMemory
-from onmf.core.palm import PALM, Bounds
-from onmf.core.penalties import NSNCP, SNCP
-from onmf.core.start import paper
+from onmf.core import rows as blocks
+from onmf.core.paper.palm import PALM, Bounds
+from onmf.core.paper.penalties import NSNCP, SNCP
+from onmf.core.paper.start import paper
+from onmf.core.rows import InMemory
 
 RIDGE = {"mu_h": 1e-3, "mu_w": 1e-3}  # without it H may shrink while W grows for ever
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import reference
-from onmf.core.blocks import InMemory
-from onmf.core.palm import PALM
-from onmf.core.path import Path, tighten
-from onmf.core.penalties import NSNCP, SNCP
+from onmf.core.paper.palm import PALM
+from onmf.core.paper.path import Path, tighten
+from onmf.core.paper.penalties import NSNCP, SNCP
+from onmf.core.paper.start import paper
 from onmf.core.result import orthogonality, relative_error
-from onmf.core.start import paper
+from onmf.core.rows import InMemory
 
 
 def start(X, k=4, seed=0):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import reference
-from onmf.core.penalties import NSNCP, PENALTIES, SNCP, General
+from onmf.core.paper.penalties import NSNCP, PENALTIES, SNCP, General
 
 SEEDS = range(30)
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from onmf import ONMF
-from onmf.core import rows
-from onmf.core.search import ROW_PENALTIES, unit
+from onmf.core.fast import row_problems as rows
+from onmf.core.fast.search import ROW_PENALTIES, unit
 from onmf.datasets import make_rays
 
-compiled = pytest.importorskip("onmf.core.compiled", reason="needs numba")
+compiled = pytest.importorskip("onmf.core.fast.kernels", reason="needs numba")
 SOLVERS = {"numpy": rows.solve_rows, "numba": compiled.solve_rows}
 
 
@@ -85,8 +85,8 @@ def test_at_tau_one_every_row_has_one_entry(solve, name):
 
 def test_without_numba_numpy_gives_the_same_answer(monkeypatch):
     rows.kernels.cache_clear()
-    monkeypatch.setitem(sys.modules, "onmf.core.compiled", None)
-    monkeypatch.delattr("onmf.core.compiled")
+    monkeypatch.setitem(sys.modules, "onmf.core.fast.kernels", None)
+    monkeypatch.delattr("onmf.core.fast.kernels")
     assert rows.kernels() is rows
     X, _ = make_rays(200, 30, 4, noise=0.2, random_state=0)
     plain = ONMF(4, random_state=0).fit(X).labels_

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from onmf.core import compiled
-from onmf.core import rows as plain
-from onmf.core.rows import one_sparse_scores, solve_rows
-from onmf.core.search import (
+from onmf.core.fast import kernels as compiled
+from onmf.core.fast import row_problems as plain
+from onmf.core.fast.row_problems import one_sparse_scores, solve_rows
+from onmf.core.fast.search import (
     ROW_PENALTIES,
     alternate,
     blur,
@@ -16,7 +16,7 @@ from onmf.core.search import (
     spread,
     unit,
 )
-from onmf.core.swaps import improve
+from onmf.core.fast.swaps import improve
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core import sketch as module
-from onmf.core.blocks import InMemory
-from onmf.core.sketch import orthonormal, sketch
+from onmf.core.fast import sketch as module
+from onmf.core.fast.sketch import orthonormal, sketch
+from onmf.core.rows import InMemory
 
 
 def picture(X, weight=None, k=1, seed=0, max_sweeps=40):

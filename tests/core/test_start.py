@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.blocks import InMemory
-from onmf.core.start import (
+from onmf.core.paper.start import (
     STARTS,
     leading_directions,
     nndsvd,
@@ -14,6 +13,7 @@ from onmf.core.start import (
     single_codes,
     spread_rays,
 )
+from onmf.core.rows import InMemory
 
 
 def test_paper_start_is_the_published_recipe(planted):

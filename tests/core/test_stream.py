@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from onmf import ONMF
-from onmf.core.blocks import InMemory
-from onmf.core.finish import settle
-from onmf.core.palm import NON_NEGATIVE
-from onmf.core.stream import DECAY, Stream, take_in
+from onmf.core.fast.settle import settle
+from onmf.core.fast.stream import DECAY, Stream, take_in
+from onmf.core.paper.palm import NON_NEGATIVE
+from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 
 BATCHES = 10

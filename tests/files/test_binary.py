@@ -13,7 +13,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from onmf.files import read_table
+from onmf.io import read_table
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 3.0, 0.0]])
 
@@ -65,7 +65,7 @@ def test_matrix_market(tmp_path, name, make):
 
 
 def test_matrix_market_in_pieces_patterns_and_comments(tmp_path, monkeypatch):
-    monkeypatch.setattr("onmf.files.market.CHUNK", 7)
+    monkeypatch.setattr("onmf.io.market.CHUNK", 7)
     A = sp.random_array((30, 20), density=0.3, random_state=0)
     scipy.io.mmwrite(tmp_path / "x.mtx", A, comment="made\nfor this", precision=17)
     np.testing.assert_array_equal(read_table(tmp_path / "x.mtx").X.toarray(), A.toarray())
@@ -359,7 +359,7 @@ def test_a_missing_library_is_named_with_what_to_install(tmp_path, ending, libra
     (tmp_path / f"x.{ending}").touch()
     program = (
         f"import sys; sys.modules['{library}'] = None\n"
-        "from onmf.files import read_table\n"
+        "from onmf.io import read_table\n"
         f"try: read_table({str(tmp_path / f'x.{ending}')!r})\n"
         "except ImportError as error: print(error)"
     )

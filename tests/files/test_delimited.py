@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from onmf.files import read_table, stream
+from onmf.io import read_table, stream
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 3.0, 0.0]])
 

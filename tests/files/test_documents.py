@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from onmf.files import read_documents, read_table
+from onmf.io import read_documents, read_table
 
 
 def test_the_files_of_a_folder_are_documents_named_by_their_path(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onmf.files import csv_text, fingerprint, read_table, replace_files
+from onmf.io import csv_text, fingerprint, read_table, replace_files
 
 
 def test_csv_text_reads_back_to_the_last_digit(tmp_path):

@@ -104,10 +104,10 @@ def fuzz(name: str, place: Path, arguments: list[str]) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["onmf"]):
-        import onmf.files
+        import onmf.io
         from fuzz.targets import TARGETS, attack
 
-        for module in iter_modules(onmf.files.__path__, "onmf.files."):  # the readers are lazy
+        for module in iter_modules(onmf.io.__path__, "onmf.io."):  # the readers are lazy
             import_module(module.name)
     target, corpus = TARGETS[name], place / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)

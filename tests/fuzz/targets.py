@@ -28,12 +28,13 @@ import scipy.sparse as sp
 import zarr
 
 import onmf
-from onmf import ONMF, checkpoint, validation
-from onmf.files import read_documents, read_table
-from onmf.files.labels import read_labels
+from onmf import ONMF
+from onmf.cli.runs import recall
+from onmf.data import rows_of, validation
+from onmf.estimators import checkpoint
+from onmf.io import read_documents, read_table
+from onmf.io.labels import read_labels
 from onmf.ledger import Ledger
-from onmf.places import rows_of
-from onmf.runs import recall
 
 DOCUMENTED = (ValueError, FileNotFoundError)  # of any file; FormatError is a ValueError
 X = np.array([[1, 0, 2.5], [0, 3, 0], [1, 1, 0], [0, 0, 4]])

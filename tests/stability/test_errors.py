@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.blocks import Columns, InMemory
+from onmf.core.rows import Columns, InMemory
 from onmf.datasets import make_rays
 from onmf.stability.errors import Clustering, centres, held_out, silhouette
 

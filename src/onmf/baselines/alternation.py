@@ -12,11 +12,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from onmf.baselines.iterate import MAX_ITER, TOL, Start, quiet
-from onmf.core.blocks import Data
-from onmf.core.fast import Books
-from onmf.core.finish import settle
-from onmf.core.palm import NON_NEGATIVE
+from onmf.core.fast.settle import settle
+from onmf.core.fast.solver import Books
+from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.result import Factorization, Watch
+from onmf.core.rows import Data
 
 Array = NDArray[Any]
 

@@ -28,8 +28,8 @@ from onmf.baselines.iterate import (
     quiet,
     summarise,
 )
-from onmf.core.blocks import Block, Data
 from onmf.core.result import Factorization, Watch
+from onmf.core.rows import Block, Data
 
 Array = NDArray[Any]
 

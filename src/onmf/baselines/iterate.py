@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.blocks import Block, Data
-from onmf.core.palm import change, distance, relative, size
+from onmf.core.paper.palm import change, distance, relative, size
 from onmf.core.result import Event, Factorization, Stage, Watch, orthogonality, relative_error
+from onmf.core.rows import Block, Data
 
 Array = NDArray[Any]
 

@@ -17,9 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from onmf.baselines.iterate import MAX_ITER, Iterate, Start, ended, quiet, summarise
 from onmf.core.assign import one_sparse
-from onmf.core.blocks import InMemory, Matrix
-from onmf.core.palm import change
+from onmf.core.paper.palm import change
 from onmf.core.result import Factorization, Watch
+from onmf.core.rows import InMemory, Matrix
 
 Array = NDArray[Any]
 

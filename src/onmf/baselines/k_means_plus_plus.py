@@ -5,8 +5,8 @@ The seeds take a look at X each and depend on the start's seed alone, not on its
 
 from onmf.baselines.iterate import MAX_ITER, Start, quiet
 from onmf.baselines.k_means import TOL, lloyd
-from onmf.core.blocks import InMemory
 from onmf.core.result import Factorization, Watch
+from onmf.core.rows import InMemory
 
 
 def k_means_plus_plus(

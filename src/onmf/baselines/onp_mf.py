@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from onmf.baselines.iterate import TOL, Iterate, Start, follow, products, quiet, summarise
 from onmf.core.assign import one_sparse
-from onmf.core.blocks import Data
 from onmf.core.result import Factorization, Watch
+from onmf.core.rows import Data
 
 Array = NDArray[Any]
 

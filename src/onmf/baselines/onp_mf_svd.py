@@ -8,9 +8,9 @@ import numpy as np
 
 from onmf.baselines.iterate import TOL, Start, products, quiet
 from onmf.baselines.onp_mf import MAX_ITER, descend, polar, unit_columns
-from onmf.core.blocks import Data
+from onmf.core.paper.start import SVD_SWEEPS, leading_directions
 from onmf.core.result import Factorization, Watch
-from onmf.core.start import SVD_SWEEPS, leading_directions
+from onmf.core.rows import Data
 
 
 def onp_mf_svd(

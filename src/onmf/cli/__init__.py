@@ -68,7 +68,8 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"onmf.cli.{name}"), name)
+        home = "onmf_paper.command" if name == "reproduce" else f"onmf.cli.{name}"
+        command: click.Command = getattr(import_module(home), name)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

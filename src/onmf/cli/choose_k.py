@@ -14,9 +14,9 @@ from onmf import choose_k as choose
 from onmf.cli.console import bad_input, waiting
 from onmf.cli.options import INPUT, fashion, reading, source_of
 from onmf.cli.report import Render, reporter
-from onmf.files import Table as Samples
-from onmf.files import csv_text, replace_files
-from onmf.runs import at_hand
+from onmf.cli.runs import at_hand
+from onmf.io import Table as Samples
+from onmf.io import csv_text, replace_files
 from onmf.stability import KChoice, KRow
 
 LEDGER = "choose-k.ledger"

@@ -12,8 +12,8 @@ from onmf import ONMF
 from onmf.cli.console import NOT_CONVERGED, BadInput, bad_input, fit, notes, place_for, waiting
 from onmf.cli.options import INPUT, Bounds, Clusters, fashion, reading, source_of
 from onmf.cli.report import page, reporter
-from onmf.files import Table, replace_files
-from onmf.runs import REPORT, RESULTS, Run, at_hand, named
+from onmf.cli.runs import REPORT, RESULTS, Run, at_hand, named
+from onmf.io import Table, replace_files
 
 
 @click.command()

@@ -26,7 +26,7 @@ from onmf.cli.console import (
     progress_bar,
 )
 from onmf.datasets import make_rays
-from onmf.files import Table, csv_text, read_table, replace_files
+from onmf.io import Table, csv_text, read_table, replace_files
 from onmf.metrics import (
     adjusted_rand_score,
     clustering_accuracy,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from onmf.runs import Source
+from onmf.cli.runs import Source
 
 INPUT = click.Path(exists=True, path_type=Path)
 FASHION = ("log", "tfidf", "unit")  # in the order in which they are applied

@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from onmf import load
-from onmf.chain import Words
 from onmf.cli.console import bad_input, cluster_sizes, place_for, waiting
 from onmf.cli.options import INPUT, reading
-from onmf.files import replace_files
-from onmf.runs import MODEL, Assessed, Source, aligned, scores
+from onmf.cli.runs import MODEL, Assessed, Source, aligned, scores
+from onmf.io import replace_files
+from onmf.preparation.steps import Words
 
 
 @click.command()

@@ -10,8 +10,8 @@ import click
 
 from onmf import load
 from onmf.cli.console import BadInput, bad_input, notes, waiting
-from onmf.files import replace_files
-from onmf.runs import MODEL, REPORT, Run, aligned, names_compared, recall
+from onmf.cli.runs import MODEL, REPORT, Run, aligned, names_compared, recall
+from onmf.io import replace_files
 
 Render = Callable[..., str]
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from onmf.datasets.homes import Home, find, read_npz
-from onmf.files import read_table
+from onmf.io import read_table
 
 NORMAL_TISSUE = "11"
 SHOWN = 3  # names that an error lists
@@ -162,7 +162,7 @@ def load_expression(
     if isinstance(types, Mapping):
         known = types
     elif annotated and not Path(types).is_file():
-        values = import_module("onmf.files.h5ad").observations(matrix, str(types))
+        values = import_module("onmf.io.h5ad").observations(matrix, str(types))
         known = {name: kind for name, kind in zip(samples, values, strict=True) if kind is not None}
     else:
         known = read_types(Path(types), column)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from onmf.places import open_rows
+from onmf.data import open_rows
 from onmf.report import facts
 from onmf.report.account import account, figures, plain, sentence, title
 from onmf.report.embedding import embed

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from onmf import validation as door
+from onmf.data import validation as door
 from onmf.ledger import Ledger, Row
 from onmf.stability import rule
 from onmf.stability.agreement import Consensus, agree
@@ -55,7 +55,7 @@ def consensus(
     Notes
     -----
     The runs of `ONMF` with its default solver share one sketch of the data and all sweeps (see
-    `onmf.core.many`), and ``n_init="auto"`` means one start, for the runs themselves are starts. Up
+    `onmf.stability.many`), and ``n_init="auto"`` means one start, for the runs themselves are starts. Up
     to rounding, a run does not depend on the others.
 
     Examples

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.blocks import Block, Data, row_sqnorm
+from onmf.core.rows import Block, Data, row_sqnorm
 
 Array = NDArray[Any]
 

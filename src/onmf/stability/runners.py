@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from onmf import validation as door
-from onmf.clusterer import canonical_order, useful
-from onmf.core.blocks import Columns, InMemory, blas_threads, single_threaded_blas
-from onmf.core.many import Found, Many, Run
+from onmf.core.rows import Columns, InMemory, blas_threads, single_threaded_blas
+from onmf.data import validation as door
 from onmf.estimators import ONMF
+from onmf.estimators.clusterer import canonical_order, useful
+from onmf.estimators.solvers import fast_settings
 from onmf.ledger import Ledger, Trial, run
-from onmf.solvers import fast_settings
 from onmf.stability.errors import Clustering, held_out
+from onmf.stability.many import Found, Many, Run
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]

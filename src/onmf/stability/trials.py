@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
-from onmf import validation as door
+from onmf.data import validation as door
 from onmf.estimators import ONMF
+from onmf.estimators.solvers import searched
 from onmf.ledger import Trial
-from onmf.solvers import searched
 from onmf.stability.runners import WHOLE, Alone, Parts, Runner, Together
 
 UNIMPORTANT = ("n_jobs", "verbose", "callback", "random_state", "n_clusters", "n_components")

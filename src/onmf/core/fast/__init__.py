@@ -1,0 +1,1 @@
+"""The default solver: sketch, search, swap, settle."""

@@ -1,0 +1,68 @@
+"""The exact alternation on a stream of batches.
+
+Batch by batch, samples go to their nearest rays, and the image of each ray is averaged over time:
+
+    P_k <- (1 - eta_t) P_k + eta_t sum_i d_i a_i x_i  over the samples i of the batch that are in k,
+    w_k <- P_k / ||P_k||,                 eta_t = t^(-3/4)  in the t-th batch that has some of k
+
+These are the steps of stochastic approximation (Robbins and Monro 1951: sum eta = inf, sum eta^2 <
+inf) on the map whose fixed points are those of `finish`: each ray along the leading right singular
+vector of the samples that are nearest to it. On a stream of independent batches the rays converge
+to such a point for the distribution of the stream, and on a data set given again and again in
+batches to one for the data set, where the assignments settle.
+"""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmf.core.fast.search import unit
+from onmf.core.fast.settle import Cells, State, placed, settle
+from onmf.core.paper.palm import Bounds
+from onmf.core.rows import Data
+
+Array = NDArray[Any]
+
+DECAY = 0.75  # between 1/2 and 1
+
+
+class Stream(NamedTuple):
+    """What is remembered of each cluster: how many batches had samples of it, and means of sums."""
+
+    batches: Array  # (k,)
+    image: Array  # P_k (k, m)
+    energy: Array  # sum_i d_i a_i^2 (k,)
+    weight: Array  # sum_i d_i (k,)
+
+    @classmethod
+    def begin(cls, cells: Cells) -> Self:
+        """The first batch, clustered."""
+        seen = (cells.weight > 0).astype(np.intp)
+        return cls(seen, cells.cross, cells.energy, cells.weight)
+
+    def after(self, cells: Cells) -> "Stream":
+        """With one batch more; a cluster that it has nothing of stays as it is."""
+        now = Stream.begin(cells)
+        batches = self.batches + now.batches
+        eta = now.batches * np.maximum(batches, 1.0) ** -DECAY
+        return Stream(
+            batches,
+            self.image + eta[:, None] * (now.image - self.image),
+            self.energy + eta * (now.energy - self.energy),
+            self.weight + eta * (now.weight - self.weight),
+        )
+
+    def centroids(self, W: Array, bounds: Bounds) -> Array:
+        """Along the images, as long as a typical sample; W where a cluster was never seen."""
+        U = unit(self.image, otherwise=unit(W.astype(np.float64)))
+        U = U if bounds.lower < 0 else np.maximum(U, 0)
+        typical = self.energy / np.where(self.weight > 0, self.weight, 1)
+        return placed(U, typical, bounds, W.dtype)
+
+
+def take_in(data: Data, W: Array, stream: Stream, bounds: Bounds) -> tuple[State, Stream, Array]:
+    """One sweep over a batch: how it looks with the centroids W, and the centroids after it."""
+    state = settle(data, W, bounds, tol=0.0, sweeps=1)
+    stream, seen = stream.after(state.cells), state.cells.weight > 0
+    return state, stream, np.where(seen[:, None], stream.centroids(W, bounds), W)

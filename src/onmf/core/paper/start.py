@@ -1,0 +1,157 @@
+"""Starting factors.
+
+`paper` is the start all methods of the paper share for a seed; the others are for
+everyday use. Each returns H, cut like the rows, with unit columns, and W (k, m).
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from onmf.core.assign import Rays, labels_of, one_sparse
+from onmf.core.fast.sketch import Power
+from onmf.core.rows import Block, Data, Matrix, row_sqnorm
+
+Array = NDArray[Any]
+
+ROWS_PER_CLUSTER = 50  # sampled for k-means++
+SVD_EXTRA, SVD_SWEEPS = 10, 12
+SLAB = 1 << 16  # samples drawn for at a time
+
+
+def shared(data: Data, k: int, seed: int) -> tuple[Array, Array]:
+    """The raw draws: s = sqrt(mean(X) / k), W = s U(m, k)', H = s U(n, k), in this order."""
+    (n, m), rng = data.shape, np.random.RandomState(seed)
+    s = np.sqrt(data.mean / k)
+    W = s * rng.random_sample((m, k)).T
+    H = s * rng.random_sample((n, k))
+    return H.astype(data.dtype, copy=False), np.ascontiguousarray(W, data.dtype)
+
+
+def paper(data: Data, k: int, seed: int) -> tuple[Any, Array]:
+    """The draws with H replaced by the indicator of its largest entries, columns of unit norm."""
+    (n, m), rng = data.shape, np.random.RandomState(seed)
+    s = np.sqrt(data.mean / k)
+    W = np.ascontiguousarray(s * rng.random_sample((m, k)).T, data.dtype)
+    labels = np.concatenate(  # the draws of `shared`, without its (n, k) array
+        [
+            (s * rng.random_sample((min(SLAB, n - i), k))).astype(data.dtype).argmax(axis=1)
+            for i in range(0, n, SLAB)
+        ]
+    )
+    return indicator(data, data.scatter(labels), k), W
+
+
+def k_means_plus_plus(data: Data, k: int, seed: int) -> tuple[Any, Array]:
+    """Centroids: rows of a sample, each far in angle from those before it."""
+    rng = np.random.RandomState(seed)
+    n = data.shape[0]
+    sample = data.take(np.sort(rng.permutation(n)[: ROWS_PER_CLUSTER * k])).X
+    W = spread_rays(sample, k, rng)
+    return from_centroids(data, W), W
+
+
+def spread_rays(X: Matrix, k: int, rng: np.random.RandomState) -> Array:
+    """Greedy k-means++ on the energy ||x||^2 (1 - cos^2) that the chosen rays leave unexplained."""
+    energy = row_sqnorm(X)
+    left, trials = energy.copy(), 2 + int(np.log(k))
+    chosen = []
+    for _ in range(k):
+        shares = left if left.sum() > 0 else energy
+        picks = rng.choice(X.shape[0], trials, p=shares / shares.sum())
+        rays = np.asarray(X[picks].toarray() if sp.issparse(X) else X[picks], np.float64)
+        scale = np.sqrt(energy[picks])
+        explained = np.square(np.maximum(X @ (rays / scale[:, None]).T, 0))
+        after = np.minimum(left[:, None], np.maximum(energy[:, None] - explained, 0))
+        best = after.sum(axis=0).argmin()
+        left = after[:, best]
+        chosen.append(rays[best])
+    return np.array(chosen, X.dtype)
+
+
+def from_centroids(data: Data, W: Array) -> Any:
+    """H that gives each sample to its nearest ray; columns of unit norm."""
+    rows, _ = data.sweep(Rays.of(W))
+    return indicator(data, data.each(labels_of, rows), len(W))
+
+
+def single_codes(data: Data, W: Array) -> Array:
+    """h_ik = [<w_k, x_i>]_+ / ||w_k||^2: the best multiple of each centroid alone; reads X once."""
+    scale = 1 / nonzero(np.einsum("km,km->k", W, W))
+    rows, _ = data.sweep(Multiples(np.ascontiguousarray((W * scale[:, None]).T)))
+    return data.gather(rows)
+
+
+@dataclass(frozen=True)
+class Multiples:
+    """[XV]_+ of a block."""
+
+    V: Array
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Array, tuple[()]]:
+        return np.maximum(block.X @ self.V, 0), ()
+
+
+def indicator(data: Data, labels: Any, k: int) -> Any:
+    """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row."""
+    sizes = data.total(lambda weight, own: np.bincount(own[own >= 0], minlength=k), labels)
+    height = (1 / np.sqrt(np.maximum(sizes, 1))).astype(data.dtype)
+    return data.each(lambda own: one_sparse(own, height[own], k), labels)
+
+
+def nndsvd(data: Data, k: int, seed: int) -> tuple[Any, Array]:
+    """Non-negative parts of the leading singular triplets (Boutsidis and Gallopoulos 2008).
+
+    The same for every seed: the triplets come from subspace iteration with a fixed start.
+    """
+    V = leading_directions(data, k)
+    rows, parts = data.sweep(SignedParts(V))
+    halves = np.array([np.maximum(V, 0), np.maximum(-V, 0)])  # (2, m, k)
+    lengths = np.linalg.norm(halves, axis=1), np.sqrt([parts.plus, parts.minus])
+    side, each = (lengths[0] * lengths[1]).argmax(axis=0), np.arange(k)
+    ray, image = lengths[0][side, each], lengths[1][side, each]
+    weight = np.sqrt(ray * image)
+    W = halves[side, :, each] * (weight / nonzero(ray))[:, None]
+    scale = (1 - 2 * side) * weight / nonzero(image)
+    H = data.each(lambda U: np.maximum(U * scale, 0).astype(data.dtype), rows)
+    return H, np.ascontiguousarray(W, data.dtype)
+
+
+class Parts(NamedTuple):
+    """Energy of the two signs of each direction."""
+
+    plus: Array  # sum_i d_i [u_i]_+^2 per direction
+    minus: Array
+
+
+@dataclass(frozen=True)
+class SignedParts:
+    """U = XV of a block and the energy of its two signs."""
+
+    V: Array
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Array, Parts]:
+        U = np.asarray(block.X @ self.V, np.float64)
+        weight = block.weight[:, 0].astype(np.float64)
+        return U, Parts(weight @ np.maximum(U, 0) ** 2, weight @ np.maximum(-U, 0) ** 2)
+
+
+def leading_directions(data: Data, k: int) -> Array:
+    """Leading right singular vectors (m, k) by subspace iteration; one sweep an iteration."""
+    m = data.shape[1]
+    V = np.linalg.qr(np.random.RandomState(0).normal(size=(m, min(m, k + SVD_EXTRA))))[0]
+    for _ in range(SVD_SWEEPS):
+        _, image = data.sweep(Power(V.astype(data.dtype)))
+        _, turn = np.linalg.eigh(V.T @ image.cross)
+        V = np.linalg.qr(image.cross @ turn[:, ::-1])[0]
+    return np.pad(V[:, :k], ((0, 0), (0, max(0, k - V.shape[1]))))  # fewer features than clusters
+
+
+def nonzero(size: Array) -> Array:
+    return np.where(size > 0, size, 1)
+
+
+STARTS = {"random": paper, "k-means++": k_means_plus_plus, "nndsvd": nndsvd}

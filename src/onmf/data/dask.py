@@ -1,0 +1,305 @@
+"""Rows on Dask: the only module that imports it.
+
+A chunk of rows is a piece. A sweep is one round: the move goes to every worker once, each chunk is
+swept where it is, as if it were alone in memory, and the sums meet in a binary tree over the
+chunks. What is kept for each sample stays beside its chunk. All of it are tasks: what a worker that
+dies takes with it is computed again.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy
+from functools import cached_property
+from itertools import accumulate, groupby, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from onmf.core.rows import Block, Move, Traffic, single_threaded_blas, weigh
+from onmf.data import validation as door
+from onmf.data.check import Check, Found, Inspect
+from onmf.data.chunks import alone, cut, join, on_chunk, prepared, scaled_by, taken
+from onmf.data.sources import floating
+
+try:
+    import cloudpickle
+    import dask.array as da
+    from dask.base import annotate, compute, persist
+    from dask.delayed import delayed
+except ImportError as missing:
+    raise ImportError(
+        'Dask collections need Dask: `pip install "onmf[dask]"` installs it.'
+    ) from missing
+
+Array = NDArray[Any]
+Rows = Sequence[Any]  # one Delayed, or a value, for each chunk
+
+
+def rows_on_dask(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    scale: Callable[..., float],
+    reset: bool,
+    signed: bool,
+) -> tuple["OnDask", float, Array | None]:
+    """A Dask array or DataFrame as a place, the power of two it is multiplied by, its weights."""
+    X, names = as_array(X)
+    if np.isnan(X.shape[0]):
+        X = X.compute_chunk_sizes()
+    dtype = floating(X.dtype, "the Dask array")
+    door.as_features(estimator, X.shape, names, reset=reset)
+    weight = None
+    if sample_weight is not None:
+        here = compute(sample_weight)[0]
+        weight = door.as_weights(here, np.broadcast_to(dtype.type(0), X.shape))
+    data = OnDask(X, dtype, weight, door.Check.of(estimator, signed))
+    factor = scale(*data.extremes, dtype, X.shape)
+    return data.scaled(factor), factor, weight
+
+
+def as_array(X: Any) -> tuple[Any, list[str] | None]:
+    """A Dask array whose chunks hold whole rows, and the names of its columns."""
+    names = None
+    if hasattr(X, "to_dask_array"):
+        names, X = [str(name) for name in X.columns], X.to_dask_array()
+    if X.ndim != 2:
+        raise ValueError(f"the Dask array has {X.ndim} dimension(s) instead of 2.")
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1}), names
+
+
+class OnDask:
+    """The rows of a Dask array."""
+
+    def __init__(self, X: Any, dtype: Any, weight: Array | None, check: Check) -> None:
+        self.shape, self.dtype, self.check = X.shape, dtype, check
+        self.traffic, self._weight = Traffic(), weight
+        sizes = [(index, size) for index, size in enumerate(X.chunks[0]) if size]
+        self.cuts = [0, *accumulate(size for _, size in sizes)]
+        blocks = X.to_delayed(optimize_graph=True)[:, 0]
+        weights = [None] * len(sizes) if weight is None else self.scatter(weight)
+        ready = [
+            delayed(prepared)(blocks[index], own, dtype, index)
+            for (index, _), own in zip(sizes, weights, strict=True)
+        ]
+        self.chunks, self.homes = settled(X, ready)
+
+    @property
+    def first(self) -> list[int]:
+        return self.cuts[:-1]
+
+    @property
+    def weight(self) -> Array:
+        return np.ones(self.shape[0], self.dtype) if self._weight is None else self._weight
+
+    def wide(self) -> "OnDask":
+        return self
+
+    def scaled(self, factor: float) -> "OnDask":
+        """The same rows times a power of two."""
+        if factor == 1:
+            return self
+        other = copy(self)
+        other.chunks = self.each(scaled_by(factor), self.chunks)
+        del other.measured
+        return other
+
+    @cached_property
+    def measured(self) -> tuple[Rows, Found]:
+        return self._round(inspected, Inspect(self.check), self.first)
+
+    @property
+    def energy(self) -> Rows:
+        return self.measured[0]
+
+    @property
+    def sqnorm(self) -> float:
+        return self.measured[1].sqnorm
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        return self.measured[1].extremes
+
+    @cached_property
+    def mean(self) -> float:
+        _, total = self.sweep(weigh)
+        return float(total.mass / (total.weight * self.shape[1]))
+
+    def take(self, numbers: Array) -> Block:
+        """A few samples, by number."""
+        places = np.searchsorted(numbers, self.cuts)
+        wanted = [
+            delayed(taken)(chunk, numbers[i:j] - first)
+            for chunk, first, (i, j) in zip(self.chunks, self.cuts, pairwise(places), strict=False)
+            if i < j
+        ]
+        parts = compute(*wanted)
+        stack = sp.vstack if sp.issparse(parts[0].X) else np.concatenate
+        return Block(stack([part.X for part in parts]), np.concatenate([p.weight for p in parts]))
+
+    def scatter(self, H: Any) -> Rows:
+        if isinstance(H, da.Array):  # it came from `array`
+            return list(H.to_delayed().ravel())
+        return [H[i:j] for i, j in pairwise(self.cuts)]
+
+    def gather(self, rows: Rows) -> Array:
+        return np.concatenate(compute(*rows))
+
+    def array(self, k: int, change: Callable[..., Array], *rows: Rows) -> Any:
+        """(n, k) with `change(*rows)` of every chunk: a Dask array whose blocks are where X is."""
+        lengths = [j - i for i, j in pairwise(self.cuts)]
+        shared = delayed(change, traverse=False)
+        parts = [delayed(call)(shared, *parts) for parts in zip(*rows, strict=True)]
+        return da.concatenate(
+            [
+                da.from_delayed(part, (length, k), self.dtype)
+                for part, length in zip(parts, lengths, strict=True)
+            ]
+        )
+
+    def each(self, change: Callable[..., Any], *rows: Rows) -> Rows:
+        """Change what is kept for each chunk, without reading X."""
+        shared = delayed(change, traverse=False)
+        return persist(*(delayed(call)(shared, *parts) for parts in zip(*rows, strict=True)))
+
+    def total(self, function: Callable[..., Any], *rows: Rows) -> Any:
+        """Sum of `function(weight, *rows)` over the chunks, without reading X."""
+        shared = delayed(function, traverse=False)
+        parts = [
+            delayed(call_weighted)(shared, chunk, *parts)
+            for chunk, *parts in zip(self.chunks, *rows, strict=True)
+        ]
+        return compute(tree(delayed(operator.add), parts, self.homes))[0]
+
+    def sweep(self, move: Move, rows: Rows | None = None) -> tuple[Rows, Any]:
+        """Apply `move(block, rows) -> (rows, stats)` to every block and add the stats."""
+        return self._round(swept, move, [None] * len(self.chunks) if rows is None else rows)
+
+    def _round(self, task: Callable[..., Any], move: Any, rows: Rows) -> tuple[Rows, Any]:
+        """W goes out, sums come back; what is kept for the samples stays."""
+        shared, visit = delayed(move, traverse=False), delayed(task)
+        item, moved, parts = delayed(operator.getitem), [], []
+        for number, home in enumerate(self.homes):
+            with at(home):
+                done = visit(self.chunks[number], shared, rows[number], number)
+                moved.append(item(done, 0))
+                parts.append(item(done, 1))
+        *kept, whole = persist(*moved, tree(delayed(met), parts, self.homes))
+        total: Part = compute(whole)[0]
+        if total.where is not None:  # another process
+            sent, received = self.traffic
+            sent += len(total.places) * size_of(move)
+            self.traffic = Traffic(sent, received + total.received + size_of(total.stats))
+        return kept, total.stats
+
+
+class Part(NamedTuple):
+    """A sum over some chunks, where it is, and which bytes had to move for it."""
+
+    stats: Any
+    where: str | None
+    received: int
+    places: frozenset[str | None]
+
+
+def settled(X: Any, chunks: list[Any]) -> tuple[Rows, list[str | None]]:
+    """Chunks that stay on workers, and on which; without workers, as they are.
+
+    Blocks that X has on workers stay where they are; others go there in runs of neighbours.
+    """
+    try:
+        from distributed import futures_of, get_client, wait
+
+        client = get_client()
+    except (ImportError, ValueError):
+        return chunks, [None] * len(chunks)
+    workers = [None] if futures_of(X) else sorted(client.ncores()) or [None]
+    wanted = [workers[i * len(workers) // len(chunks)] for i in range(len(chunks))]
+    kept: list[Any] = []
+    for home, run in groupby(zip(wanted, chunks, strict=True), key=operator.itemgetter(0)):
+        where = {} if home is None else {"workers": [home], "allow_other_workers": True}
+        kept += client.persist([chunk for _, chunk in run], **where)
+    held = wait(kept) and client.who_has(futures_of(kept))
+    return kept, [min(held.get(chunk.key, ()), default=None) for chunk in kept]
+
+
+def at(home: str | None) -> AbstractContextManager[Any]:
+    """Tasks made inside run on this worker while it lives."""
+    if home is None:
+        return nullcontext()
+    return annotate(workers=[home], allow_other_workers=True)
+
+
+def tree(join: Callable[[Any, Any], Any], parts: Sequence[Any], homes: Sequence[str | None]) -> Any:
+    """Neighbours first, so that the order of the sums depends on the chunks alone."""
+    while len(parts) > 1:
+        met_at, pairs = homes[::2], []
+        for a, b, home in zip(parts[::2], parts[1::2], met_at, strict=False):
+            with at(home):
+                pairs.append(join(a, b))
+        parts, homes = [*pairs, *parts[len(pairs) * 2 :]], met_at
+    return parts[0]
+
+
+def lazily(model: Any, method: str, X: Any, dtype: Any, columns: int | None) -> Any:
+    """`method` of every chunk when its turn comes: a Dask array of one or `columns` columns."""
+    X, names = as_array(X)
+    door.as_features(model, X.shape, names, reset=False)
+    form: dict[str, Any] = {"drop_axis": 1}
+    if columns is not None:
+        form = {"chunks": (X.chunks[0], (columns,))}
+    empty = np.empty((0,) if columns is None else (0, columns), dtype)
+    return X.map_blocks(on_chunk, getattr(model, method), empty, dtype=dtype, meta=empty, **form)
+
+
+# What runs on the workers.
+
+
+def swept(chunk: Block, move: Move, kept: Any, number: int) -> tuple[Any, Part]:
+    """One chunk as if it were alone in memory."""
+    with single_threaded_blas():
+        rows, stats = (local := alone(chunk)).sweep(move, cut(local, kept))
+    return join(rows), Part(stats, here(), 0, frozenset([here()]))
+
+
+def inspected(chunk: Block, move: Inspect, first: int, number: int) -> tuple[Any, Part]:
+    """The first look; what is wrong is said of rows of X, not of the chunk."""
+    local = alone(chunk)
+    try:
+        rows, stats = local.sweep(move, [first + start for start in local.first])
+    except ValueError as error:
+        raise ValueError(f"in chunk {number}: {error}") from error
+    return join(rows), Part(stats, here(), 0, frozenset([here()]))
+
+
+def met(a: Part, b: Part) -> Part:
+    """The sum of two parts. Neither is changed: a task may have to run twice."""
+    came = sum(size_of(part.stats) for part in (a, b) if part.where != here())
+    stats = type(a.stats)(*map(operator.add, a.stats, b.stats))
+    return Part(stats, here(), a.received + b.received + came, a.places | b.places)
+
+
+def call(function: Callable[..., Any], *rows: Any) -> Any:
+    return function(*rows)
+
+
+def call_weighted(function: Callable[..., Any], chunk: Block, *rows: Any) -> Any:
+    return function(chunk.weight, *rows)
+
+
+def here() -> str | None:
+    """The address of this worker; None in the process that drives."""
+    try:
+        from distributed import get_worker
+
+        return str(get_worker().address)
+    except (ImportError, ValueError):
+        return None
+
+
+def size_of(value: Any) -> int:
+    """Bytes of a value on its way to another process."""
+    return len(cloudpickle.dumps(value))

@@ -1,0 +1,206 @@
+"""How far a fit is, on disk, so that another process can go on.
+
+    folder/name.onmf  =  title, JSON, arrays one after the other as .npy, SHA-256 of all before it
+
+Each file is written beside its place, brought to the disk, and then renamed: it is there in full or
+not at all. Nothing in it is ever executed. Every file has the fingerprint of the data and
+parameters it belongs to, and is refused for any other.
+"""
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from onmf.core.result import Journal
+from onmf.core.rows import Block, Data
+from onmf.exceptions import CheckpointWarning
+from onmf.io.npy import read_body, read_header
+
+Array = NDArray[Any]
+
+TITLE = b"onmf checkpoint 1\n"
+DIGEST = hashlib.sha256().digest_size
+SPREAD, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # odd
+NOT_COMPARED = ("n_jobs", "verbose", "callback", "checkpoint", "random_state")
+
+
+class Checkpoint(Journal):
+    """A journal in a folder."""
+
+    def __init__(self, folder: str | Path, fingerprint: str) -> None:
+        self.folder, self.fingerprint, self.failed = Path(folder), fingerprint, False
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    @classmethod
+    def of(cls, model: Any, data: Data) -> Self:
+        """For this fit; what is already there must belong to it."""
+        journal = cls(model.checkpoint, fingerprint(model, data))
+        for path in journal.folder.glob("*.onmf"):
+            journal.read(path)
+        return journal
+
+    def recall(self, name: str) -> dict[str, Any] | None:
+        path = self.folder / f"{name}.onmf"
+        return self.read(path) if path.exists() else None
+
+    def read(self, path: Path) -> dict[str, Any]:
+        found = read(path)
+        if found.pop("fingerprint", None) != self.fingerprint:
+            raise ValueError(
+                f"the checkpoint {path} belongs to a fit of other data or with other parameters: "
+                "name another folder, or delete it."
+            )
+        return found
+
+    def note(self, name: str, facts: Callable[[], dict[str, Any]]) -> None:
+        """A disk that is full, or gone, stops no fit: what was noted before stays."""
+        try:
+            write(self.folder / f"{name}.onmf", facts() | {"fingerprint": self.fingerprint})
+        except OSError as error:
+            if not self.failed:
+                warnings.warn(
+                    f"the checkpoint in {self.folder} cannot be written ({error}): the fit goes "
+                    "on, and what was noted before stays.",
+                    CheckpointWarning,
+                    stacklevel=2,
+                )
+            self.failed = True
+
+    def close(self, stop: str) -> None:
+        """Remove the notes of a fit that has ended; one that a callback stopped may go on."""
+        if stop != "callback":
+            for path in self.folder.glob("*.onmf"):
+                path.unlink(missing_ok=True)
+
+
+class Hashing:
+    """A file that knows the SHA-256 of what went through it."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.sum = file, hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.sum.update(data)
+        return int(self.file.write(data))
+
+
+def write(path: Path, facts: dict[str, Any]) -> None:
+    """Put the facts in the place of what was there, or leave that as it was."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    arrays: list[Array] = []
+    text = json.dumps(facts, default=partial(set_aside, arrays))
+    try:
+        with temporary.open("wb") as file:
+            out = Hashing(file)
+            out.write(TITLE + text.encode() + b"\n")
+            for array in arrays:
+                npy.write_array(out, array, allow_pickle=False)
+            file.write(out.sum.digest())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def set_aside(arrays: list[Array], value: Any) -> Any:
+    """For JSON: numbers as they are, an array by its place in the list."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        arrays.append(np.ascontiguousarray(value))
+        return {"array": len(arrays) - 1}
+    raise TypeError(f"a checkpoint does not keep {type(value).__name__}")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The facts of a file that is whole."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        checksum, left = hashlib.sha256(), max(0, size - DIGEST)
+        while left and (part := file.read(min(left, 1 << 20))):
+            checksum.update(part)
+            left -= len(part)
+        file.seek(0)
+        title = file.read(len(TITLE))
+        file.seek(max(0, size - DIGEST))
+        try:
+            if title != TITLE or file.read() != checksum.digest():
+                raise ValueError("its checksum does not match.")
+            file.seek(len(TITLE))
+            facts = put_back(json.loads(file.readline()), file, size - DIGEST)
+            if not isinstance(facts, dict):
+                raise ValueError("it has no facts.")
+        except (ValueError, RecursionError) as error:
+            raise ValueError(
+                f"the checkpoint {path} is damaged, cut off, or of another version: delete it to "
+                "start again."
+            ) from error
+    return facts
+
+
+def put_back(facts: Any, file: Any, end: int) -> Any:
+    """Arrays, in the order they were set aside, where JSON has their places."""
+    if not isinstance(facts, dict):
+        return facts
+    if facts.keys() == {"array"}:
+        header = read_header(file)
+        if header.size > end - file.tell():
+            raise ValueError("an array is cut off.")
+        return read_body(file, header)
+    return {name: put_back(value, file, end) for name, value in facts.items()}
+
+
+def fingerprint(model: Any, data: Data) -> str:
+    """The same for the same rows, wherever they are and however cut, and the same parameters."""
+    parameters = model.get_params(deep=False)
+    compared = {name: text(parameters[name]) for name in sorted({*parameters} - {*NOT_COMPARED})}
+    seed = model.random_state if isinstance(model.random_state, Integral) else None
+    rows, _ = data.sweep(hashes)
+    content = int(data.total(mixed, data.first, rows)[0])
+    facts = [type(model).__name__, compared, text(seed), *data.shape, str(data.dtype), content]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def hashes(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
+    """sum_j key_j bits(x_ij) modulo 2^64: no rounding, so the order does not matter."""
+    X, m = block.X, block.X.shape[1]
+    keys = np.arange(1, 2 * m, 2, dtype=np.uint64) * SPREAD
+    values = X.data if sp.issparse(X) else X
+    bits = values.view(f"u{values.itemsize}").astype(np.uint64)
+    if not sp.issparse(X):
+        return bits @ keys, ()
+    return sp.csr_array((bits, X.indices, X.indptr), X.shape) @ keys, ()
+
+
+def mixed(weight: Array, first: int, rows: Array) -> Any:
+    """A sum modulo 2^64 over the samples that depends on number, content and weight of each."""
+    number = np.arange(first, first + len(rows)).astype(np.uint64)
+    heavy = np.ascontiguousarray(weight[:, 0], np.float64).view(np.uint64)
+    key = rows + number * SPREAD
+    for part in (heavy, number, heavy):
+        key = (key ^ (key >> np.uint64(31))) * MIX + part
+    return np.add.reduce(key ^ (key >> np.uint64(29)), keepdims=True)
+
+
+def text(value: Any) -> str:
+    """Arrays by their content, functions by their name, all else as Python writes it."""
+    if isinstance(value, np.ndarray):
+        content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"{value.dtype} {value.shape} {content}"
+    if isinstance(value, tuple | list):
+        return repr([text(item) for item in value])
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return repr(value)

@@ -1,0 +1,172 @@
+"""A fitted estimator as arrays and JSON, and back.
+
+Stored are the class, the parameters, every fitted attribute, the names of the features, and the
+steps of `onmf.preparation.steps` that come before the model. A parameter that only Python could store (a
+function, a random generator, arrays to start from) is left out with a warning; after loading it has
+its default, which matters only if the model is fitted again.
+"""
+
+import warnings
+from dataclasses import fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmf.core.result import Stage
+from onmf.estimators.values import decode, encode, encode_all
+from onmf.exceptions import UnsavedParameterWarning
+from onmf.io.container import Container, FormatError, pack, unpack
+from onmf.io.output import replace_files
+from onmf.preparation.steps import STEPS, Step
+
+Array = NDArray[Any]
+
+NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
+COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
+PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}  # of the header
+
+
+class Saved(NamedTuple):
+    """A model as its file tells it."""
+
+    kind: str
+    parameters: dict[str, Any]
+    attributes: dict[str, Any]
+
+
+def write_model(model: Any, path: str | Path) -> None:
+    """Put a fitted model into a file: in full, or not at all."""
+    path = Path(path)
+    replace_files(path.parent, {path.name: model_bytes(model)})
+
+
+def model_bytes(model: Any) -> bytes:
+    """The content of the file of a fitted model."""
+    fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
+    if hasattr(fitted.get("membership_"), "dask"):  # the workers have it
+        fitted["membership_"] = np.asarray(fitted["membership_"])
+    chain, names = fitted.pop(CHAIN, ()), fitted.pop(NAMES, None)
+    arrays = {name: value for name, value in fitted.items() if isinstance(value, np.ndarray)}
+    numbers = {name: v for name, v in fitted.items() if name not in (HISTORY, *arrays)}
+    if HISTORY in fitted:
+        arrays[HISTORY] = np.array(fitted[HISTORY], np.float64).reshape(-1, len(Stage._fields))
+    header = {
+        "class": type(model).__name__,
+        "onmf": version("onmf"),
+        "parameters": parameters(model),
+        "attributes": encode_all(numbers),
+        "features": None if names is None else [str(name) for name in names],
+        "chain": [put_away(step, place, arrays) for place, step in enumerate(chain)],
+    }
+    return pack(header, arrays)
+
+
+def put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]:
+    """One step of the chain as JSON; its arrays go to the others."""
+    settings = {field.name: getattr(step, field.name) for field in fields(step)}
+    for name in [name for name, value in settings.items() if isinstance(value, np.ndarray)]:
+        arrays[step_array(place, name)] = settings.pop(name)
+    return {"step": step.name} | encode_all(settings)
+
+
+def parameters(model: Any) -> dict[str, Any]:
+    """Those that can be stored; the others are named in a warning."""
+    kept, left_out = {}, []
+    for name, value in model.get_params(deep=False).items():
+        try:
+            kept[name] = encode(value)
+        except TypeError:
+            left_out.append(name)
+    if left_out:
+        warnings.warn(
+            f"{', '.join(left_out)} cannot be stored without pickle: the loaded model will have "
+            "the default, which matters only if it is fitted again.",
+            UnsavedParameterWarning,
+            stacklevel=5,
+        )
+    return kept
+
+
+def step_array(place: int, name: str) -> str:
+    return f"step{place}.{name}"
+
+
+def read_model(path: str | Path) -> Saved:
+    """The model that a file holds; FormatError, in a sentence, if it does not hold a sound one."""
+    path = Path(path)
+    stored = unpack(path)
+    try:
+        return checked(stored)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise FormatError(f"{path.name} does not hold a sound model: {error}") from error
+
+
+def checked(stored: Container) -> Saved:
+    """The parts of the model, each of the kind it must be, and all of one size."""
+    header, arrays = stored.header, dict(stored.arrays)
+    for part, kind in PARTS.items():
+        if not isinstance(header.get(part), kind):
+            raise ValueError(f"its {part} is missing.")
+    attributes = {name: decode(value) for name, value in header["attributes"].items()}
+    n_features = check_arrays(arrays, attributes)
+    chain = tuple(take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
+    for step in chain:
+        step.check(n_features)
+    if HISTORY in arrays:
+        attributes[HISTORY] = stages(arrays.pop(HISTORY))
+    if (names := header.get("features")) is not None:
+        attributes[NAMES] = feature_names(names, n_features)
+    attributes |= arrays | ({CHAIN: chain} if chain else {})
+    for name in attributes:
+        if not (name.isidentifier() and name.endswith("_") and name[0] != "_"):
+            raise ValueError(f"{name!r} is no name of a fitted attribute.")
+    settings = {name: decode(value) for name, value in header["parameters"].items()}
+    if settings.get("n_clusters") != len(arrays["cluster_centers_"]):
+        raise ValueError("it does not have n_clusters centroids.")
+    return Saved(header["class"], settings, attributes)
+
+
+def check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
+    """Centroids, memberships and labels agree in shape, and are sound; the number of features."""
+    W, H, labels = (arrays[name] for name in ("cluster_centers_", "membership_", "labels_"))
+    if W.ndim != 2 or not all(W.shape) or labels.ndim != 1 or H.shape != (len(labels), len(W)):
+        raise ValueError("its centroids, memberships and labels differ in shape.")
+    if W.dtype.kind != "f" or H.dtype != W.dtype or labels.dtype.kind != "i":
+        raise ValueError("its centroids, memberships or labels are of the wrong type.")
+    if not (np.isfinite(W).all() and np.isfinite(H).all()):
+        raise ValueError("its centroids or memberships are not all finite.")
+    if len(labels) and not -1 <= labels.min() <= labels.max() < len(W):
+        raise ValueError("it has labels of clusters that it does not have.")
+    if attributes.get("n_features_in_") != W.shape[1]:
+        raise ValueError("its number of features is not that of its centroids.")
+    return W.shape[1]
+
+
+def take_out(settings: Any, place: int, arrays: dict[str, Array]) -> Step:
+    """One step of the chain, with its arrays, which leave the others."""
+    if not isinstance(settings, dict) or settings.get("step") not in STEPS:
+        raise ValueError("its chain has an unknown step.")
+    learnt = {name: decode(value) for name, value in settings.items() if name != "step"}
+    for key in [key for key in arrays if key.startswith(step_array(place, ""))]:
+        learnt[key.removeprefix(step_array(place, ""))] = arrays.pop(key)
+    made: Step = STEPS[settings["step"]](**learnt)
+    return made
+
+
+def stages(history: Array) -> list[Stage]:
+    """The history, with whole numbers where they belong."""
+    if history.ndim != 2 or history.shape[1] != len(Stage._fields):
+        raise ValueError("its history has another shape.")
+    rows = (Stage(*row) for row in history.tolist())
+    return [row._replace(**{name: int(getattr(row, name)) for name in COUNTS}) for row in rows]
+
+
+def feature_names(names: Any, n_features: int) -> Array:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("its names of features are not text.")
+    if len(names) != n_features:
+        raise ValueError(f"it has {len(names)} names for {n_features} features.")
+    return np.array(names, dtype=object)

@@ -1,0 +1,51 @@
+"""Files of a folder, and lines of text that say where they stop being text."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase
+from pathlib import Path
+
+from onmf.io.table import Progress, quiet
+
+LONGEST_LINE = 200_000_000  # bytes: more is no table, and may be a packed bomb
+STRIDE = 4_000_000  # bytes between two reports of progress
+
+
+def visible_files(folder: Path) -> list[Path]:
+    """Paths in the folder of all files that are not hidden, sorted."""
+    inside = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
+    return sorted(name for name in inside if not any(part[0] == "." for part in name.parts))
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]:
+    """The bytes of a file, unpacked if its name ends in `.gz`, and the file as it lies there."""
+    with path.open("rb") as raw:
+        packed = path.name.lower().endswith(".gz")
+        try:
+            yield (gzip.GzipFile(fileobj=raw) if packed else raw), raw
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{path.name} is not a whole gzip file: {error}.") from error
+
+
+def text_lines(path: Path, progress: Progress = quiet) -> Iterator[str]:
+    """The lines of a file in UTF-8, unpacked if its name ends in `.gz`."""
+    total, seen, number = path.stat().st_size, 0, 0
+    with unpacked(path) as (stream, raw):
+        while line := stream.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                raise ValueError(f"{path.name} has over {LONGEST_LINE} bytes in line {number}.")
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path.name} is not UTF-8 in line {number} (byte "
+                    f"0x{line[error.start]:02x}): save it in that encoding."
+                ) from error
+            seen += len(line)
+            if seen > STRIDE:
+                seen = 0
+                progress(raw.tell(), total)

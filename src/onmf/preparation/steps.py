@@ -1,0 +1,182 @@
+"""What is done to the data before they are clustered, as steps that can be stored with the model.
+
+    words  counts of known words in texts        log   log2(1 + x)
+    tfidf  x_ij idf_j, samples of length 1       unit  x_i / ||x_i||
+
+A step is a frozen object with its name, what it has learnt as fields, and a call that applies it;
+`fit` makes it from data. New samples then go through exactly what the first ones went through.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
+
+from onmf.data import Changed
+from onmf.data import Source as Elsewhere
+
+__all__ = ["STEPS", "Log", "Step", "Tfidf", "Unit", "Words", "after", "apply"]
+
+
+class Step(Protocol):
+    """What a stored model asks of a step."""
+
+    name: ClassVar[str]
+
+    def __call__(self, X: Any) -> Any:
+        """The data after this step."""
+
+    def check(self, n_features: int) -> None:
+        """ValueError if the step cannot precede a model of so many features."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Texts to counts of the words of a vocabulary: scikit-learn's CountVectorizer."""
+
+    vocabulary: tuple[str, ...]
+    name: ClassVar[str] = "words"
+
+    @classmethod
+    def fit(cls, texts: Sequence[str], min_df: int = 1, max_df: float = 1.0) -> Self:
+        """The words of at least `min_df` texts and of at most a share `max_df` of them."""
+        counter = CountVectorizer(min_df=min_df, max_df=max_df)
+        try:
+            counter.fit(texts)
+        except ValueError as error:
+            raise ValueError(
+                f"no word is in at least {min_df} and at most {max_df:.0%} of the {len(texts)} "
+                "documents: lower min_df, raise max_df, or give more documents."
+            ) from error
+        return cls(tuple(counter.get_feature_names_out().tolist()))
+
+    def __call__(self, X: Sequence[str]) -> sp.csr_array:
+        counter = CountVectorizer(vocabulary=self.vocabulary, dtype=np.float64)
+        return sp.csr_array(counter.transform(X))
+
+    def check(self, n_features: int) -> None:
+        words = self.vocabulary
+        sound = isinstance(words, tuple) and all(isinstance(word, str) for word in words)
+        if not sound or not len(words) == len(set(words)) == n_features:
+            raise ValueError(f"its vocabulary is not one of {n_features} words.")
+
+
+@dataclass(frozen=True)
+class Tfidf:
+    """x_ij idf_j, each sample then of length 1; idf_j = 1 + ln((1 + n) / (1 + n_j)).
+
+    n_j of the n samples have feature j: scikit-learn's TfidfTransformer, also for rows on disk.
+    """
+
+    idf: NDArray[np.float64]
+    name: ClassVar[str] = "tfidf"
+
+    @classmethod
+    def fit(cls, X: Any) -> Self:
+        having = sum(
+            np.asarray((non_negative(part, "tf-idf") != 0).sum(axis=0)) for part in parts(X)
+        )
+        return cls(1 + np.log((1 + X.shape[0]) / (1 + np.ravel(having))))
+
+    def __call__(self, X: Any) -> Any:
+        idf = self.idf.astype(X.dtype if X.dtype.kind == "f" else np.float64)
+        weighted = sp.csr_array(X.multiply(idf)) if sp.issparse(X) else X * idf
+        return normalize(weighted, copy=False)
+
+    def check(self, n_features: int) -> None:
+        sound = isinstance(self.idf, np.ndarray) and self.idf.shape == (n_features,)
+        if not sound or not ((0 < self.idf) & (self.idf < np.inf)).all():
+            raise ValueError(f"its idf are not {n_features} positive numbers.")
+
+
+@dataclass(frozen=True)
+class Log:
+    """log2(1 + x)."""
+
+    name: ClassVar[str] = "log"
+
+    @classmethod
+    def fit(cls, X: Any) -> Self:
+        return cls()
+
+    def __call__(self, X: Any) -> Any:
+        X = non_negative(X, "the logarithm")
+        if not sp.issparse(X):
+            return np.log2(1 + X)
+        X = sp.csr_array(X, copy=True)
+        X.data = np.log2(1 + X.data)
+        return X
+
+    def check(self, n_features: int) -> None:
+        """Any number will do."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """x_i / ||x_i||: every sample counts the same."""
+
+    name: ClassVar[str] = "unit"
+
+    @classmethod
+    def fit(cls, X: Any) -> Self:
+        return cls()
+
+    def __call__(self, X: Any) -> Any:
+        return normalize(X)
+
+    def check(self, n_features: int) -> None:
+        """Any number will do."""
+
+
+STEPS: dict[str, Any] = {step.name: step for step in (Words, Log, Tfidf, Unit)}  # in this order
+
+
+def apply(chain: Iterable[Step], X: Any) -> Any:
+    """The data after all steps.
+
+    Parameters
+    ----------
+    chain : iterable of steps
+        For example `preprocessing_` of a loaded model.
+    X : array, sparse matrix, rows on disk, or list of texts if the first step counts words
+
+    Returns
+    -------
+    array or csr_array; rows on disk stay there and are changed as they are read
+
+    Examples
+    --------
+    >>> from onmf.preparation.steps import Tfidf, Words, apply
+    >>> texts = ["stars and planets", "planets and moons"]
+    >>> words = Words.fit(texts)
+    >>> words.vocabulary
+    ('and', 'moons', 'planets', 'stars')
+    >>> apply([words, Tfidf.fit(words(texts))], ["moons of moons"]).toarray()
+    array([[0., 1., 0., 0.]])
+    """
+    for step in chain:
+        X = after(step, X)
+    return X
+
+
+def after(step: Step, X: Any) -> Any:
+    """The data after one step."""
+    return Changed(X, step) if isinstance(X, Elsewhere) else step(X)
+
+
+def parts(X: Any) -> Iterable[Any]:
+    """The data, in pieces if they are on disk."""
+    return X.parts() if isinstance(X, Elsewhere) else [X]
+
+
+def non_negative(X: Any, what: str) -> Any:
+    """X, if neither step nor logarithm can go wrong; NaN is left to the estimator's own check."""
+    values = X.data if sp.issparse(X) else X
+    if values.size and values.min() < 0:
+        raise ValueError(f"Negative values in data: {what} needs counts or amounts.")
+    return X

@@ -1,0 +1,242 @@
+"""From counts and expression to the data the paper clusters.
+
+What scikit-learn has is called; its own is only the paper's spectral dimension reduction
+
+    A = (C + C') / 2,    L = diag(A 1) - A,    X_reduced = the K eigenvectors of L with the
+                                               smallest eigenvalues,
+
+C being the connectivity of the nearest neighbours. Sparse data stay sparse throughout.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components, laplacian
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_selection import SelectKBest, chi2
+from sklearn.neighbors import kneighbors_graph
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer
+from sklearn.utils.validation import validate_data
+
+__all__ = ["SpectralReduction", "log_expression", "select_genes", "tfidf", "used_features"]
+
+TOLERANCE = 1e-8  # of an eigenvalue, relative; the vectors then solve L v = l v to about 1e-12
+
+
+def tfidf() -> Pipeline:
+    """Counts of terms to tf-idf weights, every document of length 1.
+
+    Returns
+    -------
+    Pipeline
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation.transformers import tfidf
+    >>> X = tfidf().fit_transform(np.array([[2.0, 0.0], [1.0, 1.0]]))
+    >>> X.multiply(X).sum(axis=1).round(6).tolist()
+    [[1.0], [1.0]]
+    """
+    return make_pipeline(TfidfTransformer(norm="l2"))
+
+
+def log_expression(total: float | None = None) -> Pipeline:
+    """log2(1 + x), after scaling each sample to a given total.
+
+    Parameters
+    ----------
+    total : float, optional
+        1e6 for read counts, which gives counts per million; None for values that are already
+        comparable between samples, such as RSEM.
+
+    Returns
+    -------
+    Pipeline
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation.transformers import log_expression
+    >>> log_expression(total=4).fit_transform(np.array([[30.0, 10.0], [0.0, 7.0]]))
+    array([[2. , 1. ], [0. , 2.32192809]])
+    """
+    steps = [FunctionTransformer(log2_of_one_plus, accept_sparse=True)]
+    if total is not None:
+        scale = FunctionTransformer(times, accept_sparse=True, kw_args={"factor": total})
+        steps = [Normalizer(norm="l1"), scale, *steps]
+    return make_pipeline(*steps)
+
+
+def select_genes(k: int = 5000) -> SelectKBest:
+    """The k genes that differ most between the given classes, by the chi-squared test.
+
+    The test looks at the true classes, so that what is clustered afterwards already knows
+    something of the answer. It is here because the paper does it; do not use it otherwise.
+
+    Parameters
+    ----------
+    k : int, default=5000
+        All genes if there are fewer.
+
+    Returns
+    -------
+    SelectKBest
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation.transformers import select_genes
+    >>> X = np.array([[1.0, 5.0], [1.0, 4.0], [1.0, 0.0]])
+    >>> select_genes(1).fit_transform(X, ["LUAD", "LUAD", "BRCA"]).ravel()
+    array([5., 4., 0.])
+    """
+    return SelectKBest(chi2, k=k)
+
+
+def used_features(X: Any) -> NDArray[np.intp]:
+    """Columns that are not all zero.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features), non-negative
+
+    Returns
+    -------
+    ndarray of int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation.transformers import used_features
+    >>> used_features(np.array([[0.0, 1.0], [0.0, 3.0]]))
+    array([1])
+    """
+    return np.flatnonzero(np.asarray(X.sum(axis=0)).ravel() > 0)
+
+
+def log2_of_one_plus(X: Any) -> Any:
+    """log2(1 + x); zeros stay zeros, so that a sparse matrix keeps its pattern."""
+    values = X.data if sp.issparse(X) else X
+    if values.size and values.min() < 0:
+        raise ValueError("expression must not be negative: take the values before any logarithm.")
+    if not sp.issparse(X):
+        return np.log2(1 + X)
+    X = X.copy()
+    X.data = np.log2(1 + X.data)
+    return X
+
+
+def times(X: Any, factor: float) -> Any:
+    return X * factor
+
+
+class SpectralReduction(TransformerMixin, BaseEstimator):
+    """Each sample as its row in the first eigenvectors of the neighbourhood graph.
+
+    The graph joins every sample with itself and its nearest neighbours, and is made symmetric by
+    averaging with its transpose. The eigenvectors of its unnormalised Laplacian come from a sparse
+    solver: no n x n array is made. Signed data result: cluster them with
+    ``ONMF(center_bounds="data")``.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Eigenvectors, those of the smallest eigenvalues; the paper takes as many as clusters.
+    n_neighbors : int, default=10
+        Neighbours of a sample, itself included.
+    n_jobs : int, optional
+        Threads of the search for neighbours.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Orthonormal columns, the largest entry of each positive.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Ascending.
+    n_features_in_ : int
+        Number of features.
+
+    Examples
+    --------
+    >>> from onmf.datasets import make_rays
+    >>> from onmf.preparation.transformers import SpectralReduction
+    >>> X, y = make_rays(200, 30, 4, random_state=0)
+    >>> SpectralReduction(n_components=4).fit_transform(X).shape
+    (200, 4)
+    """
+
+    def __init__(
+        self, n_components: int = 10, *, n_neighbors: int = 10, n_jobs: int | None = None
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Compute the embedding of the samples of X.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        n = X.shape[0]
+        if not 1 <= self.n_neighbors <= n:
+            raise ValueError(f"n_neighbors={self.n_neighbors} must be from 1 to {n} samples.")
+        if not 1 <= self.n_components < n:
+            raise ValueError(f"n_components={self.n_components} must be from 1 to {n - 1}.")
+        L = graph_laplacian(X, self.n_neighbors, self.n_jobs)
+        self.eigenvalues_, self.embedding_ = smallest_eigenvectors(L, self.n_components)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
+        """Compute and return the embedding; there is none for samples that come later."""
+        return self.fit(X).embedding_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def graph_laplacian(X: Any, n_neighbors: int, n_jobs: int | None = None) -> sp.csr_array:
+    """L = diag(A 1) - A of the symmetrised connectivity A."""
+    C = sp.csr_array(kneighbors_graph(X, n_neighbors, include_self=True, n_jobs=n_jobs))
+    return sp.csr_array(laplacian((C + C.T) / 2))
+
+
+def smallest_eigenvectors(L: sp.csr_array, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The k smallest eigenvalues of a graph's Laplacian and their eigenvectors, signs fixed.
+
+    Those of eigenvalue 0 are known, one for each connected part of the graph: it is constant there
+    and zero elsewhere. They are moved to the other end of the spectrum, since Lanczos finds one
+    copy of a repeated eigenvalue and may miss the rest; it then finds the next ones.
+    """
+    n = L.shape[0]
+    parts, part = connected_components(L, directed=False)
+    order = np.argsort(-np.bincount(part), kind="stable")[: min(parts, k)]
+    share = 1 / np.sqrt(np.bincount(part))
+    Z = sp.csr_array((share[part], (np.arange(n), part)), shape=(n, parts))
+    values, vectors = np.zeros(len(order)), Z[:, order].toarray()
+    if (missing := k - len(order)) > 0:
+        top = 2 * L.diagonal().max() + 1  # above all eigenvalues (Gershgorin)
+        moved = LinearOperator((n, n), lambda x: L @ x + top * (Z @ (Z.T @ x)), dtype=L.dtype)
+        start = np.random.RandomState(0).uniform(-1, 1, n)
+        ncv = min(n, 2 * missing + 20)
+        found, others = eigsh(moved, missing, which="SA", v0=start, ncv=ncv, tol=TOLERANCE)
+        rank = np.argsort(found, kind="stable")
+        values = np.append(values, found[rank])
+        vectors = np.hstack([vectors, others[:, rank]])
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(k)]
+    return values, vectors * np.sign(largest)

@@ -1,0 +1,146 @@
+"""One trial: a method on a data set from one start, timed and scored.
+
+A trial is flat: data, fingerprint, method, seed, and the parameters that differ from the paper's.
+Times are CPU seconds of one thread; the clock stands still while a stage is scored.
+"""
+
+import time
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import TruncatedSVD
+from sklearn.manifold import TSNE
+from threadpoolctl import threadpool_limits
+
+from onmf import ONMF, Baseline
+from onmf.datasets import make_rays
+from onmf.metrics import adjusted_rand_score, clustering_accuracy, partition_error
+from onmf_paper.data import SOURCES, Samples, fingerprint, load
+from onmf_paper.methods import FAITHFUL, build
+
+Trial = dict[str, Any]
+Outcome = tuple[dict[str, Any], NDArray[Any] | None]
+
+KEY = ("data", "fingerprint", "method", "seed")
+POINTS = 200  # of a curve
+CURVES = ("sweeps", "residual", "orthogonality", "relative_error", "acc")
+
+
+def trial(data: str, method: str, seed: int, **changes: Any) -> Trial:
+    """The row of a trial, as the ledger keeps it."""
+    return {
+        "data": data,
+        "fingerprint": fingerprint(data),
+        "method": method,
+        "seed": seed,
+        **changes,
+    }
+
+
+def work(trial: Trial) -> Outcome:
+    """Run a trial.
+
+    Parameters
+    ----------
+    trial : dict
+        As `trial` makes it.
+
+    Returns
+    -------
+    result : dict
+        `acc` and `ari` in percent; `error`, the relative error of the best rays for the labels;
+        `cpu`; `sweeps`, the iterations; `empty` clusters; `converged`; and curves.
+    labels : ndarray or None
+    """
+    if trial["fingerprint"] != fingerprint(trial["data"]):
+        raise ValueError(f"the data of {trial['data']} are not those that the trial was planned on")
+    samples = load(trial["data"])
+    changes = {name: value for name, value in trial.items() if name not in KEY}
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Empty clusters and limits that were hit are results here, and recorded as such.
+        warnings.simplefilter("ignore")
+        if trial["method"] == "t-sne":
+            return picture(samples, trial["seed"])
+        warm_up()
+        return fit(samples, SOURCES[trial["data"]].family, trial, changes)
+
+
+def fit(samples: Samples, family: str, trial: Trial, changes: dict[str, Any]) -> Outcome:
+    """Cluster, and score what comes out."""
+    X, y, k = samples
+    stages = Stages(y, changes.pop("stages", None))
+    model = build(trial["method"], family, X, k, trial["seed"], changes)
+    if trial["method"] in FAITHFUL:
+        model.set_params(callback=stages)
+    begin = time.process_time()
+    model.fit(X)
+    cpu = time.process_time() - begin - stages.seconds
+    labels = model.labels_
+    rival = isinstance(model, Baseline)
+    result = scores(X, y, k, labels) | {
+        "cpu": cpu,
+        "sweeps": model.n_iter_,
+        "converged": bool(getattr(model, "converged_", True)),
+        "curves": curves_of(model.history_) if rival else stages.curves(),
+    }
+    return result, labels
+
+
+def scores(X: Any, y: NDArray[Any], k: int, labels: NDArray[Any]) -> dict[str, Any]:
+    return {
+        "acc": 100 * clustering_accuracy(y, labels),
+        "ari": 100 * adjusted_rand_score(y, labels),
+        "error": partition_error(X, labels),
+        "empty": k - len(np.unique(labels[labels >= 0])),
+    }
+
+
+class Stages:
+    """A callback that scores every stage of the growing penalty, and may end the fit after one."""
+
+    def __init__(self, y: NDArray[Any], last: int | None) -> None:
+        self.y, self.last, self.seconds = y, last, 0.0
+        self.rows: list[list[float]] = []
+
+    def __call__(self, event: Any) -> bool:
+        if event.stage is None:
+            return False
+        begin = time.process_time()
+        labels = event.membership().argmax(axis=1)
+        stage, acc = event.stage, 100 * clustering_accuracy(self.y, labels)
+        values = (stage.sweeps, stage.residual, stage.orthogonality, stage.relative_error, acc)
+        self.rows.append([float(f"{value:.6g}") for value in values])
+        self.seconds += time.process_time() - begin
+        return len(self.rows) == self.last
+
+    def curves(self) -> dict[str, list[float]]:
+        return {name: [row[i] for row in self.rows] for i, name in enumerate(CURVES)}
+
+
+def curves_of(history: list[Any]) -> dict[str, list[float]]:
+    """Iteration and residual of a method with a row of history an iteration, thinned out."""
+    places = np.unique(np.geomspace(1, len(history), POINTS).round().astype(int))
+    return {
+        "sweeps": places.tolist(),
+        "residual": [float(f"{history[i - 1].residual:.6g}") for i in places],
+    }
+
+
+def picture(samples: Samples, seed: int) -> Outcome:
+    """t-SNE of the samples in the plane; many terms are first brought down to 50 dimensions."""
+    X = samples.X
+    if X.shape[1] > 50:
+        X = TruncatedSVD(50, random_state=seed).fit_transform(X)
+    points = TSNE(random_state=seed, init="pca").fit_transform(X)
+    return {"points": [[round(float(v), 2) for v in point] for point in points]}, None
+
+
+@cache
+def warm_up() -> None:
+    """Compile what there is to compile, so that no trial pays for it."""
+    for sparsity in (0.0, 0.5):
+        X, _ = make_rays(60, 20, 2, sparsity=sparsity, random_state=0)
+        ONMF(2, random_state=0).fit(X)

@@ -3,9 +3,9 @@
 The seeds take a look at X each and depend on the start's seed alone, not on its factors.
 """
 
-from onmf.baselines.iterate import MAX_ITER, Start, quiet
-from onmf.baselines.k_means import TOL, lloyd
-from onmf.core.result import Factorization, Watch
+from onmf.baselines.iterate import MAX_ITER, Start
+from onmf.baselines.k_means import K_MEANS_TOL, lloyd
+from onmf.core.result import Factorization, Watch, quiet
 from onmf.core.rows import InMemory
 
 
@@ -13,7 +13,7 @@ def k_means_plus_plus(
     data: InMemory,
     start: Start,
     *,
-    tol: float = TOL,
+    tol: float = K_MEANS_TOL,
     max_iter: int = MAX_ITER,
     watch: Watch = quiet,
 ) -> Factorization:

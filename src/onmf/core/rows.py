@@ -4,26 +4,23 @@
 
 `rows` is what a solver keeps for each sample (memberships, or nothing), cut like X: a list of
 pieces, one for each entry of `first`. Where the pieces are is the place's affair; a list of pieces
-made here will do as well. A block is
-small enough to stay in the processor's cache between the two products that need it, so a sweep
-reads X once. Consecutive blocks form groups, the unit of parallel work. Cuts and the order of
-summation depend on the data alone, never on the number of threads: any number gives the same bits.
+made here will do as well. A block is small enough to stay in the processor's cache between the two
+products that need it, so a sweep reads X once. Consecutive blocks form groups, the unit of parallel
+work. Cuts and the order of summation depend on the data alone, never on the number of threads: any
+number gives the same bits.
 """
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
 from copy import copy
-from functools import cache, cached_property, reduce
+from functools import cached_property, reduce
 from itertools import pairwise
-from threading import Lock, current_thread, main_thread
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a C-ordered array or a csr_array: what both can do is all we ask
@@ -96,17 +93,15 @@ class InMemory:
         self._threads: Callable[..., Any] = (
             ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
         )
+        # In a large block, twice as many entries in single precision.
+        self._wide = WIDE * BLOCK_ENTRIES * 8 // np.dtype(X.dtype).itemsize
         large = is_sparse(X) or np.prod(X.shape, dtype=float) > ENOUGH_BLOCKS * BLOCK_ENTRIES
         self._cut(self._wide if large else BLOCK_ENTRIES, self._threads if large else map)
 
-    @property
-    def _wide(self) -> int:
-        """Entries of a large block: twice as many in single precision."""
-        return WIDE * BLOCK_ENTRIES * 8 // np.dtype(self.dtype).itemsize
-
     def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
-        self.cuts, self._map = cuts(self.X, entries), visit_all
+        self.cuts, self._map = block_edges(self.X, entries), visit_all
         self.blocks: Sequence[Block] = self._blocks()
+        self.first = self.cuts[:-1]
         self.groups = np.array_split(range(len(self.first)), MOST_GROUPS)[: len(self.first)]
 
     def _blocks(self) -> Sequence[Block]:
@@ -125,10 +120,6 @@ class InMemory:
         other._cut(self._wide, self._threads)
         other.measured = other.scatter(self.gather(self.energy)), self.measured[1]
         return other
-
-    @property
-    def first(self) -> list[int]:
-        return self.cuts[:-1]
 
     @cached_property
     def measured(self) -> tuple[Any, "Size"]:
@@ -191,44 +182,14 @@ class InMemory:
             for b, block in zip(group, self._visit(group), strict=True):
                 row, stats = move(block, kept[b])
                 moved.append(row)
-                total = stats if total is None else add(total, stats)
+                total = stats if total is None else add_stats(total, stats)
             return moved, total
 
         done = list(self._map(visit, self.groups))
-        return [row for moved, _ in done for row in moved], reduce(add, [s for _, s in done])
+        return [row for moved, _ in done for row in moved], reduce(add_stats, [s for _, s in done])
 
 
-class Columns(InMemory):
-    """Some features of the same rows: cut out of each block as it is read, never copied in full."""
-
-    def __init__(self, X: Matrix, columns: Array, n_threads: int = 1) -> None:
-        self.columns = columns
-        super().__init__(X, n_threads=n_threads)
-        self.shape = X.shape[0], len(columns)
-
-    def _blocks(self) -> Sequence[Block]:
-        return Cutting(super()._blocks(), self.columns)
-
-    def take(self, numbers: Array) -> Block:
-        X, weight = super().take(numbers)
-        return Block(X[:, self.columns], weight)
-
-
-class Cutting(Sequence[Block]):
-    """Blocks of which some columns are cut out when they are asked for."""
-
-    def __init__(self, whole: Sequence[Block], columns: Array) -> None:
-        self.whole, self.columns = whole, columns
-
-    def __len__(self) -> int:
-        return len(self.whole)
-
-    def __getitem__(self, b: Any) -> Any:
-        X, weight = self.whole[b]
-        return Block(X[:, self.columns], weight)
-
-
-def add(total: Any, part: Any) -> Any:
+def add_stats(total: Any, part: Any) -> Any:
     """Sum of two named tuples of arrays and numbers; the arrays of the first are reused."""
     return type(total)(*map(operator.iadd, total, part))
 
@@ -238,7 +199,7 @@ def is_sparse(X: Any) -> bool:
     return getattr(X, "indptr", None) is not None
 
 
-def cuts(X: Matrix, entries: int) -> list[int]:
+def block_edges(X: Matrix, entries: int) -> list[int]:
     """First rows of the blocks of about so many entries, and the end."""
     n, m = X.shape
     if is_sparse(X):
@@ -291,54 +252,7 @@ def measure(block: Block, rows: Any) -> tuple[Array, Size]:
 
 
 def weigh(block: Block, rows: Any) -> tuple[None, Mass]:
+    """The sizes of the entries, added up."""
     weight = block.weight[:, 0].astype(np.float64)
     mass = np.asarray(abs(block.X).sum(axis=1, dtype=np.float64)).ravel()
     return None, Mass(float(weight @ mass), float(weight.sum()))
-
-
-@cache
-def blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-class SingleThreadedBLAS:
-    """Products inside use one thread each: blocks are what runs in parallel.
-
-    The limit belongs to the process. Of fits that overlap in several threads the first sets it and
-    lifts it again when it leaves; were each to restore what it found, the last would restore 1.
-    (threadpoolctl lets nobody but the thread that set a limit lift it.)
-    """
-
-    def __init__(self) -> None:
-        self.lock, self.held = Lock(), False
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self.lock:
-            mine, self.held = not self.held, True
-        try:
-            with blas().limit(limits=1, user_api="blas") if mine else nullcontext():
-                yield
-        finally:
-            if mine:
-                self.held = False
-
-
-single_threaded_blas = SingleThreadedBLAS()
-
-
-def openmp_threads(n_threads: int) -> Any:
-    """A context in which scikit-learn's own loops run in so many threads."""
-    return blas().limit(limits=n_threads, user_api="openmp")
-
-
-def blas_threads() -> int:
-    """How many threads a product may use here and now: what the caller's limits leave.
-
-    One in any thread but the first: whoever started it (joblib, Dask, a server) has shared the
-    processors out already.
-    """
-    if current_thread() is not main_thread():
-        return 1
-    counts = [pool["num_threads"] for pool in blas().info() if pool["user_api"] == "blas"]
-    return max(counts, default=1)

@@ -20,8 +20,8 @@ from onmf.core.fast import search, sketch, swaps
 from onmf.core.fast import settle as finish
 from onmf.core.fast import solver as fast
 from onmf.core.fast.settle import Assign
-from onmf.core.rows import InMemory
-from onmf.core.threads import single_threaded_blas
+from onmf.data.memory import InMemory
+from onmf.data.threads import single_threaded_blas
 from onmf.datasets import make_paper_synthetic
 from sets import available
 from tables import best_times, table, write_section
@@ -80,7 +80,8 @@ def memory() -> str:
         X, _, k = available()[name]()
         X = sp.csr_array(X) if sp.issparse(X) else X
         size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes  # fmt: skip # noqa: E501
-        starts = fast.starts_for(X.shape, (max(100 * k, 1000), 4 * k + 30))
+        work = max(100 * k, 1000) * (4 * k + 30)  # numbers that a start works on
+        starts = int(np.clip(X.shape[0] * X.shape[1] / work, 1, fast.MOST_STARTS))
         ONMF(k, random_state=0).fit(X)
         tracemalloc.start()
         ONMF(k, random_state=0).fit(X)

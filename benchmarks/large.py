@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from onmf import ONMF
 from onmf.core.assign import Rays
 from onmf.core.fast.settle import Assign
-from onmf.core.threads import single_threaded_blas
 from onmf.data import disk
 from onmf.data.door import rows_of
+from onmf.data.threads import single_threaded_blas
 from onmf.data.validation import as_it_is
 from onmf.datasets import make_rays
 from tables import best_times, table, write_section

@@ -24,9 +24,9 @@ from onmf.core.assign import Fit, Rays, labels_of
 from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL, Factorization, Journal
 from onmf.core.rows import Data
-from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placed, is_dask, rows_of
 from onmf.data import validation as door
+from onmf.data.threads import blas_threads, single_threaded_blas
 from onmf.estimators.certainty import Certainty, certainty
 from onmf.estimators.solvers import Solution
 from onmf.estimators.storage import write_model

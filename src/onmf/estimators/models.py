@@ -15,9 +15,9 @@ from onmf.core.paper.palm import Bounds
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import FORGETFUL, Event, Journal
 from onmf.core.rows import Data
-from onmf.core.threads import single_threaded_blas
 from onmf.data import Placed, rows_here
 from onmf.data import validation as door
+from onmf.data.threads import single_threaded_blas
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.solvers import NEAREST, SCALES, SOLVERS, Solution, rival

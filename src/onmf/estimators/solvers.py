@@ -23,8 +23,8 @@ from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
 from onmf.core.paper.start import STARTS, from_centroids
 from onmf.core.result import FORGETFUL, Event, Factorization, Journal, Stage
 from onmf.core.rows import Data
-from onmf.core.threads import openmp_threads
 from onmf.data import validation as door
+from onmf.data.threads import openmp_threads
 
 Array = NDArray[Any]
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from onmf.core.rows import Array, Block, InMemory, Matrix
+from onmf.core.rows import Array, Block, Matrix
+from onmf.data.memory import InMemory
 
 
 class Columns(InMemory):

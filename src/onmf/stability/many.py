@@ -24,7 +24,7 @@ import numpy as np
 from onmf.core.assign import Code, Rays, nearest, one_sparse
 from onmf.core.fast.settle import Cells, State, next_centroids, tallies
 from onmf.core.fast.sketch import EXTRA, WIDTH, Sketch, sketch
-from onmf.core.fast.solver import Fast, explore, lifted
+from onmf.core.fast.solver import Fast, explore
 from onmf.core.paper.palm import Bounds
 from onmf.core.paper.penalties import RowPenalty
 from onmf.core.rows import Array, Block, Data
@@ -71,7 +71,7 @@ class Many:
         """Centroids for one run, by the search in the sketch."""
         small, rng = narrowed(self.small, run.k), np.random.default_rng(run.seed)
         U, _ = explore(self.settings, self.data.shape, small.Y, run.k, self.penalty, rng)
-        return lifted(small, U, self.settings.bounds, self.data.dtype)
+        return small.lift(U, self.settings.bounds, self.data.dtype)
 
     def _end(self, state: State) -> RunEnd:
         error = 1 - float(state.cells.energy.sum()) / self.data.sqnorm

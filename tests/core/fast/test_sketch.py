@@ -6,7 +6,10 @@ import scipy.sparse as sp
 
 from onmf.core.fast import sketch as module
 from onmf.core.fast.sketch import orthonormal, sketch
-from onmf.core.rows import InMemory
+from onmf.core.paper.palm import Bounds
+from onmf.data.memory import InMemory
+
+SIGNED = Bounds(-np.inf, np.inf)
 
 
 def picture(X, weight=None, k=1, seed=0, max_sweeps=40):
@@ -39,8 +42,8 @@ def test_weights_are_in_the_length_of_the_rows(low_rank):
 def test_scores_of_lifted_rays_are_scores_in_the_picture(low_rank):
     small = picture(low_rank)
     U = np.random.default_rng(1).random((3, small.Y.shape[1]))
-    np.testing.assert_allclose(low_rank @ small.lift(U).T, small.Y @ U.T, rtol=1e-8)
-    np.testing.assert_allclose(small.lower(small.lift(U)), U, atol=1e-5)
+    np.testing.assert_allclose(low_rank @ small.lift(U, SIGNED, float).T, small.Y @ U.T, rtol=1e-8)
+    np.testing.assert_allclose(small.lower(small.lift(U, SIGNED, float)), U, atol=1e-5)
 
 
 def test_few_features_are_taken_as_they_are():
@@ -49,7 +52,7 @@ def test_few_features_are_taken_as_they_are():
     assert small.V is None
     assert small.sweeps == 1
     np.testing.assert_array_equal(small.Y, X)
-    np.testing.assert_array_equal(small.lift(X), X)
+    np.testing.assert_array_equal(small.lift(X, SIGNED, float), X)
 
 
 def test_the_leading_directions_of_noisy_data_are_found(low_rank):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onmf.core.paper.palm import Bounds
 from onmf.core.paper.start import Power
 from onmf.core.result import FORGETFUL, Journal
 from onmf.core.rows import Array, Block, Data, row_sqnorm
@@ -32,9 +33,10 @@ class Sketch(NamedTuple):
     share: float  # of the energy of these rows that the basis keeps
     sweeps: int
 
-    def lift(self, U: Array) -> Array:
-        """Rays in the space of the features."""
-        return U if self.V is None else U @ self.V.T
+    def lift(self, U: Array, bounds: Bounds, dtype: Any) -> Array:
+        """Rays in the space of the features, non-negative if centroids must be."""
+        W = (U if self.V is None else U @ self.V.T).astype(dtype)
+        return W if bounds.lower < 0 else np.maximum(W, 0)
 
     def lower(self, W: Array) -> Array:
         """Given rays in the small basis."""
@@ -51,8 +53,18 @@ def sketch(
 ) -> Sketch:
     """Basis and picture; reads X three times, once if there are few features or sweeps."""
     data, (n, m) = data.wide(), data.shape
-    r, iterations = min(WIDTH * k + EXTRA, n), min(ITERATIONS, max_sweeps - 2)
-    V = basis(data, r, rng, iterations, tell, journal) if r < m else None
+    r, iterations, V = min(WIDTH * k + EXTRA, n), min(ITERATIONS, max_sweeps - 2), None
+    if r < m:
+        V, done = rng.standard_normal((m, r)).astype(data.dtype), 0
+        if noted := journal.recall("basis"):
+            V, done = noted["V"], noted["sweeps"]
+        damp = damping(data)
+        for sweep in range(done + 1, iterations + 1):  # subspace iteration
+            _, image = data.sweep(Power(V), damp)
+            V = orthonormal(image.cross).astype(data.dtype)
+            journal.note("basis", partial(dict, V=V, sweeps=sweep))
+            tell(sweep)
+        V = V if iterations else orthonormal(V)
     project = Project(np.eye(m, dtype=data.dtype) if V is None else V)
     parts, energy = data.sweep(project, sample(data, rng))
     sweeps = 1 if V is None else iterations + 1
@@ -80,40 +92,20 @@ def sample(data: Data, rng: np.random.Generator) -> Any:
     )
 
 
-def basis(
-    data: Data,
-    r: int,
-    rng: np.random.Generator,
-    iterations: int,
-    tell: Callable[[int], object],
-    journal: Journal,
-) -> Array:
-    """Orthonormal columns near the leading right singular vectors, by subspace iteration."""
-    # One enormous sample would hide all others behind its rounding errors.
-    bound = heaviest(data)
-    damp = data.each(
+def damping(data: Data) -> Any:
+    """A factor for the weight of each sample: one enormous sample would hide all the others.
+
+    Those with more than HEAVY times the median energy count as if they had that much.
+    """
+    facts = data.gather(data.each(_top_and_median, data.energy))
+    bound, medians = facts[:, 0].max(), facts[facts[:, 1] > 0, 1]
+    if bound > HEAVY * medians.min():  # the median of all is not below the least of the pieces
+        energy = data.gather(data.energy)
+        bound = min(bound, HEAVY * np.median(energy[energy > 0]))
+    return data.each(
         lambda energy: np.minimum(1, bound / np.maximum(energy, bound)).astype(data.dtype),
         data.energy,
     )
-    V, done = rng.standard_normal((data.shape[1], r)).astype(data.dtype), 0
-    if noted := journal.recall("basis"):
-        V, done = noted["V"], noted["sweeps"]
-    for sweep in range(done + 1, iterations + 1):
-        _, image = data.sweep(Power(V), damp)
-        V = orthonormal(image.cross).astype(data.dtype)
-        journal.note("basis", partial(dict, V=V, sweeps=sweep))
-        tell(sweep)
-    return V if iterations else orthonormal(V)
-
-
-def heaviest(data: Data) -> float:
-    """HEAVY times the median energy of the samples that are not all zero, or no sample has more."""
-    facts = data.gather(data.each(_top_and_median, data.energy))
-    top, medians = facts[:, 0].max(), facts[facts[:, 1] > 0, 1]
-    if top <= HEAVY * medians.min():  # the median of all is not below the least of the pieces
-        return float(top)
-    energy = data.gather(data.energy)
-    return float(HEAVY * np.median(energy[energy > 0]))
 
 
 def _top_and_median(energy: Array) -> Array:

@@ -11,6 +11,7 @@ Nothing depends on the scale of X, the number of sweeps has a known limit, no cl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from onmf.core.result import (
     orthogonality,
     quiet,
 )
-from onmf.core.rows import Array, Data
+from onmf.core.rows import Array, Data, Traffic
 
 ROWS_PER_CLUSTER, FEWEST_ROWS = 100, 1000  # that the path looks at
 END = 0.5  # of the path: rows are one-sparse long before tau = 1
@@ -75,49 +76,26 @@ def cluster(
     the clusters stay those of the start. A fit that was broken off goes on from its journal.
     """
     recorder = Recorder(watch, settings.max_sweeps, journal=journal)
-    noted = recorder.recall("settle")
-    if noted is None:
-        W, since = search(settings, data, k, penalty, seed, given, recorder), None
-    else:
+    if noted := recorder.recall("settle"):
         since = State.from_facts(noted)
-        W = since.W
-    return settle_and_record(data, W, settings.bounds, settings.tol, recorder, since)
+        return settle_and_record(data, since.W, settings.bounds, settings.tol, recorder, since)
 
-
-def search(
-    settings: Fast,
-    data: Data,
-    k: int,
-    penalty: RowPenalty,
-    seed: int,
-    given: Array | None,
-    recorder: Recorder,
-) -> Array:
-    """Centroids to settle from, by the path in a sketch; its stages are recorded."""
-
-    def nothing() -> Any:
+    def nothing() -> Any:  # what the watcher sees of H while there is none
         zeros = np.zeros((1, k), data.dtype)
         return data.array(k, lambda energy: zeros.repeat(len(energy), axis=0), data.energy)
 
-    def tell(sweeps: int) -> bool:
-        return recorder.tell(sweeps, nothing)
-
     rng = np.random.default_rng(seed)
-    small = sketch(data, k, rng, settings.max_sweeps, tell, recorder.journal)
+    tell = partial(recorder.tell, membership=nothing)
+    small = sketch(data, k, rng, settings.max_sweeps, tell, journal)
     if given is None:
         U, points = explore(settings, data.shape, small.Y, k, penalty, rng)
     else:
         start = unit(small.lower(given.astype(np.float64)))
         points = list(follow(small.Y, start, penalty, settings.taus()))
         U = alternate(small.Y, points[-1].U[None], ALTERNATIONS).U[0]
-    recorder.history += [path_stage(point, small, data) for point in points]
-    return lifted(small, U, settings.bounds, data.dtype)
-
-
-def lifted(small: Sketch, U: Array, bounds: Bounds, dtype: Any) -> Array:
-    """Prototypes of the sketch as rays in the space of the features."""
-    W = small.lift(U).astype(dtype)
-    return W if bounds.lower < 0 else np.maximum(W, 0)
+    recorder.history += [path_stage(point, small, data.traffic) for point in points]
+    W = small.lift(U, settings.bounds, data.dtype)
+    return settle_and_record(data, W, settings.bounds, settings.tol, recorder)
 
 
 def explore(
@@ -139,7 +117,9 @@ def explore(
     def descend(kind: Callable[..., Array], own: np.random.Generator) -> list[Point]:
         return list(follow(Z, kind(Z, strength, k, own), penalty, settings.taus()))
 
-    n_starts = settings.n_starts or starts_for(shape, Z.shape)
+    # As many starts as the data outweigh the rows that each of them works on.
+    ratio = np.prod(shape, dtype=float) / np.prod(Z.shape, dtype=float)
+    n_starts = settings.n_starts or int(np.clip(ratio, 1, MOST_STARTS))
     kinds = [blur if settings.blurred and s % 2 else spread for s in range(n_starts)]
     plain = [alternate(Z, spread(Z, strength, k, rng)[None], 5).U[0] for _ in range(PLAIN_STARTS)]
     with ThreadPoolExecutor(settings.n_threads) as pool:
@@ -154,13 +134,7 @@ def _some_of(n: int, size: int, rng: np.random.Generator) -> Any:
     return np.sort(rng.choice(n, size, replace=False)) if n > size else slice(None)
 
 
-def starts_for(shape: tuple[int, int], worked_on: tuple[int, int]) -> int:
-    """As many starts as the data outweigh the rows each of them works on, 1 to MOST_STARTS."""
-    ratio = np.prod(shape, dtype=float) / np.prod(worked_on, dtype=float)
-    return int(np.clip(ratio, 1, MOST_STARTS))
-
-
-def path_stage(point: Point, small: Sketch, data: Data) -> Stage:
+def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
     """A row of the history: the path, as the rows it works on see it."""
     return Stage(
         rho=point.tau,
@@ -170,8 +144,8 @@ def path_stage(point: Point, small: Sketch, data: Data) -> Stage:
         orthogonality=orthogonality(point.gram),
         residual=point.moved,
         empty_clusters=int(np.sum(point.gram.diagonal() == 0)),
-        sent=data.traffic.sent,
-        received=data.traffic.received,
+        sent=traffic.sent,
+        received=traffic.received,
     )
 
 

@@ -12,12 +12,12 @@ import scipy.sparse as sp
 
 import onmf
 from onmf import ONMF, Baseline
-from onmf.core.fast.settle import alternating, together
 from onmf.core.paper.palm import NON_NEGATIVE
-from onmf.core.rows import InMemory
 from onmf.data import rows_of
+from onmf.data.memory import InMemory
 from onmf.data.validation import as_it_is
 from onmf.datasets import make_rays
+from onmf.stability.many import settle_together
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -124,10 +124,7 @@ def test_clusterings_side_by_side_are_those_of_memory(dense):
     X = chunked(dense, UNEVEN)
     here, there = InMemory(dense), rows_of(ONMF(), X, None, as_it_is, reset=True).data
     starts = [dense[:3], dense[10:15], dense[[7]]]
-    ends = [
-        together(data, [alternating(data, W, NON_NEGATIVE, 1e-9, 100) for W in starts])
-        for data in (here, there)
-    ]
+    ends = [settle_together(data, starts, NON_NEGATIVE, 1e-9, 100) for data in (here, there)]
     for a, b in zip(*ends, strict=True):
         np.testing.assert_array_equal(a.labels(here), b.labels(there))
         np.testing.assert_allclose(a.W, b.W, atol=1e-8)
@@ -277,11 +274,12 @@ def test_without_dask_the_sentence_says_what_to_install():
 
 def test_a_sum_changes_neither_part(dense):
     """A task may run twice: when a worker dies after one of its parts was added."""
+    from onmf.core.assign import Rays
     from onmf.core.fast.settle import Assign
     from onmf.core.rows import Block
     from onmf.data.dask import met, swept
 
-    move = Assign.of([dense[:5]])
+    move = Assign(Rays.of(dense[:5]).units)
     a, b = (
         swept(Block(rows, np.ones((len(rows), 1))), move, None, 0)[1]
         for rows in (dense[:700], dense[700:])

@@ -12,9 +12,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from onmf import ONMF, Baseline
-from onmf.baselines import METHODS
-from onmf.core.paper.start import paper, shared
-from onmf.core.rows import InMemory
+from onmf.baselines import METHODS, shared_draws
+from onmf.core.paper.start import paper_start
+from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
 
@@ -77,10 +77,10 @@ def test_the_same_seed_is_the_same_start_as_that_of_onmf(monkeypatch, planted):
     Baseline("hals", 4, random_state=7, max_iter=2).fit(X)
     (start,) = seen
     data = InMemory(X)
-    rows, W = paper(data, 4, 7)  # what solver="palm" begins with
+    rows, W = paper_start(data, 4, 7)  # what solver="palm" begins with
     np.testing.assert_array_equal(start.W, W)
     np.testing.assert_array_equal(start.H.argmax(axis=1), data.gather(rows).argmax(axis=1))
-    np.testing.assert_array_equal(start.H, shared(data, 4, 7)[0])
+    np.testing.assert_array_equal(start.H, shared_draws(data, 4, 7)[0])
     with pytest.raises(ValueError, match="read-only"):
         start.W[0] = 0
 

@@ -13,8 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.core.rows import InMemory
 from onmf.data import disk
+from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.estimators import checkpoint
 from onmf.estimators.checkpoint import read, write
@@ -191,7 +191,7 @@ def test_threads_and_talk_may_change(X, tmp_path):
     assert_same(outcome(again), whole)
 
 
-@pytest.mark.parametrize("name", ["finish", "seeds", "basis"])
+@pytest.mark.parametrize("name", ["settle", "seeds", "basis"])
 def test_a_damaged_checkpoint_is_refused_wherever_it_is_damaged(name, X, tmp_path):
     broken(X, tmp_path)
     path = tmp_path / f"{name}.onmf"

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.rows import Columns, InMemory
+from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
+from onmf.stability.columns import Columns
 from onmf.stability.errors import Clustering, centres, held_out, silhouette
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])

@@ -3,17 +3,16 @@
 The seeds take a look at X each and depend on the start's seed alone, not on its factors.
 """
 
-from onmf.baselines.iterate import MAX_ITER, Start, quiet
-from onmf.baselines.k_means import TOL, lloyd
-from onmf.core.result import Factorization, Watch
-from onmf.core.rows import InMemory
+from onmf.baselines.iterate import MAX_ITER, Loaded, Start
+from onmf.baselines.k_means import K_MEANS_TOL, lloyd
+from onmf.core.result import Factorization, Watch, quiet
 
 
 def k_means_plus_plus(
-    data: InMemory,
+    data: Loaded,
     start: Start,
     *,
-    tol: float = TOL,
+    tol: float = K_MEANS_TOL,
     max_iter: int = MAX_ITER,
     watch: Watch = quiet,
 ) -> Factorization:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.rows import Block, measure
+from onmf.core.rows import Block
+from onmf.data.memory import measure
 
 Array = NDArray[Any]
 Check = Callable[[Any, int], tuple[float, float]]  # (rows, number of the first) -> extremes

@@ -19,12 +19,15 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from onmf.core.assign import Certainty, Fit, Means, Rays, certainty, labels_of
+from onmf.baselines import Means
+from onmf.core.assign import Fit, Rays, labels_of
 from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL, Factorization, Journal
-from onmf.core.rows import Data, blas_threads, single_threaded_blas
+from onmf.core.rows import Data
 from onmf.data import Placed, is_dask, rows_of
 from onmf.data import validation as door
+from onmf.data.threads import blas_threads, single_threaded_blas
+from onmf.estimators.certainty import Certainty, certainty
 from onmf.estimators.solvers import Solution
 from onmf.estimators.storage import write_model
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning

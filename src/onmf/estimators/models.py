@@ -7,16 +7,17 @@ from typing import Any, Self
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
-from onmf.baselines import METHODS
-from onmf.core.assign import Means, Rays
+from onmf.baselines import METHODS, Means
+from onmf.core.assign import Rays
 from onmf.core.fast.settle import settle
 from onmf.core.fast.stream import Stream, take_in
 from onmf.core.paper.palm import Bounds
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import FORGETFUL, Event, Journal
-from onmf.core.rows import Data, single_threaded_blas
+from onmf.core.rows import Data
 from onmf.data import Placed, rows_here
 from onmf.data import validation as door
+from onmf.data.threads import single_threaded_blas
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.solvers import NEAREST, SCALES, SOLVERS, Solution, rival

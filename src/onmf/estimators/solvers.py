@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from onmf.baselines import METHODS, Start
-from onmf.core.assign import Code, Means, Rays, labels_of
-from onmf.core.fast.search import ROW_PENALTIES, RowPenalty
+from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
+from onmf.core.assign import Code, Rays, labels_of
 from onmf.core.fast.solver import Fast, cluster
 from onmf.core.paper.palm import PALM, Bounds
 from onmf.core.paper.path import Path, tighten
-from onmf.core.paper.penalties import PENALTIES, Penalty
-from onmf.core.paper.start import STARTS, from_centroids, shared, single_codes
+from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
+from onmf.core.paper.start import STARTS, from_centroids
 from onmf.core.result import FORGETFUL, Event, Factorization, Journal, Stage
-from onmf.core.rows import Data, openmp_threads
+from onmf.core.rows import Data
 from onmf.data import validation as door
+from onmf.data.threads import openmp_threads
 
 Array = NDArray[Any]
 
@@ -118,10 +118,12 @@ def fast_settings(model: Any, data: Data, n_threads: int) -> tuple[Fast, RowPena
     unused = [name for name in ("mu_h", "mu_w", "inner_tol") if getattr(model, name) is not None]
     if unused:
         raise ValueError(f"{', '.join(unused)} belong to solver='palm': leave them out.")
-    known = {type(PENALTIES[name]): rows for name, rows in ROW_PENALTIES.items()}
-    penalty = ROW_PENALTIES.get(model.penalty) or known.get(type(model.penalty))
-    if penalty is None:
-        raise ValueError(f"solver='fast' does not know {model.penalty!r}: use solver='palm'.")
+    penalty = PENALTIES.get(model.penalty, model.penalty)
+    if not isinstance(penalty, RowPenalty):
+        raise ValueError(
+            f"solver='fast' needs a penalty with the methods row_problem and pull, which "
+            f"{model.penalty!r} has not: use solver='palm'."
+        )
     if model.max_iter is not None:
         door.check_number(model.max_iter, "max_iter", 2, whole=True)
     settings = Fast(
@@ -156,7 +158,7 @@ def rival(model: Any, data: Data, X: Any, n_threads: int) -> Solution:
 def raw_start(model: Any, data: Data, X: Any, seed: int) -> tuple[Array, Array]:
     """Starting factors as the rivals take them: H full, for what is zero often stays zero."""
     if isinstance(model.init, str) and model.init == "random":
-        return shared(data, model.n_clusters, seed)
+        return shared_draws(data, model.n_clusters, seed)
     rows, W = start(model, data, X, seed)
     if W.min() < 0:
         raise ValueError("the centroids W in init must not be negative.")

@@ -18,14 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from onmf.core.rows import Columns, InMemory, blas_threads, single_threaded_blas
 from onmf.data import validation as door
+from onmf.data.memory import InMemory
+from onmf.data.threads import blas_threads, single_threaded_blas
 from onmf.estimators import ONMF
 from onmf.estimators.clusterer import canonical_order, useful
 from onmf.estimators.solvers import fast_settings
 from onmf.ledger import Ledger, Trial, run
+from onmf.stability.columns import Columns
 from onmf.stability.errors import Clustering, held_out
-from onmf.stability.many import Found, Many, Run
+from onmf.stability.many import Many, Run, RunEnd
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -194,7 +196,7 @@ class Maker:
         labels = [canonical(end.labels, k) for end, k in zip(found, ks, strict=True)]
         return list(zip(self.results(found, ks), labels, strict=True))
 
-    def results(self, found: list[Found], ks: list[int]) -> list[dict[str, Any]]:
+    def results(self, found: list[RunEnd], ks: list[int]) -> list[dict[str, Any]]:
         """How good the clusterings are: on all features, or on those held out."""
         if self.tested is None:
             return [

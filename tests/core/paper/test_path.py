@@ -7,14 +7,14 @@ import reference
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import NSNCP, SNCP
-from onmf.core.paper.start import paper
+from onmf.core.paper.start import paper_start
 from onmf.core.result import orthogonality, relative_error
-from onmf.core.rows import InMemory
+from onmf.data.memory import InMemory
 
 
 def start(X, k=4, seed=0):
     data = InMemory(X)
-    return data, *paper(data, k, seed)
+    return data, *paper_start(data, k, seed)
 
 
 def test_ends_with_one_cluster_a_sample_and_the_planted_ones(planted, penalty):

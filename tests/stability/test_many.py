@@ -12,10 +12,10 @@ from onmf.core.fast.solver import Fast
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.rows import Columns, InMemory
 from onmf.datasets import make_rays
-from onmf.stability.many import Many, Run
+from onmf.stability.many import Attempt, Many
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-RUNS = [Run(k, seed) for k in (1, 3, 6) for seed in (0, 1)]
+RUNS = [Attempt(k, seed) for k in (1, 3, 6) for seed in (0, 1)]
 
 
 def some_data(m=80, sparsity=0.0):
@@ -64,7 +64,7 @@ def test_a_run_does_not_depend_on_its_company_or_the_number_of_threads(sparsity)
 
 def test_a_run_is_as_good_as_a_fit():
     X = some_data()
-    runs = [Run(6, seed) for seed in range(5)]
+    runs = [Attempt(6, seed) for seed in range(5)]
     found = [end.relative_error for end in many(InMemory(X))(runs)]
     own = [ONMF(6, random_state=seed).fit(X).relative_error_ for seed in range(5)]
     assert np.mean(found) <= np.mean(own) * 1.002

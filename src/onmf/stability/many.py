@@ -1,6 +1,7 @@
 """Many clusterings of the same rows, for any numbers of clusters and any seeds, at one price.
 
-A run (k, seed) is what `fast.cluster` does from that seed, but X is read for all of them at once:
+A run, from an `Attempt` (k, seed), is what `fast.cluster` does from that seed, but X is read for
+all of them at once:
 
 1. one sketch, made for the largest k and turned so that its first columns serve every smaller k;
 2. for each run, the search in its columns. No sweep;
@@ -28,14 +29,14 @@ from onmf.core.rows import Data
 Array = NDArray[Any]
 
 
-class Run(NamedTuple):
+class Attempt(NamedTuple):
     """How many clusters, from which seed."""
 
     k: int
     seed: int
 
 
-class Found(NamedTuple):
+class End(NamedTuple):
     """The end of a run: labels and scores <w, x> / ||w|| of all samples, and how good they are."""
 
     labels: Array
@@ -57,24 +58,24 @@ class Many:
         small = sketch(data, most, rng, settings.max_sweeps, lambda sweeps: None)
         self.small = small.turned()
 
-    def __call__(self, runs: Sequence[Run]) -> list[Found]:
+    def __call__(self, runs: Sequence[Attempt]) -> list[End]:
         """The ends of the runs, in their order."""
         with ThreadPoolExecutor(self.n_threads) as pool:
-            starts = list(pool.map(self.search, runs))
+            starts = list(pool.map(self._search, runs))
         settings, sweeps = self.settings, self.settings.max_sweeps - self.small.sweeps
         ends = together(
             self.data,
             [alternating(self.data, W, settings.bounds, settings.tol, sweeps) for W in starts],
         )
-        return [self.found(state) for state in ends]
+        return [self._end(state) for state in ends]
 
-    def search(self, run: Run) -> Array:
+    def _search(self, run: Attempt) -> Array:
         """Centroids for one run, by the search in the sketch."""
         small, rng = self.small.narrow(run.k), np.random.default_rng(run.seed)
         U, _ = explore(self.settings, self.data.shape, small.Y, run.k, self.penalty, rng)
         W = small.lift(U).astype(self.data.dtype)
         return W if self.settings.bounds.lower < 0 else np.maximum(W, 0)
 
-    def found(self, state: State) -> Found:
+    def _end(self, state: State) -> End:
         error = 1 - float(state.cells.energy.sum()) / self.data.sqnorm
-        return Found(*state.codes(self.data), max(error, 0.0), state.settled)
+        return End(*state.codes(self.data), max(error, 0.0), state.settled)

@@ -293,8 +293,8 @@ def test_what_would_need_the_network_is_found(complaints, tag):
 # --- the reference ----------------------------------------------------------------------------
 
 MODULES = (
-    "onmf", "onmf.metrics", "onmf.preparation.transformers", "onmf.datasets", "onmf.plot", "onmf.report",
-    "onmf.stability", "onmf.exceptions",
+    "onmf", "onmf.metrics", "onmf.preparation.transformers", "onmf.datasets", "onmf.plot",
+    "onmf.report", "onmf.stability", "onmf.exceptions",
 )  # fmt: skip
 PUBLIC = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
 

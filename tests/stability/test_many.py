@@ -1,8 +1,11 @@
 """Many clusterings at once: each what it would be alone, at a fraction of the readings."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.metrics import adjusted_rand_score
 
 from onmf import ONMF
 from onmf.core.fast.search import ROW_PENALTIES
@@ -60,6 +63,16 @@ def test_a_run_does_not_depend_on_its_company_or_the_number_of_threads(sparsity)
         np.testing.assert_array_equal(alone.labels, found.labels)
     for found, other in zip(in_company, many(data, n_threads=3)(RUNS), strict=True):
         np.testing.assert_array_equal(found.labels, other.labels)
+
+
+def test_every_run_begins_at_its_own_seed():
+    """On noise, where starts decide, runs of other seeds differ, and those of one seed do not."""
+    data = InMemory(np.random.default_rng(0).random((300, 40)))
+    seeds = [0, 1, 2, 3, 0]
+    runs = [end.labels for end in many(data)([Attempt(6, seed) for seed in seeds])]
+    np.testing.assert_array_equal(runs[0], runs[4])
+    for a, b in combinations(runs[:4], 2):
+        assert adjusted_rand_score(a, b) < 0.9
 
 
 def test_a_run_is_as_good_as_a_fit():

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from onmf.core.paper.start import STARTS
@@ -35,7 +34,7 @@ LIMITS = {
 }
 
 
-class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Predictor):
+class Clusterer(Predictor):
     """Fit and warn; a subclass brings parameters and, in `_solver`, what is done with them."""
 
     init: Any

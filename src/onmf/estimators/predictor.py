@@ -5,7 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    clone,
+)
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -26,7 +32,7 @@ class Assignment(NamedTuple):
     fit: Fit
 
 
-class Predictor(BaseEstimator):
+class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
     """Predict, transform, score and certainty, all by the centroids of a fit."""
 
     n_clusters: int

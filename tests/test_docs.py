@@ -15,6 +15,7 @@ import pytest
 import onmf
 from onmf import exceptions
 from onmf.estimators.clusterer import Clusterer
+from onmf.estimators.predictor import Predictor
 
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
@@ -287,7 +288,7 @@ def test_every_public_name_has_an_example(module, name):
 
 METHODS = [
     name
-    for name in sorted(vars(onmf.ONMF) | vars(Clusterer))
+    for name in sorted(vars(onmf.ONMF) | vars(Clusterer) | vars(Predictor))
     if callable(getattr(onmf.ONMF, name)) and not re.match(r"_|set_\w+_request", name)
 ]
 

@@ -88,7 +88,7 @@ def test_the_results_are_those_of_the_file_in_memory(stored, steps, tmp_path, fu
         command, "fit", lambda m, X, name, fit=command.fit: seen.append(X) or fit(m, X, name)
     )
     good(*words, "-o", tmp_path / "left")
-    assert isinstance(seen[0], Source)
+    assert isinstance(seen[0].X, Source)
     assert results(tmp_path / "left") == results(tmp_path / "read")
 
 

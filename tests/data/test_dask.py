@@ -13,9 +13,8 @@ import scipy.sparse as sp
 import onmf
 from onmf import ONMF, Baseline
 from onmf.core.paper.palm import NON_NEGATIVE
-from onmf.data import rows_of
+from onmf.data import Check, Terms, place
 from onmf.data.memory import InMemory
-from onmf.data.validation import as_it_is
 from onmf.datasets import make_rays
 from onmf.stability.many import settle_together
 
@@ -122,7 +121,7 @@ def test_a_model_fitted_on_dask_can_be_stored(dense, tmp_path):
 def test_clusterings_side_by_side_are_those_of_memory(dense):
     """Runs that share their sweeps keep several codes for each sample, and end one by one."""
     X = chunked(dense, UNEVEN)
-    here, there = InMemory(dense), rows_of(ONMF(), X, None, as_it_is, reset=True).data
+    here, there = InMemory(dense), place(X, None, Terms(Check("ONMF"))).data
     starts = [dense[:3], dense[10:15], dense[[7]]]
     ends = [settle_together(data, starts, NON_NEGATIVE, 1e-9, 100) for data in (here, there)]
     for a, b in zip(*ends, strict=True):

@@ -12,11 +12,9 @@ import scipy.sparse as sp
 
 from onmf import ONMF, Baseline
 from onmf.core.fast.sketch import damping, sample
-from onmf.data import OnDisk, disk, larger_than_memory, open_rows
+from onmf.data import Check, OnDisk, Terms, disk, larger_than_memory, open_rows, place
 from onmf.data import memory as blocks
-from onmf.data.door import rows_of
 from onmf.data.memory import InMemory
-from onmf.data.validation import as_it_is
 from onmf.datasets import make_rays
 
 
@@ -187,7 +185,7 @@ def test_every_sample_is_visited_once_however_much_is_read_at_once(
     monkeypatch.setattr(blocks, "MOST_GROUPS", 3)
     monkeypatch.setattr(disk, "PIECE", piece)
     X = sparse if kind in SPARSE else dense
-    data = rows_of(ONMF(), kind(X, tmp_path), None, as_it_is, reset=True, n_threads=2).data
+    data = place(kind(X, tmp_path), None, Terms(Check("ONMF"), n_threads=2)).data
     assert len(data.first) > 6
     seen = [
         block.X.toarray() if sp.issparse(block.X) else block.X
@@ -473,7 +471,7 @@ def test_the_next_block_is_read_while_this_one_is_worked_on():
 # What all places share
 
 
-def place(X, cut_rows):
+def cut_at(X, cut_rows):
     data = InMemory(X)
     data.cuts = [0, *cut_rows, X.shape[0]]
     data.first, data.blocks = data.cuts[:-1], data._blocks()
@@ -484,7 +482,7 @@ def place(X, cut_rows):
 @pytest.mark.parametrize("cut_rows", [[], [1], [100, 101, 900]])
 def test_the_same_rows_are_sampled_however_they_are_cut(cut_rows, dense, monkeypatch):
     monkeypatch.setattr("onmf.core.fast.sketch.MOST_ROWS", 300)
-    data = place(dense, cut_rows)
+    data = cut_at(dense, cut_rows)
     mask = data.gather(sample(data, np.random.default_rng(5)))
     nonzero = np.flatnonzero(dense.any(axis=1))
     expected = np.random.default_rng(5).choice(nonzero, 300, replace=False)
@@ -496,7 +494,7 @@ def test_no_sample_counts_for_more_than_ten_thousand_medians(n):
     rng = np.random.default_rng(n)
     X = np.exp(5 * rng.normal(size=(n, 1)))
     X[n // 2 + 1 :: 3] = 0
-    data = place(X, [n // 3] if n > 3 else [])
+    data = cut_at(X, [n // 3] if n > 3 else [])
     energy = X[:, 0] ** 2
     counted = energy * data.gather(damping(data))
     limit = 1e4 * np.median(energy[energy > 0])
@@ -533,7 +531,7 @@ def test_a_file_of_many_blocks_is_read_a_few_at_a_time(tmp_path):
 
 
 def test_rows_of_a_file_are_a_place_on_disk(dense, tmp_path):
-    rows = rows_of(ONMF(), npy(dense, tmp_path), None, as_it_is, reset=True)
+    rows = place(npy(dense, tmp_path), None, Terms(Check("ONMF")))
     assert isinstance(rows.data, OnDisk)
     numbers = np.array([0, 3, 4, 5, 1499])
     block = rows.data.take(numbers)

@@ -208,12 +208,12 @@ def test_a_damaged_checkpoint_is_refused_wherever_it_is_damaged(name, X, tmp_pat
 
 
 def test_a_fingerprint_does_not_depend_on_how_the_rows_are_cut(X):
-    model, prints = ONMF(5), set()
+    parameters, prints = ONMF(5).get_params(), set()
     for size in (1, 50, 10**9):
         for make in (np.asarray, sp.csr_array):
             data = InMemory(make(X))
             data._cut(size, map)
-            prints.add(checkpoint.fingerprint(model, data))
+            prints.add(checkpoint.fit_fingerprint("ONMF", parameters, data))
     assert len(prints) == 1
 
 

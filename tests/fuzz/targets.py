@@ -30,7 +30,7 @@ import zarr
 import onmf
 from onmf import ONMF
 from onmf.cli.runs import recall
-from onmf.data import rows_of, validation
+from onmf.data import Check, Terms, place, validation
 from onmf.estimators import checkpoint
 from onmf.io import read_documents, read_table
 from onmf.io.labels import read_labels
@@ -94,7 +94,7 @@ def use_model(path: Path) -> None:
 
 def use_rows(path: Path) -> None:
     """The first look of `fit` at rows on disk: it reads all of them."""
-    placed = rows_of(ONMF(1), path, None, validation.power_of_two, reset=True)
+    placed = place(path, None, Terms(Check("ONMF"), validation.power_of_two))
     assert np.isfinite(placed.data.sqnorm)
 
 

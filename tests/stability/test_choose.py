@@ -116,6 +116,15 @@ def test_the_runs_are_fits_from_consecutive_seeds(rays):
         np.testing.assert_array_equal(labels, own)
 
 
+@pytest.mark.parametrize("model", [ONMF(5), KMeans(5, n_init=1)], ids=["together", "alone"])
+def test_runs_on_noise_do_not_agree(model):
+    X = np.random.default_rng(0).random((200, 40))
+    found = consensus(model.set_params(random_state=0), X, n_runs=6)
+    assert found.cophenetic < 0.95
+    assert found.dispersion < 0.9
+    assert len(np.unique(found.labels_runs, axis=1).T) == 6
+
+
 def test_the_same_answer_for_any_number_of_jobs(rays):
     for model in (ONMF(4, random_state=0), KMeans(4, n_init=1, random_state=0)):
         one, two = (consensus(model, rays[0], n_runs=4, n_jobs=jobs) for jobs in (1, 2))

@@ -1,8 +1,11 @@
 """Many clusterings at once: each what it would be alone, at a fraction of the readings."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.metrics import adjusted_rand_score
 
 from onmf import ONMF
 from onmf.core.fast.settle import settle
@@ -13,10 +16,10 @@ from onmf.core.paper.penalties import SNCP
 from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.stability.columns import Columns
-from onmf.stability.many import AssignAll, Many, Run, narrowed, settle_together, turned
+from onmf.stability.many import AssignAll, Attempt, Many, narrowed, settle_together, turned
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-RUNS = [Run(k, seed) for k in (1, 3, 6) for seed in (0, 1)]
+RUNS = [Attempt(k, seed) for k in (1, 3, 6) for seed in (0, 1)]
 
 
 def some_data(m=80, sparsity=0.0):
@@ -63,9 +66,19 @@ def test_a_run_does_not_depend_on_its_company_or_the_number_of_threads(sparsity)
         np.testing.assert_array_equal(found.labels, other.labels)
 
 
+def test_every_run_begins_at_its_own_seed():
+    """On noise, where starts decide, runs of other seeds differ, and those of one seed do not."""
+    data = InMemory(np.random.default_rng(0).random((300, 40)))
+    seeds = [0, 1, 2, 3, 0]
+    runs = [end.labels for end in many(data)([Attempt(6, seed) for seed in seeds])]
+    np.testing.assert_array_equal(runs[0], runs[4])
+    for a, b in combinations(runs[:4], 2):
+        assert adjusted_rand_score(a, b) < 0.9
+
+
 def test_a_run_is_as_good_as_a_fit():
     X = some_data()
-    runs = [Run(6, seed) for seed in range(5)]
+    runs = [Attempt(6, seed) for seed in range(5)]
     found = [end.relative_error for end in many(InMemory(X))(runs)]
     own = [ONMF(6, random_state=seed).fit(X).relative_error_ for seed in range(5)]
     assert np.mean(found) <= np.mean(own) * 1.002

@@ -10,12 +10,17 @@ default solver ends as well. The error never rises, and an empty cluster is fill
 from onmf.baselines.iterate import MAX_ITER, TOL, Start
 from onmf.core.fast.solver import settle_and_record
 from onmf.core.paper.palm import NON_NEGATIVE
-from onmf.core.result import Factorization, Recorder, Watch, quiet
+from onmf.core.result import Factorization, Recorder, Watch, unwatched
 from onmf.core.rows import Data
 
 
 def alternation(
-    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+    data: Data,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the centroids of the start, until no label changes and the rays move less than `tol`."""
     recorder = Recorder(watch, max_iter)

@@ -25,14 +25,19 @@ from onmf.baselines.iterate import (
     products,
     summarise,
 )
-from onmf.core.result import Factorization, Watch, quiet
+from onmf.core.result import Factorization, Watch, unwatched
 from onmf.core.rows import Array, Data
 
 FLOOR = 1e-30
 
 
 def hals(
-    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+    data: Data,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the raw start; two sweeps an iteration."""
     H, W, _ = start

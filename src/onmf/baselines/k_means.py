@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from onmf.baselines.iterate import MAX_ITER, Iterate, Loaded, Start, ended, summarise
 from onmf.core.assign import Code, Fit, one_sparse
 from onmf.core.paper.palm import relative_change
-from onmf.core.result import Factorization, Watch, quiet
+from onmf.core.result import Factorization, Watch, unwatched
 from onmf.core.rows import Array, Block, Matrix, row_sqnorm
 
 K_MEANS_TOL = 1e-6
@@ -30,7 +30,7 @@ def k_means(
     *,
     tol: float = K_MEANS_TOL,
     max_iter: int = MAX_ITER,
-    watch: Watch = quiet,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the centroids of the start; a sweep an iteration, and one to measure the result."""
     return lloyd(data, start, start.W, 0, tol, max_iter, watch)

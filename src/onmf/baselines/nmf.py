@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from onmf.baselines.iterate import MAX_ITER, Iterate, Loaded, Start, ended, summarise
 from onmf.core.paper.palm import relative_change
-from onmf.core.result import Factorization, Watch, quiet
+from onmf.core.result import Factorization, Watch, unwatched
 from onmf.core.rows import Array, Matrix
 
 NMF_TOL = 1e-4  # scikit-learn's own: the violation of optimality, relative to that at the start
@@ -28,7 +28,7 @@ def nmf(
     *,
     tol: float = NMF_TOL,
     max_iter: int = MAX_ITER,
-    watch: Watch = quiet,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the raw start; two sweeps an iteration, and three to measure the result."""
     root = np.sqrt(data.weight)[:, None]

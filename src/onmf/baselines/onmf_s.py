@@ -25,12 +25,17 @@ from onmf.baselines.iterate import (
     multiplied,
     summarise,
 )
-from onmf.core.result import Factorization, Watch, quiet
+from onmf.core.result import Factorization, Watch, unwatched
 from onmf.core.rows import Array, Block, Data
 
 
 def onmf_s(
-    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+    data: Data,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the raw start; one sweep an iteration and one before the first."""
     H, W, _ = start

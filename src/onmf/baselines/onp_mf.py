@@ -22,7 +22,7 @@ import numpy as np
 
 from onmf.baselines.iterate import TOL, Iterate, Start, iterate, products, summarise
 from onmf.core.assign import one_sparse
-from onmf.core.result import Factorization, Watch, quiet
+from onmf.core.result import Factorization, Watch, unwatched
 from onmf.core.rows import Array, Data
 
 ONP_MF_MAX_ITER = 500
@@ -37,7 +37,7 @@ def onp_mf(
     *,
     tol: float = TOL,
     max_iter: int = ONP_MF_MAX_ITER,
-    watch: Watch = quiet,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the largest entries of the start's H; two sweeps an iteration, one before the first."""
     labels = np.where(start.H.any(axis=1), start.H.argmax(axis=1), -1)

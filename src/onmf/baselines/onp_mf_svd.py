@@ -9,7 +9,7 @@ import numpy as np
 from onmf.baselines.iterate import TOL, Start, products
 from onmf.baselines.onp_mf import ONP_MF_MAX_ITER, descend, polar, unit_columns
 from onmf.core.paper.start import SVD_SWEEPS, leading_directions
-from onmf.core.result import Factorization, Watch, quiet
+from onmf.core.result import Factorization, Watch, unwatched
 from onmf.core.rows import Data
 
 
@@ -19,7 +19,7 @@ def onp_mf_svd(
     *,
     tol: float = TOL,
     max_iter: int = ONP_MF_MAX_ITER,
-    watch: Watch = quiet,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From X alone; two sweeps an iteration, and those of the singular vectors."""
     V = leading_directions(data, len(start.W)).astype(data.dtype)

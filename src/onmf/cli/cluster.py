@@ -12,7 +12,7 @@ from onmf import ONMF
 from onmf.cli.console import NOT_CONVERGED, BadInput, bad_input, fit, notes, place_for, waiting
 from onmf.cli.options import INPUT, Bounds, Clusters, fashion, reading, source_of
 from onmf.cli.report import page, reporter
-from onmf.cli.runs import REPORT, RESULTS, Run, at_hand, named
+from onmf.cli.runs import REPORT, RESULTS, Run, at_hand
 from onmf.io import Table, replace_files
 
 
@@ -92,8 +92,9 @@ def cluster(
         model = ONMF(random_state=seed, **chosen)
         choice = choose(model, table, k) if isinstance(k, range) else None
         model.set_params(n_clusters=choice.best_k if choice else k)
-        seconds = fit(model, table.X, source.path.name)
-        named(model, table, chain)
+        seconds = fit(model, table, source.path.name)
+        if chain:
+            model.preprocessing_ = chain
         run = Run(model, source, table, seconds, choice)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)

@@ -43,7 +43,7 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
         source = Source(options.pop("input"), text=text, **options)
         with waiting(f"Reading {source.path.name}") as progress:
             table, unknown = aligned(source.read(progress), fitted)
-        assessed = Assessed.of(fitted, table.X)
+        assessed = Assessed.of(fitted, table)
         replace_files(out.parent, {out.name: assessed.text(table.samples)})
     if unknown:
         click.echo(f"Note: {unknown} features are unknown to the model and not used.", err=True)

@@ -10,7 +10,7 @@ import click
 
 from onmf import load
 from onmf.cli.console import BadInput, bad_input, notes, waiting
-from onmf.cli.runs import MODEL, REPORT, Run, aligned, names_compared, recall
+from onmf.cli.runs import MODEL, REPORT, Run, aligned, recall
 from onmf.io import replace_files
 
 Render = Callable[..., str]
@@ -52,13 +52,14 @@ def reporter() -> Render:
 
 
 def page(render: Render, run: Run, record: dict[str, Any]) -> str:
-    with notes("report.html"), names_compared(), waiting("Making report.html"):
+    with notes("report.html"), waiting("Making report.html"):
         return render(
             run.model,
             run.table.X,
             samples=run.table.samples,
             features=run.table.features,
             truth=run.table.labels,
+            certainty=run.assessed[1:],
             run=record,
             choice=run.choice,
         )

@@ -74,8 +74,8 @@ class Event(NamedTuple):
 Watch = Callable[[Event], bool]
 
 
-def quiet(event: Event) -> bool:
-    """The watcher that lets every method run to its end."""
+def unwatched(event: Event) -> bool:
+    """The watcher that lets a solver run to its end."""
     return False
 
 
@@ -121,7 +121,7 @@ class Factorization(NamedTuple):
 class Recorder:
     """Every stage is kept, and the watcher hears of every sweep; once it says so, `stopped`."""
 
-    watch: Watch = quiet
+    watch: Watch = unwatched
     max_sweeps: int = 0
     restart: int = 0
     journal: Journal = FORGETFUL

@@ -19,12 +19,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onmf.core.rows import Block, Move, Traffic
-from onmf.data import validation as door
-from onmf.data.check import Check, Found, Inspect
+from onmf.data.check import Check, Inspect, Inspection
 from onmf.data.chunks import alone, cut, join, on_chunk, prepared, scaled_by, taken
 from onmf.data.memory import weigh
 from onmf.data.sources import floating
 from onmf.data.threads import single_threaded_blas
+from onmf.data.validation import Features, Scale, as_weights
 
 try:
     import cloudpickle
@@ -41,26 +41,19 @@ Rows = Sequence[Any]  # one Delayed, or a value, for each chunk
 
 
 def rows_on_dask(
-    estimator: Any,
-    X: Any,
-    sample_weight: Any,
-    scale: Callable[..., float],
-    reset: bool,
-    signed: bool,
-) -> tuple["OnDask", float, Array | None]:
+    X: Any, sample_weight: Any, scale: Scale, check: Check, known: Features | None
+) -> tuple["OnDask", float, Array | None, Features]:
     """A Dask array or DataFrame as a place, the power of two it is multiplied by, its weights."""
     X, names = as_array(X)
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
     dtype = floating(X.dtype, "the Dask array")
-    door.as_features(estimator, X.shape, names, reset=reset)
-    weight = None
-    if sample_weight is not None:
-        here = compute(sample_weight)[0]
-        weight = door.as_weights(here, np.broadcast_to(dtype.type(0), X.shape))
-    data = OnDask(X, dtype, weight, door.Check.of(estimator, signed))
+    features = Features.of(X.shape, names)
+    features.check(known, check.name)
+    weight = as_weights(compute(sample_weight)[0], X.shape, dtype)
+    data = OnDask(X, dtype, weight, check)
     factor = scale(*data.extremes, dtype, X.shape)
-    return data.scaled(factor), factor, weight
+    return data.scaled(factor), factor, weight, features
 
 
 def as_array(X: Any) -> tuple[Any, list[str] | None]:
@@ -110,7 +103,7 @@ class OnDask:
         return other
 
     @cached_property
-    def measured(self) -> tuple[Rows, Found]:
+    def measured(self) -> tuple[Rows, Inspection]:
         return self._round(inspected, Inspect(self.check), self.first)
 
     @property
@@ -246,15 +239,25 @@ def tree(join: Callable[[Any, Any], Any], parts: Sequence[Any], homes: Sequence[
     return parts[0]
 
 
-def lazily(model: Any, method: str, X: Any, dtype: Any, columns: int | None) -> Any:
-    """`method` of every chunk when its turn comes: a Dask array of one or `columns` columns."""
+def lazily(
+    answer: Callable[[Any], Array],
+    X: Any,
+    dtype: Any,
+    columns: int | None,
+    known: Features,
+    name: str,
+) -> Any:
+    """`answer` of every chunk when its turn comes: a Dask array of one or `columns` columns.
+
+    The features must be those `known` to the estimator of this `name`.
+    """
     X, names = as_array(X)
-    door.as_features(model, X.shape, names, reset=False)
+    Features.of(X.shape, names).check(known, name)
     form: dict[str, Any] = {"drop_axis": 1}
     if columns is not None:
         form = {"chunks": (X.chunks[0], (columns,))}
     empty = np.empty((0,) if columns is None else (0, columns), dtype)
-    return X.map_blocks(on_chunk, getattr(model, method), empty, dtype=dtype, meta=empty, **form)
+    return X.map_blocks(on_chunk, answer, empty, dtype=dtype, meta=empty, **form)
 
 
 # What runs on the workers.

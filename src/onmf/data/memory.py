@@ -184,6 +184,11 @@ def measure(block: Block, rows: Any) -> tuple[Array, Size]:
     return energy, Size(float(block.weight[:, 0].astype(np.float64) @ energy))
 
 
+def useful(weight: Array, energy: Array) -> int:
+    """How many samples of a block are not all zero and have weight."""
+    return int(np.sum((energy > 0) & (weight[:, 0] > 0)))
+
+
 def weigh(block: Block, rows: Any) -> tuple[None, Mass]:
     """The sizes of the entries, added up."""
     weight = block.weight[:, 0].astype(np.float64)

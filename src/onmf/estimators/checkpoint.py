@@ -43,9 +43,9 @@ class Checkpoint(Journal):
         self.folder.mkdir(parents=True, exist_ok=True)
 
     @classmethod
-    def of(cls, model: Any, data: Data) -> Self:
-        """For this fit; what is already there must belong to it."""
-        journal = cls(model.checkpoint, fingerprint(model, data))
+    def of(cls, folder: str | Path, estimator: str, parameters: dict[str, Any], data: Data) -> Self:
+        """For a fit of this estimator; what is already in the folder must belong to it."""
+        journal = cls(folder, fit_fingerprint(estimator, parameters, data))
         for path in journal.folder.glob("*.onmf"):
             journal.read(path)
         return journal
@@ -162,14 +162,14 @@ def put_back(facts: Any, file: Any, end: int) -> Any:
     return {name: put_back(value, file, end) for name, value in facts.items()}
 
 
-def fingerprint(model: Any, data: Data) -> str:
+def fit_fingerprint(estimator: str, parameters: dict[str, Any], data: Data) -> str:
     """The same for the same rows, wherever they are and however cut, and the same parameters."""
-    parameters = model.get_params(deep=False)
     compared = {name: text(parameters[name]) for name in sorted({*parameters} - {*NOT_COMPARED})}
-    seed = model.random_state if isinstance(model.random_state, Integral) else None
+    seed = parameters["random_state"]
+    seed = seed if isinstance(seed, Integral) else None
     rows, _ = data.sweep(hashes)
     content = int(data.total(mixed, data.first, rows)[0])
-    facts = [type(model).__name__, compared, text(seed), *data.shape, str(data.dtype), content]
+    facts = [estimator, compared, text(seed), *data.shape, str(data.dtype), content]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 

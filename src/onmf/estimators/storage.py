@@ -1,9 +1,9 @@
 """A fitted estimator as arrays and JSON, and back.
 
 Stored are the class, the parameters, every fitted attribute, the names of the features, and the
-steps of `onmf.preparation.steps` that come before the model. A parameter that only Python could store (a
-function, a random generator, arrays to start from) is left out with a warning; after loading it has
-its default, which matters only if the model is fitted again.
+steps of `onmf.preparation.steps` that come before the model (`preprocessing_`). A parameter that
+only Python could store (a function, a random generator, arrays to start from) is left out with a
+warning; after loading it has its default, which matters only if the model is fitted again.
 """
 
 import warnings
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from onmf.core.result import Stage
 from onmf.estimators.values import decode, encode, encode_all
@@ -37,13 +38,13 @@ class Saved(NamedTuple):
     attributes: dict[str, Any]
 
 
-def write_model(model: Any, path: str | Path) -> None:
+def write_model(model: BaseEstimator, path: str | Path) -> None:
     """Put a fitted model into a file: in full, or not at all."""
     path = Path(path)
     replace_files(path.parent, {path.name: model_bytes(model)})
 
 
-def model_bytes(model: Any) -> bytes:
+def model_bytes(model: BaseEstimator) -> bytes:
     """The content of the file of a fitted model."""
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
     if hasattr(fitted.get("membership_"), "dask"):  # the workers have it
@@ -72,7 +73,7 @@ def put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]:
     return {"step": step.name} | encode_all(settings)
 
 
-def parameters(model: Any) -> dict[str, Any]:
+def parameters(model: BaseEstimator) -> dict[str, Any]:
     """Those that can be stored; the others are named in a warning."""
     kept, left_out = {}, []
     for name, value in model.get_params(deep=False).items():

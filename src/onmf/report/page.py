@@ -35,6 +35,7 @@ def html(
     samples: Sequence[Any] | None = None,
     features: Sequence[Any] | None = None,
     truth: Any = None,
+    certainty: tuple[Any, Any] | None = None,
     run: dict[str, Any] | None = None,
     choice: Any = None,
     consensus: Any = None,
@@ -51,6 +52,8 @@ def html(
         By default the index of a DataFrame, the model's feature names, or numbers.
     truth : array of shape (n_samples,), optional
         Known classes: adds the confusion table and the scores.
+    certainty : (confidence, distance), optional
+        Of each sample, if they are known already; by default what the model says of X.
     run : dict, optional
         What was done, as in run.json; by default the model's parameters and the versions.
     choice : KChoice, optional
@@ -80,7 +83,7 @@ def html(
     labels, k = np.asarray(model.labels_), len(model.cluster_centers_)
     check_same(rows.shape[0], labels, truth)
     names = named(samples, len(labels), "samples")
-    confidence, distance = model.certainty(X)
+    confidence, distance = model.certainty(X) if certainty is None else certainty
     about = facts.Samples(rows, names, confidence, 1 - distance**2)
     feature_names = named(features, rows.shape[1], "features", "x")
     run = account(model) if run is None else run

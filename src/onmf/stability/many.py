@@ -1,7 +1,7 @@
 """Many clusterings of the same rows, for any numbers of clusters and any seeds, at one price.
 
-A run (k, seed) is what `core.fast.solver.cluster` does from that seed, but X is read for all runs
-at once:
+A run, from an `Attempt` (k, seed), is what `core.fast.solver.cluster` does from that seed, but X is
+read for all of them at once:
 
 1. one sketch, made for the largest k and turned so that its first columns serve every smaller k;
 2. for each run, the search in its columns. No sweep;
@@ -30,14 +30,14 @@ from onmf.core.paper.penalties import RowPenalty
 from onmf.core.rows import Array, Block, Data
 
 
-class Run(NamedTuple):
+class Attempt(NamedTuple):
     """How many clusters, from which seed."""
 
     k: int
     seed: int
 
 
-class RunEnd(NamedTuple):
+class End(NamedTuple):
     """The end of a run: labels and scores <w, x> / ||w|| of all samples, and how good they are."""
 
     labels: Array
@@ -59,7 +59,7 @@ class Many:
         small = sketch(data, most, rng, settings.max_sweeps, lambda sweeps: None)
         self.small = turned(small)
 
-    def __call__(self, runs: Sequence[Run]) -> list[RunEnd]:
+    def __call__(self, runs: Sequence[Attempt]) -> list[End]:
         """The ends of the runs, in their order."""
         with ThreadPoolExecutor(self.n_threads) as pool:
             starts = list(pool.map(self._search, runs))
@@ -67,16 +67,16 @@ class Many:
         ends = settle_together(self.data, starts, settings.bounds, settings.tol, sweeps)
         return [self._end(state) for state in ends]
 
-    def _search(self, run: Run) -> Array:
+    def _search(self, run: Attempt) -> Array:
         """Centroids for one run, by the search in the sketch."""
         small, rng = narrowed(self.small, run.k), np.random.default_rng(run.seed)
         U, _ = explore(self.settings, self.data.shape, small.Y, run.k, self.penalty, rng)
         return small.lift(U, self.settings.bounds, self.data.dtype)
 
-    def _end(self, state: State) -> RunEnd:
+    def _end(self, state: State) -> End:
         error = 1 - float(state.cells.energy.sum()) / self.data.sqnorm
         scores = self.data.gather(self.data.each(lambda code: code.scores, state.rows))
-        return RunEnd(state.labels(self.data), scores, max(error, 0.0), state.settled)
+        return End(state.labels(self.data), scores, max(error, 0.0), state.settled)
 
 
 def turned(small: Sketch) -> Sketch:

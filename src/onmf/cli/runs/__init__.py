@@ -6,8 +6,6 @@ from onmf.cli.runs.results import (
     RESULTS,
     Assessed,
     Run,
-    named,
-    names_compared,
     recall,
     scores,
 )
@@ -22,8 +20,6 @@ __all__ = [
     "Source",
     "aligned",
     "at_hand",
-    "named",
-    "names_compared",
     "recall",
     "scores",
 ]

@@ -2,10 +2,9 @@
 
 import json
 import platform
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -17,7 +16,6 @@ from onmf.cli.runs.source import Source
 from onmf.estimators.storage import model_bytes
 from onmf.io import Table, csv_text, fingerprint
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
-from onmf.preparation.steps import Step
 
 LABELS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
     "labels.csv",
@@ -31,14 +29,6 @@ TOP_FEATURES = 20  # a cluster
 PACKAGES = ("onmf", "numpy", "scipy", "scikit-learn")
 
 
-@contextmanager
-def names_compared() -> Iterator[None]:
-    """Without scikit-learn's warning that a matrix has no names: its table has, and they fit."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        yield
-
-
 class Assessed(NamedTuple):
     """What a model says of samples: the columns of labels.csv."""
 
@@ -47,11 +37,10 @@ class Assessed(NamedTuple):
     distance: NDArray[Any]
 
     @classmethod
-    def of(cls, model: Any, X: Any, labels: NDArray[Any] | None = None) -> Self:
+    def of(cls, model: Any, table: Table, labels: NDArray[Any] | None = None) -> Self:
         """`labels` if they are known already."""
-        with names_compared():
-            known = model.predict(X) if labels is None else labels
-            return cls(known, *model.certainty(X))
+        known = model.predict(table) if labels is None else labels
+        return cls(known, *model.certainty(table))
 
     def text(self, samples: Sequence[str]) -> str:
         shown = ([f"{value:.6f}" for value in column.tolist()] for column in self[1:])
@@ -114,6 +103,11 @@ class Run:
             "seconds": round(self.seconds, 3),
         }
 
+    @cached_property
+    def assessed(self) -> Assessed:
+        """What the model says of the samples it was fitted to; reads them once."""
+        return Assessed.of(self.model, self.table, self.model.labels_)
+
     def files(self, record: dict[str, Any]) -> dict[str, str | bytes]:
         """All files but the report; run.json comes last, so where it is, the others are."""
         centers = ([i, *row] for i, row in enumerate(self.model.cluster_centers_.tolist()))
@@ -122,21 +116,13 @@ class Run:
             for cluster, features in enumerate(self.model.top_features(TOP_FEATURES))
             for rank, (name, weight) in enumerate(features, 1)
         )
-        assessed = Assessed.of(self.model, self.table.X, self.model.labels_)
         return {
-            LABELS: assessed.text(self.table.samples),
+            LABELS: self.assessed.text(self.table.samples),
             CENTERS: csv_text(["cluster", *self.table.features], centers),
             TOP: csv_text(["cluster", "rank", "feature", "weight"], top),
             MODEL: model_bytes(self.model),
             RUN: json.dumps(record, indent=2) + "\n",
         }
-
-
-def named(model: Any, table: Table, chain: tuple[Step, ...]) -> None:
-    """Give a fitted model the names of its features and the steps that come before it."""
-    model.feature_names_in_ = np.array(table.features, dtype=object)
-    if chain:
-        model.preprocessing_ = chain
 
 
 def choice_record(choice: Any) -> dict[str, Any]:

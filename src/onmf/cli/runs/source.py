@@ -133,7 +133,7 @@ def aligned(table: Table, model: Any) -> tuple[Table, int]:
     if not wanted or have == numbered(len(have)) or wanted == numbered(width):
         if len(have) != width:
             raise ValueError(f"the input has {len(have)} features, the model {width}.")
-        return table._replace(X=apply(chain, table.X)), 0
+        return table._replace(X=apply(chain, table.X), features=wanted or have), 0
     place = {name: j for j, name in enumerate(have)}
     missing = [repr(name) for name in wanted if name not in place]
     if missing:

@@ -30,7 +30,7 @@ from onmf.core.result import (
     Stage,
     Watch,
     orthogonality,
-    quiet,
+    unwatched,
 )
 from onmf.core.rows import Array, Data, Traffic
 
@@ -67,7 +67,7 @@ def cluster(
     penalty: RowPenalty,
     seed: int,
     given: Array | None = None,
-    watch: Watch = quiet,
+    watch: Watch = unwatched,
     journal: Journal = FORGETFUL,
 ) -> tuple[Factorization, State]:
     """K clusters of the rows of `data`, and the state behind them.

@@ -25,8 +25,8 @@ from onmf.core.result import (
     Journal,
     Recorder,
     Watch,
-    quiet,
     stage_from_sums,
+    unwatched,
 )
 from onmf.core.rows import Array, Data
 
@@ -49,7 +49,7 @@ def tighten(
     W: Array,
     penalty: Penalty,
     path: Path,
-    watch: Watch = quiet,
+    watch: Watch = unwatched,
     restart: int = 0,
     journal: Journal = FORGETFUL,
 ) -> Factorization:

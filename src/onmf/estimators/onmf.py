@@ -1,35 +1,32 @@
-"""The scikit-learn face of the package: parameters in, attributes out. No mathematics here."""
+"""`ONMF`: parameters in, attributes out. No mathematics here."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
-from onmf.baselines import METHODS, Means
-from onmf.core.assign import Rays
 from onmf.core.fast.settle import settle
 from onmf.core.fast.stream import Stream, take_in
-from onmf.core.paper.palm import Bounds
 from onmf.core.paper.penalties import PENALTIES, Penalty
-from onmf.core.result import FORGETFUL, Event, Journal
-from onmf.core.rows import Data
-from onmf.data import Placed, rows_here
-from onmf.data import validation as door
+from onmf.core.result import Event
 from onmf.data.threads import single_threaded_blas
-from onmf.estimators.checkpoint import Checkpoint
+from onmf.data.validation import as_it_is
+from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
-from onmf.estimators.solvers import NEAREST, SCALES, SOLVERS, Solution, rival
-from onmf.estimators.storage import read_model
-from onmf.io.container import FormatError
+from onmf.estimators.parameters import (
+    bounds_for,
+    check_bounds,
+    check_choice,
+    check_number,
+)
+from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver, watcher
 
-Array = NDArray[Any]
 
-
-def streams(model: Any) -> bool:
+def _streams(model: "ONMF") -> bool:
     """Whether a model has `partial_fit`."""
-    return bool(model.solver == "fast")
+    return model.solver == "fast"
 
 
 class ONMF(Clusterer):
@@ -49,8 +46,8 @@ class ONMF(Clusterer):
     n_clusters : int, default=8
         Number of clusters.
     penalty : {"sncp", "nsncp"} or penalty object, default="sncp"
-        The smooth penalty, the non-smooth one, or any object like those in `onmf.core.paper.penalties`,
-        for example ``General(p=1, q=3, v=3)``.
+        The smooth penalty, the non-smooth one, or any object like those in
+        `onmf.core.paper.penalties`, for example ``General(p=1, q=3, v=3)``.
     solver : {"fast", "palm"}, default="fast"
         "fast" follows the growing penalty in a small picture of the data and finishes on the data
         itself: a handful of sweeps, no empty cluster, no dependence on the scale of X. "palm" is
@@ -181,10 +178,11 @@ class ONMF(Clusterer):
         self.checkpoint = checkpoint
 
     _stream: Stream  # of `partial_fit`, once it has begun
+    _hint = ", or pass center_bounds='data' to cluster signed data"
     _unit = "sweeps"
     _remedy = "use solver='fast', "
 
-    @available_if(streams)  # type: ignore[untyped-decorator]
+    @available_if(_streams)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Take in one batch of a stream; the first batch is clustered as `fit` does.
 
@@ -225,9 +223,9 @@ class ONMF(Clusterer):
             with self._all_or_nothing():
                 return self._begin_stream(X, sample_weight)
         with single_threaded_blas(), self._all_or_nothing():
-            rows = self._place(X, sample_weight, door.as_it_is, reset=False)
+            rows = self._place(X, sample_weight, as_it_is, reset=False)
             W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
-            bounds = Bounds(*door.as_bounds(self.center_bounds, rows.data))
+            bounds = bounds_for(self.center_bounds, rows.data)
             state, stream, W = take_in(rows.data, W, self._stream, bounds)
             self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
             explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
@@ -239,202 +237,38 @@ class ONMF(Clusterer):
         """Cluster the first batch, and remember what it says of the rays."""
         self.fit(X, sample_weight=sample_weight)
         with single_threaded_blas():
-            data = self._place(X, sample_weight, door.as_it_is, reset=False).data
-            bounds = Bounds(*door.as_bounds(self.center_bounds, data))
+            data = self._place(X, sample_weight, as_it_is, reset=False).data
+            bounds = bounds_for(self.center_bounds, data)
             state = settle(data, self.cluster_centers_, bounds, tol=0.0, sweeps=1)
         self._stream = Stream.begin(state.cells)
         return self
 
-    @property
-    def _signed(self) -> bool:
-        return door.allows_signs(self.center_bounds)
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        door.check_choice(self.solver, "solver", list(SOLVERS))
+        check_choice(self.solver, "solver", list(SOLVERS))
         if isinstance(self.penalty, str) or not hasattr(self.penalty, "step"):
-            door.check_choice(self.penalty, "penalty", list(PENALTIES), " or a penalty object")
+            check_choice(self.penalty, "penalty", list(PENALTIES), " or a penalty object")
         if self.n_init != "auto":
-            door.check_number(self.n_init, "n_init", 1, whole=True)
-        door.check_bounds(self.center_bounds)
+            check_number(self.n_init, "n_init", 1, whole=True)
+        check_bounds(self.center_bounds)
         if self.growth is not None:
-            door.check_number(self.growth, "growth", 1, open_=True)
+            check_number(self.growth, "growth", 1, open_=True)
         for name in ("rho", "mu_h", "mu_w", "inner_tol"):
             if (value := getattr(self, name)) is not None:
-                door.check_number(value, name, 0, open_=name == "rho")
+                check_number(value, name, 0, open_=name == "rho")
 
-    @property
-    def _scale(self) -> Callable[..., float]:
-        return SCALES[self.solver]
-
-    def _journal(self, data: Data) -> Journal:
-        return FORGETFUL if self.checkpoint is None else Checkpoint.of(self, data)
-
-    def _solve(self, rows: Placed, n_threads: int, journal: Journal) -> Solution:
-        return SOLVERS[self.solver](self, rows.data, rows.X, n_threads, journal)
-
-
-class Baseline(Clusterer):
-    """Cluster non-negative data by a method that orthogonal NMF is compared with.
-
-    All methods share the starts, the attributes and the errors of `ONMF`, so that a comparison
-    compares nothing but the methods. ``onmf compare`` is the same from the command line. X must be
-    in memory: only `ONMF` fits rows on disk or on Dask.
-
-    Parameters
-    ----------
-    method : str, default="hals"
-        "dtpp" (Ding et al. 2006), "onmf-s" (Choi 2008), "hals" (Kimura et al. 2014) and "onp-mf"
-        (Pompili et al. 2014; "onp-mf-svd" is the same from singular vectors, as its authors have
-        it) factorise under an orthogonality constraint. "k-means", "k-means++" and "nmf" (each
-        sample goes to its largest membership, rays having unit length) are scikit-learn's, from
-        one start. "alternation" gives each sample to the ray it fits best and replaces each ray by
-        the leading singular vector of its samples: weighted spherical K-means.
-    n_clusters : int, default=8
-        Number of clusters.
-    init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
-        As for `ONMF`: "random" with an integer `random_state` is the paper's shared start of that
-        seed. Where only centroids are given, the memberships are the best multiple of each
-        centroid alone. "k-means++" and "onp-mf-svd" begin where they choose.
-    max_iter : int, optional
-        Most iterations (2000; ONP-MF: 500).
-    tol : float, optional
-        Stop when the relative change of the factors, in one iteration, is below it (1e-5).
-        "alternation": when no label changes either. "k-means" and "k-means++" (1e-6) and "nmf"
-        (1e-4) stop by scikit-learn's rule.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the start.
-    n_jobs : int, optional
-        Threads; None uses as many as the linear algebra library may use. The answer is the same
-        for any number, for K-means up to rounding.
-    callback : callable, optional
-        Called with an `onmf.core.result.Event` after every iteration; returning True ends the fit
-        with what it has. scikit-learn's methods call it once, at their end.
-    verbose : int, default=0
-        1 writes a line an iteration to the log ``onmf``.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, its largest membership; the largest cluster is 0, and -1 stands for
-        a sample that is all zero.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centroids W.
-    membership_ : ndarray of shape (n_samples, n_clusters)
-        H, as the method leaves it: "dtpp", "onmf-s", "hals", "onp-mf" and "nmf" may leave several
-        entries a row.
-    relative_error_ : float
-        ||X - HW||^2 / ||X||^2. As some methods have more than one entry a row, compare methods by
-        `onmf.metrics.partition_error` instead.
-    n_iter_ : int
-        Iterations.
-    history_ : list of Stage
-        One row an iteration (scikit-learn's methods: one, for the end). Its `sweeps` say how often
-        X was read.
-    stationarity_ : float
-        Relative change of the factors in the last iteration, or that one more would make.
-    converged_ : bool
-        Whether the stopping rule was met (not a limit or a callback).
-    n_disagreements_ : int
-        Training samples for which `predict`, the nearest ray (for K-means the nearest centroid),
-        differs from `labels_`.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if X had them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onmf import Baseline
-    >>> X = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [0, 2]])
-    >>> Baseline("alternation", n_clusters=2, random_state=0).fit_predict(X)
-    array([1, 1, 0, 0, 0])
-    """
-
-    def __init__(
-        self,
-        method: str = "hals",
-        n_clusters: int = 8,
-        *,
-        init: Any = "random",
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Event], bool] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.method = method
-        self.n_clusters = n_clusters
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        door.check_choice(self.method, "method", list(METHODS))
-
-    def _place(self, X: Any, sample_weight: Any, scale: Any, **options: Any) -> Placed:
-        return rows_here(self, X, sample_weight, scale, signed=self._signed, **options)
-
-    def _solve(self, rows: Placed, n_threads: int, journal: Journal) -> Solution:
-        return rival(self, rows.data, rows.X, n_threads)
-
-    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
-        if self.method in NEAREST:
-            return NEAREST[self.method](centers / unit)
-        return super()._rule(centers, unit)
-
-
-CLASSES: dict[str, type[Clusterer]] = {"ONMF": ONMF, "Baseline": Baseline}
-
-
-def load(path: str | Path) -> Any:
-    """Read a fitted model that `save`, or ``onmf cluster``, wrote.
-
-    No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
-    `preprocessing_` of a model made by ``onmf cluster`` are the steps that its data went through;
-    ``onmf.preparation.steps.apply(model.preprocessing_, X)`` does the same to new samples.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    ONMF or Baseline
-        With all fitted attributes.
-
-    Raises
-    ------
-    FormatError
-        A ValueError: the file is no model, is damaged, or of a version that is not known.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import numpy as np
-    >>> import onmf
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
-    >>> onmf.ONMF(2, random_state=0).fit(np.eye(2)).save(path)
-    >>> onmf.load(path).predict([[0.1, 3.0]])
-    array([1])
-    """
-    kind, parameters, attributes = read_model(path)
-    try:
-        model = CLASSES[kind](**parameters)
-        model._check_parameters()
-    except (KeyError, TypeError, ValueError) as error:
-        raise FormatError(
-            f"{Path(path).name} holds a {kind} that this onmf does not know: {error}."
-        ) from error
-    strange = [name for name in attributes if hasattr(model, name)]
-    if strange:
-        raise FormatError(f"{Path(path).name} has values for {', '.join(strange)}, a method.")
-    model.__dict__.update(attributes)
-    return model
+    def _solver(self, n_threads: int) -> FastSolver | PaperSolver:
+        return SOLVERS[self.solver].of(
+            Beginning(self.n_clusters, self.init, self.n_init, self.random_state),
+            watcher(self.verbose, self.callback),
+            n_threads,
+            penalty=self.penalty,
+            rho=self.rho,
+            growth=self.growth,
+            mu_h=self.mu_h,
+            mu_w=self.mu_w,
+            tol=self.tol,
+            inner_tol=self.inner_tol,
+            max_iter=self.max_iter,
+            center_bounds=self.center_bounds,
+        )

@@ -32,7 +32,7 @@ from rich.console import Console
 
 from onmf import cli
 from onmf.cli import console
-from onmf.cli.runs import RESULTS, Source
+from onmf.cli.runs import RESULTS, Input
 
 pytestmark = pytest.mark.usefixtures("page")
 
@@ -242,7 +242,7 @@ def test_run_json_is_enough_to_repeat_the_run(here):
     words = ["--log", "--unit", "--labels", "type", "--seed", 7, "--starts", 3]
     good("cluster", "typed.csv", "-k", 3, "-o", "deep/out", *words)
     facts = record("deep/out")
-    source = Source.recall(facts["source"], Path("deep/out"))
+    source = Input.recall(facts["source"], Path("deep/out"))
     assert source.path.resolve() == Path("typed.csv").resolve()
     table, _ = source.learn(source.read())
     model = ONMF(**facts["parameters"]).fit(table.X)

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from onmf.datasets import make_rays
-from onmf.preparation.transformers import (
+from onmf.preparation import (
     SpectralReduction,
     log_expression,
     select_genes,

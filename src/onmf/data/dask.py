@@ -22,7 +22,7 @@ from onmf.core.rows import Block, Move, Traffic, single_threaded_blas, weigh
 from onmf.data import validation as door
 from onmf.data.check import Check, Found, Inspect
 from onmf.data.chunks import alone, cut, join, on_chunk, prepared, scaled_by, taken
-from onmf.data.sources import floating
+from onmf.io.source import floating
 
 try:
     import cloudpickle

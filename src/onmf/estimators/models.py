@@ -21,7 +21,7 @@ from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.solvers import NEAREST, SCALES, SOLVERS, Solution, rival
 from onmf.estimators.storage import read_model
-from onmf.io.container import FormatError
+from onmf.exceptions import FormatError
 
 Array = NDArray[Any]
 
@@ -398,7 +398,7 @@ def load(path: str | Path) -> Any:
 
     No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
     `preprocessing_` of a model made by ``onmf cluster`` are the steps that its data went through;
-    ``onmf.preparation.steps.apply(model.preprocessing_, X)`` does the same to new samples.
+    ``onmf.preparation.apply(model.preprocessing_, X)`` does the same to new samples.
 
     Parameters
     ----------

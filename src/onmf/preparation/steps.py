@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-from onmf.data import Changed
-from onmf.data import Source as Elsewhere
+from onmf.io import Source
 
-__all__ = ["STEPS", "Log", "Step", "Tfidf", "Unit", "Words", "after", "apply"]
+__all__ = ["STEPS", "Log", "Step", "Tfidf", "Unit", "Words", "apply", "apply_step"]
 
 
 class Step(Protocol):
@@ -78,9 +77,8 @@ class Tfidf:
 
     @classmethod
     def fit(cls, X: Any) -> Self:
-        having = sum(
-            np.asarray((non_negative(part, "tf-idf") != 0).sum(axis=0)) for part in parts(X)
-        )
+        parts = X.parts() if isinstance(X, Source) else [X]
+        having = sum(np.asarray((_non_negative(part, "tf-idf") != 0).sum(axis=0)) for part in parts)
         return cls(1 + np.log((1 + X.shape[0]) / (1 + np.ravel(having))))
 
     def __call__(self, X: Any) -> Any:
@@ -105,10 +103,10 @@ class Log:
         return cls()
 
     def __call__(self, X: Any) -> Any:
-        X = non_negative(X, "the logarithm")
+        X = _non_negative(X, "the logarithm")
         if not sp.issparse(X):
             return np.log2(1 + X)
-        X = sp.csr_array(X, copy=True)
+        X = X.copy()
         X.data = np.log2(1 + X.data)
         return X
 
@@ -151,7 +149,7 @@ def apply(chain: Iterable[Step], X: Any) -> Any:
 
     Examples
     --------
-    >>> from onmf.preparation.steps import Tfidf, Words, apply
+    >>> from onmf.preparation import Tfidf, Words, apply
     >>> texts = ["stars and planets", "planets and moons"]
     >>> words = Words.fit(texts)
     >>> words.vocabulary
@@ -160,23 +158,20 @@ def apply(chain: Iterable[Step], X: Any) -> Any:
     array([[0., 1., 0., 0.]])
     """
     for step in chain:
-        X = after(step, X)
+        X = apply_step(step, X)
     return X
 
 
-def after(step: Step, X: Any) -> Any:
+def apply_step(step: Step, X: Any) -> Any:
     """The data after one step."""
-    return Changed(X, step) if isinstance(X, Elsewhere) else step(X)
+    return X.changed(step) if isinstance(X, Source) else step(X)
 
 
-def parts(X: Any) -> Iterable[Any]:
-    """The data, in pieces if they are on disk."""
-    return X.parts() if isinstance(X, Elsewhere) else [X]
-
-
-def non_negative(X: Any, what: str) -> Any:
+def _non_negative(X: Any, what: str) -> Any:
     """X, if neither step nor logarithm can go wrong; NaN is left to the estimator's own check."""
     values = X.data if sp.issparse(X) else X
     if values.size and values.min() < 0:
-        raise ValueError(f"Negative values in data: {what} needs counts or amounts.")
+        raise ValueError(
+            f"Negative values in data: {what} needs counts or amounts, which must not be negative."
+        )
     return X

@@ -193,10 +193,7 @@ INTERNAL = {
     "not reached",
     "module 'onmf' has no attribute …",
     "a checkpoint does not keep …",
-    # Causes, which the message about the checkpoint carries along.
-    "an array is cut off.",
-    "it has no facts.",
-    "its checksum does not match.",
+    "it has no facts.",  # a cause, which the message about the checkpoint carries along
     "a ledger keeps numbers, text and lists, not …",
     "no trial … was planned in …",
     "… cannot be stored",

@@ -24,6 +24,7 @@ from sklearn.preprocessing import normalize
 import onmf
 from onmf import ONMF, metrics
 from onmf.datasets import make_rays
+from onmf.io import output
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -382,17 +383,16 @@ def test_an_unwritable_folder_is_said_before_the_long_part(here, capsys, monkeyp
 
 @pytest.mark.parametrize("failing", range(1, 7))
 def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypatch, failing):
-    written = []
-    write = Path.write_bytes
+    written, write = [], output._write
 
-    def fill(path, data):
-        written.append(path)
-        if len(written) < failing:
-            return write(path, data)
-        write(path, data[:10])
-        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+    def fill(file, content):
+        written.append(file)
+        if len(written) == failing:
+            file.write(b"0123456789")
+            raise OSError(errno.ENOSPC, "No space left on device", file.name)
+        write(file, content)
 
-    monkeypatch.setattr(Path, "write_bytes", fill)
+    monkeypatch.setattr(output, "_write", fill)
     assert "No space left on device" in bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
     assert len(written) == failing
     assert not Path("out").exists()

@@ -448,11 +448,8 @@ def test_nothing_optional_is_imported_for_arrays():
 
 def test_larger_than_memory_is_half_of_what_is_free(dense, sparse, tmp_path, monkeypatch):
     """By what the rows would fill, however well the file is packed."""
-    for stored, size in (
-        (packed_npz(dense, tmp_path), dense.nbytes),
-        (packed_csr_npz(sparse, tmp_path), sparse.data.nbytes),
-    ):
-        source = open_source(stored)
+    for kind, X in ((packed_npz, dense), (packed_csr_npz, sparse)):
+        source, size = open_source(kind(X, tmp_path)), (X.data if sp.issparse(X) else X).nbytes
         monkeypatch.setattr(disk, "free_memory", lambda size=size: 2 * size)
         assert not larger_than_memory(source)
         monkeypatch.setattr(disk, "free_memory", lambda size=size: 2 * size - 1)

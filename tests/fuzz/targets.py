@@ -369,7 +369,7 @@ TARGETS = {
     ),
     "checkpoint": Target("c.onmf", checkpoint.read_notes, checkpoint_seeds),
     "checkpoint, facts": Target(
-        "c.onmf", checkpoint.read_notes, lambda: json_seeds({"W": {"array": "0"}, "n": 3}), lay_checkpoint
+        "c.onmf", checkpoint.read_notes, lambda: json_seeds({"W": {"array": "0"}}), lay_checkpoint
     ),
     "ledger": Target("t.sqlite", use_ledger, lambda: [ledger_bytes()]),
     "ledger, row": Target(

@@ -258,9 +258,7 @@ def test_annotated_data_that_claim_to_be_huge_or_misfit_are_refused(annotated):
         read_table(path, labels="type")
     with h5py.File(path, "a") as file:
         file["X/indices"][0] = 1000
-    with pytest.raises(
-        ValueError, match="X in x.h5ad is damaged: .* column numbers outside 0 to 2"
-    ):
+    with pytest.raises(ValueError, match=r"X in x.h5ad is damaged: .* outside 0 to 2"):
         read_table(path)
     with h5py.File(path, "a") as file:
         file["X"].attrs["shape"] = [2, 10**12]

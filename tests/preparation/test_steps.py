@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
-from onmf.preparation import STEPS, Log, Tfidf, Unit, Words, apply
+from onmf.preparation.steps import STEPS, Log, Tfidf, Unit, Words, apply
 
 TEXTS = [
     "Stars and planets, planets and moons.",

@@ -4,7 +4,7 @@ Steps that travel with a model (`steps`), and scikit-learn transformers for the 
 (`transformers`).
 """
 
-from onmf.preparation.steps import STEPS, Log, Step, Tfidf, Unit, Words, apply, apply_step
+from onmf.preparation.steps import Log, Tfidf, Unit, Words, apply
 from onmf.preparation.transformers import (
     SpectralReduction,
     log_expression,
@@ -14,15 +14,12 @@ from onmf.preparation.transformers import (
 )
 
 __all__ = [
-    "STEPS",
     "Log",
     "SpectralReduction",
-    "Step",
     "Tfidf",
     "Unit",
     "Words",
     "apply",
-    "apply_step",
     "log_expression",
     "select_genes",
     "tfidf",

@@ -36,7 +36,14 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Words:
-    """Texts to counts of the words of a vocabulary: scikit-learn's CountVectorizer."""
+    """Texts to counts of the words of a vocabulary: scikit-learn's CountVectorizer.
+
+    Examples
+    --------
+    >>> from onmf.preparation import Words
+    >>> Words(("moons", "stars"))(["moons of moons"]).toarray()
+    array([[2., 0.]])
+    """
 
     vocabulary: tuple[str, ...]
     name: ClassVar[str] = "words"
@@ -70,6 +77,13 @@ class Tfidf:
     """x_ij idf_j, each sample then of length 1; idf_j = 1 + ln((1 + n) / (1 + n_j)).
 
     n_j of the n samples have feature j: scikit-learn's TfidfTransformer, also for rows on disk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation import Tfidf
+    >>> Tfidf.fit(np.array([[2.0, 0.0], [1.0, 1.0]])).idf.round(3)
+    array([1.   , 1.405])
     """
 
     idf: NDArray[np.float64]
@@ -94,7 +108,15 @@ class Tfidf:
 
 @dataclass(frozen=True)
 class Log:
-    """log2(1 + x)."""
+    """log2(1 + x).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation import Log
+    >>> Log()(np.array([[0.0, 3.0]]))
+    array([[0., 2.]])
+    """
 
     name: ClassVar[str] = "log"
 
@@ -116,7 +138,15 @@ class Log:
 
 @dataclass(frozen=True)
 class Unit:
-    """x_i / ||x_i||: every sample counts the same."""
+    """x_i / ||x_i||: every sample counts the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation import Unit
+    >>> Unit()(np.array([[3.0, 4.0]]))
+    array([[0.6, 0.8]])
+    """
 
     name: ClassVar[str] = "unit"
 
@@ -171,7 +201,5 @@ def _non_negative(X: Any, what: str) -> Any:
     """X, if neither step nor logarithm can go wrong; NaN is left to the estimator's own check."""
     values = X.data if sp.issparse(X) else X
     if values.size and values.min() < 0:
-        raise ValueError(
-            f"Negative values in data: {what} needs counts or amounts, which must not be negative."
-        )
+        raise ValueError(f"Negative values in data: {what} needs counts or amounts.")
     return X

@@ -10,7 +10,7 @@ import numpy as np
 from onmf.data import larger_than_memory
 from onmf.io import Source, Table, complete, open_source, read_documents, read_table
 from onmf.io.table import Progress, listing, numbered, quiet
-from onmf.preparation import STEPS, Step, Words, apply, apply_step
+from onmf.preparation.steps import STEPS, Step, Words, apply, apply_step
 
 AT_HAND = 20_000  # samples by which a number of clusters is chosen, if more stay on disk
 

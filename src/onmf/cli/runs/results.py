@@ -17,7 +17,7 @@ from onmf.cli.runs.inputs import Input
 from onmf.estimators.storage import model_bytes
 from onmf.io import Table, checksum, csv_text, to_json_values
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
-from onmf.preparation import Step
+from onmf.preparation.steps import Step
 
 LABELS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
     "labels.csv",

@@ -1,5 +1,7 @@
 """Data and parameters shared by all tests."""
 
+import errno
+import io
 import os
 import signal
 import sys
@@ -101,3 +103,26 @@ def page(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "onmf.report", SimpleNamespace(html=html))
     return asked
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Call it for a disk on which, from now on, every file has room for so many bytes."""
+
+    def fill(room):
+        class Limited(io.FileIO):
+            def write(self, data):
+                if self.tell() + len(data) > room:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                return super().write(data)
+
+        open_ = Path.open
+
+        def limited(path, mode="r", *args, **options):
+            if mode == "wb":
+                return io.BufferedWriter(Limited(path, "w"))
+            return open_(path, mode, *args, **options)
+
+        monkeypatch.setattr(Path, "open", limited)
+
+    return fill

@@ -18,7 +18,7 @@ metrics -> core data
 datasets -> datasets io
 baselines -> baselines core
 data -> core data exceptions io
-preparation -> data preparation
+preparation -> io preparation
 estimators -> baselines core data estimators exceptions io preparation report
 plot -> report
 report -> data metrics report
@@ -33,15 +33,15 @@ ALLOWED = {
     for room in rooms.split(",")
 }
 OUTSIDE_CORE = {"numpy", "scipy"}  # all that `core` may import besides itself
-ONE_FILE = {  # an optional dependency and the only files that import it
-    "matplotlib": {"plot.py"},
-    "h5py": {"h5ad.py", "hdf5.py"},
-    "pyarrow": {"parquet.py"},
-    "anndata": {"anndata.py"},
-    "numba": {"kernels.py"},
-    "dask": {"dask.py"},
-    "distributed": {"dask.py"},
-    "zarr": {"zarrs.py"},
+HOMES = {  # an optional dependency and the only file that imports it
+    "matplotlib": "plot.py",
+    "h5py": "io/hdf5.py",
+    "pyarrow": "io/parquet.py",
+    "zarr": "io/zarr.py",
+    "anndata": "estimators/anndata.py",
+    "numba": "core/fast/kernels.py",
+    "dask": "data/dask.py",
+    "distributed": "data/dask.py",
 }
 FILES = sorted(ROOT.rglob("*.py"))
 
@@ -67,13 +67,14 @@ def test_imports_point_downwards(path):
         if top == "onmf":
             assert ALLOWED[room] & {rest[0], "*"}, f"{room} imports {name}"
         elif room == "core":
-            assert top in OUTSIDE_CORE | ONE_FILE.keys() | sys.stdlib_module_names, name
+            assert top in OUTSIDE_CORE | HOMES.keys() | sys.stdlib_module_names, name
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_an_optional_dependency_has_one_home(path):
     for name in imported(path):
-        assert path.name in ONE_FILE.get(name.split(".")[0], {path.name}), name
+        place = path.relative_to(ROOT).as_posix()
+        assert place == HOMES.get(name.split(".")[0], place), name
 
 
 def test_only_the_command_prints():

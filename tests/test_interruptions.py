@@ -15,9 +15,10 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from onmf import ONMF, Baseline
-from onmf.data import disk, npy
+from onmf.data import disk
 from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
+from onmf.io import flat
 
 X, _ = make_rays(240, 30, 4, noise=0.6, random_state=2)
 WIDER, _ = make_rays(240, 45, 4, noise=0.6, random_state=3)
@@ -141,9 +142,10 @@ def test_an_interrupted_fit_of_rows_on_disk_leaves_no_temporary_file(
     path, temporary = make(tmp_path), tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setattr(disk, "HELD", 0)  # memberships go to a file as well
+    monkeypatch.setattr(disk, "IN_MEMORY", 0)  # memberships go to a file as well
     made = []
-    monkeypatch.setattr(npy, "Folder", lambda real=npy.Folder: made.append(1) or real())
+    real = flat.TemporaryFolder
+    monkeypatch.setattr(flat, "TemporaryFolder", lambda: made.append(1) or real())
     model = ONMF(4, solver=solver, random_state=0)
     interrupted_at(monkeypatch, moment, disk.OnDisk, "sweep")
     with contextlib.suppress(KeyboardInterrupt):  # pytest.raises would keep the frames alive

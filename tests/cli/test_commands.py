@@ -24,6 +24,7 @@ from sklearn.preprocessing import normalize
 import onmf
 from onmf import ONMF, metrics
 from onmf.datasets import make_rays
+from onmf.io import output
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -32,7 +33,7 @@ from rich.console import Console
 
 from onmf import cli
 from onmf.cli import console
-from onmf.cli.runs import RESULTS, Source
+from onmf.cli.runs import RESULTS, Input
 
 pytestmark = pytest.mark.usefixtures("page")
 
@@ -242,7 +243,7 @@ def test_run_json_is_enough_to_repeat_the_run(here):
     words = ["--log", "--unit", "--labels", "type", "--seed", 7, "--starts", 3]
     good("cluster", "typed.csv", "-k", 3, "-o", "deep/out", *words)
     facts = record("deep/out")
-    source = Source.recall(facts["source"], Path("deep/out"))
+    source = Input.recall(facts["source"], Path("deep/out"))
     assert source.path.resolve() == Path("typed.csv").resolve()
     table, _ = source.learn(source.read())
     model = ONMF(**facts["parameters"]).fit(table.X)
@@ -382,17 +383,16 @@ def test_an_unwritable_folder_is_said_before_the_long_part(here, capsys, monkeyp
 
 @pytest.mark.parametrize("failing", range(1, 7))
 def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypatch, failing):
-    written = []
-    write = Path.write_bytes
+    written, write = [], output._write
 
-    def fill(path, data):
-        written.append(path)
-        if len(written) < failing:
-            return write(path, data)
-        write(path, data[:10])
-        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+    def fill(file, content):
+        written.append(file)
+        if len(written) == failing:
+            file.write(b"0123456789")
+            raise OSError(errno.ENOSPC, "No space left on device", file.name)
+        write(file, content)
 
-    monkeypatch.setattr(Path, "write_bytes", fill)
+    monkeypatch.setattr(output, "_write", fill)
     assert "No space left on device" in bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
     assert len(written) == failing
     assert not Path("out").exists()

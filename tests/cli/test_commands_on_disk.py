@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from onmf import ONMF
-from onmf.data import Source, disk, open_rows
+from onmf.data import disk, open_rows
 from onmf.datasets import make_rays
-from onmf.preparation.steps import Tfidf
+from onmf.io import Source
+from onmf.preparation import Tfidf
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -106,7 +107,7 @@ def test_names_classes_and_layers_are_found_where_they_are(tmp_path, full):
     assert (tmp_path / "new.csv").read_bytes() == texts["labels.csv"]
 
 
-def test_formats_without_a_reader_stay_on_disk(tmp_path):
+def test_a_zarr_store_is_clustered(tmp_path):
     zarr = pytest.importorskip("zarr")
     zarr.save(str(tmp_path / "x.zarr"), COUNTS)
     good("cluster", tmp_path / "x.zarr", "-k", 3, "-o", tmp_path / "out")
@@ -118,7 +119,7 @@ def test_formats_without_a_reader_stay_on_disk(tmp_path):
 def test_k_is_chosen_by_a_sample_and_says_so(tmp_path, full, monkeypatch, capsys):
     path = as_npy(tmp_path)
     full()
-    monkeypatch.setattr(runs.source, "AT_HAND", 120)
+    monkeypatch.setattr(runs.inputs, "AT_HAND", 120)
     good("cluster", path, "-k", "2:5", "-o", tmp_path / "out")
     assert "K was chosen by 120 of the 300 samples" in capsys.readouterr().err
     assert results(tmp_path / "out")[1]["choice"]["best_k"] == 3
@@ -169,7 +170,7 @@ def test_features_in_another_order_are_refused_rather_than_read(tmp_path, full, 
 
 @pytest.mark.parametrize("X", [COUNTS, sp.csr_array(COUNTS)], ids=["dense", "sparse"])
 def test_idf_is_that_of_scikit_learn_here_and_on_disk(X, tmp_path, monkeypatch):
-    monkeypatch.setattr("onmf.data.sources.PART", 1000)
+    monkeypatch.setattr("onmf.io.source.PART", 1000)
     wanted = TfidfTransformer().fit(X).idf_
     path = as_npz(tmp_path) if sp.issparse(X) else as_npy(tmp_path)
     np.testing.assert_allclose(Tfidf.fit(X).idf, wanted, rtol=1e-14)

@@ -276,17 +276,17 @@ def test_a_sum_changes_neither_part(dense):
     from onmf.core.assign import Rays
     from onmf.core.fast.settle import Assign
     from onmf.core.rows import Block
-    from onmf.data.dask import met, swept
+    from onmf.data.dask import add_sums, sweep_chunk
 
     move = Assign(Rays.of(dense[:5]).units)
     a, b = (
-        swept(Block(rows, np.ones((len(rows), 1))), move, None, 0)[1]
+        sweep_chunk(Block(rows, np.ones((len(rows), 1))), move, None, 0)[1]
         for rows in (dense[:700], dense[700:])
     )
-    once, twice = met(a, b), met(a, b)
+    once, twice = add_sums(a, b), add_sums(a, b)
     for first, second in zip(once.stats, twice.stats, strict=True):
         np.testing.assert_array_equal(first, second)
-    whole = swept(Block(dense, np.ones((1500, 1))), move, None, 0)[1]
+    whole = sweep_chunk(Block(dense, np.ones((1500, 1))), move, None, 0)[1]
     np.testing.assert_allclose(once.stats.cross, whole.stats.cross)
 
 

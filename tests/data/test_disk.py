@@ -16,6 +16,7 @@ from onmf.data import Check, OnDisk, Terms, disk, larger_than_memory, open_rows,
 from onmf.data import memory as blocks
 from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
+from onmf.io import csv_text, open_source
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +253,7 @@ def test_weights_go_with_the_rows(dense, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
 def test_memberships_too_large_to_be_held_are_on_disk(dense, tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "HELD", 1000)
+    monkeypatch.setattr(disk, "IN_MEMORY", 1000)
     stop = {"callback": lambda event: event.sweep == 12}
     for options in ({}, {"solver": "palm", **stop}):
         model = ONMF(5, random_state=0, **options)
@@ -363,7 +364,7 @@ def not_parquet(X, folder):
 
 def text_parquet(X, folder):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    pq.write_table(pa.table({"name": ["a", "b"], "x": [1.0, 2.0]}), folder / "X.parquet")
+    pq.write_table(pa.table({"x": [1.0, 2.0], "name": ["a", "b"]}), folder / "X.parquet")
     return folder / "X.parquet"
 
 
@@ -378,21 +379,21 @@ FAULTS = [
     (wrong_value(np.nan, 1400, 7), r"NaN or infinity at \(row 1400, column 7\)"),
     (wrong_value(-1, 1400, 7), r"Negative values .* \(row 1400, column 7\)"),
     (cut_off, "X.npy is cut off: it has 1800127 bytes instead of 1800128"),
-    (cut_off_npz, "X.npz is damaged"),
-    (altered_npz, "X.npz is damaged .* Bad CRC"),
+    (cut_off_npz, "X.npz cannot be read as an archive"),
+    (altered_npz, "X.npz cannot be read .* Bad CRC"),
     (by_columns, "sparse matrix by csc, which cannot be read by rows"),
     (outside, "column numbers outside 0 to 149"),
     (decreasing, "its indptr decreases"),
-    (two_arrays, "X.npz has 2 arrays"),
+    (two_arrays, r"X.npz .* it has 2 arrays \(a, b\): keep one"),
     (objects, "Object arrays are not read"),
-    (not_an_array, "X.npy does not hold an array of numbers"),
-    (not_hdf5, "X.h5ad is damaged or not an HDF5 file"),
+    (not_an_array, "X.npy cannot be read as an array of numbers"),
+    (not_hdf5, "X.h5ad cannot be read as HDF5"),
     (linked_hdf5, "only a link to somewhere else"),
     (not_parquet, "X.parquet cannot be read as Parquet"),
-    (text_parquet, "columns name are not numbers"),
+    (text_parquet, "not numbers: 'a' in row 0, column name"),
     (gap_in_parquet, r"NaN or infinity at \(row 2, column 0\)"),
     (lambda X, folder: folder / "X.npy", "there is no file"),
-    (lambda X, folder: folder / "X.docx", "X.docx does not end in .npy, .npz"),
+    (lambda X, folder: folder / "X.docx", "X.docx does not end in .csv, .csv.gz"),
     (lambda X, folder: npy(X[0], folder), "1 dimension"),
     (lambda X, folder: npy(X[:0], folder), "0 sample"),
     (lambda X, folder: npy(X + 1j, folder), "entries are of type complex128"),
@@ -429,6 +430,8 @@ def test_no_room_to_unpack_is_said_before_it_is_tried(dense, tmp_path, monkeypat
 def test_a_missing_library_is_named(name, file, extra, tmp_path, monkeypatch):
     (tmp_path / file).write_text("")
     monkeypatch.setitem(sys.modules, name, None)
+    for module in ("hdf5", "zarr", "parquet"):
+        monkeypatch.delitem(sys.modules, f"onmf.io.{module}", raising=False)
     with pytest.raises(ImportError, match=rf'{name}, which `pip install "onmf\[{extra}\]"`'):
         open_rows(tmp_path / file)
 
@@ -441,15 +444,35 @@ def test_nothing_optional_is_imported_for_arrays():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_larger_than_memory_is_half_of_what_is_free(tmp_path, monkeypatch):
-    path = tmp_path / "X.npy"
-    path.write_bytes(bytes(1000))
-    monkeypatch.setattr(disk, "free_memory", lambda: 2001)
-    assert not larger_than_memory(path)
-    assert not larger_than_memory(tmp_path)
-    monkeypatch.setattr(disk, "free_memory", lambda: 1999)
-    assert larger_than_memory(path)
-    assert larger_than_memory(tmp_path)
+def test_larger_than_memory_is_half_of_what_is_free(dense, sparse, tmp_path, monkeypatch):
+    """By what the rows would fill, however well the file is packed."""
+    for kind, X in ((packed_npz, dense), (packed_csr_npz, sparse)):
+        source, size = open_source(kind(X, tmp_path)), (X.data if sp.issparse(X) else X).nbytes
+        monkeypatch.setattr(disk, "free_memory", lambda size=size: 2 * size)
+        assert not larger_than_memory(source)
+        monkeypatch.setattr(disk, "free_memory", lambda size=size: 2 * size - 1)
+        assert larger_than_memory(source)
+
+
+def test_a_text_table_is_clustered_by_its_path(dense, tmp_path):
+    rows = dense[5:60, :9].tolist()
+    header = [f"g{j}" for j in range(9)]
+    (tmp_path / "x.csv").write_text(csv_text(header, rows))
+    model = ONMF(3, random_state=0).fit(tmp_path / "x.csv")
+    assert model.feature_names_in_.tolist() == header
+    expected = ONMF(3, random_state=0).fit(np.array(rows))
+    np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+    assert not larger_than_memory(open_source(tmp_path / "x.csv"))
+
+
+@pytest.mark.parametrize("kind", [npy, fortran_npy, npz, packed_npz, hdf5, zarr_store, parquet])
+def test_a_file_is_the_same_table_in_memory_and_by_rows(kind, dense, tmp_path):
+    source = open_source(kind(dense, tmp_path))
+    assert source.shape == dense.shape
+    np.testing.assert_array_equal(source.load().X, dense)
+    assert not isinstance(source.load().X, np.memmap)
+    np.testing.assert_array_equal(source.outline().X.rows(3, 9), dense[3:9])
+    assert source.outline()[1:] == source.load()[1:]
 
 
 def test_the_next_block_is_read_while_this_one_is_worked_on():
@@ -460,7 +483,7 @@ def test_the_next_block_is_read_while_this_one_is_worked_on():
             made.append(i)
             yield i
 
-    for item in disk.ahead(items()):
+    for item in disk.fetched_ahead(items()):
         deadline = time.monotonic() + 10
         while len(made) < min(item + 2, 4) and time.monotonic() < deadline:
             time.sleep(0.001)

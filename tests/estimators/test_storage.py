@@ -20,9 +20,8 @@ import scipy.sparse as sp
 import onmf
 from onmf import NSNCP, ONMF, General
 from onmf.datasets import make_rays
-from onmf.exceptions import UnsavedParameterWarning
-from onmf.io.container import FormatError
-from onmf.preparation.steps import Log, Tfidf, Unit, Words
+from onmf.exceptions import FormatError, UnsavedParameterWarning
+from onmf.preparation import Log, Tfidf, Unit, Words
 
 X, _ = make_rays(60, 8, 3, noise=0.1, random_state=0)
 

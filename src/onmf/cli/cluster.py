@@ -70,8 +70,8 @@ def cluster(
 
     INPUT is a table (.csv, .tsv, also .gz; .parquet), an array (.npy, .npz), a Matrix Market file
     (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a file with one
-    a line. Samples are rows. Header and sample names are found by themselves. Arrays, .parquet and
-    .h5ad larger than half the free memory, and any .h5, .hdf5 or .zarr, are read block by block.
+    a line. Samples are rows. Header and sample names are found by themselves. Arrays, .parquet,
+    .h5ad, .h5 and .zarr that would fill more than half the free memory are read block by block.
 
     Written are labels.csv (cluster, confidence and distance of each sample), centers.csv,
     top_features.csv, model.onmf (for `onmf predict`), run.json and report.html.

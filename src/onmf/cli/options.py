@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from onmf.cli.runs import Source
+from onmf.cli.runs import Input
 
 INPUT = click.Path(exists=True, path_type=Path)
 FASHION = ("log", "tfidf", "unit")  # in the order in which they are applied
@@ -76,7 +76,7 @@ def fashion(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def source_of(path: Path, options: dict[str, Any]) -> Source:
+def source_of(path: Path, options: dict[str, Any]) -> Input:
     """The source that the options describe, which are taken out of them."""
     chosen = [name for name in FASHION if options.pop(name)]
     if options["text"] and (chosen or options["transpose"] or options["layer"]):
@@ -85,4 +85,4 @@ def source_of(path: Path, options: dict[str, Any]) -> Source:
         )
     steps = DOCUMENTS if options["text"] else tuple(chosen)
     names = ("text", "transpose", "labels", "layer", "min_df", "max_df")
-    return Source(path, steps=steps, **{name: options.pop(name) for name in names})
+    return Input(path, steps=steps, **{name: options.pop(name) for name in names})

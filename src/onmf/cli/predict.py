@@ -9,9 +9,9 @@ import click
 from onmf import load
 from onmf.cli.console import bad_input, cluster_sizes, place_for, waiting
 from onmf.cli.options import INPUT, reading
-from onmf.cli.runs import MODEL, Assessed, Source, aligned, scores
+from onmf.cli.runs import MODEL, Assessed, Input, aligned, scores
 from onmf.io import replace_files
-from onmf.preparation.steps import Words
+from onmf.preparation import Words
 
 
 @click.command()
@@ -40,7 +40,7 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
     with bad_input(), place_for(out.parent, [out.name], force):
         fitted = load(model / MODEL if model.is_dir() else model)
         text = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
-        source = Source(options.pop("input"), text=text, **options)
+        source = Input(options.pop("input"), text=text, **options)
         with waiting(f"Reading {source.path.name}") as progress:
             table, unknown = aligned(source.read(progress), fitted)
         assessed = Assessed.of(fitted, table)

@@ -4,19 +4,15 @@
 """
 
 from onmf.data.check import Check
-from onmf.data.disk import OPENERS, OnDisk, larger_than_memory, open_rows
+from onmf.data.disk import OnDisk, larger_than_memory, open_rows
 from onmf.data.placement import Placement, Terms, is_dask, place, place_in_memory
-from onmf.data.sources import Changed, Source
 from onmf.data.validation import Features
 
 __all__ = [
-    "OPENERS",
-    "Changed",
     "Check",
     "Features",
     "OnDisk",
     "Placement",
-    "Source",
     "Terms",
     "is_dask",
     "larger_than_memory",

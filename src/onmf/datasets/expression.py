@@ -162,7 +162,7 @@ def load_expression(
     if isinstance(types, Mapping):
         known = types
     elif annotated and not Path(types).is_file():
-        values = import_module("onmf.io.h5ad").observations(matrix, str(types))
+        values = import_module("onmf.io.hdf5").read_observations(matrix, str(types))
         known = {name: kind for name, kind in zip(samples, values, strict=True) if kind is not None}
     else:
         known = read_types(Path(types), column)

@@ -5,7 +5,7 @@ from pathlib import Path
 from onmf.estimators.baseline import Baseline
 from onmf.estimators.onmf import ONMF
 from onmf.estimators.storage import read_model
-from onmf.io.container import FormatError
+from onmf.exceptions import FormatError
 
 CLASSES: dict[str, type[ONMF] | type[Baseline]] = {"ONMF": ONMF, "Baseline": Baseline}
 

@@ -1,7 +1,7 @@
 """A fitted estimator as arrays and JSON, and back.
 
 Stored are the class, the parameters, every fitted attribute, the names of the features, and the
-steps of `onmf.preparation.steps` that come before the model (`preprocessing_`). A parameter that
+steps of `onmf.preparation` that come before the model (`preprocessing_`). A parameter that
 only Python could store (a function, a random generator, arrays to start from) is left out with a
 warning; after loading it has its default, which matters only if the model is fitted again.
 """
@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator
 
 from onmf.core.result import Stage
 from onmf.estimators.values import decode, encode, encode_all
-from onmf.exceptions import UnsavedParameterWarning
-from onmf.io.container import Container, FormatError, pack, unpack
+from onmf.exceptions import FormatError, UnsavedParameterWarning
+from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
 from onmf.preparation.steps import STEPS, Step
 
@@ -62,7 +62,7 @@ def model_bytes(model: BaseEstimator) -> bytes:
         "features": None if names is None else [str(name) for name in names],
         "chain": [put_away(step, place, arrays) for place, step in enumerate(chain)],
     }
-    return pack(header, arrays)
+    return container_bytes(MODEL, header, arrays)
 
 
 def put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def step_array(place: int, name: str) -> str:
 def read_model(path: str | Path) -> Saved:
     """The model that a file holds; FormatError, in a sentence, if it does not hold a sound one."""
     path = Path(path)
-    stored = unpack(path)
+    stored = read_container(path, MODEL)
     try:
         return checked(stored)
     except (ValueError, TypeError, KeyError, RecursionError) as error:

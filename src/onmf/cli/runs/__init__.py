@@ -1,5 +1,6 @@
 """From a file to the files of a result, and back: what the command does between two prints."""
 
+from onmf.cli.runs.inputs import Input, aligned, at_hand
 from onmf.cli.runs.results import (
     MODEL,
     REPORT,
@@ -9,15 +10,14 @@ from onmf.cli.runs.results import (
     recall,
     scores,
 )
-from onmf.cli.runs.source import Source, aligned, at_hand
 
 __all__ = [
     "MODEL",
     "REPORT",
     "RESULTS",
     "Assessed",
+    "Input",
     "Run",
-    "Source",
     "aligned",
     "at_hand",
     "recall",

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.cli.runs.source import Source
+from onmf.cli.runs.inputs import Input
 from onmf.estimators.storage import model_bytes
-from onmf.io import Table, csv_text, fingerprint
+from onmf.io import Table, checksum, csv_text, to_json_values
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 
 LABELS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
@@ -64,7 +64,7 @@ class Run:
     """A finished fit: the model, the table it was fitted to, and where that came from."""
 
     model: Any
-    source: Source
+    source: Input
     table: Table
     seconds: float
     choice: Any = None  # what `onmf.choose_k` said, if it was asked
@@ -77,7 +77,7 @@ class Run:
         facts = {
             "input": {
                 "file": self.source.path.resolve().name,
-                "sha256": fingerprint(self.source.path),
+                "sha256": checksum(self.source.path),
                 "samples": n,
                 "features": m,
             },
@@ -131,30 +131,20 @@ def choice_record(choice: Any) -> dict[str, Any]:
         "best_k": int(choice.best_k),
         "runner_up": None if choice.runner_up is None else int(choice.runner_up),
         "reason": str(choice.reason),
-        "table": [plain_row(row) for row in choice.table],
+        "table": to_json_values(choice.table),
     }
 
 
-def plain_row(row: Any) -> dict[str, Any]:
-    """A row of the table of choices: numbers that JSON knows, None for the others."""
-    facts = row._asdict() if hasattr(row, "_asdict") else dict(row)
-    values = {name: v.item() if isinstance(v, np.generic) else v for name, v in facts.items()}
-    return {
-        name: None if isinstance(v, float) and not np.isfinite(v) else v
-        for name, v in values.items()
-    }
-
-
-def recall(folder: Path) -> tuple[dict[str, Any], Source]:
+def recall(folder: Path) -> tuple[dict[str, Any], Input]:
     """The record of a finished run, and its input, which must still be the same."""
     path = folder / RUN
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        source, digest = Source.recall(record["source"], folder), record["input"]["sha256"]
+        source, digest = Input.recall(record["source"], folder), record["input"]["sha256"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is not the record of a run of onmf cluster: {error}.") from error
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} is no longer there: put it back.")
-    if fingerprint(source.path) != digest:
+    if checksum(source.path) != digest:
         raise ValueError(f"the input {source.path} has changed since: run onmf cluster again.")
     return record, source

@@ -2,23 +2,21 @@
 
 import os
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from onmf.data import OPENERS, larger_than_memory, open_rows
-from onmf.data import Source as Elsewhere
-from onmf.io import READERS, Table, read_documents, read_table, with_labels
-from onmf.io.table import Progress, Wish, check_unique, listing, numbered, quiet
-from onmf.preparation.steps import STEPS, Step, Words, after, apply
+from onmf.data import larger_than_memory
+from onmf.io import Source, Table, complete, open_source, read_documents, read_table
+from onmf.io.table import Progress, listing, numbered, quiet
+from onmf.preparation.steps import STEPS, Step, Words, apply, apply_step
 
 AT_HAND = 20_000  # samples by which a number of clusters is chosen, if more stay on disk
 
 
 @dataclass(frozen=True)
-class Source:
+class Input:
     """Everything about an input that run.json must tell for the run to be repeated.
 
     path : file or folder.
@@ -26,8 +24,8 @@ class Source:
     transpose : its rows are features.
     labels : column or file of true classes.
     layer : of an .h5ad file.
-    steps : names of the steps of `onmf.preparation.steps`, in order.
-    min_df, max_df : which words to keep, see `onmf.preparation.steps.Words`.
+    steps : names of the steps of `onmf.preparation`, in order.
+    min_df, max_df : which words to keep, see `onmf.preparation.Words`.
     """
 
     path: Path
@@ -43,37 +41,13 @@ class Source:
         """The input as it is; rows that would fill the memory stay where they are."""
         if self.text:
             return read_documents(self.path, labels=self.labels, progress=progress)
-        if self.stays:
-            return self.outline()
-        return read_table(
-            self.path,
-            transpose=self.transpose,
-            labels=self.labels,
-            layer=self.layer,
-            progress=progress,
-        )
-
-    @property
-    def stays(self) -> bool:
-        """Whether the rows are read block by block, in every sweep anew."""
-        ending = self.path.suffix.lower()
-        if self.text or self.transpose or ending not in OPENERS:
-            return False
-        return ending not in READERS or larger_than_memory(self.path)
-
-    def outline(self) -> Table:
-        """The input as a table whose rows are still where they are."""
-        if self.path.suffix.lower() == ".h5ad":
-            annotated = import_module("onmf.io.h5ad")
-            table: Table = annotated.outline(self.path, Wish(self.labels, self.layer))
-            table = table._replace(X=open_rows(table.X))
-        else:
-            rows: Any = open_rows(self.path)
-            n, m = rows.shape
-            table = Table(rows, numbered(n), rows.names or numbered(m))
-        check_unique(table.samples, "samples", self.path.name)
-        check_unique(table.features, "features", self.path.name)
-        return table if self.labels is None else with_labels(table, self.labels, self.path.name)
+        if self.transpose:
+            return read_table(
+                self.path, transpose=True, labels=self.labels, layer=self.layer, progress=progress
+            )
+        source = open_source(self.path, labels=self.labels, layer=self.layer, progress=progress)
+        table = source.outline() if larger_than_memory(source) else source.load()
+        return complete(table, self.labels, self.path.name)
 
     def learn(self, table: Table) -> tuple[Table, tuple[Step, ...]]:
         """The table after all steps, and the steps, fitted to it."""
@@ -82,7 +56,7 @@ class Source:
         for name in self.steps:
             limits = {"min_df": self.min_df, "max_df": self.max_df} if name == Words.name else {}
             step = STEPS[name].fit(X, **limits)
-            X = after(step, X)
+            X = apply_step(step, X)
             chain.append(step)
             features = list(step.vocabulary) if isinstance(step, Words) else features
         return table._replace(X=X, features=features), tuple(chain)
@@ -97,14 +71,14 @@ class Source:
     @classmethod
     def recall(cls, facts: dict[str, Any], folder: Path) -> Self:
         """From the record in a folder."""
-        source = cls(**facts | {"path": folder / facts["path"], "steps": tuple(facts["steps"])})
-        beside = folder / (source.labels or ".")
-        return replace(source, labels=str(beside)) if beside.is_file() else source
+        recorded = cls(**facts | {"path": folder / facts["path"], "steps": tuple(facts["steps"])})
+        beside = folder / (recorded.labels or ".")
+        return replace(recorded, labels=str(beside)) if beside.is_file() else recorded
 
 
 def at_hand(table: Table, seed: int) -> Table:
     """The table in memory; of one whose rows stay on disk a random sample."""
-    if not isinstance(table.X, Elsewhere):
+    if not isinstance(table.X, Source):
         return table
     some = np.sort(np.random.default_rng(seed).permutation(len(table.samples))[:AT_HAND])
     chosen = [table.samples[i] for i in some]
@@ -141,7 +115,7 @@ def aligned(table: Table, model: Any) -> tuple[Table, int]:
             f"the input lacks {len(missing)} of the {width} features of the model: "
             f"{listing(missing)}."
         )
-    if have != wanted and isinstance(table.X, Elsewhere):
+    if have != wanted and isinstance(table.X, Source):
         raise ValueError(
             "the input is too large to be put in order in memory: store its features in the order "
             f"of the model's, which begins {listing(wanted[:3], len(wanted))}."

@@ -20,7 +20,7 @@ baselines -> baselines core
 data -> core data exceptions io
 preparation -> data preparation
 estimators -> baselines core data estimators exceptions io preparation report
-plot -> report
+plot -> plot report
 report -> data metrics report
 stability -> __init__ core data estimators ledger plot stability
 cli -> *
@@ -34,7 +34,7 @@ ALLOWED = {
 }
 OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
 ONE_FILE = {  # an optional dependency and the only files that import it
-    "matplotlib": {"plot.py"},
+    "matplotlib": {"canvas.py"},
     "h5py": {"h5ad.py", "hdf5.py"},
     "pyarrow": {"parquet.py"},
     "anndata": {"anndata.py"},

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from importlib import util
 from pathlib import Path
 from types import SimpleNamespace
@@ -99,5 +98,6 @@ def page(monkeypatch):
         asked.append(SimpleNamespace(model=model, X=X, **facts))
         return "<!doctype html>"
 
-    monkeypatch.setitem(sys.modules, "onmf.report", SimpleNamespace(html=html))
+    for command in ("report", "choose_k"):
+        monkeypatch.setattr(f"onmf.cli.{command}.html", html)
     return asked

@@ -324,15 +324,6 @@ def test_a_report_needs_its_input_and_its_model(here, capsys):
     assert "run.json" in bad(capsys, "report", ".")
 
 
-def test_a_missing_report_is_said_before_the_long_part(here, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onmf.report", None)
-    monkeypatch.setattr(ONMF, "fit", None)
-    said = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
-    assert "pip install" in said
-    assert "--no-report" in said
-    assert not Path("out").exists()
-
-
 def test_without_report_an_older_one_does_not_stay(here):
     good("cluster", "x.csv", "-k", 2, "-o", "out")
     good("cluster", "x.csv", "-k", 3, "-o", "out", "--no-report", "--force")

@@ -5,7 +5,7 @@ result is lost to a failed write.
 """
 
 from onmf.io.documents import read_documents
-from onmf.io.output import csv_text, replace_files
+from onmf.io.output import csv_text, replace_files, to_json_values
 from onmf.io.source import READERS, fingerprint, read_table, with_labels
 from onmf.io.table import Table
 
@@ -17,5 +17,6 @@ __all__ = [
     "read_documents",
     "read_table",
     "replace_files",
+    "to_json_values",
     "with_labels",
 ]

@@ -2,10 +2,13 @@
 
 import csv
 import io
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -15,6 +18,19 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     writer.writerow(header)
     writer.writerows(rows)
     return text.getvalue()
+
+
+def to_json_values(value: Any) -> Any:
+    """The same in JSON's own types: arrays as lists, None for numbers that are not finite."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(key): to_json_values(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [to_json_values(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def replace_files(folder: Path, files: Mapping[str, str | bytes]) -> None:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import platform
 import re
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from onmf import ONMF
 from onmf.datasets import make_rays
-from onmf.report import embedding, html, panels
+from onmf.report import document, embedding, html, package_versions, panels
 from onmf.report.names import LONGEST, display_name
 from report.standins import choice, consensus
 
@@ -73,6 +74,13 @@ def test_clusters_are_described_by_their_size_features_and_samples(data, contain
         assert [name for name, *_ in panel["unsure"]] == [str(i) for i in unsure]
         other = np.argsort(-angles[unsure], axis=1)[:, 1]
         assert [third for *_, third in panel["unsure"]] == other.tolist()
+
+
+def test_a_certainty_that_is_known_is_not_computed_again(data, monkeypatch):
+    model, X, _ = data
+    known, page = model.certainty(X), html(model, X)
+    monkeypatch.setattr(ONMF, "certainty", None)
+    assert html(model, X, certainty=known) == page
 
 
 def test_every_sample_is_on_the_map_with_its_cluster(data):
@@ -194,6 +202,25 @@ def test_the_page_allows_only_its_own_script_and_style_and_no_network(data):
         assert f"{kind}-src 'sha256-{digest}'" in policy
     elsewhere = re.findall(r"""(?:src|href|url|import)\s*[=(]\s*["']?(?!#)[\w/]+[:/]""", page)
     assert elsewhere == []
+
+
+def test_a_document_carries_what_it_is_given_and_no_script_unless_asked():
+    page = document("1 < 2", "<p>text</p>", header="<nav></nav>", css="p { color: red }")
+    assert "<title>1 &lt; 2</title>" in page
+    assert page.index("<nav></nav>") < page.index("<main>") < page.index("<p>text</p>")
+    assert "<script" not in page
+    assert "script-src 'none'" in page
+    assert "p { color: red }</style>" in page
+    assert '<script type="module">run()</script>' in document("", "", script="run()")
+
+
+def test_versions_of_what_is_not_there_are_told_as_such():
+    versions = package_versions(["numpy", "no-such-package"])
+    assert versions == {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "no-such-package": "not installed",
+    }
 
 
 def test_ten_thousand_samples_with_the_longest_names_stay_under_five_megabytes(monkeypatch):

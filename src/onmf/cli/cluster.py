@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-import onmf
-from onmf import ONMF
+from onmf import ONMF, choose_k
 from onmf.cli.console import NOT_CONVERGED, fit_with_progress, notes, place_for, waiting
 from onmf.cli.options import (
     INPUT,
@@ -119,7 +118,7 @@ def choose_count(model: ONMF, table: Table, among: range) -> Any:
     possible = range(among.start, max(min(among.stop, n), among.start + 1))
     label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
     with notes("choosing K"), waiting(label) as progress:
-        choice: Any = onmf.choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
+        choice: Any = choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
     if some is table:
         return choice
     click.echo(f"Note: K was chosen by {n} of the {len(table.samples)} samples.", err=True)

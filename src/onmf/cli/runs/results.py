@@ -117,17 +117,18 @@ class Run:
 
     def files(self, record: dict[str, Any]) -> dict[str, str | bytes]:
         """All files but the report; run.json comes last, so where it is, the others are."""
-        centers = ([i, *row] for i, row in enumerate(self.model.cluster_centers_.tolist()))
-        top = (
+        top_features, model = self.model.top_features(TOP_FEATURES), model_bytes(self.model)
+        centers = [[i, *row] for i, row in enumerate(self.model.cluster_centers_.tolist())]
+        top = [
             [cluster, rank, name, f"{weight:.6g}"]
-            for cluster, features in enumerate(self.model.top_features(TOP_FEATURES))
+            for cluster, features in enumerate(top_features)
             for rank, (name, weight) in enumerate(features, 1)
-        )
+        ]
         return {
             LABELS: self.assessment.csv(self.table.samples),
             CENTERS: csv_text(["cluster", *self.table.features], centers),
             TOP: csv_text(["cluster", "rank", "feature", "weight"], top),
-            MODEL: model_bytes(self.model),
+            MODEL: model,
             RUN: json.dumps(record, indent=2) + "\n",
         }
 

@@ -6,7 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from onmf.preparation import graph_laplacian, smallest_eigenvectors
-from onmf_paper.data import documents
+from onmf_paper.data_sets import documents
 from tables import best_times, table, write_section
 
 SPARSE_REPEATS = 3

@@ -4,7 +4,6 @@ import errno
 import io
 import os
 import signal
-import sys
 from importlib import util
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,7 +100,8 @@ def page(monkeypatch):
         asked.append(SimpleNamespace(model=model, X=X, **facts))
         return "<!doctype html>"
 
-    monkeypatch.setitem(sys.modules, "onmf.report", SimpleNamespace(html=html))
+    for command in ("report", "choose_k"):
+        monkeypatch.setattr(f"onmf.cli.{command}.html", html)
     return asked
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ baselines -> baselines core
 data -> core data exceptions io
 preparation -> io preparation
 estimators -> baselines core data estimators exceptions io preparation report
-plot -> report
+plot -> plot report
 report -> data metrics report
 stability -> __init__ core data estimators ledger plot stability
 cli -> *
@@ -34,7 +35,7 @@ ALLOWED = {
 }
 OUTSIDE_CORE = {"numpy", "scipy"}  # all that `core` may import besides itself
 HOMES = {  # an optional dependency and the only file that imports it
-    "matplotlib": "plot.py",
+    "matplotlib": "plot/canvas.py",
     "h5py": "io/hdf5.py",
     "pyarrow": "io/parquet.py",
     "zarr": "io/zarr.py",
@@ -68,6 +69,27 @@ def test_imports_point_downwards(path):
             assert ALLOWED[room] & {rest[0], "*"}, f"{room} imports {name}"
         elif room == "core":
             assert top in OUTSIDE_CORE | HOMES.keys() | sys.stdlib_module_names, name
+
+
+PAPER = sorted(ROOT.with_name("onmf_paper").rglob("*.py"))
+PUBLIC = [f"onmf{rest}" for rest in ("", ".datasets", ".ledger", ".metrics", ".plot",
+                                     ".preparation", ".report")]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAPER, ids=lambda path: path.name)
+def test_the_paper_s_studies_use_only_what_users_can(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in getattr(node, "names", ()) if isinstance(alias, ast.alias)]
+        if isinstance(node, ast.Import):
+            assert not any(name.split(".")[0] == "onmf" for name in names), names
+        elif isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "onmf":
+            assert node.module in PUBLIC
+            assert set(names) <= set(import_module(node.module).__all__), node.module
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_imports_the_paper_s_studies(path):
+    assert not any(name.split(".")[0] == "onmf_paper" for name in imported(path))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

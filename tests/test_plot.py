@@ -54,7 +54,7 @@ def test_embedding_draws_each_sample_once_in_the_look_of_its_cluster(model, plan
         colour = matplotlib.colors.to_hex(points.get_facecolor()[0])
         drawn[colour] = drawn.get(colour, 0) + len(points.get_offsets())
     sizes = np.bincount(model.labels_)
-    assert drawn == {plot.look(k)["color"]: sizes[k] for k in range(4)}
+    assert drawn == {plot.colors(4)[k]: sizes[k] for k in range(4)}
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1", "2", "3"]
 
 

@@ -100,11 +100,11 @@ def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray, int, in
     check_consistent_length(true, pred)
     if not true.size:
         raise ValueError("y_true and y_pred are empty: there is nothing to score.")
-    placed = (true != -1) & (pred != -1)
+    in_cluster = (true != -1) & (pred != -1)
     n_nowhere = int(np.sum((true == -1) & (pred == -1)))
-    if not placed.any():
+    if not in_cluster.any():
         return np.zeros((0, 0), dtype=int), n_nowhere, true.size
-    return contingency_matrix(true[placed], pred[placed]), n_nowhere, true.size
+    return contingency_matrix(true[in_cluster], pred[in_cluster]), n_nowhere, true.size
 
 
 def orthogonality(H: ArrayLike) -> float:

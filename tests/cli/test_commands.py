@@ -268,7 +268,7 @@ def chooser(monkeypatch):
         table = [Row(k=np.int64(k), error=np.nan if k == 2 else 1 / k) for k in k_range]
         return SimpleNamespace(best_k=3, runner_up=np.int64(4), reason="because.", table=table)
 
-    monkeypatch.setattr(onmf, "choose_k", choose_k, raising=False)
+    monkeypatch.setattr("onmf.cli.cluster.choose_k", choose_k)
     return asked
 
 
@@ -314,6 +314,16 @@ def test_the_report_is_made_of_what_was_found_and_can_be_made_again(here, page, 
     assert first.run == again.run == record(".")
 
 
+def test_the_samples_are_assessed_once_for_all_files(here, monkeypatch, page):
+    asked, certainty = [], ONMF.certainty
+    monkeypatch.setattr(ONMF, "certainty", lambda *args: asked.append(1) or certainty(*args))
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    assert len(asked) == 1
+    confidence, distance = page[0].certainty
+    np.testing.assert_allclose(labels("out/labels.csv").confidence, confidence, atol=1e-6)
+    np.testing.assert_allclose(labels("out/labels.csv").distance, distance, atol=1e-6)
+
+
 def test_a_report_needs_its_input_and_its_model(here, capsys):
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     Path("x.csv").rename("y.csv")
@@ -323,15 +333,6 @@ def test_a_report_needs_its_input_and_its_model(here, capsys):
     Path("out/run.json").write_text("{}")
     assert "not the record of a run" in bad(capsys, "report", "out")
     assert "run.json" in bad(capsys, "report", ".")
-
-
-def test_a_missing_report_is_said_before_the_long_part(here, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onmf.report", None)
-    monkeypatch.setattr(ONMF, "fit", None)
-    said = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
-    assert "pip install" in said
-    assert "--no-report" in said
-    assert not Path("out").exists()
 
 
 def test_without_report_an_older_one_does_not_stay(here):

@@ -19,8 +19,7 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from onmf import cli
-from onmf.cli import cluster as command
-from onmf.cli import console, runs
+from onmf.cli import runs
 
 RAYS, Y = make_rays(300, 40, 3, noise=0.05, sparsity=0.5, random_state=0)
 COUNTS = np.round(20 * RAYS.toarray())
@@ -85,9 +84,7 @@ def test_the_results_are_those_of_the_file_in_memory(stored, steps, tmp_path, fu
     good(*words, "-o", tmp_path / "read")
     full()
     seen = []
-    monkeypatch.setattr(
-        command, "fit", lambda m, X, name, fit=command.fit: seen.append(X) or fit(m, X, name)
-    )
+    monkeypatch.setattr(ONMF, "fit", lambda model, X, fit=ONMF.fit: seen.append(X) or fit(model, X))
     good(*words, "-o", tmp_path / "left")
     assert isinstance(seen[0].X, Source)
     assert results(tmp_path / "left") == results(tmp_path / "read")
@@ -137,7 +134,7 @@ def test_a_killed_fit_goes_on_from_its_notes(tmp_path, monkeypatch):
         if event.sweep == 3:
             raise Killed
 
-    monkeypatch.setattr(console, "follow", lambda *_: kill)
+    monkeypatch.setattr(ONMF, "fit", lambda m, X, fit=ONMF.fit: fit(m.set_params(callback=kill), X))
     with pytest.raises(Killed):
         good(*words, "-o", tmp_path / "out")
     assert list(notes.iterdir())
@@ -151,7 +148,7 @@ def test_confidence_and_distance_take_one_reading_besides_the_check(tmp_path, mo
     model, read = ONMF(3, random_state=0).fit(COUNTS), []
     sweep = disk.OnDisk.sweep
     monkeypatch.setattr(disk.OnDisk, "sweep", lambda *args: read.append(1) or sweep(*args))
-    assessed = runs.Assessed.of(model, as_npy(tmp_path), model.labels_)
+    assessed = runs.assess(model, as_npy(tmp_path), model.labels_)
     assert len(read) == 2
     np.testing.assert_array_equal(assessed.confidence, model.confidence(COUNTS))
     np.testing.assert_array_equal(assessed.distance, model.distance(COUNTS))

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.estimators import ONMF
-from onmf.report.facts import heaviest
+from onmf.report.panels import heaviest_features
 
 __all__ = ["cluster_anndata"]
 
@@ -63,7 +63,7 @@ def cluster_anndata(
     X = matrix(adata, layer)
     model = ONMF(n_clusters, **params).fit(X)
     names = [str(k) for k in range(n_clusters)]
-    heavy = heaviest(model.cluster_centers_, list(adata.var_names), TOP_FEATURES)
+    heavy = heaviest_features(model.cluster_centers_, list(adata.var_names), TOP_FEATURES)
     top = [(k, *pair) for k, pairs in zip(names, heavy, strict=True) for pair in pairs]
     adata.obs[key_added] = pd.Categorical.from_codes(model.labels_, names)
     adata.obs[f"{key_added}_confidence"] = model.confidence(X)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from onmf import ONMF, Baseline
 from onmf.data import larger_than_memory
 from onmf.io import Source, Table, complete, open_source, read_documents, read_table
 from onmf.io.table import Progress, listing, numbered, quiet
@@ -93,7 +94,7 @@ def seen_from(folder: Path, path: Path) -> str:
         return str(path.resolve())
 
 
-def aligned(table: Table, model: Any) -> tuple[Table, int]:
+def aligned(table: Table, model: ONMF | Baseline) -> tuple[Table, int]:
     """New samples as the model wants them, and how many of their features it does not know.
 
     Features are put in the model's order by their names, if both sides have names; then come the

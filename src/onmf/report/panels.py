@@ -3,7 +3,8 @@
 Every value is text, a finite number, None, or a list or dict of such: it becomes JSON as it is.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,9 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
+from onmf.report.clustering import Clustering
 from onmf.report.embedding import Embedding
-from onmf.report.names import shown
+from onmf.report.names import display_name
 
 Array = NDArray[Any]
 
@@ -22,54 +24,45 @@ STAGES = 200  # points of a curve
 GRID = 10_000  # places of the map along its longer side
 
 
-class Samples(NamedTuple):
-    """What is known about each sample."""
-
-    X: Any  # array or CSR
-    names: list[str]
-    confidence: Array
-    explained: Array  # the share of it that its centroid explains
-
-
-def number(value: Any, digits: int = 4) -> float | None:
+def round_digits(value: Any, digits: int = 4) -> float | None:
     """A finite number to so many digits, or None."""
     value = float(value)
     return float(f"{value:.{digits}g}") if np.isfinite(value) else None
 
 
-def unit(centers: Array) -> Array:
+def unit_rays(centers: Array) -> Array:
     """Centroids of length 1; those of length 0 stay."""
     lengths = np.linalg.norm(centers, axis=1, keepdims=True)
     return centers / np.where(lengths > 0, lengths, 1)
 
 
-def heaviest(centers: Array, names: list[str], n: int) -> list[list[tuple[str, float]]]:
+def heaviest_features(centers: Array, names: list[str], n: int) -> list[list[tuple[str, float]]]:
     """The n features of largest weight in each unit centroid; those of no weight are left out."""
     return [
         [(names[j], float(ray[j])) for j in np.argsort(-ray, kind="stable")[:n] if ray[j]]
-        for ray in unit(centers)
+        for ray in unit_rays(centers)
     ]
 
 
-def clusters(
-    about: Samples, centers: Array, labels: Array, features: list[str]
-) -> list[dict[str, Any]]:
+def cluster_panels(clustering: Clustering) -> list[dict[str, Any]]:
     """Size, heaviest features, most typical and least certain samples of each cluster."""
-    rays = unit(centers)
+    rays = unit_rays(clustering.centers)
+    heaviest = heaviest_features(clustering.centers, clustering.features, FEATURES)
+    names, confidence, explained = clustering.samples, clustering.confidence, clustering.explained
     panels = []
-    for k, heavy in enumerate(heaviest(centers, features, FEATURES)):
-        inside = np.flatnonzero(labels == k)
-        typical = inside[np.argsort(-about.explained[inside], kind="stable")[:SAMPLES]]
-        unsure = inside[np.argsort(about.confidence[inside], kind="stable")[:SAMPLES]]
-        others = runner_up(about.X[unsure], rays, k)
+    for k, heavy in enumerate(heaviest):
+        inside = np.flatnonzero(clustering.labels == k)
+        typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES]]
+        unsure = inside[np.argsort(confidence[inside], kind="stable")[:SAMPLES]]
+        others = runners_up(clustering.X[unsure], rays, k)
         panels.append(
             {
                 "size": len(inside),
-                "confidence": number(about.confidence[inside].mean()) if len(inside) else None,
-                "features": [[name, number(weight)] for name, weight in heavy],
-                "typical": [[about.names[i], number(about.explained[i])] for i in typical],
+                "confidence": round_digits(confidence[inside].mean()) if len(inside) else None,
+                "features": [[name, round_digits(weight)] for name, weight in heavy],
+                "typical": [[names[i], round_digits(explained[i])] for i in typical],
                 "unsure": [
-                    [about.names[i], number(about.confidence[i]), other]
+                    [names[i], round_digits(confidence[i]), other]
                     for i, other in zip(unsure, others, strict=True)
                 ],
             }
@@ -77,7 +70,7 @@ def clusters(
     return panels
 
 
-def runner_up(X: Any, rays: Array, k: int) -> list[int | None]:
+def runners_up(X: Any, rays: Array, k: int) -> list[int | None]:
     """The cluster that each of these samples of cluster k would go to if k did not exist."""
     products = np.asarray(X @ rays.T)
     products[:, k] = 0
@@ -85,27 +78,27 @@ def runner_up(X: Any, rays: Array, k: int) -> list[int | None]:
     return [int(b) if row[b] > 0 else None for row, b in zip(products, best, strict=True)]
 
 
-def points(embedding: Embedding, labels: Array, samples: list[str]) -> dict[str, Any]:
-    """The map on a grid of whole numbers; the `placed` come first, so they are drawn below."""
-    rows, xy = embedding.rows[::-1], embedding.points[::-1]
-    span = np.ptp(xy, axis=0).max(initial=0) or 1
-    grid = np.rint((xy - xy.min(axis=0)) / span * GRID).astype(int)
+def map_panel(embedding: Embedding, labels: Array, names: list[str]) -> dict[str, Any]:
+    """The map on a grid of whole numbers; the interpolated come first, so they are drawn below."""
+    samples, points = embedding.samples[::-1], embedding.points[::-1]
+    span = np.ptp(points, axis=0).max(initial=0) or 1
+    grid = np.rint((points - points.min(axis=0)) / span * GRID).astype(int)
     return {
         "note": embedding.note,
         "x": grid[:, 0].tolist(),
         "y": grid[:, 1].tolist(),
-        "cluster": labels[rows].tolist(),
-        "sample": [samples[i] for i in rows],
-        "placed": int(embedding.placed.sum()),
+        "cluster": labels[samples].tolist(),
+        "sample": [names[i] for i in samples],
+        "interpolated": int(embedding.interpolated.sum()),
     }
 
 
-def agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, Any]:
+def class_agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, Any]:
     """Scores and the confusion table, classes ordered so that matches lie on its diagonal."""
     classes = np.unique(truth)
-    found = np.unique(labels)
+    used = np.unique(labels)
     counts = np.zeros((len(classes), n_clusters + 1), dtype=int)  # the last column: no cluster
-    counts[:, found] = contingency_matrix(truth, labels)
+    counts[:, used] = contingency_matrix(truth, labels)
     row, column = linear_sum_assignment(counts[:, :-1], maximize=True)
     match = np.full(len(classes), n_clusters)
     match[row] = column
@@ -115,18 +108,18 @@ def agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, Any]:
     rest = np.setdiff1d(order, kept)
     return {
         "scores": {
-            "ACC": number(clustering_accuracy(truth, labels)),
-            "ARI": number(adjusted_rand_score(truth, labels)),
-            "NMI": number(normalized_mutual_info_score(truth, labels)),
+            "ACC": round_digits(clustering_accuracy(truth, labels)),
+            "ARI": round_digits(adjusted_rand_score(truth, labels)),
+            "NMI": round_digits(normalized_mutual_info_score(truth, labels)),
         },
-        "classes": [shown(classes[i]) for i in kept],
+        "classes": [display_name(classes[i]) for i in kept],
         "match": [int(match[i]) if match[i] < n_clusters else None for i in kept],
         "counts": counts[kept].tolist(),
         "rest": {"classes": len(rest), "counts": counts[rest].sum(axis=0).tolist()},
     }
 
 
-def convergence(history: list[Any]) -> list[dict[str, Any]]:
+def convergence_panel(history: Sequence[Any]) -> list[dict[str, Any]]:
     """Three curves over the stages of the growing penalty, if there were any."""
     if not history:
         return []
@@ -142,7 +135,7 @@ def convergence(history: list[Any]) -> list[dict[str, Any]]:
             "title": title,
             "log": log,
             "x": [i + 1 for i in stages],
-            "y": [number(getattr(history[i], name)) for i in stages],
+            "y": [round_digits(getattr(history[i], name)) for i in stages],
         }
         for name, (title, log) in wanted.items()
     ]

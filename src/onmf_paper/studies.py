@@ -7,7 +7,7 @@ from typing import Any
 
 from onmf_paper.methods import FAITHFUL, NAMES, ORDER
 from onmf_paper.published import COLUMNS
-from onmf_paper.trials import Trial, trial
+from onmf_paper.trials import Trial, make_trial
 
 Cell = tuple[str, str, dict[str, Any]]  # data, method, changed parameters
 
@@ -37,37 +37,37 @@ class Study:
         """The trials, those of a method together, from start 1 on."""
         n = min(self.most, self.trials if trials is None else trials)
         return [
-            trial(data, method, seed, **changes)
+            make_trial(data, method, seed, **changes)
             for data, method, changes in self.cells
             if not only or method in only or method == "t-sne"
             for seed in range(1, n + 1)
         ]
 
 
-def table(data: tuple[str, ...], methods: tuple[str, ...] = tuple(NAMES)) -> tuple[Cell, ...]:
+def all_on_all(data: tuple[str, ...], methods: tuple[str, ...] = tuple(NAMES)) -> tuple[Cell, ...]:
     """All methods on all data; the cheap and the important ones first."""
     chosen = [method for method in ORDER if method in methods]
     return tuple((name, method, {}) for method, name in product(chosen, data))
 
 
-def pairs(data: str, values: Iterator[dict[str, Any]]) -> tuple[Cell, ...]:
+def both_penalties(data: str, values: Iterator[dict[str, Any]]) -> tuple[Cell, ...]:
     """Both faithful methods on one data set with changed parameters, each combination once."""
     unique = {tuple(sorted(change.items())): change for change in values}
     return tuple((data, method, change) for change in unique.values() for method in FAITHFUL)
 
 
-def inner(eps: float) -> dict[str, Any]:
+def inner_tolerance(eps: float) -> dict[str, Any]:
     """The change that sets eps_PALM; none for the paper's own, whose trials other studies share."""
     return {} if eps == 3e-3 else {"inner_tol": eps}
 
 
-def ridges() -> Iterator[dict[str, Any]]:
+def ridge_changes() -> Iterator[dict[str, Any]]:
     for fixed, moving in product((0.0, 1e-6), RIDGES):
         yield {"mu_w": fixed, "mu_h": moving}
         yield {"mu_w": moving, "mu_h": fixed}
 
 
-def growths() -> Iterator[dict[str, Any]]:
+def growth_changes() -> Iterator[dict[str, Any]]:
     no_ridge = {"mu_w": 0.0, "mu_h": 0.0}
     for eps, growth in product((1e-2, 1e-3), GROWTHS):
         yield {"inner_tol": eps, "growth": growth, **no_ridge}
@@ -75,12 +75,12 @@ def growths() -> Iterator[dict[str, Any]]:
         yield {"inner_tol": eps, "growth": growth, **no_ridge}
 
 
-def snapshots() -> tuple[Cell, ...]:
+def three_rays_cells() -> tuple[Cell, ...]:
     """The clusters on the way, from three bad centroids."""
-    found: list[Cell] = [("three rays", "k-means", {"max_iter": i}) for i in (1, 2, 6)]
-    found += [("three rays", "sncp", {"stages": i}) for i in (1, 3, 41)]
-    found += [("three rays", "nsncp", {"stages": i}) for i in (1, 11, 13)]
-    return (*found, ("three rays", "default", {}))
+    cells: list[Cell] = [("three rays", "k-means", {"max_iter": i}) for i in (1, 2, 6)]
+    cells += [("three rays", "sncp", {"stages": i}) for i in (1, 3, 41)]
+    cells += [("three rays", "nsncp", {"stages": i}) for i in (1, 11, 13)]
+    return (*cells, ("three rays", "default", {}))
 
 
 HARD = "synthetic -3 dB"
@@ -92,14 +92,14 @@ STUDIES = {
         Study(
             "table1",
             "Table I: accuracy and time on the synthetic data",
-            table(COLUMNS["table1"]),
+            all_on_all(COLUMNS["table1"]),
             20,
             ("acc", "cpu", "error"),
         ),
         Study(
             "ari",
             "Supplement: adjusted Rand index on the synthetic data",
-            table(COLUMNS["table1"]),
+            all_on_all(COLUMNS["table1"]),
             20,
             ("ari",),
             source="table1",
@@ -107,14 +107,14 @@ STUDIES = {
         Study(
             "table2",
             "Table II: iterations on the synthetic data",
-            table(COLUMNS["table2"], ("dtpp", "onmf-s", "hals", *FAITHFUL)),
+            all_on_all(COLUMNS["table2"], ("dtpp", "onmf-s", "hals", *FAITHFUL)),
             10,
             ("sweeps",),
         ),
         Study(
             "tdt2",
             "TDT2 documents",
-            table(COLUMNS["tdt2"]),
+            all_on_all(COLUMNS["tdt2"]),
             5,
             ("acc", "ari", "cpu", "error", "empty"),
             note="The paper does not say which ten categories each of its subsets has. Ours are "
@@ -124,7 +124,7 @@ STUDIES = {
         Study(
             "tdt2-reduced",
             "TDT2 documents after spectral dimension reduction",
-            table(COLUMNS["tdt2-reduced"], SIGNED),
+            all_on_all(COLUMNS["tdt2-reduced"], SIGNED),
             5,
             ("acc", "ari", "cpu"),
             note="The subsets are those of the table before, hence not the paper's. Eigenvectors "
@@ -135,7 +135,7 @@ STUDIES = {
         Study(
             "tcga",
             "TCGA tumours",
-            table(TCGA),
+            all_on_all(TCGA),
             5,
             ("acc", "ari", "cpu", "error", "empty"),
             note="The paper's matrix of 33 cancer types (11135 samples, 20531 genes) is not "
@@ -147,7 +147,7 @@ STUDIES = {
         Study(
             "convergence",
             "Residual and orthogonality along the path, -3 dB",
-            pairs(HARD, map(inner, EPSILONS)),
+            both_penalties(HARD, map(inner_tolerance, EPSILONS)),
             1,
             figures=("convergence",),
             most=1,
@@ -155,7 +155,7 @@ STUDIES = {
         Study(
             "accuracy",
             "Accuracy along the path, and against eps_PALM, -3 dB",
-            pairs(HARD, map(inner, EPSILONS)),
+            both_penalties(HARD, map(inner_tolerance, EPSILONS)),
             10,
             figures=("accuracy",),
             most=10,
@@ -163,7 +163,7 @@ STUDIES = {
         Study(
             "iterations",
             "Residual against iterations, -3 and -1 dB",
-            table((HARD, "synthetic -1 dB"), ("dtpp", "onp-mf", "onmf-s", "hals", *FAITHFUL)),
+            all_on_all((HARD, "synthetic -1 dB"), ("dtpp", "onp-mf", "onmf-s", "hals", *FAITHFUL)),
             10,
             figures=("iterations",),
             most=10,
@@ -171,7 +171,7 @@ STUDIES = {
         Study(
             "consensus",
             "Consensus maps, -5 dB",
-            table((NOISIEST,)),
+            all_on_all((NOISIEST,)),
             10,
             figures=("consensus",),
             most=10,
@@ -187,7 +187,7 @@ STUDIES = {
         Study(
             "ridges",
             "The ridges mu_h and mu_w, -3 dB",
-            pairs(HARD, ridges()),
+            both_penalties(HARD, ridge_changes()),
             1,
             figures=("ridges_sncp", "ridges_nsncp"),
             most=1,
@@ -195,7 +195,7 @@ STUDIES = {
         Study(
             "growth",
             "The growth of the penalty and eps_PALM, -3 dB",
-            pairs(HARD, growths()),
+            both_penalties(HARD, growth_changes()),
             1,
             figures=("growth_sncp", "growth_nsncp"),
             most=1,
@@ -211,11 +211,11 @@ STUDIES = {
         Study(
             "three-rays",
             "Three rays and three bad centroids",
-            snapshots(),
+            three_rays_cells(),
             1,
             figures=("three_rays",),
             most=1,
         ),
     )
 }
-FIGURES = tuple(name for name, study in STUDIES.items() if study.figures)
+FIGURE_STUDIES = tuple(name for name, study in STUDIES.items() if study.figures)

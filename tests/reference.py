@@ -15,6 +15,10 @@ def nonsmooth(h):
     return sum(h) - max(h)
 
 
+# What each penalty is, entry by entry: a new one is added here and has all its promises tested.
+PENALTY_DEFINITIONS = {"sncp": smooth, "nsncp": nonsmooth}
+
+
 def palm_pass(X, W, H, rho, kind, mu_h=1e-10, share=0.51):
     """One iteration of Algorithm 2 (kind "sncp") or 3 ("nsncp")."""
     n, K = np.sum(X**2), len(H)

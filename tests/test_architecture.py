@@ -92,6 +92,18 @@ def test_nothing_imports_the_paper_s_studies(path):
     assert not any(name.split(".")[0] == "onmf_paper" for name in imported(path))
 
 
+INSIDE_CORE = {"core": set(), "paper": {"paper"}, "fast": {"paper", "fast"}}  # besides core itself
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "core").rglob("*.py")), ids=lambda path: path.stem)
+def test_the_paper_knows_nothing_of_the_default_solver(path):
+    for name in imported(path):
+        below = (
+            {"paper", "fast"} & set(name.split(".")[2:3]) if name.startswith("onmf.core") else set()
+        )
+        assert below <= INSIDE_CORE[path.parent.name], f"{path.name} imports {name}"
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_an_optional_dependency_has_one_home(path):
     for name in imported(path):

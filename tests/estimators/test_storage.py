@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 import onmf
 from onmf import NSNCP, ONMF, General
+from onmf.core.paper.penalties import PENALTIES
 from onmf.datasets import make_rays
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.preparation import Log, Tfidf, Unit, Words
@@ -60,7 +61,7 @@ SETTINGS = {
     "bounds": {"center_bounds": (0, np.inf)},
     "data": {"center_bounds": "data"},
     "list": {"center_bounds": [0, None]},
-}
+} | {f"a {name} object": {"solver": "palm", "penalty": kind} for name, kind in PENALTIES.items()}
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -131,6 +131,16 @@ def test_compiled_images_and_gains_are_those_of_numpy(rows, k):
     np.testing.assert_allclose(*gains, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "numba"])
+def test_of_equal_prototypes_the_first_has_all_the_rows(rows, module):
+    rng = np.random.default_rng(6)
+    A = np.repeat((rows @ unit(rows[:1]).T)[:, None], 4, axis=2)
+    A *= 1 + np.finfo(float).eps * rng.integers(-3, 4, A.shape)  # as rounding would leave them
+    P, _ = module.images(A, rows)
+    np.testing.assert_allclose(P[0, 0], A[:, 0, 0] @ rows)
+    assert not P[0, 1:].any()
+
+
 def test_draws_follow_the_weights_and_survive_having_none():
     rng = np.random.default_rng(0)
     drawn = draw(np.array([0.0, 1, 0, 3, 0]), 4000, rng)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from onmf.core.assign import Rays
 from onmf.core.fast.search import unit
-from onmf.core.fast.settle import Assign, State, next_rays, ritz, settle
+from onmf.core.fast.settle import Assign, State, next_rays, refill, ritz, settle
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
 from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
@@ -133,6 +133,41 @@ def test_empty_clusters_take_the_worst_fitted_samples(noisy):
     result, energies = run(noisy, W)
     assert len(np.unique(result.labels)) == 6
     assert np.diff(energies).min() >= -1e-9 * energies[-1]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_an_empty_cluster_takes_the_sample_that_it_helps_most(make):
+    """Energy off the ray, times the weight: 9, 3 x 4 = 12, 2 x 3^2 = 18, and a long one near it."""
+    X = np.array([[5.0, 0, 0, 0], [0, 3, 0, 0], [1, 0, 2, 0], [0, 0, 0, 3], [90, 0.1, 0, 0]])
+    data = InMemory(make(X), np.array([1.0, 1, 3, 2, 1]))
+    state = visit(data, np.vstack([X[:1], np.zeros((2, 4))]), None, 0)
+    np.testing.assert_array_equal(state.empty, [1, 2])
+    filled = refill(data, unit(state.W), state.empty, state.rows)
+    np.testing.assert_allclose(filled, unit(X[[0, 3, 2]]))  # the second, the rays being two now
+
+
+def test_the_sample_that_helps_most_is_found_among_many():
+    X = np.hstack([np.ones((500, 1)), 0.1 * np.random.default_rng(0).random((500, 9))])
+    X[321, 4] = 1.0
+    data = InMemory(X)
+    state = visit(data, np.vstack([np.eye(1, 10), np.zeros((1, 10))]), None, 0)
+    filled = refill(data, unit(state.W), state.empty, state.rows)
+    np.testing.assert_allclose(filled[1], unit(X)[321])
+
+
+def test_of_samples_that_help_alike_the_first_fills_the_cluster():
+    """Whatever the last bits of the sums say: the same energy off the ray in every order."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        off = rng.permuted(np.repeat(rng.random((1, 30)), 6, axis=0), axis=1)
+        X = np.hstack(
+            [np.vstack([np.ones((1, 1)), np.zeros((6, 1))]), np.vstack([off[:1] * 0, off])]
+        )
+        data = InMemory(X)
+        state = visit(data, np.vstack([X[:1], np.zeros((1, 31))]), None, 0)
+        np.testing.assert_allclose(
+            refill(data, unit(state.W), state.empty, state.rows)[1], unit(X)[1]
+        )
 
 
 def test_samples_without_weight_fill_no_cluster(noisy):

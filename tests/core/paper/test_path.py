@@ -70,6 +70,15 @@ def test_callback_stops_within_a_stage(planted, penalty):
     assert (result.sweeps, result.stop) == (5, "callback")
 
 
+def test_a_callback_need_say_stop_only_once(planted, penalty):
+    """It is asked again when the stage ends that its word has cut short."""
+    answers = iter([False, True])
+    result = tighten(
+        PALM(), *start(planted[0]), penalty, Path(), lambda event: next(answers, False)
+    )
+    assert (result.sweeps, result.stop) == (2, "callback")
+
+
 def test_sweeps_are_bounded(planted, penalty):
     result = tighten(PALM(), *start(planted[0]), penalty, Path(max_sweeps=7))
     assert (result.sweeps, result.stop) == (7, "max_iter")

@@ -1,6 +1,7 @@
 """Parameters are what they should be, each in a sentence if not."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Data
+from onmf.io.table import listing
 
 CenterBounds = Any  # "data", or (lower, upper), None for no bound
 
@@ -21,6 +23,14 @@ def check_number(
     if not good or value < low or (open_ and value == low):
         relation = ">" if open_ else ">="
         raise ValueError(f"{name} must be {words} {relation} {low}, not {value!r}.")
+
+
+def check_increasing(numbers: Sequence[float], name: str) -> None:
+    """Each of the numbers is larger than the one before it."""
+    if any(b <= a for a, b in pairwise(numbers)):
+        raise ValueError(
+            f"{name} must increase, unlike {listing(numbers)}: sort it and drop repeats."
+        )
 
 
 def check_choice(value: Any, name: str, choices: Sequence[str], otherwise: str = "") -> None:
@@ -67,6 +77,6 @@ def bounds_for(center_bounds: CenterBounds, data: Data) -> Bounds:
     )
 
 
-def given(**parameters: Any) -> dict[str, Any]:
+def without_none(**parameters: Any) -> dict[str, Any]:
     """Those that are not None; the solver's own defaults stand for the rest."""
     return {name: value for name, value in parameters.items() if value is not None}

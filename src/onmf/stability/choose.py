@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from onmf.estimators.parameters import check_number
-from onmf.io.table import listing
+from onmf.estimators.parameters import check_increasing, check_number
 from onmf.ledger import Ledger, Row
 from onmf.stability import rule
 from onmf.stability.agreement import Consensus, agree
@@ -230,8 +228,7 @@ def _as_range(k_range: Iterable[int]) -> list[int]:
         raise ValueError("k_range is empty: give the numbers of clusters to try, as range(2, 11).")
     for k in ks:
         check_number(k, "k_range", 1, whole=True)
-    if any(b <= a for a, b in pairwise(ks)):
-        raise ValueError(f"k_range must increase, unlike {listing(ks)}: sort it and drop repeats.")
+    check_increasing(ks, "k_range")
     return [int(k) for k in ks]
 
 

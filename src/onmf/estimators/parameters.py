@@ -1,6 +1,6 @@
 """Parameters are what they should be, each in a sentence if not."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
@@ -25,12 +25,16 @@ def check_number(
         raise ValueError(f"{name} must be {words} {relation} {low}, not {value!r}.")
 
 
-def check_increasing(numbers: Sequence[float], name: str) -> None:
-    """Each of the numbers is larger than the one before it."""
-    if any(b <= a for a, b in pairwise(numbers)):
-        raise ValueError(
-            f"{name} must increase, unlike {listing(numbers)}: sort it and drop repeats."
-        )
+def as_k_range(k_range: Iterable[int]) -> list[int]:
+    """Numbers of clusters to try: increasing whole numbers >= 1, at least one."""
+    ks = list(k_range)
+    if not ks:
+        raise ValueError("k_range is empty: give the numbers of clusters to try, as range(2, 11).")
+    for k in ks:
+        check_number(k, "k_range", 1, whole=True)
+    if any(b <= a for a, b in pairwise(ks)):
+        raise ValueError(f"k_range must increase, unlike {listing(ks)}: sort it and drop repeats.")
+    return [int(k) for k in ks]
 
 
 def check_choice(value: Any, name: str, choices: Sequence[str], otherwise: str = "") -> None:

@@ -36,7 +36,7 @@ class Attempt(NamedTuple):
     seed: int
 
 
-class End(NamedTuple):
+class RunEnd(NamedTuple):
     """The end of a run: labels and scores <w, x> / ||w|| of all samples, and how good they are."""
 
     labels: Array
@@ -58,7 +58,7 @@ class Many:
         small = sketch(data, most, rng, settings.max_sweeps, lambda sweeps: None)
         self.small = small.turned()
 
-    def __call__(self, runs: Sequence[Attempt]) -> list[End]:
+    def __call__(self, runs: Sequence[Attempt]) -> list[RunEnd]:
         """The ends of the runs, in their order."""
         with ThreadPoolExecutor(self.n_threads) as pool:
             starts = list(pool.map(self._search, runs))
@@ -76,6 +76,6 @@ class Many:
         W = small.lift(U).astype(self.data.dtype)
         return W if self.settings.bounds.lower < 0 else np.maximum(W, 0)
 
-    def _end(self, state: State) -> End:
+    def _end(self, state: State) -> RunEnd:
         error = 1 - float(state.cells.energy.sum()) / self.data.sqnorm
-        return End(*state.codes(self.data), max(error, 0.0), state.settled)
+        return RunEnd(*state.codes(self.data), max(error, 0.0), state.settled)

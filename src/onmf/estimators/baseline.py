@@ -11,7 +11,7 @@ from onmf.core.result import Event
 from onmf.data import place_in_memory
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
-from onmf.estimators.parameters import check_choice, given
+from onmf.estimators.parameters import check_choice, without_none
 from onmf.estimators.solvers import NEAREST, RivalSolver, watcher
 
 Array = NDArray[Any]
@@ -130,7 +130,7 @@ class Baseline(Clusterer):
             watcher(self.verbose, self.callback),
             n_threads,
             self.method,
-            given(tol=self.tol, max_iter=self.max_iter),
+            without_none(tol=self.tol, max_iter=self.max_iter),
         )
 
     def _rule(self, centers: Array, unit: Any) -> Rays | Means:

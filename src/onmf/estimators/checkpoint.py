@@ -125,7 +125,7 @@ def fit_fingerprint(estimator: str, parameters: dict[str, Any], data: Data) -> s
     seed = parameters["random_state"]
     seed = seed if isinstance(seed, Integral) else None
     rows, _ = data.sweep(hashes)
-    content = int(data.total(mixed, data.first, rows)[0])
+    content = int(data.total(mix, data.first, rows)[0])
     facts = [estimator, compared, text(seed), *data.shape, str(data.dtype), content]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
@@ -141,7 +141,7 @@ def hashes(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
     return sp.csr_array((bits, X.indices, X.indptr), X.shape) @ keys, ()
 
 
-def mixed(weight: Array, first: int, rows: Array) -> Any:
+def mix(weight: Array, first: int, rows: Array) -> Any:
     """A sum modulo 2^64 over the samples that depends on number, content and weight of each."""
     number = np.arange(first, first + len(rows)).astype(np.uint64)
     heavy = np.ascontiguousarray(weight[:, 0], np.float64).view(np.uint64)

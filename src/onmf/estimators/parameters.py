@@ -1,6 +1,7 @@
 """Parameters are what they should be, each in a sentence if not."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Data
+from onmf.io.table import listing
 
 CenterBounds = Any  # "data", or (lower, upper), None for no bound
 
@@ -21,6 +23,18 @@ def check_number(
     if not good or value < low or (open_ and value == low):
         relation = ">" if open_ else ">="
         raise ValueError(f"{name} must be {words} {relation} {low}, not {value!r}.")
+
+
+def as_k_range(k_range: Iterable[int]) -> list[int]:
+    """Numbers of clusters to try: increasing whole numbers >= 1, at least one."""
+    ks = list(k_range)
+    if not ks:
+        raise ValueError("k_range is empty: give the numbers of clusters to try, as range(2, 11).")
+    for k in ks:
+        check_number(k, "k_range", 1, whole=True)
+    if any(b <= a for a, b in pairwise(ks)):
+        raise ValueError(f"k_range must increase, unlike {listing(ks)}: sort it and drop repeats.")
+    return [int(k) for k in ks]
 
 
 def check_choice(value: Any, name: str, choices: Sequence[str], otherwise: str = "") -> None:
@@ -67,6 +81,6 @@ def bounds_for(center_bounds: CenterBounds, data: Data) -> Bounds:
     )
 
 
-def given(**parameters: Any) -> dict[str, Any]:
+def without_none(**parameters: Any) -> dict[str, Any]:
     """Those that are not None; the solver's own defaults stand for the rest."""
     return {name: value for name, value in parameters.items() if value is not None}

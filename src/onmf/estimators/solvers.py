@@ -26,7 +26,7 @@ from onmf.data import Placement
 from onmf.data.threads import openmp_threads
 from onmf.data.validation import Scale, check_scale, power_of_two
 from onmf.estimators.beginning import Beginning
-from onmf.estimators.parameters import CenterBounds, bounds_for, check_number, given
+from onmf.estimators.parameters import CenterBounds, bounds_for, check_number, without_none
 
 Array = NDArray[Any]
 
@@ -77,7 +77,7 @@ class FastSolver:
         center_bounds: CenterBounds,
         **palms: Any,
     ) -> Self:
-        if unused := list(given(**palms)):
+        if unused := list(without_none(**palms)):
             raise ValueError(f"{', '.join(unused)} belong to solver='palm': leave them out.")
         rows = PENALTIES[penalty] if isinstance(penalty, str) else penalty
         if not isinstance(rows, RowPenalty):
@@ -88,7 +88,7 @@ class FastSolver:
         if max_iter is not None:
             check_number(max_iter, "max_iter", 2, whole=True)
         settings = Fast(
-            **given(start=rho, growth=growth, tol=tol, max_sweeps=max_iter),
+            **without_none(start=rho, growth=growth, tol=tol, max_sweeps=max_iter),
             n_starts=None if begin.n_init == "auto" else int(begin.n_init),
             n_threads=n_threads,
             blurred=isinstance(begin.init, str) and begin.init == "random",
@@ -142,8 +142,8 @@ class PaperSolver:
         center_bounds: CenterBounds,
     ) -> Self:
         chosen: Penalty = PENALTIES[penalty] if isinstance(penalty, str) else penalty
-        palm = PALM(**given(mu_h=mu_h, mu_w=mu_w, tol=inner_tol))
-        steps = {"tol": chosen.tol} | given(start=rho, growth=growth, tol=tol)
+        palm = PALM(**without_none(mu_h=mu_h, mu_w=mu_w, tol=inner_tol))
+        steps = {"tol": chosen.tol} | without_none(start=rho, growth=growth, tol=tol)
         return cls(begin, watch, chosen, palm, Path(max_sweeps=max_iter, **steps), center_bounds)
 
     def solve(self, rows: Placement, journal: Journal) -> Solution:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from onmf.estimators.parameters import check_number
-from onmf.io.table import listing
+from onmf.estimators.parameters import as_k_range, check_number
 from onmf.ledger import Ledger, Row
 from onmf.stability import rule
 from onmf.stability.agreement import Consensus, agree
@@ -137,7 +135,7 @@ def choose_k(
     >>> choose_k(ONMF(random_state=0), X, range(2, 8), n_runs=3).best_k
     4
     """
-    ks = _as_range(k_range)
+    ks = as_k_range(k_range)
     experiment = prepare(model, X, n_runs, n_jobs)
     more = has_more_than(experiment.X, ks[-1])
     around = [*([ks[0] - 1] if ks[0] > 1 else []), *ks, *([ks[-1] + 1] if more else [])]
@@ -221,18 +219,6 @@ def _consensus_of(rows: list[Row], k: int) -> Consensus:
     if len(labels) < 2:
         raise ValueError(f"K={k} cannot be judged: {_failures(rows, 'runs')}.")
     return agree(np.column_stack(labels), k)
-
-
-def _as_range(k_range: Iterable[int]) -> list[int]:
-    """Increasing whole numbers >= 1, at least one."""
-    ks = list(k_range)
-    if not ks:
-        raise ValueError("k_range is empty: give the numbers of clusters to try, as range(2, 11).")
-    for k in ks:
-        check_number(k, "k_range", 1, whole=True)
-    if any(b <= a for a, b in pairwise(ks)):
-        raise ValueError(f"k_range must increase, unlike {listing(ks)}: sort it and drop repeats.")
-    return [int(k) for k in ks]
 
 
 def _as_index(labels: Array | None) -> Array:

@@ -37,7 +37,7 @@ class Attempt(NamedTuple):
     seed: int
 
 
-class End(NamedTuple):
+class RunEnd(NamedTuple):
     """The end of a run: labels and scores <w, x> / ||w|| of all samples, and how good they are."""
 
     labels: Array
@@ -59,7 +59,7 @@ class Many:
         small = sketch(data, most, rng, settings.max_sweeps, lambda sweeps: None)
         self.small = turned(small)
 
-    def __call__(self, runs: Sequence[Attempt]) -> list[End]:
+    def __call__(self, runs: Sequence[Attempt]) -> list[RunEnd]:
         """The ends of the runs, in their order."""
         with ThreadPoolExecutor(self.n_threads) as pool:
             starts = list(pool.map(self._search, runs))
@@ -73,10 +73,10 @@ class Many:
         U, _ = explore(self.settings, self.data.shape, small.Y, run.k, self.penalty, rng)
         return small.lift(U, self.settings.bounds, self.data.dtype)
 
-    def _end(self, state: State) -> End:
+    def _end(self, state: State) -> RunEnd:
         error = 1 - float(state.cells.energy.sum()) / self.data.sqnorm
         scores = self.data.gather(self.data.each(lambda code: code.scores, state.rows))
-        return End(state.labels(self.data), scores, max(error, 0.0), state.settled)
+        return RunEnd(state.labels(self.data), scores, max(error, 0.0), state.settled)
 
 
 def turned(small: Sketch) -> Sketch:

@@ -25,7 +25,7 @@ from onmf.estimators.solvers import FastSolver
 from onmf.ledger import Ledger, Trial, run
 from onmf.stability.columns import Columns
 from onmf.stability.errors import Clustering, held_out_errors
-from onmf.stability.many import Attempt, End, Many
+from onmf.stability.many import Attempt, Many, RunEnd
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -208,7 +208,7 @@ class FoldRuns:
         ]
         return list(zip(self._results(ends, ks), labels, strict=True))
 
-    def _results(self, ends: list[End], ks: list[int]) -> list[dict[str, Any]]:
+    def _results(self, ends: list[RunEnd], ks: list[int]) -> list[dict[str, Any]]:
         """How good the clusterings are: on all features, or on those held out."""
         if self.unseen is None:
             return [

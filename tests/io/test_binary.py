@@ -65,7 +65,7 @@ def test_matrix_market(tmp_path, name, make):
 
 
 def test_matrix_market_in_pieces_patterns_and_comments(tmp_path, monkeypatch):
-    monkeypatch.setattr("onmf.io.market.CHUNK", 7)
+    monkeypatch.setattr("onmf.io.market.BYTES_AT_ONCE", 7)
     A = sp.random_array((30, 20), density=0.3, random_state=0)
     scipy.io.mmwrite(tmp_path / "x.mtx", A, comment="made\nfor this", precision=17)
     np.testing.assert_array_equal(read_table(tmp_path / "x.mtx").X.toarray(), A.toarray())

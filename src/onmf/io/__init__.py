@@ -7,7 +7,7 @@ result is lost to a failed write.
 """
 
 from onmf.io.documents import read_documents
-from onmf.io.formats import FORMATS, checksum, complete, open_source, read_table
+from onmf.io.formats import FORMATS, checksum, complete_table, open_source, read_table
 from onmf.io.output import csv_text, replace_files, to_json_values
 from onmf.io.source import Source
 from onmf.io.table import Table
@@ -17,7 +17,7 @@ __all__ = [
     "Source",
     "Table",
     "checksum",
-    "complete",
+    "complete_table",
     "csv_text",
     "open_source",
     "read_documents",

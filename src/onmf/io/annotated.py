@@ -15,7 +15,7 @@ from onmf.io.source import Dense, NotByRows, Source, Sparse, floating
 from onmf.io.table import Options, check_extent, class_names, listing
 
 MemberOf = Callable[[Any, str], Any]
-PARTS = ("data", "indices", "indptr")
+CSR_PARTS = ("data", "indices", "indptr")
 
 
 def open_annotated(root: Any, file: str, options: Options, member: MemberOf) -> Source:
@@ -43,7 +43,7 @@ def open_matrix(stored: Any, where: str, member: MemberOf | None = None, **names
     shape = stored.attrs.get("shape", stored.attrs.get("h5sparse_shape", ()))
     if kind not in ("csr", "csc") or len(shape) != 2 or "indptr" not in stored:
         raise ValueError(f"{where} is not a CSR matrix with a shape: save it by rows, as CSR")
-    parts = {part: stored[part] if member is None else member(stored, part) for part in PARTS}
+    parts = {part: stored[part] if member is None else member(stored, part) for part in CSR_PARTS}
     if kind == "csr":
         return Sparse.of(parts, shape, where, **names)
     n, m = (int(size) for size in shape)

@@ -35,7 +35,7 @@ HEADER = "model.json"
 DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "|b1"}
 MOST_MEMBERS = 1000
 ENCRYPTED = 1
-BUFFER = 1 << 20  # bytes
+_BUFFER = 1 << 20  # bytes
 
 
 class Container(NamedTuple):
@@ -161,7 +161,7 @@ def _checked_array(archive: ZipFile, member: ZipInfo, fact: Any) -> Array:
     """The array, of the type, shape and content that the header tells."""
     digest = hashlib.sha256()
     with archive.open(member) as file:
-        while part := file.read(BUFFER):
+        while part := file.read(_BUFFER):
             digest.update(part)
     if not isinstance(fact, dict) or digest.hexdigest() != fact.get("sha256"):
         raise FormatError(f"is damaged: {member.filename} does not match its checksum.")

@@ -13,7 +13,7 @@ from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import text_lines
 from onmf.io.table import (
     ID_HEADINGS,
-    SHOWN,
+    MOST_LISTED,
     Options,
     Table,
     check_file,
@@ -98,10 +98,10 @@ def _parse(lines: Lines, layout: Layout, name: str) -> Table:
             values.extend(map(float, cells))
         except ValueError:
             bad += _bad_cells(line, cells, layout.features)
-            if len(bad) >= SHOWN:
+            if len(bad) >= MOST_LISTED:
                 break
     if bad:
-        raise ValueError(f"{name} has cells that are not numbers: {'; '.join(bad[:SHOWN])}.")
+        raise ValueError(f"{name} has cells that are not numbers: {'; '.join(bad[:MOST_LISTED])}.")
     X = np.frombuffer(values).reshape(len(samples), len(layout.features))
     return Table(X, samples, layout.features, None if layout.label is None else class_names(labels))
 

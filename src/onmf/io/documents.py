@@ -4,14 +4,14 @@ from pathlib import Path
 
 from onmf.io.labels import read_labels
 from onmf.io.stream import text_lines, visible_files
-from onmf.io.table import Progress, Table, listing, quiet
+from onmf.io.table import Progress, Table, listing, no_progress
 
 
 def read_documents(
     path: str | Path,
     *,
     labels: str | Path | None = None,
-    progress: Progress = quiet,
+    progress: Progress = no_progress,
 ) -> Table:
     """Read texts in UTF-8: one a file of a folder, or one a line of a file.
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from onmf.io.labels import read_labels
 from onmf.io.source import Source
 from onmf.io.stream import visible_files
-from onmf.io.table import Options, Progress, Table, check_file, check_unique, quiet
+from onmf.io.table import Options, Progress, Table, check_file, check_unique, no_progress
 
 FORMATS = {
     ".csv": "delimited",
@@ -36,24 +36,11 @@ def open_source(
     *,
     labels: str | None = None,
     layer: str | None = None,
-    progress: Progress = quiet,
+    progress: Progress = no_progress,
 ) -> Source:
-    """Open a file; its ending says how.
+    """What a file holds, by its ending; the parameters are those of `read_table`.
 
-    Parameters
-    ----------
-    path : str or Path
-    labels : str, optional
-        Column of true classes, if the file has one of that name.
-    layer : str, optional
-        Layer of annotated data to take instead of X.
-    progress : callable, optional
-        Called with (bytes done, bytes in all) while a text table is read.
-
-    Returns
-    -------
-    Source
-        Text tables and Matrix Market are read at once, of the others only what describes them.
+    Text tables and Matrix Market are read at once, of other files only what describes them.
 
     Examples
     --------
@@ -89,7 +76,7 @@ def read_table(
     transpose: bool = False,
     labels: str | Path | None = None,
     layer: str | None = None,
-    progress: Progress = quiet,
+    progress: Progress = no_progress,
 ) -> Table:
     """Read samples x features from a file; its ending says how.
 
@@ -143,10 +130,10 @@ def read_table(
     if transpose:
         X = table.X.T
         table = Table(sp.csr_array(X) if sp.issparse(X) else X, table.features, table.samples)
-    return complete(table, labels, path.name)
+    return complete_table(table, labels, path.name)
 
 
-def complete(table: Table, labels: str | Path | None, file: str) -> Table:
+def complete_table(table: Table, labels: str | Path | None, file: str) -> Table:
     """A table that has samples and features, each with a name of its own, and the true classes.
 
     Those are a column of the table or in a file.

@@ -10,7 +10,7 @@ from typing import Any
 
 from onmf.io.annotated import observations, open_annotated
 from onmf.io.source import Source
-from onmf.io.table import Options, check_size, reading
+from onmf.io.table import Options, check_size, reading_errors
 
 try:
     import h5py
@@ -19,11 +19,11 @@ except ImportError as missing:
         'HDF5 and .h5ad files are read by h5py, which `pip install "onmf[h5ad]"` installs.'
     ) from missing
 
-FORM = "HDF5"
+_FORM = "HDF5"
 
 
 def open_file(path: Path, options: Options) -> Source:
-    with reading(path.name, FORM):
+    with reading_errors(path.name, _FORM):
         file = h5py.File(path, "r")
         try:
             return open_annotated(file, path.name, options, member)
@@ -34,7 +34,7 @@ def open_file(path: Path, options: Options) -> Source:
 
 def read_observations(path: Path, name: str) -> list[Any]:
     """A column of `obs`, None where a value is missing."""
-    with reading(path.name, FORM), h5py.File(path, "r") as file:
+    with reading_errors(path.name, _FORM), h5py.File(path, "r") as file:
         return observations(file, name, member)
 
 

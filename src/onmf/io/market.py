@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onmf.io.source import InMemoryTable, Source
-from onmf.io.stream import text_lines, unpacked
-from onmf.io.table import Options, Table, check_extent, check_size, numbered, reading
+from onmf.io.stream import open_unpacked, text_lines
+from onmf.io.table import Options, Table, check_extent, check_size, numbered, reading_errors
 
 ROWS, COLUMNS = ("features", "genes"), ("barcodes",)  # what the names beside it are called
 FIELDS = {"real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "pattern": 0}
-CHUNK = 16_000_000  # bytes
+BYTES_AT_ONCE = 16_000_000  # bytes
 
 
 class Head(NamedTuple):
@@ -33,7 +33,7 @@ class Head(NamedTuple):
 
 def open_file(path: Path, options: Options) -> Source:
     size = path.stat().st_size
-    with reading(path.name, "Matrix Market"), unpacked(path) as (stream, raw):
+    with reading_errors(path.name, "Matrix Market"), open_unpacked(path) as (stream, raw):
         head = _read_head(stream)
         check_size(2 * head.entries * head.numbers, size, "it")  # a digit and a space each
         parts = [np.empty(0)]
@@ -67,7 +67,7 @@ def _read_head(stream: BufferedIOBase) -> Head:
 def _chunks(stream: BufferedIOBase) -> Iterator[bytes]:
     """The rest of the file in pieces that end with a line."""
     rest = b""
-    while text := stream.read(CHUNK):
+    while text := stream.read(BYTES_AT_ONCE):
         whole, end, rest = (rest + text).rpartition(b"\n")
         yield whole + end
     yield rest

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from onmf.io.flat import FlatFile, TemporaryFolder
 from onmf.io.source import Dense, Source, Sparse
-from onmf.io.table import Options, reading
+from onmf.io.table import Options, reading_errors
 
 Array = NDArray[Any]
 
@@ -37,7 +37,7 @@ def open_file(path: Path, options: Options) -> Source:
 
 def array_in(path: Path, position: int = 0, folder: TemporaryFolder | None = None) -> Any:
     """The array that begins at `position` of a file, to be read by slices."""
-    with path.open("rb") as file, reading(path.name, "an array of numbers"):
+    with path.open("rb") as file, reading_errors(path.name, "an array of numbers"):
         file.seek(position)
         shape, columns_first, dtype = read_header(file)
         start = file.tell()

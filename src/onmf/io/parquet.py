@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from onmf.io.flat import FlatFile, room_for
 from onmf.io.source import Dense, Source
-from onmf.io.table import ID_HEADINGS, SHOWN, Options, class_names, one_line, reading
+from onmf.io.table import ID_HEADINGS, MOST_LISTED, Options, class_names, one_line, reading_errors
 
 try:
     import pyarrow as pa
@@ -25,12 +25,12 @@ except ImportError as missing:
     ) from missing
 
 BATCH_ENTRIES = 4_000_000
-FORM = ("Parquet", pa.ArrowException)
+_FORM = ("Parquet", pa.ArrowException)
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
 
 def open_file(path: Path, options: Options) -> Source:
-    with reading(path.name, *FORM):
+    with reading_errors(path.name, *_FORM):
         data = dataset(path, format="parquet")
         types = {field.name: field.type for field in data.schema}
         if len(types) != len(data.schema):
@@ -60,7 +60,7 @@ class ColumnMatrix:
     dtype: np.dtype[Any]
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
-        with reading(self.path.name, *FORM):
+        with reading_errors(self.path.name, *_FORM):
             table = self.data.to_table(columns=self.names)
             _check_gaps(table)
             X = np.empty((table.num_rows, len(self.names)), self.dtype)
@@ -71,7 +71,7 @@ class ColumnMatrix:
     def unpacked(self) -> FlatFile:
         """What is missing becomes NaN, which is refused by its place when it is read."""
         n, m = self.shape
-        with reading(self.path.name, *FORM):
+        with reading_errors(self.path.name, *_FORM):
             folder = room_for(n * m * self.dtype.itemsize, self.path.name)
             place, size = folder.path / "rows", max(1, BATCH_ENTRIES // max(1, m))
             with place.open("wb") as file:
@@ -107,10 +107,10 @@ def _check_types(types: dict[str, Any], data: Any) -> None:
     """All columns are numbers; else some cells that are not are named."""
     wrong = [name for name, kind in types.items() if not any(test(kind) for test in NUMBERS)]
     if wrong:
-        few = data.head(SHOWN, columns=wrong[:SHOWN])
+        few = data.head(MOST_LISTED, columns=wrong[:MOST_LISTED])
         cells = [_cell(v, i, name) for name in few.column_names
                  for i, v in enumerate(few[name].to_pylist())]  # fmt: skip
-        raise ValueError(f"it has cells that are not numbers: {'; '.join(cells[:SHOWN])}")
+        raise ValueError(f"it has cells that are not numbers: {'; '.join(cells[:MOST_LISTED])}")
 
 
 def _check_gaps(table: Any) -> None:
@@ -118,10 +118,10 @@ def _check_gaps(table: Any) -> None:
         _cell(None, i, name)
         for name, column in zip(table.column_names, table.columns, strict=True)
         if column.null_count
-        for i in np.flatnonzero(column.is_null().to_numpy())[:SHOWN].tolist()
+        for i in np.flatnonzero(column.is_null().to_numpy())[:MOST_LISTED].tolist()
     ]
     if gaps:
-        raise ValueError(f"it has cells that are not numbers: {'; '.join(gaps[:SHOWN])}")
+        raise ValueError(f"it has cells that are not numbers: {'; '.join(gaps[:MOST_LISTED])}")
 
 
 def _cell(value: Any, row: int, column: str) -> str:

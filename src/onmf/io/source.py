@@ -7,7 +7,7 @@ a data set of HDF5 or Zarr, a memory map; or on another source (`Changed`).
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -93,10 +93,8 @@ class Source(ABC):
 
         Zeros must stay zeros and columns where they are.
         """
-        return Changed(
-            source=self, change=change, where=self.where, shape=self.shape, dtype=self.dtype,
-            indptr=self.indptr, names=self.names, samples=self.samples, labels=self.labels,
-        )  # fmt: skip
+        facts = {field.name: getattr(self, field.name) for field in fields(Source)}
+        return Changed(source=self, change=change, **facts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,14 +115,14 @@ class Dense(Source):
         return isinstance(self.array, FlatFile) and self.array.announce(i, j)
 
     def rows(self, i: int, j: int) -> Array:
-        return np.ascontiguousarray(between(self.array, i, j, self.where), self.dtype)
+        return np.ascontiguousarray(_between(self.array, i, j, self.where), self.dtype)
 
     def matrix(self) -> Array:
-        X = between(self.array, 0, self.shape[0], self.where)
-        return native(X, copy=isinstance(X, np.memmap))
+        X = _between(self.array, 0, self.shape[0], self.where)
+        return _native(X, copy=isinstance(X, np.memmap))
 
     def unpacked(self) -> Source:
-        return replace(self, array=unpacked(self.array))
+        return replace(self, array=_unpacked(self.array))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -173,18 +171,18 @@ class Sparse(Source):
 
     def _between(self, i: int, j: int, dtype: np.dtype[Any]) -> Any:
         start, stop = int(self.indptr[i]), int(self.indptr[j])
-        indices = np.ascontiguousarray(between(self.indices, start, stop, self.where))
+        indices = np.ascontiguousarray(_between(self.indices, start, stop, self.where))
         columns = self.shape[1]
         if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < columns:
             raise FormatError(
                 f"{self.where} is damaged: rows {i} to {j - 1} have column numbers outside 0 to "
                 f"{columns - 1}."
             )
-        data = np.array(between(self.data, start, stop, self.where), dtype)
+        data = np.array(_between(self.data, start, stop, self.where), dtype)
         return sp.csr_array((data, indices, self.indptr[i : j + 1] - start), (j - i, columns))
 
     def unpacked(self) -> Source:
-        return replace(self, data=unpacked(self.data), indices=unpacked(self.indices))
+        return replace(self, data=_unpacked(self.data), indices=_unpacked(self.indices))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -252,7 +250,7 @@ class Changed(Source):
         return self.rows(0, self.shape[0])
 
 
-def between(array: Any, start: int, stop: int, where: str) -> Any:
+def _between(array: Any, start: int, stop: int, where: str) -> Any:
     """A slice; what the library behind it says of damage becomes a sentence."""
     try:
         return array[start:stop]
@@ -264,12 +262,12 @@ def between(array: Any, start: int, stop: int, where: str) -> Any:
         ) from error
 
 
-def unpacked(array: Any) -> Any:
+def _unpacked(array: Any) -> Any:
     """An array of which any slice is quick to read."""
     return array.unpacked() if hasattr(array, "unpacked") else array
 
 
-def native(array: Any, copy: bool = False) -> Array:
+def _native(array: Any, copy: bool = False) -> Array:
     """An array in the byte order of this machine."""
     array = np.asarray(array)
     return array.astype(array.dtype.newbyteorder("="), copy=copy, subok=False)

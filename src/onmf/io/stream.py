@@ -8,7 +8,7 @@ from io import BufferedIOBase
 from pathlib import Path
 
 from onmf.exceptions import FormatError
-from onmf.io.table import Progress, quiet
+from onmf.io.table import Progress, no_progress
 
 LONGEST_LINE = 200_000_000  # bytes: more is no table, and may be a packed bomb
 STRIDE = 4_000_000  # bytes between two reports of progress
@@ -21,7 +21,7 @@ def visible_files(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]:
+def open_unpacked(path: Path) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]:
     """The bytes of a file, unpacked if its name ends in `.gz`, and the file as it lies there."""
     with path.open("rb") as raw:
         packed = path.name.lower().endswith(".gz")
@@ -31,10 +31,10 @@ def unpacked(path: Path) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]:
             raise FormatError(f"{path.name} is not a whole gzip file: {error}.") from error
 
 
-def text_lines(path: Path, progress: Progress = quiet) -> Iterator[str]:
+def text_lines(path: Path, progress: Progress = no_progress) -> Iterator[str]:
     """The lines of a file in UTF-8, unpacked if its name ends in `.gz`."""
     total, unreported, number = path.stat().st_size, 0, 0
-    with unpacked(path) as (stream, raw):
+    with open_unpacked(path) as (stream, raw):
         while line := stream.readline(LONGEST_LINE + 1):
             number += 1
             if len(line) > LONGEST_LINE:

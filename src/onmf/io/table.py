@@ -13,7 +13,7 @@ from onmf.exceptions import FormatError
 from onmf.io.flat import NoRoomError
 
 ID_HEADINGS = {"", "id", "index", "sample", "sample_id"}
-SHOWN = 10  # names or cells that an error lists
+MOST_LISTED = 10  # names or cells that an error lists
 DAMAGE: tuple[type[Exception], ...] = (  # what libraries raise on files that are damaged or forged
     ArithmeticError, AttributeError, BadZipFile, EOFError, LookupError, OSError, RuntimeError,
     TypeError, ValueError, struct.error, zlib.error,
@@ -22,7 +22,7 @@ DAMAGE: tuple[type[Exception], ...] = (  # what libraries raise on files that ar
 Progress = Callable[[int, int], object]  # (done, total)
 
 
-def quiet(done: int, total: int) -> None:
+def no_progress(done: int, total: int) -> None:
     """Progress that nobody follows."""
 
 
@@ -44,11 +44,11 @@ class Options(NamedTuple):
 
     labels: str | None = None  # column of true classes
     layer: str | None = None  # of annotated data
-    progress: Progress = quiet
+    progress: Progress = no_progress
 
 
 @contextmanager
-def reading(name: str, form: str, *also: type[Exception]) -> Iterator[None]:
+def reading_errors(name: str, form: str, *also: type[Exception]) -> Iterator[None]:
     """What a library says of a damaged file becomes a sentence that names the file."""
     try:
         yield
@@ -68,8 +68,8 @@ def listing(names: Iterable[Any], total: int | None = None) -> str:
     """'a, b, c and 12 more'."""
     named = list(names)
     total = len(named) if total is None else total
-    shown = ", ".join(map(str, named[:SHOWN]))
-    return shown if total <= SHOWN else f"{shown} and {total - SHOWN} more"
+    shown = ", ".join(map(str, named[:MOST_LISTED]))
+    return shown if total <= MOST_LISTED else f"{shown} and {total - MOST_LISTED} more"
 
 
 def one_line(said: object) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from onmf.io.annotated import is_array, open_annotated, open_matrix
 from onmf.io.source import Source
-from onmf.io.table import Options, check_size, reading
+from onmf.io.table import Options, check_size, reading_errors
 
 try:
     import zarr
@@ -17,7 +17,7 @@ except ImportError as missing:
 
 
 def open_file(path: Path, options: Options) -> Source:
-    with reading(path.name, "Zarr"):
+    with reading_errors(path.name, "Zarr"):
         store = zarr.open(str(path), mode="r")
         if is_array(store):
             return open_matrix(_sized(store, path.name), path.name)

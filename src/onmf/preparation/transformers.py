@@ -27,7 +27,7 @@ from onmf.preparation.steps import Log
 
 __all__ = ["SpectralReduction", "log_expression", "select_genes", "tfidf", "used_features"]
 
-TOLERANCE = 1e-8  # of an eigenvalue, relative; the vectors then solve L v = l v to about 1e-12
+PRECISION = 1e-8  # of an eigenvalue, relative; the vectors then solve L v = l v to about 1e-12
 
 
 def tfidf() -> Pipeline:
@@ -221,12 +221,12 @@ def smallest_eigenvectors(L: sp.csr_array, k: int) -> tuple[NDArray[Any], NDArra
     values, vectors = np.zeros(len(order)), Z[:, order].toarray()
     if (missing := k - len(order)) > 0:
         top = 2 * L.diagonal().max() + 1  # above all eigenvalues (Gershgorin)
-        moved = LinearOperator((n, n), lambda x: L @ x + top * (Z @ (Z.T @ x)), dtype=L.dtype)
+        shifted = LinearOperator((n, n), lambda x: L @ x + top * (Z @ (Z.T @ x)), dtype=L.dtype)
         start = np.random.RandomState(0).uniform(-1, 1, n)
         ncv = min(n, 2 * missing + 20)
-        found, others = eigsh(moved, missing, which="SA", v0=start, ncv=ncv, tol=TOLERANCE)
-        rank = np.argsort(found, kind="stable")
-        values = np.append(values, found[rank])
+        larger, others = eigsh(shifted, missing, which="SA", v0=start, ncv=ncv, tol=PRECISION)
+        rank = np.argsort(larger, kind="stable")
+        values = np.append(values, larger[rank])
         vectors = np.hstack([vectors, others[:, rank]])
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(k)]
     return values, vectors * np.sign(largest)

@@ -9,8 +9,8 @@ import numpy as np
 
 from onmf import ONMF, Baseline
 from onmf.data import larger_than_memory
-from onmf.io import Source, Table, complete, open_source, read_documents, read_table
-from onmf.io.table import Progress, listing, numbered, quiet
+from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
+from onmf.io.table import Progress, listing, no_progress, numbered
 from onmf.preparation.steps import STEPS, Step, Words, apply, apply_step
 
 AT_HAND = 20_000  # samples by which a number of clusters is chosen, if more stay on disk
@@ -38,7 +38,7 @@ class Input:
     min_df: int = 2
     max_df: float = 0.5
 
-    def read(self, progress: Progress = quiet) -> Table:
+    def read(self, progress: Progress = no_progress) -> Table:
         """The input as it is; rows that would fill the memory stay where they are."""
         if self.text:
             return read_documents(self.path, labels=self.labels, progress=progress)
@@ -48,7 +48,7 @@ class Input:
             )
         source = open_source(self.path, labels=self.labels, layer=self.layer, progress=progress)
         table = source.outline() if larger_than_memory(source) else source.load()
-        return complete(table, self.labels, self.path.name)
+        return complete_table(table, self.labels, self.path.name)
 
     def learn(self, table: Table) -> tuple[Table, tuple[Step, ...]]:
         """The table after all steps, and the steps, fitted to it."""

@@ -18,6 +18,7 @@ from onmf.estimators.clusterer import Clusterer
 
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
+PYTHON = [*SOURCE.rglob("*.py"), *SOURCE.with_name("onmf_paper").rglob("*.py")]
 GUIDE = sorted((DOCS / "guide").glob("*.md"))
 START, ADDING = sorted((DOCS / "start").glob("*.md")), sorted((DOCS / "development").glob("*.md"))
 PAGES = [ROOT / "README.md", DOCS / "index.md", DOCS / "large.md", *START, *GUIDE, *ADDING]
@@ -215,7 +216,7 @@ def said(node):
 
 def texts():
     """Every string of the package, docstrings and pieces of others included."""
-    for path in SOURCE.rglob("*.py"):
+    for path in PYTHON:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if (text := said(node)) is not None:
                 yield text
@@ -223,7 +224,7 @@ def texts():
 
 def raised():
     """The messages that are given to an exception, a warning or click's `fail`."""
-    for path in SOURCE.rglob("*.py"):
+    for path in PYTHON:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             call = node.exc if isinstance(node, ast.Raise) else node
             fails = isinstance(node, ast.Raise) or (

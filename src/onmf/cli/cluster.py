@@ -18,7 +18,7 @@ from onmf.cli.options import (
     source_of,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs import REPORT, RESULTS, Run, assess, at_hand, named
+from onmf.cli.runs import REPORT, RESULTS, FinishedFit, assess, at_hand, named
 from onmf.io import Table, replace_files
 
 
@@ -99,7 +99,7 @@ def cluster(
         seconds = fit_with_progress(model, table.X, source.path.name)
         named(model, table, chain)
         assessment = assess(model, table.X, model.labels_)
-        run = Run(model, source, table, assessment, seconds, choice)
+        run = FinishedFit(model, source, table, assessment, seconds, choice)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}

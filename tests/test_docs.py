@@ -19,6 +19,7 @@ from onmf.estimators.predictor import Predictor
 
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
+PYTHON = [*SOURCE.rglob("*.py"), *SOURCE.with_name("onmf_paper").rglob("*.py")]
 GUIDE = sorted((DOCS / "guide").glob("*.md"))
 START, ADDING = sorted((DOCS / "start").glob("*.md")), sorted((DOCS / "development").glob("*.md"))
 PAGES = [ROOT / "README.md", DOCS / "index.md", DOCS / "large.md", *START, *GUIDE, *ADDING]
@@ -201,7 +202,7 @@ def said(node):
 
 def texts():
     """Every string of the package, docstrings and pieces of others included."""
-    for path in SOURCE.rglob("*.py"):
+    for path in PYTHON:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if (text := said(node)) is not None:
                 yield text

@@ -18,7 +18,7 @@ from onmf.cli.options import (
     source_of,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs import REPORT, RESULTS, Run, assess, at_hand
+from onmf.cli.runs import REPORT, RESULTS, FinishedFit, assess, at_hand
 from onmf.io import Table, replace_files
 
 
@@ -100,7 +100,7 @@ def cluster(
         if chain:
             model.preprocessing_ = chain
         assessment = assess(model, table, model.labels_)
-        run = Run(model, source, table, assessment, seconds, choice)
+        run = FinishedFit(model, source, table, assessment, seconds, choice)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}

@@ -8,7 +8,7 @@ import click
 
 from onmf import load
 from onmf.cli.console import notes, waiting
-from onmf.cli.runs import MODEL, REPORT, Run, aligned, assess, recall
+from onmf.cli.runs import MODEL, REPORT, FinishedFit, aligned, assess, recall
 from onmf.io import replace_files
 from onmf.report import html
 
@@ -30,12 +30,12 @@ def report(folder: Path) -> None:
         table, _ = aligned(source.read(progress), model)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     assessment = assess(model, table, model.labels_)
-    run = Run(model, source, table, assessment, record["results"]["seconds"], choice)
+    run = FinishedFit(model, source, table, assessment, record["results"]["seconds"], choice)
     replace_files(folder, {REPORT: make_report(run, record)})
     click.echo(f"Wrote {folder / REPORT}.")
 
 
-def make_report(run: Run, record: dict[str, Any]) -> str:
+def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
     """The text of report.html."""
     with notes("report.html"), waiting("Making report.html"):
         return html(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onmf.report.clustering import Clustering
+from onmf.report.clustering import ClusteringFacts
 from onmf.report.names import display_name
 
 PACKAGES = ("onmf", "numpy", "scipy", "scikit-learn")
@@ -42,7 +42,7 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def default_record(clustering: Clustering) -> dict[str, Any]:
+def default_record(clustering: ClusteringFacts) -> dict[str, Any]:
     """Parameters and versions of a fit that nobody kept a record of."""
     return {"parameters": clustering.parameters, "versions": package_versions()}
 
@@ -54,7 +54,7 @@ def page_title(run: dict[str, Any]) -> str:
     return display_name(file) if file else "Clustering report"
 
 
-def opening_sentence(clustering: Clustering) -> str:
+def opening_sentence(clustering: ClusteringFacts) -> str:
     """What was done, for people."""
     n, m = clustering.X.shape
     means = [PENALTIES.get(str(clustering.parameters.get("penalty")), "")]
@@ -71,7 +71,7 @@ def opening_sentence(clustering: Clustering) -> str:
     )
 
 
-def key_figures(clustering: Clustering) -> dict[str, str]:
+def key_figures(clustering: ClusteringFacts) -> dict[str, str]:
     """The key figures, with their names."""
     n, m = clustering.X.shape
     missing = int(np.sum(clustering.labels < 0))

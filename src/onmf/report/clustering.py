@@ -28,7 +28,7 @@ class FittedClusterer(Protocol):
 
 
 @dataclass(frozen=True)
-class Clustering:
+class ClusteringFacts:
     """Samples, the clusters they were put into, and how that came about.
 
     X : array, CSR or rows on disk.
@@ -66,7 +66,7 @@ def read_clustering(
     features: Sequence[Any] | None,
     truth: Any,
     certainty: tuple[Array, Array] | None,
-) -> Clustering:
+) -> ClusteringFacts:
     """What a model found in X; `certainty` is its answer for X, if that is known already."""
     samples = getattr(X, "index", None) if samples is None else samples
     features = getattr(model, "feature_names_in_", None) if features is None else features
@@ -80,7 +80,7 @@ def read_clustering(
     feature_names = display_names(features, rows.shape[1], "features", "x")
     confidence, distance = model.certainty(X) if certainty is None else certainty
     parameters = model.get_params(deep=False)
-    return Clustering(
+    return ClusteringFacts(
         X=rows,
         samples=sample_names,
         features=feature_names,

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
-from onmf.report.clustering import Clustering
+from onmf.report.clustering import ClusteringFacts
 from onmf.report.embedding import Embedding
 from onmf.report.names import display_name
 
@@ -44,7 +44,7 @@ def heaviest_features(centers: Array, names: list[str], n: int) -> list[list[tup
     ]
 
 
-def cluster_panels(clustering: Clustering) -> list[dict[str, Any]]:
+def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
     """Size, heaviest features, most typical and least certain samples of each cluster."""
     rays = unit_rays(clustering.centers)
     heaviest = heaviest_features(clustering.centers, clustering.features, FEATURES)

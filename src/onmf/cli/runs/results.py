@@ -60,7 +60,7 @@ def scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float
 
 
 @dataclass(frozen=True)
-class Run:
+class FinishedFit:
     """A finished fit: the model, what it says of its samples, and where these came from."""
 
     model: Model

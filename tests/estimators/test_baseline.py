@@ -20,7 +20,10 @@ from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedS
 
 QUICK = 40  # iterations that are enough for a check
 # The shared start draws a row for each sample, so repeating samples changes it: hence nndsvd.
-CHECKED = [Baseline(method, 2, init="nndsvd", max_iter=QUICK) for method in METHODS]
+CHECKED = {
+    method: Baseline(method, 2, init="nndsvd", max_iter=QUICK) for method in METHODS
+}
+FIRST, *OTHERS = CHECKED.values()
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"  # fmt: skip # noqa: E501
 
 
@@ -36,8 +39,15 @@ def expected_failures(model):
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
+@parametrize_with_checks([FIRST], expected_failed_checks=expected_failures)
 def test_keeps_the_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures)
+def test_keeps_the_scikit_learn_contract_with_every_method(estimator, check):
     check(estimator)
 
 

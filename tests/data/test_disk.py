@@ -446,14 +446,6 @@ def test_a_missing_library_is_named(name, file, extra, tmp_path, monkeypatch):
         open_rows(tmp_path / file)
 
 
-def test_nothing_optional_is_imported_for_arrays():
-    code = (
-        "import sys, numpy as np; from onmf import ONMF; ONMF(2).fit(np.eye(4)[[0, 1, 0, 1]]);"
-        "assert not {'dask', 'h5py', 'zarr'} & {*sys.modules}"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_larger_than_memory_is_half_of_what_is_free(tmp_path, monkeypatch):
     path = tmp_path / "X.npy"
     path.write_bytes(bytes(1000))

@@ -283,9 +283,7 @@ def test_every_public_name_is_in_the_reference():
     missing = [
         (module, name)
         for module, name in PUBLIC
-        if not re.search(
-            rf"^   {name}$|`{name}`|`{re.escape(module)}\.{name}`", page, re.MULTILINE
-        )
+        if not re.search(rf"^   {name}$|`{name}`|`{re.escape(module)}\.{name}`", page, re.MULTILINE)
     ]
     assert missing == []
 

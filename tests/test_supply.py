@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import onmf
-
 ROOT = Path(__file__).parents[1]
 OUTSIDE = "192.0.2.1"  # reserved for documentation: nobody is there
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import contract
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS
 from onmf.core.paper.start import paper, shared
@@ -20,10 +21,7 @@ from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedS
 
 QUICK = 40  # iterations that are enough for a check
 # The shared start draws a row for each sample, so repeating samples changes it: hence nndsvd.
-CHECKED = {
-    method: Baseline(method, 2, init="nndsvd", max_iter=QUICK) for method in METHODS
-}
-FIRST, *OTHERS = CHECKED.values()
+FIRST, *OTHERS = (Baseline(method, 2, init="nndsvd", max_iter=QUICK) for method in METHODS)
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"  # fmt: skip # noqa: E501
 
 
@@ -46,7 +44,7 @@ def test_keeps_the_scikit_learn_contract(estimator, check):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures)
+@contract.arithmetic(OTHERS, expected_failures)
 def test_keeps_the_scikit_learn_contract_with_every_method(estimator, check):
     check(estimator)
 

@@ -16,6 +16,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
+import contract
 from onmf import ONMF, General
 from onmf.datasets import make_rays
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
@@ -25,19 +26,18 @@ PALM = {"solver": "palm", "init": "nndsvd", "max_iter": 300}
 OTHERS = [ONMF(2, penalty="nsncp"), ONMF(2, **PALM), ONMF(2, penalty="nsncp", **PALM)]
 
 
-def expected_failures(model):
-    return {"check_clustering": "feeds X < 0 to every clusterer"}
-
-
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([ONMF(2)], expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [ONMF(2)],
+    expected_failed_checks=lambda _: {"check_clustering": "feeds X < 0 to every clusterer"},
+)
 def test_keeps_the_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures)
+@contract.arithmetic(OTHERS)
 def test_keeps_the_scikit_learn_contract_with_every_solver_and_penalty(estimator, check):
     check(estimator)
 

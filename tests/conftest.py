@@ -29,6 +29,9 @@ def load_guard():
 
 offline = load_guard()
 
+# Idle threads of scikit-learn's K-means sleep: on a busy machine they spin for ten times the work.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 # A shell that starts the tests in the background has them ignore Ctrl-C; some of them press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

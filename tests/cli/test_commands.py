@@ -399,6 +399,7 @@ def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypa
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_leaves_nothing(here):
     program = (
         "import sys, time; from onmf import ONMF, cli\n"

@@ -32,9 +32,17 @@ def model():
     return ONMF(3, random_state=0).fit(X)
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The bytes of the model, saved once for all that forge it."""
+    path = tmp_path_factory.mktemp("saved") / "model.onmf"
+    ONMF(3, random_state=0).fit(X).save(path)
+    return path.read_bytes()
+
+
 @pytest.fixture
-def path(tmp_path, model):
-    model.save(tmp_path / "model.onmf")
+def path(tmp_path, saved):
+    (tmp_path / "model.onmf").write_bytes(saved)
     return tmp_path / "model.onmf"
 
 

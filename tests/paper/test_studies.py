@@ -453,6 +453,7 @@ def test_every_figure_has_a_caption_and_a_study():
     assert all(STUDIES[name].figures for name in FIGURE_STUDIES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURE_STUDIES)
 def test_figures_can_be_drawn_before_anything_has_been_run(name):
     from onmf_paper.figures import draw_figure

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from onmf.core.rows import Block
 from onmf.data.memory import measure
-from onmf.io.table import SHOWN, listing
+from onmf.io.table import MOST_LISTED, listing
 
 Array = NDArray[Any]
 Matrix = Any  # an array or a csr_array
@@ -57,7 +57,9 @@ def cells(X: Matrix, wrong: Array, first: int = 0) -> str:
         columns = X.indices[places]
     else:
         rows, columns = np.nonzero(wrong)
-    named = [f"(row {first + i}, column {j})" for i, j in zip(rows[:SHOWN], columns, strict=False)]
+    named = [
+        f"(row {first + i}, column {j})" for i, j in zip(rows[:MOST_LISTED], columns, strict=False)
+    ]
     return listing(named, len(rows))
 
 

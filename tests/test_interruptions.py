@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from onmf import ONMF, Baseline
+from onmf.core.memory import InMemory
 from onmf.data import disk
-from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.io import flat
 

@@ -19,10 +19,10 @@ from sklearn.metrics import (
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
+from onmf.core.memory import InMemory
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import orthogonality as core_orthogonality
-from onmf.data.memory import InMemory
 
 __all__ = [
     "adjusted_mutual_info_score",

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 import onmf
 from onmf import ONMF, Baseline
+from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.data import Check, Terms, place
-from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.stability.many import settle_together
 

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from onmf import ONMF, Baseline
+from onmf.core import memory as blocks
 from onmf.core.fast.sketch import damping, sample
+from onmf.core.memory import InMemory
 from onmf.data import Check, OnDisk, Terms, disk, larger_than_memory, open_rows, place
-from onmf.data import memory as blocks
-from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.io import csv_text, open_source
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF, Baseline
+from onmf.core.memory import InMemory
 from onmf.data import Check, Features, OnDisk, Terms, place, place_in_memory, placement
-from onmf.data.memory import InMemory
 from onmf.data.validation import power_of_two
 from onmf.io import Table
 

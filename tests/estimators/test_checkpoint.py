@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF
+from onmf.core.memory import InMemory
 from onmf.data import disk
-from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.estimators import checkpoint
 from onmf.estimators.checkpoint import read_notes, write_notes

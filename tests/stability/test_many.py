@@ -11,9 +11,9 @@ from onmf import ONMF
 from onmf.core.fast.settle import settle
 from onmf.core.fast.sketch import sketch
 from onmf.core.fast.solver import Fast
+from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.paper.penalties import SNCP
-from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.stability.columns import Columns
 from onmf.stability.many import AssignAll, Attempt, Many, narrowed, settle_together, turned

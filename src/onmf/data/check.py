@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onmf.core.memory import measure
 from onmf.core.rows import Block
-from onmf.data.memory import measure
 from onmf.io.table import MOST_LISTED, listing
 
 Array = NDArray[Any]

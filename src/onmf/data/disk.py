@@ -20,9 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onmf.core.memory import InMemory, rows_between
 from onmf.core.rows import Block
 from onmf.data.check import Check, Inspect
-from onmf.data.memory import InMemory, rows_between
 from onmf.io import Source, open_source
 from onmf.io.annotated import open_matrix
 from onmf.io.npy import open_mapped

@@ -11,10 +11,10 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from onmf.core.memory import useful
 from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL, Factorization
 from onmf.data import Placement
-from onmf.data.memory import useful
 from onmf.data.threads import blas_threads, single_threaded_blas
 from onmf.data.validation import too_few
 from onmf.estimators.checkpoint import Checkpoint

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from onmf.core.memory import InMemory
 from onmf.core.rows import Array, Block, Matrix
-from onmf.data.memory import InMemory
 
 
 class Columns(InMemory):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from onmf.data.memory import InMemory, useful
+from onmf.core.memory import InMemory, useful
 from onmf.data.threads import single_threaded_blas
 from onmf.data.validation import moderate, too_few
 from onmf.estimators.ordering import canonical_order, renumber

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from onmf.core.fast import sketch as module
 from onmf.core.fast.sketch import orthonormal, sketch
+from onmf.core.memory import InMemory
 from onmf.core.paper.palm import Bounds
-from onmf.data.memory import InMemory
 
 SIGNED = Bounds(-np.inf, np.inf)
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import reference
+from onmf.core.memory import InMemory
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import NSNCP, SNCP
 from onmf.core.paper.start import paper_start
 from onmf.core.result import orthogonality, relative_error
-from onmf.data.memory import InMemory
 
 
 def start(X, k=4, seed=0):

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.baselines import shared_draws, single_codes
+from onmf.core.memory import InMemory
 from onmf.core.paper.start import (
     STARTS,
     leading_directions,
@@ -12,7 +13,6 @@ from onmf.core.paper.start import (
     paper_start,
     spread_rays,
 )
-from onmf.data.memory import InMemory
 
 
 def test_paper_start_is_the_published_recipe(planted):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from onmf.core import memory as blocks
+from onmf.core.memory import InMemory, add_stats
 from onmf.core.rows import row_sqnorm
-from onmf.data import memory as blocks
-from onmf.data.memory import InMemory, add_stats
 
 
 class Sum(NamedTuple):

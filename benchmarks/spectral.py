@@ -20,8 +20,8 @@ def run() -> None:
         "\n\nOne thread. The ratios are of the eigenvector part alone: ten eigenvectors by Lanczos "
         "on the sparse Laplacian (`onmf.preparation.transformers.smallest_eigenvectors`) against "
         "all of them by LAPACK on the dense one. `eigh` knows that the matrix is symmetric; the "
-        "paper's program calls the general `eig` (run here on the smaller set only, for it takes minutes). "
-        "The search for neighbours that both need is the column `graph`."
+        "paper's program calls the general `eig` (run here on the smaller set only, for it takes "
+        "minutes). The search for neighbours that both need is the column `graph`."
     )
     write_section("spectral", "Spectral dimension reduction of TDT2", table(columns, rows) + note)
 

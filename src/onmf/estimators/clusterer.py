@@ -174,6 +174,8 @@ class Clusterer(Predictor):
 
         The format is described in `onmf.io.container`. Parameters that only Python could store
         (a callable, a RandomState, arrays given as `init`) are left out with a warning.
+        `preprocessing_`, if it was set after the fit, is stored with the model: a tuple of steps of
+        `onmf.preparation.steps` that the data went through before, as ``onmf cluster`` sets it.
 
         Parameters
         ----------

@@ -91,7 +91,6 @@ class FastSolver:
             **without_none(start=rho, growth=growth, tol=tol, max_sweeps=max_iter),
             n_starts=None if begin.n_init == "auto" else int(begin.n_init),
             n_threads=n_threads,
-            blurred=isinstance(begin.init, str) and begin.init == "random",
         )
         return cls(begin, watch, rows, settings, center_bounds)
 

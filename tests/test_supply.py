@@ -58,6 +58,7 @@ def test_the_machine_itself_may_be_asked(no_network):
     assert refused(no_network) == []
 
 
+@pytest.mark.slow
 def test_importing_and_fitting_ask_for_no_network_and_for_nothing_optional():
     program = (
         "import sys, numpy as np, onmf\n"

@@ -30,6 +30,12 @@ def dense():
 
 
 @pytest.fixture(scope="module")
+def of_dense(dense):
+    """The answer of memory."""
+    return ONMF(5, random_state=0).fit(dense)
+
+
+@pytest.fixture(scope="module")
 def sparse():
     return sp.csr_array(make_rays(1500, 400, 5, sparsity=0.95, noise=0.5, random_state=1)[0])
 
@@ -59,7 +65,13 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+QUICK = {"sncp", "palm, nsncp"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in OPTIONS],
+)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_any_chunks_give_the_answer_of_memory(name, kind, request):
     X = request.getfixturevalue(kind)
@@ -74,9 +86,8 @@ def test_any_chunks_give_the_answer_of_memory(name, kind, request):
         )
 
 
-def test_predict_and_transform_are_lazy(dense):
-    model = ONMF(5, random_state=0).fit(dense)
-    calls = []
+def test_predict_and_transform_are_lazy(dense, of_dense):
+    model, calls = of_dense, []
 
     def load(block):
         calls.append(len(block))
@@ -92,8 +103,8 @@ def test_predict_and_transform_are_lazy(dense):
     assert model.score(X) == pytest.approx(model.score(dense), rel=1e-12)
 
 
-def test_confidence_and_distance_are_lazy_too(dense):
-    model, X = ONMF(5, random_state=0).fit(dense), chunked(dense, UNEVEN)
+def test_confidence_and_distance_are_lazy_too(dense, of_dense):
+    model, X = of_dense, chunked(dense, UNEVEN)
     for method in (model.confidence, model.distance):
         assert method(X).chunks == (UNEVEN,)
         np.testing.assert_allclose(method(X).compute(), method(dense), rtol=1e-9, atol=1e-9)
@@ -216,10 +227,10 @@ ODD = {
 
 
 @pytest.mark.parametrize("case", ODD)
-def test_odd_chunks_are_no_trouble(case, dense):
+def test_odd_chunks_are_no_trouble(case, dense, of_dense):
     X = ODD[case](dense)
     model = ONMF(5, random_state=0).fit(X)
-    assert_same(model, ONMF(5, random_state=0).fit(dense))
+    assert_same(model, of_dense)
     np.testing.assert_array_equal(model.predict(X).compute(), model.labels_)
 
 

@@ -129,7 +129,7 @@ def in_memory(dense, sparse):
 
 
 @pytest.mark.parametrize("kind", DENSE, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("solver", FITS)
+@pytest.mark.parametrize("solver", ["fast", pytest.param("palm", marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_files_give_the_bits_of_memory(kind, solver, dense, in_memory, tmp_path):
     stored = kind(dense, tmp_path)
@@ -224,7 +224,7 @@ def test_rows_are_had_by_their_numbers_in_any_order(kind, dense, sparse, tmp_pat
 
 
 @pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("penalty", FITS_OF_SPARSE)
+@pytest.mark.parametrize("penalty", ["sncp", pytest.param("nsncp", marks=pytest.mark.slow)])
 def test_sparse_files_give_the_bits_of_memory(kind, penalty, sparse, in_memory, tmp_path):
     stored = kind(sparse, tmp_path)
     assert open_rows(stored).indptr is not None

@@ -69,7 +69,7 @@ def test_a_fit_broken_off_at_every_sweep_ends_as_if_it_had_not_been(name, X, tmp
     seen = []
     whole = outcome(ONMF(5, **options, callback=lambda e: bool(seen.append(e))).fit(X))
     moments = range(1, len(seen) + 1)
-    for moment in list(moments)[:: max(1, len(seen) // 8)]:
+    for moment in list(moments)[:: max(1, len(seen) // 5)]:
         folder = tmp_path / str(moment)
         with pytest.raises(BrokenOffError):
             ONMF(5, **options, checkpoint=folder, callback=break_at(moment)).fit(X)

@@ -43,7 +43,9 @@ def failing(k, when=lambda model: True):
     return Fussy(n_init=1, random_state=0)
 
 
-@pytest.mark.parametrize(("m", "sparsity"), [(60, 0.0), (400, 0.8)])
+@pytest.mark.parametrize(
+    ("m", "sparsity"), [(60, 0.0), pytest.param(400, 0.8, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("k", [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 5, 7))])
 def test_the_number_of_rays_is_found(k, m, sparsity):
     X, y = make_rays(300, m, k, noise=0.5, imbalance=3, sparsity=sparsity, random_state=k)

@@ -20,7 +20,7 @@ from onmf.core.fast import search, sketch, swaps
 from onmf.core.fast import settle as finish
 from onmf.core.fast import solver as fast
 from onmf.core.fast.settle import Assign
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 from onmf.data.threads import single_threaded_blas
 from onmf.datasets import make_paper_synthetic
 from sets import available

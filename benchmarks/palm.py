@@ -13,7 +13,7 @@ from onmf import ONMF
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.penalties import PENALTIES
 from onmf.core.paper.start import paper_start
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 from onmf.datasets import make_paper_synthetic
 from tables import best_times, table, write_section
 

@@ -15,7 +15,7 @@ from onmf import ONMF
 from onmf.core.fast.settle import settle
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.paper.penalties import NSNCP, SNCP
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 from onmf.data.threads import single_threaded_blas
 from onmf.metrics import clustering_accuracy, partition_error
 from sets import available

@@ -12,7 +12,7 @@ from onmf import Baseline
 from onmf.baselines import METHODS
 from onmf.baselines.onp_mf import DUAL_STEP, GROWTH, RHO, SHRINK, SLOPE, updates
 from onmf.core.paper.start import paper_start
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 from onmf.data.threads import single_threaded_blas
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy, partition_error

@@ -14,7 +14,7 @@ exceptions ->
 core -> core
 io -> exceptions io
 ledger ->
-metrics -> core data
+metrics -> core
 datasets -> datasets io
 baselines -> baselines core
 data -> core data exceptions io

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from onmf import ONMF, Baseline
+from onmf.core.rows import InMemory
 from onmf.data import disk, npy
-from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
 
 X, _ = make_rays(240, 30, 4, noise=0.6, random_state=2)

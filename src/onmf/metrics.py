@@ -22,7 +22,7 @@ from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import orthogonality as core_orthogonality
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 
 __all__ = [
     "adjusted_mutual_info_score",

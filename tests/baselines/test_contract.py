@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from onmf.baselines import METHODS, Start, shared_draws
 from onmf.core.result import orthogonality
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 
 BY_SWEEPS = ["dtpp", "onmf-s", "hals", "onp-mf", "onp-mf-svd", "alternation"]

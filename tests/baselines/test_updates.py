@@ -10,7 +10,7 @@ from onmf.baselines.hals import update_centroids
 from onmf.baselines.iterate import multiplied
 from onmf.baselines.onp_mf import descended, objective, polar
 from onmf.core.paper.start import paper_start
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 from reference import (
     dtpp_pass,

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import reference
 from onmf.core.assign import Rays, first_largest
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])

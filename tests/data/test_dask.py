@@ -13,8 +13,8 @@ import scipy.sparse as sp
 import onmf
 from onmf import ONMF, Baseline
 from onmf.core.paper.palm import NON_NEGATIVE
+from onmf.core.rows import InMemory
 from onmf.data import rows_of
-from onmf.data.memory import InMemory
 from onmf.data.validation import as_it_is
 from onmf.datasets import make_rays
 from onmf.stability.many import settle_together

@@ -11,11 +11,11 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF, Baseline
+from onmf.core import rows as blocks
 from onmf.core.fast.sketch import damping, sample
+from onmf.core.rows import InMemory
 from onmf.data import OnDisk, disk, larger_than_memory, open_rows
-from onmf.data import memory as blocks
 from onmf.data.door import rows_of
-from onmf.data.memory import InMemory
 from onmf.data.validation import as_it_is
 from onmf.datasets import make_rays
 

@@ -13,8 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF
+from onmf.core.rows import InMemory
 from onmf.data import disk
-from onmf.data.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.estimators import checkpoint
 from onmf.estimators.checkpoint import read, write

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 from onmf.stability.columns import Columns
 from onmf.stability.errors import Clustering, centres, held_out, silhouette

@@ -10,7 +10,7 @@ from onmf.core.fast.sketch import sketch
 from onmf.core.fast.solver import Fast
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.paper.penalties import SNCP
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 from onmf.stability.columns import Columns
 from onmf.stability.many import AssignAll, Many, Run, narrowed, settle_together, turned

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,15 +23,9 @@ from onmf.core.paper.palm import (
     sqnorm_of_rows,
 )
 from onmf.core.result import Factorization, Recorder, Stage, Watch, stage_from_sums
-from onmf.core.rows import Array, Block, Data, Matrix
+from onmf.core.rows import Array, Block, Data
 
 TOL, MAX_ITER = 1e-5, 2000  # the paper's
-
-
-class Loaded(Data, Protocol):
-    """Rows in memory, for methods of scikit-learn, which take X as a whole."""
-
-    X: Matrix
 
 
 class Start(NamedTuple):

@@ -15,17 +15,17 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from onmf.baselines.iterate import MAX_ITER, Iterate, Loaded, Start, ended, summarise
+from onmf.baselines.iterate import MAX_ITER, Iterate, Start, ended, summarise
 from onmf.core.assign import Code, Fit, one_sparse
 from onmf.core.paper.palm import relative_change
 from onmf.core.result import Factorization, Watch, quiet
-from onmf.core.rows import Array, Block, Matrix, row_sqnorm
+from onmf.core.rows import Array, Block, InMemory, Matrix, row_sqnorm
 
 K_MEANS_TOL = 1e-6
 
 
 def k_means(
-    data: Loaded,
+    data: InMemory,
     start: Start,
     *,
     tol: float = K_MEANS_TOL,
@@ -37,7 +37,7 @@ def k_means(
 
 
 def lloyd(
-    data: Loaded,
+    data: InMemory,
     start: Start,
     init: Any,
     before: int,

@@ -3,13 +3,14 @@
 The seeds take a look at X each and depend on the start's seed alone, not on its factors.
 """
 
-from onmf.baselines.iterate import MAX_ITER, Loaded, Start
+from onmf.baselines.iterate import MAX_ITER, Start
 from onmf.baselines.k_means import K_MEANS_TOL, lloyd
 from onmf.core.result import Factorization, Watch, quiet
+from onmf.core.rows import InMemory
 
 
 def k_means_plus_plus(
-    data: Loaded,
+    data: InMemory,
     start: Start,
     *,
     tol: float = K_MEANS_TOL,

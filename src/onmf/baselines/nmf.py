@@ -14,16 +14,16 @@ import scipy.sparse as sp
 from sklearn.decomposition import non_negative_factorization
 from sklearn.exceptions import ConvergenceWarning
 
-from onmf.baselines.iterate import MAX_ITER, Iterate, Loaded, Start, ended, summarise
+from onmf.baselines.iterate import MAX_ITER, Iterate, Start, ended, summarise
 from onmf.core.paper.palm import relative_change
 from onmf.core.result import Factorization, Watch, quiet
-from onmf.core.rows import Array, Matrix
+from onmf.core.rows import Array, InMemory, Matrix
 
 NMF_TOL = 1e-4  # scikit-learn's own: the violation of optimality, relative to that at the start
 
 
 def nmf(
-    data: Loaded,
+    data: InMemory,
     start: Start,
     *,
     tol: float = NMF_TOL,

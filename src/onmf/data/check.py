@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.rows import Block
-from onmf.data.memory import measure
+from onmf.core.rows import Block, measure
 
 Array = NDArray[Any]
 Check = Callable[[Any, int], tuple[float, float]]  # (rows, number of the first) -> extremes

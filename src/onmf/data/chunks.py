@@ -7,8 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.rows import Block
-from onmf.data.memory import InMemory
+from onmf.core.rows import Block, InMemory
 
 Array = NDArray[Any]
 

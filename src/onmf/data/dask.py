@@ -18,11 +18,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.rows import Block, Move, Traffic
+from onmf.core.rows import Block, Move, Traffic, weigh
 from onmf.data import validation as door
 from onmf.data.check import Check, Found, Inspect
 from onmf.data.chunks import alone, cut, join, on_chunk, prepared, scaled_by, taken
-from onmf.data.memory import weigh
 from onmf.data.sources import floating
 from onmf.data.threads import single_threaded_blas
 

@@ -20,10 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.rows import Block
+from onmf.core.rows import Block, InMemory, rows_between
 from onmf.data.check import Check, Inspect
 from onmf.data.hdf5 import open_group, open_hdf5
-from onmf.data.memory import InMemory, rows_between
 from onmf.data.npy import open_mapped, open_npy, open_npz
 from onmf.data.parquet import open_parquet
 from onmf.data.sources import Source

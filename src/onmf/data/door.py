@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.core.rows import Data
+from onmf.core.rows import Data, InMemory
 from onmf.data import validation as door
 from onmf.data.disk import OnDisk, open_rows
-from onmf.data.memory import InMemory
 
 Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from onmf.core.rows import Array, Block, Matrix
-from onmf.data.memory import InMemory
+from onmf.core.rows import Array, Block, InMemory, Matrix
 
 
 class Columns(InMemory):

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from onmf.core.rows import InMemory
 from onmf.data import validation as door
-from onmf.data.memory import InMemory
 from onmf.data.threads import blas_threads, single_threaded_blas
 from onmf.estimators import ONMF
 from onmf.estimators.clusterer import canonical_order, useful

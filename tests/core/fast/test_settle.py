@@ -10,7 +10,7 @@ from onmf.core.assign import Rays
 from onmf.core.fast.search import unit
 from onmf.core.fast.settle import Assign, State, next_rays, refill, ritz, settle
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 
 TIGHT = 1e-9

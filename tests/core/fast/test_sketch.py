@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from onmf.core.fast import sketch as module
 from onmf.core.fast.sketch import orthonormal, sketch
 from onmf.core.paper.palm import Bounds
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 
 SIGNED = Bounds(-np.inf, np.inf)
 

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from onmf import NSNCP, ONMF, General
+from onmf.core import rows as blocks
 from onmf.core.fast import sketch
 from onmf.core.fast import solver as fast
-from onmf.data import memory as blocks
 from onmf.datasets import make_paper_synthetic, make_rays, make_three_rays
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.metrics import clustering_accuracy, relative_error

@@ -6,10 +6,10 @@ import pytest
 import scipy.sparse as sp
 
 import reference
+from onmf.core import rows as blocks
 from onmf.core.paper.palm import PALM, Bounds
 from onmf.core.paper.start import paper_start
-from onmf.data import memory as blocks
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 
 RIDGE = {"mu_h": 1e-3, "mu_w": 1e-3}  # without it H may shrink while W grows for ever
 

@@ -9,7 +9,7 @@ from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import NSNCP, SNCP
 from onmf.core.paper.start import paper_start
 from onmf.core.result import orthogonality, relative_error
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 
 
 def start(X, k=4, seed=0):

@@ -12,7 +12,7 @@ from onmf.core.paper.start import (
     paper_start,
     spread_rays,
 )
-from onmf.data.memory import InMemory
+from onmf.core.rows import InMemory
 
 
 def test_paper_start_is_the_published_recipe(planted):

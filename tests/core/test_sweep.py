@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.rows import row_sqnorm
-from onmf.data import memory as blocks
-from onmf.data.memory import InMemory, add_stats
+from onmf.core import rows as blocks
+from onmf.core.rows import InMemory, add_stats, row_sqnorm
 
 
 class Sum(NamedTuple):

@@ -142,7 +142,6 @@ VARIANTS = {
     "path of 10 steps": [(fast.Fast, "taus", lambda self: np.geomspace(1e-3, 0.5, 10))],
     "one start": [(fast, "MOST_STARTS", 1)],
     "no swaps": [(fast, "improve", best_of)],
-    "no blurred starts": [(fast, "blur", search.spread)],
     "sketch of 2k columns": [(sketch, "WIDTH", 2), (sketch, "EXTRA", 0)],
     "one subspace iteration": [(sketch, "ITERATIONS", 1)],
     "plain power steps": [(finish, "next_rays", plain_rays)],

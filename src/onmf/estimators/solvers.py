@@ -131,7 +131,6 @@ def fast_settings(model: Any, data: Data, n_threads: int) -> tuple[Fast, RowPena
         n_starts=None if model.n_init == "auto" else model.n_init,
         bounds=Bounds(*door.as_bounds(model.center_bounds, data)),
         n_threads=n_threads,
-        blurred=model.init == "random",
     )
     return settings, penalty
 

@@ -27,7 +27,6 @@ from onmf.core.fast.row_problems import kernels
 from onmf.core.paper.penalties import RowPenalty
 from onmf.core.rows import Array
 
-AVERAGED = 20  # rows in each prototype of a blurred start
 ONE_SPARSE = 1e-4  # share of H'H off its diagonal below which the path has done its work
 GAIN = 1e-6  # relative gain below which an alternation in the sketch has settled
 EXPLAINED = 1e-12  # share of a row's energy below which what is left of it is rounding
@@ -87,12 +86,6 @@ def spread(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
     U = np.zeros((k, Y.shape[1]))
     np.add.at(U, cells, Y)
     return unit(U, otherwise=unit(Y[draw(energy, k, rng)]))
-
-
-def blur(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
-    """Averages of a few random rows each: all prototypes near the middle."""
-    picks = draw(energy, k * AVERAGED, rng).reshape(k, AVERAGED)
-    return unit(Y[picks].sum(axis=1))
 
 
 def unexplained(energy: Array, explained: Array) -> Array:

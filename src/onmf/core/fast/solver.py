@@ -8,7 +8,6 @@
 Nothing depends on the scale of X, the number of sweeps has a known limit, no cluster stays empty.
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from onmf.core.fast.search import Point, alternate, blur, follow, spread, unit
+from onmf.core.fast.search import Point, alternate, follow, spread, unit
 from onmf.core.fast.settle import State, settle
 from onmf.core.fast.sketch import Sketch, sketch
 from onmf.core.fast.swaps import improve
@@ -49,7 +48,6 @@ class Fast:
     start: float = 1e-3
     growth: float = 1.2
     n_starts: int | None = None  # None: by the shape of X
-    blurred: bool = True  # every other start has all prototypes near the middle
     tol: float = 1e-5
     max_sweeps: int = 40
     bounds: Bounds = NON_NEGATIVE
@@ -114,16 +112,15 @@ def explore(
     few, many = _some_of(len(Y), size, rng), _some_of(len(Y), MORE * size, rng)
     Z, strength = np.ascontiguousarray(Y[few]), energy[few]
 
-    def descend(kind: Callable[..., Array], own: np.random.Generator) -> list[Point]:
-        return list(follow(Z, kind(Z, strength, k, own), penalty, settings.taus()))
+    def descend(own: np.random.Generator) -> list[Point]:
+        return list(follow(Z, spread(Z, strength, k, own), penalty, settings.taus()))
 
     # As many starts as the data outweigh the rows that each of them works on.
     ratio = np.prod(shape, dtype=float) / np.prod(Z.shape, dtype=float)
     n_starts = settings.n_starts or int(np.clip(ratio, 1, MOST_STARTS))
-    kinds = [blur if settings.blurred and s % 2 else spread for s in range(n_starts)]
     plain = [alternate(Z, spread(Z, strength, k, rng)[None], 5).U[0] for _ in range(PLAIN_STARTS)]
     with ThreadPoolExecutor(settings.n_threads) as pool:
-        paths = list(pool.map(descend, kinds, rng.spawn(n_starts)))
+        paths = list(pool.map(descend, rng.spawn(n_starts)))
         stack = alternate(Y[many], np.array([points[-1].U for points in paths] + plain), 3)
         U = improve(Y[many], energy[many], stack, rng, pool.map)
     return alternate(Y, U[None], ALTERNATIONS).U[0], paths[int(stack.energy[:n_starts].argmax())]

@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from importlib import util
+from importlib import import_module, util
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -69,6 +69,13 @@ def planted():
     rays = rng.gamma(1.0, size=(4, 30))
     X = rng.uniform(0.5, 2, size=(120, 1)) * rays[labels]
     return X + 0.05 * rng.random(X.shape), labels
+
+
+@pytest.fixture
+def short_maps(monkeypatch):
+    """Maps of samples of as few iterations as there can be, for tests of all else on a page."""
+    embedding = import_module("onmf.report.embedding")
+    monkeypatch.setattr(embedding, "ITERATIONS", (250, 250))
 
 
 def int64_csr(X):

@@ -37,7 +37,9 @@ def test_the_choice_within_a_cluster_is_random():
 
 
 @pytest.mark.parametrize("landmarks", [300, 120])
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "container", [np.asarray, pytest.param(sp.csr_array, marks=pytest.mark.slow)]
+)
 def test_neighbours_on_the_map_are_of_the_same_ray(blobs, container, landmarks, monkeypatch):
     monkeypatch.setattr(embedding, "WHOLE", landmarks)
     monkeypatch.setattr(embedding, "LANDMARKS", landmarks)

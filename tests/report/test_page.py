@@ -16,6 +16,8 @@ from onmf.report import embedding, facts, html
 from onmf.report.names import LONGEST, shown
 from report.standins import choice, consensus
 
+pytestmark = pytest.mark.usefixtures("short_maps")
+
 HOSTILE = [
     "<script>alert(1)</script>",
     "</script><img src=x onerror=alert(1)>",

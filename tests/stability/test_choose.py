@@ -101,6 +101,7 @@ def test_the_largest_k_asked_for_is_marked(rays):
     assert "largest K asked for" in choice.reason
 
 
+@pytest.mark.slow
 def test_past_a_settled_curve_no_runs_are_made(rays):
     early = choose_k(ONMF(random_state=0), rays[0], range(2, 11), n_runs=2)
     assert np.isnan([row.cophenetic for row in early.table if row.k > 7]).all()

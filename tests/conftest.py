@@ -1,5 +1,6 @@
 """Data and parameters shared by all tests."""
 
+import gc
 import os
 import signal
 import sys
@@ -33,6 +34,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C; some of them press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    """What has been imported is no garbage: the collector need not look through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

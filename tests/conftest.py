@@ -1,10 +1,11 @@
 """Data and parameters shared by all tests."""
 
 import errno
+import gc
 import io
 import os
 import signal
-from importlib import util
+from importlib import import_module, util
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,6 +35,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C; some of them press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    """What has been imported is no garbage: the collector need not look through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +77,13 @@ def planted():
     rays = rng.gamma(1.0, size=(4, 30))
     X = rng.uniform(0.5, 2, size=(120, 1)) * rays[labels]
     return X + 0.05 * rng.random(X.shape), labels
+
+
+@pytest.fixture
+def short_maps(monkeypatch):
+    """Maps of samples of as few iterations as there can be, for tests of all else on a page."""
+    embedding = import_module("onmf.report.embedding")
+    monkeypatch.setattr(embedding, "ITERATIONS", (250, 250))
 
 
 def int64_csr(X):

@@ -33,7 +33,10 @@ def allowed(X, k, starts):
     return 0.3 * size + 12 * sum(X.shape) * k * starts * X.dtype.itemsize
 
 
-@pytest.mark.parametrize(("solver", "starts"), [("fast", MOST_STARTS), ("palm", 1)])
+@pytest.mark.parametrize(
+    ("solver", "starts"),
+    [("fast", MOST_STARTS), pytest.param("palm", 1, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_a_sparse_fit_stays_within_its_bound(solver, starts, dtype):
     X, _ = make_rays(3000, 20_000, 10, sparsity=0.997, random_state=0, dtype=dtype)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import onmf
+
 ROOT = Path(__file__).parents[1]
 OUTSIDE = "192.0.2.1"  # reserved for documentation: nobody is there
 
@@ -112,9 +114,8 @@ def run_module(*args, **environment):
 
 def test_the_module_is_the_command():
     pytest.importorskip("click")
-    done = run_module("cluster", "nowhere.csv", "-k", "2")
-    assert done.returncode == 2
-    assert done.stderr.startswith("Error: ")
+    done = run_module("--version")
+    assert (done.returncode, done.stdout) == (0, f"onmf {onmf.__version__}\n")
 
 
 @pytest.mark.slow
@@ -124,6 +125,7 @@ def test_the_module_clusters(tmp_path):
     done = run_module("cluster", str(tmp_path / "x.csv"), "-k", "2", "-o", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "labels.csv").is_file()
+    assert run_module("cluster", "nowhere.csv", "-k", "2").returncode == 2
 
 
 @pytest.mark.parametrize("library", ["click", "rich"])

@@ -12,6 +12,7 @@ from onmf.cli import main
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score
 
+pytestmark = pytest.mark.usefixtures("short_maps")
 X, Y = make_rays(150, 24, 3, noise=0.2, random_state=0)
 
 
@@ -105,7 +106,8 @@ def test_reads_and_prepares_as_cluster_does(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("onmf.cli.runs.inputs.AT_HAND", 90)
     np.save(tmp_path / "samples.npy", X)
     out = tmp_path / "k"
-    assert main(["choose-k", str(tmp_path / "samples.npy"), "--k", "2:5", "-o", str(out)]) == 0
+    asked = ["choose-k", str(tmp_path / "samples.npy"), "--k", "2:5", "--runs", "2"]
+    assert main([*asked, "-o", str(out)]) == 0
     labels = pd.read_csv(out / "labels.csv")
     assert len(labels) == 90
     assert adjusted_rand_score(Y[labels["sample"]], labels["cluster"]) == 1

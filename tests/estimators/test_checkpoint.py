@@ -63,7 +63,14 @@ def assert_same(a, b):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fast",
+        "palm, nsncp",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("nsncp", "given", "palm")),
+    ],
+)
 def test_a_fit_broken_off_at_every_sweep_ends_as_if_it_had_not_been(name, X, tmp_path):
     options = {"random_state": 3, **FITS[name]}
     seen = []

@@ -270,7 +270,8 @@ def test_duplicates_and_constant_data_are_answered(penalty_name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for X in [np.ones((10, 4)), np.repeat(np.eye(3), 5, axis=0), np.arange(1.0, 9)[:, None]]:
-            model = ONMF(2, solver="palm", penalty=penalty_name, random_state=0).fit(X)
+            settings = {"penalty": penalty_name, "random_state": 0, "max_iter": 100}
+            model = ONMF(2, solver="palm", **settings).fit(X)
             assert np.isfinite(model.relative_error_)
             assert np.isfinite(model.cluster_centers_).all()
 

@@ -73,7 +73,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_loaded_model_is_the_saved_one(tmp_path, name, dtype):
     model = ONMF(3, random_state=0, **SETTINGS[name]).fit(X.astype(dtype))

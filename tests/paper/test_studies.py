@@ -462,6 +462,7 @@ def test_figures_can_be_drawn_before_anything_has_been_run(name):
         ET.fromstring(draw_figure(figure, []))
 
 
+@pytest.mark.slow
 def test_the_contours_need_no_trials(tmp_path, monkeypatch):
     plan = lambda ledger, trials, *_, **__: ledger.plan(trials) or []  # noqa: E731
     monkeypatch.setattr("onmf_paper.command.run", plan)

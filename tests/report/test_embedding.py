@@ -37,7 +37,9 @@ def test_the_choice_within_a_cluster_is_random():
 
 
 @pytest.mark.parametrize("landmarks", [300, 120])
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "container", [np.asarray, pytest.param(sp.csr_array, marks=pytest.mark.slow)]
+)
 def test_neighbours_on_the_map_are_of_the_same_ray(blobs, container, landmarks, monkeypatch):
     monkeypatch.setattr(embedding, "WHOLE", landmarks)
     monkeypatch.setattr(embedding, "LANDMARKS", landmarks)
@@ -51,6 +53,7 @@ def test_neighbours_on_the_map_are_of_the_same_ray(blobs, container, landmarks, 
     assert np.mean(mine[near] == mine[:, None]) > 0.97
 
 
+@pytest.mark.usefixtures("short_maps")
 def test_the_length_of_a_sample_does_not_matter(blobs):
     X, labels = blobs
     powers = 2.0 ** np.random.default_rng(1).integers(-9, 9, size=(300, 1))  # exact in floats

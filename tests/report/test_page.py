@@ -17,6 +17,8 @@ from onmf.report import document, embedding, html, package_versions, panels
 from onmf.report.names import LONGEST, display_name
 from report.standins import choice, consensus
 
+pytestmark = pytest.mark.usefixtures("short_maps")
+
 HOSTILE = [
     "<script>alert(1)</script>",
     "</script><img src=x onerror=alert(1)>",

@@ -65,7 +65,7 @@ def test_the_true_k_of_the_papers_generator(k):
     assert choose_k(ONMF(random_state=0), X, around, n_runs=2).best_k == k
 
 
-@pytest.mark.parametrize("m", [2, 20])
+@pytest.mark.parametrize("m", [2, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("model", [KMEANS, GaussianMixture(random_state=0)], ids=str)
 def test_any_clusterer_will_do_on_signed_data_too(model, m):
     X, _ = make_blobs(300, m, centers=4, cluster_std=1.0, center_box=(-15, 15), random_state=3)
@@ -101,6 +101,7 @@ def test_the_largest_k_asked_for_is_marked(rays):
     assert "largest K asked for" in choice.reason
 
 
+@pytest.mark.slow
 def test_past_a_settled_curve_no_runs_are_made(rays):
     early = choose_k(ONMF(random_state=0), rays[0], range(2, 11), n_runs=2)
     assert np.isnan([row.cophenetic for row in early.table if row.k > 7]).all()

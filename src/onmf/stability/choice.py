@@ -42,7 +42,7 @@ class KRow(NamedTuple):
     --------
     >>> from onmf import ONMF, choose_k
     >>> from onmf.datasets import make_rays
-    >>> X, y = make_rays(300, 40, 4, random_state=0)
+    >>> X, y = make_rays(60, 20, 3, random_state=0)
     >>> [row.k for row in choose_k(ONMF(random_state=0), X, range(2, 5), n_runs=2).table]
     [2, 3, 4]
     """
@@ -86,10 +86,10 @@ class KChoice:
     --------
     >>> from onmf import ONMF, choose_k
     >>> from onmf.datasets import make_rays
-    >>> X, y = make_rays(300, 40, 4, random_state=0)
-    >>> choice = choose_k(ONMF(random_state=0), X, range(2, 8), n_runs=3)
+    >>> X, y = make_rays(100, 20, 3, random_state=0)
+    >>> choice = choose_k(ONMF(random_state=0), X, range(2, 6), n_runs=2)
     >>> choice.best_k, choice.reason.split(":")[0]
-    (4, 'K=4')
+    (3, 'K=3')
     """
 
     best_k: int

@@ -131,9 +131,9 @@ def choose_k(
     --------
     >>> from onmf import ONMF, choose_k
     >>> from onmf.datasets import make_rays
-    >>> X, y = make_rays(300, 40, 4, random_state=0)
-    >>> choose_k(ONMF(random_state=0), X, range(2, 8), n_runs=3).best_k
-    4
+    >>> X, y = make_rays(100, 20, 3, random_state=0)
+    >>> choose_k(ONMF(random_state=0), X, range(2, 6), n_runs=2).best_k
+    3
     """
     ks = as_k_range(k_range)
     experiment = prepare(model, X, n_runs, n_jobs)

@@ -85,7 +85,7 @@ def test_no_reassignment_and_no_other_centroid_lowers_the_error(model):
 
 @SPARSITY
 def test_the_same_labels_for_any_block_size_and_number_of_threads(model, sparsity, monkeypatch):
-    X = hard(sparsity, n=900)
+    X = hard(sparsity, n=600)
     labels = []
     for entries, rows, n_jobs in [(96_000, 32, 1), (96_000, 32, 2), (5_000, 8, 3), (10**9, 32, 1)]:
         monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)

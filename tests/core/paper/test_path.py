@@ -102,9 +102,8 @@ def test_theorem_3_beyond_a_finite_rho_stationary_rows_are_one_sparse(seed):
     assert ((H > 0).sum(axis=1) <= 1).all()
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
 def test_theorem_1_beyond_a_finite_rho_local_minima_are_feasible(seed):
     """Smooth penalty: random perturbation escapes saddle points, so the end is a local minimum."""
     rng = np.random.default_rng(seed)

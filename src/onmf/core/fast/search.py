@@ -24,11 +24,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.fast.row_problems import kernels, one_sparse_scores
+from onmf.core.fast.row_problems import kernels, one_sparse_scores, sums, unit
 
 Array = NDArray[Any]
 
-AVERAGED = 20  # rows in each prototype of a blurred start
+BATCH = 10  # seeds there must be for one more to be chosen at a time
 ONE_SPARSE = 1e-4  # share of H'H off its diagonal below which the path has done its work
 GAIN = 1e-6  # relative gain below which an alternation in the sketch has settled
 
@@ -89,10 +89,9 @@ def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Poi
     support[np.arange(len(A)), A.argmax(axis=1)] = True
     for tau in taus:
         C = U @ U.T
-        H = solve(*penalty.rows(C, A, tau), support)
-        gram, cross = H.T @ H, H.T @ Y
+        H, gram, cross = solve(*penalty.rows(C, A, tau), support, Y)
         error = 1 - (2 * np.vdot(cross, U) - np.vdot(gram, C)) / sqnorm
-        before, U = U, pulled(U, cross, penalty.pull(gram, H, A, tau))
+        before, U = U, kernels().pulled(U, cross, penalty.pull(gram, H, A, tau), 2)
         overlap = 1 - np.trace(gram) / max(gram.sum(), np.finfo(float).tiny)
         moved = float(np.linalg.norm(U - before) / np.sqrt(len(U)))
         yield Point(float(tau), U, float(error), float(overlap), gram, moved)
@@ -101,35 +100,23 @@ def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Poi
         A, support = Y @ U.T, H > 0
 
 
-def pulled(U: Array, cross: Array, E: Array, passes: int = 2) -> Array:
-    """u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers."""
-    U = U.copy()
-    for _ in range(passes):
-        for k in range(len(U)):
-            u = cross[k] - E[k] @ U + E[k, k] * U[k]
-            if (size := np.linalg.norm(u)) > 0:
-                U[k] = u / size
-    return U
-
-
 def spread(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
-    """Greedy k-means++ on the energy left unexplained; prototypes are means of the cells."""
-    best, cells = np.zeros(len(Y)), np.zeros(len(Y), np.intp)
-    for c in range(k):
-        picks = draw(energy - best, 2 + int(np.log(k)), rng)
+    """Greedy k-means++ on the energy left unexplained; prototypes are means of the cells.
+
+    Beyond the first few, seeds are chosen some at a time: a share of those there are.
+    """
+    best, cells, c = np.zeros(len(Y)), np.zeros(len(Y), np.intp), 0
+    while c < k:
+        batch = min(1 + c // BATCH, k - c)
+        picks = draw(energy - best, (2 + int(np.log(k)) if batch == 1 else 3 * batch), rng)
         explained = np.square(np.maximum(Y @ unit(Y[picks]).T, 0))
-        j = np.maximum(explained, best[:, None]).sum(axis=0).argmax()
-        closer = explained[:, j] > best
-        cells[closer], best[closer] = c, explained[closer, j]
-    U = np.zeros((k, Y.shape[1]))
-    np.add.at(U, cells, Y)
+        for _ in range(batch):
+            j = np.maximum(explained, best[:, None]).sum(axis=0).argmax()
+            closer = explained[:, j] > best
+            cells[closer], best[closer] = c, explained[closer, j]
+            c += 1
+    U = sums(cells, np.ones(len(Y)), Y, k)
     return unit(U, otherwise=unit(Y[draw(energy, k, rng)]))
-
-
-def blur(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
-    """Averages of a few random rows each: all prototypes near the middle."""
-    picks = draw(energy, k * AVERAGED, rng).reshape(k, AVERAGED)
-    return unit(Y[picks].sum(axis=1))
 
 
 def draw(weight: Array, size: int, rng: np.random.Generator) -> Array:
@@ -142,33 +129,60 @@ def draw(weight: Array, size: int, rng: np.random.Generator) -> Array:
     )
 
 
-class Stack(NamedTuple):
-    """Several clusterings side by side: prototypes (R, k, r), energies (R,), scores (n, R, k)."""
+class Clustering(NamedTuple):
+    """Prototypes (k, r), scores (n, k), the largest of each row and where it is, and its energy."""
 
     U: Array
-    energy: Array
     scores: Array
+    labels: Array
+    best: Array
+    energy: float
 
-    @property
-    def best(self) -> int:
-        return int(self.energy.argmax())
 
-
-def alternate(Y: Array, U: Array, passes: int) -> Stack:
-    """Exact alternation of stacked clusterings: nearest ray, then the sum of its rows by weight."""
-    energy = np.full(len(U), -1.0)
+def alternate(Y: Array, U: Array, passes: int) -> Clustering:
+    """Exact alternation: nearest ray, then the sum of its rows by weight."""
+    before = -1.0
     for left in range(passes, -1, -1):
-        R, k, r = U.shape
-        A = (Y @ U.reshape(R * k, r).T).reshape(len(Y), R, k)
-        before, (P, energy) = energy, kernels().images(A, Y)
-        if not left or (energy <= before * (1 + GAIN)).all():
-            return Stack(U, energy, A)
-        U = unit(P, otherwise=U)
+        A = Y @ U.T
+        labels, best, P = kernels().images(A, Y)
+        energy = float(best @ best)
+        if not left or energy <= before * (1 + GAIN):
+            return Clustering(U, A, labels, best, energy)
+        before, U = energy, unit(P, otherwise=U)
     raise AssertionError("not reached")
 
 
-def unit(U: Array, otherwise: Array | None = None) -> Array:
-    """Rows divided by their norms; a row of zeros becomes that of `otherwise`, or stays."""
-    size = np.linalg.norm(U, axis=-1, keepdims=True)
-    scaled = U / np.where(size > 0, size, 1)
-    return scaled if otherwise is None else np.where(size > 0, scaled, otherwise)
+def relocate(Y: Array, energy: Array, now: Clustering, rounds: int) -> Clustering:
+    """Single rows move to another cluster where both rays, fitted anew, explain more together.
+
+    With b^2 = ||y||^2 - a^2, a cluster of energy e has at least
+
+        (e + a^2 + b^2 + sqrt((e + a^2 - b^2)^2 + 4 a^2 b^2)) / 2   once row y has come,
+        (e - a^2 + sqrt((e - a^2)^2 + 4 a^2 b^2)) / 2               once it has left.
+
+    The alternation stops short of such moves (Hartigan's).
+    """
+    k = len(now.U)
+    for _ in range(rounds if k > 1 else 0):
+        own = np.bincount(now.labels, np.square(now.best), k)
+        target, gain = kernels().transfers(now.scores, now.labels, energy, own)
+        going = np.flatnonzero(gain > GAIN * now.energy / len(Y))
+        going = going[np.argsort(-gain[going], kind="stable")]
+        while len(going):
+            new = refitted(Y, now, going, target[going])
+            if new.energy > now.energy * (1 + GAIN):
+                break
+            going = going[: len(going) // 2]
+        if not len(going):
+            break
+        now = new
+    return now
+
+
+def refitted(Y: Array, now: Clustering, going: Array, target: Array) -> Clustering:
+    """The alternation goes on after these rows have moved."""
+    labels, U = now.labels.copy(), now.U
+    labels[going] = target
+    for _ in range(3):
+        U = unit(sums(labels, np.einsum("ij,ij->i", Y, U[labels]), Y, len(U)), otherwise=U)
+    return alternate(Y, U, 5)

@@ -8,7 +8,6 @@
 Nothing depends on the scale of X, the number of sweeps has a known limit, no cluster stays empty.
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.fast.search import Point, RowPenalty, alternate, blur, follow, spread, unit
+from onmf.core.fast.search import Clustering, Point, RowPenalty, alternate, follow, relocate, spread, unit
 from onmf.core.fast.settle import Since, State, settle
 from onmf.core.fast.sketch import Sketch, sketch
 from onmf.core.fast.swaps import improve
@@ -37,8 +36,9 @@ Array = NDArray[Any]
 ROWS_PER_CLUSTER, FEWEST_ROWS = 100, 1000  # that the path looks at
 END = 0.5  # of the path: rows are one-sparse long before tau = 1
 MOST_STARTS = 4
-PLAIN_STARTS = 2  # K-means-like ones besides: seeds for the swaps
 MORE = 6  # times as many rows for the swaps
+PATH_SWEEPS, LITTLE = 5, 2e7
+FEWEST_STEPS, MOST_STEPS = 10, 40
 ALTERNATIONS = 20  # in the sketch, at the end
 
 
@@ -55,9 +55,10 @@ class Fast:
     bounds: Bounds = NON_NEGATIVE
     n_threads: int = 1
 
-    def taus(self) -> Array:
-        steps = np.arange(0, 1 + np.log(END / self.start) / np.log(self.growth))
-        return self.start * self.growth**steps
+    def taus(self, most: int) -> Array:
+        """The whole path, or as many values of tau between its ends."""
+        steps = 1 + int(np.log(END / self.start) / np.log(self.growth))
+        return np.geomspace(self.start, END, min(steps, most))
 
 
 def cluster(
@@ -105,8 +106,8 @@ def search(
         U, points = explore(settings, data.shape, small.Y, k, penalty, rng)
     else:
         start = unit(small.lower(given.astype(np.float64)))
-        points = list(follow(small.Y, start, penalty, settings.taus()))
-        U = alternate(small.Y, points[-1].U[None], ALTERNATIONS).U[0]
+        points = list(follow(small.Y, start, penalty, settings.taus(MOST_STEPS)))
+        U = alternate(small.Y, points[-1].U, ALTERNATIONS).U
     books.history += [path_stage(point, small, data.traffic) for point in points]
     W = small.lift(U).astype(data.dtype)
     return W if settings.bounds.lower < 0 else np.maximum(W, 0)
@@ -125,30 +126,58 @@ def explore(
     if not energy.all():  # a sample of mostly empty rows would be a poor one
         Y, energy = Y[energy > 0], energy[energy > 0]
     size = max(ROWS_PER_CLUSTER * k, FEWEST_ROWS)
-    few, many = some_of(len(Y), size, rng), some_of(len(Y), MORE * size, rng)
-    Z, strength = np.ascontiguousarray(Y[few]), energy[few]
+    seen = min(size, len(Y)), Y.shape[1]
+    n_starts = settings.n_starts or starts_for(shape, seen)
+    steps = steps_for(shape, seen, k)
+    more, *own = rng.spawn(n_starts + 1)
+    many = drawn(Y, energy, MORE * size, more)
 
-    def descend(kind: Callable[..., Array], own: np.random.Generator) -> list[Point]:
-        return list(follow(Z, kind(Z, strength, k, own), penalty, settings.taus()))
+    def descend(own: np.random.Generator) -> tuple[Clustering, list[Point]]:
+        Z = drawn(Y, energy, size, own)
+        strength = np.einsum("ij,ij->i", Z, Z)
+        points = list(follow(Z, spread(Z, strength, k, own), penalty, settings.taus(steps)))
+        found = improve(Z, strength, alternate(Z, points[-1].U, 5), own)
+        return (found if Z is many else alternate(many, found.U, 3)), points
 
-    n_starts = settings.n_starts or starts_for(shape, Z.shape)
-    kinds = [blur if settings.blurred and s % 2 else spread for s in range(n_starts)]
-    plain = [alternate(Z, spread(Z, strength, k, rng)[None], 5).U[0] for _ in range(PLAIN_STARTS)]
     with ThreadPoolExecutor(settings.n_threads) as pool:
-        paths = list(pool.map(descend, kinds, rng.spawn(n_starts)))
-        stack = alternate(Y[many], np.array([points[-1].U for points in paths] + plain), 3)
-        U = improve(Y[many], energy[many], stack, rng, pool.map)
-    return alternate(Y, U[None], ALTERNATIONS).U[0], paths[int(stack.energy[:n_starts].argmax())]
+        ends = list(pool.map(descend, own))
+    best, points = max(ends, key=lambda end: end[0].energy)
+    if len(many) > size:
+        best = improve(many, np.einsum("ij,ij->i", many, many), best, more)
+    return relocate(Y, energy, alternate(Y, best.U, ALTERNATIONS), 10).U, points
 
 
-def some_of(n: int, size: int, rng: np.random.Generator) -> Any:
-    """Which of n rows to look at: all, or a random choice of `size`."""
-    return np.sort(rng.choice(n, size, replace=False)) if n > size else slice(None)
+def drawn(Y: Array, energy: Array, size: int, rng: np.random.Generator) -> Array:
+    """All rows, or `size` of them, half of the chance by energy, with weights that keep sums."""
+    n = len(Y)
+    if n <= size:
+        return Y
+    chance = shares(0.5 / n + 0.5 * energy / energy.sum(), size)
+    before = np.cumsum(chance)
+    picks = np.searchsorted(before, rng.random() + np.arange(size), side="right").clip(max=n - 1)
+    return Y[picks] / np.sqrt(chance[picks])[:, None]
+
+
+def shares(chance: Array, size: int) -> Array:
+    """min(1, c chance) with the c that makes them sum to `size`."""
+    sure = np.zeros(len(chance), bool)
+    while True:
+        c = (size - sure.sum()) / chance[~sure].sum()
+        over = ~sure & (c * chance >= 1)
+        if not over.any():
+            return np.where(sure, 1.0, c * chance)
+        sure |= over
 
 
 def starts_for(shape: tuple[int, int], seen: tuple[int, int]) -> int:
     """As many starts as the data outweigh the rows that each of them works on, 1 to MOST_STARTS."""
     return int(np.clip(np.prod(shape, dtype=float) / np.prod(seen, dtype=float), 1, MOST_STARTS))
+
+
+def steps_for(shape: tuple[int, int], seen: tuple[int, int], k: int) -> int:
+    """Steps of a path that costs no more than some sweeps, or than little."""
+    work = max(PATH_SWEEPS * np.prod(shape, dtype=float), LITTLE / k)
+    return int(np.clip(work / np.prod(seen, dtype=float), FEWEST_STEPS, MOST_STEPS))
 
 
 def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:

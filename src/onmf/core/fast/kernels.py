@@ -161,16 +161,11 @@ def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def split_clusters(
-    Y: Array, labels: Array, U: Array, entrants: Array, passes: int
-) -> tuple[Array, Array]:
-    """Two rays (2, k, r) for the rows of each cluster, from its own and an entrant, and their
-    energies (k,), after some alternations within the cluster."""
+def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[Array, Array]:
+    """Two rays (2, k, r) for the rows of each cluster after some alternations, their energy (k,)."""
     n, width = Y.shape
-    k = len(U)
-    pair, energy = np.empty((2, k, width)), np.zeros(k)
-    pair[0], pair[1] = U, entrants
-    P = np.empty((2, k, width))
+    k = pair.shape[1]
+    pair, P, energy = pair.copy(), np.empty((2, k, width)), np.zeros(k)
     for turn in range(passes + 1):
         P[:] = 0
         energy[:] = 0

@@ -30,7 +30,7 @@ CHUNK = 1 << 21  # entries of the stacked systems
 def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Array, Array]:
     """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean), H'H, H'Y."""
     n, k = C.shape
-    H = np.empty_like(C)
+    H, C = np.empty((n, k)), C.astype(np.float64, copy=False)
     step = max(1, CHUNK // (k * k))
     for i in range(0, n, step):
         H[i : i + step] = pivot(Q, C[i : i + step], support[i : i + step].copy())
@@ -87,7 +87,7 @@ def solve_on(Q: Array, c: Array, inside: Array) -> Array:
 def images(A: Array, Y: Array) -> tuple[Array, Array, Array]:
     """b_i = argmax_k a_ik, s_i = [a_ib]_+ and the sums of s_i y_i over the rows of each cluster."""
     labels = A.argmax(axis=1)
-    best = np.maximum(A[np.arange(len(A)), labels], 0)
+    best = np.maximum(A[np.arange(len(A)), labels], 0).astype(np.float64)
     return labels, best, sums(labels, best, Y, A.shape[1])
 
 
@@ -98,12 +98,9 @@ def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
     return np.asarray(sp.csr_array(parts, shape=(n, k)).T @ Y)
 
 
-def split_clusters(
-    Y: Array, labels: Array, U: Array, entrants: Array, passes: int
-) -> tuple[Array, Array]:
-    """Two rays (2, k, r) for the rows of each cluster, from its own and an entrant, and their
-    energies (k,), after some alternations within the cluster."""
-    k, pair = len(U), np.stack([U, entrants])
+def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[Array, Array]:
+    """Two rays (2, k, r) for the rows of each cluster after some alternations, their energy (k,)."""
+    k = pair.shape[1]
     for left in range(passes, -1, -1):
         scores = np.maximum([np.einsum("ij,ij->i", Y, rays[labels]) for rays in pair], 0)
         second = scores[1] > scores[0]

@@ -83,8 +83,8 @@ class Point(NamedTuple):
 
 def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Point]:
     """The growing penalty from the prototypes U: at each tau H exactly, then two passes over U."""
-    solve, sqnorm = kernels().solve_rows, np.vdot(Y, Y)
-    A = Y @ U.T
+    solve, sqnorm = kernels().solve_rows, float(np.vdot(Y, Y))
+    A = scores(Y, U)
     support = np.zeros(A.shape, bool)
     support[np.arange(len(A)), A.argmax(axis=1)] = True
     for tau in taus:
@@ -97,7 +97,7 @@ def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Poi
         yield Point(float(tau), U, float(error), float(overlap), gram, moved)
         if overlap < ONE_SPARSE:
             return  # the rest of the path is plain alternation
-        A, support = Y @ U.T, H > 0
+        A, support = scores(Y, U), H > 0
 
 
 def spread(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
@@ -109,7 +109,7 @@ def spread(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
     while c < k:
         batch = min(1 + c // BATCH, k - c)
         picks = draw(energy - best, (2 + int(np.log(k)) if batch == 1 else 3 * batch), rng)
-        explained = np.square(np.maximum(Y @ unit(Y[picks]).T, 0))
+        explained = np.square(np.maximum(scores(Y, unit(Y[picks])), 0))
         for _ in range(batch):
             j = np.maximum(explained, best[:, None]).sum(axis=0).argmax()
             closer = explained[:, j] > best
@@ -139,11 +139,16 @@ class Clustering(NamedTuple):
     energy: float
 
 
+def scores(Y: Array, U: Array) -> Array:
+    """<y_i, u_k>, in the precision of Y."""
+    return Y @ U.T.astype(Y.dtype, copy=False)
+
+
 def alternate(Y: Array, U: Array, passes: int) -> Clustering:
     """Exact alternation: nearest ray, then the sum of its rows by weight."""
     before = -1.0
     for left in range(passes, -1, -1):
-        A = Y @ U.T
+        A = scores(Y, U)
         labels, best, P = kernels().images(A, Y)
         energy = float(best @ best)
         if not left or energy <= before * (1 + GAIN):

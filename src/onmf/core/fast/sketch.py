@@ -20,7 +20,7 @@ from onmf.core.rows import Block, Data, row_sqnorm
 
 Array = NDArray[Any]
 
-WIDTH, EXTRA = 4, 30  # r = WIDTH k + EXTRA
+WIDTH, SPARE, EXTRA = 4, 60, 30  # r = min(WIDTH k, k + SPARE) + EXTRA
 ITERATIONS = 2
 HEAVY = 1e4  # samples of more than this many times the median energy count as if they had that much
 MOST_ROWS = 20_000
@@ -59,7 +59,7 @@ class Sketch(NamedTuple):
 
 def width(k: int) -> int:
     """Columns of a sketch for k clusters."""
-    return WIDTH * k + EXTRA
+    return min(WIDTH * k, k + SPARE) + EXTRA
 
 
 def sketch(
@@ -73,7 +73,7 @@ def sketch(
     """Basis and picture; reads X three times, once if there are few features or sweeps."""
     data, (n, m) = data.wide(), data.shape
     r, iterations = min(width(k), n), min(ITERATIONS, max_sweeps - 2)
-    V = basis(data, r, rng, iterations, tell, journal) if r < m else None
+    V = basis(data, r, rng, iterations, tell, journal) if 2 * r < m else None
     wanted = sample(data, rng)
     rows = data.gather(data.each(numbers, data.first, wanted))
     inside = np.eye(m, dtype=data.dtype) if V is None else V
@@ -229,6 +229,6 @@ class Project:
         X, weight = (
             (block.X, block.weight) if wanted.all() else (block.X[wanted], block.weight[wanted])
         )
-        Y = np.asarray(X @ self.V, np.float64) * np.sqrt(weight)
+        Y = np.asarray(X @ self.V) * np.sqrt(weight)
         whole = float(row_sqnorm(X) @ weight[:, 0].astype(np.float64))
         return Y, Energy(float(np.vdot(Y, Y)), whole)

@@ -35,10 +35,11 @@ Array = NDArray[Any]
 
 ROWS_PER_CLUSTER, FEWEST_ROWS = 100, 1000  # that the path looks at
 END = 0.5  # of the path: rows are one-sparse long before tau = 1
-MOST_STARTS = 4
+MOST_STARTS = 3
 MORE = 6  # times as many rows for the swaps
-PATH_SWEEPS, LITTLE = 5, 2e7
-FEWEST_STEPS, MOST_STEPS = 10, 40
+PATH_SWEEPS, LITTLE = 3, 2e8
+FEWEST_STEPS, MOST_STEPS = 8, 35
+COARSE = 1.4
 ALTERNATIONS = 20  # in the sketch, at the end
 
 
@@ -57,8 +58,8 @@ class Fast:
 
     def taus(self, most: int) -> Array:
         """The whole path, or as many values of tau between its ends."""
-        steps = 1 + int(np.log(END / self.start) / np.log(self.growth))
-        return np.geomspace(self.start, END, min(steps, most))
+        steps = min(1 + int(np.log(END / self.start) / np.log(self.growth)), most)
+        return np.geomspace(max(self.start, END / COARSE ** (steps - 1)), END, steps)
 
 
 def cluster(
@@ -125,10 +126,10 @@ def explore(
     energy = np.einsum("ij,ij->i", Y, Y)
     if not energy.all():  # a sample of mostly empty rows would be a poor one
         Y, energy = Y[energy > 0], energy[energy > 0]
-    size = max(ROWS_PER_CLUSTER * k, FEWEST_ROWS)
+    size = rows_for(k)
     seen = min(size, len(Y)), Y.shape[1]
-    n_starts = settings.n_starts or starts_for(shape, seen)
-    steps = steps_for(shape, seen, k)
+    n_starts, steps = effort(shape, seen, k)
+    n_starts = settings.n_starts or n_starts
     more, *own = rng.spawn(n_starts + 1)
     many = drawn(Y, energy, MORE * size, more)
 
@@ -143,7 +144,7 @@ def explore(
         ends = list(pool.map(descend, own))
     best, points = max(ends, key=lambda end: end[0].energy)
     if len(many) > size:
-        best = improve(many, np.einsum("ij,ij->i", many, many), best, more)
+        best = improve(many, np.einsum("ij,ij->i", many, many), best, more, 1)
     return relocate(Y, energy, alternate(Y, best.U, ALTERNATIONS), 10).U, points
 
 
@@ -169,15 +170,15 @@ def shares(chance: Array, size: int) -> Array:
         sure |= over
 
 
-def starts_for(shape: tuple[int, int], seen: tuple[int, int]) -> int:
-    """As many starts as the data outweigh the rows that each of them works on, 1 to MOST_STARTS."""
-    return int(np.clip(np.prod(shape, dtype=float) / np.prod(seen, dtype=float), 1, MOST_STARTS))
+def rows_for(k: int) -> int:
+    return max(min(ROWS_PER_CLUSTER * k, 1600 + 20 * k), FEWEST_ROWS)
 
 
-def steps_for(shape: tuple[int, int], seen: tuple[int, int], k: int) -> int:
-    """Steps of a path that costs no more than some sweeps, or than little."""
-    work = max(PATH_SWEEPS * np.prod(shape, dtype=float), LITTLE / k)
-    return int(np.clip(work / np.prod(seen, dtype=float), FEWEST_STEPS, MOST_STEPS))
+def effort(shape: tuple[int, int], seen: tuple[int, int], k: int) -> tuple[int, int]:
+    """Starts and steps of their paths that cost no more than some sweeps, or than little."""
+    work = max(PATH_SWEEPS * np.prod(shape, dtype=float), LITTLE / k) / np.prod(seen, dtype=float)
+    starts = int(np.clip(work / MOST_STEPS, 1, MOST_STARTS))
+    return starts, int(np.clip(work / starts, FEWEST_STEPS, MOST_STEPS))
 
 
 def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:

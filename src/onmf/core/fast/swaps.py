@@ -27,15 +27,17 @@ FAILURES = 2  # rounds without gain before giving up
 MOST_ROUNDS = 20
 
 
-def improve(Y: Array, energy: Array, now: Clustering, rng: np.random.Generator) -> Clustering:
-    """The clustering after swaps."""
+def improve(
+    Y: Array, energy: Array, now: Clustering, rng: np.random.Generator, most: int = FAILURES
+) -> Clustering:
+    """The clustering after swaps, until so many rounds have been in vain."""
     k = len(now.U)
     tried, failures = np.eye(k, dtype=bool), 0
     for _ in range(MOST_ROUNDS if k > 1 else 0):
         U = swapped(Y, energy, now, tried, rng)
         if U is None:
             failures += 1
-            if failures == FAILURES:
+            if failures == most:
                 break
         else:
             now, failures = relocate(Y, energy, alternate(Y, U, GLOBAL), 2), 0
@@ -63,7 +65,7 @@ def swapped(
     most = min(k * k, 8 * TRIALS * k)
     pairs = np.argpartition(-promise, most - 1, axis=None)[:most]
     pairs = pairs[np.argsort(-promise.ravel()[pairs], kind="stable")]
-    touched, left, total = np.zeros(k, bool), TRIALS, now.energy
+    touched, left, total = np.zeros(k, bool), max(TRIALS, k // 2), now.energy
     for leaving, split in zip(*np.unravel_index(pairs, (k, k)), strict=True):
         if not left or promise[leaving, split] == -np.inf:
             break
@@ -101,9 +103,10 @@ def splits(
     for _ in range(ENTRANTS):
         aim = low + rng.random(k) * (high - low)
         place = np.searchsorted(before, aim, side="right").clip(1, len(Y)) - 1
-        pair, explained = kernels().split_clusters(
-            Y, now.labels, now.U, unit(Y[order[place]]), WITHIN
-        )
+        row = Y[order[place]].astype(np.float64)
+        aside = unit(row - np.einsum("kr,kr->k", row, now.U)[:, None] * now.U)
+        start = unit(np.stack([now.U + aside, now.U - aside]))
+        pair, explained = kernels().split_clusters(Y, now.labels, start, WITHIN)
         better = explained - own > gain
         gain[better], halves[:, better] = (explained - own)[better], pair[:, better]
     return gain, halves

@@ -1,4 +1,4 @@
-"""What is done row by row: three kernels, in NumPy here and in machine code in `compiled`.
+"""What is done row by row: three functions, in NumPy here and in machine code in `kernels`.
 
 `solve_rows`, the row problem of the penalty path,
 
@@ -15,10 +15,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from onmf.core.assign import nearest, one_sparse
+from onmf.core.rows import Array
 
 RIDGE = 1e-10  # on the diagonal: prototypes may coincide
 SLACK = 1e-9  # relative: a multiplier below it is zero
@@ -27,28 +26,17 @@ MOST_EXCHANGES = 50
 CHUNK = 1 << 21  # entries of the stacked systems
 
 
-def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Array, Array]:
-    """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean), H'H, H'Y."""
+def solve_rows(Q: Array, C: Array, support: Array) -> Array:
+    """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean)."""
     n, k = C.shape
-    H, C = np.empty((n, k)), C.astype(np.float64, copy=False)
+    H = np.empty_like(C)
     step = max(1, CHUNK // (k * k))
     for i in range(0, n, step):
-        H[i : i + step] = pivot(Q, C[i : i + step], support[i : i + step].copy())
-    return H, H.T @ H, H.T @ Y
+        H[i : i + step] = _pivot(Q, C[i : i + step], support[i : i + step].copy())
+    return H
 
 
-def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
-    """u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers."""
-    U = U.copy()
-    for _ in range(passes):
-        for k in range(len(U)):
-            u = cross[k] - E[k] @ U + E[k, k] * U[k]
-            if (size := np.linalg.norm(u)) > 0:
-                U[k] = u / size
-    return U
-
-
-def pivot(Q: Array, C: Array, support: Array) -> Array:
+def _pivot(Q: Array, C: Array, support: Array) -> Array:
     """Principal pivoting on a stack of rows; `support` is overwritten."""
     n, k = C.shape
     scale = np.maximum(C.max(axis=1, keepdims=True), np.finfo(C.dtype).tiny)
@@ -57,7 +45,7 @@ def pivot(Q: Array, C: Array, support: Array) -> Array:
     todo = np.arange(n)
     for _ in range(MOST_EXCHANGES):
         inside, c = support[todo], C[todo]
-        h = solve_on(Q, c, inside)
+        h = _solve_on(Q, c, inside)
         wrong = np.where(inside, h < 0, c - h @ Q > SLACK * scale[todo])
         H[todo] = np.where(inside, h, 0)
         bad = wrong.sum(axis=1)
@@ -75,7 +63,7 @@ def pivot(Q: Array, C: Array, support: Array) -> Array:
     return np.maximum(H, 0)
 
 
-def solve_on(Q: Array, c: Array, inside: Array) -> Array:
+def _solve_on(Q: Array, c: Array, inside: Array) -> Array:
     """Q_SS h_S = c_S for each row's own support S; zero elsewhere."""
     k = len(Q)
     both = inside[:, :, None] & inside[:, None, :]
@@ -84,81 +72,32 @@ def solve_on(Q: Array, c: Array, inside: Array) -> Array:
     return np.linalg.solve(systems, np.where(inside, c, 0)[..., None])[..., 0]
 
 
-def images(A: Array, Y: Array) -> tuple[Array, Array, Array]:
-    """b_i = argmax_k a_ik, s_i = [a_ib]_+ and the sums of s_i y_i over the rows of each cluster."""
-    labels = A.argmax(axis=1)
-    best = np.maximum(A[np.arange(len(A)), labels], 0).astype(np.float64)
-    return labels, best, sums(labels, best, Y, A.shape[1])
+def images(A: Array, Y: Array) -> tuple[Array, Array]:
+    """sum_i a_ib y_i at b = argmax_k a_ik, and sum_i a_ib^2, for scores A (n, R, k)."""
+    n, R, k = A.shape
+    H = one_sparse(*nearest(A.reshape(n * R, k)), k)
+    P = (H.reshape(n, R * k).T @ Y).reshape(R, k, -1)
+    return P, np.einsum("nrk,nrk->r", H.reshape(A.shape), H.reshape(A.shape))
 
 
-def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
-    """sum of f_i y_i over the rows of each of k clusters."""
-    n = len(labels)
-    parts = factors, labels, np.arange(n + 1)
-    return np.asarray(sp.csr_array(parts, shape=(n, k)).T @ Y)
-
-
-def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[Array, Array]:
-    """Two rays (2, k, r) for the rows of each cluster after some alternations, their energy (k,)."""
-    k = pair.shape[1]
-    for left in range(passes, -1, -1):
-        scores = np.maximum([np.einsum("ij,ij->i", Y, rays[labels]) for rays in pair], 0)
-        second = scores[1] > scores[0]
-        best = np.where(second, scores[1], scores[0])
-        if left:
-            P = sums(labels + k * second, best, Y, 2 * k)
-            pair = unit(P.reshape(2, k, -1), pair)
-    return pair, np.bincount(labels, np.square(best), k)
-
-
-def one_sparse_scores(A: Array) -> Array:
-    """A with all but the largest entry of each last axis set to zero, and negatives too."""
-    top = A.argmax(axis=-1)[..., None]
-    H = np.zeros_like(A)
-    np.put_along_axis(H, top, np.maximum(np.take_along_axis(A, top, -1), 0), -1)
-    return H
-
-
-def pair_sums(A: Array, labels: Array, best: Array) -> tuple[Array, Array]:
-    """Sums of a_ic^2 and s_i a_ic over the rows i of each cluster, for every c (k, k)."""
-    k = A.shape[1]
-    return sums(labels, np.ones(len(A)), np.square(A), k), sums(labels, best, A, k)
-
-
-def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array, Array]:
-    """The best other cluster of each row, and what its move there gains at least."""
-    rows = np.arange(len(A))
-    a = np.square(np.maximum(A, 0))
-    off = np.maximum(energy[:, None] - a, 0)
-    join = (off - own + a + np.sqrt(np.square(own + a - off) + 4 * a * off)) / 2
-    join[rows, labels] = -np.inf
-    join[A <= 0] = -np.inf
-    target, a, off, mine = join.argmax(axis=1), a[rows, labels], off[rows, labels], own[labels]
-    rest = np.maximum(mine - a, 0)
-    stay = mine - (rest + np.sqrt(rest * rest + 4 * a * off)) / 2
-    return target, join[rows, target] - stay
-
-
-def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:
-    """The second best ray of each row and its score, not below zero."""
-    others = A.copy()
-    others[np.arange(len(A)), labels] = -np.inf
-    second = others.argmax(axis=1)
-    return second, np.maximum(others[np.arange(len(A)), second], 0)
+def swap_gains(A: Array, scores: Array) -> Array:
+    """V (k, candidates): change of sum_i max_k [a_ik]_+^2 when one leaves and another enters."""
+    n, k = A.shape
+    ranked = np.sort(np.square(np.maximum(A, 0)), axis=1)
+    first, second = ranked[:, -1], ranked[:, -2] if k > 1 else np.zeros(n)
+    offer = np.square(np.maximum(scores, 0))
+    with_all = np.maximum(offer, first[:, None])
+    member = np.zeros((n, k))
+    member[np.arange(n), A.argmax(axis=1)] = 1
+    loss = member.T @ (np.maximum(offer, second[:, None]) - with_all)
+    return with_all.sum(axis=0) - first.sum() + loss
 
 
 @cache
 def kernels() -> Any:
-    """The module to take the kernels from: `compiled` if numba is there, else this one."""
+    """The module to take these functions from: the compiled one if numba is there, or this one."""
     try:
         from onmf.core.fast import kernels as compiled
     except ImportError:
         return sys.modules[__name__]
     return compiled
-
-
-def unit(U: Array, otherwise: Array | None = None) -> Array:
-    """Rows divided by their norms; a row of zeros becomes that of `otherwise`, or stays."""
-    size = np.linalg.norm(U, axis=-1, keepdims=True)
-    scaled = U / np.where(size > 0, size, 1)
-    return scaled if otherwise is None else np.where(size > 0, scaled, otherwise)

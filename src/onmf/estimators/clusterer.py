@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from onmf.core.memory import useful
 from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL, Factorization
+from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
-from onmf.data.threads import blas_threads, single_threaded_blas
 from onmf.data.validation import too_few
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.ordering import arrange, canonical_order

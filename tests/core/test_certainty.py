@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from onmf.core.certainty import certainty
 from onmf.core.memory import InMemory
-from onmf.estimators.certainty import certainty
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])

@@ -10,7 +10,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.core.fast.solver import MOST_STARTS
+from onmf.core.fast.sketch import WIDTH
 from onmf.datasets import make_rays
 
 FOLDER = os.environ.get("ONMF_DATA")
@@ -33,7 +33,7 @@ def allowed(X, k, starts):
     return 0.3 * size + 12 * sum(X.shape) * k * starts * X.dtype.itemsize
 
 
-@pytest.mark.parametrize(("solver", "starts"), [("fast", MOST_STARTS), ("palm", 1)])
+@pytest.mark.parametrize(("solver", "starts"), [("fast", WIDTH), ("palm", 1)])
 @pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_a_sparse_fit_stays_within_its_bound(solver, starts, dtype):
     X, _ = make_rays(3000, 20_000, 10, sparsity=0.997, random_state=0, dtype=dtype)
@@ -45,13 +45,13 @@ def test_a_sparse_fit_stays_within_its_bound(solver, starts, dtype):
 
 def test_a_dense_fit_does_not_copy_the_data():
     X = np.random.default_rng(0).random((3000, 1500))
-    assert peak_of_fit(ONMF(10, random_state=0), X) < allowed(X, 10, MOST_STARTS)
+    assert peak_of_fit(ONMF(10, random_state=0), X) < allowed(X, 10, WIDTH)
     assert peak_of_fit(ONMF(5, random_state=0), X) < X.nbytes
 
 
 @pytest.mark.data
 @pytest.mark.skipif(FOLDER is None, reason="ONMF_DATA does not name the folder with TDT2")
-@pytest.mark.parametrize(("solver", "starts"), [("fast", MOST_STARTS), ("palm", 1)])
+@pytest.mark.parametrize(("solver", "starts"), [("fast", WIDTH), ("palm", 1)])
 def test_tdt2_stays_within_its_bound(solver, starts):
     path = Path(FOLDER) / "tdt2" / "TDT2_all.mat"
     X = sp.csr_array(scipy.io.loadmat(path)["fea"], dtype=np.float64)

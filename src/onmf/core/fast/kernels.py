@@ -222,7 +222,7 @@ def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array
         a = np.float64(max(A[i, b], 0.0)) ** 2
         rest = max(own[b] - a, 0.0)
         stay = own[b] - (rest + np.sqrt(rest * rest + 4 * a * max(energy[i] - a, 0.0))) / 2
-        top, where = -np.inf, b
+        top, where = -np.inf, 0
         for c in range(k):
             if c != b and A[i, c] > 0:
                 a = np.float64(A[i, c]) ** 2

@@ -32,7 +32,7 @@ def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Arr
     """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean); H'H, H'Y."""
     n, k = C.shape
     H, C = np.empty((n, k)), C.astype(np.float64, copy=False)
-    step = max(1, CHUNK // (k * k))
+    step = max(1, CHUNK // k)
     for i in range(0, n, step):
         H[i : i + step] = _pivot(Q, C[i : i + step], support[i : i + step].copy())
     return H, H.T @ H, H.T @ Y
@@ -66,12 +66,16 @@ def _pivot(Q: Array, C: Array, support: Array) -> Array:
 
 
 def _solve_on(Q: Array, c: Array, inside: Array) -> Array:
-    """Q_SS h_S = c_S for each row's own support S; zero elsewhere."""
-    k = len(Q)
-    both = inside[:, :, None] & inside[:, None, :]
-    systems = np.where(both, Q, 0)
-    systems[:, np.arange(k), np.arange(k)] = np.where(inside, Q.diagonal() + RIDGE, 1)
-    return np.linalg.solve(systems, np.where(inside, c, 0)[..., None])[..., 0]
+    """Q_SS h_S = c_S for each row's own support S, those of one size together; zero elsewhere."""
+    h, sizes = np.zeros_like(c), inside.sum(axis=1)
+    for size in np.unique(sizes[sizes > 0]):
+        those = np.flatnonzero(sizes == size)
+        for rows in np.array_split(those, 1 + len(those) * size * size // CHUNK):
+            S = np.nonzero(inside[rows])[1].reshape(-1, size)
+            systems = Q[S[:, :, None], S[:, None, :]]
+            systems[:, np.arange(size), np.arange(size)] += RIDGE
+            h[rows[:, None], S] = np.linalg.solve(systems, c[rows[:, None], S][..., None])[..., 0]
+    return h
 
 
 def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:

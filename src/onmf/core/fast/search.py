@@ -111,7 +111,7 @@ def row_energy(Y: Array) -> Array:
 
 
 class Clustering(NamedTuple):
-    """Prototypes (k, r), scores (n, k), where each row's is largest, that score, and their energy."""
+    """Prototypes (k, r), scores (n, k), where each row scores best, that score, and the energy."""
 
     U: Array
     scores: Array

@@ -39,9 +39,9 @@ FEWEST_ROWS, ROWS_PER_CLUSTER, BASE_ROWS, MORE_PER_CLUSTER = 1000, 100, 1600, 20
 MORE = 6  # times as many rows for the last swaps as for the path
 END = 0.5  # of the path: rows are one-sparse long before tau = 1
 COARSE = 1.4  # largest ratio of two values of tau: a path of few steps begins later
-FEWEST_STEPS, MOST_STEPS, MOST_STARTS = 8, 35, 3
-PATH_SWEEPS = 3  # that the paths of all starts may cost
-LITTLE = 2e8  # products that are no cost
+FEWEST_STEPS, MOST_STEPS = 8, 35
+PATH_SWEEPS, MOST_STARTS = 3, 2  # that the paths of all starts may cost, and so many at most
+LITTLE, MOST_CHEAP_STARTS = 2e7, 4  # products that are no cost, and starts of small data
 ALTERNATIONS = 20  # in the sketch, at the end
 MOVES = 10  # rounds of moves of single rows, at the end
 
@@ -131,7 +131,7 @@ def explore(
         ends = list(pool.map(descend, starts))
     best, points = max(ends, key=lambda end: end[0].energy)
     if len(many) > size:
-        best = improve(many, row_energy(many), best, last, failures=1)
+        best = improve(many, row_energy(many), best, last)
     return relocate(Y, energy, alternate(Y, best.U, ALTERNATIONS), MOVES).U, points
 
 
@@ -154,9 +154,11 @@ def drawn(Y: Array, energy: Array, size: int, rng: np.random.Generator) -> Array
 
 def effort(shape: tuple[int, int], seen: tuple[int, int], k: int) -> tuple[int, int]:
     """Starts, and steps of each path: together they cost PATH_SWEEPS sweeps of X, or little."""
-    work = max(PATH_SWEEPS * np.prod(shape, dtype=float), LITTLE / k) / np.prod(seen, dtype=float)
-    starts = int(np.clip(work / MOST_STEPS, 1, MOST_STARTS))
-    return starts, int(np.clip(work / starts, FEWEST_STEPS, MOST_STEPS))
+    worth = PATH_SWEEPS * np.prod(shape, dtype=float) / np.prod(seen, dtype=float)
+    cheap = LITTLE / k / np.prod(seen, dtype=float)
+    many = min(worth / MOST_STEPS, MOST_STARTS), min(cheap / MOST_STEPS, MOST_CHEAP_STARTS)
+    starts = max(1, int(max(many)))
+    return starts, int(np.clip(max(worth, cheap) / starts, FEWEST_STEPS, MOST_STEPS))
 
 
 def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:

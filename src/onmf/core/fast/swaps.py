@@ -24,10 +24,8 @@ FAILURES = 2  # rounds without gain before giving up
 MOST_ROUNDS = 20
 
 
-def improve(
-    Y: Array, energy: Array, now: Clustering, rng: np.random.Generator, failures: int = FAILURES
-) -> Clustering:
-    """The clustering after swaps, until that many rounds in a row were in vain."""
+def improve(Y: Array, energy: Array, now: Clustering, rng: np.random.Generator) -> Clustering:
+    """The clustering after swaps, until FAILURES rounds in a row were in vain."""
     k = len(now.U)
     tried, vain = np.eye(k, dtype=bool), 0
     for _ in range(MOST_ROUNDS if k > 1 else 0):
@@ -37,7 +35,7 @@ def improve(
             tried, vain = np.eye(k, dtype=bool), 0
         else:
             vain += 1
-            if vain == failures:
+            if vain == FAILURES:
                 break
     return now
 

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from onmf import ONMF
 from onmf.core.assign import Rays
-from onmf.core.fast import row_problems as rows
 from onmf.core.fast import moves, search, sketch, swaps
+from onmf.core.fast import row_problems as rows
 from onmf.core.fast import settle as finish
 from onmf.core.fast import solver as fast
 from onmf.core.fast.settle import Assign

@@ -158,7 +158,8 @@ def effort(shape: tuple[int, int], seen: tuple[int, int], k: int) -> tuple[int, 
     cheap = LITTLE / k / np.prod(seen, dtype=float)
     many = min(worth / MOST_STEPS, MOST_STARTS), min(cheap / MOST_STEPS, MOST_CHEAP_STARTS)
     starts = max(1, int(max(many)))
-    return starts, int(np.clip(max(worth, cheap) / starts, FEWEST_STEPS, MOST_STEPS))
+    fewest = FEWEST_STEPS if k <= seen[1] else 2  # more prototypes than dimensions: dear rows
+    return starts, int(np.clip(max(worth, cheap) / starts, fewest, MOST_STEPS))
 
 
 def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from onmf import ONMF
 from onmf.core.assign import Rays
+from onmf.core.fast import moves, search, sketch, swaps
 from onmf.core.fast import row_problems as rows
-from onmf.core.fast import search, sketch, swaps
 from onmf.core.fast import settle as finish
 from onmf.core.fast import solver as fast
 from onmf.core.fast.settle import Assign
@@ -80,17 +80,15 @@ def memory() -> str:
         X, _, k = available()[name]()
         X = sp.csr_array(X) if sp.issparse(X) else X
         size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes  # fmt: skip # noqa: E501
-        work = max(100 * k, 1000) * (4 * k + 30)  # numbers that a start works on
-        starts = int(np.clip(X.shape[0] * X.shape[1] / work, 1, fast.MOST_STARTS))
         ONMF(k, random_state=0).fit(X)
         tracemalloc.start()
         ONMF(k, random_state=0).fit(X)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        bound = 0.3 * size + 12 * sum(X.shape) * k * starts * X.dtype.itemsize
+        bound = 0.3 * size + 12 * sum(X.shape) * k * sketch.WIDTH * X.dtype.itemsize
         lines.append([name, f"{size / 1e6:.0f}", f"{peak / 1e6:.0f}", f"{bound / 1e6:.0f}"])
     return table(["data", "input (MB)", "peak beyond the input (MB)", "bound (MB)"], lines) + (
-        "\n\nThe bound: 0.3 of the input and 12 (n + m) k R numbers."
+        "\n\nThe bound: 0.3 of the input and 12 (n + m) 4k numbers."
     )
 
 
@@ -102,7 +100,9 @@ def machine_code() -> str:
         X, _, k = available()[name]()
 
         def fit(kernels, X=X, k=k):
-            with patch.object(search, "kernels", kernels), patch.object(swaps, "kernels", kernels):
+            with ExitStack() as stack:
+                for module in (search, swaps, moves):
+                    stack.enter_context(patch.object(module, "kernels", kernels))
                 ONMF(k, random_state=1, n_jobs=2).fit(X)
 
         tasks = {"numba": lambda f=fit: f(rows.kernels), "numpy": lambda f=fit: f(lambda: rows)}
@@ -128,20 +128,21 @@ begin = time.perf_counter(); onmf.ONMF(4).fit(X); print(time.perf_counter() - be
 
 def plain_rays(state, signed):
     """The power step alone."""
-    return search.unit(state.cells.cross, otherwise=search.unit(state.W))
+    return rows.unit(state.cells.cross, otherwise=rows.unit(state.W))
 
 
-def best_of(Y, energy, stack, rng, pool_map):
-    """The best of the starts, as it is."""
-    return stack.U[stack.energy.argmax()]
+def as_it_is(Y, energy, now, *_):
+    """No swaps, or no moves."""
+    return now
 
 
 VARIANTS = {
     "all of it": [],
-    "no path": [(fast.Fast, "taus", lambda self: np.array([0.5]))],
-    "path of 10 steps": [(fast.Fast, "taus", lambda self: np.geomspace(1e-3, 0.5, 10))],
-    "one start": [(fast, "MOST_STARTS", 1)],
-    "no swaps": [(fast, "improve", best_of)],
+    "no path": [(fast.Fast, "taus", lambda self, most: np.array([0.5]))],
+    "path of 10 steps": [(fast.Fast, "taus", lambda self, most: np.geomspace(0.02, 0.5, 10))],
+    "one start": [(fast, "MOST_STARTS", 1), (fast, "MOST_CHEAP_STARTS", 1)],
+    "no moves": [(fast, "relocate", as_it_is), (swaps, "relocate", as_it_is)],
+    "no swaps": [(fast, "improve", as_it_is)],
     "sketch of 2k columns": [(sketch, "WIDTH", 2), (sketch, "EXTRA", 0)],
     "one subspace iteration": [(sketch, "ITERATIONS", 1)],
     "plain power steps": [(finish, "next_rays", plain_rays)],

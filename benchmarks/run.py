@@ -4,6 +4,7 @@ import sys
 
 import command
 import fast
+import growth
 import house
 import large
 import palm
@@ -20,6 +21,7 @@ SECTIONS = {
     "paper": paper.run,
     "quality": quality.run,
     "faithful": quality.run_faithful,
+    "growth": growth.run,
     "large": large.run,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from onmf import NSNCP, ONMF, SNCP
-from onmf.core.fast.search import unit
+from onmf.core.fast.row_problems import unit
 from onmf.core.paper.steps import largest_eigenvalue
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score, partition_error

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from onmf.core.fast.search import unit
+from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import Cells, State, settle, stretched
 from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Array, Data

@@ -23,7 +23,7 @@ import numpy as np
 
 from onmf.core.assign import Code, Rays, nearest, one_sparse
 from onmf.core.fast.settle import Cells, State, next_centroids, tallies
-from onmf.core.fast.sketch import EXTRA, WIDTH, Sketch, sketch
+from onmf.core.fast.sketch import Sketch, sketch, width
 from onmf.core.fast.solver import Fast, explore
 from onmf.core.paper.palm import Bounds
 from onmf.core.paper.penalties import RowPenalty
@@ -88,7 +88,7 @@ def turned(small: Sketch) -> Sketch:
 
 def narrowed(small: Sketch, k: int) -> Sketch:
     """A turned picture for k clusters: the first columns, as many as a sketch for k has."""
-    r = WIDTH * k + EXTRA
+    r = width(k)
     assert small.V is not None  # as `turned` leaves it
     return small._replace(V=small.V[:, :r], Y=np.ascontiguousarray(small.Y[:, :r]))
 

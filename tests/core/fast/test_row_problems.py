@@ -1,6 +1,7 @@
 """The row problem is solved exactly, by NumPy and by machine code alike."""
 
 import sys
+from functools import partial
 from itertools import chain, combinations
 
 import numpy as np
@@ -8,17 +9,21 @@ import pytest
 
 from onmf import ONMF
 from onmf.core.fast import row_problems as rows
-from onmf.core.fast.search import unit
+from onmf.core.fast.row_problems import unit
 from onmf.core.paper.penalties import NSNCP, SNCP
 from onmf.datasets import make_rays
 
 compiled = pytest.importorskip("onmf.core.fast.kernels", reason="needs numba")
-SOLVERS = {"numpy": rows.solve_rows, "numba": compiled.solve_rows}
+MODULES = {"numpy": rows, "numba": compiled}
 
 
-@pytest.fixture(params=SOLVERS)
+def memberships(module, Q, C, guess):
+    return module.solve_rows(Q, C, guess, np.zeros((len(C), 1)))[0]
+
+
+@pytest.fixture(params=MODULES)
 def solve(request):
-    return SOLVERS[request.param]
+    return partial(memberships, MODULES[request.param])
 
 
 def problem(seed, k=5, n=30, tau=0.1, alike=0.5):
@@ -49,9 +54,20 @@ def test_no_support_gives_a_lower_value(solve, tau):
 @pytest.mark.parametrize("alike", [0.1, 5, 100])
 def test_numpy_and_machine_code_agree(alike):
     Q, C, guess = problem(1, k=12, n=300, alike=alike)
-    np.testing.assert_allclose(
-        rows.solve_rows(Q, C, guess), compiled.solve_rows(Q, C, guess), rtol=1e-6, atol=1e-7
-    )
+    Y = np.random.default_rng(2).random((300, 7))
+    for ours, theirs in zip(
+        rows.solve_rows(Q, C, guess, Y), compiled.solve_rows(Q, C, guess, Y), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6 * np.abs(ours).max())
+
+
+@pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
+def test_the_sums_of_the_row_problems_are_those_of_their_answers(module):
+    Q, C, guess = problem(6)
+    Y = np.random.default_rng(2).random((30, 7))
+    H, gram, cross = module.solve_rows(Q, C, guess, Y)
+    np.testing.assert_allclose(gram, H.T @ H, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(cross, H.T @ Y, rtol=1e-12, atol=1e-12)
 
 
 def test_the_guess_does_not_matter(solve):

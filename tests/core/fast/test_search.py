@@ -5,9 +5,11 @@ import pytest
 
 from onmf.core.fast import kernels as compiled
 from onmf.core.fast import row_problems as plain
-from onmf.core.fast.row_problems import solve_rows
-from onmf.core.fast.search import alternate, draw, follow, pulled, spread, unit
-from onmf.core.fast.swaps import improve
+from onmf.core.fast.moves import relocate
+from onmf.core.fast.row_problems import pulled, solve_rows, unit
+from onmf.core.fast.search import alternate, draw, follow, row_energy, spread
+from onmf.core.fast.solver import drawn
+from onmf.core.fast.swaps import improve, merge_losses
 from onmf.core.paper.penalties import PENALTIES, RowPenalty
 
 ROW_PENALTIES = {name: kind for name, kind in PENALTIES.items() if isinstance(kind, RowPenalty)}
@@ -46,7 +48,7 @@ def test_both_half_steps_lower_the_penalised_objective(rows, name, tau):
     U = unit(np.random.default_rng(1).random((5, 12)))
     A = rows @ U.T
     before = objective(name, rows, one_sparse_scores(A), U, A, tau)
-    H = solve_rows(*penalty.row_problem(U @ U.T, A, tau), one_sparse_scores(A) > 0)
+    H, *_ = solve_rows(*penalty.row_problem(U @ U.T, A, tau), one_sparse_scores(A) > 0, rows)
     after_rows = objective(name, rows, H, U, A, tau)
     U_new = pulled(U, H.T @ rows, penalty.pull(H.T @ H, H, A, tau), passes=1)
     after_rays = objective(name, rows, H, U_new, A, tau)
@@ -59,7 +61,7 @@ def test_no_other_unit_vector_beats_the_step_on_one_prototype(rows, name):
     rng, tau, penalty = np.random.default_rng(2), 0.2, ROW_PENALTIES[name]
     U = unit(rng.random((5, 12)))
     A = rows @ U.T
-    H = solve_rows(*penalty.row_problem(U @ U.T, A, tau), one_sparse_scores(A) > 0)
+    H, *_ = solve_rows(*penalty.row_problem(U @ U.T, A, tau), one_sparse_scores(A) > 0, rows)
     E, P = penalty.pull(H.T @ H, H, A, tau), H.T @ rows
     best = unit((P[0] - E[0] @ U + E[0, 0] * U[0])[None])
     value = objective(name, rows, H, np.vstack([best, U[1:]]), A, tau)
@@ -87,58 +89,133 @@ def test_the_path_has_no_units(rows, scale):
     np.testing.assert_allclose(*ends, rtol=1e-6)
 
 
+MODULES = pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "numba"])
+
+
+def explained(rows, U):
+    """sum_i max_k [a_ik]_+^2"""
+    return np.square(np.maximum(rows @ U.T, 0).max(axis=1)).sum()
+
+
+def best_energy(rows):
+    """What the best single ray explains: the largest squared singular value."""
+    return np.linalg.svd(rows, compute_uv=False)[0] ** 2 if len(rows) else 0.0
+
+
 def test_alternation_explains_more_and_more(rows):
-    U = unit(np.random.default_rng(3).random((3, 5, 12)))
-    energies = [alternate(rows, U, passes).energy for passes in range(6)]
+    U = unit(np.random.default_rng(3).random((5, 12)))
+    ends = [alternate(rows, U, passes) for passes in range(6)]
+    assert (np.diff([end.energy for end in ends]) >= -1e-9).all()
+    for end in ends:
+        assert end.energy == pytest.approx(explained(rows, end.U))
+
+
+def test_a_merger_loses_no_more_than_what_its_promise_says(rows):
+    """And the promise is exact within the span of the two rays."""
+    now = alternate(rows, unit(rows[:5]), 30)
+    own = np.bincount(now.labels, np.square(now.best), 5)
+    losses = merge_losses(now, own)
+    for k in range(5):
+        for c in range(5):
+            if k == c:
+                assert losses[k, c] == np.inf
+                continue
+            both = rows[np.isin(now.labels, [k, c])]
+            inside = np.linalg.qr(now.U[[k, c]].T)[0]
+            expected = own[k] + own[c] - best_energy(both @ inside)
+            assert losses[k, c] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+            assert losses[k, c] >= own[k] + own[c] - best_energy(both) - 1e-9
+
+
+@MODULES
+def test_two_rays_for_a_cluster_explain_no_less_than_one(rows, module):
+    now = alternate(rows, unit(rows[:3]), 30)
+    own = np.bincount(now.labels, np.square(now.best), 3)
+    aside = 0.3 * np.random.default_rng(1).normal(size=now.U.shape)
+    energies = [
+        module.split_clusters(rows, now.labels, unit(np.stack([now.U, now.U + aside])), passes)[1]
+        for passes in range(5)
+    ]
+    assert (energies[0] >= own - 1e-9).all()
     assert (np.diff(energies, axis=0) >= -1e-9).all()
-    single = alternate(rows, U[1:2], 4)
-    np.testing.assert_allclose(alternate(rows, U, 4).energy[1], single.energy[0])
 
 
-@pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "numba"])
-def test_gain_of_a_swap_is_what_trying_it_shows(rows, module):
-    rng = np.random.default_rng(4)
-    U, Z = unit(rng.random((4, 12))), unit(rng.random((6, 12)))
+@MODULES
+def test_a_move_gains_at_least_what_it_promises(rows, module):
+    """The bound of every move, against singular values of the clusters before and after."""
+    now = alternate(rows, unit(rows[:4]), 200)
+    own = np.array([best_energy(rows[now.labels == k]) for k in range(4)])
+    target, gain = module.transfers(now.scores, now.labels, row_energy(rows), own)
+    for i in range(0, 80, 7):
+        moved = now.labels.copy()
+        moved[i] = target[i]
+        after = sum(best_energy(rows[moved == k]) for k in range(4))
+        assert after - own.sum() >= gain[i] - 1e-6 * own.sum()
 
-    def energy(prototypes):
-        return np.square(np.maximum(rows @ prototypes.T, 0).max(axis=1)).sum()
 
-    gains = module.swap_gains(rows @ U.T, rows @ Z.T)
-    for k in range(4):
-        for j in range(6):
-            swapped = np.vstack([np.delete(U, k, axis=0), Z[j]])
-            assert gains[k, j] == pytest.approx(energy(swapped) - energy(U))
+def test_moves_of_single_rows_lower_the_error_where_alternation_is_stuck():
+    rng = np.random.default_rng(3)
+    Y = rng.gamma(0.5, size=(60, 30))
+    stuck = alternate(Y, unit(Y[:8]), 100)
+    moved = relocate(Y, row_energy(Y), stuck, 20)
+    assert moved.energy > stuck.energy * 1.001
+    assert moved.energy == pytest.approx(explained(Y, moved.U))
 
 
 def test_swaps_leave_a_bad_optimum(rows):
     """Two prototypes on one ray and one for two others: alternation is stuck, swaps are not."""
-    energy = np.einsum("ij,ij->i", rows, rows)
     U = unit(np.array([rows[0], rows[5], rows[1], rows[2], rows[3] + rows[4]]))
-    stuck = alternate(rows, U[None], 50)
-    better = alternate(rows, improve(rows, energy, stuck, np.random.default_rng(0))[None], 50)
-    assert better.energy[0] > stuck.energy[0] * 1.01
-    assert len({*zip(np.arange(80) % 5, better.scores[:, 0].argmax(axis=1), strict=True)}) == 5
+    stuck = alternate(rows, U, 50)
+    better = improve(rows, row_energy(rows), stuck, np.random.default_rng(0))
+    assert better.energy > stuck.energy * 1.01
+    assert len({*zip(np.arange(80) % 5, better.labels, strict=True)}) == 5
 
 
-@pytest.mark.parametrize("k", [1, 5])
-def test_compiled_images_and_gains_are_those_of_numpy(rows, k):
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [2, 5])
+def test_machine_code_and_numpy_agree(rows, k, dtype):
     rng = np.random.default_rng(5)
-    U, Z = unit(rng.normal(size=(3, k, 12))), unit(rng.normal(size=(7, 12)))
-    A = (rows @ U.reshape(-1, 12).T).reshape(80, 3, k)
-    for ours, theirs in zip(plain.images(A, rows), compiled.images(A, rows), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
-    gains = [module.swap_gains(A[:, 0], rows @ Z.T) for module in (plain, compiled)]
-    np.testing.assert_allclose(*gains, rtol=1e-10, atol=1e-10)
+    Y, U = rows.astype(dtype), unit(rng.normal(size=(k, 12)))
+    A = Y @ U.T.astype(dtype)
+    labels, best, _ = plain.images(A, Y)
+    own = np.bincount(labels, np.square(best), k)
+    calls = {
+        "images": (A, Y),
+        "runners_up": (A, labels),
+        "pair_sums": (A, labels, best),
+        "split_clusters": (Y, labels, unit(rng.random((2, k, 12))), 3),
+        "transfers": (A, labels, row_energy(Y), own),
+        "pulled": (U, rng.random((k, 12)), rng.random((k, k)), 2),
+    }
+    loose = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-4}
+    for name, arguments in calls.items():
+        ours, theirs = (getattr(module, name)(*arguments) for module in (plain, compiled))
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(one, other, **loose, err_msg=name)
 
 
-@pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "numba"])
+@MODULES
 def test_of_equal_prototypes_the_first_has_all_the_rows(rows, module):
     rng = np.random.default_rng(6)
-    A = np.repeat((rows @ unit(rows[:1]).T)[:, None], 4, axis=2)
+    A = np.repeat(rows @ unit(rows[:1]).T, 4, axis=1)
     A *= 1 + np.finfo(float).eps * rng.integers(-3, 4, A.shape)  # as rounding would leave them
-    P, _ = module.images(A, rows)
-    np.testing.assert_allclose(P[0, 0], A[:, 0, 0] @ rows)
-    assert not P[0, 1:].any()
+    labels, best, P = module.images(A, rows)
+    assert not labels.any()
+    np.testing.assert_allclose(P[0], best @ rows)
+    assert not P[1:].any()
+
+
+def test_drawn_rows_keep_sums_of_squares_and_all_that_is_heavy():
+    rng = np.random.default_rng(0)
+    Y = rng.random((2000, 4))
+    Y[:5] *= 40  # most of the energy
+    draws = [drawn(Y, row_energy(Y), 200, rng) for _ in range(300)]
+    assert all(len(Z) == 200 for Z in draws)
+    for Z in draws[:20]:
+        np.testing.assert_allclose(np.sort(row_energy(Z))[-5:], np.sort(row_energy(Y))[-5:])
+    mean = np.mean([Z.T @ Z for Z in draws], axis=0)
+    np.testing.assert_allclose(mean, Y.T @ Y, rtol=0.01)
+    assert drawn(Y, row_energy(Y), 2000, rng) is Y
 
 
 def test_draws_follow_the_weights_and_survive_having_none():

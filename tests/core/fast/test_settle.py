@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.core.assign import Rays
-from onmf.core.fast.search import unit
+from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import Assign, State, next_rays, refill, ritz, settle
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds

@@ -11,18 +11,13 @@ from onmf.core.assign import ROUNDING
 from onmf.core.fast.row_problems import FULL_EXCHANGES, MOST_EXCHANGES, RIDGE, SLACK
 from onmf.core.rows import Array
 
-EQUAL = ROUNDING * np.finfo(np.float64).eps
+# Sums may be taken in any order, as in BLAS; nothing else of "fast math".
+compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
 
-@njit(cache=True, nogil=True)
-def _solve_on(Q: Array, c: Array, inside: Array, place: Array, L: Array, h: Array) -> None:
-    """Q_SS h_S = c_S on the support by Cholesky, in place; zero elsewhere."""
-    size = 0
-    for k in range(len(c)):
-        h[k] = 0.0
-        if inside[k]:
-            place[size] = k
-            size += 1
+@compiled
+def _solve_on(Q: Array, c: Array, place: Array, size: int, L: Array, h: Array) -> None:
+    """Q_SS h_S = c_S by Cholesky, for the support S = place[:size]; h has `size` entries."""
     for p in range(size):
         row = Q[place[p]]
         value = c[place[p]]
@@ -34,106 +29,207 @@ def _solve_on(Q: Array, c: Array, inside: Array, place: Array, L: Array, h: Arra
             entry *= L[t, t]
             L[p, t] = entry
             diagonal -= entry * entry
-            value -= entry * h[place[t]]
+            value -= entry * h[t]
         L[p, p] = 1 / np.sqrt(max(diagonal, RIDGE))
-        h[place[p]] = value * L[p, p]
+        h[p] = value * L[p, p]
     for p in range(size - 1, -1, -1):
-        value = h[place[p]]
+        value = h[p]
         for z in range(p + 1, size):
-            value -= L[z, p] * h[place[z]]
-        h[place[p]] = value * L[p, p]
+            value -= L[z, p] * h[z]
+        h[p] = value * L[p, p]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _solve_row(
-    Q: Array, c: Array, inside: Array, wrong: Array, place: Array, L: Array, h: Array
-) -> None:
-    """One row by principal pivoting, into h."""
+    Q: Array, c: Array, inside: Array, slope: Array, place: Array, L: Array, h: Array
+) -> int:
+    """One row by principal pivoting: the size of its support, into `place` and h.
+
+    The slopes c - Qh need the columns of the support alone.
+    """
     k = len(c)
     scale = max(c.max(), 0.0)
-    fewest, grace = k + 1, FULL_EXCHANGES
+    fewest, grace, size = k + 1, FULL_EXCHANGES, 0
     for _ in range(MOST_EXCHANGES):
-        _solve_on(Q, c, inside, place, L, h)
-        bad, last = 0, -1
+        size = 0
         for j in range(k):
-            wrong[j] = inside[j] and h[j] < 0
-            if not inside[j]:
-                slope = c[j]
-                for p in range(k):
-                    slope -= Q[j, p] * h[p]
-                wrong[j] = slope > SLACK * scale
-            if wrong[j]:
+            if inside[j]:
+                place[size] = j
+                size += 1
+        _solve_on(Q, c, place, size, L, h)
+        slope[:] = c
+        for p in range(size):
+            row, value = Q[place[p]], h[p]
+            for j in range(k):
+                slope[j] -= value * row[j]
+        for p in range(size):
+            slope[place[p]] = -1.0 if h[p] >= 0 else np.inf
+        bad, last, most = 0, -1, SLACK * scale
+        for j in range(k):
+            if slope[j] > most:
                 bad += 1
                 last = j
         if bad == 0:
-            return
+            return size
         grace = FULL_EXCHANGES if bad < fewest else grace - 1
         fewest = min(fewest, bad)
-        for j in range(k):
-            if wrong[j] and (grace >= 0 or j == last):
-                inside[j] = not inside[j]
-    for j in range(k):
-        h[j] = max(h[j], 0.0)
+        if grace < 0:
+            inside[last] = not inside[last]
+        else:
+            for j in range(k):
+                if slope[j] > most:
+                    inside[j] = not inside[j]
+    for p in range(size):
+        h[p] = max(h[p], 0.0)
+    return size
 
 
-@njit(cache=True, nogil=True)
-def solve_rows(Q: Array, C: Array, support: Array) -> Array:
-    """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean)."""
+@compiled
+def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean); H'H, H'Y."""
     n, k = C.shape
-    H = np.empty_like(C)
-    inside, wrong = np.empty(k, np.bool_), np.empty(k, np.bool_)
-    place, L = np.empty(k, np.int64), np.empty((k, k))
+    width = Y.shape[1]
+    H, gram, cross = np.zeros((n, k)), np.zeros((k, k)), np.zeros((k, width))
+    inside, slope = np.empty(k, np.bool_), np.empty(k)
+    place, L, h = np.empty(k, np.int64), np.empty((k, k)), np.empty(k)
     for i in range(n):
         inside[:] = support[i]
-        _solve_row(Q, C[i], inside, wrong, place, L, H[i])
-    return H
-
-
-@njit(cache=True, nogil=True)
-def images(A: Array, Y: Array) -> tuple[Array, Array]:
-    """sum_i a_ib y_i at b = argmax_k a_ik, and sum_i a_ib^2, for scores A (n, R, k)."""
-    n, R, k = A.shape
-    width = Y.shape[1]
-    P, energy = np.zeros((R, k, width)), np.zeros(R)
-    for i in range(n):
-        for r in range(R):
-            top = A[i, r, 0]
-            for j in range(1, k):
-                top = max(top, A[i, r, j])
-            if top > 0:
-                b = 0
-                while A[i, r, b] < top - EQUAL * top:  # the first of those that are equal
-                    b += 1
-                score = A[i, r, b]
-                energy[r] += score * score
+        size = _solve_row(Q, C[i], inside, slope, place, L, h)
+        for p in range(size):
+            value = h[p]
+            if value > 0:
+                j = place[p]
+                H[i, j] = value
+                for q in range(size):
+                    gram[j, place[q]] += value * h[q]
                 for z in range(width):
-                    P[r, b, z] += score * Y[i, z]
-    return P, energy
+                    cross[j, z] += value * Y[i, z]
+    return H, gram, cross
 
 
-@njit(cache=True, nogil=True)
-def swap_gains(A: Array, scores: Array) -> Array:
-    """V (k, candidates): change of sum_i max_k [a_ik]_+^2 when one leaves and another enters."""
-    n, k = A.shape
-    count = scores.shape[1]
-    enter, leave, V = np.zeros(count), np.zeros(k), np.zeros((k, count))
-    for i in range(n):
-        first, second, b = 0.0, 0.0, 0
+@compiled
+def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
+    """u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers."""
+    k, width = U.shape
+    U, u = U.copy(), np.empty(width)
+    for _ in range(passes):
         for j in range(k):
-            if A[i, j] > first:
-                first, second, b = A[i, j], first, j
-            elif A[i, j] > second:
-                second = A[i, j]
-        first, second = first * first, second * second
-        leave[b] += second - first
-        for j in range(count):
-            offer = max(scores[i, j], 0.0) ** 2
-            if offer > first:
-                enter[j] += offer - first
-                V[b, j] += first - second
-            elif offer > second:
-                V[b, j] += offer - second
-    for b in range(k):
-        for j in range(count):
-            V[b, j] += enter[j] + leave[b]
-    return V
+            u[:] = cross[j]
+            for other in range(k):
+                weight = E[j, other]
+                if weight != 0 and other != j:
+                    for z in range(width):
+                        u[z] -= weight * U[other, z]
+            size = 0.0
+            for z in range(width):
+                size += u[z] * u[z]
+            if size > 0:
+                U[j] = u / np.sqrt(size)
+    return U
+
+
+@compiled
+def images(A: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster."""
+    n, k = A.shape
+    width, equal = Y.shape[1], ROUNDING * np.finfo(A.dtype).eps
+    labels, best, P = np.empty(n, np.int64), np.empty(n), np.zeros((k, width))
+    for i in range(n):
+        top = A[i, 0]
+        for j in range(1, k):
+            top = max(top, A[i, j])
+        b = 0
+        while A[i, b] < top - equal * abs(top):  # the first of those that are equal
+            b += 1
+        score = np.float64(max(A[i, b], 0.0))
+        labels[i], best[i] = b, score
+        for z in range(width):
+            P[b, z] += score * Y[i, z]
+    return labels, best, P
+
+
+@compiled
+def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:
+    """The second best ray of each row and its score, not below zero."""
+    n, k = A.shape
+    second, score = np.empty(n, np.int64), np.empty(n)
+    equal = ROUNDING * np.finfo(A.dtype).eps
+    for i in range(n):
+        top = -np.inf
+        for j in range(k):
+            if A[i, j] > top and j != labels[i]:
+                top = A[i, j]
+        b = 0
+        while b == labels[i] or A[i, b] < top - equal * abs(top):
+            b += 1
+        second[i], score[i] = b, max(top, 0.0)
+    return second, score
+
+
+@compiled
+def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[Array, Array]:
+    """Two rays (2, k, r) for the rows of each cluster after alternations, and their energy (k,)."""
+    n, width = Y.shape
+    k = pair.shape[1]
+    pair, P, energy = pair.copy(), np.empty((2, k, width)), np.zeros(k)
+    for turn in range(passes + 1):
+        P[:] = 0
+        energy[:] = 0
+        for i in range(n):
+            b = labels[i]
+            first, second = 0.0, 0.0
+            for z in range(width):
+                first += Y[i, z] * pair[0, b, z]
+            for z in range(width):
+                second += Y[i, z] * pair[1, b, z]
+            side = 1 if second > max(first, 0.0) else 0
+            score = max(first, second, 0.0)
+            energy[b] += score * score
+            if turn < passes:
+                for z in range(width):
+                    P[side, b, z] += score * Y[i, z]
+        if turn < passes:
+            for side in range(2):
+                for b in range(k):
+                    size = 0.0
+                    for z in range(width):
+                        size += P[side, b, z] ** 2
+                    if size > 0:
+                        pair[side, b] = P[side, b] / np.sqrt(size)
+    return pair, energy
+
+
+@compiled
+def pair_sums(A: Array, labels: Array, best: Array) -> tuple[Array, Array]:
+    """Sums of a_ic^2 and of s_i a_ic over the rows i of each cluster, for every c (k, k)."""
+    n, k = A.shape
+    squares, products = np.zeros((k, k)), np.zeros((k, k))
+    for i in range(n):
+        b, score = labels[i], best[i]
+        for c in range(k):
+            squares[b, c] += A[i, c] * A[i, c]
+            products[b, c] += score * A[i, c]
+    return squares, products
+
+
+@compiled
+def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array, Array]:
+    """The best other cluster of each row, and what its move there gains at least."""
+    n, k = A.shape
+    target, gain = np.empty(n, np.int64), np.empty(n)
+    for i in range(n):
+        b = labels[i]
+        a = np.float64(max(A[i, b], 0.0)) ** 2
+        rest = max(own[b] - a, 0.0)
+        stay = own[b] - (rest + np.sqrt(rest * rest + 4 * a * max(energy[i] - a, 0.0))) / 2
+        top, where = -np.inf, 0
+        for c in range(k):
+            if c != b and A[i, c] > 0:
+                a = np.float64(A[i, c]) ** 2
+                off = max(energy[i] - a, 0.0)
+                both = own[c] + a - off
+                join = (off - own[c] + a + np.sqrt(both * both + 4 * a * off)) / 2
+                if join > top:
+                    top, where = join, c
+        target[i], gain[i] = where, top - stay
+    return target, gain

@@ -1,13 +1,14 @@
-"""What is done row by row: three functions, in NumPy here and in machine code in `kernels`.
+"""What is done row by row, in NumPy here and in machine code in `kernels`.
 
 `solve_rows`, the row problem of the penalty path,
 
     min_{h >= 0}  h'Qh - 2 c'h,      Q (k, k) positive semidefinite with unit diagonal,
 
 exactly, by principal pivoting: guess the support, solve the linear system on it, move the
-coordinates that break a sign condition in or out, repeat. `images`, the step of the exact
-alternation; `swap_gains`, what a swap of prototypes would explain. The compiled twins are used when
-numba is installed; they follow the same rules and give the same answers.
+coordinates that break a sign condition in or out, repeat. Then the steps on the prototypes
+(`pulled`, `images`) and what swaps and moves would gain (`runners_up`, `pair_sums`,
+`split_clusters`, `transfers`). The compiled twins are used when numba is installed; they follow the
+same rules and give the same answers.
 """
 
 import sys
@@ -15,8 +16,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from onmf.core.assign import nearest, one_sparse
+from onmf.core.assign import first_largest
 from onmf.core.rows import Array
 
 RIDGE = 1e-10  # on the diagonal: prototypes may coincide
@@ -26,14 +28,14 @@ MOST_EXCHANGES = 50
 CHUNK = 1 << 21  # entries of the stacked systems
 
 
-def solve_rows(Q: Array, C: Array, support: Array) -> Array:
-    """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean)."""
+def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean); H'H, H'Y."""
     n, k = C.shape
-    H = np.empty_like(C)
-    step = max(1, CHUNK // (k * k))
+    H, C = np.empty((n, k)), C.astype(np.float64, copy=False)
+    step = max(1, CHUNK // k)
     for i in range(0, n, step):
         H[i : i + step] = _pivot(Q, C[i : i + step], support[i : i + step].copy())
-    return H
+    return H, H.T @ H, H.T @ Y
 
 
 def _pivot(Q: Array, C: Array, support: Array) -> Array:
@@ -64,33 +66,88 @@ def _pivot(Q: Array, C: Array, support: Array) -> Array:
 
 
 def _solve_on(Q: Array, c: Array, inside: Array) -> Array:
-    """Q_SS h_S = c_S for each row's own support S; zero elsewhere."""
-    k = len(Q)
-    both = inside[:, :, None] & inside[:, None, :]
-    systems = np.where(both, Q, 0)
-    systems[:, np.arange(k), np.arange(k)] = np.where(inside, Q.diagonal() + RIDGE, 1)
-    return np.linalg.solve(systems, np.where(inside, c, 0)[..., None])[..., 0]
+    """Q_SS h_S = c_S for each row's own support S, those of one size together; zero elsewhere."""
+    h, sizes = np.zeros_like(c), inside.sum(axis=1)
+    for size in np.unique(sizes[sizes > 0]):
+        those = np.flatnonzero(sizes == size)
+        for rows in np.array_split(those, 1 + len(those) * size * size // CHUNK):
+            S = np.nonzero(inside[rows])[1].reshape(-1, size)
+            systems = Q[S[:, :, None], S[:, None, :]]
+            systems[:, np.arange(size), np.arange(size)] += RIDGE
+            h[rows[:, None], S] = np.linalg.solve(systems, c[rows[:, None], S][..., None])[..., 0]
+    return h
 
 
-def images(A: Array, Y: Array) -> tuple[Array, Array]:
-    """sum_i a_ib y_i at b = argmax_k a_ik, and sum_i a_ib^2, for scores A (n, R, k)."""
-    n, R, k = A.shape
-    H = one_sparse(*nearest(A.reshape(n * R, k)), k)
-    P = (H.reshape(n, R * k).T @ Y).reshape(R, k, -1)
-    return P, np.einsum("nrk,nrk->r", H.reshape(A.shape), H.reshape(A.shape))
+def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
+    """u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers."""
+    U = U.copy()
+    for _ in range(passes):
+        for k in range(len(U)):
+            u = cross[k] - E[k] @ U + E[k, k] * U[k]
+            if (size := np.linalg.norm(u)) > 0:
+                U[k] = u / size
+    return U
 
 
-def swap_gains(A: Array, scores: Array) -> Array:
-    """V (k, candidates): change of sum_i max_k [a_ik]_+^2 when one leaves and another enters."""
-    n, k = A.shape
-    ranked = np.sort(np.square(np.maximum(A, 0)), axis=1)
-    first, second = ranked[:, -1], ranked[:, -2] if k > 1 else np.zeros(n)
-    offer = np.square(np.maximum(scores, 0))
-    with_all = np.maximum(offer, first[:, None])
-    member = np.zeros((n, k))
-    member[np.arange(n), A.argmax(axis=1)] = 1
-    loss = member.T @ (np.maximum(offer, second[:, None]) - with_all)
-    return with_all.sum(axis=0) - first.sum() + loss
+def images(A: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster."""
+    labels = first_largest(A)
+    best = np.maximum(A[np.arange(len(A)), labels], 0).astype(np.float64)
+    return labels, best, sums(labels, best, Y, A.shape[1])
+
+
+def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
+    """The sum of f_i y_i over the rows of each of k clusters."""
+    parts, shape = (factors, labels, np.arange(len(labels) + 1)), (len(labels), k)
+    return np.asarray(sp.csr_array(parts, shape=shape).T @ Y)
+
+
+def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:
+    """The second best ray of each row and its score, not below zero."""
+    others, rows = A.copy(), np.arange(len(A))
+    others[rows, labels] = -np.inf
+    second = first_largest(others)
+    return second, np.maximum(others[rows, second], 0).astype(np.float64)
+
+
+def pair_sums(A: Array, labels: Array, best: Array) -> tuple[Array, Array]:
+    """Sums of a_ic^2 and of s_i a_ic over the rows i of each cluster, for every c (k, k)."""
+    k = A.shape[1]
+    return sums(labels, np.ones(len(A)), np.square(A), k), sums(labels, best, A, k)
+
+
+def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[Array, Array]:
+    """Two rays (2, k, r) for the rows of each cluster after alternations, and their energy (k,)."""
+    k = pair.shape[1]
+    for left in range(passes, -1, -1):
+        scores = np.maximum([np.einsum("ij,ij->i", Y, rays[labels]) for rays in pair], 0)
+        second = scores[1] > scores[0]
+        best = np.where(second, scores[1], scores[0])
+        if left:
+            pair = unit(sums(labels + k * second, best, Y, 2 * k).reshape(pair.shape), pair)
+    return pair, np.bincount(labels, np.square(best), k)
+
+
+def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array, Array]:
+    """The best other cluster of each row, and what its move there gains at least.
+
+    `energy` (n,) is that of the rows, `own` (k,) what each cluster explains; see `relocate`.
+    """
+    rows, a = np.arange(len(A)), np.square(np.maximum(A, 0), dtype=np.float64)
+    off = np.maximum(energy[:, None] - a, 0)
+    join = (off - own + a + np.sqrt(np.square(own + a - off) + 4 * a * off)) / 2
+    join[A <= 0], join[rows, labels] = -np.inf, -np.inf
+    target, a, off, mine = join.argmax(axis=1), a[rows, labels], off[rows, labels], own[labels]
+    rest = np.maximum(mine - a, 0)
+    stay = mine - (rest + np.sqrt(rest * rest + 4 * a * off)) / 2
+    return target, join[rows, target] - stay
+
+
+def unit(U: Array, otherwise: Array | None = None) -> Array:
+    """Rows divided by their norms; a row of zeros becomes that of `otherwise`, or stays."""
+    size = np.linalg.norm(U, axis=-1, keepdims=True)
+    scaled = U / np.where(size > 0, size, 1)
+    return scaled if otherwise is None else np.where(size > 0, scaled, otherwise)
 
 
 @cache

@@ -23,12 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 from onmf.core.assign import first_largest
-from onmf.core.fast.row_problems import kernels
+from onmf.core.fast.row_problems import kernels, sums, unit
 from onmf.core.paper.penalties import RowPenalty
 from onmf.core.rows import Array
 
 ONE_SPARSE = 1e-4  # share of H'H off its diagonal below which the path has done its work
 GAIN = 1e-6  # relative gain below which an alternation in the sketch has settled
+BATCH = 10  # seeds there must be for each more that is chosen at a time
 EXPLAINED = 1e-12  # share of a row's energy below which what is left of it is rounding
 
 
@@ -45,46 +46,41 @@ class Point(NamedTuple):
 
 def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Point]:
     """The growing penalty from the prototypes U: at each tau H exactly, then two passes over U."""
-    solve, sqnorm = kernels().solve_rows, np.vdot(Y, Y)
-    A = Y @ U.T
+    solve, sqnorm = kernels().solve_rows, row_energy(Y).sum()
+    A = scores(Y, U)
     support = np.zeros(A.shape, bool)
     support[np.arange(len(A)), first_largest(A)] = True
     for tau in taus:
         C = U @ U.T
-        H = solve(*penalty.row_problem(C, A, tau), support)
-        gram, cross = H.T @ H, H.T @ Y
+        H, gram, cross = solve(*penalty.row_problem(C, A, tau), support, Y)
         error = 1 - (2 * np.vdot(cross, U) - np.vdot(gram, C)) / sqnorm
-        before, U = U, pulled(U, cross, penalty.pull(gram, H, A, tau))
+        before, U = U, kernels().pulled(U, cross, penalty.pull(gram, H, A, tau), 2)
         overlap = 1 - np.trace(gram) / max(gram.sum(), np.finfo(float).tiny)
         moved = float(np.linalg.norm(U - before) / np.sqrt(len(U)))
         yield Point(float(tau), U, float(error), float(overlap), gram, moved)
         if overlap < ONE_SPARSE:
             return  # the rest of the path is plain alternation
-        A, support = Y @ U.T, H > 0
-
-
-def pulled(U: Array, cross: Array, E: Array, passes: int = 2) -> Array:
-    """u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers."""
-    U = U.copy()
-    for _ in range(passes):
-        for k in range(len(U)):
-            u = cross[k] - E[k] @ U + E[k, k] * U[k]
-            if (size := np.linalg.norm(u)) > 0:
-                U[k] = u / size
-    return U
+        A, support = scores(Y, U), H > 0
 
 
 def spread(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
-    """Greedy k-means++ on the energy left unexplained; prototypes are means of the cells."""
-    best, cells = np.zeros(len(Y)), np.zeros(len(Y), np.intp)
-    for c in range(k):
-        picks = draw(unexplained(energy, best), 2 + int(np.log(k)), rng)
-        explained = np.square(np.maximum(Y @ unit(Y[picks]).T, 0))
-        j = np.maximum(explained, best[:, None]).sum(axis=0).argmax()
-        closer = explained[:, j] > best + EXPLAINED * energy
-        cells[closer], best[closer] = c, explained[closer, j]
-    U = np.zeros((k, Y.shape[1]))
-    np.add.at(U, cells, Y)
+    """Greedy k-means++ on the energy left unexplained; prototypes are means of the cells.
+
+    Once there are some seeds, more are chosen at a time: a tenth of those there are.
+    """
+    best, cells, c = np.zeros(len(Y)), np.zeros(len(Y), np.intp), 0
+    while c < k:
+        batch = min(1 + c // BATCH, k - c)
+        picks = draw(
+            unexplained(energy, best), 2 + int(np.log(k)) if batch == 1 else 3 * batch, rng
+        )
+        explained = np.square(np.maximum(scores(Y, unit(Y[picks])), 0))
+        for _ in range(batch):
+            j = np.maximum(explained, best[:, None]).sum(axis=0).argmax()
+            closer = explained[:, j] > best + EXPLAINED * energy
+            cells[closer], best[closer] = c, explained[closer, j]
+            c += 1
+    U = sums(cells, np.ones(len(Y)), Y, k)
     return unit(U, otherwise=unit(Y[draw(energy, k, rng)]))
 
 
@@ -104,29 +100,34 @@ def draw(weight: Array, size: int, rng: np.random.Generator) -> Array:
     )
 
 
-class Stack(NamedTuple):
-    """Several clusterings side by side: prototypes (R, k, r), energies (R,), scores (n, R, k)."""
+def scores(Y: Array, U: Array) -> Array:
+    """<y_i, u_k> (n, k), in the precision of Y."""
+    return np.asarray(Y @ U.T.astype(Y.dtype, copy=False))
+
+
+def row_energy(Y: Array) -> Array:
+    """||y_i||^2 (n,), in double precision."""
+    return np.asarray(np.einsum("ij,ij->i", Y, Y, dtype=np.float64))
+
+
+class Clustering(NamedTuple):
+    """Prototypes (k, r), scores (n, k), where each row scores best, that score, and the energy."""
 
     U: Array
-    energy: Array
     scores: Array
+    labels: Array
+    best: Array
+    energy: float
 
 
-def alternate(Y: Array, U: Array, passes: int) -> Stack:
-    """Exact alternation of stacked clusterings: nearest ray, then the sum of its rows by weight."""
-    energy = np.full(len(U), -1.0)
+def alternate(Y: Array, U: Array, passes: int) -> Clustering:
+    """Exact alternation: nearest ray, then the sum of its rows by weight."""
+    before = -1.0
     for left in range(passes, -1, -1):
-        R, k, r = U.shape
-        A = (Y @ U.reshape(R * k, r).T).reshape(len(Y), R, k)
-        before, (P, energy) = energy, kernels().images(A, Y)
-        if not left or (energy <= before * (1 + GAIN)).all():
-            return Stack(U, energy, A)
-        U = unit(P, otherwise=U)
-    raise AssertionError("not reached")
-
-
-def unit(U: Array, otherwise: Array | None = None) -> Array:
-    """Rows divided by their norms; a row of zeros becomes that of `otherwise`, or stays."""
-    size = np.linalg.norm(U, axis=-1, keepdims=True)
-    scaled = U / np.where(size > 0, size, 1)
-    return scaled if otherwise is None else np.where(size > 0, scaled, otherwise)
+        A = scores(Y, U)
+        labels, best, P = kernels().images(A, Y)
+        energy = float(best @ best)
+        if not left or energy <= before * (1 + GAIN):
+            break
+        before, U = energy, unit(P, otherwise=U)
+    return Clustering(U, A, labels, best, energy)

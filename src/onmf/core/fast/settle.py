@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.core.assign import Code, Rays, labels_of, nearest, one_sparse
-from onmf.core.fast.search import unit
+from onmf.core.fast.row_problems import unit
 from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Array, Block, Data
 

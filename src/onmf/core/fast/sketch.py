@@ -19,7 +19,7 @@ from onmf.core.paper.start import Power
 from onmf.core.result import FORGETFUL, Journal
 from onmf.core.rows import Array, Block, Data, row_sqnorm
 
-WIDTH, EXTRA = 4, 30  # r = WIDTH k + EXTRA
+WIDTH, SPARE, EXTRA = 4, 60, 30  # r = min(WIDTH k, k + SPARE) + EXTRA
 ITERATIONS = 2
 HEAVY = 1e4  # samples of more than this many times the median energy count as if they had that much
 MOST_ROWS = 20_000
@@ -43,6 +43,11 @@ class Sketch(NamedTuple):
         return W if self.V is None else W @ self.V
 
 
+def width(k: int) -> int:
+    """Columns of a sketch for k clusters."""
+    return min(WIDTH * k, k + SPARE) + EXTRA
+
+
 def sketch(
     data: Data,
     k: int,
@@ -53,8 +58,8 @@ def sketch(
 ) -> Sketch:
     """Basis and picture; reads X three times, once if there are few features or sweeps."""
     data, (n, m) = data.wide(), data.shape
-    r, iterations, V = min(WIDTH * k + EXTRA, n), min(ITERATIONS, max_sweeps - 2), None
-    if r < m:
+    r, iterations, V = min(width(k), n), min(ITERATIONS, max_sweeps - 2), None
+    if 2 * r < m:  # else the smaller picture is not worth its sweeps
         V, done = rng.standard_normal((m, r)).astype(data.dtype), 0
         if noted := journal.recall("basis"):
             V, done = noted["V"], noted["sweeps"]
@@ -141,6 +146,6 @@ class Project:
         X, weight = (
             (block.X, block.weight) if wanted.all() else (block.X[wanted], block.weight[wanted])
         )
-        Y = np.asarray(X @ self.V, np.float64) * np.sqrt(weight)
+        Y = np.asarray(X @ self.V) * np.sqrt(weight)
         whole = float(row_sqnorm(X) @ weight[:, 0].astype(np.float64))
-        return Y, Energy(float(np.vdot(Y, Y)), whole)
+        return Y, Energy(float(row_sqnorm(Y).sum()), whole)

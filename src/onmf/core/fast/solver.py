@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from onmf.core.fast.search import Point, alternate, follow, spread, unit
+from onmf.core.fast.moves import relocate
+from onmf.core.fast.row_problems import unit
+from onmf.core.fast.search import Clustering, Point, alternate, follow, row_energy, spread
 from onmf.core.fast.settle import State, settle
 from onmf.core.fast.sketch import Sketch, sketch
 from onmf.core.fast.swaps import improve
@@ -33,17 +35,20 @@ from onmf.core.result import (
 )
 from onmf.core.rows import Array, Data, Traffic
 
-ROWS_PER_CLUSTER, FEWEST_ROWS = 100, 1000  # that the path looks at
+FEWEST_ROWS, ROWS_PER_CLUSTER, BASE_ROWS, MORE_PER_CLUSTER = 1000, 100, 1600, 20
+MORE = 6  # times as many rows for the last swaps as for the path
 END = 0.5  # of the path: rows are one-sparse long before tau = 1
-MOST_STARTS = 4
-PLAIN_STARTS = 2  # K-means-like ones besides: seeds for the swaps
-MORE = 6  # times as many rows for the swaps
+COARSE = 1.4  # largest ratio of two values of tau: a path of few steps begins later
+FEWEST_STEPS, MOST_STEPS = 8, 35
+PATH_SWEEPS, MOST_STARTS = 3, 2  # that the paths of all starts may cost, and so many at most
+LITTLE, MOST_CHEAP_STARTS = 2e7, 4  # products that are no cost, and starts of small data
 ALTERNATIONS = 20  # in the sketch, at the end
+MOVES = 10  # rounds of moves of single rows, at the end
 
 
 @dataclass(frozen=True)
 class Fast:
-    """Settings: tau = start, start growth, start growth^2, ... up to END."""
+    """Settings: tau grows from `start` to END by `growth`, or faster where steps are dear."""
 
     start: float = 1e-3
     growth: float = 1.2
@@ -53,9 +58,9 @@ class Fast:
     bounds: Bounds = NON_NEGATIVE
     n_threads: int = 1
 
-    def taus(self) -> Array:
-        steps = np.arange(0, 1 + np.log(END / self.start) / np.log(self.growth))
-        return self.start * self.growth**steps
+    def taus(self, most: int = MOST_STEPS) -> Array:
+        steps = min(2 + int(np.log(END / self.start) / np.log(self.growth)), most)
+        return np.geomspace(max(self.start, END / COARSE ** (steps - 1)), END, steps)
 
 
 def cluster(
@@ -90,7 +95,7 @@ def cluster(
     else:
         start = unit(small.lower(given.astype(np.float64)))
         points = list(follow(small.Y, start, penalty, settings.taus()))
-        U = alternate(small.Y, points[-1].U[None], ALTERNATIONS).U[0]
+        U = alternate(small.Y, points[-1].U, ALTERNATIONS).U
     recorder.history += [path_stage(point, small, data.traffic) for point in points]
     W = small.lift(U, settings.bounds, data.dtype)
     return settle_and_record(data, W, settings.bounds, settings.tol, recorder)
@@ -105,30 +110,56 @@ def explore(
     rng: np.random.Generator,
 ) -> tuple[Array, list[Point]]:
     """The best prototypes found from several starts, and the path of the best start."""
-    energy = np.einsum("ij,ij->i", Y, Y)
+    energy = row_energy(Y)
     if not energy.all():  # a sample of mostly empty rows would be a poor one
         Y, energy = Y[energy > 0], energy[energy > 0]
-    size = max(ROWS_PER_CLUSTER * k, FEWEST_ROWS)
-    few, many = _some_of(len(Y), size, rng), _some_of(len(Y), MORE * size, rng)
-    Z, strength = np.ascontiguousarray(Y[few]), energy[few]
+    scale = energy.mean()  # squares in single precision must neither vanish nor overflow
+    Y, energy = (Y / np.sqrt(scale)).astype(Y.dtype, copy=False), energy / scale
+    size = max(min(ROWS_PER_CLUSTER * k, BASE_ROWS + MORE_PER_CLUSTER * k), FEWEST_ROWS)
+    n_starts, steps = effort(shape, (min(size, len(Y)), Y.shape[1]), k)
+    last, *starts = rng.spawn(1 + (settings.n_starts or n_starts))
+    many = drawn(Y, energy, MORE * size, last)
 
-    def descend(own: np.random.Generator) -> list[Point]:
-        return list(follow(Z, spread(Z, strength, k, own), penalty, settings.taus()))
+    def descend(own: np.random.Generator) -> tuple[Clustering, list[Point]]:
+        Z = drawn(Y, energy, size, own)
+        strength = row_energy(Z)
+        points = list(follow(Z, spread(Z, strength, k, own), penalty, settings.taus(steps)))
+        found = improve(Z, strength, alternate(Z, points[-1].U, 5), own)
+        return found if Z is many else alternate(many, found.U, 3), points
 
-    # As many starts as the data outweigh the rows that each of them works on.
-    ratio = np.prod(shape, dtype=float) / np.prod(Z.shape, dtype=float)
-    n_starts = settings.n_starts or int(np.clip(ratio, 1, MOST_STARTS))
-    plain = [alternate(Z, spread(Z, strength, k, rng)[None], 5).U[0] for _ in range(PLAIN_STARTS)]
     with ThreadPoolExecutor(settings.n_threads) as pool:
-        paths = list(pool.map(descend, rng.spawn(n_starts)))
-        stack = alternate(Y[many], np.array([points[-1].U for points in paths] + plain), 3)
-        U = improve(Y[many], energy[many], stack, rng, pool.map)
-    return alternate(Y, U[None], ALTERNATIONS).U[0], paths[int(stack.energy[:n_starts].argmax())]
+        ends = list(pool.map(descend, starts))
+    best, points = max(ends, key=lambda end: end[0].energy)
+    if len(many) > size:
+        best = improve(many, row_energy(many), best, last)
+    return relocate(Y, energy, alternate(Y, best.U, ALTERNATIONS), MOVES).U, points
 
 
-def _some_of(n: int, size: int, rng: np.random.Generator) -> Any:
-    """Which of n rows to look at: all, or a random choice of `size`."""
-    return np.sort(rng.choice(n, size, replace=False)) if n > size else slice(None)
+def drawn(Y: Array, energy: Array, size: int, rng: np.random.Generator) -> Array:
+    """All rows, or `size` of them, by chance p_i: half uniform, half by energy; y_i / sqrt(p_i)
+    keeps every sum of squares unbiased. Rows of more than their share are always there."""
+    n = len(Y)
+    if n <= size:
+        return Y
+    chance, sure = 0.5 / n + 0.5 * energy / energy.sum(), np.zeros(n, bool)
+    while True:
+        p = np.where(sure, 1.0, chance * (size - sure.sum()) / chance[~sure].sum())
+        if (p <= 1).all():
+            break
+        sure |= p >= 1
+    picks = np.searchsorted(np.cumsum(p), rng.random() + np.arange(size), side="right")
+    picks = picks.clip(max=n - 1)
+    return (Y[picks] / np.sqrt(p[picks])[:, None]).astype(Y.dtype, copy=False)
+
+
+def effort(shape: tuple[int, int], seen: tuple[int, int], k: int) -> tuple[int, int]:
+    """Starts, and steps of each path: together they cost PATH_SWEEPS sweeps of X, or little."""
+    worth = PATH_SWEEPS * np.prod(shape, dtype=float) / np.prod(seen, dtype=float)
+    cheap = LITTLE / k / np.prod(seen, dtype=float)
+    many = min(worth / MOST_STEPS, MOST_STARTS), min(cheap / MOST_STEPS, MOST_CHEAP_STARTS)
+    starts = max(1, int(max(many)))
+    fewest = FEWEST_STEPS if k <= seen[1] else 2  # more prototypes than dimensions: dear rows
+    return starts, int(np.clip(max(worth, cheap) / starts, fewest, MOST_STEPS))
 
 
 def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:

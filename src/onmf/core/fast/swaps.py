@@ -1,84 +1,123 @@
-"""Leave local optima: one cluster is given up, another is split, and the rest adapts.
+"""Leave local optima: one cluster is given up, another is split, and their neighbours adapt.
 
-From the best of several clusterings of the rows Y, prototype k leaves and a candidate enters, in
-the cluster l it is nearest to. Candidates are the prototypes of all clusterings and badly fitted
-rows. The change of explained energy before the others adapt,
-
-    V[k, j] = sum_i max( max_{c != k} [a_ic]_+^2, [y_i'z_j]_+^2 ) - sum_i max_c [a_ic]_+^2,
-
-is exact and cheap; the most promising (k, l) are tried side by side, and the best is kept if it
-explains more once the others have adapted.
+To split cluster l, two rays are fitted to its rows alone: they explain G_l more. To give up cluster
+k, its rows go to their second best rays, or it is merged with another cluster c under the best ray
+in the span of the two: that explains L_k less. Pairs (k, l) are tried in the order of G_l - L_k,
+each by some alternations of the clusters it concerns, on their rows alone: what that gains is
+gained for good, and costs the less the more clusters there are.
 """
-
-from typing import Any
 
 import numpy as np
 
-from onmf.core.fast.row_problems import kernels
-from onmf.core.fast.search import GAIN, Stack, alternate, draw, unexplained, unit
+from onmf.core.fast.moves import relocate
+from onmf.core.fast.row_problems import kernels, unit
+from onmf.core.fast.search import GAIN, Clustering, alternate, unexplained
 from onmf.core.rows import Array
 
-TRIALS = 16  # swaps tried side by side
-CHUNKS = 8  # of them, for threads and caches
-ROUNDS = ((4, 2), (1, 5))  # how many stay in the contest after how many alternations
+ENTRANTS = 4  # tried for each split
+WITHIN = 3  # alternations of the two halves of a cluster
+HEIRS, NEIGHBOURS = 4, 4  # clusters that may adapt: those next to the one given up, to the other
+LOCAL = 4  # alternations of a trial
+GLOBAL, MOVES = 3, 2  # alternations and moves of all rows after a round
+TRIALS = 16  # without gain before a round ends
 FAILURES = 2  # rounds without gain before giving up
-MOST_ROUNDS = 10
-CANDIDATES_PER_CLUSTER = 10  # badly fitted rows among the candidates
+MOST_ROUNDS = 20
 
 
-def improve(
-    Y: Array, energy: Array, stack: Stack, rng: np.random.Generator, pool_map: Any = map
-) -> Array:
-    """Prototypes (k, r) after swaps from the best clustering of the stack."""
-    R, k, r = stack.U.shape
-    ahead = stack.energy.argmax()
-    U, best = stack.U[ahead], stack.energy[ahead]
-    A = np.ascontiguousarray(stack.scores[:, ahead])  # one layout, compiled once
-    pool, known = stack.U.reshape(R * k, r), [stack.scores.reshape(len(Y), R * k)]
-    tried, failures = np.eye(k, dtype=bool), 0
-    for _ in range(MOST_ROUNDS):
-        left = unexplained(energy, np.square(np.maximum(A.max(axis=1), 0)))
-        rows = unit(Y[np.unique(draw(left, CANDIDATES_PER_CLUSTER * k, rng))])
-        Z = np.vstack([pool, rows])
-        gains = np.hstack([kernels().swap_gains(A, scores) for scores in (*known, Y @ rows.T)])
-        leaving, entering, tried = promising(gains, (U @ Z.T).argmax(axis=0), tried)
-        if not len(leaving):
-            break
-        trials = np.repeat(U[None], len(leaving), axis=0)
-        trials[np.arange(len(leaving)), leaving] = Z[entering]
-        winner = contest(Y, trials, pool_map)
-        if winner.energy[0] > best * (1 + GAIN):
-            U, best, A = winner.U[0], winner.energy[0], winner.scores[:, 0].copy()
-            pool, known = np.vstack([pool, U]), [*known, A]
-            tried, failures = np.eye(k, dtype=bool), 0
+def improve(Y: Array, energy: Array, now: Clustering, rng: np.random.Generator) -> Clustering:
+    """The clustering after swaps, until FAILURES rounds in a row were in vain."""
+    k = len(now.U)
+    tried, vain = np.eye(k, dtype=bool), 0
+    for _ in range(MOST_ROUNDS if k > 1 else 0):
+        U = swapped(Y, energy, now, tried, rng)
+        if U is not None:
+            now = relocate(Y, energy, alternate(Y, U, GLOBAL), MOVES)
+            tried, vain = np.eye(k, dtype=bool), 0
         else:
-            failures += 1
-            if failures == FAILURES:
+            vain += 1
+            if vain == FAILURES:
                 break
-    return U
+    return now
 
 
-def contest(Y: Array, trials: Array, pool_map: Any) -> Stack:
-    """The best of the trials: a few alternations for all of them, more for those ahead."""
-    for kept, passes in ROUNDS:
-        parts = [part for part in np.array_split(trials, CHUNKS) if len(part)]
-        ends = list(pool_map(lambda part, p=passes: alternate(Y, part, p)[:2], parts))
-        order = np.argsort(-np.concatenate([energy for _, energy in ends]), kind="stable")[:kept]
-        trials = np.concatenate([U for U, _ in ends])[order]
-    return alternate(Y, trials, 10)
+def swapped(
+    Y: Array, energy: Array, now: Clustering, tried: Array, rng: np.random.Generator
+) -> Array | None:
+    """Prototypes after the swaps of a round, or None; `tried` learns of those in vain."""
+    k, U = len(now.U), now.U.copy()
+    order = np.argsort(now.labels, kind="stable")
+    edges = np.searchsorted(now.labels[order], np.arange(k + 1))
+    own = np.bincount(now.labels, np.square(now.best), k)
+    second, runner = kernels().runners_up(now.scores, now.labels)
+    flow = np.zeros((k, k))
+    np.add.at(flow, (now.labels, second), np.square(runner))
+    heirs = np.argsort(-flow, axis=1, kind="stable")[:, :HEIRS]
+    gain, halves = splits(Y, energy, now, own, order, edges, rng)
+    drop = own - flow.sum(axis=1)
+    loss = np.minimum(merge_losses(now, own).min(axis=1), drop)
+    promise = gain[None] - loss[:, None]
+    promise[tried] = -np.inf
+    most = min(k * k, 8 * TRIALS * k)
+    pairs = np.argpartition(-promise, most - 1, axis=None)[:most]
+    pairs = pairs[np.argsort(-promise.ravel()[pairs], kind="stable")]
+    touched, left, total = np.zeros(k, bool), max(TRIALS, k // 2), now.energy
+    for leaving, split in zip(*np.unravel_index(pairs, (k, k)), strict=True):
+        if not left or promise[leaving, split] == -np.inf:
+            break
+        if touched[leaving] or touched[split]:
+            continue
+        near = [leaving, split, *heirs[leaving], *heirs[split, :NEIGHBOURS]]
+        J = np.array([j for j in dict.fromkeys(near) if not touched[j]])
+        rows = np.concatenate([order[edges[j] : edges[j + 1]] for j in J])
+        start = U[J]
+        start[0], start[1] = halves[1, split], halves[0, split]
+        trial = alternate(Y[rows], start, LOCAL)
+        if trial.energy > own[J].sum() + GAIN * total:
+            U[J], touched[J] = trial.U, True
+        else:
+            tried[leaving, split] = True
+            left -= 1
+    return U if touched.any() else None
 
 
-def promising(gains: Array, nearest: Array, tried: Array) -> tuple[Array, Array, Array]:
-    """The best untried (leaving, split) pairs with their best candidates, and what is now tried."""
-    k = len(gains)
-    top, entrant = np.full((k, k), -np.inf), np.zeros((k, k), np.intp)
-    for split in np.unique(nearest):
-        those = np.flatnonzero(nearest == split)
-        entrant[:, split] = those[gains[:, those].argmax(axis=1)]
-        top[:, split] = gains[np.arange(k), entrant[:, split]]
-    top[tried] = -np.inf
-    order = np.argsort(-top, axis=None, kind="stable")[:TRIALS]
-    leaving, split = np.unravel_index(order[np.isfinite(top.ravel()[order])], (k, k))
-    tried = tried.copy()
-    tried[leaving, split] = True
-    return leaving, entrant[leaving, split], tried
+def splits(
+    Y: Array,
+    energy: Array,
+    now: Clustering,
+    own: Array,
+    order: Array,
+    edges: Array,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """What two rays instead of one explain more in each cluster, and the two (2, k, r)."""
+    k = len(now.U)
+    left = unexplained(energy, np.square(now.best))[order]
+    before = np.append(0, np.cumsum(left))
+    low, high = before[edges[:-1]], before[edges[1:]]
+    gain, halves = np.full(k, -np.inf), np.stack([now.U, now.U])
+    for _ in range(ENTRANTS):
+        aim = low + rng.random(k) * (high - low)
+        place = np.searchsorted(before, aim, side="right").clip(1, len(Y)) - 1
+        row = Y[order[place]].astype(np.float64)
+        aside = unit(row - np.einsum("kr,kr->k", row, now.U)[:, None] * now.U)
+        start = unit(np.stack([now.U + aside, now.U - aside]))
+        pair, explained = kernels().split_clusters(Y, now.labels, start, WITHIN)
+        better = explained - own > gain
+        gain[better], halves[:, better] = (explained - own)[better], pair[:, better]
+    return gain, halves
+
+
+def merge_losses(now: Clustering, own: Array) -> Array:
+    """(k, k): e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows.
+
+    In the basis u_k, d = (u_c - c u_k) / s with c = u_k'u_c and s^2 = 1 - c^2 that is the larger
+    eigenvalue of a 2 x 2 matrix.
+    """
+    squares, products = kernels().pair_sums(now.scores, now.labels, now.best)
+    C = np.clip(now.U @ now.U.T, -1, 1)
+    sine = np.sqrt(np.maximum(1 - C * C, 1e-12))
+    uu, cc, uc = own[:, None] + squares.T, squares + own, products + products.T
+    ud, dd = (uc - C * uu) / sine, (cc - 2 * C * uc + C * C * uu) / sine**2
+    loss = own[:, None] + own - (uu + dd) / 2 - np.sqrt(np.square((uu - dd) / 2) + ud**2)
+    np.fill_diagonal(loss, np.inf)
+    return loss

@@ -1,0 +1,47 @@
+"""Move single rows between clusters: what the alternation stops short of (Hartigan's moves).
+
+A row y with score a on a ray and b^2 = ||y||^2 - a^2 off it. A cluster that explains e explains
+
+    (e + a^2 + b^2 + sqrt((e + a^2 - b^2)^2 + 4 a^2 b^2)) / 2   or more once y has come,
+    (e - a^2 + sqrt((e - a^2)^2 + 4 a^2 b^2)) / 2               or more once y has left,
+
+by the best ray in the span of its own and y. The alternation compares a^2 alone, with both rays as
+they are.
+"""
+
+import numpy as np
+
+from onmf.core.fast.row_problems import kernels, sums, unit
+from onmf.core.fast.search import GAIN, Clustering, alternate
+from onmf.core.rows import Array
+
+POWER_STEPS = 3  # for the rays of clusters that rows came to or left
+ALTERNATIONS = 5  # after every round of moves
+
+
+def relocate(Y: Array, energy: Array, now: Clustering, rounds: int) -> Clustering:
+    """The clustering after moves of rows that explain more, all at once or the best of them."""
+    k = len(now.U)
+    for _ in range(rounds if k > 1 else 0):
+        own = np.bincount(now.labels, np.square(now.best), k)
+        target, gain = kernels().transfers(now.scores, now.labels, energy, own)
+        going = np.flatnonzero(gain > GAIN * now.energy / len(Y))
+        going = going[np.argsort(-gain[going], kind="stable")]
+        while len(going):
+            new = _refitted(Y, now, going, target[going])
+            if new.energy > now.energy * (1 + GAIN):
+                break
+            going = going[: len(going) // 2]
+        if not len(going):
+            break
+        now = new
+    return now
+
+
+def _refitted(Y: Array, now: Clustering, going: Array, target: Array) -> Clustering:
+    """The alternation goes on after these rows have moved."""
+    labels, U = now.labels.copy(), now.U
+    labels[going] = target
+    for _ in range(POWER_STEPS):
+        U = unit(sums(labels, np.einsum("ij,ij->i", Y, U[labels]), Y, len(U)), otherwise=U)
+    return alternate(Y, U, ALTERNATIONS)

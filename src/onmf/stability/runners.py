@@ -1,71 +1,34 @@
-"""Two ways to run trials.
+"""Two ways to run trials (K, seed).
 
 * `Alone`: any scikit-learn clusterer, one fit a trial, in parallel processes;
 * `Together`: `ONMF` by its default solver, whose fits share the sketch and every sweep.
-
-A trial with `fold` -1 clusters all features; any other clusters the features outside that part and
-measures how well they predict the part.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from onmf.core.rows import Columns, InMemory, blas_threads, single_threaded_blas
+from onmf.core.rows import InMemory, blas_threads, single_threaded_blas
 from onmf.data import validation as door
 from onmf.estimators import ONMF
 from onmf.estimators.clusterer import canonical_order, useful
 from onmf.estimators.solvers import fast_settings
 from onmf.ledger import Ledger, Trial, run
-from onmf.stability.errors import Clustering, held_out
-from onmf.stability.many import Found, Many, Run
+from onmf.stability.many import Many, Run
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
 
-FOLDS = 4  # parts of the features, each held out once
-FEWEST_FEATURES = 8  # with fewer, no feature is held out, only samples
-GROUPS = 100  # of samples, over which errors are added up
-WHOLE = -1  # the fold of a fit that sees all features
-
-
-class Parts(NamedTuple):
-    """Which part each feature is in, and which group each sample."""
-
-    features: Array
-    samples: Array
-    n_folds: int
-
-    @classmethod
-    def of(cls, shape: tuple[int, int], seed: int) -> "Parts":
-        n, m = shape
-        rng, n_folds = np.random.default_rng(seed), FOLDS if m >= FEWEST_FEATURES else 1
-        features = rng.permutation(np.arange(m) % n_folds)
-        return cls(features, rng.permutation(np.arange(n) % GROUPS), n_folds)
-
-    def columns(self, fold: int) -> tuple[Array, Array]:
-        """Features for the fit and for the test: all for both if there is a single part."""
-        everything = np.arange(len(self.features))
-        if self.n_folds == 1:
-            return everything, everything
-        return np.flatnonzero(self.features != fold), np.flatnonzero(self.features == fold)
-
-    @property
-    def n_groups(self) -> int:
-        return int(self.samples.max()) + 1
-
 
 class Runner(Protocol):
     """Runs the trials of one model on one data set."""
-
-    data: InMemory
 
     def __call__(
         self, ledger: Ledger, trials: Sequence[Trial], progress: Progress | None = None
@@ -75,14 +38,13 @@ class Runner(Protocol):
 class Alone:
     """Any clusterer: each trial is a fit of its own."""
 
-    def __init__(self, model: Any, name: str, X: Any, parts: Parts, n_jobs: int | None) -> None:
-        self.model, self.name, self.X, self.parts, self.n_jobs = model, name, X, parts, n_jobs
-        self.data = InMemory(X)
+    def __init__(self, model: Any, name: str, X: Any, n_jobs: int | None) -> None:
+        self.model, self.name, self.X, self.n_jobs = model, name, X, n_jobs
 
     def __call__(
         self, ledger: Ledger, trials: Sequence[Trial], progress: Progress | None = None
     ) -> None:
-        work = Fit(self.model, self.name, self.X, self.parts)
+        work = Fit(self.model, self.name, self.X)
         run(ledger, trials, work, n_jobs=self.n_jobs or 1, progress=progress)
 
 
@@ -93,36 +55,20 @@ class Fit:
     model: Any
     name: str
     X: Any
-    parts: Parts
 
     def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
         model = clone(self.model)
         model.set_params(**{self.name: trial["k"], "random_state": trial["seed"]})
-        if trial["fold"] == WHOLE:
-            labels = np.asarray(model.fit_predict(self.X))
-            error = getattr(model, "relative_error_", None)
-            result = {} if error is None else {"relative_error": float(error)}
-            return result | {"rays": hasattr(model, "membership_")}, labels
-        fitted, tested = self.parts.columns(trial["fold"])
-        labels = np.asarray(model.fit_predict(self.X[:, fitted]))
-        codes = np.ones(len(labels))
-        if hasattr(model, "membership_"):
-            codes = model.membership_[np.arange(len(labels)), labels]
-        return {"errors": self.errors(tested, Clustering(labels, codes, trial["k"]))}, labels
-
-    def errors(self, tested: Array, clustering: Clustering) -> list[float]:
-        data = Columns(self.X, tested)
-        errors = held_out(data, [clustering], self.parts.samples, self.parts.n_groups)
-        return [float(error) for error in errors[0]]
+        return {}, np.asarray(model.fit_predict(self.X))
 
 
 class Together:
     """`ONMF` by its default solver: the trials that see the same features share their sweeps."""
 
-    def __init__(self, model: ONMF, name: str, X: Any, parts: Parts, n_jobs: int | None) -> None:
-        X, _ = door.scaled(X, door.power_of_two)
+    def __init__(self, model: ONMF, name: str, X: Any, n_jobs: int | None) -> None:
+        self.X, _ = door.scaled(X, door.power_of_two)
         self.n_threads = blas_threads() if n_jobs is None else joblib.effective_n_jobs(n_jobs)
-        self.X, self.parts, self.data = X, parts, InMemory(X, n_threads=self.n_threads)
+        self.data = InMemory(self.X, n_threads=self.n_threads)
         self.settings, self.penalty = fast_settings(model, self.data, self.n_threads)
 
     def __call__(
@@ -132,34 +78,28 @@ class Together:
         left, total = ledger.unfinished(trials), len(trials)
         report = (lambda done, total: None) if progress is None else progress
         report(done := total - len(left), total)
-        most = max(trial["k"] for trial in trials)
+        maker = Maker(self, max(trial["k"] for trial in trials))
         with single_threaded_blas():
-            for fold, mine in groupby(sorted(left, key=by_fold), key=by_fold):
-                maker = Maker(self, fold, most)
-                for batch in maker.batches(list(mine)):
-                    for trial, outcome in maker.outcomes(batch):
-                        if isinstance(outcome, Exception):
-                            ledger.fail(trial, f"{type(outcome).__name__}: {outcome}")
-                        else:
-                            ledger.record(trial, *outcome)
-                        report(done := done + 1, total)
+            for batch in batches(left):
+                for trial, outcome in maker.outcomes(batch):
+                    if isinstance(outcome, Exception):
+                        ledger.fail(trial, f"{type(outcome).__name__}: {outcome}")
+                    else:
+                        ledger.record(trial, *outcome)
+                    report(done := done + 1, total)
 
 
-def by_fold(trial: Trial) -> int:
-    return int(trial["fold"])
+def batches(trials: list[Trial]) -> list[list[Trial]]:
+    """Trials to be run side by side: the runs of one K."""
+    ordered = sorted(trials, key=lambda trial: trial["k"])
+    return [list(batch) for _, batch in groupby(ordered, key=lambda trial: trial["k"])]
 
 
 class Maker:
-    """The clusterings of one choice of features."""
+    """The clusterings of one set of data."""
 
-    def __init__(self, runner: Together, fold: int, most: int) -> None:
-        self.runner, self.fold, self.most = runner, fold, most
-        self.data: InMemory = runner.data
-        self.tested: Columns | None = None
-        if fold != WHOLE:
-            fitted, tested = runner.parts.columns(fold)
-            self.data = Columns(runner.X, fitted, runner.n_threads)
-            self.tested = Columns(runner.X, tested, runner.n_threads)
+    def __init__(self, runner: Together, most: int) -> None:
+        self.runner, self.most, self.data = runner, most, runner.data
         self.useful = self.data.total(useful, self.data.energy)
 
     @cached_property
@@ -167,13 +107,6 @@ class Maker:
         """Made when it is first needed, once the data are known to be useful."""
         runner = self.runner
         return Many(runner.settings, self.data, self.most, runner.penalty, seed=0)
-
-    def batches(self, trials: list[Trial]) -> list[list[Trial]]:
-        """Trials to be run side by side: the runs of one K, or all K of a fold."""
-        if self.fold != WHOLE:
-            return [trials]
-        ordered = sorted(trials, key=lambda trial: trial["k"])
-        return [list(batch) for _, batch in groupby(ordered, key=lambda trial: trial["k"])]
 
     def outcomes(self, batch: list[Trial]) -> Iterator[tuple[Trial, Any]]:
         """Result and labels of each trial, or its exception."""
@@ -190,23 +123,13 @@ class Maker:
         for trial in batch:
             door.check_useful(self.useful, self.data.shape[0], trial["k"])
         found = self.many([Run(trial["k"], trial["seed"]) for trial in batch])
-        ks = [trial["k"] for trial in batch]
-        labels = [canonical(end.labels, k) for end, k in zip(found, ks, strict=True)]
-        return list(zip(self.results(found, ks), labels, strict=True))
-
-    def results(self, found: list[Found], ks: list[int]) -> list[dict[str, Any]]:
-        """How good the clusterings are: on all features, or on those held out."""
-        if self.tested is None:
-            return [
-                {"relative_error": end.relative_error, "converged": end.converged, "rays": True}
-                for end in found
-            ]
-        clusterings = [
-            Clustering(end.labels, end.scores, k) for end, k in zip(found, ks, strict=True)
+        return [
+            (
+                {"relative_error": end.relative_error, "converged": end.converged},
+                canonical(end.labels, trial["k"]),
+            )
+            for end, trial in zip(found, batch, strict=True)
         ]
-        parts = self.runner.parts
-        errors = held_out(self.tested, clusterings, parts.samples, parts.n_groups)
-        return [{"errors": own.tolist()} for own in errors]
 
 
 def canonical(labels: Array, k: int) -> Array:

@@ -1,4 +1,4 @@
-"""The fits behind a consensus: one trial for every (K, seed), and for every (K, part held out).
+"""The fits behind a consensus and a choice of K, from a checked model and checked data.
 
 Trials are rows of a ledger whose key has a fingerprint of the data and of the model's parameters:
 what is done is never done twice, and never mistaken for something else.
@@ -10,14 +10,20 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import _check_sample_weight
 
 from onmf.data import validation as door
 from onmf.estimators import ONMF
 from onmf.estimators.solvers import searched
-from onmf.ledger import Trial
-from onmf.stability.runners import WHOLE, Alone, Parts, Runner, Together
+from onmf.ledger import Ledger, Trial
+from onmf.stability.evidence import ByFits, ByPath, Evidence
+from onmf.stability.halves import groups_of
+from onmf.stability.runners import Alone, Progress, Runner, Together
+
+Array = NDArray[Any]
 
 UNIMPORTANT = ("n_jobs", "verbose", "callback", "random_state", "n_clusters", "n_components")
 
@@ -25,26 +31,40 @@ UNIMPORTANT = ("n_jobs", "verbose", "callback", "random_state", "n_clusters", "n
 class Setting(NamedTuple):
     """A checked model and data, ready to run."""
 
+    model: Any
     runner: Runner
     X: Any
-    parts: Parts
+    weight: Array | None
     seeds: list[int]
     name: str  # of the parameter that holds K
     key: Trial  # what all trials have in common
+    n_jobs: int | None
 
     def runs(self, k: int) -> list[Trial]:
         """One trial a seed."""
-        return [self.key | {"k": k, "seed": seed, "fold": WHOLE} for seed in self.seeds]
+        return [self.key | {"k": k, "seed": seed} for seed in self.seeds]
 
-    def folds(self, k: int) -> list[Trial]:
-        """One trial a part held out."""
-        return [
-            self.key | {"k": k, "seed": self.seeds[0], "fold": fold}
-            for fold in range(self.parts.n_folds)
-        ]
+    def evidence(self, book: Ledger, n_cuts: int, progress: Progress | None) -> Evidence:
+        """What halves of the data say about each K."""
+        groups, key = groups_of(self.X), self.key
+        if self.weight is not None:
+            key = key | {"weight": fingerprint(self.weight)}
+        if isinstance(self.runner, Together):
+            weight = np.ones(self.X.shape[0]) if self.weight is None else self.weight
+            work: ByPath | ByFits = ByPath(self.runner.X, weight, groups)
+            return Evidence(work, key, book, n_cuts, self.runner.n_threads, progress)
+        work = ByFits(self.X, self.weight, groups, self.model, self.name)
+        return Evidence(work, key, book, n_cuts, self.n_jobs or 1, progress)
+
+    def fit(self, k: int) -> Any:
+        """The model with k clusters, fitted to all samples."""
+        weights = {} if self.weight is None else {"sample_weight": self.weight}
+        return clone(self.model).set_params(**{self.name: k}).fit(self.X, **weights)
 
 
-def prepare(model: Any, X: Any, n_runs: int, n_jobs: int | None) -> Setting:
+def prepare(
+    model: Any, X: Any, n_runs: int, n_jobs: int | None, sample_weight: Any = None
+) -> Setting:
     """Check everything that can be checked before the first fit."""
     door.check_number(n_runs, "n_runs", 1, whole=True)
     if n_runs < 2:
@@ -62,12 +82,12 @@ def prepare(model: Any, X: Any, n_runs: int, n_jobs: int | None) -> Setting:
     else:
         X = check_array(X, accept_sparse="csr", order="C", dtype=[np.float64, np.float32])
         X = sp.csr_array(X) if sp.issparse(X) else X
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
     seeds = seeds_of(model.random_state, n_runs)
-    parts = Parts.of(X.shape, seeds[0])
-    runner: Runner = (Together if together else Alone)(model, name, X, parts, n_jobs)
+    runner: Runner = (Together if together else Alone)(model, name, X, n_jobs)
     settings = {key: v for key, v in model.get_params().items() if key not in UNIMPORTANT}
     key = {"model": f"{type(model).__name__} {fingerprint(settings)}", "data": fingerprint(X)}
-    return Setting(runner, X, parts, seeds, name, key)
+    return Setting(model, runner, X, weight, seeds, name, key, n_jobs)
 
 
 def check_model(model: Any) -> str:

@@ -4,7 +4,8 @@ With codes h_i of the samples of a cluster its centroid by least squares is
 
     w = sum_i h_i x_i / sum_i h_i^2.
 
-Codes that are all one give a mean; a few power steps from there, h_i <- <w, x_i> / ||w||^2, its ray.
+Codes that are all one give a mean; a few power steps from there, h_i <- <w, x_i> / ||w||^2, its
+ray.
 """
 
 from dataclasses import dataclass

@@ -145,7 +145,8 @@ class KChoice:
 def row(k: int, known: rule.Figures | None, failed: str) -> KRow:
     """One line of the table."""
     if known is None:
-        return KRow(k, *[np.nan] * 7, failed)
+        unknown = np.nan
+        return KRow(k, unknown, unknown, unknown, unknown, unknown, unknown, unknown, failed)
     n = len(known.scores)
     error = float(known.scores.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
     figures = known.found, known.alike, known.border, known.valley, known.solid

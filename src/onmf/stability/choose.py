@@ -60,8 +60,8 @@ def consensus(
     Notes
     -----
     The runs of `ONMF` with its default solver share one sketch of the data and all sweeps (see
-    `onmf.stability.many`), and ``n_init="auto"`` means one start, for the runs themselves are starts. Up
-    to rounding, a run does not depend on the others.
+    `onmf.stability.many`), and ``n_init="auto"`` means one start, for the runs themselves are
+    starts. Up to rounding, a run does not depend on the others.
 
     Examples
     --------
@@ -189,9 +189,7 @@ def fallen(known: Evidence, ks: list[int]) -> bool:
     return score[best] > 0 and best <= 0.75 * ks[-1] and end.score < FALLEN * score[best]
 
 
-def widened(
-    known: Evidence, ks: list[int], most: int, beyond: bool
-) -> tuple[list[int], str]:
+def widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[list[int], str]:
     """The K asked for and, if allowed, more of them while the last is the best."""
     known.ask(ks)
     asked, step = list(ks), ks[-1] - ks[-2] if len(ks) > 1 else 1

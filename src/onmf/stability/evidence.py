@@ -81,6 +81,12 @@ def packed(clusters: Iterable[Clusters]) -> tuple[dict[str, Any], Array]:
     return {"clusters": lists}, np.array([each.labels for each in known])
 
 
+def unpacked(lists: list[Any]) -> Clusters:
+    """What the ledger keeps, without the labels."""
+    found, alike, border, valley = map(np.asarray, lists)
+    return Clusters(found, alike, border, valley, np.zeros((2, 0)))
+
+
 @dataclass
 class Evidence:
     """The figures of each K asked for so far."""
@@ -132,9 +138,7 @@ class Evidence:
         if place >= fewest:
             self.failed[k] = f"a half of the samples has only {fewest} distinct directions"
             return
-        nothing = np.zeros((2, 0))
-        cuts = [Clusters(*map(np.asarray, own[place]), nothing) for own in lists]
-        self.figures[k] = rule.figures(cuts)
+        self.figures[k] = rule.figures([unpacked(own[place]) for own in lists])
 
     def labels(self, k: int, n: int) -> Array:
         """(n, 2 cuts): all samples by the clusters of every half."""

@@ -196,7 +196,11 @@ def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> Seen:
     if len(W) > 1:
         order = np.argsort(scores, axis=1, kind="stable")[:, -2:]
         second, first = np.take_along_axis(scores, order, axis=1).T
-        apart = np.ones(len(labels)) if rays else np.linalg.norm(W[order[:, 0]] - W[order[:, 1]], axis=1)
+        apart = (
+            np.ones(len(labels))
+            if rays
+            else np.linalg.norm(W[order[:, 0]] - W[order[:, 1]], axis=1)
+        )
         norm = np.sqrt(row_sqnorm(X)) if rays else apart
         margins = (first - second) / np.where(norm > 0, norm, 1)
     return Seen(labels, by_features, margins)

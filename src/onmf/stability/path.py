@@ -65,7 +65,8 @@ def grown(Y: Array, energy: Array, U: Array, A: Array, rng: np.random.Generator)
     Z = np.vstack([unit(Y[picked]), *halves_of(Y, U, A, cells, rng)])
     explained = np.square(np.maximum(Y @ Z.T, 0))
     gain = np.maximum(explained - best[:, None], 0).sum(axis=0)
-    nearest, taken, chosen = (U @ Z.T).argmax(axis=0), np.zeros(len(U), int), []
+    nearest, taken = (U @ Z.T).argmax(axis=0), np.zeros(len(U), int)
+    chosen: list[Array] = []
     for j in np.argsort(-gain, kind="stable"):
         if taken[nearest[j]] < FROM_ONE and len(chosen) < TRIED:
             taken[nearest[j]] += 1

@@ -31,7 +31,7 @@ from onmf.stability.halves import Clusters
 
 Array = NDArray[Any]
 
-COST = 0.47  # c
+COST = 0.5  # c
 SLOPE = 0.65
 APART = 1.4
 WORTH = 0.25  # of the best score: what a scale needs at least

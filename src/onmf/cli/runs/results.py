@@ -145,6 +145,8 @@ def choice_record(choice: Any) -> dict[str, Any]:
         "best_k": int(choice.best_k),
         "runner_up": None if choice.runner_up is None else int(choice.runner_up),
         "reason": str(choice.reason),
+        "confidence": float(choice.confidence),
+        "scales": [{"k": scale.k, "sentence": scale.sentence} for scale in choice.scales],
         "table": [plain_row(row) for row in choice.table],
     }
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tracemalloc
 import warnings
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from time import process_time
 
@@ -266,7 +266,7 @@ def calibration() -> str:
         right.append(choice.best_k == k)
     sure, right = np.array(sure), np.array(right)
     edges, lines, gap = np.linspace(0, 1, 6), [], 0.0
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         inside = (sure >= low) & ((sure < high) | (high == 1))
         if inside.any():
             said, was = sure[inside].mean(), right[inside].mean()

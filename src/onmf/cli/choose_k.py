@@ -23,7 +23,7 @@ from onmf.stability import KChoice, KRow
 LEDGER = "choose-k.ledger"
 REPORT = "report.html"
 SHOWN = ("k", "score", "found_again", "told_alike", "border", "solid")
-BAR = 24  # characters of the longest bar
+BAR = 16  # characters of the longest bar
 
 
 @click.command()

@@ -47,28 +47,21 @@ class Gather:
         return rows, Sums(np.asarray(H.T @ block.X, np.float64), squares)
 
 
-class Centres(NamedTuple):
-    """Centroids (k, m) of given labels, and the share of ||X||^2 they leave unexplained."""
-
-    W: Array
-    relative_error: float
-
-
-def centres(data: Data, labels: Array, k: int, rays: bool) -> Centres:
-    """Means of the clusters, or their rays by a few power steps from the means."""
+def centres(data: Data, labels: Array, k: int, rays: bool) -> Array:
+    """Means (k, m) of the clusters, or their rays by a few power steps from the means."""
     rows = data.scatter(packed(labels, np.ones(len(labels))))
-    W, sums = fitted(data, rows, k)
+    W = fitted(data, rows, k)
     for _ in range(POWER_STEPS if rays else 0):
         rows, _ = data.sweep(Score(W), rows)
-        W, sums = fitted(data, rows, k)
-    explained = np.sum(sums.gram * np.einsum("km,km->k", W, W, dtype=np.float64))
-    return Centres(W, float(max(1 - explained / data.sqnorm, 0.0)))
+        W = fitted(data, rows, k)
+    return W
 
 
-def fitted(data: Data, rows: Any, k: int) -> tuple[Array, Sums]:
-    """Least squares centroids for given codes, and the sums they come from."""
+def fitted(data: Data, rows: Any, k: int) -> Array:
+    """Least squares centroids for given codes."""
     _, sums = data.sweep(Gather(k), rows)
-    return (sums.cross / np.where(sums.gram > 0, sums.gram, 1)[:, None]).astype(data.dtype), sums
+    W = sums.cross / np.where(sums.gram > 0, sums.gram, 1)[:, None]
+    return np.asarray(W, data.dtype)
 
 
 class Nothing(NamedTuple):

@@ -113,7 +113,7 @@ def choose_k(
         The numbers of clusters to try, increasing, for example ``range(2, 11)``. By default from 2
         until the score has clearly fallen, at most 80 and a fifth of the samples.
     sample_weight : array of shape (n_samples,), optional
-        Weights for the fits.
+        Weights for the fits; samples without weight are left out of the figures.
     n_runs : int, default=8
         Fits on halves for each K, at least two; an odd number is one more.
     n_jobs : int, optional

@@ -18,7 +18,7 @@ from onmf.core.rows import InMemory, single_threaded_blas
 from onmf.ledger import Ledger, Trial, run
 from onmf.stability import rule
 from onmf.stability.centres import centres
-from onmf.stability.halves import Clusters, Cut, along_the_path, by_centres, compare
+from onmf.stability.halves import Clusters, Cut, Seen, along_the_path, by_centres, compare
 from onmf.stability.runners import Progress
 
 Array = NDArray[Any]
@@ -63,15 +63,18 @@ class ByFits:
         first, second = (self.seen(cut, side, trial["most"]) for side in (False, True))
         return packed([compare((first, second), cut.samples, trial["most"])])
 
-    def seen(self, cut: Cut, side: bool, k: int) -> Any:
+    def seen(self, cut: Cut, side: bool, k: int) -> Seen:
         """All samples by the clusters that the model finds in one half."""
         rows = np.flatnonzero(cut.samples == side)
         model, X = clone(self.model).set_params(**{self.name: k, "random_state": 0}), self.X[rows]
         weights = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         labels = np.asarray(model.fit_predict(X, **weights), np.intp)
         rays = hasattr(model, "membership_")
-        W = centres(InMemory(X), labels, k, rays).W
-        return by_centres(self.X, W, rays, cut.features)
+        W = centres(InMemory(X), labels, k, rays)
+        seen = by_centres(self.X, W, rays, cut.features)
+        if self.weight is not None:
+            seen.labels[self.weight == 0] = seen.by_features[:, self.weight == 0] = -1
+        return seen
 
 
 def packed(clusters: Iterable[Clusters]) -> tuple[dict[str, Any], Array]:

@@ -145,7 +145,8 @@ class Half:
             part = np.where(cut.features[:, None], V, 0)
             Y, gram = np.asarray(X @ part, np.float64), part.T @ part
             self.parts = [(Y, gram), (self.Y - Y, V.T @ V - gram)]
-        self.norm = np.sqrt(np.einsum("ij,ij->i", self.Y, self.Y))
+        norm = np.sqrt(np.einsum("ij,ij->i", self.Y, self.Y))
+        self.norm = np.where(weight > 0, norm, 0)  # samples without weight have no label
         self.paths = paths(self.Y[rows], weight[rows], seed=int(side))
 
     def seen(self) -> Iterator[Seen]:
@@ -196,12 +197,8 @@ def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> Seen:
     if len(W) > 1:
         order = np.argsort(scores, axis=1, kind="stable")[:, -2:]
         second, first = np.take_along_axis(scores, order, axis=1).T
-        apart = (
-            np.ones(len(labels))
-            if rays
-            else np.linalg.norm(W[order[:, 0]] - W[order[:, 1]], axis=1)
-        )
-        norm = np.sqrt(row_sqnorm(X)) if rays else apart
+        apart = W[order[:, 0]] - W[order[:, 1]]
+        norm = np.sqrt(row_sqnorm(X)) if rays else np.linalg.norm(apart, axis=1)
         margins = (first - second) / np.where(norm > 0, norm, 1)
     return Seen(labels, by_features, margins)
 

@@ -37,6 +37,7 @@ APART = 1.4
 WORTH = 0.25  # of the best score: what a scale needs at least
 MOST_SCALES = 4
 RESAMPLINGS = 200
+WEIGHTS = (-7.0, 1.4, 8.6, 1.6)  # of a constant and of the three `signs`
 
 
 class Figures(NamedTuple):
@@ -109,9 +110,6 @@ def scales_of(score: dict[int, float], best: int) -> list[int]:
 def confidence(known: dict[int, Figures], best: int) -> float:
     """How often the K is right on made-up data with such figures."""
     return float(1 / (1 + np.exp(-np.dot(WEIGHTS, [1.0, *signs(known, best)]))))
-
-
-WEIGHTS = (-2.0, 2.0, 2.0, 1.0)  # of the constant and of the signs
 
 
 def signs(known: dict[int, Figures], best: int) -> tuple[float, float, float]:

@@ -5,6 +5,7 @@ what is done is never done twice, and never mistaken for something else.
 """
 
 import pickle
+import warnings
 from typing import Any, NamedTuple
 
 import joblib
@@ -18,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight
 from onmf.data import validation as door
 from onmf.estimators import ONMF
 from onmf.estimators.solvers import searched
+from onmf.exceptions import UnassignedSampleWarning
 from onmf.ledger import Ledger, Trial
 from onmf.stability.evidence import ByFits, ByPath, Evidence
 from onmf.stability.halves import groups_of
@@ -59,7 +61,9 @@ class Setting(NamedTuple):
     def fit(self, k: int) -> Any:
         """The model with k clusters, fitted to all samples."""
         weights = {} if self.weight is None else {"sample_weight": self.weight}
-        return clone(self.model).set_params(**{self.name: k}).fit(self.X, **weights)
+        with warnings.catch_warnings():  # samples without a cluster had none in the halves either
+            warnings.simplefilter("ignore", UnassignedSampleWarning)
+            return clone(self.model).set_params(**{self.name: k}).fit(self.X, **weights)
 
 
 def prepare(

@@ -22,7 +22,7 @@ preparation -> data preparation
 estimators -> baselines core data estimators exceptions io preparation report
 plot -> report
 report -> data metrics report
-stability -> __init__ core data estimators ledger plot stability
+stability -> __init__ core data estimators exceptions ledger plot stability
 cli -> *
 __main__ -> cli
 __init__ -> core estimators exceptions plot report stability

@@ -53,6 +53,7 @@ def test_the_number_of_rays_is_found(k, m, sparsity):
     assert choice.evidence
     assert choice.confidence > 0.5
     assert choice.reason.startswith(f"K={k}: {k} of {k} clusters are solid")
+    assert "too noisy to tell clusters apart" in choice.reason or k > 3
     assert adjusted_rand_score(y, choice.consensus.labels) > 0.95
 
 
@@ -251,6 +252,15 @@ def test_a_killed_call_goes_on_where_it_was(rays, tmp_path, model, parts):
     assert told.seen[-1] == (parts, parts)
     assert (again.best_k, again.reason) == (whole.best_k, whole.reason)
     np.testing.assert_array_equal(again.consensus.labels_runs, whole.consensus.labels_runs)
+
+
+def test_a_ledger_of_an_older_version_is_gone_on_with(rays, tmp_path):
+    path = tmp_path / "runs.ledger"
+    with Ledger(path) as book:
+        old = {"model": "ONMF 0", "data": "0", "k": 2, "seed": 0, "fold": -1}
+        book.plan([old])
+        book.record(old, {"errors": [0.5]}, rays[1])
+    assert choose_k(ONMF(random_state=0), rays[0], range(2, 6), n_runs=2, ledger=path).best_k == 4
 
 
 def test_a_ledger_is_not_mistaken_for_that_of_other_data_or_parameters(rays, tmp_path):

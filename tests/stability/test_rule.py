@@ -51,10 +51,12 @@ def test_scales_are_peaks_that_are_apart():
     verdict = rule.decide(scores)
     assert (verdict.best, verdict.runner_up, verdict.scales) == (12, 3, [3, 12])
     assert rule.decide(known(k2=0.1, k6=3.0)).scales == [6]  # 2 is not worth naming
+    assert rule.decide(known(k2=-0.9, k6=-0.1)).scales == [6]
 
 
-def test_no_evidence_without_a_positive_score_or_without_valleys():
-    nothing = rule.decide(known(k2=-0.5, k3=-1.0))
+def test_no_evidence_where_nothing_is_found_again_or_without_valleys():
+    weak = {k: fact._replace(found=0.5, alike=0.5) for k, fact in known(k2=-0.5, k3=-1.0).items()}
+    nothing = rule.decide(weak)
     assert (nothing.best, nothing.evidence, nothing.confidence) == (2, False, 0.0)
     slope = {2: known(k2=1.0)[2]._replace(valley=1.0)}
     assert not rule.decide(slope).evidence

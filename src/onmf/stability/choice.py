@@ -202,8 +202,16 @@ def reason(
         f"K={k}: {round(fact.solid)} of {k} clusters are solid: two halves of the samples find "
         f"them again with an overlap of {fact.found:.2f}, two halves of the features tell them "
         f"alike to {fact.alike:.2f}, and {fact.border:.0%} of their samples lie near a border"
-        f"{also}{ended}{guess}."
+        f"{also}{too_fine(k, known)}{ended}{guess}."
     )
+
+
+def too_fine(best: int, known: dict[int, rule.Figures]) -> str:
+    """From which K on the noise of single samples hides the clusters."""
+    hidden = [k for k in sorted(known) if k > best and known[k].alike < rule.COST]
+    if not hidden:
+        return ""
+    return f"; from K={hidden[0]} on, single samples are too noisy to tell clusters apart"
 
 
 def no_evidence(verdict: rule.Verdict, known: dict[int, rule.Figures]) -> str:
@@ -213,7 +221,7 @@ def no_evidence(verdict: rule.Verdict, known: dict[int, rule.Figures]) -> str:
     if k is None or k not in known:
         return "There is no evidence of clusters, for K=1 alone was asked for"
     fact = known[k]
-    if fact.score > 0:
+    if fact.quality > rule.NOISE:
         return (
             f"There is no evidence of clusters: those for K={k} are pieces of a continuum, with "
             f"{fact.valley:.0%} as many samples at their borders as inside{end}"

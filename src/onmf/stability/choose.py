@@ -150,7 +150,9 @@ def choose_k(
             raise ValueError(f"no K in k_range could be judged: {known.failed[asked[0]]}.")
         verdict = rule.decide(usable)
         fitted = setting.fit(verdict.best)
-        labels = np.asarray(fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(X))
+        labels = np.asarray(
+            fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(setting.X)
+        )
         runs = {k: known.labels(k, n) for k in {*verdict.scales, verdict.best}}
     chosen = agree(runs[verdict.best], verdict.best, labels.astype(np.intp))
     voted = {k: chosen.labels if k == verdict.best else voted_labels(runs[k], k) for k in runs}

@@ -17,6 +17,7 @@ and B do not depend on their number. `rule` makes one figure of the three.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,7 +101,7 @@ def compare(seen: tuple[Seen, Seen], samples: Array, k: int) -> Clusters:
 def overlaps(a: Array, b: Array, k: int) -> Array:
     """Jaccard overlap of every cluster of `a` with every one of `b`."""
     inside = (a >= 0) & (b >= 0)
-    T = np.bincount(a[inside] * k + b[inside], minlength=k * k).reshape(k, k)
+    T = np.bincount(a[inside].astype(np.intp) * k + b[inside], minlength=k * k).reshape(k, k)
     union = T.sum(axis=1)[:, None] + T.sum(axis=0) - T
     return np.asarray(T / np.maximum(union, 1))
 
@@ -126,11 +127,10 @@ def along_the_path(X: Any, weight: Array, cut: Cut, most: int) -> Iterator[Clust
 
     It ends early where a half has no more directions.
     """
-    sides = [Half(X, weight, cut, bool(s), most) for s in (0, 1)]
-    for k, seen in enumerate(zip(*(side.seen() for side in sides), strict=False), 1):
+    first = list(islice(Half(X, weight, cut, False, most).seen(), most))
+    second = islice(Half(X, weight, cut, True, most).seen(), len(first))
+    for k, seen in enumerate(zip(first, second, strict=False), 1):
         yield compare(seen, cut.samples, k)
-        if k == most:
-            return
 
 
 class Half:
@@ -138,13 +138,12 @@ class Half:
 
     def __init__(self, X: Any, weight: Array, cut: Cut, side: bool, most: int) -> None:
         rows = np.flatnonzero(cut.samples == side)
-        V = basis(X[rows], weight[rows], WIDTH * most + EXTRA, seed=int(side))
-        self.Y = np.asarray(X @ V, np.float64)
-        self.parts = [(self.Y, np.eye(V.shape[1]))] * 2
+        V = basis(X[rows], weight[rows], WIDTH * most + EXTRA, seed=int(side)).astype(X.dtype)
+        self.Y, self.gram = np.asarray(X @ V), V.T @ V
+        self.part: tuple[Array, Array] | None = None  # the same by one half of the features
         if cut.features is not None:
-            part = np.where(cut.features[:, None], V, 0)
-            Y, gram = np.asarray(X @ part, np.float64), part.T @ part
-            self.parts = [(Y, gram), (self.Y - Y, V.T @ V - gram)]
+            inside = np.where(cut.features[:, None], V, 0)
+            self.part = np.asarray(X @ inside), inside.T @ inside
         norm = np.sqrt(np.einsum("ij,ij->i", self.Y, self.Y))
         self.norm = np.where(weight > 0, norm, 0)  # samples without weight have no label
         self.paths = paths(self.Y[rows], weight[rows], seed=int(side))
@@ -155,24 +154,26 @@ class Half:
 
     def look(self, U: Array) -> Seen:
         """All samples by these prototypes."""
-        scores = self.Y @ U.T
-        labels, k = scores.argmax(axis=1), len(U)
-        empty = self.norm <= 0
-        labels[empty] = -1
-        told = np.array([nearest(Y, U, gram) for Y, gram in self.parts])
-        told[:, empty] = -1
-        margins = np.zeros(len(scores))
+        U, k = U.astype(self.Y.dtype), len(U)
+        scores, empty = self.Y @ U.T, self.norm <= 0
+        labels = scores.argmax(axis=1)
+        told = np.array([labels, labels])
+        if self.part is not None:
+            Y, gram = self.part
+            one = Y @ U.T
+            told = np.array([nearest(one, U, gram), nearest(scores - one, U, self.gram - gram)])
+        labels[empty], told[:, empty] = -1, -1
+        margins = np.zeros(len(labels), np.float32)
         if k > 1:
             top = np.partition(scores, k - 2, axis=1)
-            margins = (top[:, k - 1] - top[:, k - 2]) / np.where(empty, 1, self.norm)
-        return Seen(labels, told, margins)
+            margins[:] = (top[:, k - 1] - top[:, k - 2]) / np.where(empty, 1, self.norm)
+        return Seen(labels.astype(np.int16), told.astype(np.int16), margins)
 
 
-def nearest(Y: Array, U: Array, gram: Array) -> Array:
-    """Labels by some of the features: `gram` has the products of the basis there."""
+def nearest(scores: Array, U: Array, gram: Array) -> Array:
+    """Labels from products with rays by some of the features: `gram` has those of the basis."""
     size = np.sqrt(np.maximum(np.einsum("kr,rs,ks->k", U, gram, U), 0))
-    scores = (Y @ U.T) / np.where(size > 0, size, 1)
-    return np.asarray(np.where(size > 0, scores, -np.inf).argmax(axis=1))
+    return np.asarray(np.where(size > 0, scores / np.where(size > 0, size, 1), -np.inf).argmax(1))
 
 
 def basis(X: Any, weight: Array, r: int, seed: int) -> Array:

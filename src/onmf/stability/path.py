@@ -33,9 +33,10 @@ NOTHING = 1e-10  # share of the energy: all rows lie on the rays found
 def paths(Y: Array, weight: Array, seed: int) -> Iterator[Array]:
     """Prototypes (K, r) in unit length for K = 1, 2, ... of the rows Y, while any row is left."""
     rng = np.random.default_rng(seed)
-    Y = damped(Y, weight)
     if len(Y) > MOST_ROWS:
-        Y = Y[np.sort(rng.choice(len(Y), MOST_ROWS, replace=False))]
+        some = np.sort(rng.choice(len(Y), MOST_ROWS, replace=False))
+        Y, weight = Y[some], weight[some]
+    Y = damped(Y.astype(np.float64), weight)
     energy = np.einsum("ij,ij->i", Y, Y)
     U = unit(Y.sum(axis=0, keepdims=True))
     while True:

@@ -12,9 +12,9 @@ and **the score of K counts the solid clusters**, each doubtful one counting aga
 The K with the largest score is recommended. A K that beats all others within a factor of `APART`
 is a scale of its own: data may have a few coarse groups and finer ones inside.
 
-**No clusters.** There is evidence only if the best score is positive and the borders are valleys:
-with the density of samples at a border above `SLOPE` times that inside, the clusters are pieces of
-one cloud or of a gradient, however well they are found again.
+**No clusters.** There is evidence only if the mean of q exceeds what noise gives, `NOISE`, and the
+borders are valleys: with the density of samples at a border above `SLOPE` times that inside, the
+clusters are pieces of one cloud or of a gradient, however well they are found again.
 
 **Sure?** With the score drawn again from the cuts, and the lead over the next best K, the
 confidence is a logistic function fitted to made-up data: where it says 0.9, the K was right nine
@@ -32,6 +32,7 @@ from onmf.stability.halves import Clusters
 Array = NDArray[Any]
 
 COST = 0.5  # c
+NOISE = 0.35
 SLOPE = 0.65
 APART = 1.4
 WORTH = 0.25  # of the best score: what a scale needs at least
@@ -53,6 +54,15 @@ class Figures(NamedTuple):
     @property
     def score(self) -> float:
         return float(self.scores.mean())
+
+    @property
+    def quality(self) -> float:
+        """About the mean of q."""
+        return self.found * self.alike * (1 - self.border)
+
+    @property
+    def evident(self) -> bool:
+        return self.quality > NOISE and self.valley < SLOPE
 
 
 def figures(cuts: Sequence[Clusters]) -> Figures:
@@ -86,7 +96,7 @@ def decide(known: dict[int, Figures]) -> Verdict:
         return Verdict(1, None, [1], False, 0.0)
     score = {k: fact.score for k, fact in more.items()}
     best = max(score, key=lambda k: (score[k], -k))
-    evidence = score[best] > 0 and more[best].valley < SLOPE
+    evidence = more[best].evident
     if not evidence and 1 in known:
         return Verdict(1, best, [1], False, 0.0)
     scales = scales_of(score, best) if evidence else [best]
@@ -97,7 +107,7 @@ def decide(known: dict[int, Figures]) -> Verdict:
 
 def scales_of(score: dict[int, float], best: int) -> list[int]:
     """The K that no other within a factor of `APART` beats, the best few, coarse to fine."""
-    least = WORTH * score[best]
+    least = score[best] - (1 - WORTH) * abs(score[best])
     tops = [
         k
         for k in score
@@ -122,4 +132,4 @@ def signs(known: dict[int, Figures], best: int) -> tuple[float, float, float]:
     agree = float(np.mean(winners == ks.index(best)))
     fact = known[best]
     lead = fact.score - max((known[k].score for k in ks if k != best), default=0.0)
-    return agree, fact.found * fact.alike * (1 - fact.border), min(max(lead, 0.0), 1.0)
+    return agree, fact.quality, min(max(lead, 0.0), 1.0)

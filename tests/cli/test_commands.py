@@ -24,6 +24,7 @@ from sklearn.preprocessing import normalize
 import onmf
 from onmf import ONMF, metrics
 from onmf.datasets import make_rays
+from onmf.io import output
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -32,7 +33,7 @@ from rich.console import Console
 
 from onmf import cli
 from onmf.cli import console
-from onmf.cli.runs import RESULTS, Source
+from onmf.cli.runs import RESULTS, Input
 
 pytestmark = pytest.mark.usefixtures("page")
 
@@ -242,7 +243,7 @@ def test_run_json_is_enough_to_repeat_the_run(here):
     words = ["--log", "--unit", "--labels", "type", "--seed", 7, "--starts", 3]
     good("cluster", "typed.csv", "-k", 3, "-o", "deep/out", *words)
     facts = record("deep/out")
-    source = Source.recall(facts["source"], Path("deep/out"))
+    source = Input.recall(facts["source"], Path("deep/out"))
     assert source.path.resolve() == Path("typed.csv").resolve()
     table, _ = source.learn(source.read())
     model = ONMF(**facts["parameters"]).fit(table.X)
@@ -265,11 +266,12 @@ def chooser(monkeypatch):
         asked.append((model.random_state, X.shape, k_range))
         progress(1, 3)
         table = [Row(k=np.int64(k), error=np.nan if k == 2 else 1 / k) for k in (2, 3, 4)]
-        scales = [SimpleNamespace(k=3, sentence="K=3: solid.")]
-        rest = {"reason": "because.", "confidence": 0.9, "scales": scales, "table": table}
+        scales = [SimpleNamespace(k=3, score=1.5, sentence="K=3: solid.", inside=None)]
+        rest = {"reason": "because.", "confidence": 0.9, "evidence": True}
+        rest |= {"scales": scales, "table": table}
         return SimpleNamespace(best_k=3, runner_up=np.int64(4), **rest)
 
-    monkeypatch.setattr(onmf, "choose_k", choose_k, raising=False)
+    monkeypatch.setattr("onmf.cli.cluster.choose_k", choose_k)
     return asked
 
 
@@ -280,7 +282,7 @@ def test_auto_lets_choose_k_choose_and_keeps_the_reason(here, chooser, capsys, p
     choice = record()["choice"]
     assert (choice["best_k"], choice["runner_up"], choice["reason"]) == (3, 4, "because.")
     assert choice["table"][:2] == [{"k": 2, "error": None}, {"k": 3, "error": 1 / 3}]
-    assert choice["scales"] == [{"k": 3, "sentence": "K=3: solid."}]
+    assert choice["scales"][0]["sentence"] == "K=3: solid."
     assert capsys.readouterr().out.startswith("3 clusters: because.")
     good("report", "out")
     assert [asked.choice.best_k for asked in page] == [3, 3]
@@ -316,6 +318,16 @@ def test_the_report_is_made_of_what_was_found_and_can_be_made_again(here, page, 
     assert first.run == again.run == record(".")
 
 
+def test_the_samples_are_assessed_once_for_all_files(here, monkeypatch, page):
+    asked, certainty = [], ONMF.certainty
+    monkeypatch.setattr(ONMF, "certainty", lambda *args: asked.append(1) or certainty(*args))
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    assert len(asked) == 1
+    confidence, distance = page[0].certainty
+    np.testing.assert_allclose(labels("out/labels.csv").confidence, confidence, atol=1e-6)
+    np.testing.assert_allclose(labels("out/labels.csv").distance, distance, atol=1e-6)
+
+
 def test_a_report_needs_its_input_and_its_model(here, capsys):
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     Path("x.csv").rename("y.csv")
@@ -325,15 +337,6 @@ def test_a_report_needs_its_input_and_its_model(here, capsys):
     Path("out/run.json").write_text("{}")
     assert "not the record of a run" in bad(capsys, "report", "out")
     assert "run.json" in bad(capsys, "report", ".")
-
-
-def test_a_missing_report_is_said_before_the_long_part(here, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onmf.report", None)
-    monkeypatch.setattr(ONMF, "fit", None)
-    said = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
-    assert "pip install" in said
-    assert "--no-report" in said
-    assert not Path("out").exists()
 
 
 def test_without_report_an_older_one_does_not_stay(here):
@@ -385,22 +388,22 @@ def test_an_unwritable_folder_is_said_before_the_long_part(here, capsys, monkeyp
 
 @pytest.mark.parametrize("failing", range(1, 7))
 def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypatch, failing):
-    written = []
-    write = Path.write_bytes
+    written, write = [], output._write
 
-    def fill(path, data):
-        written.append(path)
-        if len(written) < failing:
-            return write(path, data)
-        write(path, data[:10])
-        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+    def fill(file, content):
+        written.append(file)
+        if len(written) == failing:
+            file.write(b"0123456789")
+            raise OSError(errno.ENOSPC, "No space left on device", file.name)
+        write(file, content)
 
-    monkeypatch.setattr(Path, "write_bytes", fill)
+    monkeypatch.setattr(output, "_write", fill)
     assert "No space left on device" in bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
     assert len(written) == failing
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_leaves_nothing(here):
     program = (
         "import sys, time; from onmf import ONMF, cli\n"

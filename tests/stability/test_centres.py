@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.rows import InMemory
+from onmf.core.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.stability.centres import centres
 

@@ -43,8 +43,10 @@ def failing(k, when=lambda model: True):
     return Fussy(n_init=1, random_state=0)
 
 
-@pytest.mark.parametrize(("m", "sparsity"), [(60, 0.0), (400, 0.8)])
-@pytest.mark.parametrize("k", [2, 3, 5, 7])
+@pytest.mark.parametrize(
+    ("m", "sparsity"), [(60, 0.0), pytest.param(400, 0.8, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("k", [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 5, 7))])
 def test_the_number_of_rays_is_found(k, m, sparsity):
     X, y = make_rays(300, m, k, noise=0.5, imbalance=3, sparsity=sparsity, random_state=k)
     choice = choose_k(ONMF(random_state=0), X, range(2, 10), n_runs=4)
@@ -185,6 +187,15 @@ def test_the_runs_are_fits_from_consecutive_seeds(rays):
     for i, labels in enumerate(found.labels_runs.T):
         own = model.set_params(random_state=5 + i).fit_predict(rays[0])
         np.testing.assert_array_equal(labels, own)
+
+
+@pytest.mark.parametrize("model", [ONMF(5), KMeans(5, n_init=1)], ids=["together", "alone"])
+def test_runs_on_noise_do_not_agree(model):
+    X = np.random.default_rng(0).random((200, 40))
+    found = consensus(model.set_params(random_state=0), X, n_runs=6)
+    assert found.cophenetic < 0.95
+    assert found.dispersion < 0.9
+    assert len(np.unique(found.labels_runs, axis=1).T) == 6
 
 
 def test_the_same_answer_for_any_number_of_jobs(rays):

@@ -6,23 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from onmf import ONMF
 from onmf import choose_k as choose
-from onmf.cli.console import bad_input, waiting
-from onmf.cli.options import INPUT, fashion, reading, source_of
-from onmf.cli.report import Render, reporter
-from onmf.cli.runs import at_hand
+from onmf.cli.console import waiting
+from onmf.cli.options import INPUT, preparation_options, reading_options, source_of
+from onmf.cli.runs import REPORT, at_hand, choice_record
 from onmf.io import Table as Samples
-from onmf.io import csv_text, replace_files
+from onmf.io import csv_text, replace_files, to_json_values
+from onmf.report import html
 from onmf.stability import KChoice, KRow
 
 LEDGER = "choose-k.ledger"
-REPORT = "report.html"
-SHOWN = ("k", "score", "found_again", "told_alike", "border", "solid")
+SHOWN = ("score", "found_again", "told_alike", "border", "solid")
 BAR = 16  # characters of the longest bar
 
 
@@ -40,9 +38,9 @@ BAR = 16  # characters of the longest bar
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for report.html, the tables and a ledger, from which a killed run goes on.",
 )
-@reading
-@fashion
-@click.option("--runs", type=int, default=8, help="Fits on halves of the samples for each K.")
+@reading_options
+@preparation_options
+@click.option("--runs", type=int, default=12, help="Fits on halves of the samples for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), default="fast")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
@@ -69,46 +67,45 @@ def choose_k(
       onmf choose-k tumours.csv --labels type -o result
     """
     source = source_of(options.pop("input"), options)
-    with bad_input():
-        ks, render = None if span is None else parsed(span), reporter()
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-        with waiting(f"Reading {source.path.name}") as progress:
-            table = at_hand(source.learn(source.read(progress))[0], seed)
-        model = ONMF(random_state=seed, n_jobs=jobs, **options)
-        with waiting(source.path.name) as advance:
-            choice = choose(
-                model,
-                table.X,
-                ks,
-                n_runs=runs,
-                n_jobs=jobs,
-                ledger=None if out is None else out / LEDGER,
-                beyond=not only,
-                progress=advance,
-            )
-        account = {
-            "input": {"file": source.path.name, "samples": len(table.samples)},
-            "parameters": {
-                "k_range": [row.k for row in choice.table],
-                "n_runs": runs,
-                "random_state": seed,
-                "steps": list(source.steps),
-            }
-            | options,
-        } | as_plain(choice)
-        if out is not None:
-            shown = page(render, table, choice, account)
-            replace_files(out, shown | result_files(choice, table.samples, account))
+    ks = None if span is None else parse_span(span)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
+    with waiting(f"Reading {source.path.name}") as progress:
+        table = at_hand(source.learn(source.read(progress))[0], seed)
+    model = ONMF(random_state=seed, n_jobs=jobs, **options)
+    with waiting(source.path.name) as advance:
+        choice = choose(
+            model,
+            table.X,
+            ks,
+            n_runs=runs,
+            n_jobs=jobs,
+            ledger=None if out is None else out / LEDGER,
+            beyond=not only,
+            progress=advance,
+        )
+    tried = [row.k for row in choice.table]
+    steps = list(source.steps)
+    parameters = {"k_range": tried, "n_runs": runs, "random_state": seed, "steps": steps}
+    account = {
+        "input": {"file": source.path.name, "samples": len(table.samples)},
+        "parameters": parameters | options,
+        **choice_record(choice),
+        "confidence": round(choice.confidence, 4),
+        "cluster_stability": choice.consensus.cluster_stability.tolist(),
+    }
+    if out is not None:
+        page = make_page(table, choice, account)
+        replace_files(out, {REPORT: page} | result_files(choice, table.samples, account))
     if as_json:
         click.echo(json.dumps(account, indent=2))
     else:
         click.echo(answer(choice))
-        Console().print(grid(choice))
+        Console().print(choice_grid(choice))
         click.echo("\n".join(remarks(choice, out)))
 
 
-def parsed(span: str) -> list[int]:
+def parse_span(span: str) -> list[int]:
     """The K of first:last or first:last:step, or of a single number."""
     try:
         first, *rest = (int(part) for part in span.split(":"))
@@ -116,33 +113,6 @@ def parsed(span: str) -> list[int]:
         return list(range(first, last + 1, step))
     except ValueError:
         raise ValueError(f"--k must be first:last or first:last:step, not {span!r}.") from None
-
-
-def as_plain(choice: KChoice) -> dict[str, Any]:
-    """The choice as JSON's numbers and text; what is not known is null."""
-    rows = [row._asdict() for row in choice.table]
-    return {
-        "best_k": choice.best_k,
-        "runner_up": choice.runner_up,
-        "confidence": round(choice.confidence, 4),
-        "reason": choice.reason,
-        "evidence": choice.evidence,
-        "scales": [
-            {
-                "k": scale.k,
-                "score": round(scale.score, 4),
-                "sentence": scale.sentence,
-                "inside": None if scale.inside is None else np.round(scale.inside, 4).tolist(),
-            }
-            for scale in choice.scales
-        ],
-        "cluster_stability": choice.consensus.cluster_stability.tolist(),
-        "table": [{name: known(value) for name, value in row.items()} for row in rows],
-    }
-
-
-def known(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -> dict[str, str]:
@@ -153,7 +123,7 @@ def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -
         choice.consensus.sample_stability.tolist(),
         strict=True,
     )
-    rows = ([known(value) for value in row] for row in choice.table)
+    rows = (to_json_values(row).values() for row in choice.table)
     return {
         "table.csv": csv_text(KRow._fields, rows),
         "labels.csv": csv_text(["sample", "cluster", "stability"], labels),
@@ -161,12 +131,10 @@ def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -
     }
 
 
-def page(
-    render: Render, table: Samples, choice: KChoice, account: dict[str, Any]
-) -> dict[str, str]:
+def make_page(table: Samples, choice: KChoice, account: dict[str, Any]) -> str:
     """report.html: the fit with the K recommended, the curves and the consensus map."""
     with waiting("Making report.html"):
-        text = render(
+        return html(
             choice.model,
             table.X,
             samples=table.samples,
@@ -175,7 +143,6 @@ def page(
             run=account,
             choice=choice,
         )
-    return {REPORT: text}
 
 
 def answer(choice: KChoice) -> str:
@@ -185,17 +152,17 @@ def answer(choice: KChoice) -> str:
     return f"Recommended: K={choice.best_k} (confidence {choice.confidence:.2f}).\n{choice.reason}"
 
 
-def grid(choice: KChoice) -> Table:
+def choice_grid(choice: KChoice) -> Table:
     """Why: a bar for the score of each K, the recommended one marked, and the other figures."""
     table = Table()
     table.add_column("K", justify="right")
-    table.add_column("score, in solid clusters", justify="left")
-    for name in SHOWN[1:]:
+    table.add_column("solid clusters")
+    for name in SHOWN:
         table.add_column(name.replace("_", " "), justify="right")
     top = max([row.score for row in choice.table if row.score > 0], default=1.0)
     for row in choice.table:
         length = 0 if math.isnan(row.score) else round(BAR * max(row.score, 0) / top)
-        figures = [getattr(row, name) for name in SHOWN[1:]]
+        figures = [getattr(row, name) for name in SHOWN]
         cells = ["" if math.isnan(figure) else f"{figure:.3g}" for figure in figures]
         style = "bold" if row.k == choice.best_k else None
         table.add_row(f"{row.k}{'*' if style else ''}", "#" * length, *cells, style=style)

@@ -21,12 +21,12 @@ Array = NDArray[Any]
 POWER_STEPS = 3  # from the mean of a cluster to its ray
 
 
-def packed(labels: Array, codes: Array) -> Array:
+def _pack(labels: Array, codes: Array) -> Array:
     """What the sweeps need of each sample, as one array: its label and its code."""
     return np.stack([labels, codes], axis=1).astype(np.float64)
 
 
-class Sums(NamedTuple):
+class ClusterSums(NamedTuple):
     """sum_i h_i x_i and sum_i h_i^2 of every cluster."""
 
     cross: Array
@@ -34,37 +34,37 @@ class Sums(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gather:
+class AddUp:
     """The sums of a block."""
 
     k: int
 
-    def __call__(self, block: Block, rows: Array) -> tuple[Array, Sums]:
+    def __call__(self, block: Block, rows: Array) -> tuple[Array, ClusterSums]:
         H, labels = np.zeros((len(rows), self.k), block.X.dtype), rows[:, 0].astype(np.intp)
         inside = np.flatnonzero(labels >= 0)
         H[inside, labels[inside]] = rows[inside, 1]
         squares = np.einsum("ij,ij->j", H, H, dtype=np.float64)
-        return rows, Sums(np.asarray(H.T @ block.X, np.float64), squares)
+        return rows, ClusterSums(np.asarray(H.T @ block.X, np.float64), squares)
 
 
 def centres(data: Data, labels: Array, k: int, rays: bool) -> Array:
     """Means (k, m) of the clusters, or their rays by a few power steps from the means."""
-    rows = data.scatter(packed(labels, np.ones(len(labels))))
-    W = fitted(data, rows, k)
+    rows = data.scatter(_pack(labels, np.ones(len(labels))))
+    W = _least_squares(data, rows, k)
     for _ in range(POWER_STEPS if rays else 0):
         rows, _ = data.sweep(Score(W), rows)
-        W = fitted(data, rows, k)
+        W = _least_squares(data, rows, k)
     return W
 
 
-def fitted(data: Data, rows: Any, k: int) -> Array:
+def _least_squares(data: Data, rows: Any, k: int) -> Array:
     """Least squares centroids for given codes."""
-    _, sums = data.sweep(Gather(k), rows)
+    _, sums = data.sweep(AddUp(k), rows)
     W = sums.cross / np.where(sums.gram > 0, sums.gram, 1)[:, None]
     return np.asarray(W, data.dtype)
 
 
-class Nothing(NamedTuple):
+class NoSums(NamedTuple):
     """No statistics."""
 
 
@@ -74,9 +74,9 @@ class Score:
 
     W: Array
 
-    def __call__(self, block: Block, rows: Array) -> tuple[Array, Nothing]:
+    def __call__(self, block: Block, rows: Array) -> tuple[Array, NoSums]:
         labels = np.maximum(rows[:, 0].astype(np.intp), 0)
         products = np.asarray(block.X @ self.W.T, np.float64)[np.arange(len(rows)), labels]
         sizes = np.einsum("km,km->k", self.W, self.W, dtype=np.float64)[labels]
         codes = np.maximum(products, 0) / np.where(sizes > 0, sizes, 1)
-        return np.column_stack([rows[:, 0], codes]), Nothing()
+        return np.column_stack([rows[:, 0], codes]), NoSums()

@@ -2,22 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.data import validation as door
+from onmf.estimators.parameters import as_k_range, check_number
 from onmf.ledger import Ledger, Row
 from onmf.stability import choice as words
 from onmf.stability import rule
-from onmf.stability.agreement import Consensus, agree, shared_samples, smallest_type, vote
+from onmf.stability.agreement import Consensus, agree, majority
 from onmf.stability.choice import KChoice
 from onmf.stability.evidence import SMALLEST, Evidence
-from onmf.stability.runners import Progress
-from onmf.stability.trials import check_distinct, prepare
+from onmf.stability.runners import Progress, SklearnClusterer
+from onmf.stability.trials import has_more_than, prepare
 
 Array = NDArray[Any]
 
@@ -28,7 +27,7 @@ FALLEN = 0.8  # of the best score
 
 
 def consensus(
-    model: Any,
+    model: SklearnClusterer,
     X: Any,
     n_runs: int = 20,
     *,
@@ -72,22 +71,22 @@ def consensus(
     >>> consensus(ONMF(4, random_state=0), X, n_runs=5).cophenetic
     1.0
     """
-    setting = prepare(model, X, n_runs, n_jobs)
-    k = model.get_params()[setting.name]
-    door.check_number(k, setting.name, 1, whole=True)
-    check_distinct(setting.X, k)
-    with opened(ledger) as book:
-        setting.runner(book, setting.runs(k), progress)
-        return agreed(book.rows(setting.runs(k)), k)
+    experiment = prepare(model, X, n_runs, n_jobs)
+    k = model.get_params()[experiment.name]
+    check_number(k, experiment.name, 1, whole=True)
+    has_more_than(experiment.X, k)
+    with _open_ledger(ledger) as book:
+        experiment.runner(book, experiment.runs(k), progress)
+        return _consensus_of(book.rows(experiment.runs(k)), k)
 
 
 def choose_k(
-    model: Any,
+    model: SklearnClusterer,
     X: Any,
     k_range: Iterable[int] | None = None,
     *,
     sample_weight: Any = None,
-    n_runs: int = 8,
+    n_runs: int = 12,
     n_jobs: int | None = None,
     ledger: Ledger | str | Path | None = None,
     beyond: bool = True,
@@ -114,7 +113,7 @@ def choose_k(
         until the score has clearly fallen, at most 80 and a fifth of the samples.
     sample_weight : array of shape (n_samples,), optional
         Weights for the fits; samples without weight are left out of the figures.
-    n_runs : int, default=8
+    n_runs : int, default=12
         Fits on halves for each K, at least two; an odd number is one more.
     n_jobs : int, optional
         `ONMF` with its default solver: threads. Other models: processes, one if None.
@@ -137,25 +136,27 @@ def choose_k(
     >>> choose_k(ONMF(random_state=0), X, range(2, 8)).best_k
     4
     """
-    ks = None if k_range is None else checked_range(k_range)
-    setting = prepare(model, X, n_runs, n_jobs, sample_weight)
-    check_distinct(setting.X, 1 if ks is None else ks[-1])
-    with opened(ledger) as book:
-        known = setting.evidence(book, (n_runs + 1) // 2, progress)
-        n = setting.X.shape[0]
+    ks = None if k_range is None else as_k_range(k_range)
+    experiment = prepare(model, X, n_runs, n_jobs, sample_weight)
+    has_more_than(experiment.X, 1 if ks is None else ks[-1])
+    with _open_ledger(ledger) as book:
+        known = experiment.evidence(book, (n_runs + 1) // 2, progress)
+        n = experiment.X.shape[0]
         most = max(min(MOST, n // PER_CLUSTER), 2)
-        asked, ended = until_fallen(known, most) if ks is None else widened(known, ks, most, beyond)
+        asked, ended = (
+            _until_fallen(known, most) if ks is None else _widened(known, ks, most, beyond)
+        )
         usable = {k: known.figures[k] for k in asked if k in known.figures}
         if not usable:
             raise ValueError(f"no K in k_range could be judged: {known.failed[asked[0]]}.")
         verdict = rule.decide(usable)
-        fitted = setting.fit(verdict.best)
+        fitted = experiment.fit(verdict.best)
         labels = np.asarray(
-            fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(setting.X)
+            fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(experiment.X)
         )
         runs = {k: known.labels(k, n) for k in {*verdict.scales, verdict.best}}
     chosen = agree(runs[verdict.best], verdict.best, labels.astype(np.intp))
-    voted = {k: chosen.labels if k == verdict.best else voted_labels(runs[k], k) for k in runs}
+    voted = {k: chosen.labels if k == verdict.best else majority(runs[k], k) for k in runs}
     return KChoice(
         verdict.best,
         verdict.runner_up,
@@ -169,7 +170,7 @@ def choose_k(
     )
 
 
-def until_fallen(known: Evidence, most: int) -> tuple[list[int], str]:
+def _until_fallen(known: Evidence, most: int) -> tuple[list[int], str]:
     """All K from 2 to 20, 40, ...: on while the score has not fallen clearly at the end."""
     last = min(SMALLEST, most)
     while True:
@@ -177,12 +178,12 @@ def until_fallen(known: Evidence, most: int) -> tuple[list[int], str]:
         known.ask(ks)
         if last == most:
             return ks, f"; no K above {most} was tried"
-        if last not in known.figures or fallen(known, ks):
+        if last not in known.figures or _fallen(known, ks):
             return ks, ""
         last = min(2 * last, most)
 
 
-def fallen(known: Evidence, ks: list[int]) -> bool:
+def _fallen(known: Evidence, ks: list[int]) -> bool:
     """Whether larger K are not worth looking at."""
     score = {k: known.figures[k].score for k in ks if k in known.figures}
     best, end = max(score, key=lambda k: score[k]), known.figures[ks[-1]]
@@ -191,7 +192,7 @@ def fallen(known: Evidence, ks: list[int]) -> bool:
     return score[best] > 0 and best <= 0.75 * ks[-1] and end.score < FALLEN * score[best]
 
 
-def widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[list[int], str]:
+def _widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[list[int], str]:
     """The K asked for and, if allowed, more of them while the last is the best."""
     known.ask(ks)
     asked, step = list(ks), ks[-1] - ks[-2] if len(ks) > 1 else 1
@@ -210,42 +211,22 @@ def widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[li
     return asked, f"; the search went on to K={asked[-1]}, past the range" if more else ""
 
 
-def voted_labels(runs: Array, k: int) -> Array:
-    """The labels most runs give."""
-    runs = smallest_type(runs, k)
-    return vote(runs, shared_samples(np.where(runs < 0, k, runs).astype(np.intp), k), k)
-
-
-def failures(rows: list[Row], what: str) -> str:
+def _failures(rows: list[Row], what: str) -> str:
     """How many of the rows failed and why, or nothing."""
     errors = [row.error for row in rows if row.state == "failed"]
     return f"{len(errors)} of {len(rows)} {what}: {errors[0]}" if errors else ""
 
 
-def agreed(rows: list[Row], k: int) -> Consensus:
+def _consensus_of(rows: list[Row], k: int) -> Consensus:
     """The consensus of the runs that did not fail."""
     labels = [np.asarray(row.labels, np.intp) for row in rows if row.state == "done"]
     if len(labels) < 2:
-        raise ValueError(f"K={k} cannot be judged: {failures(rows, 'runs')}.")
+        raise ValueError(f"K={k} cannot be judged: {_failures(rows, 'runs')}.")
     return agree(np.column_stack(labels), k)
 
 
-def checked_range(k_range: Iterable[int]) -> list[int]:
-    """Increasing whole numbers >= 1, at least one."""
-    ks = list(k_range)
-    if not ks:
-        raise ValueError("k_range is empty: give the numbers of clusters to try, as range(2, 11).")
-    for k in ks:
-        door.check_number(k, "k_range", 1, whole=True)
-    if any(b <= a for a, b in pairwise(ks)):
-        raise ValueError(
-            f"k_range must increase, unlike {door.listing(ks, len(ks))}: sort it and drop repeats."
-        )
-    return [int(k) for k in ks]
-
-
 @contextmanager
-def opened(ledger: Ledger | str | Path | None) -> Iterator[Ledger]:
+def _open_ledger(ledger: Ledger | str | Path | None) -> Iterator[Ledger]:
     """The ledger given, or that of a file, or one that lives as long as the call."""
     if isinstance(ledger, Ledger):
         yield ledger

@@ -14,7 +14,8 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from onmf.core.rows import InMemory, single_threaded_blas
+from onmf.core.memory import InMemory
+from onmf.data.threads import single_threaded_blas
 from onmf.ledger import Ledger, Trial, run
 from onmf.stability import rule
 from onmf.stability.centres import centres
@@ -103,6 +104,7 @@ class Evidence:
     figures: dict[int, rule.Figures] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     done: int = 0
+    lists: dict[str, list[Any]] = field(default_factory=dict)  # by trial, one entry a K
 
     def ask(self, ks: Sequence[int]) -> None:
         """Look at these K, too."""
@@ -130,13 +132,16 @@ class Evidence:
 
     def read(self, k: int) -> None:
         """The figures of K from the ledger, or why there are none."""
-        rows = self.book.rows(self.trials(k))
-        errors = [row.error for row in rows if row.state == "failed"]
+        trials, errors = self.trials(k), []
+        for trial in trials:
+            if str(trial) not in self.lists:
+                row = self.book.row(trial)
+                errors += [row.error] if row.state == "failed" else []
+                self.lists[str(trial)] = row.result.get("clusters", [])
         if errors:
-            self.failed[k] = f"{len(errors)} of {len(rows)} cuts in halves: {errors[0]}"
+            self.failed[k] = f"{len(errors)} of {len(trials)} cuts in halves: {errors[0]}"
             return
-        lists = [row.result["clusters"] for row in rows]
-        place = k - rows[0].trial["first"]
+        lists, place = [self.lists[str(trial)] for trial in trials], k - trials[0]["first"]
         fewest = min(map(len, lists))
         if place >= fewest:
             self.failed[k] = f"a half of the samples has only {fewest} distinct directions"

@@ -10,21 +10,28 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, Protocol
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from onmf.core.rows import InMemory, blas_threads, single_threaded_blas
-from onmf.data import validation as door
-from onmf.estimators import ONMF
-from onmf.estimators.clusterer import canonical_order, useful
-from onmf.estimators.solvers import fast_settings
+from onmf.core.memory import InMemory, useful
+from onmf.data.threads import single_threaded_blas
+from onmf.data.validation import moderate, too_few
+from onmf.estimators.ordering import canonical_order, renumber
+from onmf.estimators.solvers import FastSolver
 from onmf.ledger import Ledger, Trial, run
-from onmf.stability.many import Many, Run
+from onmf.stability.many import Attempt, Many
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
+
+
+class SklearnClusterer(Protocol):
+    """What is asked of a clusterer of scikit-learn, or like one."""
+
+    def fit_predict(self, X: Any, y: Any = None) -> Any: ...
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+    def set_params(self, **params: Any) -> Any: ...
 
 
 class Runner(Protocol):
@@ -36,23 +43,23 @@ class Runner(Protocol):
 
 
 class Alone:
-    """Any clusterer: each trial is a fit of its own."""
+    """Any clusterer, whose parameter `name` holds K: each trial is a fit of its own."""
 
-    def __init__(self, model: Any, name: str, X: Any, n_jobs: int | None) -> None:
+    def __init__(self, model: SklearnClusterer, name: str, X: Any, n_jobs: int | None) -> None:
         self.model, self.name, self.X, self.n_jobs = model, name, X, n_jobs
 
     def __call__(
         self, ledger: Ledger, trials: Sequence[Trial], progress: Progress | None = None
     ) -> None:
-        work = Fit(self.model, self.name, self.X)
+        work = LoneFit(self.model, self.name, self.X)
         run(ledger, trials, work, n_jobs=self.n_jobs or 1, progress=progress)
 
 
 @dataclass(frozen=True)
-class Fit:
+class LoneFit:
     """The work of one trial; small enough to be sent to another process with the data."""
 
-    model: Any
+    model: SklearnClusterer
     name: str
     X: Any
 
@@ -63,13 +70,13 @@ class Fit:
 
 
 class Together:
-    """`ONMF` by its default solver: the trials that see the same features share their sweeps."""
+    """`ONMF` by its default solver: the trials share their sweeps."""
 
-    def __init__(self, model: ONMF, name: str, X: Any, n_jobs: int | None) -> None:
-        self.X, _ = door.scaled(X, door.power_of_two)
-        self.n_threads = blas_threads() if n_jobs is None else joblib.effective_n_jobs(n_jobs)
+    def __init__(self, solver: FastSolver, X: Any) -> None:
+        self.n_threads = solver.settings.n_threads
+        self.X, _ = moderate(X)
         self.data = InMemory(self.X, n_threads=self.n_threads)
-        self.settings, self.penalty = fast_settings(model, self.data, self.n_threads)
+        self.settings, self.penalty = solver.settings_for(self.data), solver.penalty
 
     def __call__(
         self, ledger: Ledger, trials: Sequence[Trial], progress: Progress | None = None
@@ -78,10 +85,10 @@ class Together:
         left, total = ledger.unfinished(trials), len(trials)
         report = (lambda done, total: None) if progress is None else progress
         report(done := total - len(left), total)
-        maker = Maker(self, max(trial["k"] for trial in trials))
+        runs = SharedRuns(self, max(trial["k"] for trial in trials))
         with single_threaded_blas():
-            for batch in batches(left):
-                for trial, outcome in maker.outcomes(batch):
+            for batch in _batches(left):
+                for trial, outcome in runs.outcomes(batch):
                     if isinstance(outcome, Exception):
                         ledger.fail(trial, f"{type(outcome).__name__}: {outcome}")
                     else:
@@ -89,13 +96,13 @@ class Together:
                     report(done := done + 1, total)
 
 
-def batches(trials: list[Trial]) -> list[list[Trial]]:
+def _batches(trials: list[Trial]) -> list[list[Trial]]:
     """Trials to be run side by side: the runs of one K."""
     ordered = sorted(trials, key=lambda trial: trial["k"])
     return [list(batch) for _, batch in groupby(ordered, key=lambda trial: trial["k"])]
 
 
-class Maker:
+class SharedRuns:
     """The clusterings of one set of data."""
 
     def __init__(self, runner: Together, most: int) -> None:
@@ -111,7 +118,7 @@ class Maker:
     def outcomes(self, batch: list[Trial]) -> Iterator[tuple[Trial, Any]]:
         """Result and labels of each trial, or its exception."""
         try:
-            yield from zip(batch, self.make(batch), strict=True)
+            yield from zip(batch, self._make(batch), strict=True)
         except Exception as error:  # whatever it is, the other trials go on
             if len(batch) == 1:
                 yield batch[0], error
@@ -119,20 +126,15 @@ class Maker:
                 for trial in batch:
                     yield from self.outcomes([trial])
 
-    def make(self, batch: list[Trial]) -> list[tuple[dict[str, Any], Array]]:
+    def _make(self, batch: list[Trial]) -> list[tuple[dict[str, Any], Array]]:
         for trial in batch:
-            door.check_useful(self.useful, self.data.shape[0], trial["k"])
-        found = self.many([Run(trial["k"], trial["seed"]) for trial in batch])
+            if self.useful < trial["k"]:
+                raise too_few(self.useful, self.data.shape[0], trial["k"])
+        ends = self.many([Attempt(trial["k"], trial["seed"]) for trial in batch])
         return [
             (
                 {"relative_error": end.relative_error, "converged": end.converged},
-                canonical(end.labels, trial["k"]),
+                renumber(end.labels, canonical_order(end.labels, None, trial["k"])),
             )
-            for end, trial in zip(found, batch, strict=True)
+            for end, trial in zip(ends, batch, strict=True)
         ]
-
-
-def canonical(labels: Array, k: int) -> Array:
-    """Largest cluster first, as `ONMF` numbers them."""
-    order = canonical_order(labels, None, k)
-    return np.append(np.argsort(order), -1)[labels]

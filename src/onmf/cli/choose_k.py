@@ -40,7 +40,7 @@ BAR = 16  # characters of the longest bar
 )
 @reading_options
 @preparation_options
-@click.option("--runs", type=int, default=12, help="Fits on halves of the samples for each K.")
+@click.option("--runs", type=int, default=8, help="Fits on halves of the samples for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), default="fast")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)

@@ -86,7 +86,7 @@ def choose_k(
     k_range: Iterable[int] | None = None,
     *,
     sample_weight: Any = None,
-    n_runs: int = 12,
+    n_runs: int = 8,
     n_jobs: int | None = None,
     ledger: Ledger | str | Path | None = None,
     beyond: bool = True,
@@ -113,7 +113,7 @@ def choose_k(
         until the score has clearly fallen, at most 80 and a fifth of the samples.
     sample_weight : array of shape (n_samples,), optional
         Weights for the fits; samples without weight are left out of the figures.
-    n_runs : int, default=12
+    n_runs : int, default=8
         Fits on halves for each K, at least two; an odd number is one more.
     n_jobs : int, optional
         `ONMF` with its default solver: threads. Other models: processes, one if None.

@@ -1,6 +1,7 @@
 """A K that can be trusted, whatever the clusterer, whatever happens on the way."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import AgglomerativeClustering, KMeans, MeanShift
@@ -92,6 +93,9 @@ def test_the_labels_are_those_of_the_one_fit(rays):
     own = ONMF(choice.best_k, random_state=3).fit(X)
     np.testing.assert_array_equal(choice.model.labels_, own.labels_)
     np.testing.assert_array_equal(choice.consensus.labels, own.labels_)
+    named = pd.DataFrame(X, columns=[f"f{j}" for j in range(30)])
+    model = choose_k(ONMF(random_state=3), named, range(2, 7), n_runs=2).model
+    assert list(model.feature_names_in_) == list(named.columns)
 
 
 def test_without_a_range_it_goes_on_until_the_score_has_fallen(rays):

@@ -150,7 +150,7 @@ def choose_k(
         if not usable:
             raise ValueError(f"no K in k_range could be judged: {known.failed[asked[0]]}.")
         verdict = rule.decide(usable)
-        fitted = experiment.fit(verdict.best)
+        fitted = experiment.fit(verdict.best, X)
         labels = np.asarray(
             fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(experiment.X)
         )

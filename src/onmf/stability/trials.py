@@ -60,12 +60,12 @@ class Experiment(NamedTuple):
         work = ByFits(self.X, self.weight, groups, self.model, self.name)
         return Evidence(work, key, book, n_cuts, self.n_jobs or 1, progress)
 
-    def fit(self, k: int) -> Any:
-        """The model with k clusters, fitted to all samples."""
+    def fit(self, k: int, X: Any) -> Any:
+        """The model with k clusters, fitted to all samples as the user gave them, names and all."""
         weights = {} if self.weight is None else {"sample_weight": self.weight}
         with warnings.catch_warnings():  # samples without a cluster had none in the halves either
             warnings.simplefilter("ignore", UnassignedSampleWarning)
-            return clone(self.model).set_params(**{self.name: k}).fit(self.X, **weights)
+            return clone(self.model).set_params(**{self.name: k}).fit(X, **weights)
 
 
 def prepare(

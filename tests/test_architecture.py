@@ -24,7 +24,7 @@ preparation -> io preparation
 estimators -> baselines core data estimators exceptions io preparation report
 plot -> plot report
 report -> data metrics report
-stability -> core data estimators ledger plot stability
+stability -> core data estimators exceptions ledger plot stability
 cli -> *
 __main__ -> cli
 __init__ -> core estimators exceptions plot report stability

@@ -117,7 +117,7 @@ def test_k_curves_draw_every_measure_and_mark_the_best():
     axes = plot.k_curves(choice(best_k=3))
     titles = {ax.get_title(loc="left"): ax for ax in axes}
     np.testing.assert_array_equal(
-        titles["Relative error"].lines[0].get_ydata(), [1 / k for k in range(2, 6)]
+        titles["Found again by other samples"].lines[0].get_ydata(), [1 / k for k in range(2, 6)]
     )
     for ax in axes:
         assert list(ax.lines[0].get_xdata()) == [2, 3, 4, 5]

@@ -23,13 +23,20 @@ def file(tmp_path):
     return path
 
 
-def test_prints_the_table_and_the_recommended_k(file, capsys):
+def test_prints_the_k_first_then_the_picture(file, capsys):
     assert main(["choose-k", str(file), "--k", "2:5", "--runs", "2"]) == 0
     printed = capsys.readouterr().out
-    assert "3*" in printed
-    assert "Recommended: K=3 (confidence 1.00, runner-up" in printed
-    assert "held-out error by 9" in " ".join(printed.split())  # from 0.136 to 0.006
+    assert printed.startswith("Recommended: K=3 (confidence 0.")
+    assert printed.index("K=3: 3 of 3 clusters are solid") < printed.index("3*")
+    (best,) = (line for line in printed.splitlines() if "3*" in line)
+    assert best.count("#") == 16 == max(line.count("#") for line in printed.splitlines())
     assert not file.with_name("choice.json").exists()
+
+
+def test_no_clusters_are_said_first(tmp_path, capsys):
+    np.save(tmp_path / "noise.npy", np.random.default_rng(0).random((120, 40)))
+    assert main(["choose-k", str(tmp_path / "noise.npy"), "--k", "2:4", "--runs", "2"]) == 0
+    assert capsys.readouterr().out.startswith("There is no evidence of clusters")
 
 
 def test_writes_table_labels_and_account(file, tmp_path, capsys):
@@ -42,7 +49,8 @@ def test_writes_table_labels_and_account(file, tmp_path, capsys):
     assert account["parameters"]["k_range"] == [2, 3, 4, 5]
     assert [row["k"] for row in account["table"]] == [2, 3, 4, 5]
     rows = list(csv.DictReader((out / "table.csv").read_text().splitlines()))
-    assert [float(row["held_out"]) for row in rows] == [r["held_out"] for r in account["table"]]
+    assert [float(row["score"]) for row in rows] == [r["score"] for r in account["table"]]
+    assert 3 in [scale["k"] for scale in account["scales"]]
     labels = list(csv.DictReader((out / "labels.csv").read_text().splitlines()))
     assert len(labels) == 150
     assert {row["cluster"] for row in labels} == {"0", "1", "2"}
@@ -52,7 +60,7 @@ def test_writes_table_labels_and_account(file, tmp_path, capsys):
 def test_a_second_run_makes_no_fit(file, tmp_path, monkeypatch):
     command = ["choose-k", str(file), "--k", "2:4", "--runs", "2", "-o", str(tmp_path / "result")]
     assert main(command) == 0
-    monkeypatch.setattr("onmf.stability.runners.Many.__call__", None)
+    monkeypatch.setattr("onmf.stability.evidence.ByPath.__call__", None)
     assert main(command) == 0
 
 
@@ -60,7 +68,7 @@ def test_a_second_run_makes_no_fit(file, tmp_path, monkeypatch):
     ("span", "ks"), [("2:4", [2, 3, 4]), ("2:8:3", [2, 5, 8]), ("3", [3]), ("3:3", [3])]
 )
 def test_ranges(file, capsys, span, ks):
-    assert main(["choose-k", str(file), "--k", span, "--runs", "2", "--json", "--all"]) == 0
+    assert main(["choose-k", str(file), "--k", span, "--runs", "2", "--json", "--only"]) == 0
     account = json.loads(capsys.readouterr().out)
     assert [row["k"] for row in account["table"]] == ks
 
@@ -91,6 +99,9 @@ def test_the_page_shows_the_curves_and_the_consensus_of_the_k_recommended(file, 
     shown = json.loads(text)
     assert len(shown["clusters"]) == 3
     assert shown["consensus"]["runs"] == 2
+    labels = list(csv.DictReader((out / "labels.csv").read_text().splitlines()))
+    sizes = np.bincount([int(row["cluster"]) for row in labels])
+    assert [cluster["size"] for cluster in shown["clusters"]] == sizes.tolist()
     assert shown["choice"]["best"] == 3
 
 

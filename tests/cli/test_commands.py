@@ -264,9 +264,12 @@ def chooser(monkeypatch):
 
     def choose_k(model, X, k_range, *, n_jobs, progress):
         asked.append((model.random_state, X.shape, k_range))
-        progress(1, len(k_range))
-        table = [Row(k=np.int64(k), error=np.nan if k == 2 else 1 / k) for k in k_range]
-        return SimpleNamespace(best_k=3, runner_up=np.int64(4), reason="because.", table=table)
+        progress(1, 3)
+        table = [Row(k=np.int64(k), error=np.nan if k == 2 else 1 / k) for k in (2, 3, 4)]
+        scales = [SimpleNamespace(k=3, score=1.5, sentence="K=3: solid.", inside=None)]
+        rest = {"reason": "because.", "confidence": 0.9, "evidence": True}
+        rest |= {"scales": scales, "table": table}
+        return SimpleNamespace(best_k=3, runner_up=np.int64(4), **rest)
 
     monkeypatch.setattr("onmf.cli.cluster.choose_k", choose_k)
     return asked
@@ -274,12 +277,13 @@ def chooser(monkeypatch):
 
 def test_auto_lets_choose_k_choose_and_keeps_the_reason(here, chooser, capsys, page):
     good("cluster", "x.csv", "-k", "auto", "-o", "out", "--seed", 5)
-    assert chooser == [(5, (60, 8), range(2, 21))]
+    assert chooser == [(5, (60, 8), None)]
     assert len(record()["results"]["cluster_sizes"]) == 3
     choice = record()["choice"]
     assert (choice["best_k"], choice["runner_up"], choice["reason"]) == (3, 4, "because.")
     assert choice["table"][:2] == [{"k": 2, "error": None}, {"k": 3, "error": 1 / 3}]
-    assert "3 clusters: because." in capsys.readouterr().out
+    assert choice["scales"][0]["sentence"] == "K=3: solid."
+    assert capsys.readouterr().out.startswith("3 clusters: because.")
     good("report", "out")
     assert [asked.choice.best_k for asked in page] == [3, 3]
 
@@ -287,7 +291,7 @@ def test_auto_lets_choose_k_choose_and_keeps_the_reason(here, chooser, capsys, p
 def test_the_range_of_k_may_be_given_and_ends_before_the_samples(here, chooser):
     good("cluster", "x.csv", "-k", "3:5", "-o", "out")
     np.save("few.npy", COUNTS[:10])
-    good("cluster", "few.npy", "-k", "auto", "-o", "few")
+    good("cluster", "few.npy", "-k", "2:20", "-o", "few")
     assert [asked[2] for asked in chooser] == [range(3, 6), range(2, 10)]
 
 

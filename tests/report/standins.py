@@ -10,17 +10,13 @@ from scipy.spatial.distance import squareform
 
 class Row(NamedTuple):
     k: int
-    cophenetic: float
-    cophenetic_se: float | None
-    dispersion: float
-    ambiguous: float
-    agreement: float
-    relative_error: float
-    ratio: float
-    silhouette: float
-    held_out: float
-    held_out_se: float
     score: float
+    score_se: float
+    found_again: float
+    told_alike: float
+    border: float
+    valley: float
+    solid: float
     failed: str
 
 
@@ -48,17 +44,15 @@ def consensus(labels, runs, stability):
 
 
 def choice(best_k=3):
-    """Over K = 2 to 5; the last K has no silhouette."""
-    rest = {"cophenetic_se": None, "dispersion": 0.9, "ambiguous": 0.1, "agreement": 0.8}
-    rest |= {"ratio": 1.0, "held_out_se": 0.01, "failed": ""}
+    """Over K = 2 to 5; the last K has no valley."""
+    rest = {"score_se": 0.1, "told_alike": 0.8, "solid": 2.0, "failed": ""}
     table = [
         Row(
             k=k,
-            cophenetic=1 - k / 100,
-            relative_error=1 / k,
-            silhouette=0.5 if k < 5 else np.nan,
-            held_out=1.1 / k,
             score=float(k == best_k),
+            found_again=1 / k,
+            border=0.1,
+            valley=0.5 if k < 5 else np.nan,
             **rest,
         )
         for k in range(2, 6)

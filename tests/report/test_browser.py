@@ -160,7 +160,7 @@ def test_all_panels_are_there_with_their_headings(opened):
     ]
     assert page.locator(".card").count() == 10
     assert page.locator("#confusion tbody tr").count() == 10
-    assert page.locator("#choice-charts svg").count() == 8
+    assert page.locator("#choice-charts svg").count() == 6
     assert page.locator("#curves svg").count() == 3
     assert len(colours(page, "#shares")) > 10
 

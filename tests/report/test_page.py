@@ -163,9 +163,10 @@ def test_a_choice_of_k_gives_its_curves_and_reason(data, rows):
     assert panel["best"] == 3
     assert panel["reason"] == "K = 3: <b>because</b>."
     curves = {curve["title"]: curve for curve in panel["curves"]}
-    assert curves["Relative error"]["x"] == [2, 3, 4, 5]
-    assert curves["Relative error"]["y"] == [0.5, 0.3333, 0.25, 0.2]
-    assert curves["Silhouette"]["y"] == [0.5, 0.5, 0.5, None]
+    found = curves["Found again by other samples"]
+    assert found["x"] == [2, 3, 4, 5]
+    assert found["y"] == [0.5, 0.3333, 0.25, 0.2]
+    assert curves["Density at borders, relative to inside"]["y"] == [0.5, 0.5, 0.5, None]
 
 
 def test_names_are_carried_as_text(data):

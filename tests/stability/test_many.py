@@ -15,7 +15,6 @@ from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.paper.penalties import SNCP
 from onmf.datasets import make_rays
-from onmf.stability.columns import Columns
 from onmf.stability.many import AssignAll, Attempt, Many, narrowed, settle_together, turned
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
@@ -138,19 +137,3 @@ def test_a_sample_without_a_cluster_here_keeps_its_cluster_there(make):
     np.testing.assert_allclose(move.part(cells, 0).cross, [[1, 0, 0], [0, 13, 3]])
     np.testing.assert_allclose(move.part(cells, 1).cross, [[0, 3, 17]])
     np.testing.assert_allclose(move.part(cells, 0).energy, [1, 13])
-
-
-@MAKE
-def test_columns_are_the_data_cut_out(make):
-    X, columns = some_data(), np.array([0, 3, 4, 50, 79])
-    part, whole = Columns(make(X), columns), InMemory(make(X[:, columns]))
-    assert part.shape == whole.shape
-    assert part.sqnorm == pytest.approx(whole.sqnorm)
-    np.testing.assert_allclose(part.gather(part.energy), whole.gather(whole.energy))
-    assert part.extremes == whole.extremes == (X[:, columns].min(), X[:, columns].max())
-    taken = sp.csr_array(part.take(np.array([2, 9])).X).toarray()
-    np.testing.assert_array_equal(taken, X[[2, 9]][:, columns])
-    for data in (part, part.wide()):
-        end = settle(data, X[:3, columns], NON_NEGATIVE, 1e-9, 50, lambda state: False)
-        own = settle(whole, X[:3, columns], NON_NEGATIVE, 1e-9, 50, lambda state: False)
-        np.testing.assert_array_equal(end.labels(data), own.labels(whole))

@@ -20,12 +20,18 @@ from onmf.report import html
 from onmf.stability import KChoice, KRow
 
 LEDGER = "choose-k.ledger"
-SHOWN = ("k", "held_out", "score", "agreement", "cophenetic", "dispersion", "silhouette")
+SHOWN = ("score", "found_again", "told_alike", "border", "solid")
+BAR = 16  # characters of the longest bar
 
 
 @click.command()
 @click.argument("input", type=INPUT)
-@click.option("--k", "span", default="2:12", help="First and last K, and a step if not 1: 2:20:2.")
+@click.option(
+    "--k",
+    "span",
+    help="First and last K, and a step if not 1: 2:20:2. Default: from 2 until the score has "
+    "clearly fallen, at most 80 and a fifth of the samples.",
+)
 @click.option(
     "-o",
     "--out",
@@ -34,20 +40,20 @@ SHOWN = ("k", "held_out", "score", "agreement", "cophenetic", "dispersion", "sil
 )
 @reading_options
 @preparation_options
-@click.option("--runs", type=int, default=10, help="Runs for each K.")
+@click.option("--runs", type=int, default=8, help="Fits on halves of the samples for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), default="fast")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
 @click.option("--jobs", type=int, help="Threads (palm: processes); -1 takes all processors.")
-@click.option("--all", "complete", is_flag=True, help="Make all runs, also past a settled curve.")
+@click.option("--only", is_flag=True, help="Do not go on past the last K where it is the best.")
 @click.option("--json", "as_json", is_flag=True, help="Print choice.json instead of a table.")
 def choose_k(
-    span: str,
+    span: str | None,
     out: Path | None,
     runs: int,
     seed: int,
     jobs: int | None,
-    complete: bool,
+    only: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -58,10 +64,10 @@ def choose_k(
 
     \b
     Example:
-      onmf choose-k tumours.csv --labels type --k 2:20 -o result
+      onmf choose-k tumours.csv --labels type -o result
     """
     source = source_of(options.pop("input"), options)
-    ks = parse_span(span)
+    ks = None if span is None else parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
     with waiting(f"Reading {source.path.name}") as progress:
@@ -75,10 +81,12 @@ def choose_k(
             n_runs=runs,
             n_jobs=jobs,
             ledger=None if out is None else out / LEDGER,
-            early_stop=not complete,
+            beyond=not only,
             progress=advance,
         )
-    parameters = {"k_range": ks, "n_runs": runs, "random_state": seed, "steps": list(source.steps)}
+    tried = [row.k for row in choice.table]
+    steps = list(source.steps)
+    parameters = {"k_range": tried, "n_runs": runs, "random_state": seed, "steps": steps}
     account = {
         "input": {"file": source.path.name, "samples": len(table.samples)},
         "parameters": parameters | options,
@@ -87,13 +95,14 @@ def choose_k(
         "cluster_stability": choice.consensus.cluster_stability.tolist(),
     }
     if out is not None:
-        page = fit_and_report(model, table, choice, account)
+        page = make_page(table, choice, account)
         replace_files(out, {REPORT: page} | result_files(choice, table.samples, account))
     if as_json:
         click.echo(json.dumps(account, indent=2))
     else:
+        click.echo(answer(choice))
         Console().print(choice_grid(choice))
-        click.echo(summarise_choice(choice, out))
+        click.echo("\n".join(remarks(choice, out)))
 
 
 def parse_span(span: str) -> list[int]:
@@ -122,12 +131,11 @@ def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -
     }
 
 
-def fit_and_report(model: ONMF, table: Samples, choice: KChoice, account: dict[str, Any]) -> str:
-    """report.html: a fit with the K recommended, the curves and the consensus map."""
-    model.set_params(n_clusters=choice.best_k).fit(table.X)
+def make_page(table: Samples, choice: KChoice, account: dict[str, Any]) -> str:
+    """report.html: the fit with the K recommended, the curves and the consensus map."""
     with waiting("Making report.html"):
         return html(
-            model,
+            choice.model,
             table.X,
             samples=table.samples,
             features=table.features,
@@ -137,28 +145,34 @@ def fit_and_report(model: ONMF, table: Samples, choice: KChoice, account: dict[s
         )
 
 
+def answer(choice: KChoice) -> str:
+    """The K, in one sentence."""
+    if not choice.evidence:
+        return choice.reason
+    return f"Recommended: K={choice.best_k} (confidence {choice.confidence:.2f}).\n{choice.reason}"
+
+
 def choice_grid(choice: KChoice) -> Table:
-    """The table for the terminal, the recommended K marked."""
+    """Why: a bar for the score of each K, the recommended one marked, and the other figures."""
     table = Table()
+    table.add_column("K", justify="right")
+    table.add_column("solid clusters")
     for name in SHOWN:
         table.add_column(name.replace("_", " "), justify="right")
+    top = max([row.score for row in choice.table if row.score > 0], default=1.0)
     for row in choice.table:
-        figures = [getattr(row, name) for name in SHOWN[1:]]
-        cells = ["" if math.isnan(figure) else f"{figure:.4g}" for figure in figures]
+        length = 0 if math.isnan(row.score) else round(BAR * max(row.score, 0) / top)
+        figures = [getattr(row, name) for name in SHOWN]
+        cells = ["" if math.isnan(figure) else f"{figure:.3g}" for figure in figures]
         style = "bold" if row.k == choice.best_k else None
-        table.add_row(f"{row.k}{'*' if style else ''}", *cells, style=style)
+        table.add_row(f"{row.k}{'*' if style else ''}", "#" * length, *cells, style=style)
     return table
 
 
-def summarise_choice(choice: KChoice, out: Path | None) -> str:
-    """The answer in a few lines."""
-    failed = [f"K={row.k}: {row.failed}" for row in choice.table if row.failed]
-    second = f", runner-up {choice.runner_up}" if choice.runner_up else ""
-    lines = [
-        f"Recommended: K={choice.best_k} (confidence {choice.confidence:.2f}{second}).",
-        choice.reason,
-        *failed,
-    ]
+def remarks(choice: KChoice, out: Path | None) -> list[str]:
+    """The other scales, what failed, what was written."""
+    lines = [scale.sentence for scale in choice.scales if len(choice.scales) > 1]
+    lines += [f"K={row.k}: {row.failed}." for row in choice.table if row.failed]
     if out is not None:
         lines.append(f"Wrote report.html, table.csv, labels.csv and choice.json to {out}.")
-    return "\n".join(lines)
+    return lines

@@ -31,7 +31,7 @@ from onmf.io import Table, replace_files
     type=ClusterCount(),
     metavar=ClusterCount.name,
     required=True,
-    help="Number of clusters; auto: the best of 2 to 20.",
+    help="Number of clusters; LOW:HIGH or auto: as `onmf choose-k` says.",
 )
 @click.option(
     "-o",
@@ -94,7 +94,7 @@ def cluster(
     with place_for(out, RESULTS, force):
         with waiting(f"Reading {source.path.name}") as progress:
             table, chain = source.learn(source.read(progress))
-        choice = choose_count(model, table, k) if isinstance(k, range) else None
+        choice = None if isinstance(k, int) else choose_count(model, table, k)
         model.set_params(n_clusters=choice.best_k if choice else k)
         seconds = fit_with_progress(model, table, source.path.name)
         if chain:
@@ -112,12 +112,13 @@ def cluster(
     return 0 if model.converged_ else NOT_CONVERGED
 
 
-def choose_count(model: ONMF, table: Table, among: range) -> Any:
+def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
     """The number of clusters, by `onmf.choose_k`; no more than there can be."""
     some = at_hand(table, model.random_state)
-    n = len(some.samples)
-    possible = range(among.start, max(min(among.stop, n), among.start + 1))
-    label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
+    n, possible, label = len(some.samples), None, "Choosing the number of clusters"
+    if isinstance(among, range):
+        possible = range(among.start, max(min(among.stop, n), among.start + 1))
+        label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
     with notes("choosing K"), waiting(label) as progress:
         choice: Any = choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
     if some is table:

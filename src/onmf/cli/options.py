@@ -18,10 +18,10 @@ class ClusterCount(click.ParamType):
 
     name = "K|LOW:HIGH|auto"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> int | range:
-        if isinstance(value, int | range):
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | range | str:
+        if isinstance(value, int | range) or value == "auto":
             return value
-        low, colon, high = ("2", ":", "20") if value == "auto" else value.partition(":")
+        low, colon, high = value.partition(":")
         try:
             first, last = int(low), int(high if colon else low)
         except ValueError:

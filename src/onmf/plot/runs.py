@@ -101,7 +101,7 @@ def k_curves(choice: Any, axes: Any = None) -> Any:
     choice : KChoice
         From `onmf.choose_k`.
     axes : sequence of Axes, optional
-        As many as there are measures: eight.
+        As many as there are measures: six.
 
     Returns
     -------
@@ -115,9 +115,9 @@ def k_curves(choice: Any, axes: Any = None) -> Any:
     >>> X, y = make_rays(60, 8, 3, random_state=0)
     >>> choice = choose_k(ONMF(random_state=0), X, range(2, 5), n_runs=2)
     >>> len(plot.k_curves(choice))
-    8
+    6
     """
-    axes = panels(len(CURVES), 2.4) if axes is None else np.ravel(axes)
+    axes = panels(len(CURVES), 2.4, across=3) if axes is None else np.ravel(axes)
     for ax, (name, title) in zip(axes, CURVES.items(), strict=False):
         values = [getattr(row, name) for row in choice.table]
         ax.plot([row.k for row in choice.table], values, ".-", color=ACCENT)

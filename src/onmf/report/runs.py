@@ -16,14 +16,12 @@ Array = NDArray[Any]
 SIDE = 300  # samples along each side of the consensus map
 
 CURVES = {
-    "score": "Score, which decides",
-    "held_out": "Held-out error",
-    "agreement": "Agreement with fits that miss features",
-    "cophenetic": "Cophenetic correlation",
-    "dispersion": "Dispersion",
-    "ambiguous": "Ambiguous pairs",
-    "silhouette": "Silhouette",
-    "relative_error": "Relative error",
+    "score": "Score: solid clusters, which decides",
+    "found_again": "Found again by other samples",
+    "told_alike": "Told alike by other features",
+    "border": "Share of samples near a border",
+    "valley": "Density at borders, relative to inside",
+    "solid": "Solid clusters",
 }
 
 

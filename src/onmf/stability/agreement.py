@@ -35,7 +35,8 @@ class Consensus:
         The labels of each run, in the smallest integer type that holds them; -1 is no cluster.
     labels : ndarray of shape (n_samples,)
         The consensus labels, largest cluster first: every run's clusters are matched with those of
-        the run that is most like the others, and each sample takes the label most runs give it.
+        the run that is most like the others, and each sample takes the label most runs give it;
+        in a `KChoice` the labels of its model.
     cophenetic : float
         Correlation of 1 - c_ij with the heights at which average linkage joins i and j (Brunet et
         al. 2004): 1 if all runs agree.
@@ -113,11 +114,11 @@ class Consensus:
         return plot.consensus_map(self)
 
 
-def agree(labels_runs: Array, k: int, seed: int = 0) -> Consensus:
-    """The consensus of runs with k clusters each."""
+def agree(labels_runs: Array, k: int, labels: Array | None = None, seed: int = 0) -> Consensus:
+    """The consensus of runs with k clusters each; given labels stand for the vote."""
     runs = _smallest_type(labels_runs, k)
     tables = shared_samples(np.where(runs < 0, k, runs).astype(np.intp), k)
-    labels = _vote(runs, tables, k)
+    labels = _vote(runs, tables, k) if labels is None else labels
     stability = _recovery(runs, labels, k)
     inside = labels >= 0
     sizes = np.bincount(labels[inside], minlength=k)
@@ -138,6 +139,12 @@ def agree(labels_runs: Array, k: int, seed: int = 0) -> Consensus:
         linkage=pairs[0].linkage,
         shown=shown,
     )
+
+
+def majority(labels_runs: Array, k: int) -> Array:
+    """The labels that most runs with k clusters each give."""
+    runs = _smallest_type(labels_runs, k)
+    return _vote(runs, shared_samples(np.where(runs < 0, k, runs).astype(np.intp), k), k)
 
 
 def _smallest_type(labels: Array, k: int) -> Array:

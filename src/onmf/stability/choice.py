@@ -1,4 +1,4 @@
-"""The table over K, the recommended K and the sentence that says why."""
+"""The table over K, the recommended K, the other scales, and the sentences that say why."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -11,55 +11,82 @@ from onmf.stability.agreement import Consensus
 
 Array = NDArray[Any]
 
+FEW = 30  # samples: with fewer, every answer is a guess
+
 
 class KRow(NamedTuple):
-    """What is known about one K; NaN where no run was made or all failed.
+    """What is known about one K; NaN where a fit failed.
 
     Attributes
     ----------
     k : int
         Number of clusters.
-    cophenetic, cophenetic_se, dispersion, ambiguous : float
-        See `Consensus`.
-    agreement : float
-        Mean adjusted Rand index of the consensus labels and the fits that miss a part of the
-        features (with fewer than eight features: of the consensus labels and the runs).
-    relative_error : float
-        Of the best run.
-    ratio : float
-        Score of K by that error; see `choose_k`.
-    silhouette : float
-        Mean centroid-based silhouette width of the consensus labels.
-    held_out, held_out_se : float
-        Relative error on features and samples kept out, and the standard error of the step to this
-        K from the one before.
     score : float
-        Score of K by that error: the figure that decides.
+        How many clusters are solid, doubtful ones counting against it: the figure that decides.
+    score_se : float
+        Its standard error over the cuts of the data.
+    found_again : float
+        Mean Jaccard overlap of the clusters of two halves of the samples.
+    told_alike : float
+        Mean overlap of the clusters as two halves of the features see them.
+    border : float
+        Mean share of the samples of a cluster that lie near its border.
+    valley : float
+        Density of the samples at borders over that inside clusters: about 1 for one cloud cut in
+        pieces, far below for clusters that are apart.
+    solid : float
+        Number of clusters that count in favour of K.
     failed : str
-        Which runs failed and why, or nothing.
+        Which fits failed and why, or nothing.
 
     Examples
     --------
     >>> from onmf import ONMF, choose_k
     >>> from onmf.datasets import make_rays
-    >>> X, y = make_rays(60, 20, 3, random_state=0)
-    >>> [row.k for row in choose_k(ONMF(random_state=0), X, range(2, 5), n_runs=2).table]
-    [2, 3, 4]
+    >>> X, y = make_rays(300, 40, 4, random_state=0)
+    >>> [row.k for row in choose_k(ONMF(random_state=0), X, range(2, 6)).table]
+    [2, 3, 4, 5]
     """
 
     k: int
-    cophenetic: float
-    cophenetic_se: float | None
-    dispersion: float
-    ambiguous: float
-    agreement: float
-    relative_error: float
-    ratio: float
-    silhouette: float
-    held_out: float
-    held_out_se: float
     score: float
+    score_se: float
+    found_again: float
+    told_alike: float
+    border: float
+    valley: float
+    solid: float
     failed: str
+
+
+class Scale(NamedTuple):
+    """A number of clusters at which the data fall apart, and where its clusters come from.
+
+    Attributes
+    ----------
+    k : int
+    score : float
+    sentence : str
+        What it is like.
+    labels : ndarray of shape (n_samples,)
+    inside : ndarray of shape (k, k of the next coarser scale) or None
+        Share of the samples of each cluster that lie in each cluster of the next coarser scale;
+        None for the coarsest.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, choose_k
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(300, 40, 4, random_state=0)
+    >>> [scale.k for scale in choose_k(ONMF(random_state=0), X, range(2, 8)).scales]
+    [4]
+    """
+
+    k: int
+    score: float
+    sentence: str
+    labels: Array
+    inside: Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,23 +98,29 @@ class KChoice:
     best_k : int
         The recommended number of clusters.
     runner_up : int or None
-        The next best.
+        The next best: another scale, if there is one.
     reason : str
         Why, in a sentence with the figures.
     confidence : float
-        0 to 1: the share of resamplings that lead to the same K, times the agreement of its
-        clusters with those of fits that miss some of the features.
+        0 to 1: how often the K was right on made-up data with such figures; 0 without evidence.
     table : list of KRow
         One row a K; ``pandas.DataFrame(choice.table)`` is a table of it.
     consensus : Consensus
-        What the runs with `best_k` clusters agree on; its `labels` are the clusters.
+        How the clusters of the fit come back in the fits on halves of the samples; its `labels` are
+        those of `model`.
+    scales : list of Scale
+        All scales, coarse to fine; `best_k` is one of them.
+    evidence : bool
+        False if the data show no clusters: then `best_k` is only the best of those asked for.
+    model : estimator
+        The model, fitted with `best_k` clusters.
 
     Examples
     --------
     >>> from onmf import ONMF, choose_k
     >>> from onmf.datasets import make_rays
-    >>> X, y = make_rays(100, 20, 3, random_state=0)
-    >>> choice = choose_k(ONMF(random_state=0), X, range(2, 6), n_runs=2)
+    >>> X, y = make_rays(300, 40, 4, random_state=0)
+    >>> choice = choose_k(ONMF(random_state=0), X, range(2, 8))
     >>> choice.best_k, choice.reason.split(":")[0]
     (3, 'K=3')
     """
@@ -98,6 +131,9 @@ class KChoice:
     confidence: float
     table: list[KRow] = field(repr=False)
     consensus: Consensus = field(repr=False)
+    scales: list[Scale] = field(repr=False)
+    evidence: bool
+    model: Any = field(repr=False)
 
     def plot(self) -> Any:
         """The curves over K as a Matplotlib figure."""
@@ -106,101 +142,91 @@ class KChoice:
         return plot.k_curves(self)
 
 
-class Curve(NamedTuple):
-    """Held-out errors (K, groups of samples) of the K that did not fail; labels of their fits."""
-
-    ks: list[int]
-    errors: Array
-    labels: dict[int, list[Array]]
-    failed: dict[int, str]  # why, for the others
-    held_features: bool
-
-
-class Facts(NamedTuple):
-    """The runs of one K."""
-
-    consensus: Consensus | None
-    agreement: float
-    relative_error: float
-    silhouette: float
-    failed: str
-
-
-def conclude(ks: list[int], curve: Curve, facts: dict[int, Facts], seed: int) -> KChoice:
-    """The table, the K and the sentence."""
-    known = {k: fact.agreement for k, fact in facts.items() if k in curve.ks}
-    usable = {k: a for k, a in known.items() if np.isfinite(a)}
-    if not usable:
-        why = [fact.failed for fact in facts.values()] + [curve.failed.get(k, "") for k in ks]
-        raise ValueError(f"no K in k_range could be judged: {next(filter(None, why))}.")
-    errors = {
-        k: fact.relative_error for k, fact in facts.items() if np.isfinite(fact.relative_error)
-    }
-    ratios = rule.steps(list(errors), np.array([[error] for error in errors.values()])).score
-    ratio = dict(zip(errors, ratios.tolist(), strict=True))
-    table = [_table_row(k, curve, facts, ratio.get(k, np.nan)) for k in ks]
-    verdict = rule.decide(curve.ks, curve.errors, usable, seed)
-    best, consensus = facts[verdict.best], facts[verdict.best].consensus
-    assert consensus is not None  # for its agreement is known
-    return KChoice(
-        verdict.best,
-        verdict.runner_up,
-        _reason(verdict, ks, curve, consensus, best.agreement),
-        verdict.share * max(best.agreement, 0.0),
-        table,
-        consensus,
-    )
-
-
-def _table_row(k: int, curve: Curve, facts: dict[int, Facts], ratio: float) -> KRow:
+def row(k: int, known: rule.Figures | None, failed: str) -> KRow:
     """One line of the table."""
-    steps = rule.steps(curve.ks, curve.errors)
-    place = curve.ks.index(k) if k in curve.ks else -1
-    held_out = float(curve.errors[place].sum()) if place >= 0 else np.nan
-    fact = facts.get(k, Facts(None, np.nan, np.nan, np.nan, ""))
-    c = fact.consensus
-    return KRow(
-        k,
-        c.cophenetic if c else np.nan,
-        c.cophenetic_se if c else None,
-        c.dispersion if c else np.nan,
-        c.ambiguous if c else np.nan,
-        fact.agreement,
-        fact.relative_error,
-        ratio,
-        fact.silhouette,
-        held_out,
-        float(steps.se[place - 1]) if place > 0 else np.nan,
-        float(steps.score[place]) if place >= 0 else np.nan,
-        fact.failed or curve.failed.get(k, ""),
-    )
+    if known is None:
+        unknown = np.nan
+        return KRow(k, unknown, unknown, unknown, unknown, unknown, unknown, unknown, failed)
+    n = len(known.scores)
+    error = float(known.scores.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+    figures = known.found, known.alike, known.border, known.valley, known.solid
+    return KRow(k, known.score, error, *figures, failed)
 
 
-def _reason(
-    verdict: rule.Verdict, ks: list[int], curve: Curve, consensus: Consensus, a: float
+def scales(
+    ks: list[int], known: dict[int, rule.Figures], labels: dict[int, Array], best: int
+) -> list[Scale]:
+    """The scales, coarse to fine, each with the tree to the one before."""
+    made: list[Scale] = []
+    for k in ks:
+        above = made[-1] if made else None
+        inside = None if above is None else shares(labels[k], k, above.labels, above.k)
+        sentence = scale_sentence(k, known[k], best, above, inside)
+        made.append(Scale(k, known[k].score, sentence, labels[k], inside))
+    return made
+
+
+def shares(fine: Array, k: int, coarse: Array, j: int) -> Array:
+    """Share of the samples of each of k clusters in each of j coarser ones."""
+    inside = (fine >= 0) & (coarse >= 0)
+    table = np.bincount(fine[inside] * j + coarse[inside], minlength=k * j).reshape(k, j)
+    return np.asarray(table / np.maximum(table.sum(axis=1, keepdims=True), 1))
+
+
+def scale_sentence(
+    k: int, fact: rule.Figures, best: int, above: Scale | None, inside: Array | None
 ) -> str:
-    """The sentence behind a recommendation; `a` is the agreement at the recommended K."""
-    k, steps = verdict.best, rule.steps(curve.ks, curve.errors)
-    runs = (
-        f"{consensus.labels_runs.shape[1]} runs give a cophenetic correlation of "
-        f"{consensus.cophenetic:.3f}"
-    )
+    """How good a scale is, and how it lies within the coarser one."""
+    text = f"K={k}: {round(fact.solid)} of {k} clusters are solid, score {fact.score:.2f}"
+    if above is not None and inside is not None:
+        within = int(np.sum(inside.max(axis=1) >= 0.9))
+        text += f"; {within} of them lie within one cluster of K={above.k}"
+    return text + (" (recommended)." if k == best else ".")
+
+
+def reason(
+    verdict: rule.Verdict, known: dict[int, rule.Figures], ks: list[int], n: int, ended: str
+) -> str:
+    """The sentence behind a recommendation."""
+    k = verdict.best
+    guess = f"; {n} samples are few, take it as a guess" if n < FEW else ""
     if not verdict.evidence:
-        return (
-            "No K in the range predicts held-out data better than fewer clusters do, so there is "
-            f"no evidence of clusters and K={k} is only the smallest asked for; {runs}."
-        )
-    j = curve.ks.index(k)
-    gain, later = float(steps.gain[j - 1]), float(steps.gain[j:].max(initial=0))
-    before = float(curve.errors[j - 1].sum())
-    if later > steps.se[j]:
-        compared = f", {gain / later:.1f} times as much as the best later cluster"
-    else:
-        compared = " and no later one lowers it"
-    others = "fits that miss a quarter of the features" if curve.held_features else "single runs"
-    end = "; it is the largest K asked for, so larger ones may be better" if k == ks[-1] else ""
+        return no_evidence(verdict, known) + guess + "."
+    fact = known[k]
+    others = [j for j in verdict.scales if j != k]
+    also = ""
+    if others:
+        words = ", ".join(f"{j} {'coarser' if j < k else 'finer'}" for j in others)
+        also = f"; other scales: {words}"
     return (
-        f"K={k}: its last cluster lowers the held-out error by {gain / before:.1%}"
-        f"{compared}; {others} agree with its clusters to an adjusted Rand index of {a:.2f}; "
-        f"{runs}{end}."
+        f"K={k}: {round(fact.solid)} of {k} clusters are solid: two halves of the samples find "
+        f"them again with an overlap of {fact.found:.2f}, two halves of the features tell them "
+        f"alike to {fact.alike:.2f}, and {fact.border:.0%} of their samples lie near a border"
+        f"{also}{too_fine(k, known)}{ended}{guess}."
+    )
+
+
+def too_fine(best: int, known: dict[int, rule.Figures]) -> str:
+    """From which K on the noise of single samples hides the clusters."""
+    hidden = [k for k in sorted(known) if k > best and known[k].alike < rule.COST]
+    if not hidden:
+        return ""
+    return f"; from K={hidden[0]} on, single samples are too noisy to tell clusters apart"
+
+
+def no_evidence(verdict: rule.Verdict, known: dict[int, rule.Figures]) -> str:
+    """Why nothing is recommended."""
+    k = verdict.best if verdict.best > 1 else verdict.runner_up
+    end = "" if verdict.best == 1 else f", and K={verdict.best} is only the best of those asked for"
+    if k is None or k not in known:
+        return "There is no evidence of clusters, for K=1 alone was asked for"
+    fact = known[k]
+    if fact.quality > rule.NOISE:
+        return (
+            f"There is no evidence of clusters: those for K={k} are pieces of a continuum, with "
+            f"{fact.valley:.0%} as many samples at their borders as inside{end}"
+        )
+    return (
+        "There is no evidence of clusters: two halves of the data do not find the same ones again "
+        f"(overlap {fact.found:.2f} for K={k}, {fact.alike:.2f} by halves of the features){end}"
     )

@@ -1,24 +1,29 @@
 """`consensus` and `choose_k`: from a model and data to what the runs agree on, and to one K."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 
 from onmf.estimators.parameters import as_k_range, check_number
 from onmf.ledger import Ledger, Row
+from onmf.stability import choice as words
 from onmf.stability import rule
-from onmf.stability.agreement import Consensus, agree
-from onmf.stability.choice import Curve, Facts, KChoice, conclude
-from onmf.stability.errors import centres, silhouette
+from onmf.stability.agreement import Consensus, agree, majority
+from onmf.stability.choice import KChoice
+from onmf.stability.evidence import SMALLEST, Evidence
 from onmf.stability.runners import Progress, SklearnClusterer
-from onmf.stability.trials import Experiment, has_more_than, prepare
+from onmf.stability.trials import has_more_than, prepare
 
 Array = NDArray[Any]
+
+MOST = 80  # clusters, where nobody says how many
+PER_CLUSTER = 5  # samples that each cluster has at least, on average, where nobody says
+ALIVE = 0.5  # features tell clusters alike at the end of a path: there may be more of them
+FALLEN = 0.8  # of the best score
 
 
 def consensus(
@@ -78,50 +83,46 @@ def consensus(
 def choose_k(
     model: SklearnClusterer,
     X: Any,
-    k_range: Iterable[int],
+    k_range: Iterable[int] | None = None,
     *,
-    n_runs: int = 10,
+    sample_weight: Any = None,
+    n_runs: int = 8,
     n_jobs: int | None = None,
     ledger: Ledger | str | Path | None = None,
-    early_stop: bool = True,
+    beyond: bool = True,
     progress: Progress | None = None,
 ) -> KChoice:
     r"""Recommend a number of clusters, and say why.
 
-    For each K the features are cut into four parts; with one part held out the rest is clustered,
-    and every entry of the part is predicted from the other features of its sample and the other
-    samples of its cluster. The sum of squared errors, over ||X||^2, is the held-out error e(K).
-    With gain_j the fall of e per cluster in the step to K_j, the score
+    The samples are cut in two halves, several times, and each half is clustered with K. A cluster
+    is solid in so far as the other half of the samples finds it again (overlap J), both halves of
+    the features tell it alike (overlap A), and few of its samples (share B) lie near a border:
 
-    .. math::
+    .. math::  q_k = J_k A_k (1 - B_k), \qquad  \text{score}(K) = \sum_{k=1}^{K} (q_k - c).
 
-        \frac{\text{gain}_j - s_j}{\max(\text{gain}_{j+1} + s_{j+1}, \text{gain}_{j+2} + s_{j+2},
-        \ldots, s_{j+1})} \cdot \frac{K_{j-1}}{K_{j+1}}
-
-    is about 1 for data without clusters (e ~ 1/K) and large where no later step pays as much; s is
-    the standard error of a gain. Recommended is the K with the largest score among those whose
-    clusters are found again: their labels agree (adjusted Rand index) with those of the fits that
-    miss a part as well as at the best K, or at most 0.05 worse.
+    Recommended is the K with the largest score: the most solid clusters. The score of K depends on
+    the data and K alone, neither on the other K asked for nor on a seed.
 
     Parameters
     ----------
     model : ONMF or any scikit-learn clusterer with `random_state`
         Not changed; its own number of clusters is ignored.
     X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
-    k_range : iterable of int
-        The numbers of clusters to try, increasing, for example ``range(2, 11)``. One more on either
-        side is looked at to judge the ends.
-    n_runs : int, default=10
-        Runs for each K, at least two; seeds as in `consensus`.
+    k_range : iterable of int, optional
+        The numbers of clusters to try, increasing, for example ``range(2, 11)``. By default from 2
+        until the score has clearly fallen, at most 80 and a fifth of the samples.
+    sample_weight : array of shape (n_samples,), optional
+        Weights for the fits; samples without weight are left out of the figures.
+    n_runs : int, default=8
+        Fits on halves for each K, at least two; an odd number is one more.
     n_jobs : int, optional
         `ONMF` with its default solver: threads. Other models: processes, one if None.
     ledger : Ledger or path, optional
         Keeps every fit on disk as it ends: a killed call goes on where it was.
-    early_stop : bool, default=True
-        Make no runs for K more than three places after the last that lowers the held-out error;
-        their rows have only that error.
+    beyond : bool, default=True
+        Go on past `k_range` while its last K is the best.
     progress : callable, optional
-        Called with (fits done, fits in all).
+        Called with (parts of the work done, parts in all).
 
     Returns
     -------
@@ -131,42 +132,83 @@ def choose_k(
     --------
     >>> from onmf import ONMF, choose_k
     >>> from onmf.datasets import make_rays
-    >>> X, y = make_rays(100, 20, 3, random_state=0)
-    >>> choose_k(ONMF(random_state=0), X, range(2, 6), n_runs=2).best_k
-    3
+    >>> X, y = make_rays(300, 40, 4, random_state=0)
+    >>> choose_k(ONMF(random_state=0), X, range(2, 8)).best_k
+    4
     """
-    ks = as_k_range(k_range)
-    experiment = prepare(model, X, n_runs, n_jobs)
-    more = has_more_than(experiment.X, ks[-1])
-    around = [*([ks[0] - 1] if ks[0] > 1 else []), *ks, *([ks[-1] + 1] if more else [])]
+    ks = None if k_range is None else as_k_range(k_range)
+    experiment = prepare(model, X, n_runs, n_jobs, sample_weight)
+    has_more_than(experiment.X, 1 if ks is None else ks[-1])
     with _open_ledger(ledger) as book:
-        curve = _held_out_curve(experiment, book, around, len(ks) * n_runs, progress)
-        last = ks[-1]
-        if early_stop and len(curve.ks) > 1:
-            last = max(rule.last_of_interest(curve.ks, curve.errors), ks[0])
-        wanted = [k for k in ks if k <= last]
-        trials = [trial for k in wanted for trial in experiment.runs(k)]
-        experiment.runner(
-            book, trials, _second_part(progress, len(around) * experiment.parts.n_folds)
+        known = experiment.evidence(book, (n_runs + 1) // 2, progress)
+        n = experiment.X.shape[0]
+        most = max(min(MOST, n // PER_CLUSTER), 2)
+        asked, ended = (
+            _until_fallen(known, most) if ks is None else _widened(known, ks, most, beyond)
         )
-        facts = {k: _facts(experiment, k, book.rows(experiment.runs(k)), curve) for k in wanted}
-    return conclude(ks, curve, facts, experiment.seeds[0])
+        usable = {k: known.figures[k] for k in asked if k in known.figures}
+        if not usable:
+            raise ValueError(f"no K in k_range could be judged: {known.failed[asked[0]]}.")
+        verdict = rule.decide(usable)
+        fitted = experiment.fit(verdict.best, X)
+        labels = np.asarray(
+            fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(experiment.X)
+        )
+        runs = {k: known.labels(k, n) for k in {*verdict.scales, verdict.best}}
+    chosen = agree(runs[verdict.best], verdict.best, labels.astype(np.intp))
+    voted = {k: chosen.labels if k == verdict.best else majority(runs[k], k) for k in runs}
+    return KChoice(
+        verdict.best,
+        verdict.runner_up,
+        words.reason(verdict, usable, asked, n, ended),
+        verdict.confidence,
+        [words.row(k, known.figures.get(k), known.failed.get(k, "")) for k in asked],
+        chosen,
+        words.scales(verdict.scales, usable, voted, verdict.best),
+        verdict.evidence,
+        fitted,
+    )
 
 
-def _held_out_curve(
-    experiment: Experiment, book: Ledger, ks: Sequence[int], runs: int, progress: Progress | None
-) -> Curve:
-    """Cluster without each part of the features, and predict it."""
-    trials = [trial for k in ks for trial in experiment.folds(k)]
-    experiment.runner(book, trials, _first_part(progress, runs))
-    rows = {k: book.rows(experiment.folds(k)) for k in ks}
-    failed = {k: _failures(rows[k], "fits without a part of the features") for k in ks}
-    good = [k for k in ks if not failed[k]]
-    errors = [np.sum([row.result["errors"] for row in rows[k]], axis=0) for k in good]
-    labels = {k: [row.labels for row in rows[k] if row.labels is not None] for k in good}
-    parts = experiment.parts
-    relative = np.reshape(errors, (len(good), parts.n_groups)) / experiment.runner.data.sqnorm
-    return Curve(good, relative, labels, failed, held_features=parts.n_folds > 1)
+def _until_fallen(known: Evidence, most: int) -> tuple[list[int], str]:
+    """All K from 2 to 20, 40, ...: on while the score has not fallen clearly at the end."""
+    last = min(SMALLEST, most)
+    while True:
+        ks = list(range(2, last + 1))
+        known.ask(ks)
+        if last == most:
+            return ks, f"; no K above {most} was tried"
+        if last not in known.figures or _fallen(known, ks):
+            return ks, ""
+        last = min(2 * last, most)
+
+
+def _fallen(known: Evidence, ks: list[int]) -> bool:
+    """Whether larger K are not worth looking at."""
+    score = {k: known.figures[k].score for k in ks if k in known.figures}
+    best, end = max(score, key=lambda k: score[k]), known.figures[ks[-1]]
+    if end.alike < ALIVE:
+        return True
+    return score[best] > 0 and best <= 0.75 * ks[-1] and end.score < FALLEN * score[best]
+
+
+def _widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[list[int], str]:
+    """The K asked for and, if allowed, more of them while the last is the best."""
+    known.ask(ks)
+    asked, step = list(ks), ks[-1] - ks[-2] if len(ks) > 1 else 1
+    while True:
+        score = {k: known.figures[k].score for k in asked if k in known.figures and k > 1}
+        at_the_end = bool(score) and max(score, key=lambda k: score[k]) == asked[-1]
+        if not (at_the_end and len(asked) > 1):
+            break
+        if not beyond:
+            return asked, "; it is the largest K asked for, so larger ones may be better"
+        if asked[-1] + step > most:
+            return asked, f"; it is the largest K tried, for no more than {most} were allowed"
+        asked.append(asked[-1] + step)
+        known.ask(asked)
+    more = asked[len(ks) :]
+    return asked, f"; the search went on to K={asked[-1]}, past the range" if more else ""
 
 
 def _failures(rows: list[Row], what: str) -> str:
@@ -175,55 +217,12 @@ def _failures(rows: list[Row], what: str) -> str:
     return f"{len(errors)} of {len(rows)} {what}: {errors[0]}" if errors else ""
 
 
-def _first_part(progress: Progress | None, to_come: int) -> Progress | None:
-    """Progress of the first part of the work."""
-    return None if progress is None else lambda done, total: progress(done, total + to_come)
-
-
-def _second_part(progress: Progress | None, gone: int) -> Progress | None:
-    """Progress of the second part."""
-    return None if progress is None else lambda done, total: progress(done + gone, total + gone)
-
-
-def _facts(experiment: Experiment, k: int, rows: list[Row], curve: Curve) -> Facts:
-    """What the runs of one K agree on, and how good it is."""
-    done, failed = [row for row in rows if row.state == "done"], _failures(rows, "runs")
-    if len(done) < 2:
-        return Facts(None, np.nan, np.nan, np.nan, failed)
-    consensus = _consensus_of(rows, k)
-    others = curve.labels.get(k, []) if curve.held_features else list(consensus.labels_runs.T)
-    agreement = [adjusted_rand_score(consensus.labels, labels) for labels in others]
-    data, rays = experiment.runner.data, done[0].result["rays"]
-    W = centres(data, consensus.labels, k, rays).W
-    return Facts(
-        consensus,
-        float(np.mean(agreement)) if agreement else np.nan,
-        min(_error_of(experiment, row, k) for row in done),
-        silhouette(data, consensus.labels, W, rays),
-        failed,
-    )
-
-
-def _error_of(experiment: Experiment, row: Row, k: int) -> float:
-    """The relative error of a run: its own word, or that of the means of its clusters."""
-    if "relative_error" in row.result:
-        return float(row.result["relative_error"])
-    return centres(
-        experiment.runner.data, _as_index(row.labels), k, row.result["rays"]
-    ).relative_error
-
-
 def _consensus_of(rows: list[Row], k: int) -> Consensus:
     """The consensus of the runs that did not fail."""
-    labels = [_as_index(row.labels) for row in rows if row.state == "done"]
+    labels = [np.asarray(row.labels, np.intp) for row in rows if row.state == "done"]
     if len(labels) < 2:
         raise ValueError(f"K={k} cannot be judged: {_failures(rows, 'runs')}.")
     return agree(np.column_stack(labels), k)
-
-
-def _as_index(labels: Array | None) -> Array:
-    """Labels as an index array."""
-    return np.asarray(labels, np.intp)
 
 
 @contextmanager

@@ -1,25 +1,33 @@
-"""The fits behind a consensus: one trial for every (K, seed), and for every (K, part held out).
+"""The fits behind a consensus and a choice of K, from a checked model and checked data.
 
 Trials are rows of a ledger whose key has a fingerprint of the data and of the model's parameters:
 what is done is never done twice, and never mistaken for something else.
 """
 
 import pickle
+import warnings
 from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import _check_sample_weight
 
 from onmf.core.threads import blas_threads
 from onmf.data.validation import as_samples
 from onmf.estimators import ONMF
 from onmf.estimators.parameters import check_number
 from onmf.estimators.solvers import FastSolver
-from onmf.ledger import Trial
-from onmf.stability.runners import WHOLE, Alone, Partition, Runner, SklearnClusterer, Together
+from onmf.exceptions import UnassignedSampleWarning
+from onmf.ledger import Ledger, Trial
+from onmf.stability.evidence import ByFits, ByPath, Evidence
+from onmf.stability.halves import groups_of
+from onmf.stability.runners import Alone, Progress, Runner, SklearnClusterer, Together
+
+Array = NDArray[Any]
 
 UNIMPORTANT = ("n_jobs", "verbose", "callback", "random_state", "n_clusters", "n_components")
 
@@ -27,26 +35,42 @@ UNIMPORTANT = ("n_jobs", "verbose", "callback", "random_state", "n_clusters", "n
 class Experiment(NamedTuple):
     """A checked model and data, ready to run."""
 
+    model: SklearnClusterer
     runner: Runner
     X: Any
-    parts: Partition
+    weight: Array | None
     seeds: list[int]
     name: str  # of the parameter that holds K
     key: Trial  # what all trials have in common
+    n_jobs: int | None
 
     def runs(self, k: int) -> list[Trial]:
         """One trial a seed."""
-        return [self.key | {"k": k, "seed": seed, "fold": WHOLE} for seed in self.seeds]
+        return [self.key | {"k": k, "seed": seed} for seed in self.seeds]
 
-    def folds(self, k: int) -> list[Trial]:
-        """One trial a part held out."""
-        return [
-            self.key | {"k": k, "seed": self.seeds[0], "fold": fold}
-            for fold in range(self.parts.n_folds)
-        ]
+    def evidence(self, book: Ledger, n_cuts: int, progress: Progress | None) -> Evidence:
+        """What halves of the data say about each K."""
+        groups, key = groups_of(self.X), self.key
+        if self.weight is not None:
+            key = key | {"weight": _hash(self.weight)}
+        if isinstance(self.runner, Together):
+            weight = np.ones(self.X.shape[0]) if self.weight is None else self.weight
+            work: ByPath | ByFits = ByPath(self.runner.X, weight, groups)
+            return Evidence(work, key, book, n_cuts, self.runner.n_threads, progress)
+        work = ByFits(self.X, self.weight, groups, self.model, self.name)
+        return Evidence(work, key, book, n_cuts, self.n_jobs or 1, progress)
+
+    def fit(self, k: int, X: Any) -> Any:
+        """The model with k clusters, fitted to all samples as the user gave them, names and all."""
+        weights = {} if self.weight is None else {"sample_weight": self.weight}
+        with warnings.catch_warnings():  # samples without a cluster had none in the halves either
+            warnings.simplefilter("ignore", UnassignedSampleWarning)
+            return clone(self.model).set_params(**{self.name: k}).fit(X, **weights)
 
 
-def prepare(model: SklearnClusterer, X: Any, n_runs: int, n_jobs: int | None) -> Experiment:
+def prepare(
+    model: SklearnClusterer, X: Any, n_runs: int, n_jobs: int | None, sample_weight: Any = None
+) -> Experiment:
     """Check everything that can be checked before the first fit."""
     check_number(n_runs, "n_runs", 1, whole=True)
     if n_runs < 2:
@@ -64,14 +88,12 @@ def prepare(model: SklearnClusterer, X: Any, n_runs: int, n_jobs: int | None) ->
         X = sp.csr_array(X) if sp.issparse(X) else X
     parameters = model.get_params()
     seeds = _seeds(parameters["random_state"], n_runs)
-    parts = Partition.of(X.shape, seeds[0])
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
     solver = _fast_solver(model, n_jobs)
-    runner: Runner = (
-        Alone(model, name, X, parts, n_jobs) if solver is None else Together(solver, X, parts)
-    )
+    runner: Runner = Alone(model, name, X, n_jobs) if solver is None else Together(solver, X)
     compared = {key: v for key, v in parameters.items() if key not in UNIMPORTANT}
     key = {"model": f"{type(model).__name__} {_hash(compared)}", "data": _hash(X)}
-    return Experiment(runner, X, parts, seeds, name, key)
+    return Experiment(model, runner, X, weight, seeds, name, key, n_jobs)
 
 
 def _fast_solver(model: SklearnClusterer, n_jobs: int | None) -> FastSolver | None:

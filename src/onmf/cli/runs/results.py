@@ -123,8 +123,13 @@ class FinishedFit:
 
 def choice_record(choice: Any) -> dict[str, Any]:
     """What `onmf.choose_k` said, as JSON."""
-    facts = {name: getattr(choice, name) for name in ("best_k", "runner_up", "reason", "table")}
-    return dict(to_json_values(facts))
+    names = ("best_k", "runner_up", "reason", "evidence", "confidence", "table")
+    facts = {name: getattr(choice, name) for name in names}
+    scales = [
+        {"k": scale.k, "score": scale.score, "sentence": scale.sentence, "inside": scale.inside}
+        for scale in choice.scales
+    ]
+    return dict(to_json_values(facts | {"scales": scales}))
 
 
 def recall(folder: Path) -> tuple[dict[str, Any], Input]:

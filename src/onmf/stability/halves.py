@@ -1,0 +1,212 @@
+r"""Are the clusters found again? By other samples, by other features, and away from the border.
+
+The samples are cut in two halves, each half is clustered by itself, and its rays label all samples.
+For cluster k of one half
+
+    J_k   the largest Jaccard overlap with a cluster of the other half, over all samples,
+    A_k   the overlap of itself, as seen by one half of the features and by the other,
+    B_k   the share of its samples within 0.4 of the mean margin of its border,
+
+A and B over the samples of the other half, which had no part in its rays. The margin of a sample is
+by how much its own ray is nearer than the next. All three are about one cluster of one K: they do
+not depend on which other K were asked for, nor on the seed of the user, for the cuts have seeds of
+their own. Samples that are the same always share a half.
+
+J alone would find pieces of a continuum again and again, the better the more samples there are; A
+and B do not depend on their number. `rule` makes one figure of the three.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmf.core.fast.sketch import orthonormal
+from onmf.core.rows import row_sqnorm
+from onmf.stability.path import paths
+
+Array = NDArray[Any]
+
+FEWEST_FEATURES = 8  # with fewer, all features are on both sides
+NEAR = 0.4  # of the mean margin: the border
+AT_THE_BORDER, TYPICAL = 0.2, (0.7, 1.3)  # margins whose densities tell a valley from a slope
+WIDTH, EXTRA = 3, 20  # columns of a sketch for up to k clusters: WIDTH k + EXTRA
+SUBSPACE_STEPS = 2
+
+
+class Cut(NamedTuple):
+    """Which half each sample is in, and each feature: True or False."""
+
+    samples: Array
+    features: Array | None
+
+    @classmethod
+    def of(cls, groups: Array, n_features: int, number: int) -> "Cut":
+        """Cut `number` of samples in these groups: it depends on the shape of the data alone."""
+        rng = np.random.default_rng([number, n_features, len(groups)])
+        place = rng.permutation(int(groups.max()) + 1) % 2 == 0
+        features = None
+        if n_features >= FEWEST_FEATURES:
+            features = rng.permutation(n_features) % 2 == 0
+        return cls(place[groups], features)
+
+
+def groups_of(X: Any) -> Array:
+    """A number for each sample, the same for samples that are the same up to rounding."""
+    probe = np.random.default_rng(0).standard_normal(X.shape[1])
+    value = np.asarray(X @ probe, np.float64)
+    scale = max(float(np.abs(value).max(initial=0)), np.finfo(float).tiny)
+    return np.unique(np.rint(value / scale * 1e12), return_inverse=True)[1]
+
+
+class Seen(NamedTuple):
+    """Labels of all samples by the clusters of one half (-1: none), and how they came about."""
+
+    labels: Array  # (n,)
+    by_features: Array  # (2, n): by either half of the features
+    margins: Array  # (n,)
+
+
+class Clusters(NamedTuple):
+    """What is known of the clusters of both halves for one K: (2, K) each, and the labels (2, n).
+
+    `valley` has how many samples lie at a border and at a typical distance from it, for equal steps
+    of the margin.
+    """
+
+    found: Array
+    alike: Array
+    border: Array
+    valley: Array
+    labels: Array
+
+
+def compare(seen: tuple[Seen, Seen], samples: Array, k: int) -> Clusters:
+    """The figures of one K; `samples` says which half each sample is in."""
+    labels = np.array([side.labels for side in seen])
+    J = overlaps(labels[0], labels[1], k)
+    alike, border, valley = np.ones((2, k)), np.zeros((2, k)), np.zeros(2)
+    for s, side in enumerate(seen):
+        others = np.flatnonzero(samples != bool(s))
+        first, second = side.by_features[:, others]
+        own = overlaps(first, second, k)
+        alike[s] = (own.max(axis=1) + own.max(axis=0)) / 2
+        border[s], near = borders(side.labels[others], side.margins[others], k)
+        valley += near
+    return Clusters(np.array([J.max(axis=1), J.max(axis=0)]), alike, border, valley, labels)
+
+
+def overlaps(a: Array, b: Array, k: int) -> Array:
+    """Jaccard overlap of every cluster of `a` with every one of `b`."""
+    inside = (a >= 0) & (b >= 0)
+    T = np.bincount(a[inside].astype(np.intp) * k + b[inside], minlength=k * k).reshape(k, k)
+    union = T.sum(axis=1)[:, None] + T.sum(axis=0) - T
+    return np.asarray(T / np.maximum(union, 1))
+
+
+def borders(labels: Array, margins: Array, k: int) -> tuple[Array, Array]:
+    """Share of each cluster near its border, and the densities at borders and inside."""
+    if k == 1:
+        return np.zeros(1), np.zeros(2)
+    inside = labels >= 0
+    labels, margins = labels[inside], margins[inside]
+    size = np.maximum(np.bincount(labels, minlength=k), 1)
+    mean = np.bincount(labels, margins, k) / size
+    relative = margins / np.where(mean > 0, mean, 1)[labels]
+    near = np.bincount(labels[relative < NEAR], minlength=k) / size
+    low, high = TYPICAL
+    at_border = np.sum(relative < AT_THE_BORDER) / AT_THE_BORDER
+    typical = np.sum((relative >= low) & (relative < high)) / (high - low)
+    return near, np.array([at_border, typical])
+
+
+def along_the_path(X: Any, weight: Array, cut: Cut, most: int) -> Iterator[Clusters]:
+    """K = 1, 2, ..., most: both halves by `path`, in sketches of their own.
+
+    It ends early where a half has no more directions.
+    """
+    first = list(islice(Half(X, weight, cut, False, most).seen(), most))
+    second = islice(Half(X, weight, cut, True, most).seen(), len(first))
+    for k, seen in enumerate(zip(first, second, strict=False), 1):
+        yield compare(seen, cut.samples, k)
+
+
+class Half:
+    """One half of the samples: its sketch, in which all samples are looked at, and its path."""
+
+    def __init__(self, X: Any, weight: Array, cut: Cut, side: bool, most: int) -> None:
+        rows = np.flatnonzero(cut.samples == side)
+        V = basis(X[rows], weight[rows], WIDTH * most + EXTRA, seed=int(side)).astype(X.dtype)
+        self.Y, self.gram = np.asarray(X @ V), V.T @ V
+        self.part: tuple[Array, Array] | None = None  # the same by one half of the features
+        if cut.features is not None:
+            inside = np.where(cut.features[:, None], V, 0)
+            self.part = np.asarray(X @ inside), inside.T @ inside
+        norm = np.sqrt(np.einsum("ij,ij->i", self.Y, self.Y))
+        self.norm = np.where(weight > 0, norm, 0)  # samples without weight have no label
+        self.paths = paths(self.Y[rows], weight[rows], seed=int(side))
+
+    def seen(self) -> Iterator[Seen]:
+        """All samples by the clusters of this half, for K = 1, 2, ..."""
+        return map(self.look, self.paths)
+
+    def look(self, U: Array) -> Seen:
+        """All samples by these prototypes."""
+        U, k = U.astype(self.Y.dtype), len(U)
+        scores, empty = self.Y @ U.T, self.norm <= 0
+        labels = scores.argmax(axis=1)
+        told = np.array([labels, labels])
+        if self.part is not None:
+            Y, gram = self.part
+            one = Y @ U.T
+            told = np.array([nearest(one, U, gram), nearest(scores - one, U, self.gram - gram)])
+        labels[empty], told[:, empty] = -1, -1
+        margins = np.zeros(len(labels), np.float32)
+        if k > 1:
+            top = np.partition(scores, k - 2, axis=1)
+            margins[:] = (top[:, k - 1] - top[:, k - 2]) / np.where(empty, 1, self.norm)
+        return Seen(labels.astype(np.int16), told.astype(np.int16), margins)
+
+
+def nearest(scores: Array, U: Array, gram: Array) -> Array:
+    """Labels from products with rays by some of the features: `gram` has those of the basis."""
+    size = np.sqrt(np.maximum(np.einsum("kr,rs,ks->k", U, gram, U), 0))
+    return np.asarray(np.where(size > 0, scores / np.where(size > 0, size, 1), -np.inf).argmax(1))
+
+
+def basis(X: Any, weight: Array, r: int, seed: int) -> Array:
+    """Orthonormal columns near the leading right singular vectors of some rows."""
+    n, m = X.shape
+    if min(r, n) >= m:
+        return np.eye(m)
+    V = np.random.default_rng(seed).standard_normal((m, min(r, n)))
+    for _ in range(SUBSPACE_STEPS):
+        V = orthonormal(np.asarray(X.T @ ((X @ V) * weight[:, None]), np.float64))
+    return V
+
+
+def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> Seen:
+    """All samples by given centroids (k, m): the nearest rays, or the nearest means."""
+    parts = [W, W] if features is None else [W * features, W * ~features]
+    scores, *told = (nearness(X, part, rays) for part in (W, *parts))
+    empty = np.asarray(abs(X).sum(axis=1)).ravel() == 0 if rays else np.zeros(X.shape[0], bool)
+    labels, by_features = scores.argmax(axis=1), np.array([part.argmax(axis=1) for part in told])
+    labels[empty], by_features[:, empty] = -1, -1
+    margins = np.zeros(len(labels))
+    if len(W) > 1:
+        order = np.argsort(scores, axis=1, kind="stable")[:, -2:]
+        second, first = np.take_along_axis(scores, order, axis=1).T
+        apart = W[order[:, 0]] - W[order[:, 1]]
+        norm = np.sqrt(row_sqnorm(X)) if rays else np.linalg.norm(apart, axis=1)
+        margins = (first - second) / np.where(norm > 0, norm, 1)
+    return Seen(labels, by_features, margins)
+
+
+def nearness(X: Any, W: Array, rays: bool) -> Array:
+    """<x, w> / ||w|| for rays, <x, w> - ||w||^2 / 2 for means: the largest is the nearest."""
+    products, size = np.asarray(X @ W.T, np.float64), np.einsum("km,km->k", W, W)
+    if rays:
+        return products / np.sqrt(np.where(size > 0, size, 1))
+    return products - size / 2

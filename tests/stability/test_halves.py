@@ -1,0 +1,119 @@
+"""Clusters found again, told alike, away from the border: against loops and by construction."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from onmf.datasets import make_rays
+from onmf.stability.halves import (
+    Cut,
+    Seen,
+    along_the_path,
+    borders,
+    by_centres,
+    compare,
+    groups_of,
+    overlaps,
+)
+from onmf.stability.path import paths
+
+
+def test_overlaps_are_jaccard_indices():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-1, 4, (2, 50))
+    found = overlaps(a, b, 4)
+    both = (a >= 0) & (b >= 0)
+    for i in range(4):
+        for j in range(4):
+            together = np.sum(both & (a == i) & (b == j))
+            either = np.sum(both & ((a == i) | (b == j)))
+            assert found[i, j] == pytest.approx(together / either)
+
+
+def test_borders_by_hand():
+    margins = np.array([0.1, 1.0, 1.0, 1.9, 2.0, 2.0, 5.0])
+    labels = np.array([0, 0, 0, 0, 1, 1, -1])
+    near, (at_border, typical) = borders(labels, margins, 2)  # means are 1 and 2
+    np.testing.assert_allclose(near, [0.25, 0])
+    assert at_border == pytest.approx(1 / 0.2)
+    assert typical == pytest.approx(4 / 0.6)
+
+
+def test_only_samples_of_the_other_half_judge_a_ray():
+    samples = np.array([False, False, True, True])
+    labels, other = np.array([0, 1, 0, 1]), np.array([0, 1, 1, 0])
+    agree, differ = np.array([labels, labels]), np.array([labels, other])
+    margins = np.ones(4)
+    first = Seen(labels, agree, margins)  # of the half False: judged by samples 2 and 3
+    found = compare((first, Seen(labels, differ, margins)), samples, 2)
+    np.testing.assert_allclose(found.found, 1)
+    np.testing.assert_allclose(found.alike, 1)  # they differ on 2 and 3 alone
+    found = compare((Seen(labels, differ, margins), first), samples, 2)
+    np.testing.assert_allclose(found.alike[0], [1, 1])  # swapped names are the same clusters
+
+
+def test_cuts_depend_on_the_shape_alone_and_keep_equal_samples_together():
+    X = np.random.default_rng(0).random((40, 10))
+    X = np.vstack([X, X[:7], X[:7]])
+    groups = groups_of(X)
+    assert len(np.unique(groups)) == 40
+    assert (groups_of(sp.csr_array(X)) == groups).all()
+    for number in range(5):
+        cut = Cut.of(groups, 10, number)
+        assert (cut.samples[:7] == cut.samples[40:47]).all()
+        assert (cut.samples[:7] == cut.samples[47:]).all()
+        assert 15 <= len(np.unique(groups[cut.samples])) <= 25
+        assert cut.features.sum() == 5
+    assert Cut.of(groups, 7, 0).features is None
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_planted_clusters_are_solid_and_pieces_of_them_are_not(make):
+    X, _ = make_rays(200, 30, 3, noise=0.3, random_state=0)
+    cut = Cut.of(groups_of(X), 30, 0)
+    found = {
+        k: (c.found * c.alike * (1 - c.border)).mean()
+        for k, c in enumerate(along_the_path(make(X), np.ones(200), cut, 5), 1)
+    }
+    assert found[3] > 0.95
+    assert found[3] > found[4] + 0.1 > found[5]
+
+
+def test_the_path_to_k_does_not_depend_on_how_far_it_goes():
+    X, _ = make_rays(120, 30, 4, noise=0.5, random_state=1)
+    short = [U for _, U in zip(range(3), paths(X, np.ones(120), 0), strict=False)]
+    long = [U for _, U in zip(range(8), paths(X, np.ones(120), 0), strict=False)]
+    for a, b in zip(short, long, strict=False):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_path_ends_with_the_directions():
+    rays = np.random.default_rng(0).random((3, 10))
+    Y = np.random.default_rng(1).uniform(1, 2, (30, 1)) * np.repeat(rays, 10, axis=0)
+    assert len(list(paths(Y, np.ones(30), 0))) == 3
+
+
+def test_a_few_long_samples_do_not_take_the_clusters():
+    X, y = make_rays(200, 60, 3, noise=0.3, random_state=0)
+    X[:4] = 30 * np.random.default_rng(0).random((4, 60))
+    *_, U = (U for _, U in zip(range(4), paths(X, np.ones(200), 0), strict=False))
+    labels = (X[4:] @ U.T).argmax(axis=1)
+    shares = [np.bincount(labels[y[4:] == c]).max() / np.sum(y[4:] == c) for c in range(3)]
+    assert min(shares) == 1
+    assert len(np.unique(labels)) == 3
+
+
+def test_centroids_label_by_distance_or_by_angle():
+    rng = np.random.default_rng(0)
+    X, W = rng.random((50, 12)), rng.random((4, 12))
+    some = np.arange(12) < 6
+    means = by_centres(X, W, False, some)
+    apart = np.linalg.norm(X[:, None] - W, axis=2)
+    np.testing.assert_array_equal(means.labels, apart.argmin(axis=1))
+    part = np.linalg.norm(X[:, None, some] - W[:, some], axis=2)
+    np.testing.assert_array_equal(means.by_features[0], part.argmin(axis=1))
+    rays = by_centres(X, W, True, some)
+    cosines = X @ W.T / np.linalg.norm(W, axis=1) / np.linalg.norm(X, axis=1)[:, None]
+    np.testing.assert_array_equal(rays.labels, cosines.argmax(axis=1))
+    two = np.sort(cosines, axis=1)[:, -2:]
+    np.testing.assert_allclose(rays.margins, two[:, 1] - two[:, 0])

@@ -9,8 +9,8 @@ Six measures over the number of clusters, for data with six; the dotted line is 
 # %%
 # One call, one answer
 # --------------------
-# 500 samples on six noisy rays, the largest cluster three times the smallest. The samples are cut in
-# two halves, four times; each half is clustered with every K and labels all samples.
+# 500 samples on six noisy rays, the largest cluster three times the smallest. The samples are cut
+# in two halves, four times; each half is clustered with every K and labels all samples.
 
 import matplotlib.pyplot as plt
 
@@ -34,10 +34,10 @@ print(f"confidence {choice.confidence:.2f}, runner-up {choice.runner_up}")
 # %%
 # Reading the curves
 # ------------------
-# *Found again*: how far the clusters of two halves of the samples overlap. *Told alike*: how far two
-# halves of the features put the same samples into a cluster. *Near a border*: too many samples there
-# mean that a cloud was cut in pieces. A cluster that is perfect in all three counts one half in
-# favour of K; one that is not found again at all counts one half against it.
+# *Found again*: how far the clusters of two halves of the samples overlap. *Told alike*: how far
+# two halves of the features put the same samples into a cluster. *Near a border*: too many samples
+# there mean that a cloud was cut in pieces. A cluster that is perfect in all three counts one half
+# in favour of K; one that is not found again at all counts one half against it.
 #
 # What the runs agree on
 # ----------------------

@@ -3,8 +3,8 @@
     U_{K+1} = the best of { U_K with one candidate more, then alternated },
 
 where candidates are rows that fit badly and, for every cluster, the two halves into which its
-residuals fall apart; `swaps.contest` picks the best. So rays for all K cost little more than a fit
-with the largest, and those for K are the same whatever other K are asked for.
+residuals fall apart; a contest of a few alternations picks the best. So rays for all K cost little
+more than a fit with the largest, and those for K are the same whatever other K are asked for.
 
 Rows of more than `HEAVY` times the median energy count as if they had that much, lest a few long
 samples take all clusters for themselves.
@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.fast.search import alternate, draw, unit
-from onmf.core.fast.swaps import contest
+from onmf.core.fast.row_problems import unit
+from onmf.core.fast.search import alternate, draw
 
 Array = NDArray[Any]
 
 HEAVY = 2.0
 TRIED = 5  # candidates tried side by side
 FROM_ONE = 2  # of them in the same cluster
+ROUNDS = ((4, 2), (1, 5))  # how many stay in the contest after how many alternations
 ROWS, ROWS_PER_CLUSTER = 50, 10  # badly fitting rows among the candidates
 MOST_ROWS = 5000
 POWER_STEPS = 4
@@ -40,13 +41,22 @@ def paths(Y: Array, weight: Array, seed: int) -> Iterator[Array]:
     energy = np.einsum("ij,ij->i", Y, Y)
     U = unit(Y.sum(axis=0, keepdims=True))
     while True:
-        found = alternate(Y, U[None], 20)
-        U, A = found.U[0], np.ascontiguousarray(found.scores[:, 0])
+        found = alternate(Y, U, 20)
+        U, A = found.U, found.scores
         yield U
         left = energy - np.square(np.maximum(A.max(axis=1), 0))
         if left.sum() <= NOTHING * energy.sum():
             return
-        U = contest(Y, grown(Y, energy, U, A, rng), map).U[0]
+        U = contest(Y, grown(Y, energy, U, A, rng))
+
+
+def contest(Y: Array, trials: list[Array]) -> Array:
+    """The best of the trials: a few alternations for all of them, more for those ahead."""
+    for most, passes in ROUNDS:
+        ends = [alternate(Y, U, passes) for U in trials]
+        order = np.argsort([-end.energy for end in ends], kind="stable")[:most]
+        trials = [ends[i].U for i in order]
+    return alternate(Y, trials[0], 10).U
 
 
 def damped(Y: Array, weight: Array) -> Array:
@@ -59,8 +69,8 @@ def damped(Y: Array, weight: Array) -> Array:
     return np.ascontiguousarray(Y * scale[:, None])
 
 
-def grown(Y: Array, energy: Array, U: Array, A: Array, rng: np.random.Generator) -> Array:
-    """(trials, K + 1, r): the prototypes with one of the most promising candidates each."""
+def grown(Y: Array, energy: Array, U: Array, A: Array, rng: np.random.Generator) -> list[Array]:
+    """The prototypes (K + 1, r) with one of the most promising candidates each."""
     best, cells = np.square(np.maximum(A.max(axis=1), 0)), A.argmax(axis=1)
     picked = np.unique(draw(energy - best, ROWS_PER_CLUSTER * len(U) + ROWS, rng))
     Z = np.vstack([unit(Y[picked]), *halves_of(Y, U, A, cells, rng)])
@@ -72,7 +82,7 @@ def grown(Y: Array, energy: Array, U: Array, A: Array, rng: np.random.Generator)
         if taken[nearest[j]] < FROM_ONE and len(chosen) < TRIED:
             taken[nearest[j]] += 1
             chosen.append(np.vstack([U, Z[j]]))
-    return np.array(chosen)
+    return chosen
 
 
 def halves_of(

@@ -1,0 +1,6 @@
+"""What makes a cluster, and how sure it is."""
+
+from onmf.explain.explanation import Explanation, clusters, groups
+from onmf.explain.markers import Marker, Markers
+
+__all__ = ["Explanation", "Marker", "Markers", "clusters", "groups"]

@@ -1,0 +1,67 @@
+"""How sure the cluster of a sample is: a probability, calibrated on the data themselves.
+
+Let c_1 >= c_2 be the two largest cosines of a sample with a centroid, and t = c_1 - c_2 its margin.
+The certainty is the probability that two looks at the sample, with different halves of the
+features, put it into the same cluster:
+
+    P(agree | t) = 1 / (1 + exp(-(a + b t/T + c log(t/T + 1/100)))),     b, c >= 0,
+
+T being the median margin. The three numbers are those of greatest likelihood for the splits that
+were made (`halves`), with Platt's targets, so that no certainty is quite 0 or 1.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+
+Array = NDArray[Any]
+
+LEAST = 0.01  # of the median margin: below it margins are taken for equal
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The curve from margins to certainties: never falling."""
+
+    middle: float
+    level: float
+    slope: float
+    bend: float
+
+    def __call__(self, margins: Array) -> Array:
+        """Certainties between 0 and 1."""
+        return np.asarray(expit(terms(margins, self.middle) @ self._numbers))
+
+    @property
+    def _numbers(self) -> Array:
+        return np.array([self.level, self.slope, self.bend])
+
+
+def terms(margins: Array, middle: float) -> Array:
+    """1, t/T and log(t/T + LEAST) of each margin (n, 3)."""
+    share = np.asarray(margins, np.float64) / middle
+    return np.stack([np.ones_like(share), share, np.log(share + LEAST)], axis=1)
+
+
+def calibrate(margins: Array, agree: Array) -> Calibration:
+    """The curve for margins (n,) and the share of the splits that agreed on each sample (n,)."""
+    positive = margins[margins > 0]
+    middle = float(np.median(positive)) if len(positive) else 1.0
+    F, n = terms(margins, middle), len(margins)
+    yes = n * float(agree.mean())
+    high, low = (yes + 1) / (yes + 2), 1 / (n - yes + 2)
+    target = agree * high + (1 - agree) * low
+
+    def loss(numbers: Array) -> tuple[float, Array]:
+        z = F @ numbers
+        value = np.mean(np.logaddexp(0, z) - target * z)
+        return float(value), F.T @ (expit(z) - target) / n
+
+    begin = np.array([np.log(target.mean() / (1 - target.mean())), 0.1, 0.1])
+    bounds = [(None, None), (0, None), (0, None)]
+    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds)
+    return Calibration(middle, *(float(x) for x in found.x))

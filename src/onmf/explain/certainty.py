@@ -4,9 +4,9 @@ Let c_1 >= c_2 be the two largest cosines of a sample with a centroid, and t = c
 The certainty is the probability that two looks at the sample, with different halves of the
 features, put it into the same cluster:
 
-    P(agree | t) = 1 / (1 + exp(-(a + b t/T + c log(t/T + 1/100)))),     b, c >= 0,
+    P(agree | t) = 1 / (1 + exp(-a - b log(s + 1/100) - c s - d s^2)),    s = t / T,   b, c, d >= 0,
 
-T being the median margin. The three numbers are those of greatest likelihood for the splits that
+T being the median margin. The four numbers are those of greatest likelihood for the splits that
 were made (`halves`), with Platt's targets, so that no certainty is quite 0 or 1.
 """
 
@@ -27,24 +27,18 @@ LEAST = 0.01  # of the median margin: below it margins are taken for equal
 class Calibration:
     """The curve from margins to certainties: never falling."""
 
-    middle: float
-    level: float
-    slope: float
-    bend: float
+    middle: float  # T
+    numbers: tuple[float, ...]  # a, b, c, d
 
     def __call__(self, margins: Array) -> Array:
         """Certainties between 0 and 1."""
-        return np.asarray(expit(terms(margins, self.middle) @ self._numbers))
-
-    @property
-    def _numbers(self) -> Array:
-        return np.array([self.level, self.slope, self.bend])
+        return np.asarray(expit(terms(margins, self.middle) @ np.array(self.numbers)))
 
 
 def terms(margins: Array, middle: float) -> Array:
-    """1, t/T and log(t/T + LEAST) of each margin (n, 3)."""
-    share = np.asarray(margins, np.float64) / middle
-    return np.stack([np.ones_like(share), share, np.log(share + LEAST)], axis=1)
+    """1, log(s + LEAST), s and s^2 of each margin (n, 4)."""
+    s = np.asarray(margins, np.float64) / middle
+    return np.stack([np.ones_like(s), np.log(s + LEAST), s, s * s], axis=1)
 
 
 def calibrate(margins: Array, agree: Array) -> Calibration:
@@ -61,7 +55,7 @@ def calibrate(margins: Array, agree: Array) -> Calibration:
         value = np.mean(np.logaddexp(0, z) - target * z)
         return float(value), F.T @ (expit(z) - target) / n
 
-    begin = np.array([np.log(target.mean() / (1 - target.mean())), 0.1, 0.1])
-    bounds = [(None, None), (0, None), (0, None)]
+    begin = np.array([np.log(target.mean() / (1 - target.mean())), 0.1, 0.1, 0.0])
+    bounds = [(None, None), (0, None), (0, None), (0, None)]
     found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds)
-    return Calibration(middle, *(float(x) for x in found.x))
+    return Calibration(middle, tuple(found.x.tolist()))

@@ -22,7 +22,7 @@ from onmf.explain.tally import Sums, Weights
 
 Array = NDArray[Any]
 
-ROUNDING = 1e-12  # a variance below this share of the mean square is that of a constant
+ROUNDING = 1e-12  # a difference or variance below this share of the whole is none
 SHARPEST = 1e-8  # s is at least this share of the difference, lest a score be infinite
 ABSENT = 1e-9  # of the larger mean, added to both, lest a fold change be infinite
 
@@ -75,7 +75,9 @@ def compare(
     """
     inside, outside = group(sums, weights), group(*_rest(sums, weights))
     known = ((weights.samples > 0) & (weights.samples < weights.samples.sum()))[:, None]
-    difference = np.where(known, inside.mean - outside.mean, 0)
+    difference = inside.mean - outside.mean
+    plain = np.abs(difference) > ROUNDING * (np.abs(inside.mean) + np.abs(outside.mean))
+    difference = np.where(known & plain, difference, 0)
     pooled = pooled_variance(inside, outside)
     error, freedom = standard_error(inside, outside, pooled)
     score = _ratio(difference, error)

@@ -77,7 +77,7 @@ def clusters(
     sample_weight : array of shape (n_samples,), optional
     log_base : float, optional
         If X holds log(1 + x) to this base, fold changes are told for x.
-    splits : int, default=4
+    splits : int, default=5
         How often the features are split: more make the certainty steadier.
     random_state : int, default=0
         Decides about the splits.

@@ -1,7 +1,7 @@
 """Other looks at the same samples: clusters found from one half of the features, and the other.
 
 Features are split in two at random, several times; each half gets K clusters of its own, found by
-the default solver from that half alone. So
+the search of the default solver from that half alone. So
 
 * what a half says of a sample is no consequence of the entries in the other half: features of
   one can be tested on the clusters of the other;
@@ -20,18 +20,21 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from onmf.core.assign import Rays
-from onmf.core.fast.search import SmoothRows
-from onmf.core.fast.solver import Fast, cluster
+from onmf.core.fast.search import SmoothRows, unit
+from onmf.core.fast.settle import Assign
+from onmf.core.fast.sketch import sketch
+from onmf.core.fast.solver import Fast, explore
 from onmf.core.rows import Block, Data, InMemory
 
 Array = NDArray[Any]
 
-SPLITS = 4
-SAMPLES_PER_CLUSTER, FEWEST_SAMPLES = 150, 3000  # that a fit of a half looks at
+SPLITS = 5
+OWN = 12  # so that no simulation with the same seed has drawn the same split
+SAMPLES_PER_CLUSTER, FEWEST_SAMPLES = 200, 3000  # that a fit of a half looks at
 MOST_ENTRIES = 30_000_000  # of a dense X, unless that were fewer than SCARCE samples a cluster
 SCARCE = 20
-SETTINGS = Fast(n_starts=1, max_sweeps=10)
+SETTINGS, MOST_SWEEPS = Fast(n_starts=1), 10
+ALTERNATIONS = 4  # on all features of the half, after the search in a sketch
 
 
 class Half(NamedTuple):
@@ -43,7 +46,7 @@ class Half(NamedTuple):
 
 def split_fits(data: Data, k: int, splits: int, seed: int) -> list[tuple[Half, Half]]:
     """So many random splits of the features, and the clusters of both halves of each."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng((OWN, seed))
     seen = data.take(some_samples(data, k, rng))
     pairs = []
     for _ in range(splits):
@@ -65,7 +68,6 @@ def some_samples(data: Data, k: int, rng: np.random.Generator) -> Array:
 
 def half_fit(seen: Block, features: Array, k: int, rng: np.random.Generator) -> Half:
     """K clusters of these samples, from these features alone; fewer if there is not enough."""
-    seed = int(rng.integers(2**31))
     X = seen.X[:, features]
     useful = np.asarray(abs(X).sum(axis=1)).ravel() * seen.weight[:, 0] > 0
     k = min(k, int(useful.sum()))
@@ -73,8 +75,13 @@ def half_fit(seen: Block, features: Array, k: int, rng: np.random.Generator) -> 
         return Half(features, np.zeros((0, len(features))))
     X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
     data = InMemory(X, seen.weight[useful, 0])
-    found, _ = cluster(SETTINGS, data, k, SmoothRows(), seed)
-    return Half(features, Rays.of(found.W).units.T)
+    small = sketch(data, k, rng, MOST_SWEEPS, lambda sweeps: None)
+    U, _ = explore(SETTINGS, X.shape, small.Y, k, SmoothRows(), rng)
+    rays = small.lift(U).astype(data.dtype)
+    for _ in range(ALTERNATIONS):  # what the sketch does not show
+        _, cells = data.sweep(Assign.of([rays]))
+        rays = unit(cells.cross, otherwise=rays)
+    return Half(features, rays)
 
 
 def side_by_side(halves: list[Half], m: int, dtype: Any) -> tuple[Array, list[int]]:

@@ -18,7 +18,7 @@ test: $(READY)   ## the whole suite
 	$(PY) -m pytest
 
 quick: $(READY)   ## the suite without its slow tests
-	$(PY) -m pytest -m "not slow"
+	ONMF_FUZZ_CASES=40 $(PY) -m pytest -m "not slow"
 
 fuzz: $(READY)   ## thousands of generated cases; prints how many were tried and failed
 	ONMF_FUZZ_CASES=$${CASES:-5000} $(PY) -m pytest tests/test_properties.py --timeout 0

@@ -14,12 +14,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf import ONMF
+from onmf.core.assign import Rays
 from onmf.core.fast import row_problems as rows
 from onmf.core.fast import search, sketch, swaps
 from onmf.core.fast import settle as finish
 from onmf.core.fast import solver as fast
 from onmf.core.fast.settle import Assign
-from onmf.core.rows import InMemory, single_threaded_blas
+from onmf.core.memory import InMemory
+from onmf.data.threads import single_threaded_blas
 from onmf.datasets import make_paper_synthetic
 from sets import available
 from tables import best_times, table, write_section
@@ -48,7 +50,7 @@ def sweep() -> str:
 
 
 def sweep_and_products(X, W):
-    data, move, H = InMemory(X), Assign.of([W]), np.ascontiguousarray(X @ W.T)
+    data, move, H = InMemory(X), Assign(Rays.of(W).units), np.ascontiguousarray(X @ W.T)
     tasks = {"sweep": lambda: data.sweep(move), "products": lambda: (X @ W.T, H.T @ X)}
     with single_threaded_blas():
         return best_times(tasks, 100)
@@ -66,7 +68,7 @@ def large_sparse() -> str:
             data = InMemory(matrix, None, 2)
             begin = perf_counter()
             for _ in range(20):
-                data.sweep(Assign.of([W]))
+                data.sweep(Assign(Rays.of(W).units))
         lines.append([name, f"{matrix.nnz / 1e6:.0f} million", f"{perf_counter() - begin:.1f}"])
     return table(["CSR", "non-zeros", "seconds for 20 sweeps, K = 20, two threads"], lines)
 
@@ -78,7 +80,8 @@ def memory() -> str:
         X, _, k = available()[name]()
         X = sp.csr_array(X) if sp.issparse(X) else X
         size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes  # fmt: skip # noqa: E501
-        starts = fast.starts_for(X.shape, (max(100 * k, 1000), 4 * k + 30))
+        work = max(100 * k, 1000) * (4 * k + 30)  # numbers that a start works on
+        starts = int(np.clip(X.shape[0] * X.shape[1] / work, 1, fast.MOST_STARTS))
         ONMF(k, random_state=0).fit(X)
         tracemalloc.start()
         ONMF(k, random_state=0).fit(X)
@@ -123,9 +126,14 @@ begin = time.perf_counter(); onmf.ONMF(4).fit(X); print(time.perf_counter() - be
 """
 
 
-def plain_rays(state, before, signed):
+def plain_rays(state, signed):
     """The power step alone."""
     return search.unit(state.cells.cross, otherwise=search.unit(state.W))
+
+
+def best_of(Y, energy, stack, rng, pool_map):
+    """The best of the starts, as it is."""
+    return stack.U[stack.energy.argmax()]
 
 
 VARIANTS = {
@@ -133,8 +141,7 @@ VARIANTS = {
     "no path": [(fast.Fast, "taus", lambda self: np.array([0.5]))],
     "path of 10 steps": [(fast.Fast, "taus", lambda self: np.geomspace(1e-3, 0.5, 10))],
     "one start": [(fast, "MOST_STARTS", 1)],
-    "no swaps": [(fast, "improve", lambda Y, energy, stack, rng, pool_map: stack.U[stack.best])],
-    "no blurred starts": [(fast, "blur", search.spread)],
+    "no swaps": [(fast, "improve", best_of)],
     "sketch of 2k columns": [(sketch, "WIDTH", 2), (sketch, "EXTRA", 0)],
     "one subspace iteration": [(sketch, "ITERATIONS", 1)],
     "plain power steps": [(finish, "next_rays", plain_rays)],

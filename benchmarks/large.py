@@ -17,11 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf import ONMF
+from onmf.core.assign import Rays
 from onmf.core.fast.settle import Assign
-from onmf.core.rows import single_threaded_blas
-from onmf.data import disk
-from onmf.data.door import rows_of
-from onmf.data.validation import as_it_is
+from onmf.data import Check, Terms, disk, place
+from onmf.data.threads import single_threaded_blas
 from onmf.datasets import make_rays
 from tables import best_times, table, write_section
 
@@ -167,8 +166,8 @@ def price_of_a_chunk(da) -> float:
     """Seconds a round takes for each of many chunks with hardly anything in them."""
     chunks = 200
     X = da.from_array(rows(0, 10 * chunks, WIDE[1]), chunks=(10, WIDE[1]))
-    data = rows_of(ONMF(), X, None, as_it_is, reset=True).data
-    move = Assign.of([rows(0, K, WIDE[1])])
+    data = place(X, None, Terms(Check("ONMF"))).data
+    move = Assign(Rays.of(rows(0, K, WIDE[1])).units)
     return best_times({"round": lambda: data.sweep(move)}, 3)["round"] / chunks
 
 
@@ -253,9 +252,9 @@ def on_disk() -> str:
 
 def sweep_and_reading(path: Path, n: int, m: int) -> dict[str, float]:
     X = np.memmap(path, np.float32, "r", shape=(n, m))
-    data = rows_of(ONMF(), X, None, as_it_is, reset=True, n_threads=2).data
+    data = place(X, None, Terms(Check("ONMF"), n_threads=2)).data
     W = np.array(X[:K])
-    move, step = Assign.of([W]), (8 << 20) // (4 * m)
+    move, step = Assign(Rays.of(W).units), (8 << 20) // (4 * m)
 
     def sweep():
         with single_threaded_blas():

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
+from onmf.core.memory import InMemory
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.penalties import PENALTIES
-from onmf.core.paper.start import paper
-from onmf.core.rows import InMemory
+from onmf.core.paper.start import paper_start
 from onmf.datasets import make_paper_synthetic
 from tables import best_times, table, write_section
 
@@ -25,7 +25,7 @@ def run() -> None:
     for dtype in (np.float64, np.float32):
         X = make_paper_synthetic(-3)[0].astype(dtype)
         data = InMemory(X)
-        start, W = paper(data, 10, 1)
+        start, W = paper_start(data, 10, 1)
         H = data.gather(start)
         with threadpool_limits(1):
             best = best_times(tasks(X, data, H, W), 20)

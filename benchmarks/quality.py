@@ -13,9 +13,10 @@ from sklearn.preprocessing import Normalizer
 
 from onmf import ONMF
 from onmf.core.fast.settle import settle
+from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.paper.penalties import NSNCP, SNCP
-from onmf.core.rows import InMemory, single_threaded_blas
+from onmf.data.threads import single_threaded_blas
 from onmf.metrics import clustering_accuracy, partition_error
 from sets import available
 from tables import table, write_section

@@ -11,8 +11,9 @@ from sklearn.metrics import adjusted_rand_score
 from onmf import Baseline
 from onmf.baselines import METHODS
 from onmf.baselines.onp_mf import DUAL_STEP, GROWTH, RHO, SHRINK, SLOPE, updates
-from onmf.core.paper.start import paper
-from onmf.core.rows import InMemory, single_threaded_blas
+from onmf.core.memory import InMemory
+from onmf.core.paper.start import paper_start
+from onmf.data.threads import single_threaded_blas
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy, partition_error
 from tables import best_times, table, write_section
@@ -77,7 +78,7 @@ def naive_or_not() -> str:
     """One iteration of ONP-MF as here, and with a full decomposition and row-by-row NNLS."""
     X, _ = make_paper_synthetic(-3)
     data = InMemory(X)
-    H, _ = paper(data, 10, 1)
+    H, _ = paper_start(data, 10, 1)
 
     def ours(n):
         iterates = updates(data, H, np.ones((len(H), 1)), 0)

@@ -4,6 +4,7 @@ import sys
 
 import command
 import fast
+import house
 import large
 import palm
 import paper
@@ -26,6 +27,7 @@ SECTIONS = {
     "command": command.run,
     "spectral": spectral.run,
     "stability": stability.run,
+    "house": house.run,
 }
 
 if __name__ == "__main__":

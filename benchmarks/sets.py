@@ -16,7 +16,7 @@ from onmf.datasets import (
     load_tdt2,
     make_paper_synthetic,
 )
-from onmf.preparation.transformers import log_expression, tfidf, used_features
+from onmf.preparation import log_expression, tfidf, used_features
 
 
 class Set(NamedTuple):

@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from onmf.preparation.transformers import graph_laplacian, smallest_eigenvectors
-from onmf_paper.data import documents
+from onmf.preparation import graph_laplacian, smallest_eigenvectors
+from onmf_paper.data_sets import documents
 from tables import best_times, table, write_section
 
 SPARSE_REPEATS = 3
@@ -18,8 +18,8 @@ def run() -> None:
                "eig (s)", "eig / sparse", "both routes span the same"]  # fmt: skip
     note = (
         "\n\nOne thread. The ratios are of the eigenvector part alone: ten eigenvectors by Lanczos "
-        "on the sparse Laplacian (`onmf.preparation.transformers.smallest_eigenvectors`) against all of them "
-        "by LAPACK on the dense one. `eigh` knows that the matrix is symmetric; the paper's "
+        "on the sparse Laplacian (`smallest_eigenvectors` of `onmf.preparation`) against all of "
+        "them by LAPACK on the dense one. `eigh` knows that the matrix is symmetric; the paper's "
         "program calls the general `eig` (run here on the smaller set only, for it takes minutes). "
         "The search for neighbours that both need is the column `graph`."
     )

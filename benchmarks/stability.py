@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import sets
 from onmf import ONMF, choose_k
-from onmf.core.rows import InMemory
+from onmf.core.memory import InMemory
 from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.exceptions import ConvergenceWarning
 from onmf.stability import consensus, rule

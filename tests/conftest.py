@@ -1,8 +1,9 @@
 """Data and parameters shared by all tests."""
 
+import errno
+import io
 import os
 import signal
-import sys
 from importlib import util
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +28,9 @@ def load_guard():
 
 
 offline = load_guard()
+
+# Idle threads of scikit-learn's K-means sleep: on a busy machine they spin for ten times the work.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C; some of them press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -99,5 +103,29 @@ def page(monkeypatch):
         asked.append(SimpleNamespace(model=model, X=X, **facts))
         return "<!doctype html>"
 
-    monkeypatch.setitem(sys.modules, "onmf.report", SimpleNamespace(html=html))
+    for command in ("report", "choose_k"):
+        monkeypatch.setattr(f"onmf.cli.{command}.html", html)
     return asked
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Call it for a disk on which, from now on, every file has room for so many bytes."""
+
+    def fill(room):
+        class Limited(io.FileIO):
+            def write(self, data):
+                if self.tell() + len(data) > room:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                return super().write(data)
+
+        open_ = Path.open
+
+        def limited(path, mode="r", *args, **options):
+            if mode == "wb":
+                return io.BufferedWriter(Limited(path, "w"))
+            return open_(path, mode, *args, **options)
+
+        monkeypatch.setattr(Path, "open", limited)
+
+    return fill

@@ -7,22 +7,16 @@ import numpy as np
 import scipy.optimize
 
 
-def objective(X, W, H, phi, rho, mu_w=0.0, mu_h=0.0):
-    error = sum(
-        (X[i, j] - sum(W[i, k] * H[k, j] for k in range(len(H)))) ** 2
-        for i in range(X.shape[0])
-        for j in range(X.shape[1])
-    )
-    penalty = sum(phi(H[:, j]) for j in range(H.shape[1]))
-    return error / np.sum(X**2) + rho * penalty + mu_w / 2 * np.sum(W**2) + mu_h / 2 * np.sum(H**2)
-
-
 def smooth(h):
     return (sum(h) ** 2 - sum(x * x for x in h)) / 2
 
 
 def nonsmooth(h):
     return sum(h) - max(h)
+
+
+# What each penalty is, entry by entry: a new one is added here and has all its promises tested.
+PENALTY_DEFINITIONS = {"sncp": smooth, "nsncp": nonsmooth}
 
 
 def palm_pass(X, W, H, rho, kind, mu_h=1e-10, share=0.51):

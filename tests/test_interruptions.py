@@ -15,9 +15,10 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from onmf import ONMF, Baseline
-from onmf.core.rows import InMemory
-from onmf.data import disk, npy
+from onmf.core.memory import InMemory
+from onmf.data import disk
 from onmf.datasets import make_rays
+from onmf.io import flat
 
 X, _ = make_rays(240, 30, 4, noise=0.6, random_state=2)
 WIDER, _ = make_rays(240, 45, 4, noise=0.6, random_state=3)
@@ -134,25 +135,28 @@ def columns(folder):
 
 @pytest.mark.parametrize("solver", ["fast", "palm"])
 @pytest.mark.parametrize("make", [packed, columns])
-@pytest.mark.parametrize("moment", [1, 2, 4])
 def test_an_interrupted_fit_of_rows_on_disk_leaves_no_temporary_file(
-    solver, make, moment, tmp_path, monkeypatch
+    solver, make, tmp_path, monkeypatch
 ):
     path, temporary = make(tmp_path), tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setattr(disk, "HELD", 0)  # memberships go to a file as well
+    monkeypatch.setattr(disk, "IN_MEMORY", 0)  # memberships go to a file as well
     made = []
-    monkeypatch.setattr(npy, "Folder", lambda real=npy.Folder: made.append(1) or real())
+    real = flat.TemporaryFolder
+    monkeypatch.setattr(flat, "TemporaryFolder", lambda: made.append(1) or real())
     model = ONMF(4, solver=solver, random_state=0)
-    interrupted_at(monkeypatch, moment, disk.OnDisk, "sweep")
-    with contextlib.suppress(KeyboardInterrupt):  # pytest.raises would keep the frames alive
-        model.fit(path)
-        raise AssertionError("not interrupted")
-    assert made
+    for moment in (1, 2, 4):
+        with monkeypatch.context() as patch:
+            interrupted_at(patch, moment, disk.OnDisk, "sweep")
+            with contextlib.suppress(KeyboardInterrupt):  # pytest.raises would keep the frames
+                model.fit(path)
+                raise AssertionError("not interrupted")
+        assert made
+        made.clear()
+        assert vars(model) == model.get_params()
     gc.collect()
     assert list(temporary.iterdir()) == []
-    assert vars(model) == model.get_params()
 
 
 @pytest.mark.slow

@@ -207,7 +207,7 @@ def write_matrix(file, layout):
 def test_text_is_not_an_h5ad_file(tmp_path):
     pytest.importorskip("h5py", reason="h5py is not installed")
     (tmp_path / "x.h5ad").write_text("genes")
-    with pytest.raises(ValueError, match="cannot be read as annotated data"):
+    with pytest.raises(ValueError, match="cannot be read as HDF5"):
         load_expression(tmp_path / "x.h5ad", {"a": "b"})
 
 

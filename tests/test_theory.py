@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from onmf import NSNCP, ONMF, SNCP
-from onmf.core.fast.search import NonSmoothRows, SmoothRows, unit
+from onmf.core.fast.search import unit
 from onmf.core.paper.steps import largest_eigenvalue
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score, partition_error
@@ -189,9 +189,9 @@ def test_the_row_problems_are_the_penalised_ones_and_convex(tau):
     b = A[0].argmax()
     pairs = sum((1 - C[k, m]) * h[k] * h[m] for k in range(4) for m in range(4) if k != m)
     seconds = sum((1 - C[k, b]) * h[k] for k in range(4) if k != b)
-    expected = {SmoothRows(): fit + tau * pairs, NonSmoothRows(): fit + 2 * tau * A[0, b] * seconds}
-    for rows, value in expected.items():
-        Q, z = rows.rows(C, A, tau)
+    expected = {SNCP(): fit + tau * pairs, NSNCP(): fit + 2 * tau * A[0, b] * seconds}
+    for penalty, value in expected.items():
+        Q, z = penalty.row_problem(C, A, tau)
         assert h @ Q @ h - 2 * z[0] @ h == pytest.approx(value)
         assert np.linalg.eigvalsh(Q)[0] > -1e-12
 

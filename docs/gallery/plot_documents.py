@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans
 
 from onmf import ONMF, plot
 from onmf.metrics import adjusted_rand_score
-from onmf.preparation.transformers import tfidf
+from onmf.preparation import tfidf
 
 topics = {
     "sea": "ship harbour wave sailor storm tide anchor captain deck island",

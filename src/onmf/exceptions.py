@@ -1,4 +1,4 @@
-"""Warnings of the package, by name, so that each can be caught or silenced alone.
+"""Warnings and errors of the package, by name, so that each can be caught or silenced alone.
 
 A fit that ran into a limit gives scikit-learn's `ConvergenceWarning`.
 """
@@ -9,6 +9,7 @@ __all__ = [
     "CheckpointWarning",
     "ConvergenceWarning",
     "EmptyClusterWarning",
+    "FormatError",
     "UnassignedSampleWarning",
     "UnsavedParameterWarning",
 ]
@@ -45,6 +46,23 @@ class EmptyClusterWarning(UserWarning):
     ...     model = ONMF(3, solver="palm", random_state=0).fit([[1, 1], [1, 1.1], [1, 1.2]])
     >>> len(set(model.labels_.tolist()))
     2
+    """
+
+
+class FormatError(ValueError):
+    """A file that is damaged, is not what it should be, or is of a version that is not known.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import onmf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
+    >>> _ = path.write_bytes(b"noise")
+    >>> try:
+    ...     onmf.load(path)
+    ... except onmf.exceptions.FormatError as error:
+    ...     print(error)
+    model.onmf is not a model, or is damaged: File is not a zip file
     """
 
 

@@ -80,8 +80,8 @@ class Ledger:
             self._open()
         except sqlite3.DatabaseError as error:
             self._base.close()
-            said = " ".join(str(error).split())  # SQLite quotes the schema, line by line
-            raise ValueError(f"{self.path} is not a ledger of trials: {said}.") from error
+            reason = " ".join(str(error).split())  # SQLite quotes the schema, line by line
+            raise ValueError(f"{self.path} is not a ledger of trials: {reason}.") from error
         except ValueError:
             self._base.close()
             raise
@@ -120,18 +120,18 @@ class Ledger:
     def plan(self, trials: Iterable[Trial]) -> None:
         """Write a row for each trial that has none; all of them or, on a failure, none."""
         self._write(
-            "INSERT OR IGNORE INTO trials (trial) VALUES (?)", [(key(trial),) for trial in trials]
+            "INSERT OR IGNORE INTO trials (trial) VALUES (?)", [(_key(trial),) for trial in trials]
         )
 
     def record(self, trial: Trial, result: dict[str, Any], labels: NDArray | None = None) -> None:
         """The trial is done."""
         packed = None if labels is None else zlib.compress(np.asarray(labels, LABEL).tobytes(), 1)
-        row = ("done", json.dumps(result, default=plain), packed, "", key(trial))
+        row = ("done", json.dumps(result, default=_json_default), packed, "", _key(trial))
         self._update(row)
 
     def fail(self, trial: Trial, error: str) -> None:
         """The trial ended with an error; it will be tried again."""
-        self._update(("failed", "{}", None, error, key(trial)))
+        self._update(("failed", "{}", None, error, _key(trial)))
 
     def _update(self, row: tuple[Any, ...]) -> None:
         self._write(
@@ -146,46 +146,46 @@ class Ledger:
         try:
             return self._base.execute(question, values).fetchall()
         except sqlite3.DatabaseError as error:
-            said = " ".join(str(error).split())
-            raise ValueError(f"the ledger {self.path} is damaged: {said}.") from error
+            reason = " ".join(str(error).split())
+            raise ValueError(f"the ledger {self.path} is damaged: {reason}.") from error
 
     def row(self, trial: Trial) -> Row:
         """The row of a trial that was planned."""
-        found = self._ask("SELECT * FROM trials WHERE trial = ?", key(trial))
-        if not found:
-            raise KeyError(f"no trial {key(trial)} was planned in {self.path}")
-        return unpacked(*found[0])
+        rows = self._ask("SELECT * FROM trials WHERE trial = ?", _key(trial))
+        if not rows:
+            raise KeyError(f"no trial {_key(trial)} was planned in {self.path}")
+        return _row_from_texts(*rows[0])
 
     def rows(self, trials: Iterable[Trial] | None = None) -> list[Row]:
         """The rows of these trials, or of all, in the order they were given or planned."""
         if trials is not None:
             return [self.row(trial) for trial in trials]
-        return [unpacked(*row) for row in self._ask("SELECT * FROM trials ORDER BY rowid")]
+        return [_row_from_texts(*row) for row in self._ask("SELECT * FROM trials ORDER BY rowid")]
 
     def unfinished(self, trials: Iterable[Trial]) -> list[Trial]:
         """Those that are not done, each once."""
         done = {k for (k,) in self._ask("SELECT trial FROM trials WHERE state = 'done'")}
-        left = {key(trial): trial for trial in trials}
+        left = {_key(trial): trial for trial in trials}
         return [trial for k, trial in left.items() if k not in done]
 
 
-def key(trial: Trial) -> str:
+def _key(trial: Trial) -> str:
     """The same text for equal trials, whatever the order of their entries."""
-    return json.dumps(trial, sort_keys=True, default=plain)
+    return json.dumps(trial, sort_keys=True, default=_json_default)
 
 
-def plain(value: Any) -> Any:
+def _json_default(value: Any) -> Any:
     """NumPy's numbers and arrays as JSON's."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"a ledger keeps numbers, text and lists, not {type(value).__name__}")
 
 
-def unpacked(trial: str, state: str, result: str, labels: bytes | None, error: str) -> Row:
+def _row_from_texts(trial: str, state: str, result: str, labels: bytes | None, error: str) -> Row:
     """A row as it was given."""
     try:
-        found = None if labels is None else np.frombuffer(zlib.decompress(labels), LABEL)
-        return Row(json.loads(trial), state, json.loads(result), found, error)
+        numbers = None if labels is None else np.frombuffer(zlib.decompress(labels), LABEL)
+        return Row(json.loads(trial), state, json.loads(result), numbers, error)
     except (ValueError, TypeError, RecursionError, zlib.error) as damage:
         raise ValueError(f"the ledger has a row that is damaged: {damage}.") from damage
 
@@ -221,10 +221,10 @@ def run(
     trials = list(trials)
     ledger.plan(trials)
     left = ledger.unfinished(trials)
-    total = len({key(trial) for trial in trials})
+    total = len({_key(trial) for trial in trials})
     report = progress or (lambda done, total: None)
     report(total - len(left), total)
-    tasks = (delayed(attempt)(work, trial) for trial in left)
+    tasks = (delayed(_attempt)(work, trial) for trial in left)
     ended = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
     for done, (trial, result, labels, error) in enumerate(ended, total - len(left) + 1):
         if error is None:
@@ -235,7 +235,7 @@ def run(
     return ledger.rows(trials)
 
 
-def attempt(work: Work, trial: Trial) -> tuple[Trial, dict[str, Any], NDArray | None, str | None]:
+def _attempt(work: Work, trial: Trial) -> tuple[Trial, dict[str, Any], NDArray | None, str | None]:
     """The work, or the sentence that says why not."""
     try:
         return trial, *work(trial), None

@@ -19,10 +19,10 @@ from sklearn.metrics import (
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
+from onmf.core.memory import InMemory
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import orthogonality as core_orthogonality
-from onmf.core.rows import InMemory
 
 __all__ = [
     "adjusted_mutual_info_score",
@@ -100,11 +100,11 @@ def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray, int, in
     check_consistent_length(true, pred)
     if not true.size:
         raise ValueError("y_true and y_pred are empty: there is nothing to score.")
-    placed = (true != -1) & (pred != -1)
+    in_cluster = (true != -1) & (pred != -1)
     n_nowhere = int(np.sum((true == -1) & (pred == -1)))
-    if not placed.any():
+    if not in_cluster.any():
         return np.zeros((0, 0), dtype=int), n_nowhere, true.size
-    return contingency_matrix(true[placed], pred[placed]), n_nowhere, true.size
+    return contingency_matrix(true[in_cluster], pred[in_cluster]), n_nowhere, true.size
 
 
 def orthogonality(H: ArrayLike) -> float:

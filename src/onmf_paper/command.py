@@ -18,15 +18,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from onmf.cli.console import BadInput, bad_input, one_line
-from onmf.io import replace_files
 from onmf.ledger import Ledger, Row, run
-from onmf_paper.grids import FIGURES, STUDIES
 from onmf_paper.methods import NAMES
-from onmf_paper.results import files
-from onmf_paper.trials import Trial, work
+from onmf_paper.output import paper_files
+from onmf_paper.studies import FIGURE_STUDIES, STUDIES
+from onmf_paper.trials import Trial, run_trial
 
-GROUPS = {"all": tuple(STUDIES), "figures": FIGURES}
+GROUPS = {"all": tuple(STUDIES), "figures": FIGURE_STUDIES}
 QUIET = 30.0  # seconds between two lines, where there is no terminal for a bar
 
 
@@ -55,28 +53,37 @@ def reproduce(what: tuple[str, ...], trials: int | None, jobs: int, only: str, o
     """
     methods = tuple(filter(None, (name.strip() for name in only.split(","))))
     if unknown := set(methods) - set(NAMES):
-        raise BadInput(f"No method {', '.join(sorted(unknown))}: choose among {', '.join(NAMES)}.")
-    with bad_input():
-        out.mkdir(parents=True, exist_ok=True)
-        plans = planned(what, trials, methods)
-        with Ledger(out / "trials.sqlite") as ledger:
-            every = [trial for plan in plans.values() for trial in plan]
-            try:
-                with progress() as report:
-                    rows = run(ledger, every, work, n_jobs=jobs, progress=report)
-            finally:  # after Ctrl-C, too: the page shows what there is
-                replace_files(out, files(ledger, plans))
-    tell(rows)
+        raise ValueError(
+            f"No method {', '.join(sorted(unknown))}: choose among {', '.join(NAMES)}."
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    plans = plan_studies(what, trials, methods)
+    with Ledger(out / "trials.sqlite") as ledger:
+        every = [trial for plan in plans.values() for trial in plan]
+        try:
+            with trial_progress() as report:
+                rows = run(ledger, every, run_trial, n_jobs=jobs, progress=report)
+        finally:  # after Ctrl-C, too: the page shows what there is
+            write_files(out, paper_files(ledger, plans))
+    note_failures(rows)
     click.echo(f"Wrote {out / 'index.html'}.")
 
 
-def planned(
+def write_files(folder: Path, files: dict[str, str]) -> None:
+    """Each file in full or not at all."""
+    for name, text in files.items():
+        beside = folder / f".{name}.part"
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.replace(folder / name)
+
+
+def plan_studies(
     what: tuple[str, ...], trials: int | None, methods: tuple[str, ...]
 ) -> dict[str, list[Trial]]:
     """The trials of each study; one of a group whose data are missing is left out with a note."""
     names = dict.fromkeys(name for word in what for name in GROUPS.get(word, (word,)))
     if any(STUDIES[name].figures for name in names):
-        drawable()
+        import_module("onmf.plot")  # says what to install, before the long part
     plans = {}
     for name in names:
         try:
@@ -84,20 +91,12 @@ def planned(
         except FileNotFoundError as error:
             if name in what:
                 raise
-            click.echo(f"Note: {name} is left out: {one_line(error)}", err=True)
+            click.echo(f"Note: {name} is left out: {error}", err=True)
     return plans
 
 
-def drawable() -> None:
-    """Say what is missing before the long part, not after it."""
-    try:
-        import_module("onmf_paper.figures")
-    except ImportError as missing:
-        raise BadInput(one_line(missing)) from missing
-
-
 @contextmanager
-def progress() -> Iterator[Any]:
+def trial_progress() -> Iterator[Any]:
     """A bar with the time left; without a terminal, a line now and then."""
     console = Console(stderr=True)
     columns = (
@@ -109,7 +108,7 @@ def progress() -> Iterator[Any]:
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("trials", total=None)
-        lines = Lines()
+        lines = ProgressLines()
 
         def report(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
@@ -119,7 +118,7 @@ def progress() -> Iterator[Any]:
         yield report
 
 
-class Lines:
+class ProgressLines:
     """Says how many trials are done and how long the rest will take, if the rest is like them."""
 
     def __init__(self) -> None:
@@ -136,7 +135,7 @@ class Lines:
             self.last = now
 
 
-def tell(rows: list[Row]) -> None:
+def note_failures(rows: list[Row]) -> None:
     """Say which trials failed, each reason once."""
     failed: dict[str, list[Trial]] = {}
     for row in rows:
@@ -144,4 +143,5 @@ def tell(rows: list[Row]) -> None:
             failed.setdefault(row.error, []).append(row.trial)
     for error, trials in failed.items():
         first = f"{trials[0]['method']} on {trials[0]['data']}"
-        click.echo(f"Note: {len(trials)} trials failed ({first}, ...): {one_line(error)}", err=True)
+        reason = " ".join(error.split())
+        click.echo(f"Note: {len(trials)} trials failed ({first}, ...): {reason}", err=True)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onmf.ledger import Row
-from onmf_paper.canvas import COLOURS, legend, panels
-from onmf_paper.grids import EPSILONS, EXPONENTS, GROWTHS, HARD, RIDGES, inner
+from onmf_paper.drawing import COLOURS, add_legend, axes_grid
 from onmf_paper.methods import FAITHFUL, NAMES
+from onmf_paper.studies import EPSILONS, EXPONENTS, GROWTHS, HARD, RIDGES, inner_tolerance
 from onmf_paper.trials import KEY
 
 Array = NDArray[Any]
@@ -23,61 +23,62 @@ MARKS = {"residual": "normalised residual", "orthogonality": "orthogonality",
          "relative_error": "relative error", "acc": "accuracy (%)"}  # fmt: skip
 
 
-def changes(row: Row) -> dict[str, Any]:
+def changed_parameters(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.trial.items() if name not in KEY}
 
 
-def pick(rows: Iterable[Row], method: str, data: str = HARD, **changed: Any) -> list[Row]:
+def select_rows(rows: Iterable[Row], method: str, data: str = HARD, **changed: Any) -> list[Row]:
     """The trials of a method with exactly these parameters changed."""
     return [
         row
         for row in rows
-        if (row.trial["method"], row.trial["data"]) == (method, data) and changes(row) == changed
+        if (row.trial["method"], row.trial["data"]) == (method, data)
+        and changed_parameters(row) == changed
     ]
 
 
-def curve(row: Row, name: str) -> Array:
+def curve_of(row: Row, name: str) -> Array:
     return np.array(row.result["curves"][name])
 
 
-def along_path(axis: Any, found: list[Row], name: str, label: str, **look: Any) -> None:
+def draw_along_path(axis: Any, rows: list[Row], name: str, label: str, **look: Any) -> None:
     """One curve over the stages of the growing penalty, on a logarithmic scale where it helps."""
-    for row in found[:1]:
-        values = curve(row, name)
+    for row in rows[:1]:
+        values = curve_of(row, name)
         positive = np.where(values > 0, values, np.nan)
-        draw_on = axis.plot if name in ("acc", "relative_error") else axis.semilogy
-        draw_on(np.arange(1, len(values) + 1), positive, label=label, **look)
+        plot = axis.plot if name in ("acc", "relative_error") else axis.semilogy
+        plot(np.arange(1, len(values) + 1), positive, label=label, **look)
     axis.set(xlabel="stage of the growing penalty", ylabel=MARKS[name])
 
 
-def convergence(rows: list[Row]) -> Any:
+def draw_convergence(rows: list[Row]) -> Any:
     """Residual and orthogonality along the path, start 1."""
-    figure, axes = panels(1, 2, 4, 3)
+    figure, axes = axes_grid(1, 2, 4, 3)
     for axis, name in zip(axes[0], ("residual", "orthogonality"), strict=True):
         for style, method in zip(("-", "--"), FAITHFUL, strict=True):
             for colour, eps in zip(COLOURS, EPSILONS, strict=False):
-                found = pick(rows, method, **inner(eps))
+                first = select_rows(rows, method, **inner_tolerance(eps))
                 label = f"{NAMES[method]}, eps_PALM = {eps:g}"
-                along_path(axis, found, name, label, color=colour, linestyle=style)
-    legend(axes[0, 1], 6)
+                draw_along_path(axis, first, name, label, color=colour, linestyle=style)
+    add_legend(axes[0, 1], 6)
     return figure
 
 
-def accuracy(rows: list[Row]) -> Any:
+def draw_accuracy(rows: list[Row]) -> Any:
     """Mean and deviation of the accuracy along the path, and at its end against eps_PALM."""
-    figure, axes = panels(1, 2, 4, 3)
+    figure, axes = axes_grid(1, 2, 4, 3)
     for method in FAITHFUL:
-        curves = [curve(row, "acc") for row in pick(rows, method)]
+        curves = [curve_of(row, "acc") for row in select_rows(rows, method)]
         if curves:
-            table = held(curves)
+            table = pad_curves(curves)
             stages = np.arange(1, table.shape[1] + 1)
             sd = table.std(axis=0, ddof=1) if len(table) > 1 else None
             label = f"{NAMES[method]}, {len(table)} starts"
             axes[0, 0].errorbar(
                 stages, table.mean(axis=0), sd, errorevery=10, elinewidth=0.6, label=label
             )
-        found = {eps: pick(rows, method, **inner(eps)) for eps in EPSILONS}
-        finals = {eps: [row.result["acc"] for row in some] for eps, some in found.items() if some}
+        by_eps = {eps: select_rows(rows, method, **inner_tolerance(eps)) for eps in EPSILONS}
+        finals = {eps: [row.result["acc"] for row in some] for eps, some in by_eps.items() if some}
         if finals:
             means = [np.mean(values) for values in finals.values()]
             sds = [np.std(values, ddof=1) if len(values) > 1 else 0 for values in finals.values()]
@@ -86,56 +87,57 @@ def accuracy(rows: list[Row]) -> Any:
     axes[0, 1].set(xlabel="eps_PALM", ylabel=MARKS["acc"], xscale="log")
     axes[0, 1].invert_xaxis()
     for axis in axes[0]:
-        legend(axis, 8)
+        add_legend(axis, 8)
     return figure
 
 
-def held(curves: list[Array]) -> Array:
-    """Curves of unequal length as one table, each held at its last value."""
+def pad_curves(curves: list[Array]) -> Array:
+    """Curves of unequal length as one table, each going on with its last value."""
     longest = max(map(len, curves))
     return np.array([np.pad(values, (0, longest - len(values)), mode="edge") for values in curves])
 
 
-def iterations(rows: list[Row]) -> Any:
+def draw_iterations(rows: list[Row]) -> Any:
     """Geometric mean of the residual over the starts, against iterations."""
-    figure, axes = panels(1, 2, 4, 3)
+    figure, axes = axes_grid(1, 2, 4, 3)
     grid = np.unique(np.geomspace(1, 2000, 300).round())
     for axis, data in zip(axes[0], (HARD, "synthetic -1 dB"), strict=True):
         for method in NAMES:
-            found = pick(rows, method, data)
-            logs = [np.log(curve(row, "residual").clip(1e-16)) for row in found]
-            if found:
-                curves = map(np.interp, repeat(grid), (curve(row, "sweeps") for row in found), logs)
+            chosen = select_rows(rows, method, data)
+            logs = [np.log(curve_of(row, "residual").clip(1e-16)) for row in chosen]
+            if chosen:
+                sweeps = (curve_of(row, "sweeps") for row in chosen)
+                curves = map(np.interp, repeat(grid), sweeps, logs)
                 axis.loglog(grid, np.exp(np.mean(list(curves), axis=0)), label=NAMES[method])
         axis.set(xlabel="iterations", ylabel=MARKS["residual"], title=data)
         axis.axhline(1e-5, color="0.7", linewidth=0.8)
-    legend(axes[0, 0], 7)
+    add_legend(axes[0, 0], 7)
     return figure
 
 
-def studied(rows: list[Row], method: str, lines: Any, names: Sequence[str]) -> Any:
+def draw_parameter_study(rows: list[Row], method: str, lines: Any, names: Sequence[str]) -> Any:
     """A line of panels for each fixed parameter, a curve for each value of the moving one."""
-    figure, axes = panels(len(lines), len(names), 3.2, 1.9)
+    figure, axes = axes_grid(len(lines), len(names), 3.2, 1.9)
     for line, (fixed, variants) in zip(axes, lines, strict=True):
         for axis, name in zip(line, names, strict=True):
             for label, changed in variants.items():
-                along_path(axis, pick(rows, method, **changed), name, label)
+                draw_along_path(axis, select_rows(rows, method, **changed), name, label)
             axis.set_title(fixed, fontsize=8)
-        legend(line[0], 6)
+        add_legend(line[0], 6)
     return figure
 
 
-def ridges(rows: list[Row], method: str) -> Any:
+def _draw_ridges(rows: list[Row], method: str) -> Any:
     names = (("mu_w", "mu_h"), ("mu_h", "mu_w"))
     lines = [
         (f"{fixed} = {at:g}", {f"{moving} = {m:g}": {fixed: at, moving: m} for m in RIDGES})
         for fixed, moving in names
         for at in (0.0, 1e-6)
     ]
-    return studied(rows, method, lines, ("acc", "residual", "orthogonality"))
+    return draw_parameter_study(rows, method, lines, ("acc", "residual", "orthogonality"))
 
 
-def growth(rows: list[Row], method: str) -> Any:
+def _draw_growth(rows: list[Row], method: str) -> Any:
     none = {"mu_w": 0.0, "mu_h": 0.0}
     by_growth = [
         (
@@ -151,43 +153,40 @@ def growth(rows: list[Row], method: str) -> Any:
         )
         for g in (1.1, 2.0)
     ]
-    return studied(
+    return draw_parameter_study(
         rows, method, by_growth + by_eps, ("relative_error", "residual", "orthogonality")
     )
 
 
-def title(pqv: tuple[int, int, int]) -> str:
+def exponents_title(pqv: tuple[int, int, int]) -> str:
     return "p = {}, q = {}, v = {}".format(*pqv)
 
 
-def of(pqv: tuple[int, int, int]) -> dict[str, int]:
-    return dict(zip("pqv", pqv, strict=True))
-
-
-def exponents(rows: list[Row]) -> Any:
+def draw_exponents(rows: list[Row]) -> Any:
     """Accuracy, residual and orthogonality for other penalties, start 1."""
+    changes = {e: dict(zip("pqv", e, strict=True)) for e in EXPONENTS}
     lines = [
-        ("p = 1, q = 2", {title(pqv): of(pqv) for pqv in EXPONENTS if pqv[:2] == (1, 2)}),
-        ("v = 10", {title(pqv): of(pqv) for pqv in EXPONENTS if pqv[2] == 10}),
+        ("p = 1, q = 2", {exponents_title(e): changes[e] for e in EXPONENTS if e[:2] == (1, 2)}),
+        ("v = 10", {exponents_title(e): changes[e] for e in EXPONENTS if e[2] == 10}),
     ]
-    return studied(rows, "sncp", lines, ("acc", "residual", "orthogonality"))
+    return draw_parameter_study(rows, "sncp", lines, ("acc", "residual", "orthogonality"))
 
 
-def ridges_sncp(rows: list[Row]) -> Any:
+def draw_ridges_sncp(rows: list[Row]) -> Any:
     """SNCP with other ridges mu_h and mu_w, start 1."""
-    return ridges(rows, "sncp")
+    return _draw_ridges(rows, "sncp")
 
 
-def ridges_nsncp(rows: list[Row]) -> Any:
+def draw_ridges_nsncp(rows: list[Row]) -> Any:
     """NSNCP with other ridges mu_h and mu_w, start 1."""
-    return ridges(rows, "nsncp")
+    return _draw_ridges(rows, "nsncp")
 
 
-def growth_sncp(rows: list[Row]) -> Any:
+def draw_growth_sncp(rows: list[Row]) -> Any:
     """SNCP with other growth factors gamma and other eps_PALM, no ridges, start 1."""
-    return growth(rows, "sncp")
+    return _draw_growth(rows, "sncp")
 
 
-def growth_nsncp(rows: list[Row]) -> Any:
+def draw_growth_nsncp(rows: list[Row]) -> Any:
     """NSNCP with other growth factors gamma and other eps_PALM, no ridges, start 1."""
-    return growth(rows, "nsncp")
+    return _draw_growth(rows, "nsncp")

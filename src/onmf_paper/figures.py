@@ -5,33 +5,30 @@ from typing import Any
 
 from onmf.ledger import Row
 from onmf_paper import curves, maps
-from onmf_paper.canvas import svg
+from onmf_paper.drawing import svg_text
 
 DRAWINGS: dict[str, Callable[[list[Row]], Any]] = {
-    function.__name__: function
-    for function in (
-        curves.convergence,
-        curves.accuracy,
-        curves.iterations,
-        maps.consensus,
-        maps.maps,
-        curves.ridges_sncp,
-        curves.ridges_nsncp,
-        curves.growth_sncp,
-        curves.growth_nsncp,
-        maps.contours,
-        curves.exponents,
-        maps.three_rays,
-    )
+    "convergence": curves.draw_convergence,
+    "accuracy": curves.draw_accuracy,
+    "iterations": curves.draw_iterations,
+    "consensus": maps.draw_consensus,
+    "maps": maps.draw_tsne_maps,
+    "ridges_sncp": curves.draw_ridges_sncp,
+    "ridges_nsncp": curves.draw_ridges_nsncp,
+    "growth_sncp": curves.draw_growth_sncp,
+    "growth_nsncp": curves.draw_growth_nsncp,
+    "contours": maps.draw_contours,
+    "exponents": curves.draw_exponents,
+    "three_rays": maps.draw_three_rays,
 }
 WITHOUT_TRIALS = ("contours",)
 
 
-def draw(name: str, rows: Sequence[Row]) -> str:
+def draw_figure(name: str, rows: Sequence[Row]) -> str:
     """A figure of what has been run."""
-    return svg(DRAWINGS[name], [row for row in rows if row.state == "done"])
+    return svg_text(DRAWINGS[name], [row for row in rows if row.state == "done"])
 
 
-def caption(name: str) -> str:
+def figure_caption(name: str) -> str:
     """What the docstring of a drawing says."""
     return " ".join((DRAWINGS[name].__doc__ or "").split())

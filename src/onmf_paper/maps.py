@@ -11,27 +11,27 @@ from scipy.spatial.distance import pdist
 from onmf import General
 from onmf.datasets import make_three_rays
 from onmf.ledger import Row
-from onmf_paper.canvas import COLOURS, panels
-from onmf_paper.curves import changes, pick, title
-from onmf_paper.data import load
-from onmf_paper.grids import TSNE_SETS
+from onmf_paper.curves import changed_parameters, exponents_title, select_rows
+from onmf_paper.data_sets import load_data_set
+from onmf_paper.drawing import COLOURS, axes_grid
 from onmf_paper.methods import NAMES
+from onmf_paper.studies import TSNE_SETS
 
 Array = NDArray[Any]
 
 
-def consensus(rows: list[Row]) -> Any:
+def draw_consensus(rows: list[Row]) -> Any:
     """How often two samples share a cluster, samples in the order of average linkage."""
-    found: dict[str, list[Array]] = {}
+    labelings: dict[str, list[Array]] = {}
     for row in rows:
-        if row.labels is not None and not changes(row):
-            found.setdefault(row.trial["method"], []).append(row.labels)
-    methods = [method for method in NAMES if len(found.get(method, [])) > 1]
-    figure, axes = panels(-(-len(methods) // 4) or 1, 4, 2.2, 2.4)
+        if row.labels is not None and not changed_parameters(row):
+            labelings.setdefault(row.trial["method"], []).append(row.labels)
+    methods = [method for method in NAMES if len(labelings.get(method, [])) > 1]
+    figure, axes = axes_grid(-(-len(methods) // 4) or 1, 4, 2.2, 2.4)
     for axis in axes.flat:
         axis.axis("off")
     for axis, method in zip(axes.flat, methods, strict=False):
-        apart = disagreement(found[method])
+        apart = disagreement(labelings[method])
         tree = linkage(apart, "average")
         order = leaves_list(tree)
         table = np.zeros((len(order), len(order)))
@@ -48,51 +48,51 @@ def disagreement(labelings: list[Array]) -> Array:
     return np.mean([pdist(labels[:, None], "hamming") for labels in labelings], axis=0)
 
 
-def maps(rows: list[Row]) -> Any:
+def draw_tsne_maps(rows: list[Row]) -> Any:
     """t-SNE of the documents and of their eigenvectors, coloured by true category."""
-    figure, axes = panels(2, len(TSNE_SETS), 2.6, 2.6)
+    figure, axes = axes_grid(2, len(TSNE_SETS), 2.6, 2.6)
     for line, kind in zip(axes, ("", " reduced"), strict=True):
         for axis, subset in zip(line, TSNE_SETS, strict=True):
             axis.set(xticks=[], yticks=[], title=f"TDT2 {subset}{kind}")
-            for row in pick(rows, "t-sne", f"TDT2 {subset}{kind}"):
+            for row in select_rows(rows, "t-sne", f"TDT2 {subset}{kind}"):
                 points = np.array(row.result["points"])
-                _, classes = np.unique(load(row.trial["data"]).y, return_inverse=True)
+                _, classes = np.unique(load_data_set(row.trial["data"]).y, return_inverse=True)
                 axis.scatter(*points.T, c=classes, s=1, cmap="tab10", rasterized=True)
     return figure
 
 
-def contours(rows: list[Row]) -> Any:
+def draw_contours(rows: list[Row]) -> Any:
     """phi(h) for h in the plane: the axes are where a sample has one cluster."""
     shown = ((1, 2, 2), (1, 2, 10), (1, 3, 3), (1, 3, 10), (2, 3, 3), (2, 3, 10))
-    figure, axes = panels(2, 3, 2.4, 2.2)
+    figure, axes = axes_grid(2, 3, 2.4, 2.2)
     side = np.linspace(0, 1, 81)
     h = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     for axis, pqv in zip(axes.flat, shown, strict=True):
         values = General(*pqv).rows(h).reshape(81, 81)
-        drawn = axis.contourf(side, side, values, levels=12, cmap="viridis")
+        filled = axis.contourf(side, side, values, levels=12, cmap="viridis")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Rasterization of")  # Matplotlib before 3.11: lines
-            drawn.set_rasterized(True)
-        figure.colorbar(drawn, ax=axis, format="%.2g")
-        axis.set_title(title(pqv), fontsize=8)
+            filled.set_rasterized(True)
+        figure.colorbar(filled, ax=axis, format="%.2g")
+        axis.set_title(exponents_title(pqv), fontsize=8)
         axis.set(xticks=[0, 1], yticks=[0, 1])
     return figure
 
 
-def three_rays(rows: list[Row]) -> Any:
+def draw_three_rays(rows: list[Row]) -> Any:
     """The clusters on the way from three bad centroids (black)."""
     X, _, centroids = make_three_rays()
-    figure, axes = panels(4, 3, 2.3, 2.1)
+    figure, axes = axes_grid(4, 3, 2.3, 2.1)
     for axis in axes.flat:
         axis.axis("off")
     units = {"k-means": "iteration", "sncp": "stage", "nsncp": "stage", "default": ""}
     for line, (method, unit) in zip(axes, units.items(), strict=True):
-        found = [row for row in rows if row.trial["method"] == method]
-        for axis, row in zip(line, found, strict=False):
+        shown = [row for row in rows if row.trial["method"] == method]
+        for axis, row in zip(line, shown, strict=False):
             axis.axis("on")
             axis.scatter(*X.T, c=np.array(COLOURS)[row.labels], s=1, rasterized=True)
             axis.scatter(*centroids.T, c="black", s=14)
-            when = "".join(f", {unit} {number}" for number in changes(row).values())
-            said = f"{NAMES[method]}{when}, ACC {row.result['acc']:.1f} %"
-            axis.set_title(said, fontsize=7)
+            when = "".join(f", {unit} {number}" for number in changed_parameters(row).values())
+            title = f"{NAMES[method]}{when}, ACC {row.result['acc']:.1f} %"
+            axis.set_title(title, fontsize=7)
     return figure

@@ -58,7 +58,9 @@ FAMILIES = {
 }
 
 
-def build(method: str, family: str, X: Any, k: int, seed: int, changes: dict[str, Any]) -> Any:
+def build_estimator(
+    method: str, family: str, X: Any, k: int, seed: int, changes: dict[str, Any]
+) -> Any:
     """The estimator of a trial.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The page of results: one HTML file without anything from outside.
+"""The page of results, in the frame and the colours of `onmf.report`.
 
 Every text goes through `escape`; figures are pictures in data addresses, so that they can neither
 run anything nor disturb each other.
@@ -7,27 +7,15 @@ run anything nor disturb each other.
 import base64
 from collections.abc import Sequence
 from html import escape
+from importlib.resources import files
 from typing import NamedTuple
 
+from onmf.report import document
 from onmf_paper.methods import NAMES, PAPER
-from onmf_paper.tables import Entry, Table
+from onmf_paper.tables import ResultTable, TableEntry
 from onmf_paper.verdicts import Verdict
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1a1a1a; background: #fff; }
-h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; padding: .3rem 0; }
-th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #eee; }
-th:first-child { text-align: left; } thead th { border-bottom: 2px solid #888; }
-tr.ours th { font-style: italic; }
-td small { display: block; color: #666; } .sd { color: #666; }
-.verdict { border-left: 4px solid #0072B2; padding: .5rem 1rem; background: #f4f8fb; }
-.wide { overflow-x: auto; } figure { margin: 1rem 0; } figcaption { color: #444; }
-img { max-width: 100%; height: auto; } dl { display: grid; grid-template-columns: 9rem 1fr; }
-dd { margin: 0; }
-"""
+TITLE = "Clustering by orthogonal NMF: the paper again"
 
 
 class Picture(NamedTuple):
@@ -45,12 +33,12 @@ class Section(NamedTuple):
     title: str
     verdict: Verdict | None
     note: str
-    tables: Sequence[Table]
+    tables: Sequence[ResultTable]
     pictures: Sequence[Picture]
     unfinished: int  # trials that were planned and have not ended well
 
 
-def render(sections: Sequence[Section], facts: dict[str, str]) -> str:
+def paper_page(sections: Sequence[Section], facts: dict[str, str]) -> str:
     """The page.
 
     Parameters
@@ -64,93 +52,88 @@ def render(sections: Sequence[Section], facts: dict[str, str]) -> str:
     str
     """
     links = "".join(
-        f'<li><a href="#{escape(s.name)}">{escape(s.title)}</a>{word(s.verdict)}</li>'
+        f'<li><a href="#{escape(s.name)}">{escape(s.title)}</a>{_verdict_word(s.verdict)}</li>'
         for s in sections
     )
-    known = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
-    body = "".join(map(section, sections))
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-        '<link rel="icon" href="data:,"/>'
-        f"<title>Clustering by orthogonal NMF: the paper again</title><style>{STYLE}</style></head>"
-        "<body><h1>Clustering by orthogonal NMF: the paper again</h1>"
+    terms = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
+    lead = (
+        f'<section class="lead"><h1>{TITLE}</h1>'
         "<p>S. Wang, T.-H. Chang, Y. Cui and J.-S. Pang, <cite>Clustering by Orthogonal NMF Model "
         "and Non-Convex Penalty Optimization</cite>, IEEE Transactions on Signal Processing 69, "
         "2021. Our means ± standard deviations over the starts, the paper's numbers below them; "
         "the best of ours on each data set in bold. Methods in italics are not in the paper.</p>"
-        f"<dl>{known}</dl><ul>{links}</ul>{body}</body></html>\n"
+        f'<dl class="facts">{terms}</dl><ul class="contents">{links}</ul></section>'
     )
+    css = files("onmf_paper").joinpath("paper.css").read_text(encoding="utf-8")
+    return document(TITLE, lead + "".join(map(_section, sections)), css=css)
 
 
-def word(verdict: Verdict | None) -> str:
+def _verdict_word(verdict: Verdict | None) -> str:
     return f": <strong>{escape(verdict.word)}</strong>" if verdict else ""
 
 
-def section(found: Section) -> str:
-    parts = [f'<section id="{escape(found.name)}"><h2>{escape(found.title)}</h2>']
-    if found.verdict:
+def _section(section: Section) -> str:
+    parts = [f'<section id="{escape(section.name)}"><h2>{escape(section.title)}</h2>']
+    if section.verdict:
         parts.append(
-            f'<p class="verdict"><strong>{escape(found.verdict.word)}.</strong> '
-            f"{escape(found.verdict.why)}</p>"
+            f'<p class="verdict"><strong>{escape(section.verdict.word)}.</strong> '
+            f"{escape(section.verdict.why)}</p>"
         )
-    if found.note:
-        parts.append(f"<p>{escape(found.note)}</p>")
-    if found.unfinished:
-        parts.append(f"<p>{found.unfinished} trials were planned and have not been run.</p>")
-    parts += [table(each) for each in found.tables if each.entries]
-    parts += map(picture, found.pictures)
+    if section.note:
+        parts.append(f'<p class="note">{escape(section.note)}</p>')
+    if section.unfinished:
+        parts.append(f"<p>{section.unfinished} trials were planned and have not been run.</p>")
+    parts += [_table(table) for table in section.tables if table.entries]
+    parts += map(_figure, section.pictures)
     return "".join([*parts, "</section>"])
 
 
-def table(found: Table) -> str:
+def _table(table: ResultTable) -> str:
     """Methods down, data across."""
-    methods = [m for m in found.methods if any((m, d) in found.entries for d in found.data)]
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in found.data)
+    methods = [m for m in table.methods if any((m, d) in table.entries for d in table.data)]
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.data)
     lines = "".join(
-        f'<tr class="{kind(method)}"><th scope="row">{escape(NAMES[method])}</th>'
-        + "".join(cell(found, found.entries.get((method, name))) for name in found.data)
+        f'<tr class="{"printed" if method in PAPER else "added"}">'
+        f'<th scope="row">{escape(NAMES[method])}</th>'
+        + "".join(_cell(table, table.entries.get((method, name))) for name in table.data)
         + "</tr>"
         for method in methods
     )
+    heading = escape(table.heading)
     return (
-        f'<div class="wide"><table><caption>{escape(found.heading)}</caption>'
-        f'<thead><tr><th scope="col">method</th>{head}</tr></thead><tbody>{lines}</tbody></table>'
-        f"</div>{absent(found)}"
+        f'<h3>{heading}</h3><div class="scroll" tabindex="0" role="region" aria-label="{heading}">'
+        f'<table><thead><tr><th scope="col">method</th>{head}</tr></thead><tbody>{lines}</tbody>'
+        f"</table></div>{_missing_cells(table)}"
     )
 
 
-def kind(method: str) -> str:
-    return "theirs" if method in PAPER else "ours"
-
-
-def cell(found: Table, entry: Entry | None) -> str:
+def _cell(table: ResultTable, entry: TableEntry | None) -> str:
     if entry is None:
         return "<td>&#8211;</td>"
-    mean = found.text(entry.mean)
+    mean = table.text(entry.mean)
     mean = f"<strong>{mean}</strong>" if entry.best else mean
-    sd = "" if entry.sd is None else f' <span class="sd">± {found.text(entry.sd)}</span>'
+    sd = "" if entry.sd is None else f' <span class="deviation">± {table.text(entry.sd)}</span>'
     printed = "" if entry.published is None else f"<small>paper {entry.published:g}</small>"
     return f'<td title="{entry.n} starts">{mean}{sd}{printed}</td>'
 
 
-def absent(found: Table) -> str:
+def _missing_cells(table: ResultTable) -> str:
     """Which cells were not run."""
     by_method: dict[str, list[str]] = {}
-    for method, data in found.missing():
+    for method, data in table.missing():
         by_method.setdefault(method, []).append(data)
     if not by_method:
         return ""
-    said = "; ".join(
-        NAMES[method] + ("" if len(data) == len(found.data) else f" on {', '.join(data)}")
+    listing = "; ".join(
+        NAMES[method] + ("" if len(data) == len(table.data) else f" on {', '.join(data)}")
         for method, data in by_method.items()
     )
-    return f"<p>Not run: {escape(said)}.</p>"
+    return f'<p class="note">Not run: {escape(listing)}.</p>'
 
 
-def picture(found: Picture) -> str:
-    address = base64.b64encode(found.svg.encode()).decode()
-    caption = escape(found.caption)
+def _figure(picture: Picture) -> str:
+    address = base64.b64encode(picture.svg.encode()).decode()
+    caption = escape(picture.caption)
     return (
         f'<figure><img src="data:image/svg+xml;base64,{address}" alt="{caption}"/>'
         f"<figcaption>{caption}</figcaption></figure>"

@@ -146,7 +146,7 @@ PUBLISHED: dict[str, dict[str, dict[str, tuple[float, ...]]]] = {
 }
 
 
-def published(table: str, measure: str, method: str, data: str) -> float | None:
+def published_value(table: str, measure: str, method: str, data: str) -> float | None:
     """The number in a cell of a table of the paper, if it has such a cell.
 
     Parameters
@@ -162,8 +162,8 @@ def published(table: str, measure: str, method: str, data: str) -> float | None:
 
     Examples
     --------
-    >>> from onmf_paper.published import published
-    >>> published("table1", "acc", "sncp", "synthetic -3 dB")
+    >>> from onmf_paper.published import published_value
+    >>> published_value("table1", "acc", "sncp", "synthetic -3 dB")
     91.9
     """
     row = PUBLISHED.get(table, {}).get(measure, {}).get(method, ())

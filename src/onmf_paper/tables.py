@@ -3,15 +3,16 @@
 mean = sum_s x_s / n,    sd = sqrt( sum_s (x_s - mean)^2 / (n - 1) )    over the starts s.
 """
 
+import csv
+import io
 from collections import defaultdict
 from collections.abc import Iterable
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from onmf.io import csv_text
 from onmf.ledger import Row
 from onmf_paper.methods import NAMES
-from onmf_paper.published import published
+from onmf_paper.published import published_value
 from onmf_paper.trials import KEY
 
 
@@ -33,7 +34,7 @@ MEASURES = {
 }
 
 
-class Entry(NamedTuple):
+class TableEntry(NamedTuple):
     """A cell: our mean over n starts, its deviation, the paper's number, and whether ours wins."""
 
     mean: float
@@ -43,13 +44,13 @@ class Entry(NamedTuple):
     best: bool = False
 
 
-class Table(NamedTuple):
+class ResultTable(NamedTuple):
     """The cells of one measure; a method or data set that was not run has none."""
 
     measure: str
     data: tuple[str, ...]
     methods: tuple[str, ...]
-    entries: dict[tuple[str, str], Entry]  # (method, data)
+    entries: dict[tuple[str, str], TableEntry]  # (method, data)
 
     @property
     def heading(self) -> str:
@@ -64,9 +65,9 @@ class Table(NamedTuple):
         return [cell for cell in cells if cell not in self.entries]
 
 
-def make(
+def make_table(
     rows: Iterable[Row], measure: str, data: tuple[str, ...], methods: tuple[str, ...], source: str
-) -> Table:
+) -> ResultTable:
     """One measure of all finished trials with the paper's settings.
 
     Parameters
@@ -81,58 +82,62 @@ def make(
 
     Returns
     -------
-    Table
+    ResultTable
     """
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     for row in rows:
         if row.state == "done" and set(row.trial) == set(KEY):
             values[row.trial["method"], row.trial["data"]].append(row.result[measure])
     entries = {
-        (method, name): entry(values[method, name], published(source, measure, method, name))
+        (method, name): summarise(
+            values[method, name], published_value(source, measure, method, name)
+        )
         for method in methods
         for name in data
         if values[method, name]
     }
-    return with_winners(Table(measure, data, methods, entries))
+    return mark_winners(ResultTable(measure, data, methods, entries))
 
 
-def entry(values: list[float], printed: float | None) -> Entry:
+def summarise(values: list[float], printed: float | None) -> TableEntry:
     sd = stdev(values) if len(values) > 1 else None
-    return Entry(fmean(values), sd, len(values), printed)
+    return TableEntry(fmean(values), sd, len(values), printed)
 
 
-def with_winners(table: Table) -> Table:
+def mark_winners(table: ResultTable) -> ResultTable:
     """Mark the best of each data set; those that print alike win alike."""
     good = MEASURES[table.measure].good
     if not good:
         return table
     choose: Any = max if good == "high" else min
-    shown = {cell: float(table.text(found.mean)) for cell, found in table.entries.items()}
+    shown = {cell: float(table.text(entry.mean)) for cell, entry in table.entries.items()}
     best = {
         name: choose((value for (_, data), value in shown.items() if data == name), default=None)
         for name in table.data
     }
     marked = {
-        cell: found._replace(best=shown[cell] == best[cell[1]])
-        for cell, found in table.entries.items()
+        cell: entry._replace(best=shown[cell] == best[cell[1]])
+        for cell, entry in table.entries.items()
     }
     return table._replace(entries=marked)
 
 
-def as_csv(table: Table) -> str:
-    """One line a cell."""
+def table_csv(table: ResultTable) -> str:
+    """One line a cell, as comma-separated text."""
     header = ["measure", "data", "method", "starts", "mean", "sd", "best", "paper"]
     lines = (
         [
             table.measure,
             name,
             NAMES[method],
-            found.n,
-            f"{found.mean:.6g}",
-            "" if found.sd is None else f"{found.sd:.3g}",
-            "yes" if found.best else "",
-            "" if found.published is None else found.published,
+            entry.n,
+            f"{entry.mean:.6g}",
+            "" if entry.sd is None else f"{entry.sd:.3g}",
+            "yes" if entry.best else "",
+            "" if entry.published is None else entry.published,
         ]
-        for (method, name), found in table.entries.items()
+        for (method, name), entry in table.entries.items()
     )
-    return csv_text(header, lines)
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows([header, *lines])
+    return text.getvalue()

@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 from onmf import ONMF, Baseline
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, partition_error
-from onmf_paper.data import SOURCES, Samples, fingerprint, load
-from onmf_paper.methods import FAITHFUL, build
+from onmf_paper.data_sets import DATA_SETS, LabelledData, data_fingerprint, load_data_set
+from onmf_paper.methods import FAITHFUL, build_estimator
 
 Trial = dict[str, Any]
 Outcome = tuple[dict[str, Any], NDArray[Any] | None]
@@ -29,24 +29,24 @@ POINTS = 200  # of a curve
 CURVES = ("sweeps", "residual", "orthogonality", "relative_error", "acc")
 
 
-def trial(data: str, method: str, seed: int, **changes: Any) -> Trial:
+def make_trial(data: str, method: str, seed: int, **changes: Any) -> Trial:
     """The row of a trial, as the ledger keeps it."""
     return {
         "data": data,
-        "fingerprint": fingerprint(data),
+        "fingerprint": data_fingerprint(data),
         "method": method,
         "seed": seed,
         **changes,
     }
 
 
-def work(trial: Trial) -> Outcome:
+def run_trial(trial: Trial) -> Outcome:
     """Run a trial.
 
     Parameters
     ----------
     trial : dict
-        As `trial` makes it.
+        As `make_trial` makes it.
 
     Returns
     -------
@@ -55,24 +55,26 @@ def work(trial: Trial) -> Outcome:
         `cpu`; `sweeps`, the iterations; `empty` clusters; `converged`; and curves.
     labels : ndarray or None
     """
-    if trial["fingerprint"] != fingerprint(trial["data"]):
+    if trial["fingerprint"] != data_fingerprint(trial["data"]):
         raise ValueError(f"the data of {trial['data']} are not those that the trial was planned on")
-    samples = load(trial["data"])
+    samples = load_data_set(trial["data"])
     changes = {name: value for name, value in trial.items() if name not in KEY}
     with threadpool_limits(1), warnings.catch_warnings():
         # Empty clusters and limits that were hit are results here, and recorded as such.
         warnings.simplefilter("ignore")
         if trial["method"] == "t-sne":
-            return picture(samples, trial["seed"])
+            return tsne_points(samples, trial["seed"])
         warm_up()
-        return fit(samples, SOURCES[trial["data"]].family, trial, changes)
+        return fit_and_score(samples, DATA_SETS[trial["data"]].family, trial, changes)
 
 
-def fit(samples: Samples, family: str, trial: Trial, changes: dict[str, Any]) -> Outcome:
+def fit_and_score(
+    samples: LabelledData, family: str, trial: Trial, changes: dict[str, Any]
+) -> Outcome:
     """Cluster, and score what comes out."""
     X, y, k = samples
-    stages = Stages(y, changes.pop("stages", None))
-    model = build(trial["method"], family, X, k, trial["seed"], changes)
+    stages = StageScores(y, changes.pop("stages", None))
+    model = build_estimator(trial["method"], family, X, k, trial["seed"], changes)
     if trial["method"] in FAITHFUL:
         model.set_params(callback=stages)
     begin = time.process_time()
@@ -80,16 +82,16 @@ def fit(samples: Samples, family: str, trial: Trial, changes: dict[str, Any]) ->
     cpu = time.process_time() - begin - stages.seconds
     labels = model.labels_
     rival = isinstance(model, Baseline)
-    result = scores(X, y, k, labels) | {
+    result = score_labels(X, y, k, labels) | {
         "cpu": cpu,
         "sweeps": model.n_iter_,
         "converged": bool(getattr(model, "converged_", True)),
-        "curves": curves_of(model.history_) if rival else stages.curves(),
+        "curves": iteration_curves(model.history_) if rival else stages.curves(),
     }
     return result, labels
 
 
-def scores(X: Any, y: NDArray[Any], k: int, labels: NDArray[Any]) -> dict[str, Any]:
+def score_labels(X: Any, y: NDArray[Any], k: int, labels: NDArray[Any]) -> dict[str, Any]:
     return {
         "acc": 100 * clustering_accuracy(y, labels),
         "ari": 100 * adjusted_rand_score(y, labels),
@@ -98,7 +100,7 @@ def scores(X: Any, y: NDArray[Any], k: int, labels: NDArray[Any]) -> dict[str, A
     }
 
 
-class Stages:
+class StageScores:
     """A callback that scores every stage of the growing penalty, and may end the fit after one."""
 
     def __init__(self, y: NDArray[Any], last: int | None) -> None:
@@ -120,7 +122,7 @@ class Stages:
         return {name: [row[i] for row in self.rows] for i, name in enumerate(CURVES)}
 
 
-def curves_of(history: list[Any]) -> dict[str, list[float]]:
+def iteration_curves(history: list[Any]) -> dict[str, list[float]]:
     """Iteration and residual of a method with a row of history an iteration, thinned out."""
     places = np.unique(np.geomspace(1, len(history), POINTS).round().astype(int))
     return {
@@ -129,7 +131,7 @@ def curves_of(history: list[Any]) -> dict[str, list[float]]:
     }
 
 
-def picture(samples: Samples, seed: int) -> Outcome:
+def tsne_points(samples: LabelledData, seed: int) -> Outcome:
     """t-SNE of the samples in the plane; many terms are first brought down to 50 dimensions."""
     X = samples.X
     if X.shape[1] > 50:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from onmf_paper.methods import FAITHFUL, NAMES, PAPER
-from onmf_paper.tables import Entry, Table
+from onmf_paper.tables import ResultTable, TableEntry
 
 REPRODUCED, NOT = "Reproduced for SNCP and NSNCP", "Not reproduced"
 UNFINISHED = "Not run in full"
@@ -18,23 +18,23 @@ class Verdict(NamedTuple):
     why: str
 
 
-def points(tolerance: float) -> Callable[[Entry], bool]:
-    return lambda found: abs(found.mean - (found.published or 0)) <= tolerance + 1e-9
+def within_points(tolerance: float) -> Callable[[TableEntry], bool]:
+    return lambda entry: abs(entry.mean - (entry.published or 0)) <= tolerance + 1e-9
 
 
-def percent(tolerance: float) -> Callable[[Entry], bool]:
-    return lambda found: abs(found.mean / (found.published or 1) - 1) <= tolerance / 100 + 1e-12
+def within_percent(tolerance: float) -> Callable[[TableEntry], bool]:
+    return lambda entry: abs(entry.mean / (entry.published or 1) - 1) <= tolerance / 100 + 1e-12
 
 
 # measure of the verdict, how near is near enough, in words, and the starts the paper had
 EXACT = {
-    "table1": ("acc", points(0.5), "0.5 points", 20),
-    "ari": ("ari", points(0.5), "0.5 points", 20),
-    "table2": ("sweeps", percent(2), "2 %", 10),
+    "table1": ("acc", within_points(0.5), "0.5 points", 20),
+    "ari": ("ari", within_points(0.5), "0.5 points", 20),
+    "table2": ("sweeps", within_percent(2), "2 %", 10),
 }
 
 
-def verdict(study: str, tables: dict[str, Table]) -> Verdict | None:
+def reach_verdict(study: str, tables: dict[str, ResultTable]) -> Verdict | None:
     """What to say of a study.
 
     Parameters
@@ -50,22 +50,22 @@ def verdict(study: str, tables: dict[str, Table]) -> Verdict | None:
     """
     if study in EXACT:
         measure, near, words, starts = EXACT[study]
-        return compared(tables[measure], near, words, starts)
+        return compare_with_paper(tables[measure], near, words, starts)
     if "acc" in tables and tables["acc"].entries:
-        return counted(tables["acc"])
+        return count_winners(tables["acc"])
     return None
 
 
-def compared(
-    table: Table, near: Callable[[Entry], bool], words: str, starts: int
+def compare_with_paper(
+    table: ResultTable, near: Callable[[TableEntry], bool], words: str, starts: int
 ) -> Verdict | None:
     """The same data: our numbers must be the paper's."""
     ours = {c: e for c, e in table.entries.items() if e.published is not None}
-    core = {cell: found for cell, found in ours.items() if cell[0] in FAITHFUL}
+    core = {cell: entry for cell, entry in ours.items() if cell[0] in FAITHFUL}
     if not core:
         return None
-    far = [describe(table, cell, found) for cell, found in core.items() if not near(found)]
-    fewest = min(found.n for found in core.values())
+    far = [describe_cell(table, cell, entry) for cell, entry in core.items() if not near(entry)]
+    fewest = min(entry.n for entry in core.values())
     missing = [cell for cell in table.missing() if cell[0] in FAITHFUL]
     why = f"SNCP and NSNCP: {len(core) - len(far)} of {len(core)} cells within {words} of the paper"
     why += f" ({'; '.join(far)})." if far else "."
@@ -73,29 +73,31 @@ def compared(
     if unfinished:
         why += f" Run from {fewest} starts at least where the paper has {starts}"
         why += f", {len(missing)} cells not run." if missing else "."
-    rivals = {cell: found for cell, found in ours.items() if cell[0] not in FAITHFUL}
+    rivals = {cell: entry for cell, entry in ours.items() if cell[0] not in FAITHFUL}
     if rivals:
         close = sum(map(near, rivals.values()))
         methods = sorted({method for method, _ in rivals}, key=PAPER.index)
         why += f" Rivals: {close} of {len(rivals)} cells within {words}; furthest: "
-        why += "; ".join(worst(table, rivals, method) for method in methods) + "."
+        why += "; ".join(furthest_cell(table, rivals, method) for method in methods) + "."
     return Verdict(UNFINISHED if unfinished else NOT if far else REPRODUCED, why)
 
 
-def worst(table: Table, entries: dict[tuple[str, str], Entry], method: str) -> str:
+def furthest_cell(
+    table: ResultTable, entries: dict[tuple[str, str], TableEntry], method: str
+) -> str:
     """The cell of a method that is furthest from the paper."""
-    mine = {cell: found for cell, found in entries.items() if cell[0] == method}
+    mine = {cell: entry for cell, entry in entries.items() if cell[0] == method}
     cell = max(mine, key=lambda c: abs(mine[c].mean - (mine[c].published or 0)))
-    return describe(table, cell, mine[cell])
+    return describe_cell(table, cell, mine[cell])
 
 
-def describe(table: Table, cell: tuple[str, str], found: Entry) -> str:
+def describe_cell(table: ResultTable, cell: tuple[str, str], entry: TableEntry) -> str:
     method, data = cell
-    printed = table.text(found.published or 0)
-    return f"{NAMES[method]} at {data}: {table.text(found.mean)}, paper {printed}"
+    printed = table.text(entry.published or 0)
+    return f"{NAMES[method]} at {data}: {table.text(entry.mean)}, paper {printed}"
 
 
-def counted(table: Table) -> Verdict:
+def count_winners(table: ResultTable) -> Verdict:
     """Other data: who wins on how many of them, as far as accuracy goes."""
     needed = [method for method in table.methods if method != "onp-mf"]  # it may take too long
     full = [
@@ -105,21 +107,21 @@ def counted(table: Table) -> Verdict:
         return Verdict(UNFINISHED, f"All methods on {len(full)} of {len(table.data)} sets so far.")
     among = {name: winners(table, name, PAPER) for name in full}
     overall = {name: winners(table, name, table.methods) for name in full}
-    faithful = sum(bool(set(FAITHFUL) & set(found)) for found in among.values())
-    beaten = sum(not set(FAITHFUL) & set(found) for found in overall.values())
+    faithful = sum(bool(set(FAITHFUL) & set(best)) for best in among.values())
+    beaten = sum(not set(FAITHFUL) & set(best) for best in overall.values())
     why = (
         f"The paper's data cannot be had. On {len(full)} sets of ours, SNCP or NSNCP is the most "
         f"accurate of the paper's methods on {faithful}; with our additions in the field it is "
         f"beaten on {beaten}. Most accurate: "
     )
     named = (
-        f"{name}: {' and '.join(NAMES[method] for method in found)}"
-        for name, found in overall.items()
+        f"{name}: {' and '.join(NAMES[method] for method in best)}"
+        for name, best in overall.items()
     )
     return Verdict(UNTESTABLE, why + "; ".join(named) + ".")
 
 
-def winners(table: Table, data: str, methods: tuple[str, ...]) -> list[str]:
+def winners(table: ResultTable, data: str, methods: tuple[str, ...]) -> list[str]:
     shown = {
         method: table.text(table.entries[method, data].mean)
         for method in methods

@@ -9,10 +9,9 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF
 from sklearn.metrics import adjusted_rand_score
 
-from onmf.baselines import METHODS, Start
-from onmf.core.paper.start import shared
+from onmf.baselines import METHODS, Start, shared_draws
+from onmf.core.memory import InMemory
 from onmf.core.result import orthogonality
-from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 
 BY_SWEEPS = ["dtpp", "onmf-s", "hals", "onp-mf", "onp-mf-svd", "alternation"]
@@ -25,7 +24,7 @@ def method(request):
 
 
 def begin(X, k=4, seed=3):
-    H, W = shared(InMemory(np.asarray(X.todense()) if sp.issparse(X) else X), k, seed)
+    H, W = shared_draws(InMemory(np.asarray(X.todense()) if sp.issparse(X) else X), k, seed)
     H, W = H.astype(X.dtype), W.astype(X.dtype)
     H.flags.writeable = W.flags.writeable = False
     return Start(H, W, seed)

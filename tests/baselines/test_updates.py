@@ -5,12 +5,12 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 
-from onmf.baselines import METHODS, Start
-from onmf.baselines.hals import centroids
+from onmf.baselines import METHODS, Means, Start
+from onmf.baselines.hals import update_centroids
 from onmf.baselines.iterate import multiplied
 from onmf.baselines.onp_mf import descended, objective, polar
-from onmf.core.paper.start import paper
-from onmf.core.rows import InMemory
+from onmf.core.memory import InMemory
+from onmf.core.paper.start import paper_start
 from onmf.datasets import make_rays
 from reference import (
     dtpp_pass,
@@ -51,7 +51,7 @@ def test_four_iterations_are_those_of_the_formula(method, make, seed):
 def test_onp_mf_is_the_step_with_full_decompositions_and_row_by_row_least_squares(seed):
     X, _ = make_rays(30, 12, 3, noise=0.5, random_state=seed)
     data = InMemory(X)
-    rows, W = paper(data, 3, seed)
+    rows, W = paper_start(data, 3, seed)
     H = data.gather(rows)
     found = METHODS["onp-mf"](data, Start(H, W, 0), tol=0, max_iter=30)
     B, Z, rho = H.T, np.zeros((3, 30)), 0.01
@@ -99,7 +99,7 @@ def half(W, X, H):
     """The step of HALS for columns of unit length, which is when it is exact."""
     size = np.linalg.norm(H, axis=0)
     U = H / size
-    return centroids(W * size[:, None], U.T @ X, U.T @ U) / size[:, None]
+    return update_centroids(W * size[:, None], U.T @ X, U.T @ U) / size[:, None]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -167,3 +167,17 @@ def test_a_multiplied_zero_stays_zero_over_zero():
     A = np.array([0.0, 0.0, 2.0])
     up, down = np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.0, 4.0])
     assert multiplied(A, up, down).tolist() == [0, 0, 1.5]
+
+
+def test_the_nearest_mean_is_the_one_at_the_smallest_distance():
+    rng = np.random.default_rng(0)
+    X, W, weight = rng.random((50, 6)), rng.random((4, 6)), rng.random(50)
+    X[7] = 0
+    [code], fit = InMemory(X, weight).sweep(Means(W))
+    distances = np.linalg.norm(X[:, None] - W, axis=2)
+    expected = distances.argmin(axis=1)
+    expected[7] = -1
+    np.testing.assert_array_equal(code.labels, expected)
+    np.testing.assert_array_equal(Means(W).memberships(code).sum(axis=1), np.arange(50) != 7)
+    left = np.sum(weight * np.where(np.arange(50) == 7, 0, distances.min(axis=1) ** 2))
+    assert fit.sqnorm - fit.explained == pytest.approx(left)

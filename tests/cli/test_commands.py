@@ -24,6 +24,7 @@ from sklearn.preprocessing import normalize
 import onmf
 from onmf import ONMF, metrics
 from onmf.datasets import make_rays
+from onmf.io import output
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -32,7 +33,7 @@ from rich.console import Console
 
 from onmf import cli
 from onmf.cli import console
-from onmf.cli.runs import RESULTS, Source
+from onmf.cli.runs import RESULTS, Input
 
 pytestmark = pytest.mark.usefixtures("page")
 
@@ -242,7 +243,7 @@ def test_run_json_is_enough_to_repeat_the_run(here):
     words = ["--log", "--unit", "--labels", "type", "--seed", 7, "--starts", 3]
     good("cluster", "typed.csv", "-k", 3, "-o", "deep/out", *words)
     facts = record("deep/out")
-    source = Source.recall(facts["source"], Path("deep/out"))
+    source = Input.recall(facts["source"], Path("deep/out"))
     assert source.path.resolve() == Path("typed.csv").resolve()
     table, _ = source.learn(source.read())
     model = ONMF(**facts["parameters"]).fit(table.X)
@@ -267,7 +268,7 @@ def chooser(monkeypatch):
         table = [Row(k=np.int64(k), error=np.nan if k == 2 else 1 / k) for k in k_range]
         return SimpleNamespace(best_k=3, runner_up=np.int64(4), reason="because.", table=table)
 
-    monkeypatch.setattr(onmf, "choose_k", choose_k, raising=False)
+    monkeypatch.setattr("onmf.cli.cluster.choose_k", choose_k)
     return asked
 
 
@@ -313,6 +314,16 @@ def test_the_report_is_made_of_what_was_found_and_can_be_made_again(here, page, 
     assert first.run == again.run == record(".")
 
 
+def test_the_samples_are_assessed_once_for_all_files(here, monkeypatch, page):
+    asked, certainty = [], ONMF.certainty
+    monkeypatch.setattr(ONMF, "certainty", lambda *args: asked.append(1) or certainty(*args))
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    assert len(asked) == 1
+    confidence, distance = page[0].certainty
+    np.testing.assert_allclose(labels("out/labels.csv").confidence, confidence, atol=1e-6)
+    np.testing.assert_allclose(labels("out/labels.csv").distance, distance, atol=1e-6)
+
+
 def test_a_report_needs_its_input_and_its_model(here, capsys):
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     Path("x.csv").rename("y.csv")
@@ -322,15 +333,6 @@ def test_a_report_needs_its_input_and_its_model(here, capsys):
     Path("out/run.json").write_text("{}")
     assert "not the record of a run" in bad(capsys, "report", "out")
     assert "run.json" in bad(capsys, "report", ".")
-
-
-def test_a_missing_report_is_said_before_the_long_part(here, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onmf.report", None)
-    monkeypatch.setattr(ONMF, "fit", None)
-    said = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
-    assert "pip install" in said
-    assert "--no-report" in said
-    assert not Path("out").exists()
 
 
 def test_without_report_an_older_one_does_not_stay(here):
@@ -382,22 +384,22 @@ def test_an_unwritable_folder_is_said_before_the_long_part(here, capsys, monkeyp
 
 @pytest.mark.parametrize("failing", range(1, 7))
 def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypatch, failing):
-    written = []
-    write = Path.write_bytes
+    written, write = [], output._write
 
-    def fill(path, data):
-        written.append(path)
-        if len(written) < failing:
-            return write(path, data)
-        write(path, data[:10])
-        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+    def fill(file, content):
+        written.append(file)
+        if len(written) == failing:
+            file.write(b"0123456789")
+            raise OSError(errno.ENOSPC, "No space left on device", file.name)
+        write(file, content)
 
-    monkeypatch.setattr(Path, "write_bytes", fill)
+    monkeypatch.setattr(output, "_write", fill)
     assert "No space left on device" in bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
     assert len(written) == failing
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_leaves_nothing(here):
     program = (
         "import sys, time; from onmf import ONMF, cli\n"

@@ -10,16 +10,16 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from onmf import ONMF
-from onmf.data import Source, disk, open_rows
+from onmf.data import disk, open_rows
 from onmf.datasets import make_rays
-from onmf.preparation.steps import Tfidf
+from onmf.io import Source
+from onmf.preparation import Tfidf
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from onmf import cli
-from onmf.cli import cluster as command
-from onmf.cli import console, runs
+from onmf.cli import runs
 
 RAYS, Y = make_rays(300, 40, 3, noise=0.05, sparsity=0.5, random_state=0)
 COUNTS = np.round(20 * RAYS.toarray())
@@ -84,11 +84,9 @@ def test_the_results_are_those_of_the_file_in_memory(stored, steps, tmp_path, fu
     good(*words, "-o", tmp_path / "read")
     full()
     seen = []
-    monkeypatch.setattr(
-        command, "fit", lambda m, X, name, fit=command.fit: seen.append(X) or fit(m, X, name)
-    )
+    monkeypatch.setattr(ONMF, "fit", lambda model, X, fit=ONMF.fit: seen.append(X) or fit(model, X))
     good(*words, "-o", tmp_path / "left")
-    assert isinstance(seen[0], Source)
+    assert isinstance(seen[0].X, Source)
     assert results(tmp_path / "left") == results(tmp_path / "read")
 
 
@@ -106,7 +104,7 @@ def test_names_classes_and_layers_are_found_where_they_are(tmp_path, full):
     assert (tmp_path / "new.csv").read_bytes() == texts["labels.csv"]
 
 
-def test_formats_without_a_reader_stay_on_disk(tmp_path):
+def test_a_zarr_store_is_clustered(tmp_path):
     zarr = pytest.importorskip("zarr")
     zarr.save(str(tmp_path / "x.zarr"), COUNTS)
     good("cluster", tmp_path / "x.zarr", "-k", 3, "-o", tmp_path / "out")
@@ -118,7 +116,7 @@ def test_formats_without_a_reader_stay_on_disk(tmp_path):
 def test_k_is_chosen_by_a_sample_and_says_so(tmp_path, full, monkeypatch, capsys):
     path = as_npy(tmp_path)
     full()
-    monkeypatch.setattr(runs.source, "AT_HAND", 120)
+    monkeypatch.setattr(runs.inputs, "AT_HAND", 120)
     good("cluster", path, "-k", "2:5", "-o", tmp_path / "out")
     assert "K was chosen by 120 of the 300 samples" in capsys.readouterr().err
     assert results(tmp_path / "out")[1]["choice"]["best_k"] == 3
@@ -136,7 +134,7 @@ def test_a_killed_fit_goes_on_from_its_notes(tmp_path, monkeypatch):
         if event.sweep == 3:
             raise Killed
 
-    monkeypatch.setattr(console, "follow", lambda *_: kill)
+    monkeypatch.setattr(ONMF, "fit", lambda m, X, fit=ONMF.fit: fit(m.set_params(callback=kill), X))
     with pytest.raises(Killed):
         good(*words, "-o", tmp_path / "out")
     assert list(notes.iterdir())
@@ -150,7 +148,7 @@ def test_confidence_and_distance_take_one_reading_besides_the_check(tmp_path, mo
     model, read = ONMF(3, random_state=0).fit(COUNTS), []
     sweep = disk.OnDisk.sweep
     monkeypatch.setattr(disk.OnDisk, "sweep", lambda *args: read.append(1) or sweep(*args))
-    assessed = runs.Assessed.of(model, as_npy(tmp_path), model.labels_)
+    assessed = runs.assess(model, as_npy(tmp_path), model.labels_)
     assert len(read) == 2
     np.testing.assert_array_equal(assessed.confidence, model.confidence(COUNTS))
     np.testing.assert_array_equal(assessed.distance, model.distance(COUNTS))
@@ -169,7 +167,7 @@ def test_features_in_another_order_are_refused_rather_than_read(tmp_path, full, 
 
 @pytest.mark.parametrize("X", [COUNTS, sp.csr_array(COUNTS)], ids=["dense", "sparse"])
 def test_idf_is_that_of_scikit_learn_here_and_on_disk(X, tmp_path, monkeypatch):
-    monkeypatch.setattr("onmf.data.sources.PART", 1000)
+    monkeypatch.setattr("onmf.io.source.PART", 1000)
     wanted = TfidfTransformer().fit(X).idf_
     path = as_npz(tmp_path) if sp.issparse(X) else as_npy(tmp_path)
     np.testing.assert_allclose(Tfidf.fit(X).idf, wanted, rtol=1e-14)

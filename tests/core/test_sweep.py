@@ -1,16 +1,15 @@
 """What a place for rows promises: every row once, in order, without copies, in the same bits."""
 
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from threadpoolctl import threadpool_info
 
-from onmf.core import rows as blocks
-from onmf.core.rows import InMemory, add, row_sqnorm, single_threaded_blas
+from onmf.core import memory as blocks
+from onmf.core.memory import InMemory, add_stats
+from onmf.core.rows import row_sqnorm
 
 
 class Sum(NamedTuple):
@@ -20,7 +19,7 @@ class Sum(NamedTuple):
 
 def test_sum_reuses_the_first_and_leaves_the_second_alone():
     a, b = Sum(np.ones(2), 1), Sum(np.ones(2), 2)
-    total = add(a, b)
+    total = add_stats(a, b)
     assert total.cross is a.cross
     assert (total.cross.tolist(), total.count, b.cross.tolist()) == ([2, 2], 3, [1, 1])
 
@@ -67,20 +66,3 @@ def test_row_norms_of_sparse_rows_with_and_without_entries():
     np.testing.assert_allclose(row_sqnorm(sp.csr_array(X)), [0, 25, 0, 9, 0])
     np.testing.assert_allclose(row_sqnorm(X), [0, 25, 0, 9, 0])
     np.testing.assert_allclose(row_sqnorm(sp.csr_array((3, 4))), np.zeros(3))
-
-
-def blas_limits():
-    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-
-def test_overlapping_fits_leave_the_thread_limit_as_they_found_it():
-    before = blas_limits()
-
-    def fit(_):
-        with single_threaded_blas():
-            return set(blas_limits())
-
-    assert fit(0) == {1}
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(fit, range(50)))
-    assert blas_limits() == before

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -12,12 +11,11 @@ import scipy.sparse as sp
 
 import onmf
 from onmf import ONMF, Baseline
-from onmf.core.fast.settle import alternating, together
+from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
-from onmf.core.rows import InMemory
-from onmf.data import rows_of
-from onmf.data.validation import as_it_is
+from onmf.data import Check, Terms, place
 from onmf.datasets import make_rays
+from onmf.stability.many import settle_together
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -29,6 +27,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarn
 @pytest.fixture(scope="module")
 def dense():
     return make_rays(1500, 150, 5, noise=1.0, random_state=0)[0]
+
+
+@pytest.fixture(scope="module")
+def of_dense(dense):
+    """The answer of memory."""
+    return ONMF(5, random_state=0).fit(dense)
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +57,21 @@ def assert_same(model, expected, tol=1e-8):
 OPTIONS = {
     "sncp": {},
     "nsncp": {"penalty": "nsncp"},
-    "palm": {"solver": "palm", "max_iter": 40},
-    "palm, nsncp": {"solver": "palm", "penalty": "nsncp", "max_iter": 40},
+    "palm": {"solver": "palm", "max_iter": 12},
+    "palm, nsncp": {"solver": "palm", "penalty": "nsncp", "max_iter": 12},
     "nndsvd": {"solver": "palm", "init": "nndsvd", "max_iter": 5},
     "k-means++": {"solver": "palm", "init": "k-means++", "max_iter": 5},
     "bounds": {"center_bounds": "data"},
 }
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+QUICK = {"sncp", "palm, nsncp"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in OPTIONS],
+)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_any_chunks_give_the_answer_of_memory(name, kind, request):
     X = request.getfixturevalue(kind)
@@ -76,9 +86,8 @@ def test_any_chunks_give_the_answer_of_memory(name, kind, request):
         )
 
 
-def test_predict_and_transform_are_lazy(dense):
-    model = ONMF(5, random_state=0).fit(dense)
-    calls = []
+def test_predict_and_transform_are_lazy(dense, of_dense):
+    model, calls = of_dense, []
 
     def load(block):
         calls.append(len(block))
@@ -94,8 +103,8 @@ def test_predict_and_transform_are_lazy(dense):
     assert model.score(X) == pytest.approx(model.score(dense), rel=1e-12)
 
 
-def test_confidence_and_distance_are_lazy_too(dense):
-    model, X = ONMF(5, random_state=0).fit(dense), chunked(dense, UNEVEN)
+def test_confidence_and_distance_are_lazy_too(dense, of_dense):
+    model, X = of_dense, chunked(dense, UNEVEN)
     for method in (model.confidence, model.distance):
         assert method(X).chunks == (UNEVEN,)
         np.testing.assert_allclose(method(X).compute(), method(dense), rtol=1e-9, atol=1e-9)
@@ -122,12 +131,9 @@ def test_a_model_fitted_on_dask_can_be_stored(dense, tmp_path):
 def test_clusterings_side_by_side_are_those_of_memory(dense):
     """Runs that share their sweeps keep several codes for each sample, and end one by one."""
     X = chunked(dense, UNEVEN)
-    here, there = InMemory(dense), rows_of(ONMF(), X, None, as_it_is, reset=True).data
+    here, there = InMemory(dense), place(X, None, Terms(Check("ONMF"))).data
     starts = [dense[:3], dense[10:15], dense[[7]]]
-    ends = [
-        together(data, [alternating(data, W, NON_NEGATIVE, 1e-9, 100) for W in starts])
-        for data in (here, there)
-    ]
+    ends = [settle_together(data, starts, NON_NEGATIVE, 1e-9, 100) for data in (here, there)]
     for a, b in zip(*ends, strict=True):
         np.testing.assert_array_equal(a.labels(here), b.labels(there))
         np.testing.assert_allclose(a.W, b.W, atol=1e-8)
@@ -221,10 +227,10 @@ ODD = {
 
 
 @pytest.mark.parametrize("case", ODD)
-def test_odd_chunks_are_no_trouble(case, dense):
+def test_odd_chunks_are_no_trouble(case, dense, of_dense):
     X = ODD[case](dense)
     model = ONMF(5, random_state=0).fit(X)
-    assert_same(model, ONMF(5, random_state=0).fit(dense))
+    assert_same(model, of_dense)
     np.testing.assert_array_equal(model.predict(X).compute(), model.labels_)
 
 
@@ -263,33 +269,31 @@ def test_what_cannot_be_clustered_is_said(dense):
         ONMF(5, random_state=0).fit(dense).predict(da.ones((4, 3)))
 
 
-def test_without_dask_the_sentence_says_what_to_install():
-    code = (
-        "import sys, numpy as np, dask.array as da\n"
-        "X = da.ones((4, 2)); sys.modules['dask.array'] = None\n"
-        "from onmf import ONMF\n"
-        "try: ONMF(2).fit(X)\n"
-        "except ImportError as error: print(error)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 'pip install "onmf[dask]"' in done.stdout
+def test_without_dask_the_sentence_says_what_to_install(monkeypatch):
+    X = da.ones((4, 2))
+    monkeypatch.setitem(sys.modules, "dask.array", None)
+    monkeypatch.delitem(sys.modules, "onmf.data.dask", raising=False)
+    monkeypatch.delattr(onmf.data, "dask", raising=False)
+    with pytest.raises(ImportError, match=r'pip install "onmf\[dask\]"'):
+        ONMF(2).fit(X)
 
 
 def test_a_sum_changes_neither_part(dense):
     """A task may run twice: when a worker dies after one of its parts was added."""
+    from onmf.core.assign import Rays
     from onmf.core.fast.settle import Assign
     from onmf.core.rows import Block
-    from onmf.data.dask import met, swept
+    from onmf.data.dask import add_sums, sweep_chunk
 
-    move = Assign.of([dense[:5]])
+    move = Assign(Rays.of(dense[:5]).units)
     a, b = (
-        swept(Block(rows, np.ones((len(rows), 1))), move, None, 0)[1]
+        sweep_chunk(Block(rows, np.ones((len(rows), 1))), move, None, 0)[1]
         for rows in (dense[:700], dense[700:])
     )
-    once, twice = met(a, b), met(a, b)
+    once, twice = add_sums(a, b), add_sums(a, b)
     for first, second in zip(once.stats, twice.stats, strict=True):
         np.testing.assert_array_equal(first, second)
-    whole = swept(Block(dense, np.ones((1500, 1))), move, None, 0)[1]
+    whole = sweep_chunk(Block(dense, np.ones((1500, 1))), move, None, 0)[1]
     np.testing.assert_allclose(once.stats.cross, whole.stats.cross)
 
 

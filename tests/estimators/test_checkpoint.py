@@ -1,6 +1,5 @@
 """A fit that is broken off at any moment goes on and ends as if nothing had happened."""
 
-import errno
 import os
 import signal
 import subprocess
@@ -13,11 +12,11 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.core.rows import InMemory
+from onmf.core.memory import InMemory
 from onmf.data import disk
 from onmf.datasets import make_rays
 from onmf.estimators import checkpoint
-from onmf.estimators.checkpoint import read, write
+from onmf.estimators.checkpoint import read_notes, write_notes
 
 
 class BrokenOffError(Exception):
@@ -70,7 +69,7 @@ def test_a_fit_broken_off_at_every_sweep_ends_as_if_it_had_not_been(name, X, tmp
     seen = []
     whole = outcome(ONMF(5, **options, callback=lambda e: bool(seen.append(e))).fit(X))
     moments = range(1, len(seen) + 1)
-    for moment in list(moments)[:: max(1, len(seen) // 15)]:
+    for moment in list(moments)[:: max(1, len(seen) // 5)]:
         folder = tmp_path / str(moment)
         with pytest.raises(BrokenOffError):
             ONMF(5, **options, checkpoint=folder, callback=break_at(moment)).fit(X)
@@ -113,7 +112,7 @@ def test_the_seeds_of_a_broken_fit_are_used_again(X, tmp_path):
     options = {"init": "k-means++", "solver": "palm", "max_iter": 3}
     with pytest.raises(BrokenOffError):
         ONMF(5, **options, checkpoint=tmp_path, callback=break_at(1)).fit(X)
-    (seed,) = read(tmp_path / "seeds.onmf")["seeds"]
+    (seed,) = read_notes(tmp_path / "seeds.onmf")["seeds"]
     again = ONMF(5, **options, checkpoint=tmp_path).fit(X)
     assert_same(outcome(again), outcome(ONMF(5, **options, random_state=seed).fit(X)))
 
@@ -191,16 +190,31 @@ def test_threads_and_talk_may_change(X, tmp_path):
     assert_same(outcome(again), whole)
 
 
-@pytest.mark.parametrize("name", ["finish", "seeds", "basis"])
+def content(path):
+    """What a file holds, or why it is refused."""
+    try:
+        return repr(read_notes(path))
+    except ValueError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", ["settle", "seeds", "basis"])
 def test_a_damaged_checkpoint_is_refused_wherever_it_is_damaged(name, X, tmp_path):
+    """But in the few bytes that only other zip programs look at: there it is read as it was."""
     broken(X, tmp_path)
     path = tmp_path / f"{name}.onmf"
-    good = path.read_bytes()
-    model = ONMF(5, random_state=0, checkpoint=tmp_path)
-    for place in (0, 20, len(good) // 2, len(good) - 1):
+    good, facts = path.read_bytes(), content(path)
+    model, harmless = ONMF(5, random_state=0, checkpoint=tmp_path), 0
+    places = np.random.default_rng(0).integers(len(good), size=60).tolist()
+    for place in (0, 20, len(good) // 2, len(good) - 1, *places):
         path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
-        with pytest.raises(ValueError, match=f"{name}.onmf is damaged"):
-            model.fit(X)
+        said = content(path)
+        harmless += said == facts
+        assert said == facts or f"{name}.onmf is damaged" in said
+    assert harmless < 20
+    path.write_bytes(good[: len(good) // 2] + b"?!" + good[len(good) // 2 + 2 :])
+    with pytest.raises(ValueError, match=f"{name}.onmf is damaged"):
+        model.fit(X)
     for length in (0, 10, len(good) // 2, len(good) - 1):
         path.write_bytes(good[:length])
         with pytest.raises(ValueError, match="damaged, cut off"):
@@ -208,12 +222,12 @@ def test_a_damaged_checkpoint_is_refused_wherever_it_is_damaged(name, X, tmp_pat
 
 
 def test_a_fingerprint_does_not_depend_on_how_the_rows_are_cut(X):
-    model, prints = ONMF(5), set()
+    parameters, prints = ONMF(5).get_params(), set()
     for size in (1, 50, 10**9):
         for make in (np.asarray, sp.csr_array):
             data = InMemory(make(X))
             data._cut(size, map)
-            prints.add(checkpoint.fingerprint(model, data))
+            prints.add(checkpoint.fit_fingerprint("ONMF", parameters, data))
     assert len(prints) == 1
 
 
@@ -227,8 +241,8 @@ def test_facts_come_back_as_they_were(tmp_path):
         "in": {"F": np.asfortranarray(np.arange(6.0).reshape(2, 3)), "b": np.bool_(True)},
         "empty": np.zeros((0, 2)), "number": np.float64(1e-300),
     }  # fmt: skip
-    write(tmp_path / "a.onmf", facts)
-    found = read(tmp_path / "a.onmf")
+    write_notes(tmp_path / "a.onmf", facts)
+    found = read_notes(tmp_path / "a.onmf")
     assert {*found} == {*facts}
     np.testing.assert_array_equal(found["W"], facts["W"])
     np.testing.assert_array_equal(found["in"]["F"], facts["in"]["F"])
@@ -242,39 +256,26 @@ def test_facts_come_back_as_they_were(tmp_path):
 
 def test_nothing_is_unpickled(tmp_path):
     with pytest.raises(ValueError, match="Object arrays cannot be saved"):
-        write(tmp_path / "a.onmf", {"x": np.array([object()])})
+        write_notes(tmp_path / "a.onmf", {"x": np.array([object()])})
 
 
-def full_disk(monkeypatch, after):
-    """Writing fails once so many bytes have been written."""
-    real, left = checkpoint.Hashing.write, [after]
-
-    def write(self, data):
-        left[0] -= len(data)
-        if left[0] < 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(self, data)
-
-    monkeypatch.setattr(checkpoint.Hashing, "write", write)
-
-
-@pytest.mark.parametrize("after", [0, 100, 3000])
-def test_a_full_disk_leaves_what_was_there(after, tmp_path, monkeypatch):
-    write(tmp_path / "a.onmf", {"W": np.arange(5000.0)})
-    full_disk(monkeypatch, after)
+@pytest.mark.parametrize("room", [0, 100, 3000])
+def test_a_full_disk_leaves_what_was_there(room, tmp_path, full_disk):
+    write_notes(tmp_path / "a.onmf", {"W": np.arange(5000.0)})
+    full_disk(room)
     with pytest.raises(OSError, match="No space left"):
-        write(tmp_path / "a.onmf", {"W": np.zeros(5000)})
+        write_notes(tmp_path / "a.onmf", {"W": np.zeros(5000)})
     assert [path.name for path in tmp_path.iterdir()] == ["a.onmf"]
-    np.testing.assert_array_equal(read(tmp_path / "a.onmf")["W"], np.arange(5000.0))
+    np.testing.assert_array_equal(read_notes(tmp_path / "a.onmf")["W"], np.arange(5000.0))
 
 
-@pytest.mark.parametrize("after", [0, 30_000])
-def test_a_full_disk_stops_no_fit_and_loses_nothing(after, X, tmp_path, monkeypatch):
+@pytest.mark.parametrize("room", [0, 3000])
+def test_a_full_disk_stops_no_fit_and_loses_nothing(room, X, tmp_path, full_disk):
     options = {"random_state": 3, "tol": 1e-12}
     whole = outcome(ONMF(5, **options).fit(X))
     broken(X, tmp_path, tol=1e-12)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    full_disk(monkeypatch, after)
+    full_disk(room)
     with pytest.warns(UserWarning, match=r"cannot be written .*No space left.* the fit goes on"):
         model = ONMF(5, **options, checkpoint=tmp_path / "new").fit(X)
     assert_same(outcome(model), whole)
@@ -333,15 +334,15 @@ def test_a_process_killed_at_random_moments_ends_with_the_same_labels(solver, tm
 
 def test_the_checkpoint_is_written_beside_its_place(tmp_path, monkeypatch):
     """A reader sees the old file or the new one, never half of one."""
-    write(tmp_path / "a.onmf", {"n": 1})
+    write_notes(tmp_path / "a.onmf", {"n": 1})
     seen = []
     real = os.replace
 
     def watched(source, target):
-        seen.append((Path(source).parent == Path(target).parent, read(Path(target))["n"]))
+        seen.append((Path(source).parent == Path(target).parent, read_notes(Path(target))["n"]))
         real(source, target)
 
     monkeypatch.setattr(os, "replace", watched)
-    write(tmp_path / "a.onmf", {"n": 2})
+    write_notes(tmp_path / "a.onmf", {"n": 2})
     assert seen == [(True, 1)]
-    assert read(tmp_path / "a.onmf")["n"] == 2
+    assert read_notes(tmp_path / "a.onmf")["n"] == 2

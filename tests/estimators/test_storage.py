@@ -19,10 +19,10 @@ import scipy.sparse as sp
 
 import onmf
 from onmf import NSNCP, ONMF, General
+from onmf.core.paper.penalties import PENALTIES
 from onmf.datasets import make_rays
-from onmf.exceptions import UnsavedParameterWarning
-from onmf.io.container import FormatError
-from onmf.preparation.steps import Log, Tfidf, Unit, Words
+from onmf.exceptions import FormatError, UnsavedParameterWarning
+from onmf.preparation import Log, Tfidf, Unit, Words
 
 X, _ = make_rays(60, 8, 3, noise=0.1, random_state=0)
 
@@ -32,9 +32,17 @@ def model():
     return ONMF(3, random_state=0).fit(X)
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The bytes of the model, saved once for all that forge it."""
+    path = tmp_path_factory.mktemp("saved") / "model.onmf"
+    ONMF(3, random_state=0).fit(X).save(path)
+    return path.read_bytes()
+
+
 @pytest.fixture
-def path(tmp_path, model):
-    model.save(tmp_path / "model.onmf")
+def path(tmp_path, saved):
+    (tmp_path / "model.onmf").write_bytes(saved)
     return tmp_path / "model.onmf"
 
 
@@ -61,7 +69,7 @@ SETTINGS = {
     "bounds": {"center_bounds": (0, np.inf)},
     "data": {"center_bounds": "data"},
     "list": {"center_bounds": [0, None]},
-}
+} | {f"a {name} object": {"solver": "palm", "penalty": kind} for name, kind in PENALTIES.items()}
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -30,9 +30,10 @@ import zarr
 import onmf
 from onmf import ONMF
 from onmf.cli.runs import recall
-from onmf.data import rows_of, validation
+from onmf.data import Check, Terms, place, validation
 from onmf.estimators import checkpoint
 from onmf.io import read_documents, read_table
+from onmf.io.container import container_bytes
 from onmf.io.labels import read_labels
 from onmf.ledger import Ledger
 
@@ -94,7 +95,7 @@ def use_model(path: Path) -> None:
 
 def use_rows(path: Path) -> None:
     """The first look of `fit` at rows on disk: it reads all of them."""
-    placed = rows_of(ONMF(1), path, None, validation.power_of_two, reset=True)
+    placed = place(path, None, Terms(Check("ONMF"), validation.power_of_two))
     assert np.isfinite(placed.data.sqnorm)
 
 
@@ -208,7 +209,7 @@ def model_seeds() -> list[bytes]:
 
 def checkpoint_seeds() -> list[bytes]:
     facts = {"state": {"W": X, "n": 3, "labels": np.arange(4)}, "fingerprint": "0" * 64}
-    return [saved(lambda path: checkpoint.write(path, facts), "c.onmf")]
+    return [saved(lambda path: checkpoint.write_notes(path, facts), "c.onmf")]
 
 
 def ledger_bytes() -> bytes:
@@ -301,8 +302,10 @@ def lay_centers(path: Path, data: bytes) -> None:
 
 
 def lay_checkpoint(path: Path, data: bytes) -> None:
-    body = checkpoint.TITLE + data
-    path.write_bytes(body + hashlib.sha256(body).digest())
+    """Other facts, around arrays whose checksums match."""
+    arrays = {"0": X, "1": np.arange(4)}
+    text = data.decode("utf-8", "replace")
+    path.write_bytes(container_bytes(checkpoint.KIND, {"facts": text}, arrays))
 
 
 def lay_trials(path: Path, data: bytes) -> None:
@@ -351,6 +354,11 @@ TARGETS = {
     "npz, sparse parts": Target("x.npz", use_table, sparse_seeds, lay_sparse),
     "mtx": Target("x.mtx", use_table, market_seeds),
     "mtx.gz": Target("x.mtx.gz", use_table, market_seeds, lay_gzip),
+    "h5": Target("x.h5", use_table, h5ad_seeds, may_hang=True),
+    "zarr, header": Target(
+        "x.zarr", use_table, partial(zarr_seeds, "zarr.json"), partial(lay_zarr, "zarr.json")
+    ),
+    "zarr, chunk": Target("x.zarr", use_table, partial(zarr_seeds, "0"), partial(lay_zarr, "0")),
     "parquet": Target("x.parquet", partial(use_table, labels="y"), parquet_seeds),
     "h5ad": Target("x.h5ad", partial(use_table, labels="type"), h5ad_seeds, may_hang=True),
     "h5ad, sparse parts": Target("x.h5ad", use_table, sparse_seeds, lay_h5),
@@ -359,18 +367,17 @@ TARGETS = {
     "model, centroids": Target(
         "m.onmf", use_model, lambda: [model_parts()[1]["cluster_centers_.npy"]], lay_centers
     ),
-    "checkpoint": Target("c.onmf", checkpoint.read, checkpoint_seeds),
-    "checkpoint, sealed": Target(
-        "c.onmf",
-        checkpoint.read,
-        lambda: [s[len(checkpoint.TITLE) : -checkpoint.DIGEST] for s in checkpoint_seeds()],
-        lay_checkpoint,
+    "checkpoint": Target("c.onmf", checkpoint.read_notes, checkpoint_seeds),
+    "checkpoint, facts": Target(
+        "c.onmf", checkpoint.read_notes, lambda: json_seeds({"W": {"array": "0"}}), lay_checkpoint
     ),
     "ledger": Target("t.sqlite", use_ledger, lambda: [ledger_bytes()]),
     "ledger, row": Target(
         "t.sqlite", use_ledger, lambda: [b'{"k": 1}|{"e": 1}|' + zlib.compress(b"1234")], lay_trials
     ),
     "run.json": Target("run.json", lambda path: recall(path.parent), lambda: json_seeds(RUN)),
+    "rows, csv": Target("x.csv", use_rows, csv_seeds),
+    "rows, mtx": Target("x.mtx", use_rows, market_seeds),
     "rows, npy": Target("x.npy", use_rows, npy_seeds),
     "rows, npz": Target("x.npz", use_rows, npz_seeds),
     "rows, npz, one member": Target("x.npz", use_rows, npy_seeds, lay_member),

@@ -46,10 +46,6 @@ def with_indptr(*indptr):
 BACKWARDS = with_indptr(0, 2, -65533, -1, -1)
 
 
-def sealed(facts, arrays=b""):
-    return facts.encode() + b"\n" + arrays
-
-
 def huge_hdf5(path, data):
     """A matrix that says it is vast, of which nothing is stored."""
     with h5py.File(path, "w") as file:
@@ -109,16 +105,10 @@ FOUND = {
     "rows that end before they begin": (TARGETS["h5ad, sparse parts"], BACKWARDS),
     "... in an archive": (TARGETS["npz, sparse parts"], BACKWARDS),
     "... in an archive on disk": (TARGETS["rows, npz, sparse parts"], with_indptr(0, 2, 1, 5, 6)),
-    "a checkpoint that is a list": (TARGETS["checkpoint, sealed"], sealed("[1]")),
-    "a checkpoint without a bottom": (TARGETS["checkpoint, sealed"], sealed("[" * 100_000)),
-    "a checkpoint with a huge array": (
-        TARGETS["checkpoint, sealed"],
-        sealed('{"W": {"array": 0}}', HUGE),
-    ),
-    "a checkpoint with a broken array": (
-        TARGETS["checkpoint, sealed"],
-        sealed('{"W": {"array": 0}}', UNCLOSED),
-    ),
+    "a checkpoint that is a list": (TARGETS["checkpoint, facts"], b"[1]"),
+    "a checkpoint without a bottom": (TARGETS["checkpoint, facts"], b"[" * 100_000),
+    "a checkpoint that names no array": (TARGETS["checkpoint, facts"], b'{"W": {"array": "2"}}'),
+    "... or names it by a list": (TARGETS["checkpoint, facts"], b'{"W": {"array": []}}'),
     "a ledger with a broken schema": (
         TARGETS["ledger"],
         ledger_bytes().replace(b"trial TEXT PRIMARY", b"[rial TEXT PRIMARY"),

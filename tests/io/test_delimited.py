@@ -112,7 +112,7 @@ BAD_FILES = {
     "cut.csv.gz": (gzip.compress(b"1,2\n3,4\n" * 1000)[:40], "not a whole gzip file"),
     "no.csv.gz": (b"1,2\n", "not a whole gzip file"),
     "quote.csv": (b'u,v\n1,"' + b"x" * 200_000 + b"\n", "not a text table at line 2"),
-    "x.h5": (b"", "does not end in .csv, .csv.gz"),
+    "x.docx": (b"", "does not end in .csv, .csv.gz"),
 }
 
 

@@ -1,13 +1,14 @@
 """Writing loses nothing: not to a full disk, and not the last digit."""
 
 import errno
+import json
 import os
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from onmf.io import csv_text, fingerprint, read_table, replace_files
+from onmf.io import checksum, csv_text, read_table, replace_files, to_json_values
 
 
 def test_csv_text_reads_back_to_the_last_digit(tmp_path):
@@ -31,34 +32,47 @@ def test_files_are_replaced_and_others_left_alone(tmp_path):
     assert contents(tmp_path) == {"a": "new", "b": "new too", "other": "other"}
 
 
-@pytest.mark.parametrize(("owner", "step"), [(Path, "write_bytes"), (os, "replace")])
-def test_a_failed_write_keeps_the_old_files_and_leaves_no_litter(
-    tmp_path, monkeypatch, owner, step
-):
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failed_write_keeps_the_old_files_and_leaves_no_litter(tmp_path, monkeypatch, step):
     replace_files(tmp_path, {"a": "old", "b": "old too"})
 
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(owner, step, full)
+        patch.setattr(os, step, full)
         with pytest.raises(OSError, match="No space"):
             replace_files(tmp_path, {"a": "new", "b": "new too"})
     assert contents(tmp_path) == {"a": "old", "b": "old too"}
 
 
-def test_a_disk_that_fills_up_half_way_leaves_no_half_file(tmp_path, monkeypatch):
+@pytest.mark.parametrize("room", [0, 5, 20_000])
+@pytest.mark.parametrize(
+    "large", ["new " * 10_000, lambda file: [file.write(b"0") for _ in range(99_999)]]
+)
+def test_a_disk_that_fills_up_half_way_leaves_no_half_file(tmp_path, full_disk, room, large):
     replace_files(tmp_path, {"a": "old"})
-    write = Path.write_bytes
-
-    def half(path, data):
-        write(path, data[: len(data) // 2])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", half)
+    full_disk(room)
     with pytest.raises(OSError, match="No space"):
-        replace_files(tmp_path, {"a": "new and longer"})
+        replace_files(tmp_path, {"a": large})
     assert contents(tmp_path) == {"a": "old"}
+
+
+class Pair(NamedTuple):
+    k: int
+    error: float
+
+
+def test_json_values_are_what_json_knows():
+    given = {
+        1: Pair(np.int64(3), np.nan),
+        "a": np.array([[1.5, np.inf]]),
+        "b": (np.bool_(True), None, "x"),
+    }
+    expected = {"1": {"k": 3, "error": None}, "a": [[1.5, None]], "b": [True, None, "x"]}
+    found = to_json_values(given)
+    assert found == expected
+    assert json.loads(json.dumps(found, allow_nan=False)) == expected
 
 
 def test_a_write_that_fails_at_the_second_file_keeps_the_first(tmp_path):
@@ -68,13 +82,13 @@ def test_a_write_that_fails_at_the_second_file_keeps_the_first(tmp_path):
     assert contents(tmp_path) == {"a": "old"}
 
 
-def test_the_fingerprint_of_a_folder_tells_names_and_contents_apart(tmp_path):
+def test_the_checksum_of_a_folder_tells_names_and_contents_apart(tmp_path):
     def of(files):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
-        return fingerprint(folder)
+        return checksum(folder)
 
     assert of({"a": "1", "b/c": "2"}) == of({"b/c": "2", "a": "1"})
     others = [{"a": "1", "b/c": "3"}, {"a": "1", "b/d": "2"}, {"a": "12"}, {"a": "1"}]

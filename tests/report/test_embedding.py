@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 from onmf.report import embedding
-from onmf.report.embedding import embed, place, stratified_order
+from onmf.report.embedding import embed, interpolate, stratified_order
 
 
 @pytest.fixture
@@ -43,11 +43,11 @@ def test_neighbours_on_the_map_are_of_the_same_ray(blobs, container, landmarks, 
     monkeypatch.setattr(embedding, "LANDMARKS", landmarks)
     X, labels = blobs
     found = embed(container(X), labels)
-    assert sorted(found.rows) == list(range(300))
-    assert found.placed.sum() == 300 - landmarks
+    assert sorted(found.samples) == list(range(300))
+    assert found.interpolated.sum() == 300 - landmarks
     search = NearestNeighbors(n_neighbors=6).fit(found.points)
     near = search.kneighbors(return_distance=False)
-    mine = labels[found.rows]
+    mine = labels[found.samples]
     assert np.mean(mine[near] == mine[:, None]) > 0.97
 
 
@@ -61,9 +61,9 @@ def test_a_sample_equal_to_a_landmark_lands_on_it():
     rng = np.random.default_rng(0)
     landmarks, points = rng.random((20, 5)), rng.random((20, 2))
     np.testing.assert_allclose(
-        place(landmarks[[7, 3]], landmarks, points), points[[7, 3]], atol=1e-6
+        interpolate(landmarks[[7, 3]], landmarks, points), points[[7, 3]], atol=1e-6
     )
-    others = place(rng.random((50, 5)), landmarks, points)
+    others = interpolate(rng.random((50, 5)), landmarks, points)
     assert (others.min(axis=0) >= points.min(axis=0)).all()  # a mean of landmarks
     assert (others.max(axis=0) <= points.max(axis=0)).all()
 
@@ -74,11 +74,11 @@ def test_beyond_the_limit_a_choice_is_shown_and_stated(blobs, monkeypatch):
     monkeypatch.setattr(embedding, "LANDMARKS", 60)
     X, labels = blobs
     found = embed(X, labels)
-    assert len(found.rows) == len(np.unique(found.rows)) == 100
+    assert len(found.samples) == len(np.unique(found.samples)) == 100
     assert "100 of the 300 samples" in found.note
     assert "60 of them" in found.note
     assert "the other 40" in found.note
-    np.testing.assert_array_equal(np.bincount(labels[found.rows]) > 10, True)
+    np.testing.assert_array_equal(np.bincount(labels[found.samples]) > 10, True)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7])

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import platform
 import re
 
 import numpy as np
@@ -12,8 +13,8 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from onmf import ONMF
 from onmf.datasets import make_rays
-from onmf.report import embedding, facts, html
-from onmf.report.names import LONGEST, shown
+from onmf.report import document, embedding, html, package_versions, panels
+from onmf.report.names import LONGEST, display_name
 from report.standins import choice, consensus
 
 HOSTILE = [
@@ -57,10 +58,10 @@ def cosines(model, X):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.csc_array])
 def test_clusters_are_described_by_their_size_features_and_samples(data, container):
     model, X, _ = data
-    panels = facts_of(html(model, container(X)))["clusters"]
+    described = facts_of(html(model, container(X)))["clusters"]
     angles = cosines(model, X)
     first, second = np.sort(angles, axis=1)[:, :-3:-1].T
-    for k, panel in enumerate(panels):
+    for k, panel in enumerate(described):
         inside = np.flatnonzero(model.labels_ == k)
         assert panel["size"] == len(inside)
         assert [name for name, _ in panel["features"]] == [f for f, _ in model.top_features(10)[k]]
@@ -75,6 +76,13 @@ def test_clusters_are_described_by_their_size_features_and_samples(data, contain
         assert [third for *_, third in panel["unsure"]] == other.tolist()
 
 
+def test_a_certainty_that_is_known_is_not_computed_again(data, monkeypatch):
+    model, X, _ = data
+    known, page = model.certainty(X), html(model, X)
+    monkeypatch.setattr(ONMF, "certainty", None)
+    assert html(model, X, certainty=known) == page
+
+
 def test_every_sample_is_on_the_map_with_its_cluster(data):
     model, X, _ = data
     names = [f"sample {i}" for i in range(120)]
@@ -83,7 +91,7 @@ def test_every_sample_is_on_the_map_with_its_cluster(data):
     for name, cluster in zip(points["sample"], points["cluster"], strict=True):
         assert cluster == model.labels_[int(name.split()[1])]
     assert min(points["x"]) == min(points["y"]) == 0
-    assert max(points["x"] + points["y"]) == facts.GRID
+    assert max(points["x"] + points["y"]) == panels.GRID
 
 
 def test_known_classes_give_scores_and_a_confusion_table(data):
@@ -103,8 +111,8 @@ def test_known_classes_give_scores_and_a_confusion_table(data):
 
 def test_smaller_classes_share_a_row():
     truth = np.repeat(np.arange(100), np.arange(100, 0, -1))
-    table = facts.agreement(truth, truth % 3, 3)
-    assert len(table["counts"]) == facts.CLASSES
+    table = panels.class_agreement(truth, truth % 3, 3)
+    assert len(table["counts"]) == panels.CLASSES
     assert table["rest"]["classes"] == 40
     assert np.sum(table["counts"]) + np.sum(table["rest"]["counts"]) == len(truth)
     assert np.sum(table["rest"]["counts"]) == np.sum(truth >= 60)
@@ -116,8 +124,8 @@ def test_convergence_shows_the_history_to_its_end(data):
     assert curves[0]["title"] == "Relative error"
     assert curves[0]["x"][-1] == len(model.history_)
     assert curves[0]["y"][-1] == pytest.approx(model.relative_error_, rel=1e-3)
-    assert len(facts.convergence(model.history_ * 50)[0]["x"]) <= facts.STAGES + 1
-    assert facts.convergence([]) == []
+    assert len(panels.convergence_panel(model.history_ * 50)[0]["x"]) <= panels.STAGES + 1
+    assert panels.convergence_panel([]) == []
 
 
 def test_a_consensus_is_told_in_the_ids_of_the_model(data):
@@ -169,18 +177,18 @@ def test_names_are_carried_as_text(data):
     assert "<!--" not in page
     page.encode("utf-8")
     carried = facts_of(page)
-    assert set(carried["map"]["sample"]) == {shown(name) for name in samples}
+    assert set(carried["map"]["sample"]) == {display_name(name) for name in samples}
     assert carried["run"][HOSTILE[1]] == HOSTILE[2]
     assert carried["title"] == HOSTILE[0]
     assert "<title>&lt;script&gt;" in page
 
 
 def test_a_long_name_keeps_its_two_ends():
-    text = shown("begin" + "-" * 500 + "end")
+    text = display_name("begin" + "-" * 500 + "end")
     assert len(text) == LONGEST
     assert text.startswith("begin")
     assert text.endswith("end")
-    assert shown(12) == "12"
+    assert display_name(12) == "12"
 
 
 def test_the_page_allows_only_its_own_script_and_style_and_no_network(data):
@@ -194,6 +202,25 @@ def test_the_page_allows_only_its_own_script_and_style_and_no_network(data):
         assert f"{kind}-src 'sha256-{digest}'" in policy
     elsewhere = re.findall(r"""(?:src|href|url|import)\s*[=(]\s*["']?(?!#)[\w/]+[:/]""", page)
     assert elsewhere == []
+
+
+def test_a_document_carries_what_it_is_given_and_no_script_unless_asked():
+    page = document("1 < 2", "<p>text</p>", header="<nav></nav>", css="p { color: red }")
+    assert "<title>1 &lt; 2</title>" in page
+    assert page.index("<nav></nav>") < page.index("<main>") < page.index("<p>text</p>")
+    assert "<script" not in page
+    assert "script-src 'none'" in page
+    assert "p { color: red }</style>" in page
+    assert '<script type="module">run()</script>' in document("", "", script="run()")
+
+
+def test_versions_of_what_is_not_there_are_told_as_such():
+    versions = package_versions(["numpy", "no-such-package"])
+    assert versions == {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "no-such-package": "not installed",
+    }
 
 
 def test_ten_thousand_samples_with_the_longest_names_stay_under_five_megabytes(monkeypatch):

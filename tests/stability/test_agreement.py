@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 
 from onmf.stability import agreement
-from onmf.stability.agreement import agree, stratified
+from onmf.stability.agreement import agree, stratified_sample
 
 
 def some_runs(n=60, k=4, n_runs=7, noise=0.15, seed=0):
@@ -111,7 +111,7 @@ def test_many_samples_are_judged_by_stratified_subsamples(monkeypatch):
 
 def test_a_subsample_has_each_cluster_in_proportion():
     labels = np.repeat([0, 1, 2], [700, 250, 50])
-    chosen = stratified(labels, 100, np.random.default_rng(0))
+    chosen = stratified_sample(labels, 100, np.random.default_rng(0))
     assert len(np.unique(chosen)) == 100
     np.testing.assert_allclose(np.bincount(labels[chosen]), [70, 25, 5], atol=1)
 

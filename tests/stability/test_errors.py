@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.rows import Columns, InMemory
+from onmf.core.memory import InMemory
 from onmf.datasets import make_rays
-from onmf.stability.errors import Clustering, centres, held_out, silhouette
+from onmf.stability.columns import Columns
+from onmf.stability.errors import Clustering, centres, held_out_errors, silhouette
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 
@@ -36,9 +37,9 @@ def test_held_out_error_is_leave_one_out_by_least_squares(data, make, rays):
         expected[groups[i]] += np.sum((X[i, columns] - guess) ** 2)
     part = Columns(make(X), columns)
     both = [Clustering(labels, codes, 4), Clustering(np.zeros(60, int), codes, 1)]
-    found = held_out(part, both, groups, 4)
+    found = held_out_errors(part, both, groups, 4)
     np.testing.assert_allclose(found[0], expected)
-    np.testing.assert_allclose(held_out(part, both[1:], groups, 4)[0], found[1])
+    np.testing.assert_allclose(held_out_errors(part, both[1:], groups, 4)[0], found[1])
 
 
 def test_splitting_noise_raises_the_held_out_error():
@@ -50,7 +51,7 @@ def test_splitting_noise_raises_the_held_out_error():
     errors = {}
     for name, test in (("seen", half), ("held out", rest)):
         clusterings = [Clustering(whole, np.ones(200), 1), Clustering(split, np.ones(200), 2)]
-        errors[name] = held_out(test, clusterings, whole, 1).ravel()
+        errors[name] = held_out_errors(test, clusterings, whole, 1).ravel()
     assert errors["seen"][1] < 0.99 * errors["seen"][0]
     assert errors["held out"][1] > errors["held out"][0]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from onmf.baselines.alternation import alternation
 from onmf.baselines.dtpp import dtpp
 from onmf.baselines.hals import hals
-from onmf.baselines.iterate import Start
-from onmf.baselines.k_means import k_means
+from onmf.baselines.iterate import Start, shared_draws, single_codes
+from onmf.baselines.k_means import Means, k_means
 from onmf.baselines.k_means_plus_plus import k_means_plus_plus
 from onmf.baselines.nmf import nmf
 from onmf.baselines.onmf_s import onmf_s
@@ -20,7 +20,7 @@ from onmf.baselines.onp_mf import onp_mf
 from onmf.baselines.onp_mf_svd import onp_mf_svd
 from onmf.core.result import Factorization
 
-__all__ = ["METHODS", "Start"]
+__all__ = ["METHODS", "Means", "Start", "shared_draws", "single_codes"]
 
 METHODS: dict[str, Callable[..., Factorization]] = {
     "dtpp": dtpp,

@@ -12,10 +12,8 @@ clustering", KDD 2006.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.baselines.iterate import (
     MAX_ITER,
@@ -23,35 +21,37 @@ from onmf.baselines.iterate import (
     Iterate,
     Start,
     Sums,
-    follow,
+    iterate,
     multiplied,
-    quiet,
     summarise,
 )
-from onmf.core.result import Factorization, Watch
-from onmf.core.rows import Block, Data
-
-Array = NDArray[Any]
+from onmf.core.result import Factorization, Watch, unwatched
+from onmf.core.rows import Array, Block, Data
 
 
 def dtpp(
-    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+    data: Data,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the raw start; one sweep an iteration and one before the first."""
     H, W, _ = start
-    return follow(data, (H, W), updates(data, H, W), tol, max_iter, watch)
+    return iterate(data, (H, W), _updates(data, H, W), tol, max_iter, watch)
 
 
-def updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
+def _updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     rows, sums = data.sweep(summarise, data.scatter(H))
     for sweeps in count(2):
         W = multiplied(W, sums.cross, sums.gram @ W)
-        rows, sums = data.sweep(MoveRows(W, sums.cross @ W.T), rows)
+        rows, sums = data.sweep(DTPPRows(W, sums.cross @ W.T), rows)
         yield Iterate(rows, W, sums, sweeps)
 
 
 @dataclass(frozen=True)
-class MoveRows:
+class DTPPRows:
     """The update of a block's memberships, M being H'XW'."""
 
     W: Array

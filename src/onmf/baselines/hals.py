@@ -13,46 +13,46 @@ orthogonal nonnegative matrix factorization", ACML 2014.
 
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.baselines.iterate import (
     MAX_ITER,
     TOL,
     Iterate,
     Start,
-    follow,
+    iterate,
     products,
-    quiet,
     summarise,
 )
-from onmf.core.result import Factorization, Watch
-from onmf.core.rows import Data
-
-Array = NDArray[Any]
+from onmf.core.result import Factorization, Watch, unwatched
+from onmf.core.rows import Array, Data
 
 FLOOR = 1e-30
 
 
 def hals(
-    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+    data: Data,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the raw start; two sweeps an iteration."""
     H, W, _ = start
-    return follow(data, (H, W), updates(data, H, W), tol, max_iter, watch)
+    return iterate(data, (H, W), _updates(data, H, W), tol, max_iter, watch)
 
 
-def updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
+def _updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     for sweeps in count(2, 2):
-        H = columns(H, products(data, W), W @ W.T, data.weight)
+        H = update_columns(H, products(data, W), W @ W.T, data.weight)
         rows, sums = data.sweep(summarise, data.scatter(H))
-        W = centroids(W, sums.cross, sums.gram)
+        W = update_centroids(W, sums.cross, sums.gram)
         yield Iterate(rows, W, sums, sweeps)
 
 
-def columns(H: Array, A: Array, B: Array, weight: Array) -> Array:
+def update_columns(H: Array, A: Array, B: Array, weight: Array) -> Array:
     """The columns of H in turn, by formula; lengths and angles count a sample by its weight."""
     H = np.array(H, order="F")
     total = H.sum(axis=1)
@@ -68,7 +68,7 @@ def columns(H: Array, A: Array, B: Array, weight: Array) -> Array:
     return np.ascontiguousarray(H)
 
 
-def centroids(W: Array, C: Array, D: Array) -> Array:
+def update_centroids(W: Array, C: Array, D: Array) -> Array:
     """The rows of W in turn, by formula."""
     W = W.copy()
     for j in range(len(W)):

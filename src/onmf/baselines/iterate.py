@@ -1,7 +1,7 @@
 """What the rivals share: a start, the loop around their iterations, and the products with X.
 
-An iterative rival is a generator that yields its factors after every iteration. `follow` keeps the
-books and stops it by the paper's rule, a normalised residual
+An iterative rival is a generator that yields its factors after every iteration. `iterate` records
+them and stops it by the paper's rule, a normalised residual
 
     eps_NR = ||W - W_before|| / ||W_before|| + ||H - H_before|| / ||H_before||
 
@@ -12,18 +12,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onmf.core.paper.palm import change, distance, relative, size
-from onmf.core.result import Event, Factorization, Stage, Watch, orthogonality, relative_error
-from onmf.core.rows import Block, Data
-
-Array = NDArray[Any]
+from onmf.core.paper.palm import (
+    relative_change,
+    root_ratio,
+    sqdistance_of_rows,
+    sqnorm_of_rows,
+)
+from onmf.core.result import Factorization, Recorder, Stage, Watch, stage_from_sums
+from onmf.core.rows import Array, Block, Data, Matrix
 
 TOL, MAX_ITER = 1e-5, 2000  # the paper's
+
+
+class Loaded(Data, Protocol):
+    """Rows in memory, for methods of scikit-learn, which take X as a whole."""
+
+    X: Matrix
 
 
 class Start(NamedTuple):
@@ -53,12 +61,22 @@ class Iterate(NamedTuple):
     penalty: float = 0.0
 
 
-def quiet(event: Event) -> bool:
-    """The watcher that lets every method run to its end."""
-    return False
+def shared_draws(data: Data, k: int, seed: int) -> tuple[Array, Array]:
+    """s = sqrt(mean(X) / k);  W = s U(m, k)';  H = s U(n, k): the paper's draws, in this order."""
+    (n, m), rng = data.shape, np.random.RandomState(seed)
+    s = np.sqrt(data.mean / k)
+    W = s * rng.random_sample((m, k)).T
+    H = s * rng.random_sample((n, k))
+    return H.astype(data.dtype, copy=False), np.ascontiguousarray(W, data.dtype)
 
 
-def follow(
+def single_codes(data: Data, W: Array) -> Array:
+    """h_ik = [<w_k, x_i>]_+ / ||w_k||^2: the best multiple of each centroid alone; reads X once."""
+    size = np.einsum("km,km->k", W, W)
+    return np.maximum(products(data, W * (1 / np.where(size > 0, size, 1))[:, None]), 0)
+
+
+def iterate(
     data: Data,
     start: tuple[Array, Array],
     iterates: Iterator[Iterate],
@@ -67,23 +85,22 @@ def follow(
     watch: Watch,
 ) -> Factorization:
     """Iterate until the factors settle; one row of the history an iteration."""
-    rows, W, sweeps = data.scatter(start[0]), start[1], 0
-    history: list[Stage] = []
-    stop = "max_iter"
+    rows, W = data.scatter(start[0]), start[1]
+    recorder, stop = Recorder(watch), "max_iter"
     for now in islice(iterates, max_iter):
-        moved = relative(data.total(distance, now.rows, rows), data.total(size, rows))
-        history.append(stage_of(data, now, moved + change(now.W, W)))
-        most = now.sweeps + (now.sweeps - sweeps) * (max_iter - len(history))
-        rows, W, sweeps = now.rows, now.W, now.sweeps
-        if watch(Event(0, sweeps, most, history[-1], partial(data.gather, rows))):
+        moved = data.total(sqdistance_of_rows, now.rows, rows)
+        residual = root_ratio(moved, data.total(sqnorm_of_rows, rows)) + relative_change(now.W, W)
+        left = max_iter - len(recorder.history) - 1
+        recorder.max_sweeps = now.sweeps + (now.sweeps - recorder.sweeps) * left
+        rows, W = now.rows, now.W
+        if recorder.record(_stage(data, now, residual), partial(data.gather, rows)):
             stop = "callback"
-        elif history[-1].residual < tol:
+        elif residual < tol:
             stop = "converged"
         else:
             continue
         break
-    error, iterations = history[-1].relative_error, len(history)
-    return Factorization(data.gather(rows), W, now.rho, history, sweeps, iterations, error, stop)
+    return recorder.result(data.gather(rows), W, now.rho, stop, len(recorder.history))
 
 
 def ended(
@@ -93,24 +110,16 @@ def ended(
 
     `residual` is what one more iteration would change.
     """
-    stage = stage_of(data, now, residual)
-    watch(Event(0, now.sweeps, now.sweeps, stage, partial(data.gather, now.rows)))
-    H, error = data.gather(now.rows), stage.relative_error
-    return Factorization(H, now.W, now.rho, [stage], now.sweeps, iterations, error, stop)
+    recorder, H = Recorder(watch, now.sweeps), data.gather(now.rows)
+    recorder.record(_stage(data, now, residual), lambda: H)
+    return recorder.result(H, now.W, now.rho, stop, iterations)
 
 
-def stage_of(data: Data, now: Iterate, residual: float) -> Stage:
-    """The measures of the paper after an iteration."""
-    gram, cross = now.sums.gram, now.sums.cross
-    return Stage(
-        rho=now.rho,
-        sweeps=now.sweeps,
-        relative_error=relative_error(data.sqnorm, gram, cross, now.W),
-        penalty=now.penalty,
-        orthogonality=orthogonality(gram),
-        residual=residual,
-        empty_clusters=int(np.sum(gram.diagonal() == 0)),
-    )
+def _stage(data: Data, now: Iterate, residual: float) -> Stage:
+    return stage_from_sums(
+        data, now.W, now.sums.gram, now.sums.cross,
+        rho=now.rho, sweeps=now.sweeps, penalty=now.penalty, residual=residual,
+    )  # fmt: skip
 
 
 def summarise(block: Block, H: Array) -> tuple[Array, Sums]:

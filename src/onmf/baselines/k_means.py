@@ -7,39 +7,37 @@ inside, so the history has one row, for the end, and the watcher is asked once.
 """
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from onmf.baselines.iterate import MAX_ITER, Iterate, Start, ended, quiet, summarise
-from onmf.core.assign import one_sparse
-from onmf.core.paper.palm import change
-from onmf.core.result import Factorization, Watch
-from onmf.core.rows import InMemory, Matrix
+from onmf.baselines.iterate import MAX_ITER, Iterate, Loaded, Start, ended, summarise
+from onmf.core.assign import Code, Fit, one_sparse
+from onmf.core.paper.palm import relative_change
+from onmf.core.result import Factorization, Watch, unwatched
+from onmf.core.rows import Array, Block, Matrix, row_sqnorm
 
-Array = NDArray[Any]
-
-TOL = 1e-6
+K_MEANS_TOL = 1e-6
 
 
 def k_means(
-    data: InMemory,
+    data: Loaded,
     start: Start,
     *,
-    tol: float = TOL,
+    tol: float = K_MEANS_TOL,
     max_iter: int = MAX_ITER,
-    watch: Watch = quiet,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the centroids of the start; a sweep an iteration, and one to measure the result."""
     return lloyd(data, start, start.W, 0, tol, max_iter, watch)
 
 
 def lloyd(
-    data: InMemory,
+    data: Loaded,
     start: Start,
     init: Any,
     before: int,
@@ -63,7 +61,7 @@ def lloyd(
     sizes = np.where(sums.mass > 0, sums.mass, 1)[:, None]
     means = np.where(sums.mass[:, None] > 0, sums.cross / sizes, W)
     now = Iterate(rows, W, sums, before + model.n_iter_ + 1)
-    residual = change(means, W)
+    residual = relative_change(means, W)
     stop = "converged" if model.n_iter_ < max_iter or residual < tol else "max_iter"
     return ended(data, now, model.n_iter_, residual, stop, watch)
 
@@ -74,3 +72,27 @@ def short_indices(X: Matrix) -> Matrix:
         return X
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return sp.csr_array((X.data, indices, indptr), shape=X.shape)
+
+
+@dataclass(frozen=True)
+class Means:
+    """The nearest centroid itself, as in K-means: argmin_k ||x - w_k||, with code 1.
+
+    A sample that is all zero has label -1 here too.
+    """
+
+    W: Array
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Code, Fit]:
+        energy, sqnorm = row_sqnorm(block.X), np.einsum("km,km->k", self.W, self.W)
+        gains = 2 * (block.X @ self.W.T) - sqnorm  # ||x||^2 - ||x - w||^2
+        labels = gains.argmax(axis=1)
+        inside, weight = energy > 0, block.weight[:, 0].astype(np.float64)
+        best = np.where(inside, gains[np.arange(len(labels)), labels], 0)
+        labels[~inside] = -1
+        fit = Fit(float(weight @ best), float(weight @ energy))
+        return Code(labels, inside.astype(self.W.dtype)), fit
+
+    def memberships(self, code: Code) -> Array:
+        """H (b, k) of a block."""
+        return one_sparse(code.labels, code.scores, len(self.W))

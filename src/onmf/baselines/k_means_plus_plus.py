@@ -3,19 +3,18 @@
 The seeds take a look at X each and depend on the start's seed alone, not on its factors.
 """
 
-from onmf.baselines.iterate import MAX_ITER, Start, quiet
-from onmf.baselines.k_means import TOL, lloyd
-from onmf.core.result import Factorization, Watch
-from onmf.core.rows import InMemory
+from onmf.baselines.iterate import MAX_ITER, Loaded, Start
+from onmf.baselines.k_means import K_MEANS_TOL, lloyd
+from onmf.core.result import Factorization, Watch, unwatched
 
 
 def k_means_plus_plus(
-    data: InMemory,
+    data: Loaded,
     start: Start,
     *,
-    tol: float = TOL,
+    tol: float = K_MEANS_TOL,
     max_iter: int = MAX_ITER,
-    watch: Watch = quiet,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From seeds of its own; a sweep a seed, one an iteration, and one to measure the result."""
     return lloyd(data, start, "k-means++", len(start.W), tol, max_iter, watch)

@@ -8,38 +8,34 @@ The history has one row, for the end, and the watcher is asked once: scikit-lear
 """
 
 import warnings
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.decomposition import non_negative_factorization
 from sklearn.exceptions import ConvergenceWarning
 
-from onmf.baselines.iterate import MAX_ITER, Iterate, Start, ended, quiet, summarise
-from onmf.core.paper.palm import change
-from onmf.core.result import Factorization, Watch
-from onmf.core.rows import InMemory, Matrix
+from onmf.baselines.iterate import MAX_ITER, Iterate, Loaded, Start, ended, summarise
+from onmf.core.paper.palm import relative_change
+from onmf.core.result import Factorization, Watch, unwatched
+from onmf.core.rows import Array, Matrix
 
-Array = NDArray[Any]
-
-TOL = 1e-4  # scikit-learn's own: the violation of optimality, relative to that at the start
+NMF_TOL = 1e-4  # scikit-learn's own: the violation of optimality, relative to that at the start
 
 
 def nmf(
-    data: InMemory,
+    data: Loaded,
     start: Start,
     *,
-    tol: float = TOL,
+    tol: float = NMF_TOL,
     max_iter: int = MAX_ITER,
-    watch: Watch = quiet,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the raw start; two sweeps an iteration, and three to measure the result."""
     root = np.sqrt(data.weight)[:, None]
     X = data.X if (root == 1).all() else weighted(data.X, root)
     G, W, iterations = factors(X, root * start.H, start.W, tol, max_iter)
     G_next, W_next, _ = factors(X, G, W, 0, 1)
-    residual = change(G_next, G) + change(W_next, W)
+    residual = relative_change(G_next, G) + relative_change(W_next, W)
     length = np.linalg.norm(W, axis=1)
     H, W = G * length / np.where(root > 0, root, 1), W / np.where(length > 0, length, 1)[:, None]
     rows, sums = data.sweep(summarise, data.scatter(H))

@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.baselines.iterate import (
     MAX_ITER,
@@ -23,37 +21,39 @@ from onmf.baselines.iterate import (
     Iterate,
     Start,
     Sums,
-    follow,
+    iterate,
     multiplied,
-    quiet,
     summarise,
 )
-from onmf.core.result import Factorization, Watch
-from onmf.core.rows import Block, Data
-
-Array = NDArray[Any]
+from onmf.core.result import Factorization, Watch, unwatched
+from onmf.core.rows import Array, Block, Data
 
 
 def onmf_s(
-    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+    data: Data,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the raw start; one sweep an iteration and one before the first."""
     H, W, _ = start
-    return follow(data, (H, W), updates(data, H, W), tol, max_iter, watch)
+    return iterate(data, (H, W), _updates(data, H, W), tol, max_iter, watch)
 
 
-def updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
+def _updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     rows, sums = data.sweep(summarise, data.scatter(H))
     for sweeps in count(2):
         W = multiplied(W, sums.cross, sums.gram @ W)
-        rows, sums = data.sweep(MoveRows(W, W @ sums.cross.T), rows)
+        rows, sums = data.sweep(StiefelRows(W, W @ sums.cross.T), rows)
         scale = 1 / np.where(sums.mass > 0, sums.mass, 1)
-        rows, sums = data.each(partial(np.multiply, scale), rows), rescaled(sums, scale)
+        rows, sums = data.each(partial(np.multiply, scale), rows), _rescaled(sums, scale)
         yield Iterate(rows, W, sums, sweeps)
 
 
 @dataclass(frozen=True)
-class MoveRows:
+class StiefelRows:
     """The update of a block's memberships before the division, M being WX'H."""
 
     W: Array
@@ -64,6 +64,6 @@ class MoveRows:
         return summarise(block, H)
 
 
-def rescaled(sums: Sums, scale: Array) -> Sums:
+def _rescaled(sums: Sums, scale: Array) -> Sums:
     """The sums of H diag(scale)."""
     return Sums(scale[:, None] * sums.gram * scale, scale[:, None] * sums.cross, scale * sums.mass)

@@ -17,26 +17,27 @@ factorization with application to clustering", Neurocomputing 141, 2014.
 
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onmf.baselines.iterate import TOL, Iterate, Start, follow, products, quiet, summarise
+from onmf.baselines.iterate import TOL, Iterate, Start, iterate, products, summarise
 from onmf.core.assign import one_sparse
-from onmf.core.result import Factorization, Watch
-from onmf.core.rows import Data
+from onmf.core.result import Factorization, Watch, unwatched
+from onmf.core.rows import Array, Data
 
-Array = NDArray[Any]
-
-MAX_ITER = 500
+ONP_MF_MAX_ITER = 500
 RHO, GROWTH, DUAL_STEP = 0.01, 1.01, 100.0
 SHRINK, SLOPE = 0.01, 1e-5  # of the line search
 MOST_TRIALS = 12  # steps below 1e-24 are lost in rounding
 
 
 def onp_mf(
-    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+    data: Data,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = ONP_MF_MAX_ITER,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From the largest entries of the start's H; two sweeps an iteration, one before the first."""
     labels = np.where(start.H.any(axis=1), start.H.argmax(axis=1), -1)
@@ -50,7 +51,7 @@ def descend(
     """From orthonormal columns G = D^1/2 H, which took `before` sweeps."""
     root = np.sqrt(data.weight)[:, None]
     iterates = updates(data, G, root, before)
-    found = follow(data, (unweighted(G, root), W), iterates, tol, max_iter, watch)
+    found = iterate(data, (unweighted(G, root), W), iterates, tol, max_iter, watch)
     return found._replace(H=np.maximum(found.H, 0))
 
 

@@ -6,15 +6,20 @@ seed: like K-means++, a method with seeds of its own beside the one that takes t
 
 import numpy as np
 
-from onmf.baselines.iterate import TOL, Start, products, quiet
-from onmf.baselines.onp_mf import MAX_ITER, descend, polar, unit_columns
+from onmf.baselines.iterate import TOL, Start, products
+from onmf.baselines.onp_mf import ONP_MF_MAX_ITER, descend, polar, unit_columns
 from onmf.core.paper.start import SVD_SWEEPS, leading_directions
-from onmf.core.result import Factorization, Watch
+from onmf.core.result import Factorization, Watch, unwatched
 from onmf.core.rows import Data
 
 
 def onp_mf_svd(
-    data: Data, start: Start, *, tol: float = TOL, max_iter: int = MAX_ITER, watch: Watch = quiet
+    data: Data,
+    start: Start,
+    *,
+    tol: float = TOL,
+    max_iter: int = ONP_MF_MAX_ITER,
+    watch: Watch = unwatched,
 ) -> Factorization:
     """From X alone; two sweeps an iteration, and those of the singular vectors."""
     V = leading_directions(data, len(start.W)).astype(data.dtype)

@@ -17,7 +17,7 @@ except ImportError as missing:
         f'The onmf command needs {missing.name}, which `pip install "onmf[cli]"` installs.'
     ) from missing
 
-INTERRUPTED = 130
+BAD_INPUT, INTERRUPTED = 2, 130
 COMMANDS = {  # what `onmf --help` says of each, without importing it
     "cluster": "Cluster the samples of a file.",
     "choose-k": "Recommend a number of clusters for the samples of a file.",
@@ -53,6 +53,10 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         click.echo(f"Error: {error.format_message()}", err=True)
         return error.exit_code
+    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+        # About the input or the file system: what the user can put right takes one sentence.
+        click.echo(f"Error: {' '.join(str(error).split())}", err=True)
+        return BAD_INPUT
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
@@ -68,14 +72,15 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        home = "onmf_paper.command" if name == "reproduce" else f"onmf.cli.{name}"
-        command: click.Command = getattr(import_module(home), name)
+        # The paper's studies are a package of their own, which nothing else loads.
+        module = "onmf_paper.command" if name == "reproduce" else f"onmf.cli.{name}"
+        command: click.Command = getattr(import_module(module), name)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        said = (CompletionItem(name, help=help_) for name, help_ in COMMANDS.items())
-        found = [item for item in said if item.value.startswith(incomplete)]
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        items = (CompletionItem(name, help=help_) for name, help_ in COMMANDS.items())
+        fitting = [item for item in items if item.value.startswith(incomplete)]
+        return fitting + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

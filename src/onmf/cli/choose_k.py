@@ -11,16 +11,15 @@ from rich.table import Table
 
 from onmf import ONMF
 from onmf import choose_k as choose
-from onmf.cli.console import bad_input, waiting
-from onmf.cli.options import INPUT, fashion, reading, source_of
-from onmf.cli.report import Render, reporter
-from onmf.cli.runs import at_hand
+from onmf.cli.console import waiting
+from onmf.cli.options import INPUT, preparation_options, reading_options, source_of
+from onmf.cli.runs import REPORT, at_hand, choice_record
 from onmf.io import Table as Samples
-from onmf.io import csv_text, replace_files
+from onmf.io import csv_text, replace_files, to_json_values
+from onmf.report import html
 from onmf.stability import KChoice, KRow
 
 LEDGER = "choose-k.ledger"
-REPORT = "report.html"
 SHOWN = ("k", "held_out", "score", "agreement", "cophenetic", "dispersion", "silhouette")
 
 
@@ -33,8 +32,8 @@ SHOWN = ("k", "held_out", "score", "agreement", "cophenetic", "dispersion", "sil
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for report.html, the tables and a ledger, from which a killed run goes on.",
 )
-@reading
-@fashion
+@reading_options
+@preparation_options
 @click.option("--runs", type=int, default=10, help="Runs for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), default="fast")
@@ -62,45 +61,42 @@ def choose_k(
       onmf choose-k tumours.csv --labels type --k 2:20 -o result
     """
     source = source_of(options.pop("input"), options)
-    with bad_input():
-        ks, render = parsed(span), reporter()
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-        with waiting(f"Reading {source.path.name}") as progress:
-            table = at_hand(source.learn(source.read(progress))[0], seed)
-        model = ONMF(random_state=seed, n_jobs=jobs, **options)
-        with waiting(source.path.name) as advance:
-            choice = choose(
-                model,
-                table.X,
-                ks,
-                n_runs=runs,
-                n_jobs=jobs,
-                ledger=None if out is None else out / LEDGER,
-                early_stop=not complete,
-                progress=advance,
-            )
-        account = {
-            "input": {"file": source.path.name, "samples": len(table.samples)},
-            "parameters": {
-                "k_range": ks,
-                "n_runs": runs,
-                "random_state": seed,
-                "steps": list(source.steps),
-            }
-            | options,
-        } | as_plain(choice)
-        if out is not None:
-            shown = page(render, model, table, choice, account)
-            replace_files(out, shown | result_files(choice, table.samples, account))
+    ks = parse_span(span)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
+    with waiting(f"Reading {source.path.name}") as progress:
+        table = at_hand(source.learn(source.read(progress))[0], seed)
+    model = ONMF(random_state=seed, n_jobs=jobs, **options)
+    with waiting(source.path.name) as advance:
+        choice = choose(
+            model,
+            table.X,
+            ks,
+            n_runs=runs,
+            n_jobs=jobs,
+            ledger=None if out is None else out / LEDGER,
+            early_stop=not complete,
+            progress=advance,
+        )
+    parameters = {"k_range": ks, "n_runs": runs, "random_state": seed, "steps": list(source.steps)}
+    account = {
+        "input": {"file": source.path.name, "samples": len(table.samples)},
+        "parameters": parameters | options,
+        **choice_record(choice),
+        "confidence": round(choice.confidence, 4),
+        "cluster_stability": choice.consensus.cluster_stability.tolist(),
+    }
+    if out is not None:
+        page = fit_and_report(model, table, choice, account)
+        replace_files(out, {REPORT: page} | result_files(choice, table.samples, account))
     if as_json:
         click.echo(json.dumps(account, indent=2))
     else:
-        Console().print(grid(choice))
-        click.echo(summary(choice, out))
+        Console().print(choice_grid(choice))
+        click.echo(summarise_choice(choice, out))
 
 
-def parsed(span: str) -> list[int]:
+def parse_span(span: str) -> list[int]:
     """The K of first:last or first:last:step, or of a single number."""
     try:
         first, *rest = (int(part) for part in span.split(":"))
@@ -108,23 +104,6 @@ def parsed(span: str) -> list[int]:
         return list(range(first, last + 1, step))
     except ValueError:
         raise ValueError(f"--k must be first:last or first:last:step, not {span!r}.") from None
-
-
-def as_plain(choice: KChoice) -> dict[str, Any]:
-    """The choice as JSON's numbers and text; what is not known is null."""
-    rows = [row._asdict() for row in choice.table]
-    return {
-        "best_k": choice.best_k,
-        "runner_up": choice.runner_up,
-        "confidence": round(choice.confidence, 4),
-        "reason": choice.reason,
-        "cluster_stability": choice.consensus.cluster_stability.tolist(),
-        "table": [{name: known(value) for name, value in row.items()} for row in rows],
-    }
-
-
-def known(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -> dict[str, str]:
@@ -135,7 +114,7 @@ def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -
         choice.consensus.sample_stability.tolist(),
         strict=True,
     )
-    rows = ([known(value) for value in row] for row in choice.table)
+    rows = (to_json_values(row).values() for row in choice.table)
     return {
         "table.csv": csv_text(KRow._fields, rows),
         "labels.csv": csv_text(["sample", "cluster", "stability"], labels),
@@ -143,13 +122,11 @@ def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -
     }
 
 
-def page(
-    render: Render, model: ONMF, table: Samples, choice: KChoice, account: dict[str, Any]
-) -> dict[str, str]:
+def fit_and_report(model: ONMF, table: Samples, choice: KChoice, account: dict[str, Any]) -> str:
     """report.html: a fit with the K recommended, the curves and the consensus map."""
     model.set_params(n_clusters=choice.best_k).fit(table.X)
     with waiting("Making report.html"):
-        text = render(
+        return html(
             model,
             table.X,
             samples=table.samples,
@@ -158,10 +135,9 @@ def page(
             run=account,
             choice=choice,
         )
-    return {REPORT: text}
 
 
-def grid(choice: KChoice) -> Table:
+def choice_grid(choice: KChoice) -> Table:
     """The table for the terminal, the recommended K marked."""
     table = Table()
     for name in SHOWN:
@@ -174,7 +150,7 @@ def grid(choice: KChoice) -> Table:
     return table
 
 
-def summary(choice: KChoice, out: Path | None) -> str:
+def summarise_choice(choice: KChoice, out: Path | None) -> str:
     """The answer in a few lines."""
     failed = [f"K={row.k}: {row.failed}" for row in choice.table if row.failed]
     second = f", runner-up {choice.runner_up}" if choice.runner_up else ""

@@ -2,17 +2,23 @@
 
 import json
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from onmf import ONMF
-from onmf.cli.console import NOT_CONVERGED, BadInput, bad_input, fit, notes, place_for, waiting
-from onmf.cli.options import INPUT, Bounds, Clusters, fashion, reading, source_of
-from onmf.cli.report import page, reporter
-from onmf.cli.runs import REPORT, RESULTS, Run, at_hand, named
+from onmf import ONMF, choose_k
+from onmf.cli.console import NOT_CONVERGED, fit_with_progress, notes, place_for, waiting
+from onmf.cli.options import (
+    INPUT,
+    CenterBounds,
+    ClusterCount,
+    preparation_options,
+    reading_options,
+    source_of,
+)
+from onmf.cli.report import make_report
+from onmf.cli.runs import REPORT, RESULTS, FinishedFit, assess, at_hand
 from onmf.io import Table, replace_files
 
 
@@ -22,8 +28,8 @@ from onmf.io import Table, replace_files
     "-k",
     "--clusters",
     "k",
-    type=Clusters(),
-    metavar=Clusters.name,
+    type=ClusterCount(),
+    metavar=ClusterCount.name,
     required=True,
     help="Number of clusters; auto: the best of 2 to 20.",
 )
@@ -34,8 +40,8 @@ from onmf.io import Table, replace_files
     required=True,
     help="Folder for the results.",
 )
-@reading
-@fashion
+@reading_options
+@preparation_options
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), help="palm: the paper's method.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
@@ -43,8 +49,8 @@ from onmf.io import Table, replace_files
 @click.option(
     "--bounds",
     "center_bounds",
-    type=Bounds(),
-    metavar=Bounds.name,
+    type=CenterBounds(),
+    metavar=CenterBounds.name,
     help="Of the centroids; data: the range of the data, which may then be negative.",
 )
 @click.option("--max-iter", type=click.IntRange(1), help="Raise it if a fit does not converge.")
@@ -70,8 +76,8 @@ def cluster(
 
     INPUT is a table (.csv, .tsv, also .gz; .parquet), an array (.npy, .npz), a Matrix Market file
     (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a file with one
-    a line. Samples are rows. Header and sample names are found by themselves. Arrays, .parquet and
-    .h5ad larger than half the free memory, and any .h5, .hdf5 or .zarr, are read block by block.
+    a line. Samples are rows. Header and sample names are found by themselves. Arrays, .parquet,
+    .h5ad, .h5 and .zarr that would fill more than half the free memory are read block by block.
 
     Written are labels.csv (cluster, confidence and distance of each sample), centers.csv,
     top_features.csv, model.onmf (for `onmf predict`), run.json and report.html.
@@ -83,47 +89,44 @@ def cluster(
     """
     source = source_of(options.pop("input"), options)
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
-        raise BadInput("the results must not lie among the documents: choose another folder.")
-    chosen = {name: value for name, value in options.items() if value is not None}
-    render = None if no_report else reporter()
-    with bad_input(), place_for(out, RESULTS, force):
+        raise ValueError("the results must not lie among the documents: choose another folder.")
+    model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
+    with place_for(out, RESULTS, force):
         with waiting(f"Reading {source.path.name}") as progress:
             table, chain = source.learn(source.read(progress))
-        model = ONMF(random_state=seed, **chosen)
-        choice = choose(model, table, k) if isinstance(k, range) else None
+        choice = choose_count(model, table, k) if isinstance(k, range) else None
         model.set_params(n_clusters=choice.best_k if choice else k)
-        seconds = fit(model, table.X, source.path.name)
-        named(model, table, chain)
-        run = Run(model, source, table, seconds, choice)
+        seconds = fit_with_progress(model, table, source.path.name)
+        if chain:
+            model.preprocessing_ = chain
+        assessment = assess(model, table, model.labels_)
+        run = FinishedFit(model, source, table, assessment, seconds, choice)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
-        files = run.files(record)
-        if render is not None:
-            files = {REPORT: page(render, run, record), **files}
+        pages = {} if no_report else {REPORT: make_report(run, record)}
+        files = pages | run.files(record)
         replace_files(out, files)
         for name in set(RESULTS) - set(files):
             (out / name).unlink(missing_ok=True)  # it would speak of an older run
-    click.echo(json.dumps(record, indent=2) if as_json else summary(record, out))
+    click.echo(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
 
 
-def choose(model: ONMF, table: Table, among: range) -> Any:
+def choose_count(model: ONMF, table: Table, among: range) -> Any:
     """The number of clusters, by `onmf.choose_k`; no more than there can be."""
     some = at_hand(table, model.random_state)
     n = len(some.samples)
     possible = range(among.start, max(min(among.stop, n), among.start + 1))
     label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
     with notes("choosing K"), waiting(label) as progress:
-        choice = import_module("onmf").choose_k(
-            model, some.X, possible, n_jobs=model.n_jobs, progress=progress
-        )
+        choice: Any = choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
     if some is table:
         return choice
     click.echo(f"Note: K was chosen by {n} of the {len(table.samples)} samples.", err=True)
     return replace(choice, consensus=None)  # it is not about all of them
 
 
-def summary(record: dict[str, Any], out: Path) -> str:
+def summarise_run(record: dict[str, Any], out: Path) -> str:
     """The result in a few lines."""
     results, choice = record["results"], record["choice"]
     sizes = ", ".join(map(str, results["cluster_sizes"]))

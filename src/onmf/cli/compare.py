@@ -17,25 +17,14 @@ from rich.table import Table as Grid
 
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS as RIVALS
-from onmf.cli.console import (
-    NOT_CONVERGED,
-    BadInput,
-    bad_input,
-    cluster_sizes,
-    one_line,
-    progress_bar,
-)
+from onmf.cli.console import NOT_CONVERGED, cluster_sizes, progress_bar
+from onmf.cli.runs import scores
 from onmf.datasets import make_rays
 from onmf.io import Table, csv_text, read_table, replace_files
-from onmf.metrics import (
-    adjusted_rand_score,
-    clustering_accuracy,
-    normalized_mutual_info_score,
-    orthogonality,
-    partition_error,
-)
+from onmf.io.table import one_line
+from onmf.metrics import orthogonality, partition_error
 
-OURS: dict[str, Callable[..., Any]] = {
+OURS: dict[str, Callable[..., ONMF]] = {
     "onmf": ONMF,
     "sncp": lambda k, **settings: ONMF(k, solver="palm", penalty="sncp", **settings),
     "nsncp": lambda k, **settings: ONMF(k, solver="palm", penalty="nsncp", **settings),
@@ -53,7 +42,7 @@ ALWAYS = {
 PLACES = {"relative_error": ".5f", "orthogonality": ".1e", "sweeps": ".0f", "seconds": ".2f"}
 
 
-def chosen(context: click.Context, option: click.Parameter, words: str | None) -> list[str]:
+def method_names(context: click.Context, option: click.Parameter, words: str | None) -> list[str]:
     """The methods named, "all" of them, or those that are quick."""
     names = QUICK if words is None else ALL if words == "all" else words.split(",")
     unknown = [name for name in names if name not in ALL]
@@ -75,7 +64,7 @@ def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path
     "-k", "--clusters", "k", type=click.IntRange(1), required=True, help="Number of clusters."
 )
 @click.option("--labels", help="Column of true classes; it is no feature.")
-@click.option("--methods", callback=chosen, help=f"Of {', '.join(ALL)}; or all.")
+@click.option("--methods", callback=method_names, help=f"Of {', '.join(ALL)}; or all.")
 @click.option(
     "--starts", type=click.IntRange(1), default=3, help="Seeds 1, 2, ... for each method."
 )
@@ -110,49 +99,48 @@ def compare(
       onmf compare tumours.csv -k 10 --labels type --methods onmf,hals,k-means --starts 10
     """
     fits: list[dict[str, Any]] = []
-    with bad_input():
-        out.parent.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-        table = read_table(file, labels=labels)
-        ONMF(2, random_state=0).fit(make_rays(50, 5, 2, random_state=0)[0])  # compiles, once
-        for tried in measured(table, k, methods, range(1, starts + 1), jobs):
-            fits.append(tried)
-            if len(fits) % starts == 0 and not all(fit["failure"] for fit in fits):
-                save(out, fits, as_json)
+    out.parent.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
+    table = read_table(file, labels=labels)
+    ONMF(2, random_state=0).fit(make_rays(50, 5, 2, random_state=0)[0])  # compiles, once
+    for fit in measure_fits(table, k, methods, range(1, starts + 1), jobs):
+        fits.append(fit)
+        if len(fits) % starts == 0 and not all(fit["failure"] for fit in fits):
+            save_comparison(out, fits, as_json)
     if all(fit["failure"] for fit in fits):
-        raise BadInput(fits[0]["failure"])
+        raise ValueError(fits[0]["failure"])
     if as_json:
-        click.echo(record(fits))
+        click.echo(comparison_json(fits))
     else:
         title = f"{file.name}, {k} clusters, mean of {starts} start{'s' if starts > 1 else ''}"
-        Console().print(grid(summary(fits), title))
+        Console().print(comparison_grid(method_means(fits), title))
         click.echo(f"Wrote {out}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
 
-def measured(
+def measure_fits(
     table: Table, k: int, methods: list[str], seeds: Sequence[int], jobs: int
 ) -> Iterator[dict[str, Any]]:
     """One fit after the other, with a progress bar if stderr is a terminal."""
     with progress_bar(MofNCompleteColumn()) as bar:
         task = bar.add_task("", total=len(methods) * len(seeds))
 
-        def follow(said: str, event: Any) -> bool:
-            bar.update(task, description=f"{said}, {event.sweep} sweeps")
+        def follow(label: str, event: Any) -> bool:
+            bar.update(task, description=f"{label}, {event.sweep} sweeps")
             return False
 
         for name, seed in product(methods, seeds):
             callback = partial(follow, f"{name}, start {seed}")
-            model = build(name, k, random_state=seed, n_jobs=jobs, callback=callback)
-            yield {"method": name, "start": seed, **measure(model, table)}
+            model = build_method(name, k, random_state=seed, n_jobs=jobs, callback=callback)
+            yield {"method": name, "start": seed, **measure_fit(model, table)}
             bar.advance(task)
 
 
-def build(name: str, k: int, **settings: Any) -> Any:
+def build_method(name: str, k: int, **settings: Any) -> ONMF | Baseline:
     """The estimator of that name."""
     return OURS[name](k, **settings) if name in OURS else Baseline(name, k, **settings)
 
 
-def measure(model: Any, table: Table) -> dict[str, Any]:
+def measure_fit(model: ONMF | Baseline, table: Table) -> dict[str, Any]:
     """What one fit achieves and costs, or why it fails."""
     begin = time.perf_counter()
     try:
@@ -162,13 +150,9 @@ def measure(model: Any, table: Table) -> dict[str, Any]:
     except Exception as error:  # of any kind: the other methods go on
         return {"converged": False, "failure": one_line(error) or type(error).__name__}
     seconds, labels = time.perf_counter() - begin, model.labels_
-    agreement = {}
-    if table.labels is not None:
-        scores = (clustering_accuracy, adjusted_rand_score, normalized_mutual_info_score)
-        values = (float(score(table.labels, labels)) for score in scores)
-        agreement = dict(zip(WITH_LABELS, values, strict=True))
+    agreement = scores(table.labels, labels) or {}
     return {
-        **agreement,
+        **dict(zip(WITH_LABELS, agreement.values(), strict=False)),
         "relative_error": partition_error(table.X, labels),
         "orthogonality": orthogonality(model.membership_),
         "empty_clusters": int(np.sum(cluster_sizes(labels, model.n_clusters) == 0)),
@@ -179,7 +163,7 @@ def measure(model: Any, table: Table) -> dict[str, Any]:
     }
 
 
-def summary(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def method_means(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row a method: means over the starts that did not fail."""
     rows = []
     for name in dict.fromkeys(fit["method"] for fit in fits):
@@ -194,38 +178,38 @@ def summary(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def grid(rows: list[dict[str, Any]], title: str) -> Grid:
+def comparison_grid(rows: list[dict[str, Any]], title: str) -> Grid:
     """The table as it is printed."""
     known = {key for row in rows for key in row}
     columns = {key: name for key, name in (WITH_LABELS | ALWAYS).items() if key in known}
     failed = [f"{row['method']}: {row['failure']}" for row in rows if row["failure"]]
-    shown = Grid(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
-    shown.caption, shown.caption_justify = "\n".join(failed), "left"
-    shown.add_column("method", no_wrap=True)
+    grid = Grid(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    grid.caption, grid.caption_justify = "\n".join(failed), "left"
+    grid.add_column("method", no_wrap=True)
     for name in (*columns.values(), "converged"):
-        shown.add_column(name, justify="right", no_wrap=True)
+        grid.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        cells = [cell(key, row[key]) if key in row else "" for key in columns]
+        cells = [cell_text(key, row[key]) if key in row else "" for key in columns]
         ended = "failed" if row["failure"] else f"{row['converged']}/{row['starts']}"
-        shown.add_row(row["method"], *cells, ended)
-    return shown
+        grid.add_row(row["method"], *cells, ended)
+    return grid
 
 
-def cell(key: str, value: float) -> str:
-    shown = 100 * value if key in WITH_LABELS else value
-    return format(shown, PLACES.get(key, ".1f"))
+def cell_text(key: str, value: float) -> str:
+    number = 100 * value if key in WITH_LABELS else value
+    return format(number, PLACES.get(key, ".1f"))
 
 
-def save(out: Path, fits: list[dict[str, Any]], as_json: bool) -> None:
+def save_comparison(out: Path, fits: list[dict[str, Any]], as_json: bool) -> None:
     """The table into `out`, and every fit into the .json file beside it if asked."""
-    rows = summary(fits)
+    rows = method_means(fits)
     order = ["method", "starts", *WITH_LABELS, *ALWAYS, "converged", "failure"]
     columns = [key for key in order if any(key in row for row in rows)]
     files = {out.name: csv_text(columns, ([row.get(key, "") for key in columns] for row in rows))}
     if as_json:
-        files[out.with_suffix(".json").name] = record(fits) + "\n"
+        files[out.with_suffix(".json").name] = comparison_json(fits) + "\n"
     replace_files(out.parent, files)
 
 
-def record(fits: list[dict[str, Any]]) -> str:
-    return json.dumps({"methods": summary(fits), "fits": fits}, indent=2)
+def comparison_json(fits: list[dict[str, Any]]) -> str:
+    return json.dumps({"methods": method_means(fits), "fits": fits}, indent=2)

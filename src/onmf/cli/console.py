@@ -1,4 +1,4 @@
-"""What the subcommands share: progress, notes, errors as one sentence, a place for the results."""
+"""What the subcommands share: progress, notes, a place for the results."""
 
 import tempfile
 import time
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 import numpy as np
@@ -22,14 +22,18 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from onmf.io.table import one_line
+
 NOT_CONVERGED = 3
 LONGEST_BAR = 1000  # sweeps
 
 
-class BadInput(click.ClickException):
-    """What the user can put right: one sentence on stderr, no traceback."""
+class Fittable(Protocol):
+    """An estimator of onmf or of scikit-learn."""
 
-    exit_code = 2
+    def fit(self, X: Any) -> Any: ...
+
+    def set_params(self, **parameters: Any) -> Any: ...
 
 
 @contextmanager
@@ -60,20 +64,20 @@ def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def fit(model: Any, X: Any, label: str) -> float:
-    """Fit with a progress bar, warnings as notes; return the seconds."""
+def fit_with_progress(model: Fittable, X: Any, label: str) -> float:
+    """Fit, warnings as notes; return the seconds. On a terminal a bar follows the sweeps."""
     with (
         notes(label),
         progress_bar(TextColumn("{task.completed} sweeps")) as bar,
     ):
-        task = bar.add_task(label, total=None)
-        if hasattr(model, "callback"):
-            model.set_params(callback=follow(bar, task))
+        followed = hasattr(model, "callback") and not bar.disable
+        if followed:
+            model.set_params(callback=sweep_callback(bar, bar.add_task(label, total=None)))
         begin = time.perf_counter()
         try:
             model.fit(X)
         finally:
-            if hasattr(model, "callback"):
+            if followed:
                 model.set_params(callback=None)
         return time.perf_counter() - begin
 
@@ -84,11 +88,11 @@ def notes(label: str) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for note in caught:
-        click.echo(f"Note: {label}: {one_line(note.message)}", err=True)
+    for warning in caught:
+        click.echo(f"Note: {label}: {one_line(warning.message)}", err=True)
 
 
-def follow(bar: Progress, task: Any) -> Callable[[Any], bool]:
+def sweep_callback(bar: Progress, task: Any) -> Callable[[Any], bool]:
     """The estimator's callback that moves a progress bar and never stops the fit.
 
     The paper's limits allow half a million sweeps of which a thousand are used: a bar of that
@@ -101,15 +105,6 @@ def follow(bar: Progress, task: Any) -> Callable[[Any], bool]:
         return False
 
     return callback
-
-
-@contextmanager
-def bad_input() -> Iterator[None]:
-    """Errors about the input or the file system become one sentence and exit code 2."""
-    try:
-        yield
-    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
-        raise BadInput(one_line(error)) from error
 
 
 @contextmanager
@@ -134,11 +129,6 @@ def place_for(folder: Path, names: Iterable[str], force: bool) -> Iterator[None]
             for place in made:
                 place.rmdir()
         raise
-
-
-def one_line(message: object) -> str:
-    """The message without line breaks."""
-    return " ".join(str(message).split())
 
 
 def cluster_sizes(labels: NDArray, k: int) -> NDArray:

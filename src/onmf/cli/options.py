@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from onmf.cli.runs import Source
+from onmf.cli.runs import Input
 
 INPUT = click.Path(exists=True, path_type=Path)
-FASHION = ("log", "tfidf", "unit")  # in the order in which they are applied
-DOCUMENTS = ("words", "tfidf")
+STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied
+DOCUMENT_STEPS = ("words", "tfidf")
 
 
-class Clusters(click.ParamType):
+class ClusterCount(click.ParamType):
     """A number of clusters, a range LOW:HIGH to choose from, or `auto`."""
 
     name = "K|LOW:HIGH|auto"
@@ -31,7 +31,7 @@ class Clusters(click.ParamType):
         return range(first, last + 1) if colon else first
 
 
-class Bounds(click.ParamType):
+class CenterBounds(click.ParamType):
     """LOW:HIGH, either of which may be left out, or `data`."""
 
     name = "LOW:HIGH|data"
@@ -49,7 +49,7 @@ class Bounds(click.ParamType):
         return bounds
 
 
-def reading(command: Callable[..., Any]) -> Callable[..., Any]:
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How the input is to be read."""
     for option in (
         click.option("--layer", help="Layer of an .h5ad file, instead of X."),
@@ -60,7 +60,7 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def fashion(command: Callable[..., Any]) -> Callable[..., Any]:
+def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What is done to the input."""
     for option in (
         click.option("--max-df", type=click.FloatRange(0, 1), default=0.5,
@@ -76,13 +76,13 @@ def fashion(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def source_of(path: Path, options: dict[str, Any]) -> Source:
+def source_of(path: Path, options: dict[str, Any]) -> Input:
     """The source that the options describe, which are taken out of them."""
-    chosen = [name for name in FASHION if options.pop(name)]
+    chosen = [name for name in STEP_OPTIONS if options.pop(name)]
     if options["text"] and (chosen or options["transpose"] or options["layer"]):
         raise click.UsageError(
             "--text has its own weights: leave out --log, --tfidf, --unit, --transpose and --layer."
         )
-    steps = DOCUMENTS if options["text"] else tuple(chosen)
+    steps = DOCUMENT_STEPS if options["text"] else tuple(chosen)
     names = ("text", "transpose", "labels", "layer", "min_df", "max_df")
-    return Source(path, steps=steps, **{name: options.pop(name) for name in names})
+    return Input(path, steps=steps, **{name: options.pop(name) for name in names})

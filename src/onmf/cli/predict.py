@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from onmf import load
-from onmf.cli.console import bad_input, cluster_sizes, place_for, waiting
-from onmf.cli.options import INPUT, reading
-from onmf.cli.runs import MODEL, Assessed, Source, aligned, scores
+from onmf.cli.console import cluster_sizes, place_for, waiting
+from onmf.cli.options import INPUT, reading_options
+from onmf.cli.runs import MODEL, Input, aligned, assess, scores
 from onmf.io import replace_files
-from onmf.preparation.steps import Words
+from onmf.preparation import Words
 
 
 @click.command()
@@ -24,7 +24,7 @@ from onmf.preparation.steps import Words
     required=True,
     help="File for the labels, as labels.csv.",
 )
-@reading
+@reading_options
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) -> None:
@@ -37,22 +37,22 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
     Example:
       onmf predict result new_tumours.csv -o new_labels.csv
     """
-    with bad_input(), place_for(out.parent, [out.name], force):
+    with place_for(out.parent, [out.name], force):
         fitted = load(model / MODEL if model.is_dir() else model)
         text = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
-        source = Source(options.pop("input"), text=text, **options)
+        source = Input(options.pop("input"), text=text, **options)
         with waiting(f"Reading {source.path.name}") as progress:
             table, unknown = aligned(source.read(progress), fitted)
-        assessed = Assessed.of(fitted, table.X)
-        replace_files(out.parent, {out.name: assessed.text(table.samples)})
+        labels = fitted.predict(table)
+        replace_files(out.parent, {out.name: assess(fitted, table, labels).csv(table.samples)})
     if unknown:
         click.echo(f"Note: {unknown} features are unknown to the model and not used.", err=True)
-    sizes = cluster_sizes(assessed.labels, fitted.n_clusters).tolist()
+    sizes = cluster_sizes(labels, fitted.n_clusters).tolist()
     facts = {
         "samples": len(table.samples),
         "cluster_sizes": sizes,
         "samples_in_no_cluster": len(table.samples) - sum(sizes),
-        "scores": scores(table.labels, assessed.labels),
+        "scores": scores(table.labels, labels),
     }
-    said = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
-    click.echo(json.dumps(facts, indent=2) if as_json else said)
+    sentence = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
+    click.echo(json.dumps(facts, indent=2) if as_json else sentence)

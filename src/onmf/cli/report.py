@@ -1,7 +1,5 @@
 """`onmf report`."""
 
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,11 +7,10 @@ from typing import Any
 import click
 
 from onmf import load
-from onmf.cli.console import BadInput, bad_input, notes, waiting
-from onmf.cli.runs import MODEL, REPORT, Run, aligned, names_compared, recall
+from onmf.cli.console import notes, waiting
+from onmf.cli.runs import MODEL, REPORT, FinishedFit, aligned, assess, recall
 from onmf.io import replace_files
-
-Render = Callable[..., str]
+from onmf.report import html
 
 
 @click.command()
@@ -27,38 +24,27 @@ def report(folder: Path) -> None:
     Example:
       onmf report result
     """
-    render = reporter()
-    with bad_input():
-        record, source = recall(folder)
-        model = load(folder / MODEL)
-        with waiting(f"Reading {source.path.name}") as progress:
-            table, _ = aligned(source.read(progress), model)
-        choice = record.get("choice") and SimpleNamespace(**record["choice"])
-        run = Run(model, source, table, record["results"]["seconds"], choice)
-        replace_files(folder, {REPORT: page(render, run, record)})
+    record, source = recall(folder)
+    model = load(folder / MODEL)
+    with waiting(f"Reading {source.path.name}") as progress:
+        table, _ = aligned(source.read(progress), model)
+    choice = record.get("choice") and SimpleNamespace(**record["choice"])
+    assessment = assess(model, table, model.labels_)
+    run = FinishedFit(model, source, table, assessment, record["results"]["seconds"], choice)
+    replace_files(folder, {REPORT: make_report(run, record)})
     click.echo(f"Wrote {folder / REPORT}.")
 
 
-def reporter() -> Render:
-    """What makes the page; asked for before the long part, for it may not be installed."""
-    try:
-        render: Render = import_module("onmf.report").html
-    except ImportError as missing:
-        raise BadInput(
-            f'report.html cannot be made ({missing}): `pip install "onmf[all]"` installs all that '
-            "is needed, --no-report does without."
-        ) from missing
-    return render
-
-
-def page(render: Render, run: Run, record: dict[str, Any]) -> str:
-    with notes("report.html"), names_compared(), waiting("Making report.html"):
-        return render(
+def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
+    """The text of report.html."""
+    with notes("report.html"), waiting("Making report.html"):
+        return html(
             run.model,
             run.table.X,
             samples=run.table.samples,
             features=run.table.features,
             truth=run.table.labels,
+            certainty=run.assessment[1:],
             run=record,
             choice=run.choice,
         )

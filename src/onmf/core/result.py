@@ -1,12 +1,15 @@
-"""What a solver tells: a `Stage` for each penalty weight, a `Factorization` at the end."""
+"""What a solver tells: a `Stage` for each penalty weight, a `Factorization` at the end.
+
+One `Recorder` keeps the stages of a fit, shows them to its watcher and notes them in its journal.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from onmf.core.rows import Array, Data
 
 
 class Stage(NamedTuple):
@@ -71,6 +74,11 @@ class Event(NamedTuple):
 Watch = Callable[[Event], bool]
 
 
+def unwatched(event: Event) -> bool:
+    """The watcher that lets a solver run to its end."""
+    return False
+
+
 class Journal:
     """Where a solver notes how far it is, so that another process can go on. This one forgets.
 
@@ -109,6 +117,55 @@ class Factorization(NamedTuple):
     stop: str
 
 
+@dataclass
+class Recorder:
+    """Every stage is kept, and the watcher hears of every sweep; once it says so, `stopped`."""
+
+    watch: Watch = unwatched
+    max_sweeps: int = 0
+    restart: int = 0
+    journal: Journal = FORGETFUL
+    history: list[Stage] = field(default_factory=list)
+    stopped: bool = False
+
+    @property
+    def sweeps(self) -> int:
+        """Of the stages so far."""
+        return self.history[-1].sweeps if self.history else 0
+
+    def tell(
+        self, sweeps: int, membership: Callable[[], Array], stage: Stage | None = None
+    ) -> bool:
+        """So many sweeps are done, perhaps a stage with them; True once the watcher would stop."""
+        event = Event(self.restart, sweeps, self.max_sweeps, stage, membership)
+        self.stopped = self.watch(event) or self.stopped
+        return self.stopped
+
+    def record(self, stage: Stage, membership: Callable[[], Array]) -> bool:
+        """A stage has ended; True once the watcher would stop."""
+        self.history.append(stage)
+        return self.tell(stage.sweeps, membership, stage)
+
+    def note(self, name: str, facts: Callable[[], dict[str, Any]]) -> None:
+        """Put the facts and the history so far into the journal."""
+        self.journal.note(name, lambda: facts() | {"history": self.history})
+
+    def recall(self, name: str) -> dict[str, Any] | None:
+        """What a process that was broken off noted; its history is taken over."""
+        facts = self.journal.recall(name)
+        if facts is not None:
+            self.history = [Stage(*stage) for stage in facts["history"]]
+        return facts
+
+    def result(
+        self, H: Array, W: Array, rho: float, stop: str, iterations: int | None = None
+    ) -> Factorization:
+        """The factors as the fit leaves them; an iteration is a sweep if not told otherwise."""
+        iterations = self.sweeps if iterations is None else iterations
+        error = self.history[-1].relative_error
+        return Factorization(H, W, rho, self.history, self.sweeps, iterations, error, stop)
+
+
 def orthogonality(gram: Array) -> float:
     """eps_orth = ||Q H'H Q - I||_F / k^2, Q making the columns of H unit vectors.
 
@@ -132,3 +189,15 @@ def relative_error(sqnorm: float, gram: Array, cross: Array, W: Array) -> float:
     W = W.astype(np.float64, copy=False)
     error = sqnorm - 2 * np.vdot(cross, W) + np.vdot(gram, W @ W.T)
     return max(float(error) / sqnorm, 0.0)
+
+
+def stage_from_sums(data: Data, W: Array, gram: Array, cross: Array, **known: Any) -> Stage:
+    """The measures of the paper, from W, H'H and H'X; the rest of the stage is `known`."""
+    return Stage(
+        relative_error=relative_error(data.sqnorm, gram, cross, W),
+        orthogonality=orthogonality(gram),
+        empty_clusters=int(np.sum(gram.diagonal() == 0)),
+        sent=data.traffic.sent,
+        received=data.traffic.received,
+        **known,
+    )

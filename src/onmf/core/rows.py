@@ -4,35 +4,21 @@
 
 `rows` is what a solver keeps for each sample (memberships, or nothing), cut like X: a list of
 pieces, one for each entry of `first`. Where the pieces are is the place's affair; a list of pieces
-made here will do as well. A block is
-small enough to stay in the processor's cache between the two products that need it, so a sweep
-reads X once. Consecutive blocks form groups, the unit of parallel work. Cuts and the order of
-summation depend on the data alone, never on the number of threads: any number gives the same bits.
+made here will do as well. A block is small enough to stay in the processor's cache between the two
+products that need it, so a sweep reads X once. Cuts and the order of summation depend on the data
+alone, never on the number of threads: any number gives the same bits. The places themselves are in
+`onmf.data`.
 """
 
-import operator
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from copy import copy
-from functools import cache, cached_property, reduce
-from itertools import pairwise
-from threading import Lock, current_thread, main_thread
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a C-ordered array or a csr_array: what both can do is all we ask
-
-BLOCK_ENTRIES = 96_000  # of X: fits a second-level cache, and OpenBLAS's path for small products
-WIDE = 4  # times as many where threads share the work, or a product has many columns
-ENOUGH_BLOCKS = 64  # of a dense X, for threads to be worth their while
-FEWEST_ROWS = 32  # with fewer, a block's products are all overhead
-MOST_GROUPS = 16
 
 
 class Block(NamedTuple):
@@ -85,183 +71,6 @@ class Data(Protocol):
     def wide(self) -> "Data": ...
 
 
-class InMemory:
-    """The rows of one array or CSR matrix. Weights count: `sqnorm` and `mean` are weighted."""
-
-    traffic = Traffic()
-
-    def __init__(self, X: Matrix, weight: Array | None = None, n_threads: int = 1) -> None:
-        self.X, self.shape, self.dtype = X, X.shape, X.dtype
-        self.weight = np.ones(X.shape[0], X.dtype) if weight is None else weight.astype(X.dtype)
-        self._threads: Callable[..., Any] = (
-            ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
-        )
-        large = is_sparse(X) or np.prod(X.shape, dtype=float) > ENOUGH_BLOCKS * BLOCK_ENTRIES
-        self._cut(self._wide if large else BLOCK_ENTRIES, self._threads if large else map)
-
-    @property
-    def _wide(self) -> int:
-        """Entries of a large block: twice as many in single precision."""
-        return WIDE * BLOCK_ENTRIES * 8 // np.dtype(self.dtype).itemsize
-
-    def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
-        self.cuts, self._map = cuts(self.X, entries), visit_all
-        self.blocks: Sequence[Block] = self._blocks()
-        self.groups = np.array_split(range(len(self.first)), MOST_GROUPS)[: len(self.first)]
-
-    def _blocks(self) -> Sequence[Block]:
-        return [
-            Block(rows_between(self.X, i, j), self.weight[i:j, None])
-            for i, j in pairwise(self.cuts)
-        ]
-
-    def _visit(self, group: Sequence[int]) -> Iterator[Block]:
-        """The blocks of a group, in order."""
-        return (self.blocks[b] for b in group)
-
-    def wide(self) -> Self:
-        """The same rows in larger blocks: for products with many columns, in threads."""
-        other = copy(self)
-        other._cut(self._wide, self._threads)
-        other.measured = other.scatter(self.gather(self.energy)), self.measured[1]
-        return other
-
-    @property
-    def first(self) -> list[int]:
-        return self.cuts[:-1]
-
-    @cached_property
-    def measured(self) -> tuple[Any, "Size"]:
-        """||x_i||^2 and ||X||^2."""
-        return self.sweep(measure)
-
-    @property
-    def energy(self) -> Any:
-        return self.measured[0]
-
-    @property
-    def sqnorm(self) -> float:
-        return self.measured[1].sqnorm
-
-    @cached_property
-    def mean(self) -> float:
-        _, total = self.sweep(weigh)
-        return total.mass / (total.weight * self.shape[1])
-
-    @cached_property
-    def extremes(self) -> tuple[float, float]:
-        ends = [(float(block.X.min()), float(block.X.max())) for block in self.blocks]
-        return min(low for low, _ in ends), max(high for _, high in ends)
-
-    def take(self, numbers: Array) -> Block:
-        """A few samples, by number."""
-        return Block(self.X[numbers], self.weight[numbers, None])
-
-    def scatter(self, H: Array) -> list[Array]:
-        return [H[i:j] for i, j in pairwise(self.cuts)]
-
-    def gather(self, rows: Sequence[Array]) -> Array:
-        return np.concatenate(rows)
-
-    def array(self, k: int, change: Callable[..., Array], *rows: Sequence[Any]) -> Array:
-        """(n, k) with `change(*rows)` of every block, where the place keeps what is that large."""
-        whole = self._room((self.shape[0], k))
-        for i, j, *parts in zip(self.cuts, self.cuts[1:], *rows, strict=False):
-            whole[i:j] = change(*parts)
-        return whole
-
-    def _room(self, shape: tuple[int, int]) -> Array:
-        return np.empty(shape, self.dtype)
-
-    def each(self, change: Callable[..., Any], *rows: Sequence[Any]) -> list[Any]:
-        """Change what is kept for each block, without reading X."""
-        return list(map(change, *rows))
-
-    def total(self, function: Callable[..., Any], *rows: Sequence[Any]) -> Any:
-        """Sum of `function(weight, *rows)` over the blocks, without reading X."""
-        weights = (self.weight[i:j, None] for i, j in pairwise(self.cuts))
-        return reduce(operator.add, map(function, weights, *rows))
-
-    def sweep(self, move: Move, rows: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
-        """Apply `move(block, rows) -> (rows, stats)` to every block and add the stats."""
-        kept = [None] * len(self.first) if rows is None else rows
-
-        def visit(group: Sequence[int]) -> tuple[list[Any], Any]:
-            moved, total = [], None
-            for b, block in zip(group, self._visit(group), strict=True):
-                row, stats = move(block, kept[b])
-                moved.append(row)
-                total = stats if total is None else add(total, stats)
-            return moved, total
-
-        done = list(self._map(visit, self.groups))
-        return [row for moved, _ in done for row in moved], reduce(add, [s for _, s in done])
-
-
-class Columns(InMemory):
-    """Some features of the same rows: cut out of each block as it is read, never copied in full."""
-
-    def __init__(self, X: Matrix, columns: Array, n_threads: int = 1) -> None:
-        self.columns = columns
-        super().__init__(X, n_threads=n_threads)
-        self.shape = X.shape[0], len(columns)
-
-    def _blocks(self) -> Sequence[Block]:
-        return Cutting(super()._blocks(), self.columns)
-
-    def take(self, numbers: Array) -> Block:
-        X, weight = super().take(numbers)
-        return Block(X[:, self.columns], weight)
-
-
-class Cutting(Sequence[Block]):
-    """Blocks of which some columns are cut out when they are asked for."""
-
-    def __init__(self, whole: Sequence[Block], columns: Array) -> None:
-        self.whole, self.columns = whole, columns
-
-    def __len__(self) -> int:
-        return len(self.whole)
-
-    def __getitem__(self, b: Any) -> Any:
-        X, weight = self.whole[b]
-        return Block(X[:, self.columns], weight)
-
-
-def add(total: Any, part: Any) -> Any:
-    """Sum of two named tuples of arrays and numbers; the arrays of the first are reused."""
-    return type(total)(*map(operator.iadd, total, part))
-
-
-def is_sparse(X: Any) -> bool:
-    """A CSR matrix, here or elsewhere: it knows where its rows begin."""
-    return getattr(X, "indptr", None) is not None
-
-
-def cuts(X: Matrix, entries: int) -> list[int]:
-    """First rows of the blocks of about so many entries, and the end."""
-    n, m = X.shape
-    if is_sparse(X):
-        # Each block pays for a dense m x k summary: give it eight times as many non-zeros.
-        size = max(8 * m, entries // WIDE)  # a sparse entry is a lot of work
-        inner = np.searchsorted(X.indptr, np.arange(size, int(X.indptr[-1]) - size // 2, size))
-    else:
-        inner = np.arange(0, n, max(FEWEST_ROWS, entries // m))
-    return np.unique([0, *inner, n]).tolist()
-
-
-def rows_between(X: Matrix, i: int, j: int) -> Matrix:
-    """X[i:j] without a copy, for CSR too."""
-    if not sp.issparse(X):
-        return X[i:j]
-    start, stop = X.indptr[i], X.indptr[j]
-    part = sp.csr_array((j - i, X.shape[1]), dtype=X.dtype)
-    # Set by hand: the constructor copies a slice that is less than half of its base.
-    part.data, part.indices = X.data[start:stop], X.indices[start:stop]
-    part.indptr = X.indptr[i : j + 1] - start
-    return part
-
-
 def row_sqnorm(X: Matrix) -> Array:
     """||x_i||^2, in double precision."""
     if not sp.issparse(X):
@@ -269,76 +78,3 @@ def row_sqnorm(X: Matrix) -> Array:
     squares = np.append(np.square(X.data, dtype=np.float64), 0)  # reduceat needs one beyond the end
     sums = np.add.reduceat(squares, np.minimum(X.indptr[:-1], len(squares) - 1))
     return np.where(np.diff(X.indptr) > 0, sums, 0)
-
-
-class Size(NamedTuple):
-    """Weighted ||X||^2."""
-
-    sqnorm: float
-
-
-class Mass(NamedTuple):
-    """Weighted sum of the sizes of the entries of X, and of the weights."""
-
-    mass: float
-    weight: float
-
-
-def measure(block: Block, rows: Any) -> tuple[Array, Size]:
-    """||x_i||^2 of the rows."""
-    energy = row_sqnorm(block.X)
-    return energy, Size(float(block.weight[:, 0].astype(np.float64) @ energy))
-
-
-def weigh(block: Block, rows: Any) -> tuple[None, Mass]:
-    weight = block.weight[:, 0].astype(np.float64)
-    mass = np.asarray(abs(block.X).sum(axis=1, dtype=np.float64)).ravel()
-    return None, Mass(float(weight @ mass), float(weight.sum()))
-
-
-@cache
-def blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-class SingleThreadedBLAS:
-    """Products inside use one thread each: blocks are what runs in parallel.
-
-    The limit belongs to the process. Of fits that overlap in several threads the first sets it and
-    lifts it again when it leaves; were each to restore what it found, the last would restore 1.
-    (threadpoolctl lets nobody but the thread that set a limit lift it.)
-    """
-
-    def __init__(self) -> None:
-        self.lock, self.held = Lock(), False
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self.lock:
-            mine, self.held = not self.held, True
-        try:
-            with blas().limit(limits=1, user_api="blas") if mine else nullcontext():
-                yield
-        finally:
-            if mine:
-                self.held = False
-
-
-single_threaded_blas = SingleThreadedBLAS()
-
-
-def openmp_threads(n_threads: int) -> Any:
-    """A context in which scikit-learn's own loops run in so many threads."""
-    return blas().limit(limits=n_threads, user_api="openmp")
-
-
-def blas_threads() -> int:
-    """How many threads a product may use here and now: what the caller's limits leave.
-
-    One in any thread but the first: whoever started it (joblib, Dask, a server) has shared the
-    processors out already.
-    """
-    if current_thread() is not main_thread():
-        return 1
-    counts = [pool["num_threads"] for pool in blas().info() if pool["user_api"] == "blas"]
-    return max(counts, default=1)

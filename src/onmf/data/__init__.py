@@ -1,21 +1,22 @@
 """Places for the rows of X: in memory, on disk, on Dask. One solver runs on all three.
 
-`rows_of` is where an estimator's X, whatever it is, becomes `core.blocks.Data`.
+`place` is where the X of a user, whatever it is, becomes `core.rows.Data`.
 """
 
-from onmf.data.disk import OPENERS, OnDisk, larger_than_memory, open_rows
-from onmf.data.door import Placed, is_dask, rows_here, rows_of
-from onmf.data.sources import Changed, Source
+from onmf.data.check import Check
+from onmf.data.disk import OnDisk, larger_than_memory, open_rows
+from onmf.data.placement import Placement, Terms, is_dask, place, place_in_memory
+from onmf.data.validation import Features
 
 __all__ = [
-    "OPENERS",
-    "Changed",
+    "Check",
+    "Features",
     "OnDisk",
-    "Placed",
-    "Source",
+    "Placement",
+    "Terms",
     "is_dask",
     "larger_than_memory",
     "open_rows",
-    "rows_here",
-    "rows_of",
+    "place",
+    "place_in_memory",
 ]

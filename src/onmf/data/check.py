@@ -1,16 +1,66 @@
-"""The first look at rows that are elsewhere: block by block, where they are."""
+"""What rows must be, wherever they are: finite and, unless signed data are wanted, not negative.
 
-from collections.abc import Callable
+Every error is one sentence: what is wrong, where (up to ten places), what to do.
+"""
+
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.rows import Block, measure
+from onmf.core.memory import measure
+from onmf.core.rows import Block
+from onmf.io.table import MOST_LISTED, listing
 
 Array = NDArray[Any]
-Check = Callable[[Any, int], tuple[float, float]]  # (rows, number of the first) -> extremes
+Matrix = Any  # an array or a csr_array
+
+
+@dataclass(frozen=True)
+class Check:
+    """What may be in X, and who asks; small enough to be sent to rows that are elsewhere."""
+
+    name: str  # of the estimator
+    signed: bool = False  # whether entries may be negative
+    hint: str = ""  # what else to do about those that are
+
+    def __call__(self, X: Matrix, first: int = 0) -> tuple[float, float]:
+        """The extremes of rows that pass; `first` is the number of the first."""
+        values = X.data if sp.issparse(X) else X
+        low, high = stored_extremes(X)
+        if not np.isfinite(low + high):
+            raise ValueError(
+                f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values), first)}: "
+                "fill these entries or drop the samples."
+            )
+        if not self.signed and low < 0:
+            raise ValueError(
+                f"Negative values in data passed to {self.name} at "
+                f"{cells(X, values < 0, first)}: shift or clip them{self.hint}."
+            )
+        return low, high
+
+
+def stored_extremes(X: Matrix) -> tuple[float, float]:
+    """Smallest and largest stored entry; NaN if there is one."""
+    values = X.data if sp.issparse(X) else X
+    return (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+
+
+def cells(X: Matrix, wrong: Array, first: int = 0) -> str:
+    """Where `wrong` (a mask over X or over its stored entries) is true, in words."""
+    if sp.issparse(X):
+        places = np.flatnonzero(wrong)
+        rows = np.searchsorted(X.indptr, places, side="right") - 1
+        columns = X.indices[places]
+    else:
+        rows, columns = np.nonzero(wrong)
+    named = [
+        f"(row {first + i}, column {j})" for i, j in zip(rows[:MOST_LISTED], columns, strict=False)
+    ]
+    return listing(named, len(rows))
 
 
 class Span:
@@ -23,7 +73,7 @@ class Span:
         return Span(min(self.low, other.low), max(self.high, other.high))
 
 
-class Found(NamedTuple):
+class Inspection(NamedTuple):
     """Weighted ||X||^2, and the range of the entries."""
 
     sqnorm: float
@@ -36,13 +86,13 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Inspect:
-    """||x_i||^2 of a block that passes the check."""
+    """||x_i||^2 of a block that passes the check: the first look at rows that are elsewhere."""
 
     check: Check
 
-    def __call__(self, block: Block, first: int) -> tuple[Array, Found]:
+    def __call__(self, block: Block, first: int) -> tuple[Array, Inspection]:
         span = Span(*self.check(block.X, first))
         if sp.issparse(block.X) and block.X.nnz < block.X.shape[0] * block.X.shape[1]:
             span += Span(0, 0)  # the entries that are not stored
         energy, size = measure(block, None)
-        return energy, Found(size.sqnorm, span)
+        return energy, Inspection(size.sqnorm, span)

@@ -1,18 +1,28 @@
 """A chunk of rows on a worker: what is done to it, without knowing who asks."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.rows import Block, InMemory
+from onmf.core.memory import InMemory
+from onmf.core.rows import Block
 
 Array = NDArray[Any]
 
 
-def prepared(chunk: Any, weight: Array | None, dtype: Any, index: int) -> Block:
+class PartialSum(NamedTuple):
+    """A sum over some chunks, where it is, and which bytes had to move for it."""
+
+    stats: Any
+    where: str | None
+    received: int
+    places: frozenset[str | None]
+
+
+def as_block(chunk: Any, weight: Array | None, dtype: Any, index: int) -> Block:
     """A chunk as solvers expect it, in the least number of copies."""
     if sp.issparse(chunk):
         chunk = sp.csr_array(chunk, dtype=dtype)
@@ -28,41 +38,49 @@ def prepared(chunk: Any, weight: Array | None, dtype: Any, index: int) -> Block:
     return Block(chunk, weight[:, None])
 
 
-def scaled_by(factor: float) -> Callable[[Block], Block]:
+def scale_by(factor: float) -> Callable[[Block], Block]:
     return lambda block: block._replace(X=block.X * block.X.dtype.type(factor))
 
 
-def alone(chunk: Block) -> InMemory:
+def as_place(chunk: Block) -> InMemory:
     """The chunk as a place of its own."""
     return InMemory(chunk.X, chunk.weight[:, 0])
 
 
-def taken(chunk: Block, numbers: Array) -> Block:
+def take_rows(chunk: Block, numbers: Array) -> Block:
     return Block(chunk.X[numbers], chunk.weight[numbers])
 
 
-def cut(local: InMemory, kept: Any) -> Any:
+def split_into_blocks(place: InMemory, kept: Any) -> Any:
     """What is kept for a chunk, for each of its blocks."""
     if kept is None:
         return None
     if isinstance(kept, list | tuple):
-        parts = zip(*(cut(local, part) for part in kept), strict=True)
-        return [like(kept, own) for own in parts]
-    return local.scatter(kept)
+        parts = zip(*(split_into_blocks(place, part) for part in kept), strict=True)
+        return [same_kind(kept, own) for own in parts]
+    return place.scatter(kept)
 
 
-def join(rows: list[Any]) -> Any:
+def join_blocks(rows: list[Any]) -> Any:
     """What is kept for the blocks of a chunk, for all of it."""
     if rows[0] is None:
         return None
     if isinstance(rows[0], list | tuple):
-        return like(rows[0], map(join, map(list, zip(*rows, strict=True))))
+        return same_kind(rows[0], map(join_blocks, map(list, zip(*rows, strict=True))))
     return np.concatenate(rows)
 
 
-def like(kept: list[Any] | tuple[Any, ...], parts: Iterable[Any]) -> Any:
+def same_kind(kept: list[Any] | tuple[Any, ...], parts: Iterable[Any]) -> Any:
     """A list, or a named tuple of the same kind, of these parts."""
     return list(parts) if isinstance(kept, list) else type(kept)(*parts)
+
+
+def call(function: Callable[..., Any], *rows: Any) -> Any:
+    return function(*rows)
+
+
+def call_with_weight(function: Callable[..., Any], chunk: Block, *rows: Any) -> Any:
+    return function(chunk.weight, *rows)
 
 
 def on_chunk(

@@ -1,7 +1,7 @@
 """Rows on Dask: the only module that imports it.
 
 A chunk of rows is a piece. A sweep is one round: the move goes to every worker once, each chunk is
-swept where it is, as if it were alone in memory, and the sums meet in a binary tree over the
+sweep_chunk where it is, as if it were alone in memory, and the sums meet in a binary tree over the
 chunks. What is kept for each sample stays beside its chunk. All of it are tasks: what a worker that
 dies takes with it is computed again.
 """
@@ -10,19 +10,22 @@ import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, groupby, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.rows import Block, Move, Traffic, single_threaded_blas, weigh
-from onmf.data import validation as door
-from onmf.data.check import Check, Found, Inspect
-from onmf.data.chunks import alone, cut, join, on_chunk, prepared, scaled_by, taken
-from onmf.data.sources import floating
+from onmf.core.memory import weigh
+from onmf.core.rows import Block, Move, Traffic
+from onmf.data import chunks as work
+from onmf.data.check import Check, Inspect, Inspection
+from onmf.data.chunks import PartialSum, on_chunk
+from onmf.data.threads import single_threaded_blas
+from onmf.data.validation import Features, Scale, as_weights
+from onmf.io.source import floating
 
 try:
     import cloudpickle
@@ -39,26 +42,19 @@ Rows = Sequence[Any]  # one Delayed, or a value, for each chunk
 
 
 def rows_on_dask(
-    estimator: Any,
-    X: Any,
-    sample_weight: Any,
-    scale: Callable[..., float],
-    reset: bool,
-    signed: bool,
-) -> tuple["OnDask", float, Array | None]:
+    X: Any, sample_weight: Any, scale: Scale, check: Check, known: Features | None
+) -> tuple["OnDask", float, Array | None, Features]:
     """A Dask array or DataFrame as a place, the power of two it is multiplied by, its weights."""
     X, names = as_array(X)
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
     dtype = floating(X.dtype, "the Dask array")
-    door.as_features(estimator, X.shape, names, reset=reset)
-    weight = None
-    if sample_weight is not None:
-        here = compute(sample_weight)[0]
-        weight = door.as_weights(here, np.broadcast_to(dtype.type(0), X.shape))
-    data = OnDask(X, dtype, weight, door.Check.of(estimator, signed))
+    features = Features.of(X.shape, names)
+    features.check(known, check.name)
+    weight = as_weights(compute(sample_weight)[0], X.shape, dtype)
+    data = OnDask(X, dtype, weight, check)
     factor = scale(*data.extremes, dtype, X.shape)
-    return data.scaled(factor), factor, weight
+    return data.scaled(factor), factor, weight, features
 
 
 def as_array(X: Any) -> tuple[Any, list[str] | None]:
@@ -82,10 +78,10 @@ class OnDask:
         blocks = X.to_delayed(optimize_graph=True)[:, 0]
         weights = [None] * len(sizes) if weight is None else self.scatter(weight)
         ready = [
-            delayed(prepared)(blocks[index], own, dtype, index)
+            delayed(work.as_block)(blocks[index], own, dtype, index)
             for (index, _), own in zip(sizes, weights, strict=True)
         ]
-        self.chunks, self.homes = settled(X, ready)
+        self.chunks, self.homes = on_workers(X, ready)
 
     @property
     def first(self) -> list[int]:
@@ -103,13 +99,13 @@ class OnDask:
         if factor == 1:
             return self
         other = copy(self)
-        other.chunks = self.each(scaled_by(factor), self.chunks)
+        other.chunks = self.each(work.scale_by(factor), self.chunks)
         del other.measured
         return other
 
     @cached_property
-    def measured(self) -> tuple[Rows, Found]:
-        return self._round(inspected, Inspect(self.check), self.first)
+    def measured(self) -> tuple[Rows, Inspection]:
+        return self._round(inspect_chunk, Inspect(self.check), self.first)
 
     @property
     def energy(self) -> Rows:
@@ -132,7 +128,7 @@ class OnDask:
         """A few samples, by number."""
         places = np.searchsorted(numbers, self.cuts)
         wanted = [
-            delayed(taken)(chunk, numbers[i:j] - first)
+            delayed(work.take_rows)(chunk, numbers[i:j] - first)
             for chunk, first, (i, j) in zip(self.chunks, self.cuts, pairwise(places), strict=False)
             if i < j
         ]
@@ -150,45 +146,40 @@ class OnDask:
 
     def array(self, k: int, change: Callable[..., Array], *rows: Rows) -> Any:
         """(n, k) with `change(*rows)` of every chunk: a Dask array whose blocks are where X is."""
-        lengths = [j - i for i, j in pairwise(self.cuts)]
-        shared = delayed(change, traverse=False)
-        parts = [delayed(call)(shared, *parts) for parts in zip(*rows, strict=True)]
+        parts = zip(self._tasks(change, *rows), pairwise(self.cuts), strict=True)
         return da.concatenate(
-            [
-                da.from_delayed(part, (length, k), self.dtype)
-                for part, length in zip(parts, lengths, strict=True)
-            ]
+            [da.from_delayed(part, (j - i, k), self.dtype) for part, (i, j) in parts]
         )
 
     def each(self, change: Callable[..., Any], *rows: Rows) -> Rows:
         """Change what is kept for each chunk, without reading X."""
-        shared = delayed(change, traverse=False)
-        return persist(*(delayed(call)(shared, *parts) for parts in zip(*rows, strict=True)))
+        return persist(*self._tasks(change, *rows))
+
+    def _tasks(self, function: Callable[..., Any], *rows: Rows) -> list[Any]:
+        """`function(*rows)` of every chunk; the function itself goes to every worker once."""
+        shared = delayed(function, traverse=False)
+        return [delayed(work.call)(shared, *parts) for parts in zip(*rows, strict=True)]
 
     def total(self, function: Callable[..., Any], *rows: Rows) -> Any:
         """Sum of `function(weight, *rows)` over the chunks, without reading X."""
-        shared = delayed(function, traverse=False)
-        parts = [
-            delayed(call_weighted)(shared, chunk, *parts)
-            for chunk, *parts in zip(self.chunks, *rows, strict=True)
-        ]
-        return compute(tree(delayed(operator.add), parts, self.homes))[0]
+        parts = self._tasks(partial(work.call_with_weight, function), self.chunks, *rows)
+        return compute(sum_neighbours(delayed(operator.add), parts, self.homes))[0]
 
     def sweep(self, move: Move, rows: Rows | None = None) -> tuple[Rows, Any]:
         """Apply `move(block, rows) -> (rows, stats)` to every block and add the stats."""
-        return self._round(swept, move, [None] * len(self.chunks) if rows is None else rows)
+        return self._round(sweep_chunk, move, [None] * len(self.chunks) if rows is None else rows)
 
     def _round(self, task: Callable[..., Any], move: Any, rows: Rows) -> tuple[Rows, Any]:
         """W goes out, sums come back; what is kept for the samples stays."""
         shared, visit = delayed(move, traverse=False), delayed(task)
         item, moved, parts = delayed(operator.getitem), [], []
         for number, home in enumerate(self.homes):
-            with at(home):
+            with run_on(home):
                 done = visit(self.chunks[number], shared, rows[number], number)
                 moved.append(item(done, 0))
                 parts.append(item(done, 1))
-        *kept, whole = persist(*moved, tree(delayed(met), parts, self.homes))
-        total: Part = compute(whole)[0]
+        *kept, root = persist(*moved, sum_neighbours(delayed(add_sums), parts, self.homes))
+        total: PartialSum = compute(root)[0]
         if total.where is not None:  # another process
             sent, received = self.traffic
             sent += len(total.places) * size_of(move)
@@ -196,16 +187,7 @@ class OnDask:
         return kept, total.stats
 
 
-class Part(NamedTuple):
-    """A sum over some chunks, where it is, and which bytes had to move for it."""
-
-    stats: Any
-    where: str | None
-    received: int
-    places: frozenset[str | None]
-
-
-def settled(X: Any, chunks: list[Any]) -> tuple[Rows, list[str | None]]:
+def on_workers(X: Any, chunks: list[Any]) -> tuple[Rows, list[str | None]]:
     """Chunks that stay on workers, and on which; without workers, as they are.
 
     Blocks that X has on workers stay where they are; others go there in runs of neighbours.
@@ -218,79 +200,91 @@ def settled(X: Any, chunks: list[Any]) -> tuple[Rows, list[str | None]]:
         return chunks, [None] * len(chunks)
     workers = [None] if futures_of(X) else sorted(client.ncores()) or [None]
     wanted = [workers[i * len(workers) // len(chunks)] for i in range(len(chunks))]
-    kept: list[Any] = []
+    stored: list[Any] = []
     for home, run in groupby(zip(wanted, chunks, strict=True), key=operator.itemgetter(0)):
         where = {} if home is None else {"workers": [home], "allow_other_workers": True}
-        kept += client.persist([chunk for _, chunk in run], **where)
-    held = wait(kept) and client.who_has(futures_of(kept))
-    return kept, [min(held.get(chunk.key, ()), default=None) for chunk in kept]
+        stored += client.persist([chunk for _, chunk in run], **where)
+    owners = wait(stored) and client.who_has(futures_of(stored))
+    return stored, [min(owners.get(chunk.key, ()), default=None) for chunk in stored]
 
 
-def at(home: str | None) -> AbstractContextManager[Any]:
+def run_on(home: str | None) -> AbstractContextManager[Any]:
     """Tasks made inside run on this worker while it lives."""
     if home is None:
         return nullcontext()
     return annotate(workers=[home], allow_other_workers=True)
 
 
-def tree(join: Callable[[Any, Any], Any], parts: Sequence[Any], homes: Sequence[str | None]) -> Any:
-    """Neighbours first, so that the order of the sums depends on the chunks alone."""
+def sum_neighbours(
+    add: Callable[[Any, Any], Any], parts: Sequence[Any], homes: Sequence[str | None]
+) -> Any:
+    """A binary tree, neighbours first: the order of the sums depends on the chunks alone."""
     while len(parts) > 1:
-        met_at, pairs = homes[::2], []
-        for a, b, home in zip(parts[::2], parts[1::2], met_at, strict=False):
-            with at(home):
-                pairs.append(join(a, b))
-        parts, homes = [*pairs, *parts[len(pairs) * 2 :]], met_at
+        homes, pairs = homes[::2], []
+        for a, b, home in zip(parts[::2], parts[1::2], homes, strict=False):
+            with run_on(home):
+                pairs.append(add(a, b))
+        parts = [*pairs, *parts[len(pairs) * 2 :]]
     return parts[0]
 
 
-def lazily(model: Any, method: str, X: Any, dtype: Any, columns: int | None) -> Any:
-    """`method` of every chunk when its turn comes: a Dask array of one or `columns` columns."""
+def lazily(
+    answer: Callable[[Any], Array],
+    X: Any,
+    dtype: Any,
+    columns: int | None,
+    known: Features,
+    name: str,
+) -> Any:
+    """`answer` of every chunk when its turn comes: a Dask array of one or `columns` columns.
+
+    The features must be those `known` to the estimator of this `name`.
+    """
     X, names = as_array(X)
-    door.as_features(model, X.shape, names, reset=False)
+    Features.of(X.shape, names).check(known, name)
     form: dict[str, Any] = {"drop_axis": 1}
     if columns is not None:
         form = {"chunks": (X.chunks[0], (columns,))}
     empty = np.empty((0,) if columns is None else (0, columns), dtype)
-    return X.map_blocks(on_chunk, getattr(model, method), empty, dtype=dtype, meta=empty, **form)
+    return X.map_blocks(on_chunk, answer, empty, dtype=dtype, meta=empty, **form)
 
 
 # What runs on the workers.
 
 
-def swept(chunk: Block, move: Move, kept: Any, number: int) -> tuple[Any, Part]:
+def sweep_chunk(chunk: Block, move: Move, kept: Any, number: int) -> tuple[Any, PartialSum]:
     """One chunk as if it were alone in memory."""
     with single_threaded_blas():
-        rows, stats = (local := alone(chunk)).sweep(move, cut(local, kept))
-    return join(rows), Part(stats, here(), 0, frozenset([here()]))
+        place = work.as_place(chunk)
+        rows, stats = place.sweep(move, work.split_into_blocks(place, kept))
+    return work.join_blocks(rows), sum_here(stats)
 
 
-def inspected(chunk: Block, move: Inspect, first: int, number: int) -> tuple[Any, Part]:
+def inspect_chunk(chunk: Block, move: Inspect, first: int, number: int) -> tuple[Any, PartialSum]:
     """The first look; what is wrong is said of rows of X, not of the chunk."""
-    local = alone(chunk)
+    place = work.as_place(chunk)
     try:
-        rows, stats = local.sweep(move, [first + start for start in local.first])
+        rows, stats = place.sweep(move, [first + start for start in place.first])
     except ValueError as error:
         raise ValueError(f"in chunk {number}: {error}") from error
-    return join(rows), Part(stats, here(), 0, frozenset([here()]))
+    return work.join_blocks(rows), sum_here(stats)
 
 
-def met(a: Part, b: Part) -> Part:
-    """The sum of two parts. Neither is changed: a task may have to run twice."""
-    came = sum(size_of(part.stats) for part in (a, b) if part.where != here())
+def sum_here(stats: Any) -> PartialSum:
+    """The sum over one chunk, where it is."""
+    address = worker_address()
+    return PartialSum(stats, address, 0, frozenset([address]))
+
+
+def add_sums(a: PartialSum, b: PartialSum) -> PartialSum:
+    """The sum of two. Neither is changed: a task may have to run twice."""
+    came = sum(size_of(part.stats) for part in (a, b) if part.where != worker_address())
     stats = type(a.stats)(*map(operator.add, a.stats, b.stats))
-    return Part(stats, here(), a.received + b.received + came, a.places | b.places)
+    received = a.received + b.received + came
+    return PartialSum(stats, worker_address(), received, a.places | b.places)
 
 
-def call(function: Callable[..., Any], *rows: Any) -> Any:
-    return function(*rows)
-
-
-def call_weighted(function: Callable[..., Any], chunk: Block, *rows: Any) -> Any:
-    return function(chunk.weight, *rows)
-
-
-def here() -> str | None:
+def worker_address() -> str | None:
     """The address of this worker; None in the process that drives."""
     try:
         from distributed import get_worker

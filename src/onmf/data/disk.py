@@ -5,12 +5,12 @@ thread. Cuts and sums are those of the same rows in memory, so the answer is the
 bit.
 """
 
+import operator
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from pathlib import Path
 from threading import Lock
@@ -20,29 +20,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.rows import Block, InMemory, rows_between
+from onmf.core.memory import InMemory, rows_between
+from onmf.core.rows import Block
 from onmf.data.check import Check, Inspect
-from onmf.data.hdf5 import open_group, open_hdf5
-from onmf.data.npy import open_mapped, open_npy, open_npz
-from onmf.data.parquet import open_parquet
-from onmf.data.sources import Source
-from onmf.data.zarrs import open_zarr
+from onmf.io import Source, open_source
+from onmf.io.annotated import open_matrix
+from onmf.io.npy import open_mapped
 
 Array = NDArray[Any]
 T = TypeVar("T")
 
 PIECE = 4 << 20  # bytes that are read at once: still in a cache when they are worked on
 SMALL = 64 << 20  # bytes: a map of fewer is taken as an array
-HELD = 256 << 20  # bytes of memberships that are held in memory
-OPENERS: dict[str, Callable[[Path], Source]] = {
-    ".npy": open_npy,
-    ".npz": open_npz,
-    ".h5": open_hdf5,
-    ".hdf5": open_hdf5,
-    ".h5ad": open_hdf5,
-    ".zarr": open_zarr,
-    ".parquet": open_parquet,
-}
+IN_MEMORY = 256 << 20  # bytes of memberships that are kept in memory
 
 
 def open_rows(X: Any) -> Source | None:
@@ -51,7 +41,7 @@ def open_rows(X: Any) -> Source | None:
     Parameters
     ----------
     X : str, Path, memory map, CSR matrix of memory maps, data set of HDF5 or Zarr, or Source
-        A path ends in .npy, .npz, .h5, .hdf5, .h5ad, .zarr or .parquet.
+        A path has one of the endings of `onmf.io.FORMATS`.
 
     Returns
     -------
@@ -67,28 +57,23 @@ def open_rows(X: Any) -> Source | None:
     array([[2., 3.],
            [4., 5.]])
     """
+    if type(X) is np.ndarray:
+        return None
     if isinstance(X, Source):
         return X
     if isinstance(X, str | Path):
-        path = Path(X)
-        if path.suffix.lower() not in OPENERS:
-            raise ValueError(f"{path.name} does not end in {', '.join(OPENERS)}.")
-        if not path.exists():
-            raise FileNotFoundError(f"there is no file {path}.")
-        return OPENERS[path.suffix.lower()](path)
-    if isinstance(X, np.ndarray) or sp.issparse(X):
+        return open_source(X).unpacked()
+    if isinstance(X, np.memmap) or sp.issparse(X):
         return open_mapped(X, SMALL)
     X = getattr(X, "group", X)  # anndata's view of a sparse matrix on disk
     if type(X).__module__.split(".")[0] in ("h5py", "zarr"):
-        return open_group(X, f"the data set {getattr(X, 'name', '')}")
+        return open_matrix(X, f"the data set {getattr(X, 'name', '')}")
     return None
 
 
-def larger_than_memory(path: str | Path) -> bool:
+def larger_than_memory(source: Source) -> bool:
     """Whether the rows of a file would fill more than half of the memory that is free."""
-    path = Path(path)
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files) > free_memory() / 2
+    return source.nbytes > free_memory() / 2
 
 
 def free_memory() -> int:
@@ -111,17 +96,15 @@ class OnDisk(InMemory):
         super().__init__(source, weight, n_threads)
 
     def _blocks(self) -> Sequence[Block]:
-        return Reader(self)
+        return BlockReader(self)
 
     def _visit(self, group: Sequence[int]) -> Iterator[Block]:
         """The blocks, read several at once: a block fits a cache, which is little for a disk."""
-        n, m = self.shape
-        entries = n * m if self.X.indptr is None else int(self.X.indptr[-1])
-        several = max(1, PIECE * len(self.first) // max(entries * self.dtype.itemsize, 1))
+        several = max(1, PIECE * len(self.first) // max(self.X.size * self.dtype.itemsize, 1))
         pieces = [group[s : s + several] for s in range(0, len(group), several)]
         read = map(self._read, pieces, [*pieces[1:], None])
         announced = self.X.announce(*self._span(pieces[0]))
-        return chain.from_iterable(read if announced else ahead(read))
+        return chain.from_iterable(read if announced else fetched_ahead(read))
 
     def _span(self, piece: Sequence[int]) -> tuple[int, int]:
         return self.cuts[piece[0]], self.cuts[piece[-1] + 1]
@@ -148,18 +131,19 @@ class OnDisk(InMemory):
         """The same rows times a power of two."""
         if factor == 1:
             return self
-        return type(self)(replace(self.X, factor=factor), self.weight, self.check, self.n_threads)
+        times = partial(operator.mul, self.dtype.type(factor))
+        return type(self)(self.X.changed(times), self.weight, self.check, self.n_threads)
 
     def _room(self, shape: tuple[int, int]) -> Array:
-        return room(shape, self.dtype)
+        return empty_array(shape, self.dtype)
 
     def sweep(self, move: Any, rows: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
-        """As in memory; memberships that are too large to be held go to a temporary file."""
+        """As in memory; memberships that are too large for memory go to a temporary file."""
         kept = [None] * len(self.first) if rows is None else rows
-        return super().sweep(Shelving(move, self), list(zip(self.first, kept, strict=True)))
+        return super().sweep(ToOneArray(move, self), list(zip(self.first, kept, strict=True)))
 
 
-class Reader(Sequence[Block]):
+class BlockReader(Sequence[Block]):
     """The blocks of a place, read when asked for."""
 
     def __init__(self, data: OnDisk) -> None:
@@ -173,40 +157,41 @@ class Reader(Sequence[Block]):
         return Block(self.data.X.rows(i, j), self.data.weight[i:j, None])
 
 
-class Shelving:
+class ToOneArray:
     """A move whose memberships, one row a sample, go where there is room for all of them."""
 
     def __init__(self, move: Any, data: OnDisk) -> None:
         self.move, self.n = move, data.shape[0]
-        self.shelf: Array | None = None
+        self.whole: Array | None = None
         self.lock = Lock()
 
     def __call__(self, block: Block, numbered: tuple[int, Any]) -> tuple[Any, Any]:
         first, kept = numbered
-        row, stats = self.move(block, kept)
-        if not isinstance(row, np.ndarray) or row.ndim != 2 or len(row) != len(block.weight):
-            return row, stats
+        memberships, stats = self.move(block, kept)
+        n, shape = len(block.weight), np.shape(memberships)
+        if not isinstance(memberships, np.ndarray) or len(shape) != 2 or shape[0] != n:
+            return memberships, stats
         with self.lock:
-            if self.shelf is None:
-                self.shelf = room((self.n, row.shape[1]), row.dtype)
-        own = self.shelf[first : first + len(row)]
-        own[:] = row
-        return own, stats
+            if self.whole is None:
+                self.whole = empty_array((self.n, shape[1]), memberships.dtype)
+        part = self.whole[first : first + n]
+        part[:] = memberships
+        return part, stats
 
 
-def room(shape: tuple[int, int], dtype: Any) -> Array:
-    """An empty array: in memory, or in a temporary file if it is too large to be held."""
-    if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize <= HELD:
+def empty_array(shape: tuple[int, int], dtype: Any) -> Array:
+    """An empty array: in memory, or in a temporary file if it is too large for memory."""
+    if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize <= IN_MEMORY:
         return np.empty(shape, dtype)
     with tempfile.TemporaryFile(prefix="onmf-") as file:  # the map keeps it alive, without a name
         return np.memmap(file, dtype, "w+", shape=shape)
 
 
-def ahead(items: Iterable[T]) -> Iterator[T]:
+def fetched_ahead(items: Iterable[T]) -> Iterator[T]:
     """The same items, each made in a thread while the one before it is worked on."""
-    made = iter(items)
+    source = iter(items)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(next, made, None)
-        while (item := waiting.result()) is not None:
-            waiting = pool.submit(next, made, None)
+        coming = pool.submit(next, source, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, source, None)
             yield item

@@ -7,14 +7,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from onmf.datasets.homes import Home, find, read_mat
+from onmf.datasets.files import DataFile, locate, read_mat_variables
 
-TDT2 = Home(
+TDT2 = DataFile(
     "tdt2/TDT2_all.mat",
     "Get TDT2_all.mat from the folder applications/document_clustering of "
     "https://github.com/hiroyuki-kasai/NMFLibrary and keep its name.",
 )
-NEWSGROUPS = Home(
+NEWSGROUPS = DataFile(
     "20newsgroups/20newsgroups.mat",
     "Get 20newsgroups.mat from the folder data of "
     "https://github.com/sanghosuh/lens_nmf-matlab and keep its name.",
@@ -45,7 +45,7 @@ def load_tdt2(path: str | os.PathLike[str] | None = None, *, smallest: int = 1) 
     Traceback (most recent call last):
     FileNotFoundError: There is no file elsewhere/TDT2_all.mat. Get TDT2_all.mat from the folder ...
     """
-    raw = read_mat(find(TDT2, path), ["fea", "gnd"])
+    raw = read_mat_variables(locate(TDT2, path), ["fea", "gnd"])
     X, y = sp.csr_array(raw["fea"], dtype=float), raw["gnd"].ravel().astype(int)
     _, place, sizes = np.unique(y, return_inverse=True, return_counts=True)
     kept = np.flatnonzero(sizes[place] >= smallest)
@@ -74,15 +74,15 @@ def load_newsgroups(path: str | os.PathLike[str] | None = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: There is no file elsewhere/20newsgroups.mat. Get 20newsgroups.mat from ...
     """
-    raw = read_mat(find(NEWSGROUPS, path), ["A", "vocab", "gnd3"])
+    raw = read_mat_variables(locate(NEWSGROUPS, path), ["A", "vocab", "gnd3"])
     return Bunch(
         data=sp.csr_array(raw["A"], dtype=float),
         target=raw["gnd3"].ravel().astype(int),
-        feature_names=words(raw["vocab"]),
+        feature_names=_cell_texts(raw["vocab"]),
         DESCR=load_newsgroups.__doc__,
     )
 
 
-def words(cells: Any) -> Any:
+def _cell_texts(cells: Any) -> Any:
     """A MATLAB cell array of text as an array of str."""
     return np.array([str(cell[0]) if cell.size else "" for cell in cells.ravel()])

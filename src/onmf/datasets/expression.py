@@ -10,19 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from onmf.datasets.homes import Home, find, read_npz
+from onmf.datasets.files import DataFile, locate, read_npz_variables
 from onmf.io import read_table
 
 NORMAL_TISSUE = "11"
 SHOWN = 3  # names that an error lists
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-MIRNA = Home(
+MIRNA = DataFile(
     "tcga_mirnaseq_pancancer/mirna_common_33cohorts.npz",
     "Make it from the read counts of https://github.com/bioc/RTCGA.miRNASeq (data/*.rda): "
     "numpy.savez_compressed('mirna_common_33cohorts.npz', counts=, cancer_type=, sample_type=, "
     "platform=, mirna=, barcode=), samples x miRNAs, text as arrays of str.",
 )
-RNASEQ = Home(
+RNASEQ = DataFile(
     "tcga_rnaseq_6types/tcga_rnaseq_rsem.npz",
     "Make it from https://github.com/RTCGA/RTCGA.rnaseq.20160128 (data/*.rda): "
     "numpy.savez_compressed('tcga_rnaseq_rsem.npz', rsem=, cancer_type=, sample_type=, gene=, "
@@ -59,7 +59,7 @@ def load_tcga_mirna(
     FileNotFoundError: There is no file elsewhere. Make it from the read counts of ...
     """
     names = ["counts", "cancer_type", "barcode", "sample_type", "platform", "mirna"]
-    raw = read_npz(find(MIRNA, path), names)
+    raw = read_npz_variables(locate(MIRNA, path), names)
     _, place, times = np.unique(raw["barcode"], return_inverse=True, return_counts=True)
     kept = np.ones(len(place), dtype=bool) if normal else raw["sample_type"] != NORMAL_TISSUE
     if not repeated:
@@ -100,7 +100,7 @@ def load_tcga_rnaseq(path: str | os.PathLike[str] | None = None, *, normal: bool
     FileNotFoundError: There is no file elsewhere. Make it from ...
     """
     names = ["rsem", "cancer_type", "barcode", "sample_type", "gene"]
-    raw = read_npz(find(RNASEQ, path), names)
+    raw = read_npz_variables(locate(RNASEQ, path), names)
     kept = np.ones(len(raw["rsem"]), dtype=bool) if normal else raw["sample_type"] != NORMAL_TISSUE
     return Bunch(
         data=raw["rsem"][kept].astype(float),
@@ -162,12 +162,12 @@ def load_expression(
     if isinstance(types, Mapping):
         known = types
     elif annotated and not Path(types).is_file():
-        values = import_module("onmf.io.h5ad").observations(matrix, str(types))
+        values = import_module("onmf.io.hdf5").read_observations(matrix, str(types))
         known = {name: kind for name, kind in zip(samples, values, strict=True) if kind is not None}
     else:
-        known = read_types(Path(types), column)
-    found = match(samples, known)
-    kept = np.flatnonzero([name is not None for name in found])
+        known = _read_types(Path(types), column)
+    kinds = _match_types(samples, known)
+    kept = np.flatnonzero([name is not None for name in kinds])
     if not len(kept):
         raise ValueError(
             f"No sample of {matrix.name} ({', '.join(samples[:SHOWN])}, ...) has a type among "
@@ -176,15 +176,15 @@ def load_expression(
         )
     return Bunch(
         data=X[kept],
-        target=np.array([found[i] for i in kept]),
+        target=np.array([kinds[i] for i in kept]),
         sample_names=np.array(samples)[kept],
         feature_names=np.array(genes),
-        untyped=[name for name, kind in zip(samples, found, strict=True) if kind is None],
+        untyped=[name for name, kind in zip(samples, kinds, strict=True) if kind is None],
         DESCR=load_expression.__doc__,
     )
 
 
-def match(samples: list[str], types: Mapping[str, str]) -> list[str | None]:
+def _match_types(samples: list[str], types: Mapping[str, str]) -> list[str | None]:
     """The type of each sample: under its own name, or the longest known beginning of it."""
     lengths = sorted({len(name) for name in types}, reverse=True)
 
@@ -195,7 +195,7 @@ def match(samples: list[str], types: Mapping[str, str]) -> list[str | None]:
     return [kind(sample) for sample in samples]
 
 
-def read_types(path: Path, column: str | None) -> dict[str, str]:
+def _read_types(path: Path, column: str | None) -> dict[str, str]:
     """Name and type of each sample in a text table with a header."""
     if path.suffix.lower() not in DELIMITERS:
         raise ValueError(f"{path.name} does not end in .csv or .tsv.")

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.estimators import ONMF
-from onmf.report.facts import heaviest
+from onmf.report.panels import heaviest_features
 
 __all__ = ["cluster_anndata"]
 
@@ -60,17 +60,17 @@ def cluster_anndata(
         raise ImportError(
             'onmf.cluster_anndata needs AnnData: `pip install "onmf[anndata]"` installs it.'
         ) from missing
-    X = matrix(adata, layer)
+    X = _matrix(adata, layer)
     model = ONMF(n_clusters, **params).fit(X)
     names = [str(k) for k in range(n_clusters)]
-    heavy = heaviest(model.cluster_centers_, list(adata.var_names), TOP_FEATURES)
+    heavy = heaviest_features(model.cluster_centers_, list(adata.var_names), TOP_FEATURES)
     top = [(k, *pair) for k, pairs in zip(names, heavy, strict=True) for pair in pairs]
     adata.obs[key_added] = pd.Categorical.from_codes(model.labels_, names)
     adata.obs[f"{key_added}_confidence"] = model.confidence(X)
     adata.obsm[f"X_{key_added}"] = model.membership_
     adata.varm[f"{key_added}_centers"] = model.cluster_centers_.T
     adata.uns[key_added] = {
-        "params": {"layer": layer or "X"} | storable(model.get_params(deep=False)),
+        "params": {"layer": layer or "X"} | _storable(model.get_params(deep=False)),
         "relative_error": float(model.relative_error_),
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),
@@ -79,7 +79,7 @@ def cluster_anndata(
     return model
 
 
-def matrix(adata: Any, layer: str | None) -> Any:
+def _matrix(adata: Any, layer: str | None) -> Any:
     """X or a layer, read into memory if it is on disk."""
     if layer is not None and layer not in adata.layers:
         known = ", ".join(adata.layers) or "none"
@@ -92,7 +92,7 @@ def matrix(adata: Any, layer: str | None) -> Any:
     return X if sp.issparse(X) else np.asarray(X)
 
 
-def storable(params: dict[str, Any]) -> dict[str, Any]:
+def _storable(params: dict[str, Any]) -> dict[str, Any]:
     """What was set, as values that an .h5ad file can hold."""
     plain = bool | int | float | str
     return {

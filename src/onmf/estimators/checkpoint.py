@@ -1,15 +1,13 @@
 """How far a fit is, on disk, so that another process can go on.
 
-    folder/name.onmf  =  title, JSON, arrays one after the other as .npy, SHA-256 of all before it
+    folder/name.onmf  =  a container whose header has the facts; arrays in them by their names
 
-Each file is written beside its place, brought to the disk, and then renamed: it is there in full or
-not at all. Nothing in it is ever executed. Every file has the fingerprint of the data and
-parameters it belongs to, and is refused for any other.
+Each file is there in full or not at all, and has the fingerprint of the data and parameters it
+belongs to: for any other it is refused.
 """
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -19,18 +17,17 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from onmf.core.result import Journal
 from onmf.core.rows import Block, Data
 from onmf.exceptions import CheckpointWarning
-from onmf.io.npy import read_body, read_header
+from onmf.io import replace_files
+from onmf.io.container import read_container, write_container
 
 Array = NDArray[Any]
 
-TITLE = b"onmf checkpoint 1\n"
-DIGEST = hashlib.sha256().digest_size
+KIND = "onmf checkpoint"
 SPREAD, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # odd
 NOT_COMPARED = ("n_jobs", "verbose", "callback", "checkpoint", "random_state")
 
@@ -43,9 +40,9 @@ class Checkpoint(Journal):
         self.folder.mkdir(parents=True, exist_ok=True)
 
     @classmethod
-    def of(cls, model: Any, data: Data) -> Self:
-        """For this fit; what is already there must belong to it."""
-        journal = cls(model.checkpoint, fingerprint(model, data))
+    def of(cls, folder: str | Path, estimator: str, parameters: dict[str, Any], data: Data) -> Self:
+        """For a fit of this estimator; what is already in the folder must belong to it."""
+        journal = cls(folder, fit_fingerprint(estimator, parameters, data))
         for path in journal.folder.glob("*.onmf"):
             journal.read(path)
         return journal
@@ -55,18 +52,18 @@ class Checkpoint(Journal):
         return self.read(path) if path.exists() else None
 
     def read(self, path: Path) -> dict[str, Any]:
-        found = read(path)
-        if found.pop("fingerprint", None) != self.fingerprint:
+        facts = read_notes(path)
+        if facts.pop("fingerprint", None) != self.fingerprint:
             raise ValueError(
                 f"the checkpoint {path} belongs to a fit of other data or with other parameters: "
                 "name another folder, or delete it."
             )
-        return found
+        return facts
 
     def note(self, name: str, facts: Callable[[], dict[str, Any]]) -> None:
         """A disk that is full, or gone, stops no fit: what was noted before stays."""
         try:
-            write(self.folder / f"{name}.onmf", facts() | {"fingerprint": self.fingerprint})
+            write_notes(self.folder / f"{name}.onmf", facts() | {"fingerprint": self.fingerprint})
         except OSError as error:
             if not self.failed:
                 warnings.warn(
@@ -84,92 +81,52 @@ class Checkpoint(Journal):
                 path.unlink(missing_ok=True)
 
 
-class Hashing:
-    """A file that knows the SHA-256 of what went through it."""
-
-    def __init__(self, file: Any) -> None:
-        self.file, self.sum = file, hashlib.sha256()
-
-    def write(self, data: Any) -> int:
-        self.sum.update(data)
-        return int(self.file.write(data))
-
-
-def write(path: Path, facts: dict[str, Any]) -> None:
+def write_notes(path: Path, facts: dict[str, Any]) -> None:
     """Put the facts in the place of what was there, or leave that as it was."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    arrays: list[Array] = []
-    text = json.dumps(facts, default=partial(set_aside, arrays))
-    try:
-        with temporary.open("wb") as file:
-            out = Hashing(file)
-            out.write(TITLE + text.encode() + b"\n")
-            for array in arrays:
-                npy.write_array(out, array, allow_pickle=False)
-            file.write(out.sum.digest())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    arrays: dict[str, Array] = {}
+    header = {"facts": json.dumps(facts, default=partial(_set_aside, arrays))}
+    write = partial(write_container, kind=KIND, header=header, arrays=arrays)
+    replace_files(path.parent, {path.name: write})
 
 
-def set_aside(arrays: list[Array], value: Any) -> Any:
-    """For JSON: numbers as they are, an array by its place in the list."""
+def _set_aside(arrays: dict[str, Array], value: Any) -> Any:
+    """For JSON: numbers as they are, an array by its name."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
-        arrays.append(np.ascontiguousarray(value))
-        return {"array": len(arrays) - 1}
+        arrays[name := str(len(arrays))] = value
+        return {"array": name}
     raise TypeError(f"a checkpoint does not keep {type(value).__name__}")
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_notes(path: Path) -> dict[str, Any]:
     """The facts of a file that is whole."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        checksum, left = hashlib.sha256(), max(0, size - DIGEST)
-        while left and (part := file.read(min(left, 1 << 20))):
-            checksum.update(part)
-            left -= len(part)
-        file.seek(0)
-        title = file.read(len(TITLE))
-        file.seek(max(0, size - DIGEST))
-        try:
-            if title != TITLE or file.read() != checksum.digest():
-                raise ValueError("its checksum does not match.")
-            file.seek(len(TITLE))
-            facts = put_back(json.loads(file.readline()), file, size - DIGEST)
-            if not isinstance(facts, dict):
-                raise ValueError("it has no facts.")
-        except (ValueError, RecursionError) as error:
-            raise ValueError(
-                f"the checkpoint {path} is damaged, cut off, or of another version: delete it to "
-                "start again."
-            ) from error
+    try:
+        header, arrays = read_container(path, KIND)
+        facts = json.loads(header["facts"], object_hook=partial(_put_back, arrays))
+        if not isinstance(facts, dict):
+            raise ValueError("it has no facts.")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ValueError(
+            f"the checkpoint {path} is damaged, cut off, or of another version: delete it to "
+            "start again."
+        ) from error
     return facts
 
 
-def put_back(facts: Any, file: Any, end: int) -> Any:
-    """Arrays, in the order they were set aside, where JSON has their places."""
-    if not isinstance(facts, dict):
-        return facts
-    if facts.keys() == {"array"}:
-        header = read_header(file)
-        if header.size > end - file.tell():
-            raise ValueError("an array is cut off.")
-        return read_body(file, header)
-    return {name: put_back(value, file, end) for name, value in facts.items()}
+def _put_back(arrays: dict[str, Array], value: dict[str, Any]) -> Any:
+    """The array, where JSON has its name."""
+    return arrays[value["array"]] if value.keys() == {"array"} else value
 
 
-def fingerprint(model: Any, data: Data) -> str:
+def fit_fingerprint(estimator: str, parameters: dict[str, Any], data: Data) -> str:
     """The same for the same rows, wherever they are and however cut, and the same parameters."""
-    parameters = model.get_params(deep=False)
     compared = {name: text(parameters[name]) for name in sorted({*parameters} - {*NOT_COMPARED})}
-    seed = model.random_state if isinstance(model.random_state, Integral) else None
+    seed = parameters["random_state"]
+    seed = seed if isinstance(seed, Integral) else None
     rows, _ = data.sweep(hashes)
-    content = int(data.total(mixed, data.first, rows)[0])
-    facts = [type(model).__name__, compared, text(seed), *data.shape, str(data.dtype), content]
+    content = int(data.total(mix, data.first, rows)[0])
+    facts = [estimator, compared, text(seed), *data.shape, str(data.dtype), content]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
@@ -184,7 +141,7 @@ def hashes(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
     return sp.csr_array((bits, X.indices, X.indptr), X.shape) @ keys, ()
 
 
-def mixed(weight: Array, first: int, rows: Array) -> Any:
+def mix(weight: Array, first: int, rows: Array) -> Any:
     """A sum modulo 2^64 over the samples that depends on number, content and weight of each."""
     number = np.arange(first, first + len(rows)).astype(np.uint64)
     heavy = np.ascontiguousarray(weight[:, 0], np.float64).view(np.uint64)

@@ -1,38 +1,33 @@
 """What every estimator of the package shares: samples in, clusters and their attributes out."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-    clone,
-)
 from sklearn.utils.validation import check_is_fitted
 
-from onmf.core.assign import Certainty, Fit, Means, Rays, certainty, labels_of
+from onmf.core.memory import useful
 from onmf.core.paper.start import STARTS
-from onmf.core.result import FORGETFUL, Factorization, Journal
-from onmf.core.rows import Data, blas_threads, single_threaded_blas
-from onmf.data import Placed, is_dask, rows_of
-from onmf.data import validation as door
-from onmf.estimators.solvers import Solution
+from onmf.core.result import FORGETFUL, Factorization
+from onmf.data import Placement
+from onmf.data.threads import blas_threads, single_threaded_blas
+from onmf.data.validation import too_few
+from onmf.estimators.checkpoint import Checkpoint
+from onmf.estimators.ordering import arrange, canonical_order
+from onmf.estimators.parameters import CenterBounds, allows_signs, check_choice, check_number
+from onmf.estimators.predictor import Predictor
+from onmf.estimators.solvers import Solution, Solver
 from onmf.estimators.storage import write_model
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
 from onmf.io import replace_files
+from onmf.io.table import listing
 
 Array = NDArray[Any]
-
-SLAB = 1 << 16  # rows of a file that are changed at a time
 
 LIMITS = {
     "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",
@@ -40,16 +35,16 @@ LIMITS = {
 }
 
 
-class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
-    """Fit, predict, transform, score and warn; a subclass brings parameters and `_solve`."""
+class Clusterer(Predictor):
+    """Fit and warn; a subclass brings parameters and, in `_solver`, what is done with them."""
 
-    n_clusters: int
     init: Any
     tol: float | None
     max_iter: int | None
     n_jobs: int | None
     callback: Any
-    cluster_centers_: Array
+    center_bounds: CenterBounds = (0, None)
+    checkpoint: str | Path | None = None
     _unit = "iterations"  # what max_iter counts
     _remedy = ""  # for empty clusters, besides another start
 
@@ -62,7 +57,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             Non-negative data; a sparse matrix is never made dense. `ONMF` reads a path (.npy, .npz,
             .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of h5py or zarr block by
             block, and leaves a Dask array or DataFrame on its workers; `Baseline` needs X in
-            memory.
+            memory. An `onmf.io.Table` is a matrix whose features have names.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             A sample of weight 2 counts as if it were there twice.
@@ -91,169 +86,25 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         """
         self._check_parameters()
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        with single_threaded_blas(), self._all_or_nothing():
-            rows = self._place(X, sample_weight, self._scale, reset=True, n_threads=n_threads)
-            n, data = rows.data.shape[0], rows.data
-            door.check_samples(n, self.n_clusters)
-            door.check_useful(data.total(useful, data.energy), n, self.n_clusters)
-            journal = self._journal(data)
-            solution = self._solve(rows, n_threads, journal)
-            self._keep(solution, rows.weight, rows.scale)
-        journal.close(solution.result.stop)
+        solver = self._solver(n_threads)
+        with self._all_or_nothing():
+            rows = self._place(X, sample_weight, solver.scale, reset=True, n_threads=n_threads)
+            with single_threaded_blas():
+                n_useful = rows.data.total(useful, rows.data.energy)
+                if n_useful < self.n_clusters:
+                    raise too_few(n_useful, rows.data.shape[0], self.n_clusters)
+                notes = None
+                if self.checkpoint is not None:
+                    parameters = self.get_params(deep=False)
+                    notes = Checkpoint.of(
+                        self.checkpoint, type(self).__name__, parameters, rows.data
+                    )
+                solution = solver.solve(rows, notes or FORGETFUL)
+            self._keep(solution, rows)
+        if notes is not None:
+            notes.close(solution.result.stop)
         self._warn(solution.result)
         return self
-
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees.
-
-        Parameters
-        ----------
-        X : as for `fit`
-            New samples, with the same features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            For a Dask collection a Dask array that is not computed yet.
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
-        >>> model.predict([[0.2, 5.0], [1.0, 0.0]])
-        array([1, 0])
-        """
-        if is_dask(X):
-            return self._lazily("predict", X, np.intp)
-        found = self._assign(X)
-        return found.data.gather(found.data.each(labels_of, found.rows))
-
-    def transform(self, X: Any) -> Array:
-        """Memberships of each sample: the best non-negative multiple of one centroid.
-
-        Parameters
-        ----------
-        X : as for `fit`
-            New samples, with the same features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters)
-            At most one non-zero entry a row. For rows on disk a memory map, if large; for a Dask
-            collection a Dask array that is not computed yet.
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
-        >>> model.transform([[0.2, 5.0], [1.0, 0.0]]) > 0
-        array([[False, True], [ True, False]])
-        """
-        check_is_fitted(self)
-        k, dtype = self._n_features_out, self.cluster_centers_.dtype
-        if is_dask(X):
-            return self._lazily("transform", X, dtype, k)
-        data, rule, rows, _ = self._assign(X)
-        return data.array(k, rule.memberships, rows)
-
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Share of ``||X||^2`` that the clusters explain: 1 - relative error of `transform`.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        y : ignored
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-            At most 1, for samples that lie on the rays.
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
-        >>> model.score([[0.0, 5.0], [0.0, 7.0]])
-        1.0
-        """
-        fit = self._assign(X, sample_weight).fit
-        return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
-
-    def confidence(self, X: Any) -> NDArray[np.float64]:
-        """How clear the label of each sample is: 1 - (c2 / c1)^2, between 0 and 1.
-
-        c1 and c2 are its cosines with the nearest and the second nearest centroid, a negative one
-        counting as zero: the share of what the first explains that the second cannot. 1 with a
-        single cluster, 0 for label -1.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
-        >>> model.confidence([[0.0, 5.0], [1.0, 1.0]]).round(2)
-        array([1.  , 0.03])
-        """
-        if is_dask(X):
-            return self._lazily("confidence", X, np.float64)
-        return self.certainty(X).confidence
-
-    def distance(self, X: Any) -> NDArray[np.float64]:
-        """Sine of the angle between each sample and its centroid: sqrt(1 - c1^2); 1 for label -1.
-
-        Its square is the share of the sample that the cluster leaves unexplained.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
-        >>> model.distance([[0.0, 5.0], [1.0, 1.0]]).round(2)
-        array([0. , 0.7])
-        """
-        if is_dask(X):
-            return self._lazily("distance", X, np.float64)
-        return self.certainty(X).distance
-
-    def certainty(self, X: Any) -> Certainty:
-        """`confidence` and `distance` at once: X is read a single time.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        (confidence, distance)
-            Named tuple of two arrays of shape (n_samples,).
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
-        >>> model.certainty([[0.0, 5.0]]).distance
-        array([0.])
-        """
-        if is_dask(X):
-            return Certainty(self.confidence(X), self.distance(X))
-        with single_threaded_blas():
-            data, centers, _ = self._beside_centers(X)
-            return certainty(data, centers)
 
     def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
         """The n heaviest features of each centroid with their weights (unit centroids).
@@ -275,7 +126,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         [[('x0', 1.0)], [('x1', 1.0)]]
         """
         check_is_fitted(self)
-        door.check_number(n, "n", 1, whole=True)
+        check_number(n, "n", 1, whole=True)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
@@ -323,6 +174,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
 
         The format is described in `onmf.io.container`. Parameters that only Python could store
         (a callable, a RandomState, arrays given as `init`) are left out with a warning.
+        `preprocessing_`, if it was set after the fit, is stored with the model: a tuple of steps of
+        `onmf.preparation.steps` that the data went through before, as ``onmf cluster`` sets it.
 
         Parameters
         ----------
@@ -341,47 +194,26 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         check_is_fitted(self)
         write_model(self, path)
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_)
-
-    @property
-    def _signed(self) -> bool:
-        """Whether the data may be negative."""
-        return False
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = not self._signed
+        tags.input_tags.positive_only = not allows_signs(self.center_bounds)
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _check_parameters(self) -> None:
-        door.check_number(self.n_clusters, "n_clusters", 1, whole=True)
+        check_number(self.n_clusters, "n_clusters", 1, whole=True)
         if isinstance(self.init, str):
-            door.check_choice(self.init, "init", list(STARTS), ", a pair (H, W) or a callable")
+            check_choice(self.init, "init", list(STARTS), ", a pair (H, W) or a callable")
         if self.max_iter is not None:
-            door.check_number(self.max_iter, "max_iter", 1, whole=True)
+            check_number(self.max_iter, "max_iter", 1, whole=True)
         if self.tol is not None:
-            door.check_number(self.tol, "tol", 0)
+            check_number(self.tol, "tol", 0)
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, not {self.callback!r}.")
 
-    @property
-    def _scale(self) -> Callable[..., float]:
-        """The power of two that `fit` multiplies X by, from its extremes, dtype and shape."""
-        return door.check_scale
-
-    def _place(self, X: Any, sample_weight: Any, scale: Any, **options: Any) -> Placed:
-        """Checked samples, where they are."""
-        return rows_of(self, X, sample_weight, scale, signed=self._signed, **options)
-
-    def _journal(self, data: Data) -> Journal:
-        """Where the fit notes how far it is."""
-        return FORGETFUL
-
-    def _solve(self, rows: Placed, n_threads: int, journal: Journal) -> Solution:
+    def _solver(self, n_threads: int) -> Solver:
+        """The parameters, resolved: all that is below sees nothing else of the estimator."""
         raise NotImplementedError
 
     @contextmanager
@@ -395,27 +227,26 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             self.__dict__.update(before)
             raise
 
-    def _keep(self, solution: Solution, weight: Array | None, scale: float) -> None:
-        best, nearest = solution.result, solution.nearest
-        H, W, labels = best.H, best.W / best.W.dtype.type(scale), solution.labels
+    def _keep(self, solution: Solution, rows: Placement) -> None:
         if isinstance(self.init, str):
-            order = canonical_order(labels, weight, self.n_clusters)
-            place = np.append(np.argsort(order), -1)  # label -1 stays
-            H, W, labels, nearest = columns(H, order), W[order], place[labels], place[nearest]
+            order = canonical_order(solution.labels, rows.weight, self.n_clusters)
+            solution = arrange(solution, order)
         for name in ("preprocessing_", "_stream"):  # they belonged to an earlier fit
             self.__dict__.pop(name, None)
-        self.membership_, self.cluster_centers_, self.labels_ = H, W, labels
+        best, labels = solution.result, solution.labels
+        self.membership_, self.labels_ = best.H, labels
+        self.cluster_centers_ = best.W / best.W.dtype.type(rows.scale)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_ = solution.stationarity
-        self.n_disagreements_ = int(np.sum(labels != nearest))
+        self.n_disagreements_ = int(np.sum(labels != solution.nearest))
 
     def _warn(self, best: Factorization) -> None:
         missing = np.flatnonzero(self.labels_ < 0)
         if len(missing):
             warnings.warn(
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
-                f"have label -1: {door.listing(missing, len(missing))}.",
+                f"have label -1: {listing(missing)}.",
                 UnassignedSampleWarning,
                 stacklevel=3,
             )
@@ -438,67 +269,3 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> "Assigned":
-        """The cluster of every sample; reads X once."""
-        with single_threaded_blas():
-            data, centers, unit = self._beside_centers(X, sample_weight)
-            rule = self._rule(centers, unit)
-            return Assigned(data, rule, *data.sweep(rule))
-
-    def _beside_centers(
-        self, X: Any, sample_weight: ArrayLike | None = None
-    ) -> tuple[Data, Array, Any]:
-        """Samples and centroids, both of moderate size, and the unit that their codes are in."""
-        check_is_fitted(self)
-        rows = self._place(X, sample_weight, door.power_of_two, reset=False)
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
-        centers, size = door.scaled(W, door.power_of_two)
-        return rows.data, centers, W.dtype.type(size / rows.scale)
-
-    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
-        """What gives a sample to a cluster."""
-        rays = Rays.of(centers)
-        return replace(rays, lengths=rays.lengths / unit)
-
-    def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:
-        """A Dask array of what `method` says of each chunk of X."""
-        check_is_fitted(self)
-        from onmf.data.dask import lazily
-
-        light = clone(self).set_params(callback=None)
-        light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
-        return lazily(light, method, X, dtype, columns)
-
-
-class Assigned(NamedTuple):
-    """Codes of samples, where the samples are, by which rule, and how much they explain."""
-
-    data: Data
-    rule: Rays | Means
-    rows: Any
-    fit: Fit
-
-
-def useful(weight: Array, energy: Array) -> int:
-    """How many samples of a block are not all zero and have weight."""
-    return int(np.sum((energy > 0) & (weight[:, 0] > 0)))
-
-
-def columns(H: Any, order: Array) -> Any:
-    """H with its columns in another order; one in a file stays there."""
-    if not isinstance(H, np.memmap):
-        return H[:, order]
-    for i in range(0, len(H), SLAB):
-        H[i : i + SLAB] = H[i : i + SLAB, order]
-    return H
-
-
-def canonical_order(labels: Array, weight: Array | None, k: int) -> Array:
-    """Clusters from the largest to the smallest; among equals, the one seen first comes first."""
-    inside = labels >= 0
-    sizes = np.bincount(labels[inside], None if weight is None else weight[inside], minlength=k)
-    first = np.full(k, len(labels))
-    found, where = np.unique(labels, return_index=True)
-    first[found[found >= 0]] = where[found >= 0]
-    return np.lexsort((first, -sizes))

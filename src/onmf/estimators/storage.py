@@ -1,9 +1,9 @@
 """A fitted estimator as arrays and JSON, and back.
 
 Stored are the class, the parameters, every fitted attribute, the names of the features, and the
-steps of `onmf.preparation.steps` that come before the model. A parameter that only Python could store (a
-function, a random generator, arrays to start from) is left out with a warning; after loading it has
-its default, which matters only if the model is fitted again.
+steps of `onmf.preparation` that come before the model (`preprocessing_`). A parameter that
+only Python could store (a function, a random generator, arrays to start from) is left out with a
+warning; after loading it has its default, which matters only if the model is fitted again.
 """
 
 import warnings
@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from onmf.core.result import Stage
 from onmf.estimators.values import decode, encode, encode_all
-from onmf.exceptions import UnsavedParameterWarning
-from onmf.io.container import Container, FormatError, pack, unpack
+from onmf.exceptions import FormatError, UnsavedParameterWarning
+from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
 from onmf.preparation.steps import STEPS, Step
 
@@ -29,7 +30,7 @@ COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers o
 PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}  # of the header
 
 
-class Saved(NamedTuple):
+class StoredModel(NamedTuple):
     """A model as its file tells it."""
 
     kind: str
@@ -37,13 +38,13 @@ class Saved(NamedTuple):
     attributes: dict[str, Any]
 
 
-def write_model(model: Any, path: str | Path) -> None:
+def write_model(model: BaseEstimator, path: str | Path) -> None:
     """Put a fitted model into a file: in full, or not at all."""
     path = Path(path)
     replace_files(path.parent, {path.name: model_bytes(model)})
 
 
-def model_bytes(model: Any) -> bytes:
+def model_bytes(model: BaseEstimator) -> bytes:
     """The content of the file of a fitted model."""
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
     if hasattr(fitted.get("membership_"), "dask"):  # the workers have it
@@ -56,23 +57,23 @@ def model_bytes(model: Any) -> bytes:
     header = {
         "class": type(model).__name__,
         "onmf": version("onmf"),
-        "parameters": parameters(model),
+        "parameters": _storable_parameters(model),
         "attributes": encode_all(numbers),
         "features": None if names is None else [str(name) for name in names],
-        "chain": [put_away(step, place, arrays) for place, step in enumerate(chain)],
+        "chain": [_put_away(step, place, arrays) for place, step in enumerate(chain)],
     }
-    return pack(header, arrays)
+    return container_bytes(MODEL, header, arrays)
 
 
-def put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]:
+def _put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]:
     """One step of the chain as JSON; its arrays go to the others."""
     settings = {field.name: getattr(step, field.name) for field in fields(step)}
     for name in [name for name, value in settings.items() if isinstance(value, np.ndarray)]:
-        arrays[step_array(place, name)] = settings.pop(name)
+        arrays[_step_array(place, name)] = settings.pop(name)
     return {"step": step.name} | encode_all(settings)
 
 
-def parameters(model: Any) -> dict[str, Any]:
+def _storable_parameters(model: BaseEstimator) -> dict[str, Any]:
     """Those that can be stored; the others are named in a warning."""
     kept, left_out = {}, []
     for name, value in model.get_params(deep=False).items():
@@ -90,35 +91,35 @@ def parameters(model: Any) -> dict[str, Any]:
     return kept
 
 
-def step_array(place: int, name: str) -> str:
+def _step_array(place: int, name: str) -> str:
     return f"step{place}.{name}"
 
 
-def read_model(path: str | Path) -> Saved:
+def read_model(path: str | Path) -> StoredModel:
     """The model that a file holds; FormatError, in a sentence, if it does not hold a sound one."""
     path = Path(path)
-    stored = unpack(path)
+    stored = read_container(path, MODEL)
     try:
-        return checked(stored)
+        return _sound_model(stored)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise FormatError(f"{path.name} does not hold a sound model: {error}") from error
 
 
-def checked(stored: Container) -> Saved:
+def _sound_model(stored: Container) -> StoredModel:
     """The parts of the model, each of the kind it must be, and all of one size."""
     header, arrays = stored.header, dict(stored.arrays)
     for part, kind in PARTS.items():
         if not isinstance(header.get(part), kind):
             raise ValueError(f"its {part} is missing.")
     attributes = {name: decode(value) for name, value in header["attributes"].items()}
-    n_features = check_arrays(arrays, attributes)
-    chain = tuple(take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
+    n_features = _check_arrays(arrays, attributes)
+    chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
     for step in chain:
         step.check(n_features)
     if HISTORY in arrays:
-        attributes[HISTORY] = stages(arrays.pop(HISTORY))
+        attributes[HISTORY] = _as_stages(arrays.pop(HISTORY))
     if (names := header.get("features")) is not None:
-        attributes[NAMES] = feature_names(names, n_features)
+        attributes[NAMES] = _as_names(names, n_features)
     attributes |= arrays | ({CHAIN: chain} if chain else {})
     for name in attributes:
         if not (name.isidentifier() and name.endswith("_") and name[0] != "_"):
@@ -126,10 +127,10 @@ def checked(stored: Container) -> Saved:
     settings = {name: decode(value) for name, value in header["parameters"].items()}
     if settings.get("n_clusters") != len(arrays["cluster_centers_"]):
         raise ValueError("it does not have n_clusters centroids.")
-    return Saved(header["class"], settings, attributes)
+    return StoredModel(header["class"], settings, attributes)
 
 
-def check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
+def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
     """Centroids, memberships and labels agree in shape, and are sound; the number of features."""
     W, H, labels = (arrays[name] for name in ("cluster_centers_", "membership_", "labels_"))
     if W.ndim != 2 or not all(W.shape) or labels.ndim != 1 or H.shape != (len(labels), len(W)):
@@ -145,18 +146,18 @@ def check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
     return W.shape[1]
 
 
-def take_out(settings: Any, place: int, arrays: dict[str, Array]) -> Step:
+def _take_out(settings: Any, place: int, arrays: dict[str, Array]) -> Step:
     """One step of the chain, with its arrays, which leave the others."""
     if not isinstance(settings, dict) or settings.get("step") not in STEPS:
         raise ValueError("its chain has an unknown step.")
     learnt = {name: decode(value) for name, value in settings.items() if name != "step"}
-    for key in [key for key in arrays if key.startswith(step_array(place, ""))]:
-        learnt[key.removeprefix(step_array(place, ""))] = arrays.pop(key)
+    for key in [key for key in arrays if key.startswith(_step_array(place, ""))]:
+        learnt[key.removeprefix(_step_array(place, ""))] = arrays.pop(key)
     made: Step = STEPS[settings["step"]](**learnt)
     return made
 
 
-def stages(history: Array) -> list[Stage]:
+def _as_stages(history: Array) -> list[Stage]:
     """The history, with whole numbers where they belong."""
     if history.ndim != 2 or history.shape[1] != len(Stage._fields):
         raise ValueError("its history has another shape.")
@@ -164,7 +165,7 @@ def stages(history: Array) -> list[Stage]:
     return [row._replace(**{name: int(getattr(row, name)) for name in COUNTS}) for row in rows]
 
 
-def feature_names(names: Any, n_features: int) -> Array:
+def _as_names(names: Any, n_features: int) -> Array:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError("its names of features are not text.")
     if len(names) != n_features:

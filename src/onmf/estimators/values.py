@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from onmf.core.paper.penalties import NSNCP, SNCP, General
+from onmf.core.paper.penalties import PENALTY_CLASSES
 
-PENALTIES = {kind.__name__: kind for kind in (SNCP, NSNCP, General)}
+PENALTIES: dict[str, Any] = {kind.__name__: kind for kind in PENALTY_CLASSES}
 NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them
 
 

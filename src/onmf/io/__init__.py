@@ -1,21 +1,27 @@
 """Samples from files, and results into files.
 
-One module a format, imported when a file of its ending is read. Nothing is ever unpickled, and no
+One module a format, imported when a file of its ending is opened: `open_source(path)` tells shape,
+names and type and reads rows when asked for, `open_source(path).load()` is a table in memory.
+Documents, which have no columns yet, are always read as a whole. Nothing is ever unpickled, and no
 result is lost to a failed write.
 """
 
 from onmf.io.documents import read_documents
-from onmf.io.output import csv_text, replace_files
-from onmf.io.source import READERS, fingerprint, read_table, with_labels
+from onmf.io.formats import FORMATS, checksum, complete_table, open_source, read_table
+from onmf.io.output import csv_text, replace_files, to_json_values
+from onmf.io.source import Source
 from onmf.io.table import Table
 
 __all__ = [
-    "READERS",
+    "FORMATS",
+    "Source",
     "Table",
+    "checksum",
+    "complete_table",
     "csv_text",
-    "fingerprint",
+    "open_source",
     "read_documents",
     "read_table",
     "replace_files",
-    "with_labels",
+    "to_json_values",
 ]

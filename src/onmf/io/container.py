@@ -1,4 +1,4 @@
-"""One file of named arrays and a header.
+"""One file of named arrays and a header: a saved model, or the notes of a fit.
 
     an uncompressed zip archive:  model.json, then <name>.npy for each array
 
@@ -14,31 +14,28 @@ import hashlib
 import io
 import json
 import os
-import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from typing import IO, Any, NamedTuple
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from onmf.exceptions import FormatError
 from onmf.io.npy import read_array
+from onmf.io.table import DAMAGE
 
 Array = NDArray[Any]
 
-FORMAT = 1  # raised when an older program could misread what a newer one writes
-KIND = "onmf model"
+VERSION = 1  # raised when an older program could misread what a newer one writes
+MODEL = "onmf model"
 HEADER = "model.json"
-DTYPES = {"<f8", "<f4", "<i8"}
+DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "|b1"}
 MOST_MEMBERS = 1000
 ENCRYPTED = 1
-DAMAGE = (BadZipFile, NotImplementedError, EOFError, KeyError, OSError, OverflowError, RuntimeError,
-          ValueError, struct.error)  # fmt: skip
-
-
-class FormatError(ValueError):
-    """A file that is no model, is damaged, or is of a version that this program cannot read."""
+_BUFFER = 1 << 20  # bytes
 
 
 class Container(NamedTuple):
@@ -48,47 +45,68 @@ class Container(NamedTuple):
     arrays: dict[str, Array]
 
 
-def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """The bytes of the file; the same for the same content."""
-    files = {f"{name}.npy": array_bytes(array) for name, array in arrays.items()}
+class _Digest:
+    """Takes what is written to a file, for its SHA-256 and its length."""
+
+    def __init__(self) -> None:
+        self.sha256, self.size = hashlib.sha256(), 0
+
+    def write(self, data: Any) -> int:
+        self.sha256.update(data)
+        self.size += len(data)
+        return len(data)
+
+
+def write_container(
+    file: IO[bytes], kind: str, header: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> None:
+    """Write the content of a file, the same bytes for the same content.
+
+    Arrays are written piece by piece: those that are too large for memory are not copied into it.
+    """
+    stored = {name: _lowest_byte_first(array) for name, array in arrays.items()}
+    digests = {name: _Digest() for name in stored}
+    for name, array in stored.items():
+        npy.write_array(digests[name], array, allow_pickle=False)
     facts = {
         name: {
-            "dtype": plain(array).dtype.str,
+            "dtype": array.dtype.str,
             "shape": list(array.shape),
-            "sha256": hashlib.sha256(files[f"{name}.npy"]).hexdigest(),
+            "sha256": digests[name].sha256.hexdigest(),
         }
-        for name, array in arrays.items()
+        for name, array in stored.items()
     }
-    head = {"format": KIND, "version": FORMAT, **header, "arrays": facts}
-    text = json.dumps(head, indent=1, allow_nan=False).encode("ascii")
-    whole = io.BytesIO()
-    with ZipFile(whole, "w", ZIP_STORED) as archive:
-        for name, content in {HEADER: text, **files}.items():
-            archive.writestr(ZipInfo(name), content)  # dated 1980, so that runs can be compared
-    return whole.getvalue()
+    head = {"format": kind, "version": VERSION, **header, "arrays": facts}
+    with ZipFile(file, "w", ZIP_STORED) as archive:  # members are dated 1980: runs can be compared
+        text = json.dumps(head, indent=1, allow_nan=False)
+        archive.writestr(ZipInfo(HEADER), text.encode("ascii"))
+        for name, array in stored.items():
+            info = ZipInfo(f"{name}.npy")
+            info.file_size = digests[name].size
+            with archive.open(info, "w") as member:
+                npy.write_array(member, array, allow_pickle=False)
 
 
-def plain(array: Array) -> Array:
-    """In one of the few types that are stored, lowest byte first."""
-    kind = "<i8" if array.dtype.kind in "iu" else "<f4" if array.dtype == np.float32 else "<f8"
-    return np.ascontiguousarray(array, kind)
+def container_bytes(kind: str, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """The content of a file, in memory."""
+    file = io.BytesIO()
+    write_container(file, kind, header, arrays)
+    return file.getvalue()
 
 
-def array_bytes(array: Array) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, plain(array), allow_pickle=False)
-    return stream.getvalue()
+def _lowest_byte_first(array: Array) -> Array:
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 
 
-def unpack(path: Path) -> Container:
+def read_container(path: Path, kind: str) -> Container:
     """What the file holds, once everything about it has been compared with everything else."""
     with path.open("rb") as file:
         try:
             with ZipFile(file) as archive:
-                members = checked_members(archive, os.fstat(file.fileno()).st_size)
-                header = checked_header(archive, members)
+                members = _checked_members(archive, os.fstat(file.fileno()).st_size)
+                header = _checked_header(archive, members, kind)
                 arrays = {
-                    name: checked_array(archive, members[f"{name}.npy"], fact)
+                    name: _checked_array(archive, members[f"{name}.npy"], fact)
                     for name, fact in header["arrays"].items()
                 }
         except FormatError as error:
@@ -98,35 +116,35 @@ def unpack(path: Path) -> Container:
     return Container(header, arrays)
 
 
-def checked_members(archive: ZipFile, size: int) -> dict[str, ZipInfo]:
+def _checked_members(archive: ZipFile, size: int) -> dict[str, ZipInfo]:
     """The members by name: plain, not compressed, and together no larger than the file."""
     listed = archive.infolist()
     members = {member.filename: member for member in listed}
     if len(listed) > MOST_MEMBERS or len(members) != len(listed) or HEADER not in members:
         raise FormatError("is not a model: it has no header, or members of the same name.")
     for name, member in members.items():
-        plain_size = member.file_size if member.compress_type == ZIP_STORED else None
-        if member.flag_bits & ENCRYPTED or member.compress_size != plain_size:
+        stored = member.compress_type == ZIP_STORED and member.compress_size == member.file_size
+        if member.flag_bits & ENCRYPTED or not stored:
             raise FormatError(f"is not a model: its member {name!r} is compressed or encrypted.")
     if sum(member.file_size for member in listed) > size:
         raise FormatError(f"is damaged: its members are larger than its {size} bytes.")
     return members
 
 
-def checked_header(archive: ZipFile, members: Mapping[str, ZipInfo]) -> dict[str, Any]:
+def _checked_header(archive: ZipFile, members: Mapping[str, ZipInfo], kind: str) -> dict[str, Any]:
     """The header: of this format, of a version that is known, about the members that are there."""
     try:
-        header = json.loads(archive.read(members[HEADER]), parse_constant=refuse)
+        header = json.loads(archive.read(members[HEADER]), parse_constant=_refuse)
     except RecursionError:
         raise FormatError("has a header that is nested too deeply.") from None
-    if not isinstance(header, dict) or header.get("format") != KIND:
+    if not isinstance(header, dict) or header.get("format") != kind:
         raise FormatError("is not a model of onmf.")
     version = header.get("version")
     if type(version) is not int or version < 1:
         raise FormatError(f"has an unknown format version, {version!r}.")
-    if version > FORMAT:
+    if version > VERSION:
         raise FormatError(
-            f"was written by a newer onmf (format {version}, this one reads up to {FORMAT}): "
+            f"was written by a newer onmf (format {version}, this one reads up to {VERSION}): "
             "upgrade onmf, or save the model with the older one."
         )
     facts = header.get("arrays")
@@ -135,17 +153,22 @@ def checked_header(archive: ZipFile, members: Mapping[str, ZipInfo]) -> dict[str
     return header
 
 
-def refuse(constant: str) -> None:
+def _refuse(constant: str) -> None:
     raise FormatError(f"has {constant} in its header.")
 
 
-def checked_array(archive: ZipFile, member: ZipInfo, fact: Any) -> Array:
+def _checked_array(archive: ZipFile, member: ZipInfo, fact: Any) -> Array:
     """The array, of the type, shape and content that the header tells."""
-    content = archive.read(member)
-    if not isinstance(fact, dict) or hashlib.sha256(content).hexdigest() != fact.get("sha256"):
+    digest = hashlib.sha256()
+    with archive.open(member) as file:
+        while part := file.read(_BUFFER):
+            digest.update(part)
+    if not isinstance(fact, dict) or digest.hexdigest() != fact.get("sha256"):
         raise FormatError(f"is damaged: {member.filename} does not match its checksum.")
-    array = read_array(io.BytesIO(content), len(content))
-    if array.dtype.str not in DTYPES or array.dtype.str != fact.get("dtype"):
+    with archive.open(member) as file:
+        array = read_array(file, member.file_size)
+    dtype = _lowest_byte_first(array).dtype.str
+    if dtype not in DTYPES or dtype != fact.get("dtype"):
         raise FormatError(f"has an array of the wrong type, {array.dtype}: {member.filename}.")
     if list(array.shape) != fact.get("shape"):
         raise FormatError(f"has an array of the wrong shape, {array.shape}: {member.filename}.")

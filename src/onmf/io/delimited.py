@@ -1,4 +1,4 @@
-"""Text tables: `.csv` and `.tsv`, also packed with gzip."""
+"""Text tables: `.csv` and `.tsv`, also packed with gzip; read as a whole when they are opened."""
 
 import csv
 from array import array
@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import text_lines
 from onmf.io.table import (
     ID_HEADINGS,
-    SHOWN,
+    MOST_LISTED,
+    Options,
     Table,
-    Wish,
     check_file,
     class_names,
     numbered,
@@ -34,42 +35,43 @@ class Layout(NamedTuple):
     width: int
 
 
-def read(path: Path, wish: Wish) -> Table:
-    text = text_lines(path, wish.progress)
+def open_file(path: Path, options: Options) -> Source:
+    text = text_lines(path, options.progress)
     first = next(text, "")
     tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
-    reader = csv.reader(chain([first], text), delimiter="\t" if tabs else comma(first))
+    reader = csv.reader(chain([first], text), delimiter="\t" if tabs else _separator(first))
     lines = ((reader.line_num, row) for row in reader if row)
     try:
         top = list(islice(lines, 2))
         if not top:
             raise ValueError(f"{path.name} is empty.")
-        shape = layout([cells for _, cells in top], path.name, wish.labels)
-        if wish.labels is not None and shape.label is None:
-            check_file(wish.labels, path.name)  # before a text column is blamed for it
-        return parse(chain(top[shape.header :], lines), shape, path.name)
+        layout = _layout([cells for _, cells in top], path.name, options.labels)
+        if options.labels is not None and layout.label is None:
+            check_file(options.labels, path.name)  # before a text column is blamed for it
+        table = _parse(chain(top[layout.header :], lines), layout, path.name)
     except csv.Error as error:
         raise ValueError(
             f"{path.name} is not a text table at line {reader.line_num}: {error}."
         ) from error
+    return InMemoryTable.of(table, path.name)
 
 
-def comma(line: str) -> str:
+def _separator(line: str) -> str:
     """What stands between the cells of a `.csv` file: some programs write semicolons or tabs."""
     return next((mark for mark in ",;\t" if mark in line), ",")
 
 
-def layout(top: list[list[str]], name: str, label: str | None) -> Layout:
+def _layout(top: list[list[str]], name: str, label: str | None) -> Layout:
     """Header and names, from the first two lines."""
     first, second = top[0], top[-1]
     short = len(top) > 1 and len(first) == len(second) - 1  # R leaves the first heading out
     headed = len(first) > 1 and first[0].strip().lower() in ID_HEADINGS
     counted = len(first) > 1 and first == numbered(len(first))  # as pandas numbers columns
-    header = short or headed or counted or not all(map(is_number, first[1:] or first))
+    header = short or headed or counted or not all(map(_is_number, first[1:] or first))
     if header and len(top) < 2:
         raise ValueError(f"{name} has a header but no samples.")
     headings = [cell.strip() for cell in (["", *first] if short else first)]
-    named = short or headed or not is_number(second[0])
+    named = short or headed or not _is_number(second[0])
     place = headings.index(label) if header and label in headings else None
     if named and place == 0:
         named = False
@@ -79,39 +81,39 @@ def layout(top: list[list[str]], name: str, label: str | None) -> Layout:
     return Layout(header, named, features, place, len(headings))
 
 
-def parse(lines: Lines, shape: Layout, name: str) -> Table:
+def _parse(lines: Lines, layout: Layout, name: str) -> Table:
     samples: list[str] = []
     labels: list[str] = []
     values = array("d")
     bad: list[str] = []
     for line, cells in lines:
-        if len(cells) != shape.width:
+        if len(cells) != layout.width:
             raise ValueError(
-                f"{name} has {len(cells)} cells in line {line} but {shape.width} above it."
+                f"{name} has {len(cells)} cells in line {line} but {layout.width} above it."
             )
-        if shape.label is not None:
-            labels.append(cells.pop(shape.label))
-        samples.append(cells.pop(0) if shape.named else str(len(samples)))
+        if layout.label is not None:
+            labels.append(cells.pop(layout.label))
+        samples.append(cells.pop(0) if layout.named else str(len(samples)))
         try:
             values.extend(map(float, cells))
         except ValueError:
-            bad += bad_cells(line, cells, shape.features)
-            if len(bad) >= SHOWN:
+            bad += _bad_cells(line, cells, layout.features)
+            if len(bad) >= MOST_LISTED:
                 break
     if bad:
-        raise ValueError(f"{name} has cells that are not numbers: {'; '.join(bad[:SHOWN])}.")
-    X = np.frombuffer(values).reshape(len(samples), len(shape.features))
-    return Table(X, samples, shape.features, None if shape.label is None else class_names(labels))
+        raise ValueError(f"{name} has cells that are not numbers: {'; '.join(bad[:MOST_LISTED])}.")
+    X = np.frombuffer(values).reshape(len(samples), len(layout.features))
+    return Table(X, samples, layout.features, None if layout.label is None else class_names(labels))
 
 
-def bad_cells(line: int, cells: list[str], features: list[str]) -> list[str]:
+def _bad_cells(line: int, cells: list[str], features: list[str]) -> list[str]:
     pairs = zip(features, cells, strict=True)
     return [
-        f"{c[:50]!r} in line {line}, column {one_line(f)}" for f, c in pairs if not is_number(c)
+        f"{c[:50]!r} in line {line}, column {one_line(f)}" for f, c in pairs if not _is_number(c)
     ]
 
 
-def is_number(cell: str) -> bool:
+def _is_number(cell: str) -> bool:
     try:
         float(cell)
     except ValueError:

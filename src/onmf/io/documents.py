@@ -4,14 +4,14 @@ from pathlib import Path
 
 from onmf.io.labels import read_labels
 from onmf.io.stream import text_lines, visible_files
-from onmf.io.table import Progress, Table, listing, quiet
+from onmf.io.table import Progress, Table, listing, no_progress
 
 
 def read_documents(
     path: str | Path,
     *,
     labels: str | Path | None = None,
-    progress: Progress = quiet,
+    progress: Progress = no_progress,
 ) -> Table:
     """Read texts in UTF-8: one a file of a folder, or one a line of a file.
 
@@ -40,7 +40,7 @@ def read_documents(
     (['stars and planets', 'genes and cells'], ['1', '3'])
     """
     path = Path(path)
-    found = from_folder(path, progress) if path.is_dir() else from_lines(path, progress)
+    found = _from_folder(path, progress) if path.is_dir() else _from_lines(path, progress)
     if not found:
         raise ValueError(f"{path.name} is empty: it has no documents.")
     table = Table(list(found.values()), list(found), [])
@@ -51,12 +51,12 @@ def read_documents(
     return table._replace(labels=read_labels(Path(labels), table.samples))
 
 
-def from_lines(path: Path, progress: Progress) -> dict[str, str]:
+def _from_lines(path: Path, progress: Progress) -> dict[str, str]:
     lines = enumerate(text_lines(path, progress), 1)
     return {str(number): line.strip() for number, line in lines if line.strip()}
 
 
-def from_folder(path: Path, progress: Progress) -> dict[str, str]:
+def _from_folder(path: Path, progress: Progress) -> dict[str, str]:
     names = visible_files(path)
     texts: dict[str, str] = {}
     foreign = []

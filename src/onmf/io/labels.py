@@ -21,16 +21,16 @@ def read_labels(path: Path, samples: Sequence[str]) -> list[str]:
         ) from error
     widths = {len(row) for row in rows}
     if widths == {1}:
-        return in_order([row[0] for row in rows], samples, path)
+        return _in_order([row[0] for row in rows], samples, path)
     if widths == {2}:
-        return by_name([(row[0], row[1]) for row in rows], samples, path)
+        return _by_name([(row[0], row[1]) for row in rows], samples, path)
     raise ValueError(
         f"{path.name} must have one class a line, or lines of `sample,class`; its lines have "
         f"{listing(sorted(widths)) or 'no'} cells."
     )
 
 
-def in_order(classes: list[str], samples: Sequence[str], path: Path) -> list[str]:
+def _in_order(classes: list[str], samples: Sequence[str], path: Path) -> list[str]:
     table = path.suffix.lower() in (".csv", ".tsv")
     if table and len(classes) == len(samples) + 1:
         classes = classes[1:]  # a heading
@@ -41,7 +41,7 @@ def in_order(classes: list[str], samples: Sequence[str], path: Path) -> list[str
     return class_names(classes)
 
 
-def by_name(pairs: list[tuple[str, str]], samples: Sequence[str], path: Path) -> list[str]:
+def _by_name(pairs: list[tuple[str, str]], samples: Sequence[str], path: Path) -> list[str]:
     check_unique([name for name, _ in pairs], "samples", path.name)
     known = dict(pairs)
     missing = [repr(name) for name in samples if name not in known]

@@ -1,6 +1,7 @@
 """Matrix Market, `.mtx` and `.mtx.gz`, with the names that sequencers' programs put beside it.
 
-Read here and not by SciPy, whose reader crashes the whole process on some damaged files.
+Read as a whole when it is opened, and not by SciPy, whose reader crashes the whole process on some
+damaged files.
 """
 
 import warnings
@@ -13,12 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.io.stream import text_lines, unpacked
-from onmf.io.table import Table, Wish, check_extent, check_size, numbered
+from onmf.io.source import InMemoryTable, Source
+from onmf.io.stream import open_unpacked, text_lines
+from onmf.io.table import Options, Table, check_extent, check_size, numbered, reading_errors
 
 ROWS, COLUMNS = ("features", "genes"), ("barcodes",)  # what the names beside it are called
 FIELDS = {"real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "pattern": 0}
-CHUNK = 16_000_000  # bytes
+BYTES_AT_ONCE = 16_000_000  # bytes
 
 
 class Head(NamedTuple):
@@ -29,24 +31,22 @@ class Head(NamedTuple):
     numbers: int
 
 
-def read(path: Path, wish: Wish) -> Table:
+def open_file(path: Path, options: Options) -> Source:
     size = path.stat().st_size
-    with unpacked(path) as (stream, raw):
-        try:
-            head = read_head(stream)
-            check_size(2 * head.entries * head.numbers, size, "it")  # a digit and a space each
-            parts = []
-            for text in chunks(stream):
-                parts.append(numbers(text))
-                wish.progress(raw.tell(), size)
-            X = matrix(np.concatenate([np.empty(0), *parts]), head)
-        except (ValueError, OverflowError) as error:
-            raise ValueError(f"{path.name} is not a Matrix Market file: {error}") from error
+    with reading_errors(path.name, "Matrix Market"), open_unpacked(path) as (stream, raw):
+        head = _read_head(stream)
+        check_size(2 * head.entries * head.numbers, size, "it")  # a digit and a space each
+        parts = [np.empty(0)]
+        for text in _chunks(stream):
+            parts.append(_numbers(text))
+            options.progress(raw.tell(), size)
+        X = _matrix(np.concatenate(parts), head)
     n, m = head.shape
-    return Table(X, names(path, ROWS, n), names(path, COLUMNS, m))
+    table = Table(X, _names(path, ROWS, n), _names(path, COLUMNS, m))
+    return InMemoryTable.of(table, path.name)
 
 
-def read_head(stream: BufferedIOBase) -> Head:
+def _read_head(stream: BufferedIOBase) -> Head:
     words = stream.readline(1000).decode("ascii").lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise ValueError("its first line is another.")
@@ -64,16 +64,16 @@ def read_head(stream: BufferedIOBase) -> Head:
     return Head((sizes[0], sizes[1]), sizes[2], 2 + FIELDS[field])
 
 
-def chunks(stream: BufferedIOBase) -> Iterator[bytes]:
+def _chunks(stream: BufferedIOBase) -> Iterator[bytes]:
     """The rest of the file in pieces that end with a line."""
     rest = b""
-    while text := stream.read(CHUNK):
+    while text := stream.read(BYTES_AT_ONCE):
         whole, end, rest = (rest + text).rpartition(b"\n")
         yield whole + end
     yield rest
 
 
-def numbers(text: bytes) -> NDArray[np.float64]:
+def _numbers(text: bytes) -> NDArray[np.float64]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)  # NumPy's way before it raised an error
         try:
@@ -82,7 +82,7 @@ def numbers(text: bytes) -> NDArray[np.float64]:
             raise ValueError("something in it is not a number.") from None
 
 
-def matrix(values: NDArray[np.float64], head: Head) -> Any:
+def _matrix(values: NDArray[np.float64], head: Head) -> Any:
     """An array column by column, or a csr_array from rows (i, j, value), counted from one."""
     if len(values) != head.entries * head.numbers:
         raise ValueError(f"it has {len(values)} numbers instead of {head.entries * head.numbers}.")
@@ -97,7 +97,7 @@ def matrix(values: NDArray[np.float64], head: Head) -> Any:
     return sp.csr_array((data, (i, j)), shape=head.shape)
 
 
-def names(path: Path, called: tuple[str, ...], count: int) -> list[str]:
+def _names(path: Path, called: tuple[str, ...], count: int) -> list[str]:
     """The first column of a table of names beside the matrix, if it is there."""
     for name in called:
         for ending in (".tsv", ".tsv.gz"):

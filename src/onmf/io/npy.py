@@ -1,11 +1,19 @@
 """Arrays in NumPy's own format, checked against the bytes there are before memory is spent."""
 
 from math import prod
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
+
+from onmf.io.flat import FlatFile, TemporaryFolder
+from onmf.io.source import Dense, Source, Sparse
+from onmf.io.table import Options, reading_errors
+
+Array = NDArray[Any]
 
 KINDS = "biuf"  # what may be read: no objects, hence no pickles
 
@@ -23,13 +31,32 @@ class Header(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-def read_array(stream: IO[bytes], size: int, kinds: str = KINDS) -> NDArray[Any]:
+def open_file(path: Path, options: Options) -> Source:
+    return Dense.of(array_in(path), path.name)
+
+
+def array_in(path: Path, position: int = 0, folder: TemporaryFolder | None = None) -> Any:
+    """The array that begins at `position` of a file, to be read by slices."""
+    with path.open("rb") as file, reading_errors(path.name, "an array of numbers"):
+        file.seek(position)
+        shape, columns_first, dtype = read_header(file)
+        start = file.tell()
+    rows = FlatFile(path, start, shape, dtype, folder)
+    if columns_first and len(shape) > 1:  # rows are all over the file: let the system fetch them
+        return np.memmap(path, dtype, "r", start, shape, order="F")
+    return rows
+
+
+def read_array(stream: IO[bytes], size: int, kinds: str = KINDS) -> Array:
     """The array of a stream of `size` bytes; ValueError if its header tells another story."""
     header = read_header(stream, kinds)
-    left = size - stream.tell()
-    if header.size != left:
-        raise ValueError(f"its header speaks of {header.size} bytes where {left} are.")
-    return read_body(stream, header)
+    check_body(header, size - stream.tell())
+    data = bytearray(header.size)
+    if stream.readinto(data) != len(data):  # type: ignore[attr-defined]
+        raise ValueError("it is cut off.")
+    X = np.frombuffer(data, header.dtype)
+    X = X.reshape(header.shape, order="F" if header.columns_first else "C")
+    return X.astype(header.dtype.newbyteorder("="), copy=False)
 
 
 def read_header(stream: IO[bytes], kinds: str = KINDS) -> Header:
@@ -51,11 +78,37 @@ def read_header(stream: IO[bytes], kinds: str = KINDS) -> Header:
     return header
 
 
-def read_body(stream: IO[bytes], header: Header) -> NDArray[Any]:
-    """The numbers after a header whose size is known to be there."""
-    data = bytearray(header.size)
-    if stream.readinto(data) != len(data):  # type: ignore[attr-defined]
-        raise ValueError("it is cut off.")
-    X = np.frombuffer(data, header.dtype)
-    X = X.reshape(header.shape, order="F" if header.columns_first else "C")
-    return X.astype(header.dtype.newbyteorder("="), copy=False)
+def check_body(header: Header, size: int) -> None:
+    """As many bytes follow a header as it says."""
+    if header.size != size:
+        raise ValueError(f"its header speaks of {header.size} bytes where {size} are.")
+
+
+def open_mapped(X: Any, small: int) -> Source | None:
+    """The file behind a memory map, or behind a CSR matrix of memory maps.
+
+    None if there is none, or fewer than `small` bytes. A map whose changes are private ("c") is no
+    picture of its file and is left as it is.
+    """
+    if isinstance(X, np.memmap) and X.nbytes >= small and X.ndim == 2 and X.mode != "c":
+        return Dense.of(file_behind(X) or X, str(X.filename))
+    if sp.issparse(X) and X.format == "csr" and X.data.nbytes >= small:
+        data, indices = file_behind(X.data), file_behind(X.indices)
+        if data is not None and indices is not None:
+            parts = {"data": data, "indices": indices, "indptr": X.indptr}
+            return Sparse.of(parts, X.shape, str(data.path))
+    return None
+
+
+def file_behind(array: Array) -> FlatFile | None:
+    """Where in which file a contiguous piece of a memory map lies."""
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if not isinstance(root, np.memmap) or root.mode == "c" or root.filename is None:
+        return None
+    if not array.flags.c_contiguous:
+        return None
+    root.flush()  # what was written to the map but not yet to the file
+    position = root.offset + array.ctypes.data - root.ctypes.data
+    return FlatFile(Path(root.filename), position, array.shape, array.dtype)

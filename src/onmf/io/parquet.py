@@ -1,85 +1,128 @@
-"""Parquet, by pyarrow: the only module that imports it."""
+"""Parquet, a file or a folder of files, by pyarrow: the only module that imports it.
+
+Columns are packed one by one, so that a sweep by rows would unpack the data set again every time:
+to be read by rows it is unpacked once, batch by batch, into a temporary file of plain numbers.
+"""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from onmf.io.table import ID_HEADINGS, SHOWN, Table, Wish, class_names, numbered, one_line
+from onmf.io.flat import FlatFile, room_for
+from onmf.io.source import Dense, Source
+from onmf.io.table import ID_HEADINGS, MOST_LISTED, Options, class_names, one_line, reading_errors
 
 try:
     import pyarrow as pa
-    from pyarrow import parquet
+    from pyarrow.dataset import dataset
 except ImportError as missing:
     raise ImportError(
         'Parquet files are read by pyarrow, which `pip install "onmf[parquet]"` installs.'
     ) from missing
 
-
-def read(path: Path, wish: Wish) -> Table:
-    path.stat()  # pyarrow's words for a missing file are long
-    try:
-        table = parquet.ParquetFile(path).read()
-        pandas = json.loads((table.schema.metadata or {}).get(b"pandas", "{}"))
-        index = pandas.get("index_columns", [])
-    except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
-        raise ValueError(f"{path.name} is not a Parquet file: {one_line(error)}.") from error
-    columns = dict(zip(table.column_names, table.columns, strict=True))
-    if len(columns) != table.num_columns:
-        raise ValueError(f"{path.name} has two columns of one name: rename or drop one.")
-    labels = columns.pop(wish.labels, None) if wish.labels is not None else None
-    place = name_column(columns, index)
-    names = columns.pop(place).to_pylist() if place is not None else numbered(table.num_rows)
-    check_numbers(columns, path.name)
-    X = np.empty((table.num_rows, len(columns)), common_type(columns))
-    for j, column in enumerate(columns.values()):
-        X[:, j] = column.cast(pa.from_numpy_dtype(X.dtype)).to_numpy()
-    classes = None if labels is None else class_names(labels.to_pylist())
-    return Table(X, [str(name) for name in names], list(columns), classes)
+BATCH_ENTRIES = 4_000_000
+_FORM = ("Parquet", pa.ArrowException)
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
 
-def name_column(columns: dict[str, Any], index: Any) -> str | None:
+def open_file(path: Path, options: Options) -> Source:
+    with reading_errors(path.name, *_FORM):
+        data = dataset(path, format="parquet")
+        types = {field.name: field.type for field in data.schema}
+        if len(types) != len(data.schema):
+            raise ValueError("two columns have one name: rename or drop one")
+        labels = None
+        if options.labels is not None and options.labels in types:
+            labels = class_names(_values(data, options.labels))
+            del types[options.labels]
+        column = _name_column(types, data.schema.metadata or {})
+        samples = None if column is None else [str(name) for name in _values(data, column)]
+        types.pop(column, None)
+        _check_types(types, data)
+        single = all(pa.types.is_float32(kind) for kind in types.values())
+        dtype = np.dtype(np.float32 if single else np.float64)
+        matrix = ColumnMatrix(path, data, list(types), (data.count_rows(), len(types)), dtype)
+    return Dense.of(matrix, path.name, names=list(types), samples=samples, labels=labels)
+
+
+@dataclass(frozen=True)
+class ColumnMatrix:
+    """Columns of numbers as one matrix: at once, or, unpacked, by rows."""
+
+    path: Path
+    data: Any
+    names: list[str]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        with reading_errors(self.path.name, *_FORM):
+            table = self.data.to_table(columns=self.names)
+            _check_gaps(table)
+            X = np.empty((table.num_rows, len(self.names)), self.dtype)
+            for j, column in enumerate(table.columns):
+                X[:, j] = self._numbers(column)
+        return X[rows]
+
+    def unpacked(self) -> FlatFile:
+        """What is missing becomes NaN, which is refused by its place when it is read."""
+        n, m = self.shape
+        with reading_errors(self.path.name, *_FORM):
+            folder = room_for(n * m * self.dtype.itemsize, self.path.name)
+            place, size = folder.path / "rows", max(1, BATCH_ENTRIES // max(1, m))
+            with place.open("wb") as file:
+                for batch in self.data.to_batches(columns=self.names, batch_size=size):
+                    np.stack([self._numbers(c) for c in batch.columns], axis=1).tofile(file)
+            return FlatFile(place, 0, self.shape, self.dtype, folder)
+
+    def _numbers(self, column: Any) -> NDArray[Any]:
+        numbers = column.cast(pa.from_numpy_dtype(self.dtype), safe=False)
+        whole = isinstance(numbers, pa.ChunkedArray)
+        return numbers.to_numpy() if whole else numbers.to_numpy(zero_copy_only=False)
+
+
+def _values(data: Any, column: str) -> list[Any]:
+    values: list[Any] = data.to_table(columns=[column]).column(0).to_pylist()
+    return values
+
+
+def _name_column(types: dict[str, Any], metadata: dict[bytes, bytes]) -> str | None:
     """The column of sample names: the index of a pandas table, or a first one that looks it."""
-    for name in columns:
+    index = json.loads(metadata.get(b"pandas", "{}")).get("index_columns", [])
+    for name in types:
         if isinstance(index, list) and name in index:
             return name
-    first = next(iter(columns), None)
+    first = next(iter(types), None)
     if first is None:
         return None
-    text = pa.types.is_string(columns[first].type) or pa.types.is_large_string(columns[first].type)
+    text = pa.types.is_string(types[first]) or pa.types.is_large_string(types[first])
     return first if text or first.strip().lower() in ID_HEADINGS else None
 
 
-def check_numbers(columns: dict[str, Any], file: str) -> None:
-    """All columns are numbers without gaps; else the cells that are not are named."""
-    bad: list[str] = []
-    for name, column in columns.items():
-        numeric = is_numeric(column.type)
-        if numeric and not column.null_count:
-            continue
-        values = column.to_pylist()
-        rows = [i for i, value in enumerate(values) if value is None or not numeric]
-        bad += [
-            f"{str(values[i])[:50]!r} in row {i}, column {one_line(name)}" for i in rows[:SHOWN]
-        ]
-    if bad:
-        raise ValueError(f"{file} has cells that are not numbers: {'; '.join(bad[:SHOWN])}.")
+def _check_types(types: dict[str, Any], data: Any) -> None:
+    """All columns are numbers; else some cells that are not are named."""
+    wrong = [name for name, kind in types.items() if not any(test(kind) for test in NUMBERS)]
+    if wrong:
+        few = data.head(MOST_LISTED, columns=wrong[:MOST_LISTED])
+        cells = [_cell(v, i, name) for name in few.column_names
+                 for i, v in enumerate(few[name].to_pylist())]  # fmt: skip
+        raise ValueError(f"it has cells that are not numbers: {'; '.join(cells[:MOST_LISTED])}")
 
 
-def is_numeric(kind: Any) -> bool:
-    return any(
-        test(kind)
-        for test in (
-            pa.types.is_integer,
-            pa.types.is_floating,
-            pa.types.is_boolean,
-            pa.types.is_decimal,
-        )
-    )
+def _check_gaps(table: Any) -> None:
+    gaps = [
+        _cell(None, i, name)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if column.null_count
+        for i in np.flatnonzero(column.is_null().to_numpy())[:MOST_LISTED].tolist()
+    ]
+    if gaps:
+        raise ValueError(f"it has cells that are not numbers: {'; '.join(gaps[:MOST_LISTED])}")
 
 
-def common_type(columns: dict[str, Any]) -> type:
-    """Single precision if all columns are, double otherwise."""
-    single = all(pa.types.is_float32(column.type) for column in columns.values())
-    return np.float32 if single else np.float64
+def _cell(value: Any, row: int, column: str) -> str:
+    return f"{str(value)[:50]!r} in row {row}, column {one_line(column)}"

@@ -1,131 +1,281 @@
-"""Which reader for which ending."""
+"""What opening a file gives: its shape and names at once, its rows when they are asked for.
 
-import hashlib
-from importlib import import_module
-from pathlib import Path
+`load` reads all rows into memory. `rows(i, j)` reads some; a sweep over rows on disk needs nothing
+else. A source stands on anything that gives an array for a slice: numbers in a file (`FlatFile`),
+a data set of HDF5 or Zarr, a memory map; or on another source (`Changed`).
+"""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from onmf.io.labels import read_labels
-from onmf.io.stream import visible_files
-from onmf.io.table import Progress, Table, Wish, check_file, check_unique, quiet
+from onmf.exceptions import FormatError
+from onmf.io.flat import FlatFile
+from onmf.io.table import Table, check_extent, numbered, one_line
 
-READERS = {
-    ".csv": "delimited",
-    ".csv.gz": "delimited",
-    ".tsv": "delimited",
-    ".tsv.gz": "delimited",
-    ".npy": "arrays",
-    ".npz": "arrays",
-    ".mtx": "market",
-    ".mtx.gz": "market",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".h5ad": "h5ad",
-}
+Array = NDArray[Any]
+
+PART = 4_000_000  # entries that `parts` reads at once
 
 
-def read_table(
-    path: str | Path,
-    *,
-    transpose: bool = False,
-    labels: str | Path | None = None,
-    layer: str | None = None,
-    progress: Progress = quiet,
-) -> Table:
-    """Read samples x features from a file; its ending says how.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Source(ABC):
+    """Samples in a file, which several threads may read at once."""
 
-    * `.csv`, `.tsv`, also with `.gz`: a header is known by a cell after the first that is not a
-      number, a column of sample names in front by text, or by a heading that is empty, `id`,
-      `index`, `sample` or `sample_id`.
-    * `.parquet`: likewise; the index of a pandas table names the samples.
-    * `.npy`, `.npz`: one array, or one matrix saved by `scipy.sparse.save_npz`.
-    * `.mtx`, also with `.gz`: Matrix Market. Names are taken from `barcodes.tsv` and `features.tsv`
-      (or `genes.tsv`) beside it, if there.
-    * `.h5ad`: X, or a layer, of annotated data.
+    where: str  # "X in cells.h5ad", for messages
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]  # of the rows
+    indptr: Array | None = None  # where the rows of a sparse matrix begin
+    names: list[str] | None = None  # of the features
+    samples: list[str] | None = None  # their names
+    labels: list[str] | None = None  # their true classes, if they were asked for
 
-    Parameters
-    ----------
-    path : str or Path
-    transpose : bool, default=False
-        The file has features as rows and samples as columns.
-    labels : str or Path, optional
-        True classes: a column (of a text table, Parquet or `obs`), which is then no feature, or a
-        file with a class a line, or with lines `sample,class`.
-    layer : str, optional
-        Layer of an `.h5ad` file to take instead of X.
-    progress : callable, optional
-        Called with (bytes done, bytes in all) while a text table is read.
+    @abstractmethod
+    def rows(self, i: int, j: int) -> Any:
+        """Rows i to j - 1, as an array or a CSR matrix of their own."""
 
-    Returns
-    -------
-    Table
-        Names are numbers counted from zero where the file gives none.
+    @abstractmethod
+    def matrix(self) -> Any:
+        """All rows, in the type in which they are stored."""
 
-    Raises
-    ------
-    ValueError
-        If the file does not hold one table of numbers; the message says where it fails.
-    ImportError
-        If its format needs a library that is not there; the message says what to install.
+    def load(self) -> Table:
+        """All that the file holds, in memory."""
+        return self._table(self.matrix())
 
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from onmf.io import read_table
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "tumours.csv")
-    >>> _ = path.write_text("sample,BRCA1,TP53,type\\na,1,0,LUAD\\nb,0,2.5,KIRC\\n")
-    >>> table = read_table(path, labels="type")
-    >>> table.samples, table.features, table.labels
-    (['a', 'b'], ['BRCA1', 'TP53'], ['LUAD', 'KIRC'])
-    """
-    path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"{path.name} is a folder; only documents are read from folders (--text).")
-    ending = known_ending(path)
-    if layer is not None and ending != ".h5ad":
-        raise ValueError(f"{path.name} has no layers: only .h5ad files have.")
-    reader = import_module(f"onmf.io.{READERS[ending]}")
-    column = None if transpose or labels is None else str(labels)
-    table: Table = reader.read(path, Wish(column, layer, progress))
-    if not all(table.X.shape):
-        raise ValueError(
-            f"{path.name} is empty: it has {table.X.shape[0]} rows of numbers "
-            f"in {table.X.shape[1]} columns."
+    def outline(self) -> Table:
+        """The same, with rows that stay where they are."""
+        return self._table(self.unpacked())
+
+    def _table(self, X: Any) -> Table:
+        n, m = X.shape
+        return Table(X, self.samples or numbered(n), self.names or numbered(m), self.labels)
+
+    def unpacked(self) -> "Source":
+        """The same, its rows quick to read; a packed file is unpacked into a temporary one."""
+        return self
+
+    def announce(self, i: int, j: int) -> bool:
+        """Have rows i to j - 1 fetched while others are worked on; False if nobody can."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """Entries that are stored."""
+        return self.shape[0] * self.shape[1] if self.indptr is None else int(self.indptr[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that `load` would fill."""
+        return self.size * self.dtype.itemsize
+
+    def __getitem__(self, numbers: Array) -> Any:
+        """The rows of these numbers, in their order; runs of neighbours are read at once."""
+        if not len(numbers):
+            return self.rows(0, 0)
+        ordered, place = np.unique(numbers, return_inverse=True)
+        runs = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
+        parts = [self.rows(int(run[0]), int(run[-1]) + 1) for run in runs]
+        return (np.concatenate(parts) if self.indptr is None else sp.vstack(parts, "csr"))[place]
+
+    def parts(self) -> Iterator[Any]:
+        """All rows, a moderate number at a time."""
+        n = self.shape[0]
+        step = max(1, PART * n // max(self.size, 1))
+        return (self.rows(i, min(i + step, n)) for i in range(0, n, step))
+
+    def changed(self, change: Callable[[Any], Any]) -> "Changed":
+        """The same samples, each block of which is changed as it is read.
+
+        Zeros must stay zeros and columns where they are.
+        """
+        facts = {field.name: getattr(self, field.name) for field in fields(Source)}
+        return Changed(source=self, change=change, **facts)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dense(Source):
+    """Rows of anything two-dimensional that can be sliced."""
+
+    array: Any
+
+    @classmethod
+    def of(cls, array: Any, where: str, **names: Any) -> Self:
+        if len(array.shape) != 2:
+            raise FormatError(f"{where} has {len(array.shape)} dimension(s) instead of 2.")
+        n, m = array.shape
+        dtype = floating(array.dtype, where)
+        return cls(array=array, where=where, shape=(int(n), int(m)), dtype=dtype, **names)
+
+    def announce(self, i: int, j: int) -> bool:
+        return isinstance(self.array, FlatFile) and self.array.announce(i, j)
+
+    def rows(self, i: int, j: int) -> Array:
+        return np.ascontiguousarray(_between(self.array, i, j, self.where), self.dtype)
+
+    def matrix(self) -> Array:
+        X = _between(self.array, 0, self.shape[0], self.where)
+        return _native(X, copy=isinstance(X, np.memmap))
+
+    def unpacked(self) -> Source:
+        return replace(self, array=_unpacked(self.array))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sparse(Source):
+    """Rows of a CSR matrix: `data` and `indices` can be sliced, `indptr` is in memory."""
+
+    data: Any
+    indices: Any
+    indptr: Array
+
+    @classmethod
+    def of(cls, parts: Any, shape: Any, where: str, **names: Any) -> Self:
+        """From `data`, `indices` and `indptr`, once they fit each other."""
+        n, m = (int(size) for size in shape)
+        data, indices, indptr = parts["data"], parts["indices"], np.asarray(parts["indptr"][:])
+        if min(n, m) < 0 or indptr.shape != (n + 1,):
+            raise FormatError(f"{where} is damaged: {n} rows need {n + 1} entries of indptr.")
+        kinds = {indptr.dtype.kind, indices.dtype.kind}
+        if not kinds <= {"i", "u"} or len(data.shape) != 1 or len(indices.shape) != 1:
+            raise FormatError(f"{where} is damaged: its indices are not whole numbers in a row.")
+        ends, entries = (int(indptr[0]), int(indptr[-1])), int(data.shape[0])
+        if ends != (0, entries) or entries != indices.shape[0]:
+            raise FormatError(
+                f"{where} is damaged: its indptr runs from {ends[0]} to {ends[1]}, but there are "
+                f"{entries} entries and {indices.shape[0]} column numbers."
+            )
+        if (indptr[1:] < indptr[:-1]).any():
+            raise FormatError(f"{where} is damaged: its indptr decreases.")
+        check_extent((n, m), entries, where)
+        dtype = floating(data.dtype, where)
+        return cls(data=data, indices=indices, indptr=indptr, where=where, shape=(n, m),
+                   dtype=dtype, **names)  # fmt: skip
+
+    def announce(self, i: int, j: int) -> bool:
+        start, stop = int(self.indptr[i]), int(self.indptr[j])
+        stored = self.data, self.indices
+        return all(isinstance(part, FlatFile) and part.announce(start, stop) for part in stored)
+
+    def rows(self, i: int, j: int) -> Any:
+        part = self._between(i, j, self.dtype)
+        part.sum_duplicates()  # sorts as well; does nothing if all is well
+        return part
+
+    def matrix(self) -> Any:
+        return self._between(0, self.shape[0], self.data.dtype.newbyteorder("="))
+
+    def _between(self, i: int, j: int, dtype: np.dtype[Any]) -> Any:
+        start, stop = int(self.indptr[i]), int(self.indptr[j])
+        indices = np.ascontiguousarray(_between(self.indices, start, stop, self.where))
+        columns = self.shape[1]
+        if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < columns:
+            raise FormatError(
+                f"{self.where} is damaged: rows {i} to {j - 1} have column numbers outside 0 to "
+                f"{columns - 1}."
+            )
+        data = np.array(_between(self.data, start, stop, self.where), dtype)
+        return sp.csr_array((data, indices, self.indptr[i : j + 1] - start), (j - i, columns))
+
+    def unpacked(self) -> Source:
+        return replace(self, data=_unpacked(self.data), indices=_unpacked(self.indices))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NotByRows(Source):
+    """A sparse matrix stored by columns or entry by entry, which can only be read as a whole."""
+
+    kind: str  # "csc"
+    entries: int
+    read: Callable[[], Any]
+
+    @property
+    def size(self) -> int:
+        return self.entries
+
+    def matrix(self) -> Any:
+        return sp.csr_array(self.read())
+
+    def rows(self, i: int, j: int) -> Any:
+        return self.unpacked()
+
+    def unpacked(self) -> Source:
+        raise FormatError(
+            f"{self.where} is a sparse matrix by {self.kind}, which cannot be read by rows: save "
+            "it as CSR (`X.tocsr()`)."
         )
-    if transpose:
-        X = table.X.T
-        table = Table(sp.csr_array(X) if sp.issparse(X) else X, table.features, table.samples)
-    check_unique(table.samples, "samples", path.name)
-    check_unique(table.features, "features", path.name)
-    return table if labels is None else with_labels(table, labels, path.name)
 
 
-def known_ending(path: Path) -> str:
-    name = path.name.lower()
-    for ending in READERS:
-        if name.endswith(ending):
-            return ending
-    raise ValueError(
-        f"{path.name} does not end in {', '.join(READERS)}; documents are read with --text."
-    )
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InMemoryTable(Source):
+    """Rows of a file that can only be read as a whole, and has been."""
+
+    X: Any
+
+    @classmethod
+    def of(cls, table: Table, where: str) -> Self:
+        X, samples, names, labels = table
+        return cls(X=X, where=where, shape=X.shape, dtype=X.dtype, samples=samples, names=names,
+                   indptr=getattr(X, "indptr", None), labels=labels)  # fmt: skip
+
+    @property
+    def nbytes(self) -> int:
+        return 0  # it is there already
+
+    def rows(self, i: int, j: int) -> Any:
+        return self.X[i:j]
+
+    def matrix(self) -> Any:
+        return self.X
 
 
-def with_labels(table: Table, labels: str | Path, file: str) -> Table:
-    """The table with true classes: its own, or those in a file."""
-    if table.labels is not None:
-        return table
-    check_file(labels, file)
-    return table._replace(labels=read_labels(Path(labels), table.samples))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Changed(Source):
+    """Rows of another source, changed as they are read."""
+
+    source: Source
+    change: Callable[[Any], Any]
+
+    def announce(self, i: int, j: int) -> bool:
+        return self.source.announce(i, j)
+
+    def rows(self, i: int, j: int) -> Any:
+        return self.change(self.source.rows(i, j)).astype(self.dtype, copy=False)
+
+    def matrix(self) -> Any:
+        return self.rows(0, self.shape[0])
 
 
-def fingerprint(path: Path) -> str:
-    """SHA-256 of a file, or of the names and contents of the visible files of a folder."""
-    if path.is_file():
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    whole = hashlib.sha256()
-    for name in visible_files(path):
-        line = f"{fingerprint(path / name)} {name.as_posix()}\n"
-        whole.update(line.encode("utf-8", "surrogateescape"))
-    return whole.hexdigest()
+def _between(array: Any, start: int, stop: int, where: str) -> Any:
+    """A slice; what the library behind it says of damage becomes a sentence."""
+    try:
+        return array[start:stop]
+    except FileNotFoundError:
+        raise
+    except (OSError, RuntimeError, TypeError, LookupError, ArithmeticError) as error:
+        raise FormatError(
+            f"{where} is damaged: entries {start} to {stop - 1} cannot be read: {one_line(error)}."
+        ) from error
+
+
+def _unpacked(array: Any) -> Any:
+    """An array of which any slice is quick to read."""
+    return array.unpacked() if hasattr(array, "unpacked") else array
+
+
+def _native(array: Any, copy: bool = False) -> Array:
+    """An array in the byte order of this machine."""
+    array = np.asarray(array)
+    return array.astype(array.dtype.newbyteorder("="), copy=copy, subok=False)
+
+
+def floating(dtype: Any, where: str) -> np.dtype[Any]:
+    """Single and double precision stay; other numbers become double precision."""
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "biuf":
+        raise FormatError(f"{where} holds entries of type {dtype}, not numbers.")
+    return dtype.newbyteorder("=") if dtype in (np.float32, np.float64) else np.dtype(np.float64)

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
 
-from onmf.io.table import Progress, quiet
+from onmf.exceptions import FormatError
+from onmf.io.table import Progress, no_progress
 
 LONGEST_LINE = 200_000_000  # bytes: more is no table, and may be a packed bomb
 STRIDE = 4_000_000  # bytes between two reports of progress
@@ -20,20 +21,20 @@ def visible_files(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]:
+def open_unpacked(path: Path) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]:
     """The bytes of a file, unpacked if its name ends in `.gz`, and the file as it lies there."""
     with path.open("rb") as raw:
         packed = path.name.lower().endswith(".gz")
         try:
             yield (gzip.GzipFile(fileobj=raw) if packed else raw), raw
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(f"{path.name} is not a whole gzip file: {error}.") from error
+            raise FormatError(f"{path.name} is not a whole gzip file: {error}.") from error
 
 
-def text_lines(path: Path, progress: Progress = quiet) -> Iterator[str]:
+def text_lines(path: Path, progress: Progress = no_progress) -> Iterator[str]:
     """The lines of a file in UTF-8, unpacked if its name ends in `.gz`."""
-    total, seen, number = path.stat().st_size, 0, 0
-    with unpacked(path) as (stream, raw):
+    total, unreported, number = path.stat().st_size, 0, 0
+    with open_unpacked(path) as (stream, raw):
         while line := stream.readline(LONGEST_LINE + 1):
             number += 1
             if len(line) > LONGEST_LINE:
@@ -45,7 +46,7 @@ def text_lines(path: Path, progress: Progress = quiet) -> Iterator[str]:
                     f"{path.name} is not UTF-8 in line {number} (byte "
                     f"0x{line[error.start]:02x}): save it in that encoding."
                 ) from error
-            seen += len(line)
-            if seen > STRIDE:
-                seen = 0
+            unreported += len(line)
+            if unreported > STRIDE:
+                unreported = 0
                 progress(raw.tell(), total)

@@ -1,17 +1,28 @@
-"""What every reader returns, and what holds for all of them."""
+"""What every file becomes, and what holds for all of them."""
 
+import struct
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
+
+from onmf.exceptions import FormatError
+from onmf.io.flat import NoRoomError
 
 ID_HEADINGS = {"", "id", "index", "sample", "sample_id"}
-SHOWN = 10  # names or cells that an error lists
+MOST_LISTED = 10  # names or cells that an error lists
+DAMAGE: tuple[type[Exception], ...] = (  # what libraries raise on files that are damaged or forged
+    ArithmeticError, AttributeError, BadZipFile, EOFError, LookupError, OSError, RuntimeError,
+    TypeError, ValueError, struct.error, zlib.error,
+)  # fmt: skip
 
 Progress = Callable[[int, int], object]  # (done, total)
 
 
-def quiet(done: int, total: int) -> None:
+def no_progress(done: int, total: int) -> None:
     """Progress that nobody follows."""
 
 
@@ -28,12 +39,24 @@ class Table(NamedTuple):
     labels: list[str] | None = None
 
 
-class Wish(NamedTuple):
-    """What a reader is asked for besides the numbers; one that cannot know it leaves it out."""
+class Options(NamedTuple):
+    """What may be asked of a file besides its numbers; a format without such a thing ignores it."""
 
     labels: str | None = None  # column of true classes
-    layer: str | None = None  # of an .h5ad file
-    progress: Progress = quiet
+    layer: str | None = None  # of annotated data
+    progress: Progress = no_progress
+
+
+@contextmanager
+def reading_errors(name: str, form: str, *also: type[Exception]) -> Iterator[None]:
+    """What a library says of a damaged file becomes a sentence that names the file."""
+    try:
+        yield
+    except (FormatError, FileNotFoundError, NoRoomError):
+        raise
+    except DAMAGE + also as error:
+        said = one_line(error).removesuffix(".")
+        raise FormatError(f"{name} cannot be read as {form}: {said}.") from error
 
 
 def numbered(n: int) -> list[str]:
@@ -45,8 +68,8 @@ def listing(names: Iterable[Any], total: int | None = None) -> str:
     """'a, b, c and 12 more'."""
     named = list(names)
     total = len(named) if total is None else total
-    shown = ", ".join(map(str, named[:SHOWN]))
-    return shown if total <= SHOWN else f"{shown} and {total - SHOWN} more"
+    shown = ", ".join(map(str, named[:MOST_LISTED]))
+    return shown if total <= MOST_LISTED else f"{shown} and {total - MOST_LISTED} more"
 
 
 def one_line(said: object) -> str:
@@ -68,16 +91,6 @@ def check_extent(shape: Sequence[int], entries: int, file: str) -> None:
         raise ValueError(
             f"{file} says it is {' x '.join(map(str, shape))} but has only {entries} entries."
         )
-
-
-def check_compressed(data: Any, indices: Any, indptr: Any) -> None:
-    """The parts of a CSR or CSC matrix fit each other, as SciPy takes for granted."""
-    if data.ndim != 1 or indices.shape != data.shape or indptr.ndim != 1 or not len(indptr):
-        raise ValueError("its sparse matrix has parts that do not fit each other.")
-    if indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
-        raise ValueError("its sparse matrix has indices that are not whole numbers.")
-    if indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
-        raise ValueError("its sparse matrix has an indptr that does not run up to its entries.")
 
 
 def check_size(declared: int, stored: int, file: str) -> None:

@@ -1,8 +1,27 @@
 """What is done to the data before they are clustered.
 
-Steps that travel with a model (`steps`), and the transformers of the paper's data (`transformers`).
+Steps that travel with a model (`steps`), and scikit-learn transformers for the paper's data
+(`transformers`).
 """
 
-from onmf.preparation.transformers import SpectralReduction, log_expression, select_genes, tfidf
+from onmf.preparation.steps import Log, Tfidf, Unit, Words, apply
+from onmf.preparation.transformers import (
+    SpectralReduction,
+    log_expression,
+    select_genes,
+    tfidf,
+    used_features,
+)
 
-__all__ = ["SpectralReduction", "log_expression", "select_genes", "tfidf"]
+__all__ = [
+    "Log",
+    "SpectralReduction",
+    "Tfidf",
+    "Unit",
+    "Words",
+    "apply",
+    "log_expression",
+    "select_genes",
+    "tfidf",
+    "used_features",
+]

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-from onmf.data import Changed
-from onmf.data import Source as Elsewhere
+from onmf.io import Source
 
-__all__ = ["STEPS", "Log", "Step", "Tfidf", "Unit", "Words", "after", "apply"]
+__all__ = ["STEPS", "Log", "Step", "Tfidf", "Unit", "Words", "apply", "apply_step"]
 
 
 class Step(Protocol):
@@ -37,7 +36,14 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Words:
-    """Texts to counts of the words of a vocabulary: scikit-learn's CountVectorizer."""
+    """Texts to counts of the words of a vocabulary: scikit-learn's CountVectorizer.
+
+    Examples
+    --------
+    >>> from onmf.preparation import Words
+    >>> Words(("moons", "stars"))(["moons of moons"]).toarray()
+    array([[2., 0.]])
+    """
 
     vocabulary: tuple[str, ...]
     name: ClassVar[str] = "words"
@@ -71,6 +77,13 @@ class Tfidf:
     """x_ij idf_j, each sample then of length 1; idf_j = 1 + ln((1 + n) / (1 + n_j)).
 
     n_j of the n samples have feature j: scikit-learn's TfidfTransformer, also for rows on disk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation import Tfidf
+    >>> Tfidf.fit(np.array([[2.0, 0.0], [1.0, 1.0]])).idf.round(3)
+    array([1.   , 1.405])
     """
 
     idf: NDArray[np.float64]
@@ -78,9 +91,8 @@ class Tfidf:
 
     @classmethod
     def fit(cls, X: Any) -> Self:
-        having = sum(
-            np.asarray((non_negative(part, "tf-idf") != 0).sum(axis=0)) for part in parts(X)
-        )
+        parts = X.parts() if isinstance(X, Source) else [X]
+        having = sum(np.asarray((_non_negative(part, "tf-idf") != 0).sum(axis=0)) for part in parts)
         return cls(1 + np.log((1 + X.shape[0]) / (1 + np.ravel(having))))
 
     def __call__(self, X: Any) -> Any:
@@ -96,7 +108,15 @@ class Tfidf:
 
 @dataclass(frozen=True)
 class Log:
-    """log2(1 + x)."""
+    """log2(1 + x).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation import Log
+    >>> Log()(np.array([[0.0, 3.0]]))
+    array([[0., 2.]])
+    """
 
     name: ClassVar[str] = "log"
 
@@ -105,10 +125,10 @@ class Log:
         return cls()
 
     def __call__(self, X: Any) -> Any:
-        X = non_negative(X, "the logarithm")
+        X = _non_negative(X, "the logarithm")
         if not sp.issparse(X):
             return np.log2(1 + X)
-        X = sp.csr_array(X, copy=True)
+        X = X.copy()
         X.data = np.log2(1 + X.data)
         return X
 
@@ -118,7 +138,15 @@ class Log:
 
 @dataclass(frozen=True)
 class Unit:
-    """x_i / ||x_i||: every sample counts the same."""
+    """x_i / ||x_i||: every sample counts the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation import Unit
+    >>> Unit()(np.array([[3.0, 4.0]]))
+    array([[0.6, 0.8]])
+    """
 
     name: ClassVar[str] = "unit"
 
@@ -151,7 +179,7 @@ def apply(chain: Iterable[Step], X: Any) -> Any:
 
     Examples
     --------
-    >>> from onmf.preparation.steps import Tfidf, Words, apply
+    >>> from onmf.preparation import Tfidf, Words, apply
     >>> texts = ["stars and planets", "planets and moons"]
     >>> words = Words.fit(texts)
     >>> words.vocabulary
@@ -160,21 +188,16 @@ def apply(chain: Iterable[Step], X: Any) -> Any:
     array([[0., 1., 0., 0.]])
     """
     for step in chain:
-        X = after(step, X)
+        X = apply_step(step, X)
     return X
 
 
-def after(step: Step, X: Any) -> Any:
+def apply_step(step: Step, X: Any) -> Any:
     """The data after one step."""
-    return Changed(X, step) if isinstance(X, Elsewhere) else step(X)
+    return X.changed(step) if isinstance(X, Source) else step(X)
 
 
-def parts(X: Any) -> Iterable[Any]:
-    """The data, in pieces if they are on disk."""
-    return X.parts() if isinstance(X, Elsewhere) else [X]
-
-
-def non_negative(X: Any, what: str) -> Any:
+def _non_negative(X: Any, what: str) -> Any:
     """X, if neither step nor logarithm can go wrong; NaN is left to the estimator's own check."""
     values = X.data if sp.issparse(X) else X
     if values.size and values.min() < 0:

@@ -23,9 +23,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn.utils.validation import validate_data
 
+from onmf.preparation.steps import Log
+
 __all__ = ["SpectralReduction", "log_expression", "select_genes", "tfidf", "used_features"]
 
-TOLERANCE = 1e-8  # of an eigenvalue, relative; the vectors then solve L v = l v to about 1e-12
+PRECISION = 1e-8  # of an eigenvalue, relative; the vectors then solve L v = l v to about 1e-12
 
 
 def tfidf() -> Pipeline:
@@ -38,7 +40,7 @@ def tfidf() -> Pipeline:
     Examples
     --------
     >>> import numpy as np
-    >>> from onmf.preparation.transformers import tfidf
+    >>> from onmf.preparation import tfidf
     >>> X = tfidf().fit_transform(np.array([[2.0, 0.0], [1.0, 1.0]]))
     >>> X.multiply(X).sum(axis=1).round(6).tolist()
     [[1.0], [1.0]]
@@ -62,13 +64,13 @@ def log_expression(total: float | None = None) -> Pipeline:
     Examples
     --------
     >>> import numpy as np
-    >>> from onmf.preparation.transformers import log_expression
+    >>> from onmf.preparation import log_expression
     >>> log_expression(total=4).fit_transform(np.array([[30.0, 10.0], [0.0, 7.0]]))
     array([[2. , 1. ], [0. , 2.32192809]])
     """
-    steps = [FunctionTransformer(log2_of_one_plus, accept_sparse=True)]
+    steps = [FunctionTransformer(Log(), accept_sparse=True)]
     if total is not None:
-        scale = FunctionTransformer(times, accept_sparse=True, kw_args={"factor": total})
+        scale = FunctionTransformer(_times, accept_sparse=True, kw_args={"factor": total})
         steps = [Normalizer(norm="l1"), scale, *steps]
     return make_pipeline(*steps)
 
@@ -91,7 +93,7 @@ def select_genes(k: int = 5000) -> SelectKBest:
     Examples
     --------
     >>> import numpy as np
-    >>> from onmf.preparation.transformers import select_genes
+    >>> from onmf.preparation import select_genes
     >>> X = np.array([[1.0, 5.0], [1.0, 4.0], [1.0, 0.0]])
     >>> select_genes(1).fit_transform(X, ["LUAD", "LUAD", "BRCA"]).ravel()
     array([5., 4., 0.])
@@ -113,26 +115,14 @@ def used_features(X: Any) -> NDArray[np.intp]:
     Examples
     --------
     >>> import numpy as np
-    >>> from onmf.preparation.transformers import used_features
+    >>> from onmf.preparation import used_features
     >>> used_features(np.array([[0.0, 1.0], [0.0, 3.0]]))
     array([1])
     """
     return np.flatnonzero(np.asarray(X.sum(axis=0)).ravel() > 0)
 
 
-def log2_of_one_plus(X: Any) -> Any:
-    """log2(1 + x); zeros stay zeros, so that a sparse matrix keeps its pattern."""
-    values = X.data if sp.issparse(X) else X
-    if values.size and values.min() < 0:
-        raise ValueError("expression must not be negative: take the values before any logarithm.")
-    if not sp.issparse(X):
-        return np.log2(1 + X)
-    X = X.copy()
-    X.data = np.log2(1 + X.data)
-    return X
-
-
-def times(X: Any, factor: float) -> Any:
+def _times(X: Any, factor: float) -> Any:
     return X * factor
 
 
@@ -165,7 +155,7 @@ class SpectralReduction(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> from onmf.datasets import make_rays
-    >>> from onmf.preparation.transformers import SpectralReduction
+    >>> from onmf.preparation import SpectralReduction
     >>> X, y = make_rays(200, 30, 4, random_state=0)
     >>> SpectralReduction(n_components=4).fit_transform(X).shape
     (200, 4)
@@ -231,12 +221,12 @@ def smallest_eigenvectors(L: sp.csr_array, k: int) -> tuple[NDArray[Any], NDArra
     values, vectors = np.zeros(len(order)), Z[:, order].toarray()
     if (missing := k - len(order)) > 0:
         top = 2 * L.diagonal().max() + 1  # above all eigenvalues (Gershgorin)
-        moved = LinearOperator((n, n), lambda x: L @ x + top * (Z @ (Z.T @ x)), dtype=L.dtype)
+        shifted = LinearOperator((n, n), lambda x: L @ x + top * (Z @ (Z.T @ x)), dtype=L.dtype)
         start = np.random.RandomState(0).uniform(-1, 1, n)
         ncv = min(n, 2 * missing + 20)
-        found, others = eigsh(moved, missing, which="SA", v0=start, ncv=ncv, tol=TOLERANCE)
-        rank = np.argsort(found, kind="stable")
-        values = np.append(values, found[rank])
+        larger, others = eigsh(shifted, missing, which="SA", v0=start, ncv=ncv, tol=PRECISION)
+        rank = np.argsort(larger, kind="stable")
+        values = np.append(values, larger[rank])
         vectors = np.hstack([vectors, others[:, rank]])
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(k)]
     return values, vectors * np.sign(largest)

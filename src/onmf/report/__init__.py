@@ -1,5 +1,7 @@
 """One self-contained HTML page about a clustering: `onmf.report.html(model, X)`."""
 
+from onmf.report.account import package_versions
+from onmf.report.document import document
 from onmf.report.page import html
 
-__all__ = ["html"]
+__all__ = ["document", "html", "package_versions"]

@@ -37,24 +37,25 @@ BATCH = 1_000  # samples copied at a time
 class Embedding(NamedTuple):
     """Places of some samples in the plane."""
 
-    rows: Array  # numbers of the samples
-    points: Array  # (len(rows), 2)
-    placed: Array  # whether a sample was put among its neighbours instead of laid out
+    samples: Array  # their numbers
+    points: Array  # (len(samples), 2)
+    interpolated: Array  # whether a sample was put among its neighbours instead of laid out
     note: str  # how the map was made, in a sentence
 
 
 def embed(X: Any, labels: Array, random_state: int = 0) -> Embedding:
     """A map of X (array or CSR): the same for the same data, on any number of cores."""
-    rows = stratified_order(labels, np.random.default_rng(random_state))[:SHOWN]
-    n = len(rows) if len(rows) <= WHOLE else LANDMARKS
+    samples = stratified_order(labels, np.random.default_rng(random_state))[:SHOWN]
+    n = len(samples) if len(samples) <= WHOLE else LANDMARKS
     # OpenMP's threads wait for each other at every step: ten times as long on a busy machine.
     with threadpool_limits(1):
-        basis = directions(X, rows, random_state)
-        Y = coordinates(X, rows, basis)
+        basis = singular_directions(X, samples, random_state)
+        Y = coordinates(X, samples, basis)
         landmarks = lay_out(Y[:n], random_state)
-        points = np.concatenate([landmarks, place(Y[n:], Y[:n], landmarks)])
-    placed = np.arange(len(rows)) >= n
-    return Embedding(rows, points, placed, note(X.shape, n, len(rows), basis is not None))
+        points = np.concatenate([landmarks, interpolate(Y[n:], Y[:n], landmarks)])
+    interpolated = np.arange(len(samples)) >= n
+    note = describe_map(X.shape[0], n, len(samples), basis is not None)
+    return Embedding(samples, points, interpolated, note)
 
 
 def stratified_order(labels: Array, rng: np.random.Generator) -> Array:
@@ -71,21 +72,21 @@ def stratified_order(labels: Array, rng: np.random.Generator) -> Array:
     return np.lexsort((rank, share))
 
 
-def directions(X: Any, rows: Array, random_state: int) -> Array | None:
+def singular_directions(X: Any, samples: Array, random_state: int) -> Array | None:
     """Leading right singular vectors (m, DIRECTIONS) of unit samples; None if there are no more."""
-    if min(len(rows), X.shape[1]) <= DIRECTIONS:
+    if min(len(samples), X.shape[1]) <= DIRECTIONS:
         return None
     if not sp.issparse(X):
-        rows = rows[: max(LANDMARKS, int(DENSE_ENTRIES / X.shape[1]))]
-    units = normalize(X[rows])
+        samples = samples[: max(LANDMARKS, int(DENSE_ENTRIES / X.shape[1]))]
+    units = normalize(X[samples])
     return randomized_svd(units, DIRECTIONS, n_iter=1, random_state=random_state)[2].T
 
 
-def coordinates(X: Any, rows: Array, basis: Array | None) -> Array:
+def coordinates(X: Any, samples: Array, basis: Array | None) -> Array:
     """Unit samples in the basis, at least two columns, in single precision."""
     parts = []
-    for batch in gen_batches(len(rows), BATCH):
-        units = normalize(X[rows[batch]])
+    for batch in gen_batches(len(samples), BATCH):
+        units = normalize(X[samples[batch]])
         if basis is not None:
             units = units @ basis
         parts.append(units.toarray() if sp.issparse(units) else units)
@@ -110,7 +111,7 @@ def lay_out(Y: Array, random_state: int) -> Array:
     return tsne.fit_transform(Y)
 
 
-def place(Y: Array, landmarks: Array, points: Array) -> Array:
+def interpolate(Y: Array, landmarks: Array, points: Array) -> Array:
     """Mean of the points of the nearest landmarks, weighted by inverse squared distance."""
     if not len(Y):
         return np.empty((0, 2), points.dtype)
@@ -121,8 +122,8 @@ def place(Y: Array, landmarks: Array, points: Array) -> Array:
     return np.einsum("ij,ijd->id", weight, points[nearest])
 
 
-def note(shape: tuple[int, int], n_landmarks: int, n_shown: int, reduced: bool) -> str:
-    n, _ = shape
+def describe_map(n: int, n_landmarks: int, n_shown: int, reduced: bool) -> str:
+    """How the map was made, in a few sentences."""
     part = "all" if n_shown == n else f"{n_shown:,} of the {n:,}"
     choice = "" if n_shown == n else ", chosen at random in proportion to their clusters"
     space = f" in their {DIRECTIONS} leading singular directions" if reduced else ""

@@ -90,7 +90,7 @@ class Atlas {
     const order = [...this.map.x.keys()].sort((i, j) => this.visible(i) - this.visible(j));
     for (const i of order) {
       const k = this.map.cluster[i];
-      const fainter = i < this.map.placed;
+      const fainter = i < this.map.interpolated;
       const size = this.radius * (fainter ? 1.5 : 2) * this.ratio;
       const [x, y] = this.place(i);
       brush.setTransform(size, 0, 0, size, x * this.ratio, y * this.ratio);
@@ -161,7 +161,7 @@ class Atlas {
     if (i === null) return;
     const k = this.map.cluster[i];
     $("tip").replaceChildren(make("b", {}, name(this.map.sample[i])), clusterName(k));
-    if (i < this.map.placed) $("tip").append(make("div", {}, "placed among its neighbours"));
+    if (i < this.map.interpolated) $("tip").append(make("div", {}, "placed among its neighbours"));
     const [x, y] = this.place(i);
     const { offsetWidth: width, offsetHeight: height } = $("tip");
     $("tip").style.left = `${Math.max(4, Math.min(x + 12, this.canvas.clientWidth - width - 4))}px`;

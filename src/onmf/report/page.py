@@ -1,40 +1,36 @@
-"""The page: facts as JSON in a script element that is never run, and one script that shows them.
+"""The page about a clustering: facts as JSON, and one script that shows them.
 
-Nothing is fetched: the page's Content-Security-Policy forbids it, and allows no script or style but
-the two written into it, known by their hashes. Names reach the page through `textContent` alone.
+The JSON is in a script element that is never run, and names reach the page through `textContent`
+alone: whatever they hold, it is text.
 """
 
 import json
-from base64 import b64encode
 from collections.abc import Sequence
-from hashlib import sha256
-from html import escape
-from importlib.resources import files
-from string import Template
 from typing import Any
 
-import numpy as np
-from sklearn.utils import check_array
+from numpy.typing import NDArray
 
-from onmf.data import open_rows
-from onmf.report import facts
-from onmf.report.account import account, figures, plain, sentence, title
+from onmf.report.account import default_record, key_figures, opening_sentence, page_title
+from onmf.report.clustering import FittedClusterer, read_clustering
+from onmf.report.document import asset, document
 from onmf.report.embedding import embed
-from onmf.report.names import named
-from onmf.report.palette import SHAPES, style, variables
+from onmf.report.names import display_values
+from onmf.report.palette import SHAPES, style
+from onmf.report.panels import class_agreement, cluster_panels, convergence_panel, map_panel
 from onmf.report.runs import choice_panel, consensus_panel
 
 SCRIPTS = ("base.js", "map.js", "clusters.js", "charts.js", "page.js")  # one module, in this order
-POLICY = "default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'"
+HEADER = '<nav aria-label="Sections"></nav>\n  <button type="button" id="theme">Dark</button>'
 
 
 def html(
-    model: Any,
+    model: FittedClusterer,
     X: Any,
     *,
     samples: Sequence[Any] | None = None,
     features: Sequence[Any] | None = None,
     truth: Any = None,
+    certainty: tuple[NDArray[Any], NDArray[Any]] | None = None,
     run: dict[str, Any] | None = None,
     choice: Any = None,
     consensus: Any = None,
@@ -51,6 +47,8 @@ def html(
         By default the index of a DataFrame, the model's feature names, or numbers.
     truth : array of shape (n_samples,), optional
         Known classes: adds the confusion table and the scores.
+    certainty : (confidence, distance), optional
+        What `model.certainty(X)` says, if you have it already: X is then not read for it again.
     run : dict, optional
         What was done, as in run.json; by default the model's parameters and the versions.
     choice : KChoice, optional
@@ -72,66 +70,30 @@ def html(
     >>> page[:15]
     '<!doctype html>'
     """
-    samples = getattr(X, "index", None) if samples is None else samples
-    features = getattr(model, "feature_names_in_", None) if features is None else features
-    rows = open_rows(X)
-    if rows is None:
-        rows = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
-    labels, k = np.asarray(model.labels_), len(model.cluster_centers_)
-    check_same(rows.shape[0], labels, truth)
-    names = named(samples, len(labels), "samples")
-    confidence, distance = model.certainty(X)
-    about = facts.Samples(rows, names, confidence, 1 - distance**2)
-    feature_names = named(features, rows.shape[1], "features", "x")
-    run = account(model) if run is None else run
+    clustering = read_clustering(model, X, samples, features, truth, certainty)
+    labels, classes, k = clustering.labels, clustering.truth, clustering.n_clusters
+    run = default_record(clustering) if run is None else run
     consensus = getattr(choice, "consensus", None) if consensus is None else consensus
-    data = {
-        "title": title(run),
-        "sentence": sentence(model, rows.shape),
-        "figures": figures(model, rows.shape, labels),
-        "named": features is not None,
+    facts = {
+        "title": page_title(run),
+        "sentence": opening_sentence(clustering),
+        "figures": key_figures(clustering),
+        "named": clustering.features_named,
         "shapes": list(SHAPES.values()),
         "styles": [style(i) for i in range(k)],
-        "clusters": facts.clusters(about, model.cluster_centers_, labels, feature_names),
-        "map": facts.points(embed(rows, labels), labels, names),
-        "truth": None if truth is None else facts.agreement(np.asarray(truth), labels, k),
-        "convergence": facts.convergence(getattr(model, "history_", [])),
+        "clusters": cluster_panels(clustering),
+        "map": map_panel(embed(clustering.X, labels), labels, clustering.samples),
+        "truth": None if classes is None else class_agreement(classes, labels, k),
+        "convergence": convergence_panel(clustering.history),
         "consensus": None if consensus is None else consensus_panel(consensus, labels, k),
         "choice": None if choice is None else choice_panel(choice),
-        "run": plain({key: value for key, value in run.items() if key != "choice"}),
+        "run": display_values({key: value for key, value in run.items() if key != "choice"}),
     }
-    return render(data)
-
-
-def check_same(n: int, labels: Any, truth: Any) -> None:
-    """X, the model and the known classes are about the same samples."""
-    if len(labels) != n:
-        raise ValueError(
-            f"X has {n} samples but the model was fitted to {len(labels)}: give the X that it was "
-            "fitted to."
-        )
-    if truth is not None and len(truth) != n:
-        raise ValueError(f"{len(truth)} known classes for {n} samples: give one for each.")
-
-
-def render(data: dict[str, Any]) -> str:
-    """The document that shows the data."""
-    css, script = variables() + asset("page.css"), "\n".join(map(asset, SCRIPTS))
-    policy = POLICY.format(script=digest(script), style=digest(css))
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Template(asset("page.html")).substitute(
-        policy=policy,
-        title=escape(data["title"]),
-        css=css,
-        data=text.replace("<", "\\u003c"),  # the parser of HTML then sees no tag, JSON the same
-        script=script,
+    return document(
+        facts["title"],
+        asset("clustering.html"),
+        header=HEADER,
+        css=asset("clustering.css"),
+        data=json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")),
+        script="\n".join(map(asset, SCRIPTS)),
     )
-
-
-def asset(name: str) -> str:
-    return files("onmf.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def digest(text: str) -> str:
-    """The source expression that allows exactly this inline script or style."""
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -30,7 +30,7 @@ def style(cluster: int) -> tuple[int, int]:
     return cluster % len(LIGHT), cluster // len(LIGHT) % len(SHAPES)
 
 
-def variables() -> str:
+def css_variables() -> str:
     """The colours as CSS variables --c0, --c1, ... that follow the page's colour scheme."""
     pairs = enumerate(zip(LIGHT, DARK, strict=True))
     lines = "".join(f"  --c{i}: light-dark({light}, {dark});\n" for i, (light, dark) in pairs)

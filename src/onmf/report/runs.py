@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import leaves_list
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
-from onmf.report.facts import number
+from onmf.report.panels import round_digits
 
 Array = NDArray[Any]
 
@@ -27,7 +27,7 @@ CURVES = {
 }
 
 
-def in_order(consensus: Any, most: int | None = None) -> Array:
+def linkage_order(consensus: Any, most: int | None = None) -> Array:
     """Samples in the order of the linkage: all that it knows, or so many at even steps."""
     known = np.asarray(consensus.shown)
     order = known[leaves_list(consensus.linkage)] if len(known) > 1 else known
@@ -44,27 +44,28 @@ def consensus_panel(consensus: Any, labels: Array, n_clusters: int) -> dict[str,
             f"the consensus is about {len(consensus.labels)} samples in {len(stability)} clusters, "
             f"the model about {len(labels)} in {n_clusters}: give the consensus of this model."
         )
-    ids = same_ids(np.asarray(consensus.labels), labels, n_clusters)
-    rows = in_order(consensus, SIDE)
-    shares = np.rint(255 * np.asarray(consensus.values(rows))).astype(np.uint8)
+    ids = matching_ids(np.asarray(consensus.labels), labels, n_clusters)
+    samples = linkage_order(consensus, SIDE)
+    shares = np.rint(255 * np.asarray(consensus.values(samples))).astype(np.uint8)
     error = consensus.cophenetic_se
     return {
         "runs": consensus.labels_runs.shape[1],
-        "side": len(rows),
+        "side": len(samples),
         "shares": b64encode(shares.tobytes()).decode(),
-        "cluster": ids[consensus.labels[rows]].tolist(),
-        "cophenetic": number(consensus.cophenetic),
-        "cophenetic_se": None if error is None else number(error, 2),
-        "dispersion": number(consensus.dispersion),
-        "ambiguous": number(consensus.ambiguous),
-        "stability": [number(value, 3) for value in stability[np.argsort(ids[:-1])]],
+        "cluster": ids[consensus.labels[samples]].tolist(),
+        "cophenetic": round_digits(consensus.cophenetic),
+        "cophenetic_se": None if error is None else round_digits(error, 2),
+        "dispersion": round_digits(consensus.dispersion),
+        "ambiguous": round_digits(consensus.ambiguous),
+        "stability": [round_digits(value, 3) for value in stability[np.argsort(ids[:-1])]],
     }
 
 
-def same_ids(found: Array, labels: Array, k: int) -> Array:
-    """For each cluster of `found` the one of `labels` that it shares most with; -1 stays, last."""
+def matching_ids(consensus_labels: Array, labels: Array, k: int) -> Array:
+    """For each cluster of the consensus the one of `labels` it shares most with; -1 stays, last."""
     counts = np.zeros((k + 1, k + 1))
-    counts[np.ix_(np.unique(found), np.unique(labels))] = contingency_matrix(found, labels)
+    used = np.ix_(np.unique(consensus_labels), np.unique(labels))
+    counts[used] = contingency_matrix(consensus_labels, labels)
     _, match = linear_sum_assignment(counts[:k, :k], maximize=True)
     return np.append(match, -1)
 
@@ -74,7 +75,7 @@ def choice_panel(choice: Any) -> dict[str, Any]:
     table = [row if isinstance(row, dict) else row._asdict() for row in choice.table]
     curves = []
     for name, title in CURVES.items():
-        values = [None if row.get(name) is None else number(row[name]) for row in table]
+        values = [None if row.get(name) is None else round_digits(row[name]) for row in table]
         if any(value is not None for value in values):
             curves.append({"title": title, "x": [row["k"] for row in table], "y": values})
     return {"best": int(choice.best_k), "reason": str(choice.reason), "curves": curves}

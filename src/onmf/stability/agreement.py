@@ -115,14 +115,14 @@ class Consensus:
 
 def agree(labels_runs: Array, k: int, seed: int = 0) -> Consensus:
     """The consensus of runs with k clusters each."""
-    runs = smallest_type(labels_runs, k)
+    runs = _smallest_type(labels_runs, k)
     tables = shared_samples(np.where(runs < 0, k, runs).astype(np.intp), k)
-    labels = vote(runs, tables, k)
-    stability = recovery(runs, labels, k)
+    labels = _vote(runs, tables, k)
+    stability = _recovery(runs, labels, k)
     inside = labels >= 0
     sizes = np.bincount(labels[inside], minlength=k)
     totals = np.bincount(labels[inside], stability[inside], k)
-    pairs, shown = over_pairs(runs, labels, seed)
+    pairs, shown = _over_pairs(runs, labels, seed)
     spread = None
     if len(pairs) > 1:
         spread = float(np.std([p.cophenetic for p in pairs], ddof=1) / np.sqrt(len(pairs)))
@@ -140,7 +140,7 @@ def agree(labels_runs: Array, k: int, seed: int = 0) -> Consensus:
     )
 
 
-def smallest_type(labels: Array, k: int) -> Array:
+def _smallest_type(labels: Array, k: int) -> Array:
     types: tuple[Any, ...] = (np.int8, np.int16, np.int32)
     fitting = next(t for t in types if k <= np.iinfo(t).max)
     return np.ascontiguousarray(labels, fitting)
@@ -165,7 +165,7 @@ def dispersion(tables: Array, n: int) -> float:
     return float((4 * squares - 4 * plain) / n**2 + 1)
 
 
-def vote(runs: Array, tables: Array, k: int) -> Array:
+def _vote(runs: Array, tables: Array, k: int) -> Array:
     """Consensus labels: clusters matched with those of the most typical run, then a majority."""
     typical = int(np.einsum("rsab,rsab->r", tables, tables).argmax())
     votes = np.zeros((len(runs), k + 1), np.float32)
@@ -182,7 +182,7 @@ def vote(runs: Array, tables: Array, k: int) -> Array:
     return place[winner].astype(np.intp)
 
 
-def recovery(runs: Array, labels: Array, k: int) -> Array:
+def _recovery(runs: Array, labels: Array, k: int) -> Array:
     """Mean over the runs of the Jaccard index of a sample's cluster there and in `labels`."""
     total = np.zeros(len(runs))
     for run in runs.T:
@@ -202,24 +202,24 @@ class Pairs(NamedTuple):
     linkage: Array
 
 
-def over_pairs(runs: Array, labels: Array, seed: int) -> tuple[list[Pairs], Array]:
+def _over_pairs(runs: Array, labels: Array, seed: int) -> tuple[list[Pairs], Array]:
     """All pairs, or those within each of some subsamples, and the samples of the first."""
     n = len(runs)
     if n <= EXACT:
-        return [pairs_of(runs)], np.arange(n)
+        return [_pairs_of(runs)], np.arange(n)
     rng = np.random.default_rng(seed)
-    chosen = [stratified(labels, SUBSAMPLE, rng) for _ in range(SUBSAMPLES)]
-    return [pairs_of(runs[rows]) for rows in chosen], chosen[0]
+    chosen = [stratified_sample(labels, SUBSAMPLE, rng) for _ in range(SUBSAMPLES)]
+    return [_pairs_of(runs[rows]) for rows in chosen], chosen[0]
 
 
-def stratified(labels: Array, size: int, rng: np.random.Generator) -> Array:
+def stratified_sample(labels: Array, size: int, rng: np.random.Generator) -> Array:
     """So many samples, each cluster with its share up to one sample; a random choice within it."""
     order = np.lexsort((rng.random(len(labels)), labels))
     steps = (np.arange(size) + rng.random()) * (len(labels) / size)
     return np.sort(order[steps.astype(np.intp)])
 
 
-def pairs_of(runs: Array) -> Pairs:
+def _pairs_of(runs: Array) -> Pairs:
     """Cophenetic correlation, ambiguous pairs and linkage of these samples."""
     if len(runs) < 2:
         return Pairs(1.0, 0.0, np.zeros((0, 4)))
@@ -230,10 +230,10 @@ def pairs_of(runs: Array) -> Pairs:
     low, high = AMBIGUOUS
     slack = 1e-9  # c_ij are multiples of 1 / R, some of which are meant to be 0.1 or 0.9
     unclear = np.mean((apart > 1 - high + slack) & (apart < 1 - low - slack))
-    return Pairs(correlation(apart, cophenet(tree)), float(unclear), tree)
+    return Pairs(_correlation(apart, cophenet(tree)), float(unclear), tree)
 
 
-def correlation(a: Array, b: Array) -> float:
+def _correlation(a: Array, b: Array) -> float:
     """Pearson's, in place; 1 if `a` is constant, for every tree fits it."""
     a -= a.mean()
     b -= b.mean()

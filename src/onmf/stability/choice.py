@@ -126,38 +126,38 @@ class Facts(NamedTuple):
     failed: str
 
 
-def conclude(ks: list[int], curve: Curve, found: dict[int, Facts], seed: int) -> KChoice:
+def conclude(ks: list[int], curve: Curve, facts: dict[int, Facts], seed: int) -> KChoice:
     """The table, the K and the sentence."""
-    known = {k: fact.agreement for k, fact in found.items() if k in curve.ks}
+    known = {k: fact.agreement for k, fact in facts.items() if k in curve.ks}
     usable = {k: a for k, a in known.items() if np.isfinite(a)}
     if not usable:
-        why = [fact.failed for fact in found.values()] + [curve.failed.get(k, "") for k in ks]
+        why = [fact.failed for fact in facts.values()] + [curve.failed.get(k, "") for k in ks]
         raise ValueError(f"no K in k_range could be judged: {next(filter(None, why))}.")
     errors = {
-        k: fact.relative_error for k, fact in found.items() if np.isfinite(fact.relative_error)
+        k: fact.relative_error for k, fact in facts.items() if np.isfinite(fact.relative_error)
     }
     ratios = rule.steps(list(errors), np.array([[error] for error in errors.values()])).score
     ratio = dict(zip(errors, ratios.tolist(), strict=True))
-    table = [row(k, curve, found, ratio.get(k, np.nan)) for k in ks]
+    table = [_table_row(k, curve, facts, ratio.get(k, np.nan)) for k in ks]
     verdict = rule.decide(curve.ks, curve.errors, usable, seed)
-    best, consensus = found[verdict.best], found[verdict.best].consensus
+    best, consensus = facts[verdict.best], facts[verdict.best].consensus
     assert consensus is not None  # for its agreement is known
     return KChoice(
         verdict.best,
         verdict.runner_up,
-        reason(verdict, ks, curve, consensus, best.agreement),
+        _reason(verdict, ks, curve, consensus, best.agreement),
         verdict.share * max(best.agreement, 0.0),
         table,
         consensus,
     )
 
 
-def row(k: int, curve: Curve, found: dict[int, Facts], ratio: float) -> KRow:
+def _table_row(k: int, curve: Curve, facts: dict[int, Facts], ratio: float) -> KRow:
     """One line of the table."""
     steps = rule.steps(curve.ks, curve.errors)
     place = curve.ks.index(k) if k in curve.ks else -1
-    held = float(curve.errors[place].sum()) if place >= 0 else np.nan
-    fact = found.get(k, Facts(None, np.nan, np.nan, np.nan, ""))
+    held_out = float(curve.errors[place].sum()) if place >= 0 else np.nan
+    fact = facts.get(k, Facts(None, np.nan, np.nan, np.nan, ""))
     c = fact.consensus
     return KRow(
         k,
@@ -169,14 +169,14 @@ def row(k: int, curve: Curve, found: dict[int, Facts], ratio: float) -> KRow:
         fact.relative_error,
         ratio,
         fact.silhouette,
-        held,
+        held_out,
         float(steps.se[place - 1]) if place > 0 else np.nan,
         float(steps.score[place]) if place >= 0 else np.nan,
         fact.failed or curve.failed.get(k, ""),
     )
 
 
-def reason(
+def _reason(
     verdict: rule.Verdict, ks: list[int], curve: Curve, consensus: Consensus, a: float
 ) -> str:
     """The sentence behind a recommendation; `a` is the agreement at the recommended K."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from onmf.data import validation as door
+from onmf.estimators.parameters import as_k_range, check_number
 from onmf.ledger import Ledger, Row
 from onmf.stability import rule
 from onmf.stability.agreement import Consensus, agree
 from onmf.stability.choice import Curve, Facts, KChoice, conclude
 from onmf.stability.errors import centres, silhouette
-from onmf.stability.runners import Progress
-from onmf.stability.trials import Setting, check_distinct, prepare
+from onmf.stability.runners import Progress, SklearnClusterer
+from onmf.stability.trials import Experiment, has_more_than, prepare
 
 Array = NDArray[Any]
 
 
 def consensus(
-    model: Any,
+    model: SklearnClusterer,
     X: Any,
     n_runs: int = 20,
     *,
@@ -55,8 +54,8 @@ def consensus(
     Notes
     -----
     The runs of `ONMF` with its default solver share one sketch of the data and all sweeps (see
-    `onmf.stability.many`), and ``n_init="auto"`` means one start, for the runs themselves are starts. Up
-    to rounding, a run does not depend on the others.
+    `onmf.stability.many`), and ``n_init="auto"`` means one start, for the runs themselves are
+    starts. Up to rounding, a run does not depend on the others.
 
     Examples
     --------
@@ -67,17 +66,17 @@ def consensus(
     >>> consensus(ONMF(4, random_state=0), X, n_runs=5).cophenetic
     1.0
     """
-    setting = prepare(model, X, n_runs, n_jobs)
-    k = model.get_params()[setting.name]
-    door.check_number(k, setting.name, 1, whole=True)
-    check_distinct(setting.X, k)
-    with opened(ledger) as book:
-        setting.runner(book, setting.runs(k), progress)
-        return agreed(book.rows(setting.runs(k)), k)
+    experiment = prepare(model, X, n_runs, n_jobs)
+    k = model.get_params()[experiment.name]
+    check_number(k, experiment.name, 1, whole=True)
+    has_more_than(experiment.X, k)
+    with _open_ledger(ledger) as book:
+        experiment.runner(book, experiment.runs(k), progress)
+        return _consensus_of(book.rows(experiment.runs(k)), k)
 
 
 def choose_k(
-    model: Any,
+    model: SklearnClusterer,
     X: Any,
     k_range: Iterable[int],
     *,
@@ -136,109 +135,99 @@ def choose_k(
     >>> choose_k(ONMF(random_state=0), X, range(2, 8), n_runs=3).best_k
     4
     """
-    ks = checked_range(k_range)
-    setting = prepare(model, X, n_runs, n_jobs)
-    more = check_distinct(setting.X, ks[-1])
+    ks = as_k_range(k_range)
+    experiment = prepare(model, X, n_runs, n_jobs)
+    more = has_more_than(experiment.X, ks[-1])
     around = [*([ks[0] - 1] if ks[0] > 1 else []), *ks, *([ks[-1] + 1] if more else [])]
-    with opened(ledger) as book:
-        curve = held_out_curve(setting, book, around, len(ks) * n_runs, progress)
+    with _open_ledger(ledger) as book:
+        curve = _held_out_curve(experiment, book, around, len(ks) * n_runs, progress)
         last = ks[-1]
         if early_stop and len(curve.ks) > 1:
             last = max(rule.last_of_interest(curve.ks, curve.errors), ks[0])
         wanted = [k for k in ks if k <= last]
-        trials = [trial for k in wanted for trial in setting.runs(k)]
-        setting.runner(book, trials, later(progress, len(around) * setting.parts.n_folds))
-        found = {k: facts(setting, k, book.rows(setting.runs(k)), curve) for k in wanted}
-    return conclude(ks, curve, found, setting.seeds[0])
+        trials = [trial for k in wanted for trial in experiment.runs(k)]
+        experiment.runner(
+            book, trials, _second_part(progress, len(around) * experiment.parts.n_folds)
+        )
+        facts = {k: _facts(experiment, k, book.rows(experiment.runs(k)), curve) for k in wanted}
+    return conclude(ks, curve, facts, experiment.seeds[0])
 
 
-def held_out_curve(
-    setting: Setting, book: Ledger, ks: Sequence[int], runs: int, progress: Progress | None
+def _held_out_curve(
+    experiment: Experiment, book: Ledger, ks: Sequence[int], runs: int, progress: Progress | None
 ) -> Curve:
     """Cluster without each part of the features, and predict it."""
-    trials = [trial for k in ks for trial in setting.folds(k)]
-    setting.runner(book, trials, before(progress, runs))
-    rows = {k: book.rows(setting.folds(k)) for k in ks}
-    failed = {k: failures(rows[k], "fits without a part of the features") for k in ks}
+    trials = [trial for k in ks for trial in experiment.folds(k)]
+    experiment.runner(book, trials, _first_part(progress, runs))
+    rows = {k: book.rows(experiment.folds(k)) for k in ks}
+    failed = {k: _failures(rows[k], "fits without a part of the features") for k in ks}
     good = [k for k in ks if not failed[k]]
     errors = [np.sum([row.result["errors"] for row in rows[k]], axis=0) for k in good]
     labels = {k: [row.labels for row in rows[k] if row.labels is not None] for k in good}
-    parts = setting.parts
-    relative = np.reshape(errors, (len(good), parts.n_groups)) / setting.runner.data.sqnorm
+    parts = experiment.parts
+    relative = np.reshape(errors, (len(good), parts.n_groups)) / experiment.runner.data.sqnorm
     return Curve(good, relative, labels, failed, held_features=parts.n_folds > 1)
 
 
-def failures(rows: list[Row], what: str) -> str:
+def _failures(rows: list[Row], what: str) -> str:
     """How many of the rows failed and why, or nothing."""
     errors = [row.error for row in rows if row.state == "failed"]
     return f"{len(errors)} of {len(rows)} {what}: {errors[0]}" if errors else ""
 
 
-def before(progress: Progress | None, to_come: int) -> Progress | None:
+def _first_part(progress: Progress | None, to_come: int) -> Progress | None:
     """Progress of the first part of the work."""
     return None if progress is None else lambda done, total: progress(done, total + to_come)
 
 
-def later(progress: Progress | None, gone: int) -> Progress | None:
+def _second_part(progress: Progress | None, gone: int) -> Progress | None:
     """Progress of the second part."""
     return None if progress is None else lambda done, total: progress(done + gone, total + gone)
 
 
-def facts(setting: Setting, k: int, rows: list[Row], curve: Curve) -> Facts:
+def _facts(experiment: Experiment, k: int, rows: list[Row], curve: Curve) -> Facts:
     """What the runs of one K agree on, and how good it is."""
-    done, failed = [row for row in rows if row.state == "done"], failures(rows, "runs")
+    done, failed = [row for row in rows if row.state == "done"], _failures(rows, "runs")
     if len(done) < 2:
         return Facts(None, np.nan, np.nan, np.nan, failed)
-    consensus = agreed(rows, k)
+    consensus = _consensus_of(rows, k)
     others = curve.labels.get(k, []) if curve.held_features else list(consensus.labels_runs.T)
     agreement = [adjusted_rand_score(consensus.labels, labels) for labels in others]
-    data, rays = setting.runner.data, done[0].result["rays"]
+    data, rays = experiment.runner.data, done[0].result["rays"]
     W = centres(data, consensus.labels, k, rays).W
     return Facts(
         consensus,
         float(np.mean(agreement)) if agreement else np.nan,
-        min(error_of(setting, row, k) for row in done),
+        min(_error_of(experiment, row, k) for row in done),
         silhouette(data, consensus.labels, W, rays),
         failed,
     )
 
 
-def error_of(setting: Setting, row: Row, k: int) -> float:
+def _error_of(experiment: Experiment, row: Row, k: int) -> float:
     """The relative error of a run: its own word, or that of the means of its clusters."""
     if "relative_error" in row.result:
         return float(row.result["relative_error"])
-    return centres(setting.runner.data, plain(row.labels), k, row.result["rays"]).relative_error
+    return centres(
+        experiment.runner.data, _as_index(row.labels), k, row.result["rays"]
+    ).relative_error
 
 
-def agreed(rows: list[Row], k: int) -> Consensus:
+def _consensus_of(rows: list[Row], k: int) -> Consensus:
     """The consensus of the runs that did not fail."""
-    labels = [plain(row.labels) for row in rows if row.state == "done"]
+    labels = [_as_index(row.labels) for row in rows if row.state == "done"]
     if len(labels) < 2:
-        raise ValueError(f"K={k} cannot be judged: {failures(rows, 'runs')}.")
+        raise ValueError(f"K={k} cannot be judged: {_failures(rows, 'runs')}.")
     return agree(np.column_stack(labels), k)
 
 
-def checked_range(k_range: Iterable[int]) -> list[int]:
-    """Increasing whole numbers >= 1, at least one."""
-    ks = list(k_range)
-    if not ks:
-        raise ValueError("k_range is empty: give the numbers of clusters to try, as range(2, 11).")
-    for k in ks:
-        door.check_number(k, "k_range", 1, whole=True)
-    if any(b <= a for a, b in pairwise(ks)):
-        raise ValueError(
-            f"k_range must increase, unlike {door.listing(ks, len(ks))}: sort it and drop repeats."
-        )
-    return [int(k) for k in ks]
-
-
-def plain(labels: Array | None) -> Array:
+def _as_index(labels: Array | None) -> Array:
     """Labels as an index array."""
     return np.asarray(labels, np.intp)
 
 
 @contextmanager
-def opened(ledger: Ledger | str | Path | None) -> Iterator[Ledger]:
+def _open_ledger(ledger: Ledger | str | Path | None) -> Iterator[Ledger]:
     """The ledger given, or that of a file, or one that lives as long as the call."""
     if isinstance(ledger, Ledger):
         yield ledger

@@ -36,24 +36,26 @@ class Clustering(NamedTuple):
     k: int
 
 
-def held_out(data: Data, clusterings: Sequence[Clustering], groups: Array, n_groups: int) -> Array:
+def held_out_errors(
+    data: Data, clusterings: Sequence[Clustering], groups: Array, n_groups: int
+) -> Array:
     """Leave-one-out squared errors on `data`, added up by clustering and group of samples."""
     edges = [0, *np.cumsum([c.k for c in clusterings]).tolist()]
-    rows = data.scatter(packed(clusterings, groups))
-    _, sums = data.sweep(Gather(edges), rows)
+    rows = data.scatter(_pack(clusterings, groups))
+    _, sums = data.sweep(AddUp(edges), rows)
     W = sums.cross / np.where(sums.gram > 0, sums.gram, 1)[:, None]
-    move = Miss(np.ascontiguousarray(W.T.astype(data.dtype)), sums.gram, edges, n_groups)
-    _, missed = data.sweep(move, rows)
-    return missed.errors
+    move = LeaveOneOut(np.ascontiguousarray(W.T.astype(data.dtype)), sums.gram, edges, n_groups)
+    _, total = data.sweep(move, rows)
+    return total.errors
 
 
-def packed(clusterings: Sequence[Clustering], groups: Array) -> Array:
+def _pack(clusterings: Sequence[Clustering], groups: Array) -> Array:
     """What the sweeps need of each sample, as one array: its group, its labels, its codes."""
     columns = [groups, *(c.labels for c in clusterings), *(c.codes for c in clusterings)]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-class Sums(NamedTuple):
+class ClusterSums(NamedTuple):
     """sum_i h_i x_i and sum_i h_i^2 of every cluster of every clustering."""
 
     cross: Array
@@ -61,12 +63,12 @@ class Sums(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gather:
+class AddUp:
     """The sums of a block; clustering c has the rows edges[c] to edges[c + 1]."""
 
     edges: Sequence[int]
 
-    def __call__(self, block: Block, rows: Array) -> tuple[Array, Sums]:
+    def __call__(self, block: Block, rows: Array) -> tuple[Array, ClusterSums]:
         H = np.zeros((len(rows), self.edges[-1]), block.X.dtype)
         n_runs = len(self.edges) - 1
         for c in range(n_runs):
@@ -74,17 +76,17 @@ class Gather:
             inside = np.flatnonzero(labels >= 0)
             H[inside, self.edges[c] + labels[inside]] = codes[inside]
         squares = np.einsum("ij,ij->j", H, H, dtype=np.float64)
-        return rows, Sums(np.asarray(H.T @ block.X, np.float64), squares)
+        return rows, ClusterSums(np.asarray(H.T @ block.X, np.float64), squares)
 
 
-class Missed(NamedTuple):
+class GroupErrors(NamedTuple):
     """Squared errors by clustering and group."""
 
     errors: Array
 
 
 @dataclass(frozen=True)
-class Miss:
+class LeaveOneOut:
     """Leave-one-out errors of a block for centroids W (m, sum of all k)."""
 
     W: Array
@@ -92,7 +94,7 @@ class Miss:
     edges: Sequence[int]
     n_groups: int
 
-    def __call__(self, block: Block, rows: Array) -> tuple[Array, Missed]:
+    def __call__(self, block: Block, rows: Array) -> tuple[Array, GroupErrors]:
         products = np.asarray(block.X @ self.W, np.float64)
         energy = row_sqnorm(block.X)
         sizes = np.einsum("mk,mk->k", self.W, self.W, dtype=np.float64)
@@ -110,7 +112,7 @@ class Miss:
                 np.where(alone, energy, np.maximum(left, 0) / np.where(alone, 1, others) ** 2),
                 self.n_groups,
             )
-        return rows, Missed(errors)
+        return rows, GroupErrors(errors)
 
 
 class Centres(NamedTuple):
@@ -123,22 +125,22 @@ class Centres(NamedTuple):
 def centres(data: Data, labels: Array, k: int, rays: bool) -> Centres:
     """Means of the clusters, or their rays by a few power steps from the means."""
     means = Clustering(labels, np.ones(len(labels)), k)
-    rows = data.scatter(packed([means], labels))
-    W, sums = fitted(data, rows, k)
+    rows = data.scatter(_pack([means], labels))
+    W, sums = _least_squares(data, rows, k)
     for _ in range(POWER_STEPS if rays else 0):
         rows, _ = data.sweep(Score(W), rows)
-        W, sums = fitted(data, rows, k)
+        W, sums = _least_squares(data, rows, k)
     explained = np.sum(sums.gram * np.einsum("km,km->k", W, W, dtype=np.float64))
     return Centres(W, float(max(1 - explained / data.sqnorm, 0.0)))
 
 
-def fitted(data: Data, rows: Any, k: int) -> tuple[Array, Sums]:
+def _least_squares(data: Data, rows: Any, k: int) -> tuple[Array, ClusterSums]:
     """Least squares centroids for given codes, and the sums they come from."""
-    _, sums = data.sweep(Gather([0, k]), rows)
+    _, sums = data.sweep(AddUp([0, k]), rows)
     return (sums.cross / np.where(sums.gram > 0, sums.gram, 1)[:, None]).astype(data.dtype), sums
 
 
-class Nothing(NamedTuple):
+class NoSums(NamedTuple):
     """No statistics."""
 
 
@@ -148,12 +150,12 @@ class Score:
 
     W: Array
 
-    def __call__(self, block: Block, rows: Array) -> tuple[Array, Nothing]:
+    def __call__(self, block: Block, rows: Array) -> tuple[Array, NoSums]:
         labels = np.maximum(rows[:, 1].astype(np.intp), 0)
         products = np.asarray(block.X @ self.W.T, np.float64)[np.arange(len(rows)), labels]
         sizes = np.einsum("km,km->k", self.W, self.W, dtype=np.float64)[labels]
         codes = np.maximum(products, 0) / np.where(sizes > 0, sizes, 1)
-        return np.column_stack([rows[:, :2], codes]), Nothing()
+        return np.column_stack([rows[:, :2], codes]), NoSums()
 
 
 class Widths(NamedTuple):

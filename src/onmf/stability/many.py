@@ -1,6 +1,7 @@
 """Many clusterings of the same rows, for any numbers of clusters and any seeds, at one price.
 
-A run (k, seed) is what `fast.cluster` does from that seed, but X is read for all of them at once:
+A run, from an `Attempt` (k, seed), is what `core.fast.solver.cluster` does from that seed, but X is
+read for all of them at once:
 
 1. one sketch, made for the largest k and turned so that its first columns serve every smaller k;
 2. for each run, the search in its columns. No sweep;
@@ -13,29 +14,30 @@ where it ends does not depend on the other runs: they may be made in any order a
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from operator import itemgetter
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onmf.core.fast.search import RowPenalty
-from onmf.core.fast.settle import State, alternating, together
-from onmf.core.fast.sketch import sketch
+from onmf.core.assign import Code, Rays, nearest, one_sparse
+from onmf.core.fast.settle import Cells, State, next_centroids, tallies
+from onmf.core.fast.sketch import EXTRA, WIDTH, Sketch, sketch
 from onmf.core.fast.solver import Fast, explore
-from onmf.core.rows import Data
+from onmf.core.paper.palm import Bounds
+from onmf.core.paper.penalties import RowPenalty
+from onmf.core.rows import Array, Block, Data
 
-Array = NDArray[Any]
 
-
-class Run(NamedTuple):
+class Attempt(NamedTuple):
     """How many clusters, from which seed."""
 
     k: int
     seed: int
 
 
-class Found(NamedTuple):
+class RunEnd(NamedTuple):
     """The end of a run: labels and scores <w, x> / ||w|| of all samples, and how good they are."""
 
     labels: Array
@@ -55,26 +57,93 @@ class Many:
         self.n_threads, self.data, self.penalty = settings.n_threads, data, penalty
         rng = np.random.default_rng(seed)
         small = sketch(data, most, rng, settings.max_sweeps, lambda sweeps: None)
-        self.small = small.turned()
+        self.small = turned(small)
 
-    def __call__(self, runs: Sequence[Run]) -> list[Found]:
+    def __call__(self, runs: Sequence[Attempt]) -> list[RunEnd]:
         """The ends of the runs, in their order."""
         with ThreadPoolExecutor(self.n_threads) as pool:
-            starts = list(pool.map(self.search, runs))
+            starts = list(pool.map(self._search, runs))
         settings, sweeps = self.settings, self.settings.max_sweeps - self.small.sweeps
-        ends = together(
-            self.data,
-            [alternating(self.data, W, settings.bounds, settings.tol, sweeps) for W in starts],
-        )
-        return [self.found(state) for state in ends]
+        ends = settle_together(self.data, starts, settings.bounds, settings.tol, sweeps)
+        return [self._end(state) for state in ends]
 
-    def search(self, run: Run) -> Array:
+    def _search(self, run: Attempt) -> Array:
         """Centroids for one run, by the search in the sketch."""
-        small, rng = self.small.narrow(run.k), np.random.default_rng(run.seed)
+        small, rng = narrowed(self.small, run.k), np.random.default_rng(run.seed)
         U, _ = explore(self.settings, self.data.shape, small.Y, run.k, self.penalty, rng)
-        W = small.lift(U).astype(self.data.dtype)
-        return W if self.settings.bounds.lower < 0 else np.maximum(W, 0)
+        return small.lift(U, self.settings.bounds, self.data.dtype)
 
-    def found(self, state: State) -> Found:
+    def _end(self, state: State) -> RunEnd:
         error = 1 - float(state.cells.energy.sum()) / self.data.sqnorm
-        return Found(*state.codes(self.data), max(error, 0.0), state.settled)
+        scores = self.data.gather(self.data.each(lambda code: code.scores, state.rows))
+        return RunEnd(state.labels(self.data), scores, max(error, 0.0), state.settled)
+
+
+def turned(small: Sketch) -> Sketch:
+    """The same picture with the strongest direction first, then the next, and so on."""
+    turn = np.linalg.eigh(small.Y.T @ small.Y)[1][:, ::-1]
+    V = turn if small.V is None else (small.V @ turn).astype(small.V.dtype)
+    return small._replace(V=V, Y=np.ascontiguousarray(small.Y @ turn))
+
+
+def narrowed(small: Sketch, k: int) -> Sketch:
+    """A turned picture for k clusters: the first columns, as many as a sketch for k has."""
+    r = WIDTH * k + EXTRA
+    assert small.V is not None  # as `turned` leaves it
+    return small._replace(V=small.V[:, :r], Y=np.ascontiguousarray(small.Y[:, :r]))
+
+
+def settle_together(
+    data: Data, starts: Sequence[Array], bounds: Bounds, tol: float, sweeps: int
+) -> list[State]:
+    """`settle` from every start; each sweep reads X once for all that still go on."""
+    states: dict[int, State] = {}
+    going, rows = dict(enumerate(starts)), None  # the centroids of those that go on
+    for sweep in range(sweeps):
+        move = AssignAll.of(list(going.values()))
+        rows, cells = data.sweep(move, rows)
+        for place, (run, W) in enumerate(going.items()):
+            own, part = data.each(itemgetter(place), rows), move.part(cells, place)
+            states[run] = states[run].after(W, own, part, tol) if sweep else State(W, own, part)
+        places = [place for place, run in enumerate(going) if not states[run].settled]
+        if not places:
+            break
+        if len(places) < len(going):
+            rows = data.each(lambda codes, places=places: [codes[p] for p in places], rows)
+        if sweep < sweeps - 1:
+            runs = [list(going)[place] for place in places]
+            going = {run: next_centroids(data, states[run], bounds) for run in runs}
+    return [states[run] for run in range(len(starts))]
+
+
+@dataclass(frozen=True)
+class AssignAll:
+    """`Assign` for clusterings side by side.
+
+    Clustering c has the columns edges[c] to edges[c + 1] of the rays; all share both products.
+    """
+
+    units: Array  # (m, sum of all k)
+    edges: Sequence[int]
+
+    @classmethod
+    def of(cls, centroids: Sequence[Array]) -> Self:
+        edges = [0, *np.cumsum([len(W) for W in centroids]).tolist()]
+        return cls(np.hstack([Rays.of(W).units for W in centroids]), edges)
+
+    def __call__(self, block: Block, last: list[Code] | None) -> tuple[list[Code], Cells]:
+        products, spans, weight = block.X @ self.units, pairwise(self.edges), block.weight[:, 0]
+        codes = [nearest(products[:, i:j]) for i, j in spans]
+        before, ks = [None] * len(codes) if last is None else last, np.diff(self.edges).tolist()
+        H = np.hstack(
+            [one_sparse(c.labels, c.scores * weight, k) for c, k in zip(codes, ks, strict=True)]
+        )
+        facts = [
+            tallies(code, old, weight, k) for code, old, k in zip(codes, before, ks, strict=True)
+        ]
+        cross = np.asarray(H.T @ block.X, np.float64)
+        return codes, Cells(cross, *map(np.concatenate, zip(*facts, strict=True)))
+
+    def part(self, cells: Cells, c: int) -> Cells:
+        """What the sweep found for clustering c."""
+        return Cells(*(fact[self.edges[c] : self.edges[c + 1]] for fact in cells))

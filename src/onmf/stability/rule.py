@@ -60,8 +60,8 @@ def steps(ks: Sequence[int], errors: Array) -> Steps:
 
 def last_of_interest(ks: Sequence[int], errors: Array) -> int:
     """The K beyond which the curve is settled: `PATIENCE` places after the last that pays."""
-    found = steps(ks, errors)
-    paying = np.flatnonzero(found.gain > SIGNIFICANT * found.se) + 1
+    curve = steps(ks, errors)
+    paying = np.flatnonzero(curve.gain > SIGNIFICANT * curve.se) + 1
     last = int(paying[-1]) if len(paying) else 0
     return int(ks[min(last + PATIENCE, len(ks) - 1)])
 
@@ -84,18 +84,18 @@ def decide(ks: Sequence[int], errors: Array, agreement: dict[int, float], seed: 
     best_agreement = max((a for k, a in known.items() if k > 1), default=0.0)
     again = {k for k, a in known.items() if k > 1 and a >= best_agreement - TOLERANCE}
 
-    def ranked(sums: Array) -> list[int]:
+    def ranking(sums: Array) -> list[int]:
         """The K that pay, those found again first, then by score."""
         score = dict(zip(ks, np.nan_to_num(steps(ks, sums).score).tolist(), strict=True))
         paying = [k for k in known if score[k] > 0]
         return sorted(paying, key=lambda k: (k in again, score[k]), reverse=True)
 
-    order = ranked(errors)
+    order = ranking(errors)
     if not order:
         smallest, *more = sorted(known)
         return Verdict(smallest, more[0] if more else None, 0.0, False)
     others = order[1:] or sorted(set(known) - {order[0]}, key=lambda k: abs(k - order[0]))
     rng, n = np.random.default_rng(seed), errors.shape[1]
-    draws = [ranked(errors[:, rng.integers(0, n, n)])[:1] for _ in range(RESAMPLINGS)]
+    draws = [ranking(errors[:, rng.integers(0, n, n)])[:1] for _ in range(RESAMPLINGS)]
     share = float(np.mean([draw == order[:1] for draw in draws]))
     return Verdict(order[0], others[0] if others else None, share, True)

@@ -13,19 +13,19 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from onmf.core.rows import Columns, InMemory, blas_threads, single_threaded_blas
-from onmf.data import validation as door
-from onmf.estimators import ONMF
-from onmf.estimators.clusterer import canonical_order, useful
-from onmf.estimators.solvers import fast_settings
+from onmf.core.memory import InMemory, useful
+from onmf.data.threads import single_threaded_blas
+from onmf.data.validation import moderate, too_few
+from onmf.estimators.ordering import canonical_order, renumber
+from onmf.estimators.solvers import FastSolver
 from onmf.ledger import Ledger, Trial, run
-from onmf.stability.errors import Clustering, held_out
-from onmf.stability.many import Found, Many, Run
+from onmf.stability.columns import Columns
+from onmf.stability.errors import Clustering, held_out_errors
+from onmf.stability.many import Attempt, Many, RunEnd
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -36,7 +36,7 @@ GROUPS = 100  # of samples, over which errors are added up
 WHOLE = -1  # the fold of a fit that sees all features
 
 
-class Parts(NamedTuple):
+class Partition(NamedTuple):
     """Which part each feature is in, and which group each sample."""
 
     features: Array
@@ -44,7 +44,7 @@ class Parts(NamedTuple):
     n_folds: int
 
     @classmethod
-    def of(cls, shape: tuple[int, int], seed: int) -> "Parts":
+    def of(cls, shape: tuple[int, int], seed: int) -> "Partition":
         n, m = shape
         rng, n_folds = np.random.default_rng(seed), FOLDS if m >= FEWEST_FEATURES else 1
         features = rng.permutation(np.arange(m) % n_folds)
@@ -62,6 +62,14 @@ class Parts(NamedTuple):
         return int(self.samples.max()) + 1
 
 
+class SklearnClusterer(Protocol):
+    """What is asked of a clusterer of scikit-learn, or like one."""
+
+    def fit_predict(self, X: Any, y: Any = None) -> Any: ...
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+    def set_params(self, **params: Any) -> Any: ...
+
+
 class Runner(Protocol):
     """Runs the trials of one model on one data set."""
 
@@ -73,27 +81,29 @@ class Runner(Protocol):
 
 
 class Alone:
-    """Any clusterer: each trial is a fit of its own."""
+    """Any clusterer, whose parameter `name` holds K: each trial is a fit of its own."""
 
-    def __init__(self, model: Any, name: str, X: Any, parts: Parts, n_jobs: int | None) -> None:
+    def __init__(
+        self, model: SklearnClusterer, name: str, X: Any, parts: Partition, n_jobs: int | None
+    ) -> None:
         self.model, self.name, self.X, self.parts, self.n_jobs = model, name, X, parts, n_jobs
         self.data = InMemory(X)
 
     def __call__(
         self, ledger: Ledger, trials: Sequence[Trial], progress: Progress | None = None
     ) -> None:
-        work = Fit(self.model, self.name, self.X, self.parts)
+        work = LoneFit(self.model, self.name, self.X, self.parts)
         run(ledger, trials, work, n_jobs=self.n_jobs or 1, progress=progress)
 
 
 @dataclass(frozen=True)
-class Fit:
+class LoneFit:
     """The work of one trial; small enough to be sent to another process with the data."""
 
-    model: Any
+    model: SklearnClusterer
     name: str
     X: Any
-    parts: Parts
+    parts: Partition
 
     def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
         model = clone(self.model)
@@ -103,27 +113,27 @@ class Fit:
             error = getattr(model, "relative_error_", None)
             result = {} if error is None else {"relative_error": float(error)}
             return result | {"rays": hasattr(model, "membership_")}, labels
-        fitted, tested = self.parts.columns(trial["fold"])
-        labels = np.asarray(model.fit_predict(self.X[:, fitted]))
+        for_fit, for_test = self.parts.columns(trial["fold"])
+        labels = np.asarray(model.fit_predict(self.X[:, for_fit]))
         codes = np.ones(len(labels))
         if hasattr(model, "membership_"):
             codes = model.membership_[np.arange(len(labels)), labels]
-        return {"errors": self.errors(tested, Clustering(labels, codes, trial["k"]))}, labels
+        return {"errors": self._errors(for_test, Clustering(labels, codes, trial["k"]))}, labels
 
-    def errors(self, tested: Array, clustering: Clustering) -> list[float]:
-        data = Columns(self.X, tested)
-        errors = held_out(data, [clustering], self.parts.samples, self.parts.n_groups)
+    def _errors(self, for_test: Array, clustering: Clustering) -> list[float]:
+        data = Columns(self.X, for_test)
+        errors = held_out_errors(data, [clustering], self.parts.samples, self.parts.n_groups)
         return [float(error) for error in errors[0]]
 
 
 class Together:
     """`ONMF` by its default solver: the trials that see the same features share their sweeps."""
 
-    def __init__(self, model: ONMF, name: str, X: Any, parts: Parts, n_jobs: int | None) -> None:
-        X, _ = door.scaled(X, door.power_of_two)
-        self.n_threads = blas_threads() if n_jobs is None else joblib.effective_n_jobs(n_jobs)
-        self.X, self.parts, self.data = X, parts, InMemory(X, n_threads=self.n_threads)
-        self.settings, self.penalty = fast_settings(model, self.data, self.n_threads)
+    def __init__(self, solver: FastSolver, X: Any, parts: Partition) -> None:
+        self.n_threads, self.parts = solver.settings.n_threads, parts
+        self.X, _ = moderate(X)
+        self.data = InMemory(self.X, n_threads=self.n_threads)
+        self.settings, self.penalty = solver.settings_for(self.data), solver.penalty
 
     def __call__(
         self, ledger: Ledger, trials: Sequence[Trial], progress: Progress | None = None
@@ -134,10 +144,10 @@ class Together:
         report(done := total - len(left), total)
         most = max(trial["k"] for trial in trials)
         with single_threaded_blas():
-            for fold, mine in groupby(sorted(left, key=by_fold), key=by_fold):
-                maker = Maker(self, fold, most)
-                for batch in maker.batches(list(mine)):
-                    for trial, outcome in maker.outcomes(batch):
+            for fold, mine in groupby(sorted(left, key=_fold), key=_fold):
+                runs = FoldRuns(self, fold, most)
+                for batch in runs.batches(list(mine)):
+                    for trial, outcome in runs.outcomes(batch):
                         if isinstance(outcome, Exception):
                             ledger.fail(trial, f"{type(outcome).__name__}: {outcome}")
                         else:
@@ -145,21 +155,21 @@ class Together:
                         report(done := done + 1, total)
 
 
-def by_fold(trial: Trial) -> int:
+def _fold(trial: Trial) -> int:
     return int(trial["fold"])
 
 
-class Maker:
+class FoldRuns:
     """The clusterings of one choice of features."""
 
     def __init__(self, runner: Together, fold: int, most: int) -> None:
         self.runner, self.fold, self.most = runner, fold, most
         self.data: InMemory = runner.data
-        self.tested: Columns | None = None
+        self.unseen: Columns | None = None
         if fold != WHOLE:
-            fitted, tested = runner.parts.columns(fold)
-            self.data = Columns(runner.X, fitted, runner.n_threads)
-            self.tested = Columns(runner.X, tested, runner.n_threads)
+            for_fit, for_test = runner.parts.columns(fold)
+            self.data = Columns(runner.X, for_fit, runner.n_threads)
+            self.unseen = Columns(runner.X, for_test, runner.n_threads)
         self.useful = self.data.total(useful, self.data.energy)
 
     @cached_property
@@ -178,7 +188,7 @@ class Maker:
     def outcomes(self, batch: list[Trial]) -> Iterator[tuple[Trial, Any]]:
         """Result and labels of each trial, or its exception."""
         try:
-            yield from zip(batch, self.make(batch), strict=True)
+            yield from zip(batch, self._make(batch), strict=True)
         except Exception as error:  # whatever it is, the other trials go on
             if len(batch) == 1:
                 yield batch[0], error
@@ -186,30 +196,28 @@ class Maker:
                 for trial in batch:
                     yield from self.outcomes([trial])
 
-    def make(self, batch: list[Trial]) -> list[tuple[dict[str, Any], Array]]:
+    def _make(self, batch: list[Trial]) -> list[tuple[dict[str, Any], Array]]:
         for trial in batch:
-            door.check_useful(self.useful, self.data.shape[0], trial["k"])
-        found = self.many([Run(trial["k"], trial["seed"]) for trial in batch])
+            if self.useful < trial["k"]:
+                raise too_few(self.useful, self.data.shape[0], trial["k"])
+        ends = self.many([Attempt(trial["k"], trial["seed"]) for trial in batch])
         ks = [trial["k"] for trial in batch]
-        labels = [canonical(end.labels, k) for end, k in zip(found, ks, strict=True)]
-        return list(zip(self.results(found, ks), labels, strict=True))
+        labels = [
+            renumber(end.labels, canonical_order(end.labels, None, k))
+            for end, k in zip(ends, ks, strict=True)
+        ]
+        return list(zip(self._results(ends, ks), labels, strict=True))
 
-    def results(self, found: list[Found], ks: list[int]) -> list[dict[str, Any]]:
+    def _results(self, ends: list[RunEnd], ks: list[int]) -> list[dict[str, Any]]:
         """How good the clusterings are: on all features, or on those held out."""
-        if self.tested is None:
+        if self.unseen is None:
             return [
                 {"relative_error": end.relative_error, "converged": end.converged, "rays": True}
-                for end in found
+                for end in ends
             ]
         clusterings = [
-            Clustering(end.labels, end.scores, k) for end, k in zip(found, ks, strict=True)
+            Clustering(end.labels, end.scores, k) for end, k in zip(ends, ks, strict=True)
         ]
         parts = self.runner.parts
-        errors = held_out(self.tested, clusterings, parts.samples, parts.n_groups)
+        errors = held_out_errors(self.unseen, clusterings, parts.samples, parts.n_groups)
         return [{"errors": own.tolist()} for own in errors]
-
-
-def canonical(labels: Array, k: int) -> Array:
-    """Largest cluster first, as `ONMF` numbers them."""
-    order = canonical_order(labels, None, k)
-    return np.append(np.argsort(order), -1)[labels]

@@ -13,21 +13,23 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
-from onmf.data import validation as door
+from onmf.data.threads import blas_threads
+from onmf.data.validation import as_samples
 from onmf.estimators import ONMF
-from onmf.estimators.solvers import searched
+from onmf.estimators.parameters import check_number
+from onmf.estimators.solvers import FastSolver
 from onmf.ledger import Trial
-from onmf.stability.runners import WHOLE, Alone, Parts, Runner, Together
+from onmf.stability.runners import WHOLE, Alone, Partition, Runner, SklearnClusterer, Together
 
 UNIMPORTANT = ("n_jobs", "verbose", "callback", "random_state", "n_clusters", "n_components")
 
 
-class Setting(NamedTuple):
+class Experiment(NamedTuple):
     """A checked model and data, ready to run."""
 
     runner: Runner
     X: Any
-    parts: Parts
+    parts: Partition
     seeds: list[int]
     name: str  # of the parameter that holds K
     key: Trial  # what all trials have in common
@@ -44,33 +46,43 @@ class Setting(NamedTuple):
         ]
 
 
-def prepare(model: Any, X: Any, n_runs: int, n_jobs: int | None) -> Setting:
+def prepare(model: SklearnClusterer, X: Any, n_runs: int, n_jobs: int | None) -> Experiment:
     """Check everything that can be checked before the first fit."""
-    door.check_number(n_runs, "n_runs", 1, whole=True)
+    check_number(n_runs, "n_runs", 1, whole=True)
     if n_runs < 2:
         raise ValueError(
             "n_runs=1 says nothing about stability, for one run always agrees with itself: "
             "ask for at least two."
         )
-    name = check_model(model)
-    together = isinstance(model, ONMF) and model.solver == "fast" and searched(model)
+    name = _parameter_of_k(model)
     if isinstance(model, ONMF):
-        model = clone(model).set_params(callback=None)
-        model._check_parameters()
-        signed = door.allows_signs(model.center_bounds)
-        X = door.as_samples(model, X, reset=True, signed=signed)
+        own: ONMF = clone(model).set_params(callback=None)
+        own._check_parameters()
+        model, (X, _) = own, as_samples(X, own._check)
     else:
         X = check_array(X, accept_sparse="csr", order="C", dtype=[np.float64, np.float32])
         X = sp.csr_array(X) if sp.issparse(X) else X
-    seeds = seeds_of(model.random_state, n_runs)
-    parts = Parts.of(X.shape, seeds[0])
-    runner: Runner = (Together if together else Alone)(model, name, X, parts, n_jobs)
-    settings = {key: v for key, v in model.get_params().items() if key not in UNIMPORTANT}
-    key = {"model": f"{type(model).__name__} {fingerprint(settings)}", "data": fingerprint(X)}
-    return Setting(runner, X, parts, seeds, name, key)
+    parameters = model.get_params()
+    seeds = _seeds(parameters["random_state"], n_runs)
+    parts = Partition.of(X.shape, seeds[0])
+    solver = _fast_solver(model, n_jobs)
+    runner: Runner = (
+        Alone(model, name, X, parts, n_jobs) if solver is None else Together(solver, X, parts)
+    )
+    compared = {key: v for key, v in parameters.items() if key not in UNIMPORTANT}
+    key = {"model": f"{type(model).__name__} {_hash(compared)}", "data": _hash(X)}
+    return Experiment(runner, X, parts, seeds, name, key)
 
 
-def check_model(model: Any) -> str:
+def _fast_solver(model: SklearnClusterer, n_jobs: int | None) -> FastSolver | None:
+    """The default solver of a model whose runs can share it, having no start but their seeds."""
+    if not isinstance(model, ONMF):
+        return None
+    solver = model._solver(blas_threads() if n_jobs is None else joblib.effective_n_jobs(n_jobs))
+    return solver if isinstance(solver, FastSolver) and solver.begin.is_search else None
+
+
+def _parameter_of_k(model: SklearnClusterer) -> str:
     """The parameter that holds the number of clusters."""
     if not hasattr(model, "fit_predict") or not hasattr(model, "get_params"):
         raise ValueError(f"{model!r} is no scikit-learn clusterer: it has no fit_predict.")
@@ -88,7 +100,7 @@ def check_model(model: Any) -> str:
     )
 
 
-def seeds_of(random_state: Any, n_runs: int) -> list[int]:
+def _seeds(random_state: Any, n_runs: int) -> list[int]:
     """s, s + 1, ... for an integer s (0 for None); drawn from a RandomState."""
     if random_state is None or isinstance(random_state, int | np.integer):
         return [(int(random_state or 0) + i) % 2**32 for i in range(n_runs)]
@@ -97,7 +109,7 @@ def seeds_of(random_state: Any, n_runs: int) -> list[int]:
     return seeds
 
 
-def fingerprint(content: Any) -> str:
+def _hash(content: Any) -> str:
     """A short text that differs when the content does."""
     try:
         return str(joblib.hash(content))[:16]
@@ -105,20 +117,20 @@ def fingerprint(content: Any) -> str:
         return str(joblib.hash(repr(content)))[:16]
 
 
-def check_distinct(X: Any, k: int) -> bool:
+def has_more_than(X: Any, k: int) -> bool:
     """Whether X has more than k distinct samples; fewer than k are an error."""
-    seen: set[bytes] = set()
+    distinct: set[bytes] = set()
     for i in range(X.shape[0]):
         row = X[i : i + 1]
         if sp.issparse(row):
-            seen.add(row.indices.tobytes() + row.data.tobytes())
+            distinct.add(row.indices.tobytes() + row.data.tobytes())
         else:
-            seen.add(row.tobytes())
-        if len(seen) > k:
+            distinct.add(row.tobytes())
+        if len(distinct) > k:
             return True
-    if len(seen) < k:
+    if len(distinct) < k:
         raise ValueError(
-            f"X has only {len(seen)} distinct sample(s), fewer than the {k} clusters asked for: "
-            "ask for fewer."
+            f"X has only {len(distinct)} distinct sample(s), fewer than the {k} clusters asked "
+            "for: ask for fewer."
         )
     return False

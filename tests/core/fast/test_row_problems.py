@@ -8,7 +8,8 @@ import pytest
 
 from onmf import ONMF
 from onmf.core.fast import row_problems as rows
-from onmf.core.fast.search import ROW_PENALTIES, unit
+from onmf.core.fast.search import unit
+from onmf.core.paper.penalties import NSNCP, SNCP
 from onmf.datasets import make_rays
 
 compiled = pytest.importorskip("onmf.core.fast.kernels", reason="needs numba")
@@ -71,12 +72,12 @@ def test_equal_prototypes_and_rows_without_products_are_harmless(solve):
     assert not H[1:].any()
 
 
-@pytest.mark.parametrize("name", ROW_PENALTIES)
-def test_at_tau_one_every_row_has_one_entry(solve, name):
+@pytest.mark.parametrize("penalty", [SNCP(), NSNCP()])
+def test_at_tau_one_every_row_has_one_entry(solve, penalty):
     rng = np.random.default_rng(4)
     U = unit(rng.random((6, 9)))
     A = rng.exponential(size=(50, 9)) @ U.T
-    Q, C = ROW_PENALTIES[name].rows(U @ U.T, A, 1.0)
+    Q, C = penalty.row_problem(U @ U.T, A, 1.0)
     H = solve(Q, C, A == A.max(axis=1, keepdims=True))
     assert ((H > 1e-9).sum(axis=1) == 1).all()
     np.testing.assert_array_equal(H.argmax(axis=1), A.argmax(axis=1))

@@ -6,8 +6,8 @@ import pytest
 from onmf import ONMF
 from onmf.core.fast.settle import settle
 from onmf.core.fast.stream import DECAY, Stream, take_in
+from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
-from onmf.core.rows import InMemory
 from onmf.datasets import make_rays
 
 BATCHES = 10

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from onmf.baselines import shared_draws, single_codes
+from onmf.core.memory import InMemory
 from onmf.core.paper.start import (
     STARTS,
     leading_directions,
-    nndsvd,
-    paper,
-    shared,
-    single_codes,
+    nndsvd_start,
+    paper_start,
     spread_rays,
 )
-from onmf.core.rows import InMemory
 
 
 def test_paper_start_is_the_published_recipe(planted):
@@ -25,12 +24,12 @@ def test_paper_start_is_the_published_recipe(planted):
     W = s * rng.random_sample((M, K))
     H = (s * rng.random_sample((N, K))).T
     data = InMemory(X.T)
-    raw_H, raw_W = shared(data, K, 7)
+    raw_H, raw_W = shared_draws(data, K, 7)
     np.testing.assert_allclose(raw_W, W.T, rtol=1e-14)
     np.testing.assert_allclose(raw_H, H.T, rtol=1e-14)
     marks = (H == H.max(axis=0)).astype(float)
     unit = marks / np.linalg.norm(marks, axis=1, keepdims=True)
-    np.testing.assert_allclose(data.gather(paper(data, K, 7)[0]), unit.T)
+    np.testing.assert_allclose(data.gather(paper_start(data, K, 7)[0]), unit.T)
 
 
 @pytest.mark.parametrize("kind", STARTS)
@@ -56,7 +55,7 @@ def test_nndsvd_is_the_positive_part_of_the_singular_triplets(planted):
     X, _ = planted
     U, s, Vt = np.linalg.svd(X, full_matrices=False)
     data = InMemory(X)
-    rows, W = nndsvd(data, 3, 0)
+    rows, W = nndsvd_start(data, 3, 0)
     H = data.gather(rows)
     for j in range(3):
         u, v = U[:, j], Vt[j]

@@ -1,29 +1,29 @@
 """From a file to the files of a result, and back: what the command does between two prints."""
 
+from onmf.cli.runs.inputs import Input, aligned, at_hand
 from onmf.cli.runs.results import (
     MODEL,
     REPORT,
     RESULTS,
-    Assessed,
-    Run,
-    named,
-    names_compared,
+    Assessment,
+    FinishedFit,
+    assess,
+    choice_record,
     recall,
     scores,
 )
-from onmf.cli.runs.source import Source, aligned, at_hand
 
 __all__ = [
     "MODEL",
     "REPORT",
     "RESULTS",
-    "Assessed",
-    "Run",
-    "Source",
+    "Assessment",
+    "FinishedFit",
+    "Input",
     "aligned",
+    "assess",
     "at_hand",
-    "named",
-    "names_compared",
+    "choice_record",
     "recall",
     "scores",
 ]

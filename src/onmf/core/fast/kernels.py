@@ -1,22 +1,21 @@
-"""The kernels of `rows` in machine code: the only module that imports numba.
+"""The functions of `row_problems` in machine code: the only module that imports numba.
 
-Same rules as there. Serial and without the interpreter's lock: blocks
-and starts are what runs in parallel, for numba's own threads beside those of BLAS cost a factor.
+Same rules as there. Serial and without the interpreter's lock: blocks and starts are what runs in
+parallel, for numba's own threads beside those of BLAS cost a factor.
 """
-
-from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from onmf.core.assign import ROUNDING
 from onmf.core.fast.row_problems import FULL_EXCHANGES, MOST_EXCHANGES, RIDGE, SLACK
+from onmf.core.rows import Array
 
-Array = NDArray[Any]
+EQUAL = ROUNDING * np.finfo(np.float64).eps
 
 
 @njit(cache=True, nogil=True)
-def solve_on(Q: Array, c: Array, inside: Array, place: Array, L: Array, h: Array) -> None:
+def _solve_on(Q: Array, c: Array, inside: Array, place: Array, L: Array, h: Array) -> None:
     """Q_SS h_S = c_S on the support by Cholesky, in place; zero elsewhere."""
     size = 0
     for k in range(len(c)):
@@ -46,7 +45,7 @@ def solve_on(Q: Array, c: Array, inside: Array, place: Array, L: Array, h: Array
 
 
 @njit(cache=True, nogil=True)
-def solve_row(
+def _solve_row(
     Q: Array, c: Array, inside: Array, wrong: Array, place: Array, L: Array, h: Array
 ) -> None:
     """One row by principal pivoting, into h."""
@@ -54,7 +53,7 @@ def solve_row(
     scale = max(c.max(), 0.0)
     fewest, grace = k + 1, FULL_EXCHANGES
     for _ in range(MOST_EXCHANGES):
-        solve_on(Q, c, inside, place, L, h)
+        _solve_on(Q, c, inside, place, L, h)
         bad, last = 0, -1
         for j in range(k):
             wrong[j] = inside[j] and h[j] < 0
@@ -86,7 +85,7 @@ def solve_rows(Q: Array, C: Array, support: Array) -> Array:
     place, L = np.empty(k, np.int64), np.empty((k, k))
     for i in range(n):
         inside[:] = support[i]
-        solve_row(Q, C[i], inside, wrong, place, L, H[i])
+        _solve_row(Q, C[i], inside, wrong, place, L, H[i])
     return H
 
 
@@ -98,12 +97,14 @@ def images(A: Array, Y: Array) -> tuple[Array, Array]:
     P, energy = np.zeros((R, k, width)), np.zeros(R)
     for i in range(n):
         for r in range(R):
-            b = 0
+            top = A[i, r, 0]
             for j in range(1, k):
-                if A[i, r, j] > A[i, r, b]:
-                    b = j
-            score = A[i, r, b]
-            if score > 0:
+                top = max(top, A[i, r, j])
+            if top > 0:
+                b = 0
+                while A[i, r, b] < top - EQUAL * top:  # the first of those that are equal
+                    b += 1
+                score = A[i, r, b]
                 energy[r] += score * score
                 for z in range(width):
                     P[r, b, z] += score * Y[i, z]

@@ -1,4 +1,4 @@
-"""What is done row by row: three kernels, in NumPy here and in machine code in `compiled`.
+"""What is done row by row: three functions, in NumPy here and in machine code in `kernels`.
 
 `solve_rows`, the row problem of the penalty path,
 
@@ -15,9 +15,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from onmf.core.assign import nearest, one_sparse
+from onmf.core.rows import Array
 
 RIDGE = 1e-10  # on the diagonal: prototypes may coincide
 SLACK = 1e-9  # relative: a multiplier below it is zero
@@ -32,11 +32,11 @@ def solve_rows(Q: Array, C: Array, support: Array) -> Array:
     H = np.empty_like(C)
     step = max(1, CHUNK // (k * k))
     for i in range(0, n, step):
-        H[i : i + step] = pivot(Q, C[i : i + step], support[i : i + step].copy())
+        H[i : i + step] = _pivot(Q, C[i : i + step], support[i : i + step].copy())
     return H
 
 
-def pivot(Q: Array, C: Array, support: Array) -> Array:
+def _pivot(Q: Array, C: Array, support: Array) -> Array:
     """Principal pivoting on a stack of rows; `support` is overwritten."""
     n, k = C.shape
     scale = np.maximum(C.max(axis=1, keepdims=True), np.finfo(C.dtype).tiny)
@@ -45,7 +45,7 @@ def pivot(Q: Array, C: Array, support: Array) -> Array:
     todo = np.arange(n)
     for _ in range(MOST_EXCHANGES):
         inside, c = support[todo], C[todo]
-        h = solve_on(Q, c, inside)
+        h = _solve_on(Q, c, inside)
         wrong = np.where(inside, h < 0, c - h @ Q > SLACK * scale[todo])
         H[todo] = np.where(inside, h, 0)
         bad = wrong.sum(axis=1)
@@ -63,7 +63,7 @@ def pivot(Q: Array, C: Array, support: Array) -> Array:
     return np.maximum(H, 0)
 
 
-def solve_on(Q: Array, c: Array, inside: Array) -> Array:
+def _solve_on(Q: Array, c: Array, inside: Array) -> Array:
     """Q_SS h_S = c_S for each row's own support S; zero elsewhere."""
     k = len(Q)
     both = inside[:, :, None] & inside[:, None, :]
@@ -75,17 +75,9 @@ def solve_on(Q: Array, c: Array, inside: Array) -> Array:
 def images(A: Array, Y: Array) -> tuple[Array, Array]:
     """sum_i a_ib y_i at b = argmax_k a_ik, and sum_i a_ib^2, for scores A (n, R, k)."""
     n, R, k = A.shape
-    H = one_sparse_scores(A)
+    H = one_sparse(*nearest(A.reshape(n * R, k)), k)
     P = (H.reshape(n, R * k).T @ Y).reshape(R, k, -1)
-    return P, np.einsum("nrk,nrk->r", H, H)
-
-
-def one_sparse_scores(A: Array) -> Array:
-    """A with all but the largest entry of each last axis set to zero, and negatives too."""
-    top = A.argmax(axis=-1)[..., None]
-    H = np.zeros_like(A)
-    np.put_along_axis(H, top, np.maximum(np.take_along_axis(A, top, -1), 0), -1)
-    return H
+    return P, np.einsum("nrk,nrk->r", H.reshape(A.shape), H.reshape(A.shape))
 
 
 def swap_gains(A: Array, scores: Array) -> Array:
@@ -103,7 +95,7 @@ def swap_gains(A: Array, scores: Array) -> Array:
 
 @cache
 def kernels() -> Any:
-    """The module to take the kernels from: `compiled` if numba is there, else this one."""
+    """The module to take these functions from: the compiled one if numba is there, or this one."""
     try:
         from onmf.core.fast import kernels as compiled
     except ImportError:

@@ -14,69 +14,31 @@ clustering is the energy it explains,
 over H >= 0 and unit U, where b = argmax_k a_ik and s_i = a_ib, with tau growing towards 1. The
 smooth one is the paper's penalty with each pair of clusters weighted by how different they are; the
 non-smooth one is 1'h - ||h||_inf with the largest entry where the score is largest, weighted
-likewise. Both are convex in each row of H for
-every tau, homogeneous in the length of a sample, and leave one entry in every row at tau = 1.
+likewise. What a penalty makes of the rows of H and of U is part of it: see `penalties.RowPenalty`.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onmf.core.fast.row_problems import kernels, one_sparse_scores
+from onmf.core.assign import first_largest
+from onmf.core.fast.row_problems import kernels
+from onmf.core.paper.penalties import RowPenalty
+from onmf.core.rows import Array
 
-Array = NDArray[Any]
-
-AVERAGED = 20  # rows in each prototype of a blurred start
 ONE_SPARSE = 1e-4  # share of H'H off its diagonal below which the path has done its work
 GAIN = 1e-6  # relative gain below which an alternation in the sketch has settled
-
-
-class RowPenalty(Protocol):
-    """The penalty at one tau: what it does to the row problem and to the step on U."""
-
-    def rows(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
-        """(Q, c) of the row problems min h'Qh - 2c'h."""
-
-    def pull(self, gram: Array, H: Array, A: Array, tau: float) -> Array:
-        """E with dJ/du_k = 2 sum_l E_kl u_l - 2 (H'Y)_k."""
-
-
-class SmoothRows:
-    """Q = (1 - tau) C + tau 11',  c = a;  E = (1 - tau) H'H."""
-
-    def rows(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
-        return (1 - tau) * C + tau, A
-
-    def pull(self, gram: Array, H: Array, A: Array, tau: float) -> Array:
-        return (1 - tau) * gram
-
-
-class NonSmoothRows:
-    """Q = C,  c_k = a_k - tau s (1 - C_bk);  E = H'H - tau (M + M'),  M_b = sum of s_i h_i at b."""
-
-    def rows(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
-        top = A.argmax(axis=1)
-        s = np.maximum(A[np.arange(len(A)), top], 0)
-        return C, A - tau * s[:, None] * np.maximum(1 - C, 0)[top]
-
-    def pull(self, gram: Array, H: Array, A: Array, tau: float) -> Array:
-        s = one_sparse_scores(A)
-        M = s.T @ H
-        return gram - tau * (M + M.T)
-
-
-ROW_PENALTIES: dict[str, RowPenalty] = {"sncp": SmoothRows(), "nsncp": NonSmoothRows()}
+EXPLAINED = 1e-12  # share of a row's energy below which what is left of it is rounding
 
 
 class Point(NamedTuple):
-    """The path at one tau, on the rows it sees."""
+    """The path at one tau, on the rows it works on."""
 
     tau: float
     U: Array
     error: float  # ||Y - HU||^2 / ||Y||^2
-    penalty: float  # share of H'H off the diagonal
+    overlap: float  # share of H'H off the diagonal
     gram: Array
     moved: float
 
@@ -86,10 +48,10 @@ def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Poi
     solve, sqnorm = kernels().solve_rows, np.vdot(Y, Y)
     A = Y @ U.T
     support = np.zeros(A.shape, bool)
-    support[np.arange(len(A)), A.argmax(axis=1)] = True
+    support[np.arange(len(A)), first_largest(A)] = True
     for tau in taus:
         C = U @ U.T
-        H = solve(*penalty.rows(C, A, tau), support)
+        H = solve(*penalty.row_problem(C, A, tau), support)
         gram, cross = H.T @ H, H.T @ Y
         error = 1 - (2 * np.vdot(cross, U) - np.vdot(gram, C)) / sqnorm
         before, U = U, pulled(U, cross, penalty.pull(gram, H, A, tau))
@@ -116,25 +78,25 @@ def spread(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
     """Greedy k-means++ on the energy left unexplained; prototypes are means of the cells."""
     best, cells = np.zeros(len(Y)), np.zeros(len(Y), np.intp)
     for c in range(k):
-        picks = draw(energy - best, 2 + int(np.log(k)), rng)
+        picks = draw(unexplained(energy, best), 2 + int(np.log(k)), rng)
         explained = np.square(np.maximum(Y @ unit(Y[picks]).T, 0))
         j = np.maximum(explained, best[:, None]).sum(axis=0).argmax()
-        closer = explained[:, j] > best
+        closer = explained[:, j] > best + EXPLAINED * energy
         cells[closer], best[closer] = c, explained[closer, j]
     U = np.zeros((k, Y.shape[1]))
     np.add.at(U, cells, Y)
     return unit(U, otherwise=unit(Y[draw(energy, k, rng)]))
 
 
-def blur(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
-    """Averages of a few random rows each: all prototypes near the middle."""
-    picks = draw(energy, k * AVERAGED, rng).reshape(k, AVERAGED)
-    return unit(Y[picks].sum(axis=1))
+def unexplained(energy: Array, explained: Array) -> Array:
+    """What is left of the energy of each row; zero where that is rounding."""
+    left = energy - explained
+    return np.where(left > EXPLAINED * energy, left, 0)
 
 
 def draw(weight: Array, size: int, rng: np.random.Generator) -> Array:
-    """Row numbers with probability proportional to `weight` (negative counts as zero)."""
-    total = np.cumsum(np.maximum(weight, 0))
+    """Row numbers with probability proportional to `weight` >= 0; all alike if there is none."""
+    total = np.cumsum(weight)
     if total[-1] <= 0:
         return rng.integers(0, len(weight), size)
     return np.searchsorted(total, rng.random(size) * total[-1], side="right").clip(
@@ -148,10 +110,6 @@ class Stack(NamedTuple):
     U: Array
     energy: Array
     scores: Array
-
-    @property
-    def best(self) -> int:
-        return int(self.energy.argmax())
 
 
 def alternate(Y: Array, U: Array, passes: int) -> Stack:

@@ -10,21 +10,19 @@ features V is the identity and nothing is lost.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onmf.core.paper.palm import Bounds
+from onmf.core.paper.start import Power
 from onmf.core.result import FORGETFUL, Journal
-from onmf.core.rows import Block, Data, row_sqnorm
-
-Array = NDArray[Any]
+from onmf.core.rows import Array, Block, Data, row_sqnorm
 
 WIDTH, EXTRA = 4, 30  # r = WIDTH k + EXTRA
 ITERATIONS = 2
 HEAVY = 1e4  # samples of more than this many times the median energy count as if they had that much
 MOST_ROWS = 20_000
-DIGIT = 16  # bits
 
 
 class Sketch(NamedTuple):
@@ -32,34 +30,17 @@ class Sketch(NamedTuple):
 
     V: Array | None  # (m, r); None stands for the identity
     Y: Array  # (rows, r), square roots of the weights included
-    rows: Array  # their numbers
     share: float  # of the energy of these rows that the basis keeps
     sweeps: int
 
-    def lift(self, U: Array) -> Array:
-        """Rays in the space of the features."""
-        return U if self.V is None else U @ self.V.T
+    def lift(self, U: Array, bounds: Bounds, dtype: Any) -> Array:
+        """Rays in the space of the features, non-negative if centroids must be."""
+        W = (U if self.V is None else U @ self.V.T).astype(dtype)
+        return W if bounds.lower < 0 else np.maximum(W, 0)
 
     def lower(self, W: Array) -> Array:
         """Given rays in the small basis."""
         return W if self.V is None else W @ self.V
-
-    def turned(self) -> Self:
-        """The same picture with the strongest direction first, then the next, and so on."""
-        turn = np.linalg.eigh(self.Y.T @ self.Y)[1][:, ::-1]
-        V = turn if self.V is None else (self.V @ turn).astype(self.V.dtype)
-        return self._replace(V=V, Y=np.ascontiguousarray(self.Y @ turn))
-
-    def narrow(self, k: int) -> Self:
-        """A turned picture for k clusters: the first columns, as many as a sketch for k has."""
-        r = width(k)
-        assert self.V is not None  # as `turned` leaves it
-        return self._replace(V=self.V[:, :r], Y=np.ascontiguousarray(self.Y[:, :r]))
-
-
-def width(k: int) -> int:
-    """Columns of a sketch for k clusters."""
-    return WIDTH * k + EXTRA
 
 
 def sketch(
@@ -72,15 +53,23 @@ def sketch(
 ) -> Sketch:
     """Basis and picture; reads X three times, once if there are few features or sweeps."""
     data, (n, m) = data.wide(), data.shape
-    r, iterations = min(width(k), n), min(ITERATIONS, max_sweeps - 2)
-    V = basis(data, r, rng, iterations, tell, journal) if r < m else None
-    wanted = sample(data, rng)
-    rows = data.gather(data.each(numbers, data.first, wanted))
-    inside = np.eye(m, dtype=data.dtype) if V is None else V
-    parts, energy = data.sweep(Project(inside), wanted)
+    r, iterations, V = min(WIDTH * k + EXTRA, n), min(ITERATIONS, max_sweeps - 2), None
+    if r < m:
+        V, done = rng.standard_normal((m, r)).astype(data.dtype), 0
+        if noted := journal.recall("basis"):
+            V, done = noted["V"], noted["sweeps"]
+        damp = damping(data)
+        for sweep in range(done + 1, iterations + 1):  # subspace iteration
+            _, image = data.sweep(Power(V), damp)
+            V = orthonormal(image.cross).astype(data.dtype)
+            journal.note("basis", partial(dict, V=V, sweeps=sweep))
+            tell(sweep)
+        V = V if iterations else orthonormal(V)
+    project = Project(np.eye(m, dtype=data.dtype) if V is None else V)
+    parts, energy = data.sweep(project, sample(data, rng))
     sweeps = 1 if V is None else iterations + 1
     tell(sweeps)
-    return Sketch(V, data.gather(parts), rows, energy.kept / energy.whole, sweeps)
+    return Sketch(V, data.gather(parts), energy.inside / energy.whole, sweeps)
 
 
 def sample(data: Data, rng: np.random.Generator) -> Any:
@@ -96,93 +85,33 @@ def sample(data: Data, rng: np.random.Generator) -> Any:
     before = np.cumsum(counts) - counts
     parts = np.split(ranks, np.searchsorted(ranks, before[1:]))
     own = [part - start for part, start in zip(parts, before, strict=True)]
-    return data.each(chosen, data.energy, own)
+    return data.each(
+        lambda energy, ranks: np.isin(np.arange(len(energy)), np.flatnonzero(energy)[ranks]),
+        data.energy,
+        own,
+    )
 
 
-def chosen(energy: Array, ranks: Array) -> Array:
-    """Mask of the rows with these ranks among those that are not all zero."""
-    mask = np.zeros(len(energy), bool)
-    mask[np.flatnonzero(energy)[ranks]] = True
-    return mask
+def damping(data: Data) -> Any:
+    """A factor for the weight of each sample: one enormous sample would hide all the others.
 
-
-def numbers(first: int, mask: Array) -> Array:
-    """Numbers of the rows in a mask."""
-    return first + np.flatnonzero(mask)
-
-
-def basis(
-    data: Data,
-    r: int,
-    rng: np.random.Generator,
-    iterations: int,
-    tell: Callable[[int], object],
-    journal: Journal,
-) -> Array:
-    """Orthonormal columns near the leading right singular vectors, by subspace iteration."""
-    # One enormous sample would hide all others behind its rounding errors.
-    bound = heaviest(data)
-    damp = data.each(
+    Those with more than HEAVY times the median energy count as if they had that much.
+    """
+    facts = data.gather(data.each(_top_and_median, data.energy))
+    bound, medians = facts[:, 0].max(), facts[facts[:, 1] > 0, 1]
+    if bound > HEAVY * medians.min():  # the median of all is not below the least of the pieces
+        energy = data.gather(data.energy)
+        bound = min(bound, HEAVY * np.median(energy[energy > 0]))
+    return data.each(
         lambda energy: np.minimum(1, bound / np.maximum(energy, bound)).astype(data.dtype),
         data.energy,
     )
-    V, done = rng.standard_normal((data.shape[1], r)).astype(data.dtype), 0
-    if found := journal.recall("basis"):
-        V, done = found["V"], found["sweeps"]
-    for sweep in range(done + 1, iterations + 1):
-        _, image = data.sweep(Power(V), damp)
-        V = orthonormal(image.cross).astype(data.dtype)
-        journal.note("basis", partial(dict, V=V, sweeps=sweep))
-        tell(sweep)
-    return V if iterations else orthonormal(V)
 
 
-def heaviest(data: Data) -> float:
-    """HEAVY times the median energy of the samples that are not all zero, or no sample has more."""
-    facts = data.gather(data.each(top_and_middle, data.energy))
-    # The median of all is not below the least of the medians of the pieces.
-    top, middle = facts[:, 0].max(), facts[facts[:, 1] > 0, 1].min()
-    return float(top if top <= HEAVY * middle else HEAVY * median(data))
-
-
-def top_and_middle(energy: Array) -> Array:
+def _top_and_median(energy: Array) -> Array:
     """Largest entry and median of the positive ones, zero if there are none."""
     positive = energy[energy > 0]
     return np.array([[positive.max(), np.median(positive)]] if len(positive) else [[0.0, 0.0]])
-
-
-def median(data: Data) -> float:
-    """Median of the positive energies, exactly, from sums: digit by digit of their bit patterns.
-
-    Positive numbers are ordered as their patterns are. Nothing of the length of X is gathered.
-    """
-    count = data.total(lambda weight, energy: np.count_nonzero(energy > 0), data.energy)
-    return (order_statistic(data, (count - 1) // 2) + order_statistic(data, count // 2)) / 2
-
-
-def order_statistic(data: Data, rank: int) -> float:
-    """The positive energy that has `rank` smaller ones before it."""
-    prefix = 0
-    for shift in range(64 - DIGIT, -DIGIT, -DIGIT):
-        counts = data.total(Digits(prefix, shift), data.energy)
-        below = np.cumsum(counts)
-        digit = int(np.searchsorted(below, rank, side="right"))
-        rank -= int(below[digit] - counts[digit])
-        prefix = prefix << DIGIT | digit
-    return float(np.array(prefix, np.uint64).view(np.float64))
-
-
-@dataclass(frozen=True)
-class Digits:
-    """How often each digit follows `prefix` in the bit patterns of the positive energies."""
-
-    prefix: int
-    shift: int
-
-    def __call__(self, weight: Array, energy: Array) -> Array:
-        bits = energy[energy > 0].view(np.uint64) >> np.uint64(self.shift)
-        bits = bits[bits >> np.uint64(DIGIT) == self.prefix]
-        return np.bincount((bits & np.uint64(2**DIGIT - 1)).astype(np.intp), minlength=2**DIGIT)
 
 
 def orthonormal(B: Array) -> Array:
@@ -195,27 +124,10 @@ def orthonormal(B: Array) -> Array:
     return B @ (scale[:, None] * turn[:, kept] / np.sqrt(values[kept]))
 
 
-class Image(NamedTuple):
-    """What subspace iteration needs of a block."""
-
-    cross: Array  # X'DXV (m, r)
-
-
-@dataclass(frozen=True)
-class Power:
-    """X'DXV of a block; `damp` (b,) multiplies the weights if given."""
-
-    V: Array
-
-    def __call__(self, block: Block, damp: Array | None) -> tuple[Array | None, Image]:
-        weight = block.weight if damp is None else block.weight * damp[:, None]
-        return damp, Image(np.asarray(block.X.T @ ((block.X @ self.V) * weight), np.float64))
-
-
 class Energy(NamedTuple):
     """Weighted ||Y||^2 and ||X||^2 of the wanted rows."""
 
-    kept: float
+    inside: float
     whole: float
 
 

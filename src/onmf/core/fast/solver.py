@@ -3,36 +3,35 @@
 1. `sketch`: three sweeps give a small basis V and the samples Y = XV in it.
 2. `search`: from several starts, the paper's growing penalty on rows of Y. No sweep.
 3. `swaps`: clusters are given up and others split while the error falls. No sweep.
-4. `finish`: the exact alternation on X from the rays found, to a fixed point.
+4. `settle`: the exact alternation on X from the rays found, to a fixed point.
 
 Nothing depends on the scale of X, the number of sweeps has a known limit, no cluster stays empty.
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onmf.core.fast.search import Point, RowPenalty, alternate, blur, follow, spread, unit
-from onmf.core.fast.settle import Since, State, settle
+from onmf.core.fast.search import Point, alternate, follow, spread, unit
+from onmf.core.fast.settle import State, settle
 from onmf.core.fast.sketch import Sketch, sketch
 from onmf.core.fast.swaps import improve
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
+from onmf.core.paper.penalties import RowPenalty
 from onmf.core.result import (
     FORGETFUL,
-    Event,
     Factorization,
     Journal,
+    Recorder,
     Stage,
     Watch,
     orthogonality,
+    unwatched,
 )
-from onmf.core.rows import Data, Traffic
-
-Array = NDArray[Any]
+from onmf.core.rows import Array, Data, Traffic
 
 ROWS_PER_CLUSTER, FEWEST_ROWS = 100, 1000  # that the path looks at
 END = 0.5  # of the path: rows are one-sparse long before tau = 1
@@ -49,7 +48,6 @@ class Fast:
     start: float = 1e-3
     growth: float = 1.2
     n_starts: int | None = None  # None: by the shape of X
-    blurred: bool = True  # every other start has all prototypes near the middle
     tol: float = 1e-5
     max_sweeps: int = 40
     bounds: Bounds = NON_NEGATIVE
@@ -67,7 +65,7 @@ def cluster(
     penalty: RowPenalty,
     seed: int,
     given: Array | None = None,
-    watch: Watch = lambda event: False,
+    watch: Watch = unwatched,
     journal: Journal = FORGETFUL,
 ) -> tuple[Factorization, State]:
     """K clusters of the rows of `data`, and the state behind them.
@@ -75,41 +73,27 @@ def cluster(
     `given` centroids (k, m) are followed down the path and not searched around, so that the ids of
     the clusters stay those of the start. A fit that was broken off goes on from its journal.
     """
-    books = Books(data, k, settings.max_sweeps, watch, journal)
-    found = journal.recall("finish")
-    if found is None:
-        W, since = search(settings, data, k, penalty, seed, given, books), None
-    else:
-        books.history = [Stage(*stage) for stage in found["history"]]
-        since = Since.from_facts(found)
-        W = since.state.W
-        books.before = since.before
-    left = settings.max_sweeps - books.history[-1].sweeps
-    state = settle(data, W, settings.bounds, settings.tol, left, books.enter, since)
-    return books.close(state), state
+    recorder = Recorder(watch, settings.max_sweeps, journal=journal)
+    if noted := recorder.recall("settle"):
+        since = State.from_facts(noted)
+        return settle_and_record(data, since.W, settings.bounds, settings.tol, recorder, since)
 
+    def nothing() -> Any:  # what the watcher sees of H while there is none
+        zeros = np.zeros((1, k), data.dtype)
+        return data.array(k, lambda energy: zeros.repeat(len(energy), axis=0), data.energy)
 
-def search(
-    settings: Fast,
-    data: Data,
-    k: int,
-    penalty: RowPenalty,
-    seed: int,
-    given: Array | None,
-    books: "Books",
-) -> Array:
-    """Centroids to settle from, by the path in a sketch; its stages go into the books."""
     rng = np.random.default_rng(seed)
-    small = sketch(data, k, rng, settings.max_sweeps, books.tell, books.journal)
+    tell = partial(recorder.tell, membership=nothing)
+    small = sketch(data, k, rng, settings.max_sweeps, tell, journal)
     if given is None:
         U, points = explore(settings, data.shape, small.Y, k, penalty, rng)
     else:
         start = unit(small.lower(given.astype(np.float64)))
         points = list(follow(small.Y, start, penalty, settings.taus()))
         U = alternate(small.Y, points[-1].U[None], ALTERNATIONS).U[0]
-    books.history += [path_stage(point, small, data.traffic) for point in points]
-    W = small.lift(U).astype(data.dtype)
-    return W if settings.bounds.lower < 0 else np.maximum(W, 0)
+    recorder.history += [path_stage(point, small, data.traffic) for point in points]
+    W = small.lift(U, settings.bounds, data.dtype)
+    return settle_and_record(data, W, settings.bounds, settings.tol, recorder)
 
 
 def explore(
@@ -125,30 +109,26 @@ def explore(
     if not energy.all():  # a sample of mostly empty rows would be a poor one
         Y, energy = Y[energy > 0], energy[energy > 0]
     size = max(ROWS_PER_CLUSTER * k, FEWEST_ROWS)
-    few, many = some_of(len(Y), size, rng), some_of(len(Y), MORE * size, rng)
+    few, many = _some_of(len(Y), size, rng), _some_of(len(Y), MORE * size, rng)
     Z, strength = np.ascontiguousarray(Y[few]), energy[few]
 
-    def descend(kind: Callable[..., Array], own: np.random.Generator) -> list[Point]:
-        return list(follow(Z, kind(Z, strength, k, own), penalty, settings.taus()))
+    def descend(own: np.random.Generator) -> list[Point]:
+        return list(follow(Z, spread(Z, strength, k, own), penalty, settings.taus()))
 
-    n_starts = settings.n_starts or starts_for(shape, Z.shape)
-    kinds = [blur if settings.blurred and s % 2 else spread for s in range(n_starts)]
+    # As many starts as the data outweigh the rows that each of them works on.
+    ratio = np.prod(shape, dtype=float) / np.prod(Z.shape, dtype=float)
+    n_starts = settings.n_starts or int(np.clip(ratio, 1, MOST_STARTS))
     plain = [alternate(Z, spread(Z, strength, k, rng)[None], 5).U[0] for _ in range(PLAIN_STARTS)]
     with ThreadPoolExecutor(settings.n_threads) as pool:
-        paths = list(pool.map(descend, kinds, rng.spawn(n_starts)))
+        paths = list(pool.map(descend, rng.spawn(n_starts)))
         stack = alternate(Y[many], np.array([points[-1].U for points in paths] + plain), 3)
         U = improve(Y[many], energy[many], stack, rng, pool.map)
     return alternate(Y, U[None], ALTERNATIONS).U[0], paths[int(stack.energy[:n_starts].argmax())]
 
 
-def some_of(n: int, size: int, rng: np.random.Generator) -> Any:
+def _some_of(n: int, size: int, rng: np.random.Generator) -> Any:
     """Which of n rows to look at: all, or a random choice of `size`."""
     return np.sort(rng.choice(n, size, replace=False)) if n > size else slice(None)
-
-
-def starts_for(shape: tuple[int, int], seen: tuple[int, int]) -> int:
-    """As many starts as the data outweigh the rows that each of them works on, 1 to MOST_STARTS."""
-    return int(np.clip(np.prod(shape, dtype=float) / np.prod(seen, dtype=float), 1, MOST_STARTS))
 
 
 def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
@@ -157,7 +137,7 @@ def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
         rho=point.tau,
         sweeps=small.sweeps,
         relative_error=min(max(1 - small.share * (1 - point.error), 0.0), 1.0),
-        penalty=point.penalty,
+        penalty=point.overlap,
         orthogonality=orthogonality(point.gram),
         residual=point.moved,
         empty_clusters=int(np.sum(point.gram.diagonal() == 0)),
@@ -166,46 +146,24 @@ def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
     )
 
 
-@dataclass
-class Books:
-    """History, callbacks and the journal."""
+def settle_and_record(
+    data: Data,
+    W: Array,
+    bounds: Bounds,
+    tol: float,
+    recorder: Recorder,
+    since: State | None = None,
+) -> tuple[Factorization, State]:
+    """The exact alternation from W, each sweep of it a stage."""
 
-    data: Data
-    k: int
-    max_sweeps: int
-    watch: Watch
-    journal: Journal = FORGETFUL
-    history: list[Stage] = field(default_factory=list)
-    before: State | None = None
-    stopped: bool = False
-
-    def tell(self, sweeps: int, stage: Stage | None = None, state: State | None = None) -> bool:
-        """After every sweep; True once the watcher wants to stop."""
-        event = Event(0, sweeps, self.max_sweeps, stage, lambda: self.membership(state))
-        self.stopped = self.watch(event) or self.stopped
-        return self.stopped
-
-    def enter(self, state: State) -> bool:
-        since = Since(self.before, state)
-        self.journal.note("finish", lambda: since.facts() | {"history": self.history})
-        self.before = state
-        error = max(1 - float(state.cells.energy.sum()) / self.data.sqnorm, 0.0)
-        sweeps = self.history[-1].sweeps + 1 if self.history else 1
+    def enter(state: State) -> bool:
+        recorder.note("settle", state.facts)
+        error = max(1 - float(state.cells.energy.sum()) / data.sqnorm, 0.0)
         measures = error, 0.0, 0.0, state.residual, len(state.empty)
-        self.history.append(Stage(1.0, sweeps, *measures, *self.data.traffic))
-        return self.tell(sweeps, self.history[-1], state)
+        stage = Stage(1.0, recorder.sweeps + 1, *measures, *data.traffic)
+        return recorder.record(stage, lambda: state.membership(data))
 
-    def membership(self, state: State | None) -> Any:
-        if state is not None:
-            return state.membership(self.data)
-        nothing = np.zeros((1, self.k), self.data.dtype)
-        return self.data.array(
-            self.k, lambda energy: nothing.repeat(len(energy), axis=0), self.data.energy
-        )
-
-    def close(self, state: State) -> Factorization:
-        H, history, last = self.membership(state), self.history, self.history[-1]
-        stop = "converged" if state.settled else "callback" if self.stopped else "max_iter"
-        return Factorization(
-            H, state.W, 1.0, history, last.sweeps, last.sweeps, last.relative_error, stop
-        )
+    left = recorder.max_sweeps - recorder.sweeps
+    state = settle(data, W, bounds, tol, left, enter, since)
+    stop = "converged" if state.settled else "callback" if recorder.stopped else "max_iter"
+    return recorder.result(state.membership(data), state.W, 1.0, stop), state

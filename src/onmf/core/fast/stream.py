@@ -6,23 +6,20 @@ Batch by batch, samples go to their nearest rays, and the image of each ray is a
     w_k <- P_k / ||P_k||,                 eta_t = t^(-3/4)  in the t-th batch that has some of k
 
 These are the steps of stochastic approximation (Robbins and Monro 1951: sum eta = inf, sum eta^2 <
-inf) on the map whose fixed points are those of `finish`: each ray along the leading right singular
+inf) on the map whose fixed points are those of `settle`: each ray along the leading right singular
 vector of the samples that are nearest to it. On a stream of independent batches the rays converge
 to such a point for the distribution of the stream, and on a data set given again and again in
 batches to one for the data set, where the assignments settle.
 """
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.core.fast.search import unit
-from onmf.core.fast.settle import Cells, State, placed, settle
+from onmf.core.fast.settle import Cells, State, settle, stretched
 from onmf.core.paper.palm import Bounds
-from onmf.core.rows import Data
-
-Array = NDArray[Any]
+from onmf.core.rows import Array, Data
 
 DECAY = 0.75  # between 1/2 and 1
 
@@ -38,8 +35,8 @@ class Stream(NamedTuple):
     @classmethod
     def begin(cls, cells: Cells) -> Self:
         """The first batch, clustered."""
-        seen = (cells.weight > 0).astype(np.intp)
-        return cls(seen, cells.cross, cells.energy, cells.weight)
+        some = (cells.weight > 0).astype(np.intp)
+        return cls(some, cells.cross, cells.energy, cells.weight)
 
     def after(self, cells: Cells) -> "Stream":
         """With one batch more; a cluster that it has nothing of stays as it is."""
@@ -54,15 +51,15 @@ class Stream(NamedTuple):
         )
 
     def centroids(self, W: Array, bounds: Bounds) -> Array:
-        """Along the images, as long as a typical sample; W where a cluster was never seen."""
+        """Along the images, as long as a typical sample; W where a cluster never had one."""
         U = unit(self.image, otherwise=unit(W.astype(np.float64)))
         U = U if bounds.lower < 0 else np.maximum(U, 0)
         typical = self.energy / np.where(self.weight > 0, self.weight, 1)
-        return placed(U, typical, bounds, W.dtype)
+        return stretched(U, typical, bounds, W.dtype)
 
 
 def take_in(data: Data, W: Array, stream: Stream, bounds: Bounds) -> tuple[State, Stream, Array]:
     """One sweep over a batch: how it looks with the centroids W, and the centroids after it."""
     state = settle(data, W, bounds, tol=0.0, sweeps=1)
-    stream, seen = stream.after(state.cells), state.cells.weight > 0
-    return state, stream, np.where(seen[:, None], stream.centroids(W, bounds), W)
+    stream, some = stream.after(state.cells), state.cells.weight > 0
+    return state, stream, np.where(some[:, None], stream.centroids(W, bounds), W)

@@ -13,19 +13,17 @@ explains more once the others have adapted.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.core.fast.row_problems import kernels
-from onmf.core.fast.search import GAIN, Stack, alternate, draw, unit
-
-Array = NDArray[Any]
+from onmf.core.fast.search import GAIN, Stack, alternate, draw, unexplained, unit
+from onmf.core.rows import Array
 
 TRIALS = 16  # swaps tried side by side
 CHUNKS = 8  # of them, for threads and caches
 ROUNDS = ((4, 2), (1, 5))  # how many stay in the contest after how many alternations
 FAILURES = 2  # rounds without gain before giving up
 MOST_ROUNDS = 10
-ROWS_PER_CLUSTER = 10  # badly fitted rows among the candidates
+CANDIDATES_PER_CLUSTER = 10  # badly fitted rows among the candidates
 
 
 def improve(
@@ -33,13 +31,14 @@ def improve(
 ) -> Array:
     """Prototypes (k, r) after swaps from the best clustering of the stack."""
     R, k, r = stack.U.shape
-    U, best = stack.U[stack.best], stack.energy[stack.best]
-    A = np.ascontiguousarray(stack.scores[:, stack.best])  # one layout, compiled once
+    ahead = stack.energy.argmax()
+    U, best = stack.U[ahead], stack.energy[ahead]
+    A = np.ascontiguousarray(stack.scores[:, ahead])  # one layout, compiled once
     pool, known = stack.U.reshape(R * k, r), [stack.scores.reshape(len(Y), R * k)]
     tried, failures = np.eye(k, dtype=bool), 0
     for _ in range(MOST_ROUNDS):
-        left = energy - np.square(np.maximum(A.max(axis=1), 0))
-        rows = unit(Y[np.unique(draw(left, ROWS_PER_CLUSTER * k, rng))])
+        left = unexplained(energy, np.square(np.maximum(A.max(axis=1), 0)))
+        rows = unit(Y[np.unique(draw(left, CANDIDATES_PER_CLUSTER * k, rng))])
         Z = np.vstack([pool, rows])
         gains = np.hstack([kernels().swap_gains(A, scores) for scores in (*known, Y @ rows.T)])
         leaving, entering, tried = promising(gains, (U @ Z.T).argmax(axis=0), tried)

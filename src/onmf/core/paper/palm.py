@@ -15,14 +15,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.core.paper.penalties import Penalty
 from onmf.core.paper.steps import largest_eigenvalue
-from onmf.core.result import relative_error
-from onmf.core.rows import Block, Data
-
-Array = NDArray[Any]
+from onmf.core.rows import Array, Block, Data
 
 
 class Stats(NamedTuple):
@@ -30,10 +26,10 @@ class Stats(NamedTuple):
 
     gram: Array  # H'DH (k, k)
     cross: Array  # H'DX (k, m)
-    moved: float  # ||H - H_before||^2
+    moved: float  # squared length of the step on H
 
 
-class State(NamedTuple):
+class Factors(NamedTuple):
     """Factors after a pass. `rows` is whatever the place for rows uses."""
 
     rows: Any
@@ -76,24 +72,29 @@ class PALM:
         penalty: Penalty,
         rho: float,
         watch: Callable[[Any, int], bool] = lambda rows, passes: False,
-    ) -> State:
+    ) -> Factors:
         """Passes until the factors settle; `watch(rows, passes)` may stop them."""
-        length = data.total(size, rows)
+        length = data.total(sqnorm_of_rows, rows)
         for passes in range(1, self.max_passes + 1):
             before, W_before = length, W
             rows, stats = data.sweep(self.move(data, W, penalty, rho), rows)
-            W, length = self.centroids(data, W, stats), float(np.trace(stats.gram))
-            residual = relative(stats.moved, before) + change(W, W_before)
+            W = self.centroids(data, W, stats)
+            length = float(np.trace(stats.gram))
+            residual = root_ratio(stats.moved, before) + relative_change(W, W_before)
             if (stopped := watch(rows, passes)) or residual < self.tol:
                 break
-        return State(rows, W, stats, passes, residual, stopped)
+        return Factors(rows, W, stats, passes, residual, stopped)
 
     def move(self, data: Data, W: Array, penalty: Penalty, rho: float) -> Any:
         """The step on H, ready for any block."""
-        c = 2 / data.sqnorm
-        A = c * (W @ W.T).astype(np.float64) + self.mu_h * np.eye(len(W))
+        c, A = self._row_curvature(data, W)
         step = penalty.step(A, rho, W.dtype)
         return MoveRows(np.ascontiguousarray((c * step.scale) * W.T), step)
+
+    def _row_curvature(self, data: Data, W: Array) -> tuple[float, Array]:
+        """c and A = c WW' + mu_h I."""
+        c = 2 / data.sqnorm
+        return c, c * (W @ W.T).astype(np.float64) + self.mu_h * np.eye(len(W))
 
     def centroids(self, data: Data, W: Array, stats: Stats) -> Array:
         """W <- clip( W - ((c H'H + mu_w I) W - c H'X) / s )."""
@@ -104,26 +105,18 @@ class PALM:
         W_new += (c / s) * stats.cross
         return self.bounds.clip(W_new)
 
-    def objective(self, data: Data, state: State, penalty: Penalty, rho: float) -> float:
-        """Penalised objective, from the summaries and H: does not read X."""
-        stats, W = state.stats, state.W
-        ridge = (self.mu_h * np.trace(stats.gram) + self.mu_w * sqnorm(W)) / 2
-        error = relative_error(data.sqnorm, stats.gram, stats.cross, W)
-        return error + rho * data.total(value_of(penalty), state.rows) + float(ridge)
-
     def stationarity(self, data: Data, rows: Any, W: Array, penalty: Penalty, rho: float) -> float:
         """Relative change that one gradient step of length 1/L on each factor would make.
 
         Zero exactly at a d-stationary point of the penalised problem. Reads X once.
         """
-        c = 2 / data.sqnorm
-        A = c * (W @ W.T).astype(np.float64) + self.mu_h * np.eye(len(W))
+        c, A = self._row_curvature(data, W)
         probe = ProbeRows(c * W.T, A, largest_eigenvalue(A) or 1.0, penalty, rho)
-        _, found = data.sweep(probe, rows)
-        B = c * found.gram.astype(np.float64) + self.mu_w * np.eye(len(W))
+        _, stats = data.sweep(probe, rows)
+        B = c * stats.gram.astype(np.float64) + self.mu_w * np.eye(len(W))
         s = largest_eigenvalue(B) or 1.0
-        W_step = self.bounds.clip(W - ((B @ W) - c * found.cross) / s)
-        return relative(found.moved, float(np.trace(found.gram))) + change(W_step, W)
+        W_step = self.bounds.clip(W - ((B @ W) - c * stats.cross) / s)
+        return root_ratio(stats.moved, float(np.trace(stats.gram))) + relative_change(W_step, W)
 
 
 @dataclass(frozen=True)
@@ -135,21 +128,7 @@ class MoveRows:
 
     def __call__(self, block: Block, before: Array) -> tuple[Array, Stats]:
         H = self.step(before, block.X @ self.cW)
-        weighted = H * block.weight
-        stats = Stats(
-            weighted.T @ H,
-            weighted.T @ block.X,
-            distance(block.weight, H, before),
-        )
-        return H, stats
-
-
-class Probe(NamedTuple):
-    """Summaries of H as it is, and how far it would move."""
-
-    gram: Array
-    cross: Array
-    moved: float
+        return H, _stats(block, H, sqdistance_of_rows(block.weight, H, before))
 
 
 @dataclass(frozen=True)
@@ -162,36 +141,34 @@ class ProbeRows:
     penalty: Penalty
     rho: float
 
-    def __call__(self, block: Block, H: Array) -> tuple[Array, Probe]:
-        weighted = H * block.weight
+    def __call__(self, block: Block, H: Array) -> tuple[Array, Stats]:
         g = self.penalty.gradient(H, H @ self.A - block.X @ self.cW, self.rho)
-        moved = distance(block.weight, np.maximum(H - g / self.t, 0), H)
-        return H, Probe(weighted.T @ H, weighted.T @ block.X, moved)
+        return H, _stats(
+            block, H, sqdistance_of_rows(block.weight, np.maximum(H - g / self.t, 0), H)
+        )
 
 
-def distance(weight: Array, H: Array, other: Array) -> float:
+def _stats(block: Block, H: Array, moved: float) -> Stats:
+    weighted = H * block.weight
+    return Stats(weighted.T @ H, weighted.T @ block.X, moved)
+
+
+def sqdistance_of_rows(weight: Array, H: Array, other: Array) -> float:
     """Weighted squared distance of two blocks of memberships."""
     moved = H - other
     return float(np.vdot(moved * weight, moved))
 
 
-def value_of(penalty: Penalty) -> Callable[[Array, Array], float]:
-    """Weighted sum of phi over a block, for `data.total`."""
-    return lambda weight, H: float(penalty.rows(H) @ weight[:, 0])
-
-
-def size(weight: Array, H: Array) -> float:
+def sqnorm_of_rows(weight: Array, H: Array) -> float:
     """Weighted ||H||^2 of a block."""
     return float(np.vdot(H * weight, H))
 
 
-def sqnorm(W: Array) -> float:
-    return float(np.vdot(W, W))
+def relative_change(W: Array, before: Array) -> float:
+    """||W - before|| / ||before||."""
+    return root_ratio(float(np.vdot(W - before, W - before)), float(np.vdot(before, before)))
 
 
-def change(W: Array, before: Array) -> float:
-    return relative(sqnorm(W - before), sqnorm(before))
-
-
-def relative(change: float, size: float) -> float:
-    return float(np.sqrt(change / max(size, np.finfo(float).tiny)))
+def root_ratio(moved: float, size: float) -> float:
+    """sqrt(moved / size), for squared lengths."""
+    return float(np.sqrt(moved / max(size, np.finfo(float).tiny)))

@@ -11,24 +11,24 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from onmf.core.paper.palm import PALM, State, change, distance, relative, size, value_of
+from onmf.core.paper.palm import (
+    PALM,
+    relative_change,
+    root_ratio,
+    sqdistance_of_rows,
+    sqnorm_of_rows,
+)
 from onmf.core.paper.penalties import Penalty
 from onmf.core.result import (
     FORGETFUL,
-    Event,
     Factorization,
     Journal,
-    Stage,
+    Recorder,
     Watch,
-    orthogonality,
-    relative_error,
+    stage_from_sums,
+    unwatched,
 )
-from onmf.core.rows import Data
-
-Array = NDArray[Any]
+from onmf.core.rows import Array, Data
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def tighten(
     W: Array,
     penalty: Penalty,
     path: Path,
-    watch: Watch = lambda event: False,
+    watch: Watch = unwatched,
     restart: int = 0,
     journal: Journal = FORGETFUL,
 ) -> Factorization:
@@ -58,68 +58,45 @@ def tighten(
     `rows` are the memberships H, cut like the data. What the journal knows of this restart comes
     before the start given.
     """
-    rho = path.start
-    history: list[Stage] = []
-    if (found := journal.recall("path")) and found["restart"] == restart:
-        rows, W, rho = data.scatter(found["H"]), found["W"], found["rho"]
-        history = [Stage(*stage) for stage in found["history"]]
-    sweeps = history[-1].sweeps if history else 0
+    rho, stop = path.start, "max_stages"
     most = path.max_stages * palm.max_passes if path.max_sweeps is None else path.max_sweeps
-    stop, k = "max_stages", len(W)
+    recorder = Recorder(watch, most, restart, journal)
+    if (noted := journal.recall("path")) and noted["restart"] == restart:
+        recorder.recall("path")
+        rows, W, rho = data.scatter(noted["H"]), noted["W"], noted["rho"]
 
-    def tell(rows: Any, passes: int, done: int, stage: Stage | None = None) -> bool:
-        return watch(Event(restart, done + passes, most, stage, partial(data.array, k, same, rows)))
+    def whole(rows: Any) -> Any:
+        return data.array(len(W), lambda H: H, rows)
+
+    def phi(weight: Array, H: Array) -> float:
+        return float(penalty.rows(H) @ weight[:, 0])
+
+    def look(rows: Any, passes: int) -> bool:
+        return recorder.tell(recorder.sweeps + passes, partial(whole, rows))
 
     def position() -> dict[str, Any]:
-        H = data.gather(rows)
-        return {"restart": restart, "H": H, "W": W, "rho": rho, "history": history}
+        return {"restart": restart, "H": data.gather(rows), "W": W, "rho": rho}
 
-    for _ in range(len(history), path.max_stages):
-        limited = replace(palm, max_passes=min(palm.max_passes, most - sweeps))
-        look = partial(tell, done=sweeps)
-        state = limited.run(data, rows, W, penalty, rho, look)
-        sweeps += state.passes
-        history.append(stage := summary(data, state, rows, W, penalty, rho, sweeps))
-        rows, W = state.rows, state.W
-        if tell(rows, 0, sweeps, stage) or state.stopped:
+    while len(recorder.history) < path.max_stages:
+        done = recorder.sweeps
+        limited = replace(palm, max_passes=min(palm.max_passes, most - done))
+        end = limited.run(data, rows, W, penalty, rho, look)
+        moved = data.total(sqdistance_of_rows, end.rows, rows)
+        residual = root_ratio(moved, data.total(sqnorm_of_rows, rows)) + relative_change(end.W, W)
+        rows, W = end.rows, end.W
+        stage = stage_from_sums(
+            data, W, end.stats.gram, end.stats.cross,
+            rho=rho, sweeps=done + end.passes, penalty=data.total(phi, rows), residual=residual,
+        )  # fmt: skip
+        if recorder.record(stage, partial(whole, rows)):
             stop = "callback"
         elif max(stage.orthogonality, stage.residual) < path.tol:
             stop = "converged"
-        elif sweeps >= most:
+        elif stage.sweeps >= most:
             stop = "max_iter"
         else:
             rho *= path.growth
-            journal.note("path", position)
+            recorder.note("path", position)
             continue
         break
-    H = data.array(k, same, rows)
-    return Factorization(H, W, rho, history, sweeps, sweeps, history[-1].relative_error, stop)
-
-
-def same(H: Array) -> Array:
-    return H
-
-
-def summary(
-    data: Data,
-    state: State,
-    rows_before: Any,
-    W_before: Array,
-    penalty: Penalty,
-    rho: float,
-    sweeps: int,
-) -> Stage:
-    """The measures of the paper at the end of a stage."""
-    stats, W = state.stats, state.W
-    moved = relative(data.total(distance, state.rows, rows_before), data.total(size, rows_before))
-    return Stage(
-        rho=rho,
-        sweeps=sweeps,
-        relative_error=relative_error(data.sqnorm, stats.gram, stats.cross, W),
-        penalty=data.total(value_of(penalty), state.rows),
-        orthogonality=orthogonality(stats.gram),
-        residual=moved + change(W, W_before),
-        empty_clusters=int(np.sum(stats.gram.diagonal() == 0)),
-        sent=data.traffic.sent,
-        received=data.traffic.received,
-    )
+    return recorder.result(whole(rows), W, rho, stop)

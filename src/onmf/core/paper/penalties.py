@@ -10,19 +10,25 @@ Where the curvature is known, phi is stored in the form PALM consumes,
 
 with Q = `curvature(k)`, b = `slope`; `prox` deals with r and the constraint h >= 0.
 
-A new penalty is one class with `rows`, `gradient` and `step`; `General` shows the least there is
-to write.
+A new penalty is one class with `rows`, `gradient` and `step`, and its name in `PENALTIES`;
+`General` shows the least there is to write. The default solver asks for two methods more,
+`row_problem` and `pull`. It works on rows y with unit prototypes, the rows of U, whose scores are
+a = Uy and whose cosines are C = UU', and lets tau grow towards 1 in
+
+    J(H, U) = ||Y - HU||^2 + tau (the penalty, each pair of clusters weighted by 1 - C_kl).
+
+That must be convex in each row of H for every tau from 0 to 1, homogeneous in the length of y, and
+leave one entry in every row at tau = 1.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onmf.core.assign import first_largest, nearest, one_sparse
 from onmf.core.paper.steps import ArmijoStep, ProximalStep
-
-Array = NDArray[Any]
+from onmf.core.rows import Array
 
 
 class Penalty(Protocol):
@@ -41,6 +47,17 @@ class Penalty(Protocol):
 
     def step(self, A: Array, rho: float, dtype: Any) -> Any:
         """The step on a block of memberships for this A and rho (see `steps`)."""
+
+
+@runtime_checkable
+class RowPenalty(Protocol):
+    """What the default solver asks of a penalty besides."""
+
+    def row_problem(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
+        """(Q, c) such that J = h'Qh - 2c'h in each row, up to a constant; Q has a unit diagonal."""
+
+    def pull(self, gram: Array, H: Array, A: Array, tau: float) -> Array:
+        """E with dJ/du_k = 2 sum_l E_kl u_l - 2 (H'Y)_k; `gram` is H'H."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +98,14 @@ class SNCP:
 
     def step(self, A: Array, rho: float, dtype: Any) -> ProximalStep:
         return ProximalStep.prepare(self, A, rho, dtype)
+
+    def row_problem(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
+        """tau sum_{k != l} (1 - C_kl) h_k h_l:  Q = (1 - tau) C + tau 11',  c = a."""
+        return (1 - tau) * C + tau, A
+
+    def pull(self, gram: Array, H: Array, A: Array, tau: float) -> Array:
+        """E = (1 - tau) H'H."""
+        return (1 - tau) * gram
 
 
 @dataclass(frozen=True)
@@ -130,6 +155,20 @@ class NSNCP:
     def step(self, A: Array, rho: float, dtype: Any) -> ProximalStep:
         return ProximalStep.prepare(self, A, rho, dtype)
 
+    def row_problem(self, C: Array, A: Array, tau: float) -> tuple[Array, Array]:
+        """2 tau s sum_{k != b} (1 - C_kb) h_k, s = a_b the largest score:
+
+        Q = C,  c_k = a_k - tau s (1 - C_bk).
+        """
+        top = first_largest(A)
+        s = np.maximum(A[np.arange(len(A)), top], 0)
+        return C, A - tau * s[:, None] * np.maximum(1 - C, 0)[top]
+
+    def pull(self, gram: Array, H: Array, A: Array, tau: float) -> Array:
+        """E = H'H - tau (M + M'),  M_b = sum of s_i h_i over the rows i with b_i = b."""
+        M = one_sparse(*nearest(A), A.shape[1]).T @ H
+        return gram - tau * (M + M.T)
+
 
 @dataclass(frozen=True)
 class General:
@@ -163,14 +202,14 @@ class General:
             )
 
     def rows(self, H: Array) -> Array:
-        return (norm(H, self.p) ** self.v - norm(H, self.q) ** self.v)[:, 0] / self.v
+        return (_norm(H, self.p) ** self.v - _norm(H, self.q) ** self.v)[:, 0] / self.v
 
     def gradient(self, H: Array, g: Array, rho: float) -> Array:
         return g + rho * (self._power_slope(H, self.p) - self._power_slope(H, self.q))
 
     def _power_slope(self, H: Array, p: float) -> Array:
         """Gradient of ||h||_p^v / v = ||h||^(v-1) (h / ||h||)^(p-1), zero at h = 0."""
-        size = norm(H, p)
+        size = _norm(H, p)
         shares = H / np.where(size > 0, size, 1)
         return np.where(size > 0, size ** (self.v - 1) * shares ** (p - 1), 0)
 
@@ -178,11 +217,13 @@ class General:
         return ArmijoStep.prepare(self, A, rho, dtype)
 
 
-def norm(H: Array, p: float) -> Array:
+def _norm(H: Array, p: float) -> Array:
     """||h_i||_p as a column, for H >= 0, safe for large p."""
     top = H.max(axis=1, keepdims=True)
     shares = H / np.where(top > 0, top, 1)
     return top * (shares**p).sum(axis=1, keepdims=True) ** (1 / p)
 
 
+# The one registry: what is in it can be named, saved and loaded, and has its promises tested.
 PENALTIES: dict[str, Penalty] = {"sncp": SNCP(), "nsncp": NSNCP()}
+PENALTY_CLASSES = (*map(type, PENALTIES.values()), General)  # `General` has too many for one name

@@ -1,7 +1,7 @@
 """Starting factors.
 
-`paper` is the start all methods of the paper share for a seed; the others are for
-everyday use. Each returns H, cut like the rows, with unit columns, and W (k, m).
+`paper_start` is what all methods of the paper share for a seed; the others are for everyday use.
+Each returns H, cut like the rows, with unit columns, and W (k, m).
 """
 
 from dataclasses import dataclass
@@ -9,34 +9,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.core.assign import Rays, labels_of, one_sparse
-from onmf.core.fast.sketch import Power
-from onmf.core.rows import Block, Data, Matrix, row_sqnorm
+from onmf.core.rows import Array, Block, Data, Matrix, row_sqnorm
 
-Array = NDArray[Any]
-
-ROWS_PER_CLUSTER = 50  # sampled for k-means++
+SAMPLED_PER_CLUSTER = 50  # rows, for k-means++
 SVD_EXTRA, SVD_SWEEPS = 10, 12
 SLAB = 1 << 16  # samples drawn for at a time
 
 
-def shared(data: Data, k: int, seed: int) -> tuple[Array, Array]:
-    """The raw draws: s = sqrt(mean(X) / k), W = s U(m, k)', H = s U(n, k), in this order."""
-    (n, m), rng = data.shape, np.random.RandomState(seed)
-    s = np.sqrt(data.mean / k)
-    W = s * rng.random_sample((m, k)).T
-    H = s * rng.random_sample((n, k))
-    return H.astype(data.dtype, copy=False), np.ascontiguousarray(W, data.dtype)
+def paper_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:
+    """s = sqrt(mean(X) / k);  W = s U(m, k)';  H marks the largest of U(n, k) in each row.
 
-
-def paper(data: Data, k: int, seed: int) -> tuple[Any, Array]:
-    """The draws with H replaced by the indicator of its largest entries, columns of unit norm."""
+    U are uniform draws, in this order; the columns of H have unit norm.
+    """
     (n, m), rng = data.shape, np.random.RandomState(seed)
     s = np.sqrt(data.mean / k)
     W = np.ascontiguousarray(s * rng.random_sample((m, k)).T, data.dtype)
-    labels = np.concatenate(  # the draws of `shared`, without its (n, k) array
+    labels = np.concatenate(  # some rows at a time: an array (n, k) may be too large
         [
             (s * rng.random_sample((min(SLAB, n - i), k))).astype(data.dtype).argmax(axis=1)
             for i in range(0, n, SLAB)
@@ -45,11 +35,11 @@ def paper(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     return indicator(data, data.scatter(labels), k), W
 
 
-def k_means_plus_plus(data: Data, k: int, seed: int) -> tuple[Any, Array]:
+def k_means_plus_plus_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     """Centroids: rows of a sample, each far in angle from those before it."""
     rng = np.random.RandomState(seed)
     n = data.shape[0]
-    sample = data.take(np.sort(rng.permutation(n)[: ROWS_PER_CLUSTER * k])).X
+    sample = data.take(np.sort(rng.permutation(n)[: SAMPLED_PER_CLUSTER * k])).X
     W = spread_rays(sample, k, rng)
     return from_centroids(data, W), W
 
@@ -78,23 +68,6 @@ def from_centroids(data: Data, W: Array) -> Any:
     return indicator(data, data.each(labels_of, rows), len(W))
 
 
-def single_codes(data: Data, W: Array) -> Array:
-    """h_ik = [<w_k, x_i>]_+ / ||w_k||^2: the best multiple of each centroid alone; reads X once."""
-    scale = 1 / nonzero(np.einsum("km,km->k", W, W))
-    rows, _ = data.sweep(Multiples(np.ascontiguousarray((W * scale[:, None]).T)))
-    return data.gather(rows)
-
-
-@dataclass(frozen=True)
-class Multiples:
-    """[XV]_+ of a block."""
-
-    V: Array
-
-    def __call__(self, block: Block, rows: Any) -> tuple[Array, tuple[()]]:
-        return np.maximum(block.X @ self.V, 0), ()
-
-
 def indicator(data: Data, labels: Any, k: int) -> Any:
     """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row."""
     sizes = data.total(lambda weight, own: np.bincount(own[own >= 0], minlength=k), labels)
@@ -102,7 +75,7 @@ def indicator(data: Data, labels: Any, k: int) -> Any:
     return data.each(lambda own: one_sparse(own, height[own], k), labels)
 
 
-def nndsvd(data: Data, k: int, seed: int) -> tuple[Any, Array]:
+def nndsvd_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     """Non-negative parts of the leading singular triplets (Boutsidis and Gallopoulos 2008).
 
     The same for every seed: the triplets come from subspace iteration with a fixed start.
@@ -114,14 +87,14 @@ def nndsvd(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     side, each = (lengths[0] * lengths[1]).argmax(axis=0), np.arange(k)
     ray, image = lengths[0][side, each], lengths[1][side, each]
     weight = np.sqrt(ray * image)
-    W = halves[side, :, each] * (weight / nonzero(ray))[:, None]
-    scale = (1 - 2 * side) * weight / nonzero(image)
+    W = halves[side, :, each] * (weight / _nonzero(ray))[:, None]
+    scale = (1 - 2 * side) * weight / _nonzero(image)
     H = data.each(lambda U: np.maximum(U * scale, 0).astype(data.dtype), rows)
     return H, np.ascontiguousarray(W, data.dtype)
 
 
-class Parts(NamedTuple):
-    """Energy of the two signs of each direction."""
+class SignedEnergy(NamedTuple):
+    """Of the two signs of each direction."""
 
     plus: Array  # sum_i d_i [u_i]_+^2 per direction
     minus: Array
@@ -133,10 +106,27 @@ class SignedParts:
 
     V: Array
 
-    def __call__(self, block: Block, rows: Any) -> tuple[Array, Parts]:
+    def __call__(self, block: Block, rows: Any) -> tuple[Array, SignedEnergy]:
         U = np.asarray(block.X @ self.V, np.float64)
         weight = block.weight[:, 0].astype(np.float64)
-        return U, Parts(weight @ np.maximum(U, 0) ** 2, weight @ np.maximum(-U, 0) ** 2)
+        return U, SignedEnergy(weight @ np.maximum(U, 0) ** 2, weight @ np.maximum(-U, 0) ** 2)
+
+
+class Image(NamedTuple):
+    """What subspace iteration needs of a block."""
+
+    cross: Array  # X'DXV (m, r)
+
+
+@dataclass(frozen=True)
+class Power:
+    """X'DXV of a block; `damp` (b,) multiplies the weights if given."""
+
+    V: Array
+
+    def __call__(self, block: Block, damp: Array | None) -> tuple[Array | None, Image]:
+        weight = block.weight if damp is None else block.weight * damp[:, None]
+        return damp, Image(np.asarray(block.X.T @ ((block.X @ self.V) * weight), np.float64))
 
 
 def leading_directions(data: Data, k: int) -> Array:
@@ -150,8 +140,12 @@ def leading_directions(data: Data, k: int) -> Array:
     return np.pad(V[:, :k], ((0, 0), (0, max(0, k - V.shape[1]))))  # fewer features than clusters
 
 
-def nonzero(size: Array) -> Array:
+def _nonzero(size: Array) -> Array:
     return np.where(size > 0, size, 1)
 
 
-STARTS = {"random": paper, "k-means++": k_means_plus_plus, "nndsvd": nndsvd}
+STARTS = {
+    "random": paper_start,
+    "k-means++": k_means_plus_plus_start,
+    "nndsvd": nndsvd_start,
+}

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from onmf.core.rows import Array
 
 SUFFICIENT = 1e-4  # share of the promised decrease that an Armijo step must deliver
 MOST_HALVINGS = 60

@@ -1,0 +1,196 @@
+"""Rows in memory: a block is a view of the array, and threads share the groups of blocks.
+
+Consecutive blocks form groups, the unit of parallel work. Their cuts and the order of summation
+depend on the data alone, so that any number of threads gives the same bits.
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from functools import cached_property, reduce
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.core.rows import Array, Block, Matrix, Move, Traffic, row_sqnorm
+
+BLOCK_ENTRIES = 96_000  # of X: fits a second-level cache, and OpenBLAS's path for small products
+WIDE = 4  # times as many where threads share the work, or a product has many columns
+ENOUGH_BLOCKS = 64  # of a dense X, for threads to be worth their while
+FEWEST_ROWS = 32  # with fewer, a block's products are all overhead
+MOST_GROUPS = 16
+
+
+class InMemory:
+    """The rows of one array or CSR matrix. Weights count: `sqnorm` and `mean` are weighted."""
+
+    traffic = Traffic()
+
+    def __init__(self, X: Matrix, weight: Array | None = None, n_threads: int = 1) -> None:
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+        self.weight = np.ones(X.shape[0], X.dtype) if weight is None else weight.astype(X.dtype)
+        self._threads: Callable[..., Any] = (
+            ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
+        )
+        # In a large block, twice as many entries in single precision.
+        self._wide = WIDE * BLOCK_ENTRIES * 8 // np.dtype(X.dtype).itemsize
+        large = is_sparse(X) or np.prod(X.shape, dtype=float) > ENOUGH_BLOCKS * BLOCK_ENTRIES
+        self._cut(self._wide if large else BLOCK_ENTRIES, self._threads if large else map)
+
+    def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
+        self.cuts, self._map = block_edges(self.X, entries), visit_all
+        self.blocks: Sequence[Block] = self._blocks()
+        self.first = self.cuts[:-1]
+        self.groups = np.array_split(range(len(self.first)), MOST_GROUPS)[: len(self.first)]
+
+    def _blocks(self) -> Sequence[Block]:
+        return [
+            Block(rows_between(self.X, i, j), self.weight[i:j, None])
+            for i, j in pairwise(self.cuts)
+        ]
+
+    def _visit(self, group: Sequence[int]) -> Iterator[Block]:
+        """The blocks of a group, in order."""
+        return (self.blocks[b] for b in group)
+
+    def wide(self) -> Self:
+        """The same rows in larger blocks: for products with many columns, in threads."""
+        other = copy(self)
+        other._cut(self._wide, self._threads)
+        other.measured = other.scatter(self.gather(self.energy)), self.measured[1]
+        return other
+
+    @cached_property
+    def measured(self) -> tuple[Any, "Size"]:
+        """||x_i||^2 and ||X||^2."""
+        return self.sweep(measure)
+
+    @property
+    def energy(self) -> Any:
+        return self.measured[0]
+
+    @property
+    def sqnorm(self) -> float:
+        return self.measured[1].sqnorm
+
+    @cached_property
+    def mean(self) -> float:
+        _, total = self.sweep(weigh)
+        return total.mass / (total.weight * self.shape[1])
+
+    @cached_property
+    def extremes(self) -> tuple[float, float]:
+        ends = [(float(block.X.min()), float(block.X.max())) for block in self.blocks]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    def take(self, numbers: Array) -> Block:
+        """A few samples, by number."""
+        return Block(self.X[numbers], self.weight[numbers, None])
+
+    def scatter(self, H: Array) -> list[Array]:
+        return [H[i:j] for i, j in pairwise(self.cuts)]
+
+    def gather(self, rows: Sequence[Array]) -> Array:
+        return np.concatenate(rows)
+
+    def array(self, k: int, change: Callable[..., Array], *rows: Sequence[Any]) -> Array:
+        """(n, k) with `change(*rows)` of every block, where the place keeps what is that large."""
+        whole = self._room((self.shape[0], k))
+        for i, j, *parts in zip(self.cuts, self.cuts[1:], *rows, strict=False):
+            whole[i:j] = change(*parts)
+        return whole
+
+    def _room(self, shape: tuple[int, int]) -> Array:
+        return np.empty(shape, self.dtype)
+
+    def each(self, change: Callable[..., Any], *rows: Sequence[Any]) -> list[Any]:
+        """Change what is kept for each block, without reading X."""
+        return list(map(change, *rows))
+
+    def total(self, function: Callable[..., Any], *rows: Sequence[Any]) -> Any:
+        """Sum of `function(weight, *rows)` over the blocks, without reading X."""
+        weights = (self.weight[i:j, None] for i, j in pairwise(self.cuts))
+        return reduce(operator.add, map(function, weights, *rows))
+
+    def sweep(self, move: Move, rows: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
+        """Apply `move(block, rows) -> (rows, stats)` to every block and add the stats."""
+        kept = [None] * len(self.first) if rows is None else rows
+
+        def visit(group: Sequence[int]) -> tuple[list[Any], Any]:
+            moved, total = [], None
+            for b, block in zip(group, self._visit(group), strict=True):
+                row, stats = move(block, kept[b])
+                moved.append(row)
+                total = stats if total is None else add_stats(total, stats)
+            return moved, total
+
+        done = list(self._map(visit, self.groups))
+        return [row for moved, _ in done for row in moved], reduce(add_stats, [s for _, s in done])
+
+
+def add_stats(total: Any, part: Any) -> Any:
+    """Sum of two named tuples of arrays and numbers; the arrays of the first are reused."""
+    return type(total)(*map(operator.iadd, total, part))
+
+
+def is_sparse(X: Any) -> bool:
+    """A CSR matrix, here or elsewhere: it knows where its rows begin."""
+    return getattr(X, "indptr", None) is not None
+
+
+def block_edges(X: Matrix, entries: int) -> list[int]:
+    """First rows of the blocks of about so many entries, and the end."""
+    n, m = X.shape
+    if is_sparse(X):
+        # Each block pays for a dense m x k summary: give it eight times as many non-zeros.
+        size = max(8 * m, entries // WIDE)  # a sparse entry is a lot of work
+        inner = np.searchsorted(X.indptr, np.arange(size, int(X.indptr[-1]) - size // 2, size))
+    else:
+        inner = np.arange(0, n, max(FEWEST_ROWS, entries // m))
+    return np.unique([0, *inner, n]).tolist()
+
+
+def rows_between(X: Matrix, i: int, j: int) -> Matrix:
+    """X[i:j] without a copy, for CSR too."""
+    if not sp.issparse(X):
+        return X[i:j]
+    start, stop = X.indptr[i], X.indptr[j]
+    part = sp.csr_array((j - i, X.shape[1]), dtype=X.dtype)
+    # Set by hand: the constructor copies a slice that is less than half of its base.
+    part.data, part.indices = X.data[start:stop], X.indices[start:stop]
+    part.indptr = X.indptr[i : j + 1] - start
+    return part
+
+
+class Size(NamedTuple):
+    """Weighted ||X||^2."""
+
+    sqnorm: float
+
+
+class Mass(NamedTuple):
+    """Weighted sum of the sizes of the entries of X, and of the weights."""
+
+    mass: float
+    weight: float
+
+
+def measure(block: Block, rows: Any) -> tuple[Array, Size]:
+    """||x_i||^2 of the rows."""
+    energy = row_sqnorm(block.X)
+    return energy, Size(float(block.weight[:, 0].astype(np.float64) @ energy))
+
+
+def useful(weight: Array, energy: Array) -> int:
+    """How many samples of a block are not all zero and have weight."""
+    return int(np.sum((energy > 0) & (weight[:, 0] > 0)))
+
+
+def weigh(block: Block, rows: Any) -> tuple[None, Mass]:
+    """The sizes of the entries, added up."""
+    weight = block.weight[:, 0].astype(np.float64)
+    mass = np.asarray(abs(block.X).sum(axis=1, dtype=np.float64)).ravel()
+    return None, Mass(float(weight @ mass), float(weight.sum()))

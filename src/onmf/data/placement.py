@@ -1,0 +1,113 @@
+"""Whatever an estimator is given becomes rows in a place, checked on the way in."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from onmf.core.memory import InMemory
+from onmf.core.rows import Data
+from onmf.data.check import Check
+from onmf.data.disk import OnDisk, open_rows
+from onmf.data.threads import single_threaded_blas
+from onmf.data.validation import Features, Scale, as_it_is, as_samples, as_weights
+from onmf.io import Table
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is asked of rows.
+
+    check : what their entries must be.
+    scale : the power of two to multiply them by, for given extremes, dtype and shape.
+    known : the features they must have if they bring the names of theirs with them.
+    """
+
+    check: Check
+    scale: Scale = as_it_is
+    known: Features | None = None
+    n_threads: int = 1
+
+
+class Placement(NamedTuple):
+    """Rows in their place, and what became known on the way.
+
+    data : the rows, multiplied by `scale`, a power of two.
+    weight : of each sample; None if all count the same.
+    features : None for arrays and DataFrames, whose features are scikit-learn's affair.
+    X : what a callable `init` is given: the checked array, or whatever else it was.
+    """
+
+    data: Data
+    scale: float
+    weight: Array | None
+    features: Features | None
+    X: Any
+
+
+def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
+    """Samples that are checked and of moderate size, where they are.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, DataFrame, Table, path, memory map, data set of HDF5 or Zarr, Dask
+    sample_weight : array of shape (n_samples,), optional
+    terms : Terms
+    """
+    if type(X) is np.ndarray:
+        return _in_memory(X, None, sample_weight, terms)
+    with single_threaded_blas():
+        if is_dask(X):
+            from onmf.data.dask import rows_on_dask
+
+            found = rows_on_dask(X, sample_weight, terms.scale, terms.check, terms.known)
+            return Placement(*found, X)
+        rows, names = _with_names(X)
+        source = open_rows(rows)
+        if source is None:
+            return _in_memory(rows, names, sample_weight, terms)
+        features = Features.of(source.shape, source.names if names is None else names)
+        features.check(terms.known, terms.check.name)
+        weight = as_weights(sample_weight, source.shape, source.dtype)
+        disk = OnDisk(source, weight, terms.check, terms.n_threads)
+        factor = terms.scale(*disk.extremes, source.dtype, source.shape)
+        return Placement(disk.scaled(factor), factor, weight, features, X)
+
+
+def place_in_memory(X: Any, sample_weight: Any, terms: Terms) -> Placement:
+    """As `place`, for those who need X as one array; a memory map is taken as such."""
+    rows, names = _with_names(X)
+    array = isinstance(rows, np.ndarray) or sp.issparse(rows)
+    if not array and (is_dask(rows) or open_rows(rows) is not None):
+        raise ValueError(
+            f"{terms.check.name} needs X in memory: load it first, or use ONMF, which reads it "
+            "where it is."
+        )
+    return _in_memory(rows, names, sample_weight, terms)
+
+
+def _with_names(X: Any) -> tuple[Any, list[str] | None]:
+    """The rows, and the names of their features if they come with them."""
+    return (X.X, X.features) if isinstance(X, Table) else (X, None)
+
+
+def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms) -> Placement:
+    X, extremes = as_samples(X, terms.check)
+    features = None
+    if names is not None:
+        features = Features.of(X.shape, names)
+        features.check(terms.known, terms.check.name)
+    weight = as_weights(sample_weight, X.shape, X.dtype)
+    factor = terms.scale(*extremes, X.dtype, X.shape)
+    if factor != 1:
+        X = X * X.dtype.type(factor)
+    return Placement(InMemory(X, weight, terms.n_threads), factor, weight, features, X)
+
+
+def is_dask(X: Any) -> bool:
+    """Known by its name, so that nothing is imported for those who do not use it."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr")

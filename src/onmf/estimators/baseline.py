@@ -1,0 +1,139 @@
+"""`Baseline`: the rivals behind the same parameters and attributes."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from onmf.baselines import METHODS, Means
+from onmf.core.assign import Rays
+from onmf.core.result import Event
+from onmf.data import place_in_memory
+from onmf.estimators.beginning import Beginning
+from onmf.estimators.clusterer import Clusterer
+from onmf.estimators.parameters import check_choice, without_none
+from onmf.estimators.solvers import NEAREST, RivalSolver, watcher
+
+Array = NDArray[Any]
+
+
+class Baseline(Clusterer):
+    """Cluster non-negative data by a method that orthogonal NMF is compared with.
+
+    All methods share the starts, the attributes and the errors of `ONMF`, so that a comparison
+    compares nothing but the methods. ``onmf compare`` is the same from the command line. X must be
+    in memory: only `ONMF` fits rows on disk or on Dask.
+
+    Parameters
+    ----------
+    method : str, default="hals"
+        "dtpp" (Ding et al. 2006), "onmf-s" (Choi 2008), "hals" (Kimura et al. 2014) and "onp-mf"
+        (Pompili et al. 2014; "onp-mf-svd" is the same from singular vectors, as its authors have
+        it) factorise under an orthogonality constraint. "k-means", "k-means++" and "nmf" (each
+        sample goes to its largest membership, rays having unit length) are scikit-learn's, from
+        one start. "alternation" gives each sample to the ray it fits best and replaces each ray by
+        the leading singular vector of its samples: weighted spherical K-means.
+    n_clusters : int, default=8
+        Number of clusters.
+    init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
+        As for `ONMF`: "random" with an integer `random_state` is the paper's shared start of that
+        seed. Where only centroids are given, the memberships are the best multiple of each
+        centroid alone. "k-means++" and "onp-mf-svd" begin where they choose.
+    max_iter : int, optional
+        Most iterations (2000; ONP-MF: 500).
+    tol : float, optional
+        Stop when the relative change of the factors, in one iteration, is below it (1e-5).
+        "alternation": when no label changes either. "k-means" and "k-means++" (1e-6) and "nmf"
+        (1e-4) stop by scikit-learn's rule.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the start.
+    n_jobs : int, optional
+        Threads; None uses as many as the linear algebra library may use. The answer is the same
+        for any number, for K-means up to rounding.
+    callback : callable, optional
+        Called with an `onmf.core.result.Event` after every iteration; returning True ends the fit
+        with what it has. scikit-learn's methods call it once, at their end.
+    verbose : int, default=0
+        1 writes a line an iteration to the log ``onmf``.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample, its largest membership; the largest cluster is 0, and -1 stands for
+        a sample that is all zero.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centroids W.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        H, as the method leaves it: "dtpp", "onmf-s", "hals", "onp-mf" and "nmf" may leave several
+        entries a row.
+    relative_error_ : float
+        ||X - HW||^2 / ||X||^2. As some methods have more than one entry a row, compare methods by
+        `onmf.metrics.partition_error` instead.
+    n_iter_ : int
+        Iterations.
+    history_ : list of Stage
+        One row an iteration (scikit-learn's methods: one, for the end). Its `sweeps` say how often
+        X was read.
+    stationarity_ : float
+        Relative change of the factors in the last iteration, or that one more would make.
+    converged_ : bool
+        Whether the stopping rule was met (not a limit or a callback).
+    n_disagreements_ : int
+        Training samples for which `predict`, the nearest ray (for K-means the nearest centroid),
+        differs from `labels_`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf import Baseline
+    >>> X = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [0, 2]])
+    >>> Baseline("alternation", n_clusters=2, random_state=0).fit_predict(X)
+    array([1, 1, 0, 0, 0])
+    """
+
+    _put = staticmethod(place_in_memory)
+
+    def __init__(
+        self,
+        method: str = "hals",
+        n_clusters: int = 8,
+        *,
+        init: Any = "random",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Event], bool] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.n_clusters = n_clusters
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.method, "method", list(METHODS))
+
+    def _solver(self, n_threads: int) -> RivalSolver:
+        return RivalSolver(
+            Beginning(self.n_clusters, self.init, 1, self.random_state),
+            watcher(self.verbose, self.callback),
+            n_threads,
+            self.method,
+            without_none(tol=self.tol, max_iter=self.max_iter),
+        )
+
+    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
+        if self.method in NEAREST:
+            return NEAREST[self.method](centers / unit)
+        return super()._rule(centers, unit)

@@ -1,0 +1,85 @@
+"""Where a fit begins: `init`, `n_init` and `random_state`, resolved."""
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from onmf.core.paper.start import STARTS
+from onmf.core.result import FORGETFUL, Journal
+from onmf.core.rows import Data
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """How many clusters, from which starting factors, from how many starts and which seed."""
+
+    n_clusters: int
+    init: Any  # a name, a pair (H, W), or a callable that gives one
+    n_init: int | str
+    random_state: Any
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the default solver finds its own starts, which is where its seed matters."""
+        return isinstance(self.init, str) and self.init != "nndsvd"
+
+    def seeds(self, journal: Journal = FORGETFUL) -> list[int]:
+        """One a start: those of the journal, or drawn; an integer `random_state` is the first."""
+        varies = self.is_search or callable(self.init)
+        if noted := journal.recall("seeds"):
+            return list(noted["seeds"])
+        n = 1 if self.n_init == "auto" or not varies else self.n_init
+        rng = check_random_state(self.random_state)
+        drawn: list[int] = rng.randint(np.iinfo(np.int32).max, size=n).tolist()
+        if isinstance(self.random_state, Integral):
+            drawn[0] = int(self.random_state)
+        journal.note("seeds", lambda: {"seeds": drawn})
+        return drawn
+
+    def factors(self, data: Data, X: Any, seed: int) -> tuple[Any, Array]:
+        """Starting factors for one seed, H cut like the data; None if only centroids are given."""
+        if isinstance(self.init, str):
+            return STARTS[self.init](data, self.n_clusters, seed)
+        pair = self.init
+        if callable(pair):
+            pair = pair(X, self.n_clusters, np.random.RandomState(seed))
+        H, W = as_start(pair, data.shape, self.n_clusters, data.dtype)
+        return None if H is None else data.scatter(H), W
+
+
+def as_start(pair: Any, shape: tuple[int, int], k: int, dtype: Any) -> tuple[Array | None, Array]:
+    """A given (H, W): H >= 0 (n, k) or None, W (k, m), finite, neither all zero. Copies."""
+    try:
+        H, W = pair
+    except (TypeError, ValueError):
+        raise ValueError(
+            "init must be a name, a callable, or a pair (H, W): memberships (n_samples, "
+            "n_clusters), or None, and centroids (n_clusters, n_features)."
+        ) from None
+    n, m = shape
+    W = _as_factor(W, "W", (k, m), dtype)
+    if H is None:
+        return None, W
+    H = _as_factor(H, "H", (n, k), dtype)
+    if H.min() < 0:
+        raise ValueError("the memberships H in init must not be negative.")
+    return H, W
+
+
+def _as_factor(value: Any, name: str, shape: tuple[int, int], dtype: Any) -> Array:
+    try:
+        factor = np.array(value.toarray() if sp.issparse(value) else value, dtype=dtype, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} in init must be an array of numbers of shape {shape}.") from None
+    if factor.shape != shape:
+        raise ValueError(f"{name} in init has shape {factor.shape}, expected {shape}.")
+    if not np.isfinite(factor).all() or not factor.any():
+        raise ValueError(f"{name} in init must be finite and not all zero.")
+    return factor

@@ -1,0 +1,56 @@
+"""The estimators by name, and the way back from a file to one of them."""
+
+from pathlib import Path
+
+from onmf.estimators.baseline import Baseline
+from onmf.estimators.onmf import ONMF
+from onmf.estimators.storage import read_model
+from onmf.exceptions import FormatError
+
+CLASSES: dict[str, type[ONMF] | type[Baseline]] = {"ONMF": ONMF, "Baseline": Baseline}
+
+
+def load(path: str | Path) -> ONMF | Baseline:
+    """Read a fitted model that `save`, or ``onmf cluster``, wrote.
+
+    No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
+    `preprocessing_` of a model made by ``onmf cluster`` are the steps that its data went through;
+    ``onmf.preparation.steps.apply(model.preprocessing_, X)`` does the same to new samples.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    ONMF or Baseline
+        With all fitted attributes.
+
+    Raises
+    ------
+    FormatError
+        A ValueError: the file is no model, is damaged, or of a version that is not known.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import onmf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
+    >>> onmf.ONMF(2, random_state=0).fit(np.eye(2)).save(path)
+    >>> onmf.load(path).predict([[0.1, 3.0]])
+    array([1])
+    """
+    kind, parameters, attributes = read_model(path)
+    try:
+        model = CLASSES[kind](**parameters)
+        model._check_parameters()
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"{Path(path).name} holds a {kind} that this onmf does not know: {error}."
+        ) from error
+    strange = [name for name in attributes if hasattr(model, name)]
+    if strange:
+        raise FormatError(f"{Path(path).name} has values for {', '.join(strange)}, a method.")
+    model.__dict__.update(attributes)
+    return model

@@ -1,0 +1,274 @@
+"""`ONMF`: parameters in, attributes out. No mathematics here."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
+
+from onmf.core.fast.settle import settle
+from onmf.core.fast.stream import Stream, take_in
+from onmf.core.paper.penalties import PENALTIES, Penalty
+from onmf.core.result import Event
+from onmf.data.threads import single_threaded_blas
+from onmf.data.validation import as_it_is
+from onmf.estimators.beginning import Beginning
+from onmf.estimators.clusterer import Clusterer
+from onmf.estimators.parameters import (
+    bounds_for,
+    check_bounds,
+    check_choice,
+    check_number,
+)
+from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver, watcher
+
+
+def _streams(model: "ONMF") -> bool:
+    """Whether a model has `partial_fit`."""
+    return model.solver == "fast"
+
+
+class ONMF(Clusterer):
+    r"""Cluster non-negative data by orthogonal NMF with a non-convex penalty.
+
+    .. math::
+
+        \min_{W, H \ge 0} \frac{\|X - HW\|_F^2}{\|X\|_F^2}
+        \quad\text{such that each row of } H \text{ has one non-zero entry.}
+
+    Every sample is a multiple of one centroid: clusters are rays, so the length of a sample does
+    not matter, only its direction. A penalty drives the rows of H towards a single non-zero entry,
+    gently, while it grows.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    penalty : {"sncp", "nsncp"} or penalty object, default="sncp"
+        The smooth penalty, the non-smooth one, or any object like those in
+        `onmf.core.paper.penalties`, for example ``General(p=1, q=3, v=3)``.
+    solver : {"fast", "palm"}, default="fast"
+        "fast" follows the growing penalty in a small picture of the data and finishes on the data
+        itself: a handful of sweeps, no empty cluster, no dependence on the scale of X. "palm" is
+        the paper's method to the letter and depends on that scale as the paper's does.
+    init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
+        "random" with an integer `random_state` is the paper's shared start of that seed. A pair
+        gives memberships (n_samples, n_clusters), or None, and centroids (n_clusters, n_features);
+        cluster ids then keep the order given. A callable receives ``(X, n_clusters,
+        random_state)`` and returns such a pair.
+    n_init : "auto" or int, default="auto"
+        Number of starts; the result with the lowest error is kept. "auto" is 1 for "palm" and
+        1 to 4, by the shape of X, for "fast", whose starts share every sweep.
+    rho : float, optional
+        First weight of the penalty ("fast": 1e-3, relative; "palm": 1e-8).
+    growth : float, optional
+        Factor between consecutive weights ("fast": 1.2; "palm": 1.1).
+    mu_h, mu_w : float, optional
+        Ridge on memberships and centroids ("palm" only: 1e-10 and 0).
+    center_bounds : (lower, upper) or "data", default=(0, None)
+        Bounds on the entries of the centroids, None for no bound; "data" is the range of X. With a
+        lower bound below zero the data may be signed.
+    tol : float, optional
+        "fast": stop when no label changes and the rays move by less than it (1e-5). "palm": stop
+        when orthogonality and normalised residual are below it (1e-5 with "sncp", 1e-3 with
+        "nsncp").
+    inner_tol : float, optional
+        Relative change of the factors that ends a stage ("palm" only: 3e-3).
+    max_iter : int, optional
+        Most sweeps over the data ("fast": 40, and at least 2; "palm": 500,000, for each start).
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts.
+    n_jobs : int, optional
+        Threads; None uses as many as the linear algebra library may use, and one if the fit itself
+        runs in a thread that somebody started (joblib, Dask). The answer is the same for any
+        number.
+    verbose : int, default=0
+        1 writes a line a stage to the log ``onmf``: to stderr, unless logging is set up otherwise.
+    callback : callable, optional
+        Called with an `onmf.core.result.Event` after every sweep; returning True ends the fit with
+        what it has.
+    checkpoint : str or Path, optional
+        Folder in which the fit notes how far it is, after every sweep ("palm": every stage). A fit
+        with the same data and parameters that finds such notes goes on from there and ends as if
+        it had not been broken off; one that ends removes them.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample, the largest cluster being 0; -1 for a sample that is all zero.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centroids W.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        H; one non-zero entry a row after a converged fit. For rows on disk a memory map of a
+        temporary file, if large; for rows on Dask a Dask array.
+    relative_error_ : float
+        ||X - HW||^2 / ||X||^2.
+    n_iter_ : int
+        Sweeps: how often X was read (of the start that was kept). Checking X and, for "palm",
+        measuring the result are not counted.
+    history_ : list of Stage
+        One row a stage; ``pandas.DataFrame(model.history_)`` is a table of it. `sent` and
+        `received` are the bytes that went to and came from other processes so far.
+    stationarity_ : float
+        Relative change that one more gradient step on both factors would make.
+    converged_ : bool
+        Whether the stopping rule was met (not a limit or a callback).
+    n_disagreements_ : int
+        Training samples for which `predict` differs from `labels_` ("palm" keeps the paper's
+        argmax of H).
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had them.
+
+    References
+    ----------
+    S. Wang, T.-H. Chang, Y. Cui and J.-S. Pang, "Clustering by Orthogonal NMF Model and Non-Convex
+    Penalty Optimization", IEEE Transactions on Signal Processing 69, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf import ONMF
+    >>> X = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [0, 2]])
+    >>> ONMF(n_clusters=2, random_state=0).fit_predict(X)
+    array([1, 1, 0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        penalty: str | Penalty = "sncp",
+        solver: str = "fast",
+        init: Any = "random",
+        n_init: int | str = "auto",
+        rho: float | None = None,
+        growth: float | None = None,
+        mu_h: float | None = None,
+        mu_w: float | None = None,
+        center_bounds: Any = (0, None),
+        tol: float | None = None,
+        inner_tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[[Event], bool] | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.penalty = penalty
+        self.solver = solver
+        self.init = init
+        self.n_init = n_init
+        self.rho = rho
+        self.growth = growth
+        self.mu_h = mu_h
+        self.mu_w = mu_w
+        self.center_bounds = center_bounds
+        self.tol = tol
+        self.inner_tol = inner_tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    _stream: Stream  # of `partial_fit`, once it has begun
+    _hint = ", or pass center_bounds='data' to cluster signed data"
+    _unit = "sweeps"
+    _remedy = "use solver='fast', "
+
+    @available_if(_streams)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Take in one batch of a stream; the first batch is clustered as `fit` does.
+
+        Each later batch is read once: its samples go to their nearest rays, and every ray moves
+        towards the mean, over all batches, of what its samples say, by steps that shrink as
+        t^(-3/4). The rays converge to a fixed point of the exact alternation that ends `fit`, for
+        the distribution the batches are drawn from, or for the data set if its batches are given
+        again and again: every sample with its nearest ray, every ray the leading singular vector
+        of its samples. A distribution that changes is followed ever more slowly.
+
+        Clusters keep their ids. `labels_` and `membership_` are those of the last batch, found with
+        the centroids before it, `relative_error_` as well. `save` does not store how far the stream
+        is: a loaded model begins a new one. Only for ``solver="fast"``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The first batch should have many samples of every cluster.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> from onmf.datasets import make_rays
+        >>> X, _ = make_rays(600, 30, 4, random_state=0)
+        >>> model = ONMF(n_clusters=4, random_state=0)
+        >>> for start in range(0, 600, 200):
+        ...     model = model.partial_fit(X[start : start + 200])
+        >>> model.predict(X).shape
+        (600,)
+        """
+        if not hasattr(self, "_stream"):
+            with self._all_or_nothing():
+                return self._begin_stream(X, sample_weight)
+        with single_threaded_blas(), self._all_or_nothing():
+            rows = self._place(X, sample_weight, as_it_is, reset=False)
+            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+            bounds = bounds_for(self.center_bounds, rows.data)
+            state, stream, W = take_in(rows.data, W, self._stream, bounds)
+            self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
+            explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
+            self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
+            self._stream, self.cluster_centers_ = stream, W
+        return self
+
+    def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
+        """Cluster the first batch, and remember what it says of the rays."""
+        self.fit(X, sample_weight=sample_weight)
+        with single_threaded_blas():
+            data = self._place(X, sample_weight, as_it_is, reset=False).data
+            bounds = bounds_for(self.center_bounds, data)
+            state = settle(data, self.cluster_centers_, bounds, tol=0.0, sweeps=1)
+        self._stream = Stream.begin(state.cells)
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.solver, "solver", list(SOLVERS))
+        if isinstance(self.penalty, str) or not hasattr(self.penalty, "step"):
+            check_choice(self.penalty, "penalty", list(PENALTIES), " or a penalty object")
+        if self.n_init != "auto":
+            check_number(self.n_init, "n_init", 1, whole=True)
+        check_bounds(self.center_bounds)
+        if self.growth is not None:
+            check_number(self.growth, "growth", 1, open_=True)
+        for name in ("rho", "mu_h", "mu_w", "inner_tol"):
+            if (value := getattr(self, name)) is not None:
+                check_number(value, name, 0, open_=name == "rho")
+
+    def _solver(self, n_threads: int) -> FastSolver | PaperSolver:
+        return SOLVERS[self.solver].of(
+            Beginning(self.n_clusters, self.init, self.n_init, self.random_state),
+            watcher(self.verbose, self.callback),
+            n_threads,
+            penalty=self.penalty,
+            rho=self.rho,
+            growth=self.growth,
+            mu_h=self.mu_h,
+            mu_w=self.mu_w,
+            tol=self.tol,
+            inner_tol=self.inner_tol,
+            max_iter=self.max_iter,
+            center_bounds=self.center_bounds,
+        )

@@ -1,0 +1,53 @@
+"""The numbers of clusters: the largest is 0, and among equals the one that comes first in X.
+
+Sizes are compared exactly, so that the numbers depend on the clusters alone: counts are whole
+numbers, and sums of weights are rounded once, whatever the order of the samples.
+"""
+
+from math import fsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmf.estimators.solvers import Solution
+
+Array = NDArray[Any]
+
+SLAB = 1 << 16  # rows of a file that are changed at a time
+
+
+def canonical_order(labels: Array, weight: Array | None, k: int) -> Array:
+    """Clusters from the largest to the smallest; among equals, the one seen first comes first."""
+    first = np.full(k, len(labels))
+    clusters, where = np.unique(labels, return_index=True)
+    first[clusters[clusters >= 0]] = where[clusters >= 0]
+    if weight is None:
+        sizes = np.bincount(labels[labels >= 0], minlength=k)
+    else:
+        by_cluster = np.argsort(labels, kind="stable")
+        edges = np.searchsorted(labels[by_cluster], np.arange(k + 1))
+        parts = np.split(weight[by_cluster].astype(np.float64), edges)[1:-1]
+        sizes = np.array([fsum(part.tolist()) for part in parts])
+    return np.lexsort((first, -sizes))
+
+
+def renumber(labels: Array, order: Array) -> Array:
+    """Labels of the clusters put in this order; -1 stays."""
+    return np.append(np.argsort(order), -1)[labels]
+
+
+def arrange(solution: Solution, order: Array) -> Solution:
+    """The same solution, its clusters in this order."""
+    result, H = solution.result, solution.result.H
+    if isinstance(H, np.memmap):  # what is in a file stays there
+        for i in range(0, len(H), SLAB):
+            H[i : i + SLAB] = H[i : i + SLAB, order]
+    else:
+        H = H[:, order]
+    return Solution(
+        result._replace(H=H, W=result.W[order]),
+        renumber(solution.labels, order),
+        renumber(solution.nearest, order),
+        solution.stationarity,
+    )

@@ -1,0 +1,259 @@
+"""What a fitted model says of samples: clusters, memberships, and how sure it is of them."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from onmf.baselines import Means
+from onmf.core.assign import Fit, Rays, labels_of
+from onmf.core.rows import Data
+from onmf.data import Check, Features, Placement, Terms, is_dask, place
+from onmf.data.threads import single_threaded_blas
+from onmf.data.validation import Scale, moderate, power_of_two
+from onmf.estimators.certainty import Certainty, certainty
+
+Array = NDArray[Any]
+
+
+class Assignment(NamedTuple):
+    """Codes of samples, where the samples are, by which rule, and how much they explain."""
+
+    data: Data
+    rule: Rays | Means
+    rows: Any
+    fit: Fit
+
+
+class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+    """Predict, transform, score and certainty, all by the centroids of a fit."""
+
+    n_clusters: int
+    n_features_in_: int
+    cluster_centers_: Array
+    _hint = ""  # what else to do about negative data
+    _put = staticmethod(place)  # where the samples go
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees.
+
+        Parameters
+        ----------
+        X : as for `fit`
+            New samples, with the same features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            For a Dask collection a Dask array that is not computed yet.
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.predict([[0.2, 5.0], [1.0, 0.0]])
+        array([1, 0])
+        """
+        if is_dask(X):
+            return self._lazily("predict", X, np.intp)
+        data, _, rows, _ = self._assign(X)
+        return data.gather(data.each(labels_of, rows))
+
+    def transform(self, X: Any) -> Array:
+        """Memberships of each sample: the best non-negative multiple of one centroid.
+
+        Parameters
+        ----------
+        X : as for `fit`
+            New samples, with the same features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            At most one non-zero entry a row. For rows on disk a memory map, if large; for a Dask
+            collection a Dask array that is not computed yet.
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.transform([[0.2, 5.0], [1.0, 0.0]]) > 0
+        array([[False, True], [ True, False]])
+        """
+        check_is_fitted(self)
+        k, dtype = self._n_features_out, self.cluster_centers_.dtype
+        if is_dask(X):
+            return self._lazily("transform", X, dtype, k)
+        data, rule, rows, _ = self._assign(X)
+        return data.array(k, rule.memberships, rows)
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Share of ``||X||^2`` that the clusters explain: 1 - relative error of `transform`.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+            At most 1, for samples that lie on the rays.
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.score([[0.0, 5.0], [0.0, 7.0]])
+        1.0
+        """
+        fit = self._assign(X, sample_weight).fit
+        return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
+
+    def confidence(self, X: Any) -> NDArray[np.float64]:
+        """How clear the label of each sample is: 1 - (c2 / c1)^2, between 0 and 1.
+
+        c1 and c2 are its cosines with the nearest and the second nearest centroid, a negative one
+        counting as zero: the share of what the first explains that the second cannot. 1 with a
+        single cluster, 0 for label -1.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.confidence([[0.0, 5.0], [1.0, 1.0]]).round(2)
+        array([1.  , 0.03])
+        """
+        if is_dask(X):
+            return self._lazily("confidence", X, np.float64)
+        return self.certainty(X).confidence
+
+    def distance(self, X: Any) -> NDArray[np.float64]:
+        """Sine of the angle between each sample and its centroid: sqrt(1 - c1^2); 1 for label -1.
+
+        Its square is the share of the sample that the cluster leaves unexplained.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.distance([[0.0, 5.0], [1.0, 1.0]]).round(2)
+        array([0. , 0.7])
+        """
+        if is_dask(X):
+            return self._lazily("distance", X, np.float64)
+        return self.certainty(X).distance
+
+    def certainty(self, X: Any) -> Certainty:
+        """`confidence` and `distance` at once: X is read a single time.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        (confidence, distance)
+            Named tuple of two arrays of shape (n_samples,).
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
+        >>> model.certainty([[0.0, 5.0]]).distance
+        array([0.])
+        """
+        if is_dask(X):
+            return Certainty(self.confidence(X), self.distance(X))
+        data, centers, _ = self._beside_centers(X)
+        with single_threaded_blas():
+            return certainty(data, centers)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    @property
+    def _check(self) -> Check:
+        """What the entries of X must be."""
+        signed = not get_tags(self).input_tags.positive_only
+        return Check(type(self).__name__, signed, self._hint)
+
+    @property
+    def _features(self) -> Features:
+        """Those of the fit."""
+        return Features(self.n_features_in_, getattr(self, "feature_names_in_", None))
+
+    def _place(
+        self, X: Any, sample_weight: Any, scale: Scale, *, reset: bool, n_threads: int = 1
+    ) -> Placement:
+        """Checked samples, where they are; their features become those of the fit, or are."""
+        known = None if reset else self._features
+        rows = self._put(X, sample_weight, Terms(self._check, scale, known, n_threads))
+        if rows.features is None:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        elif reset:
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = rows.features.count
+            if rows.features.names is not None:
+                self.feature_names_in_ = rows.features.names
+        return rows
+
+    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> Assignment:
+        """The cluster of every sample; reads X once."""
+        data, centers, unit = self._beside_centers(X, sample_weight)
+        rule = self._rule(centers, unit)
+        with single_threaded_blas():
+            return Assignment(data, rule, *data.sweep(rule))
+
+    def _beside_centers(
+        self, X: Any, sample_weight: ArrayLike | None = None
+    ) -> tuple[Data, Array, Any]:
+        """Samples and centroids, both of moderate size, and the unit that their codes are in."""
+        check_is_fitted(self)
+        rows = self._place(X, sample_weight, power_of_two, reset=False)
+        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        centers, size = moderate(W)
+        return rows.data, centers, W.dtype.type(size / rows.scale)
+
+    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
+        """What gives a sample to a cluster."""
+        rays = Rays.of(centers)
+        return replace(rays, lengths=rays.lengths / unit)
+
+    def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:
+        """A Dask array of what `method` says of each chunk of X."""
+        check_is_fitted(self)
+        from onmf.data.dask import lazily
+
+        light = clone(self).set_params(callback=None)
+        light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
+        answer = getattr(light, method)
+        return lazily(answer, X, dtype, columns, self._features, type(self).__name__)

@@ -1,0 +1,161 @@
+"""Which module reads files of which ending."""
+
+import hashlib
+from importlib import import_module
+from pathlib import Path
+
+import scipy.sparse as sp
+
+from onmf.io.labels import read_labels
+from onmf.io.source import Source
+from onmf.io.stream import visible_files
+from onmf.io.table import Options, Progress, Table, check_file, check_unique, no_progress
+
+FORMATS = {
+    ".csv": "delimited",
+    ".csv.gz": "delimited",
+    ".tsv": "delimited",
+    ".tsv.gz": "delimited",
+    ".npy": "npy",
+    ".npz": "npz",
+    ".mtx": "market",
+    ".mtx.gz": "market",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".h5ad": "hdf5",
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
+    ".zarr": "zarr",
+}
+FOLDERS = (".parquet", ".zarr")  # which may be folders
+LAYERED = ("hdf5", "zarr")
+
+
+def open_source(
+    path: str | Path,
+    *,
+    labels: str | None = None,
+    layer: str | None = None,
+    progress: Progress = no_progress,
+) -> Source:
+    """What a file holds, by its ending; the parameters are those of `read_table`.
+
+    Text tables and Matrix Market are read at once, of other files only what describes them.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from onmf.io import open_source
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "X.npy")
+    >>> np.save(path, np.arange(6.0).reshape(3, 2))
+    >>> source = open_source(path)
+    >>> source.shape, source.rows(1, 2)
+    ((3, 2), array([[2., 3.]]))
+    """
+    path = Path(path)
+    ending = next((end for end in FORMATS if path.name.lower().endswith(end)), None)
+    if path.is_dir() and ending not in FOLDERS:
+        raise ValueError(f"{path.name} is a folder; only documents are read from folders (--text).")
+    if ending is None:
+        raise ValueError(
+            f"{path.name} does not end in {', '.join(FORMATS)}; documents are read with --text."
+        )
+    if layer is not None and FORMATS[ending] not in LAYERED:
+        raise ValueError(f"{path.name} has no layers: only annotated data have (.h5ad, .zarr).")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}.")
+    reader = import_module(f"onmf.io.{FORMATS[ending]}")
+    source: Source = reader.open_file(path, Options(labels, layer, progress))
+    return source
+
+
+def read_table(
+    path: str | Path,
+    *,
+    transpose: bool = False,
+    labels: str | Path | None = None,
+    layer: str | None = None,
+    progress: Progress = no_progress,
+) -> Table:
+    """Read samples x features from a file; its ending says how.
+
+    * `.csv`, `.tsv`, also with `.gz`: a header is known by a cell after the first that is not a
+      number, a column of sample names in front by text, or by a heading that is empty, `id`,
+      `index`, `sample` or `sample_id`.
+    * `.parquet`: likewise; the index of a pandas table names the samples.
+    * `.npy`, `.npz`: one array, or one matrix saved by `scipy.sparse.save_npz`.
+    * `.mtx`, also with `.gz`: Matrix Market. Names are taken from `barcodes.tsv` and `features.tsv`
+      (or `genes.tsv`) beside it, if there.
+    * `.h5ad`, `.h5`, `.hdf5`, `.zarr`: X, or a layer, of annotated data, or the only matrix.
+
+    Parameters
+    ----------
+    path : str or Path
+    transpose : bool, default=False
+        The file has features as rows and samples as columns.
+    labels : str or Path, optional
+        True classes: a column (of a text table, Parquet or `obs`), which is then no feature, or a
+        file with a class a line, or with lines `sample,class`.
+    layer : str, optional
+        Layer of annotated data to take instead of X.
+    progress : callable, optional
+        Called with (bytes done, bytes in all) while a text table is read.
+
+    Returns
+    -------
+    Table
+        Names are numbers counted from zero where the file gives none.
+
+    Raises
+    ------
+    ValueError
+        If the file does not hold one table of numbers; the message says where it fails.
+    ImportError
+        If its format needs a library that is not there; the message says what to install.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from onmf.io import read_table
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "tumours.csv")
+    >>> _ = path.write_text("sample,BRCA1,TP53,type\\na,1,0,LUAD\\nb,0,2.5,KIRC\\n")
+    >>> table = read_table(path, labels="type")
+    >>> table.samples, table.features, table.labels
+    (['a', 'b'], ['BRCA1', 'TP53'], ['LUAD', 'KIRC'])
+    """
+    path = Path(path)
+    column = None if transpose or labels is None else str(labels)
+    table = open_source(path, labels=column, layer=layer, progress=progress).load()
+    if transpose:
+        X = table.X.T
+        table = Table(sp.csr_array(X) if sp.issparse(X) else X, table.features, table.samples)
+    return complete_table(table, labels, path.name)
+
+
+def complete_table(table: Table, labels: str | Path | None, file: str) -> Table:
+    """A table that has samples and features, each with a name of its own, and the true classes.
+
+    Those are a column of the table or in a file.
+    """
+    n, m = table.X.shape
+    if not n * m:
+        raise ValueError(f"{file} is empty: it has {n} rows of numbers in {m} columns.")
+    check_unique(table.samples, "samples", file)
+    check_unique(table.features, "features", file)
+    if labels is None or table.labels is not None:
+        return table
+    check_file(labels, file)
+    return table._replace(labels=read_labels(Path(labels), table.samples))
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, or of the names and contents of the visible files of a folder."""
+    if path.is_file():
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    whole = hashlib.sha256()
+    for name in visible_files(path):
+        line = f"{checksum(path / name)} {name.as_posix()}\n"
+        whole.update(line.encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()

@@ -1,0 +1,36 @@
+"""Zarr arrays and groups by zarr: the only module that imports it."""
+
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from onmf.io.annotated import is_array, open_annotated, open_matrix
+from onmf.io.source import Source
+from onmf.io.table import Options, check_size, reading_errors
+
+try:
+    import zarr
+except ImportError as missing:
+    raise ImportError(
+        'Zarr stores are read by zarr, which `pip install "onmf[zarr]"` installs.'
+    ) from missing
+
+
+def open_file(path: Path, options: Options) -> Source:
+    with reading_errors(path.name, "Zarr"):
+        store = zarr.open(str(path), mode="r")
+        if is_array(store):
+            return open_matrix(_sized(store, path.name), path.name)
+        return open_annotated(store, path.name, options, member)
+
+
+def member(group: Any, name: str) -> Any:
+    """A part of a group, as large as it says."""
+    item = group[name]
+    return _sized(item, name) if is_array(item) else item
+
+
+def _sized(array: Any, name: str) -> Any:
+    entries = max(prod(array.shape), prod(array.chunks))
+    check_size(entries * array.dtype.itemsize, array.nbytes_stored(), f"its {name}")
+    return array

@@ -1,0 +1,27 @@
+"""Figures with Matplotlib, each returning its axes.
+
+>>> import matplotlib
+>>> matplotlib.use("Agg")
+>>> from onmf import ONMF, plot
+>>> from onmf.datasets import make_rays
+>>> X, y = make_rays(60, 8, 3, random_state=0)
+>>> model = ONMF(n_clusters=3, random_state=0).fit(X)
+>>> plot.embedding(model, X).get_title()
+'60 samples in 3 clusters'
+"""
+
+from onmf.plot.canvas import colors
+from onmf.plot.fits import centers, confusion, convergence, embedding, top_features
+from onmf.plot.runs import cluster_stability, consensus_map, k_curves
+
+__all__ = [
+    "centers",
+    "cluster_stability",
+    "colors",
+    "confusion",
+    "consensus_map",
+    "convergence",
+    "embedding",
+    "k_curves",
+    "top_features",
+]

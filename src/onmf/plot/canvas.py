@@ -1,0 +1,78 @@
+"""Axes, colours and shapes of the figures: the only module that imports Matplotlib."""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from onmf.report.palette import LIGHT, SHAPES, style
+
+try:
+    import matplotlib.pyplot as plt
+    from matplotlib.colors import LinearSegmentedColormap, ListedColormap
+except ImportError as missing:
+    raise ImportError(
+        'onmf.plot needs Matplotlib: `pip install "onmf[plot]"` installs it.'
+    ) from missing
+
+ACCENT, MUTED = "#1f5d57", "#8a8f99"
+
+
+def axes_or_new(ax: Any) -> Any:
+    """The axes that were given, or those of a new figure."""
+    return plt.subplots(layout="constrained")[1] if ax is None else ax
+
+
+def panels(count: int, height: float, across: int = 4, width: float = 3.2) -> NDArray[Any]:
+    """So many axes, up to `across` in a row."""
+    across = min(count, across)
+    down = -(-count // across)
+    size = (width * across, height * down)
+    _, axes = plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
+    for ax in axes.flat[count:]:
+        ax.remove()
+    return axes.ravel()[:count]
+
+
+def colors(n_clusters: int) -> list[str]:
+    """The colour of each cluster, as in all figures and on the page: for your own.
+
+    There are eight; further clusters begin again, and differ by the shape of their points.
+
+    Parameters
+    ----------
+    n_clusters : int
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from onmf import plot
+    >>> plot.colors(2)
+    ['#23459f', '#c25a02']
+    """
+    return [cluster_look(k)["color"] for k in range(n_clusters)]
+
+
+def cluster_look(k: int) -> dict[str, Any]:
+    """Colour and marker of a cluster, as on the page."""
+    if k < 0:
+        return {"color": MUTED, "marker": "."}
+    colour, shape = style(int(k))
+    return {"color": LIGHT[colour], "marker": list(SHAPES)[shape]}
+
+
+def shades_of(colour: str) -> Any:
+    """A colour map from white to a colour."""
+    return LinearSegmentedColormap.from_list("shades", ["#ffffff", colour])
+
+
+def label_colours(n_clusters: int) -> Any:
+    """A colour map of the labels -1, 0, 1, ..."""
+    return ListedColormap([MUTED, *colors(n_clusters)])
+
+
+def plain_text(name: str) -> str:
+    """A name as text: Matplotlib would set what stands between dollars as a formula."""
+    return name.replace("$", r"\$")

@@ -1,0 +1,236 @@
+"""Figures of one fit: how it converged, what its clusters are, and how they match classes."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils import check_array
+
+from onmf.plot.canvas import (
+    ACCENT,
+    MUTED,
+    axes_or_new,
+    cluster_look,
+    panels,
+    plain_text,
+    shades_of,
+)
+from onmf.report.clustering import check_same_samples
+from onmf.report.embedding import embed
+from onmf.report.names import display_names
+from onmf.report.palette import LIGHT
+from onmf.report.panels import class_agreement, heaviest_features
+
+
+class FittedModel(Protocol):
+    """What the figures read of a fitted model."""
+
+    labels_: Any
+    cluster_centers_: Any
+    history_: Any
+    n_iter_: int
+
+
+def convergence(model: FittedModel, ax: Any = None) -> Any:
+    """Relative error (left) and overlap of the clusters (right) over the stages of a fit.
+
+    Parameters
+    ----------
+    model : fitted ONMF
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        With the relative error; the overlap is on its twin.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> plot.convergence(ONMF(n_clusters=3, random_state=0).fit(X)).get_ylabel()
+    'relative error'
+    """
+    ax = axes_or_new(ax)
+    stages = np.arange(1, len(model.history_) + 1)
+    error = [stage.relative_error for stage in model.history_]
+    overlap = [stage.orthogonality for stage in model.history_]
+    ax.plot(stages, error, ".-", color=ACCENT)
+    ax.set(xlabel="stage", title=f"{model.n_iter_} sweeps over the data")
+    ax.set_ylabel("relative error", color=ACCENT)
+    other = ax.twinx()
+    other.plot(stages, overlap, ".-", color=LIGHT[1])
+    other.set_ylabel("overlap of clusters", color=LIGHT[1])
+    for side in (ax, other):
+        side.spines["top"].set_visible(False)
+    return ax
+
+
+def embedding(model: FittedModel, X: Any, ax: Any = None, *, random_state: int = 0) -> Any:
+    """Samples in two dimensions by t-SNE, a colour and a shape for each cluster.
+
+    At most 10,000 samples are shown, chosen in proportion to their clusters; of more than 2,000,
+    t-SNE lays out 1,000 and the others, drawn fainter, are placed among the nearest of these.
+
+    Parameters
+    ----------
+    model : fitted clusterer
+    X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        What the model was fitted to.
+    ax : Axes, optional
+    random_state : int, default=0
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> plot.embedding(ONMF(n_clusters=3, random_state=0).fit(X), X).get_title()
+    '60 samples in 3 clusters'
+    """
+    ax, labels = axes_or_new(ax), np.asarray(model.labels_)
+    X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+    check_same_samples(X.shape[0], labels)
+    shown = embed(X, labels, random_state)
+    size = np.clip(6e4 / len(shown.samples), 4, 30)
+    for faint in (True, False):
+        for k in np.unique(labels[shown.samples]):
+            inside = (labels[shown.samples] == k) & (shown.interpolated == faint)
+            if not inside.any():
+                continue
+            ax.scatter(
+                *shown.points[inside].T,
+                s=size * (0.5 if faint else 1),
+                alpha=0.4 if faint else 0.85,
+                linewidths=0,
+                label=None if faint else ("no cluster" if k < 0 else str(k)),
+                **cluster_look(k),
+            )
+    n_clusters = len(np.unique(labels[labels >= 0]))
+    ax.set(xticks=[], yticks=[], title=f"{len(shown.samples):,} samples in {n_clusters} clusters")
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.legend(title="cluster", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    return ax
+
+
+def top_features(
+    model: FittedModel, n: int = 10, *, features: Sequence[str] | None = None, axes: Any = None
+) -> Any:
+    """The n heaviest features of each cluster, as bars, one panel a cluster.
+
+    Parameters
+    ----------
+    model : fitted ONMF
+    n : int, default=10
+    features : sequence of names, optional
+        By default those the model was fitted with, or numbers.
+    axes : sequence of Axes, optional
+        At least as many as there are clusters.
+
+    Returns
+    -------
+    ndarray of Axes
+        One a cluster.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> axes = plot.top_features(ONMF(n_clusters=3, random_state=0).fit(X), n=2)
+    >>> [ax.get_title(loc="left") for ax in axes]
+    ['Cluster 0', 'Cluster 1', 'Cluster 2']
+    """
+    centers = np.asarray(model.cluster_centers_)
+    known = getattr(model, "feature_names_in_", None) if features is None else features
+    names = display_names(known, centers.shape[1], "features", "x")
+    axes = panels(len(centers), 2 + 0.22 * n) if axes is None else np.ravel(axes)
+    for k, (ax, heavy) in enumerate(zip(axes, heaviest_features(centers, names, n), strict=False)):
+        labels, weights = zip(*heavy[::-1], strict=True) if heavy else ((), ())
+        ax.barh(range(len(heavy)), weights, color=cluster_look(k)["color"], height=0.7)
+        ax.set_yticks(range(len(heavy)), map(plain_text, labels))
+        ax.set_title(f"Cluster {k}", loc="left")
+        ax.spines[["top", "right"]].set_visible(False)
+    return axes[: len(centers)]
+
+
+def centers(model: FittedModel, shape: tuple[int, int], axes: Any = None) -> Any:
+    """The centroids as pictures, one panel a cluster with its colour and size; white is zero.
+
+    Parameters
+    ----------
+    model : fitted ONMF
+    shape : (height, width)
+        Of the images whose pixels are the features, row by row.
+    axes : sequence of Axes, optional
+        At least as many as there are clusters.
+
+    Returns
+    -------
+    ndarray of Axes
+        One a cluster.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from onmf import ONMF, plot
+    >>> X, digit = load_digits(return_X_y=True)
+    >>> axes = plot.centers(ONMF(n_clusters=10, random_state=0).fit(X), (8, 8))
+    >>> len(axes)
+    10
+    """
+    images = np.asarray(model.cluster_centers_)
+    axes = panels(len(images), 1.7, across=5, width=1.5) if axes is None else np.ravel(axes)
+    for k, (ax, image) in enumerate(zip(axes, images, strict=False)):
+        colour = cluster_look(k)["color"]
+        ax.imshow(image.reshape(shape), cmap=shades_of(colour), vmin=min(image.min(), 0))
+        size = np.sum(np.asarray(model.labels_) == k)
+        ax.set_title(f"{k}: {size:,}", fontsize="medium")
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_color(MUTED)
+    return axes[: len(images)]
+
+
+def confusion(labels: Any, truth: Any, ax: Any = None) -> Any:
+    """How many samples of each class are in each cluster; matching pairs lie on the diagonal.
+
+    Parameters
+    ----------
+    labels : array of shape (n_samples,)
+        Clusters, as in `labels_`; -1 is no cluster and has a column only if it occurs.
+    truth : array of shape (n_samples,)
+        Classes: numbers or names.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from onmf import plot
+    >>> ax = plot.confusion([0, 0, 1, 1], ["cat", "cat", "dog", "cat"])
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['cat', 'dog']
+    """
+    ax, labels = axes_or_new(ax), np.asarray(labels)
+    k = int(labels.max(initial=-1)) + 1
+    table = class_agreement(np.asarray(truth), labels, k)
+    counts = np.array(table["counts"])[:, : k + bool((labels < 0).any())]
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    ax.imshow(shares, cmap=shades_of(ACCENT), vmin=0, vmax=1)
+    for (i, j), count in np.ndenumerate(counts):
+        if count:
+            ink = "white" if shares[i, j] > 0.5 else "black"
+            ax.text(j, i, f"{count}", ha="center", va="center", color=ink, fontsize="small")
+    ax.set_xticks(range(counts.shape[1]), [*range(k), "none"][: counts.shape[1]])
+    ax.set_yticks(range(len(counts)), map(plain_text, table["classes"]))
+    ax.set(xlabel="cluster", ylabel="class")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    return ax

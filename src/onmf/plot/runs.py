@@ -1,0 +1,128 @@
+"""Figures of many runs: how well they agree, and which number of clusters they speak for."""
+
+from typing import Any
+
+import numpy as np
+
+from onmf.plot.canvas import (
+    ACCENT,
+    MUTED,
+    axes_or_new,
+    colors,
+    label_colours,
+    panels,
+    shades_of,
+)
+from onmf.report.runs import CURVES, linkage_order
+
+MOST_SHOWN = 1_000  # samples along a side of the consensus map
+
+
+def consensus_map(consensus: Any, ax: Any = None) -> Any:
+    """The share of runs that put two samples together, clusters as strips at the side.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        From `onmf.stability.consensus`. At most 1,000 samples are shown, at even steps in the order
+        of the linkage.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> from onmf.stability import consensus
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> runs = consensus(ONMF(n_clusters=3, random_state=0), X, n_runs=3)
+    >>> plot.consensus_map(runs).get_title(loc="left")
+    '3 runs, cophenetic correlation 1.000'
+    """
+    ax, samples = axes_or_new(ax), linkage_order(consensus, MOST_SHOWN)
+    n, k = len(samples), len(consensus.cluster_stability)
+    image = ax.imshow(
+        consensus.values(samples), cmap=shades_of(ACCENT), vmin=0, vmax=1, interpolation="nearest"
+    )
+    ax.figure.colorbar(image, ax=ax, label="share of runs", shrink=0.7)
+    strip = np.asarray(consensus.labels)[samples]
+    colours = label_colours(k)
+    width = 0.03 * n
+    for band, box in (
+        (strip[None, :], (-0.5, n - 0.5, -0.5, -0.5 - width)),
+        (strip[:, None], (-0.5 - width, -0.5, n - 0.5, -0.5)),
+    ):
+        limits = {"vmin": -1.5, "vmax": k - 0.5}
+        ax.imshow(band, cmap=colours, extent=box, interpolation="nearest", aspect="equal", **limits)
+    ax.set(xlim=(-0.5 - width, n - 0.5), ylim=(n - 0.5, -0.5 - width), xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+    runs = consensus.labels_runs.shape[1]
+    ax.set_title(f"{runs} runs, cophenetic correlation {consensus.cophenetic:.3f}", loc="left")
+    return ax
+
+
+def cluster_stability(consensus: Any, ax: Any = None) -> Any:
+    """How often each consensus cluster is found again, from 0 to 1.
+
+    Parameters
+    ----------
+    consensus : Consensus
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from onmf import ONMF, plot
+    >>> from onmf.datasets import make_rays
+    >>> from onmf.stability import consensus
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> runs = consensus(ONMF(n_clusters=3, random_state=0), X, n_runs=3)
+    >>> plot.cluster_stability(runs).get_ylabel()
+    'stability'
+    """
+    ax, values = axes_or_new(ax), np.asarray(consensus.cluster_stability)
+    ax.bar([str(k) for k in range(len(values))], values, color=colors(len(values)))
+    ax.set(ylim=(0, 1), xlabel="cluster", ylabel="stability")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def k_curves(choice: Any, axes: Any = None) -> Any:
+    """Every measure over the number of clusters, the recommended one marked.
+
+    Parameters
+    ----------
+    choice : KChoice
+        From `onmf.choose_k`.
+    axes : sequence of Axes, optional
+        As many as there are measures: eight.
+
+    Returns
+    -------
+    ndarray of Axes
+        One a measure.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, choose_k, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> choice = choose_k(ONMF(random_state=0), X, range(2, 5), n_runs=2)
+    >>> len(plot.k_curves(choice))
+    8
+    """
+    axes = panels(len(CURVES), 2.4) if axes is None else np.ravel(axes)
+    for ax, (name, title) in zip(axes, CURVES.items(), strict=False):
+        values = [getattr(row, name) for row in choice.table]
+        ax.plot([row.k for row in choice.table], values, ".-", color=ACCENT)
+        ax.axvline(choice.best_k, color=MUTED, linestyle=":")
+        ax.set_title(title, loc="left", fontsize="medium")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.spines[["top", "right"]].set_visible(False)
+    return axes[: len(CURVES)]

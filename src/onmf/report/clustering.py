@@ -1,0 +1,116 @@
+"""A fitted model and its samples as plain values: the only place where a page reads a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from onmf.data import open_rows
+from onmf.report.names import display_names
+
+Array = NDArray[Any]
+
+
+class FittedClusterer(Protocol):
+    """What a page must know of a model; a history and names of features it may have besides."""
+
+    labels_: Any
+    cluster_centers_: Any
+    relative_error_: float
+    n_iter_: int
+
+    def certainty(self, X: Any) -> tuple[Array, Array]: ...
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class ClusteringFacts:
+    """Samples, the clusters they were put into, and how that came about.
+
+    X : array, CSR or rows on disk.
+    samples, features : names, fit to be shown; `features_named` if they are more than numbers.
+    truth : known classes, if there are any.
+    confidence, explained : of each sample; the share of it that its centroid explains.
+    history : stages of the fit, as in `history_`.
+    """
+
+    X: Any
+    samples: list[str]
+    features: list[str]
+    features_named: bool
+    labels: Array
+    truth: Array | None
+    centers: Array
+    confidence: Array
+    explained: Array
+    history: Sequence[Any]
+    relative_error: float
+    sweeps: int
+    converged: bool
+    method: str
+    parameters: dict[str, Any]
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.centers)
+
+
+def read_clustering(
+    model: FittedClusterer,
+    X: Any,
+    samples: Sequence[Any] | None,
+    features: Sequence[Any] | None,
+    truth: Any,
+    certainty: tuple[Array, Array] | None,
+) -> ClusteringFacts:
+    """What a model found in X; `certainty` is its answer for X, if that is known already."""
+    samples = getattr(X, "index", None) if samples is None else samples
+    features = getattr(model, "feature_names_in_", None) if features is None else features
+    rows, labels = samples_to_show(X), np.asarray(model.labels_)
+    check_same_samples(rows.shape[0], labels)
+    if truth is not None and len(truth) != len(labels):
+        raise ValueError(
+            f"{len(truth)} known classes for {len(labels)} samples: give one for each."
+        )
+    sample_names = display_names(samples, len(labels), "samples")
+    feature_names = display_names(features, rows.shape[1], "features", "x")
+    confidence, distance = model.certainty(X) if certainty is None else certainty
+    parameters = model.get_params(deep=False)
+    return ClusteringFacts(
+        X=rows,
+        samples=sample_names,
+        features=feature_names,
+        features_named=features is not None,
+        labels=labels,
+        truth=None if truth is None else np.asarray(truth),
+        centers=np.asarray(model.cluster_centers_),
+        confidence=confidence,
+        explained=1 - distance**2,
+        history=getattr(model, "history_", ()),
+        relative_error=float(model.relative_error_),
+        sweeps=int(model.n_iter_),
+        converged=bool(getattr(model, "converged_", True)),
+        method=str(parameters.get("method", type(model).__name__)),
+        parameters={name: value for name, value in parameters.items() if name != "callback"},
+    )
+
+
+def samples_to_show(X: Any) -> Any:
+    """X as an array or CSR; rows on disk stay there."""
+    rows = open_rows(X)
+    if rows is not None:
+        return rows
+    return check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+
+
+def check_same_samples(n: int, labels: Array) -> None:
+    """X and the labels of a model are about the same samples."""
+    if len(labels) != n:
+        raise ValueError(
+            f"X has {n} samples but the model was fitted to {len(labels)}: give the X that it was "
+            "fitted to."
+        )

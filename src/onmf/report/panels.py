@@ -1,0 +1,141 @@
+"""What a page about a clustering says, as plain data: one function a panel.
+
+Every value is text, a finite number, None, or a list or dict of such: it becomes JSON as it is.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics.cluster import contingency_matrix
+
+from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
+from onmf.report.clustering import ClusteringFacts
+from onmf.report.embedding import Embedding
+from onmf.report.names import display_name
+
+Array = NDArray[Any]
+
+FEATURES, SAMPLES = 10, 5  # of each cluster
+CLASSES = 60  # rows of the confusion table
+STAGES = 200  # points of a curve
+GRID = 10_000  # places of the map along its longer side
+
+
+def round_digits(value: Any, digits: int = 4) -> float | None:
+    """A finite number to so many digits, or None."""
+    value = float(value)
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else None
+
+
+def unit_rays(centers: Array) -> Array:
+    """Centroids of length 1; those of length 0 stay."""
+    lengths = np.linalg.norm(centers, axis=1, keepdims=True)
+    return centers / np.where(lengths > 0, lengths, 1)
+
+
+def heaviest_features(centers: Array, names: list[str], n: int) -> list[list[tuple[str, float]]]:
+    """The n features of largest weight in each unit centroid; those of no weight are left out."""
+    return [
+        [(names[j], float(ray[j])) for j in np.argsort(-ray, kind="stable")[:n] if ray[j]]
+        for ray in unit_rays(centers)
+    ]
+
+
+def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
+    """Size, heaviest features, most typical and least certain samples of each cluster."""
+    rays = unit_rays(clustering.centers)
+    heaviest = heaviest_features(clustering.centers, clustering.features, FEATURES)
+    names, confidence, explained = clustering.samples, clustering.confidence, clustering.explained
+    panels = []
+    for k, heavy in enumerate(heaviest):
+        inside = np.flatnonzero(clustering.labels == k)
+        typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES]]
+        unsure = inside[np.argsort(confidence[inside], kind="stable")[:SAMPLES]]
+        others = runners_up(clustering.X[unsure], rays, k)
+        panels.append(
+            {
+                "size": len(inside),
+                "confidence": round_digits(confidence[inside].mean()) if len(inside) else None,
+                "features": [[name, round_digits(weight)] for name, weight in heavy],
+                "typical": [[names[i], round_digits(explained[i])] for i in typical],
+                "unsure": [
+                    [names[i], round_digits(confidence[i]), other]
+                    for i, other in zip(unsure, others, strict=True)
+                ],
+            }
+        )
+    return panels
+
+
+def runners_up(X: Any, rays: Array, k: int) -> list[int | None]:
+    """The cluster that each of these samples of cluster k would go to if k did not exist."""
+    products = np.asarray(X @ rays.T)
+    products[:, k] = 0
+    best = products.argmax(axis=1)
+    return [int(b) if row[b] > 0 else None for row, b in zip(products, best, strict=True)]
+
+
+def map_panel(embedding: Embedding, labels: Array, names: list[str]) -> dict[str, Any]:
+    """The map on a grid of whole numbers; the interpolated come first, so they are drawn below."""
+    samples, points = embedding.samples[::-1], embedding.points[::-1]
+    span = np.ptp(points, axis=0).max(initial=0) or 1
+    grid = np.rint((points - points.min(axis=0)) / span * GRID).astype(int)
+    return {
+        "note": embedding.note,
+        "x": grid[:, 0].tolist(),
+        "y": grid[:, 1].tolist(),
+        "cluster": labels[samples].tolist(),
+        "sample": [names[i] for i in samples],
+        "interpolated": int(embedding.interpolated.sum()),
+    }
+
+
+def class_agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, Any]:
+    """Scores and the confusion table, classes ordered so that matches lie on its diagonal."""
+    classes = np.unique(truth)
+    used = np.unique(labels)
+    counts = np.zeros((len(classes), n_clusters + 1), dtype=int)  # the last column: no cluster
+    counts[:, used] = contingency_matrix(truth, labels)
+    row, column = linear_sum_assignment(counts[:, :-1], maximize=True)
+    match = np.full(len(classes), n_clusters)
+    match[row] = column
+    order = np.lexsort((-counts.sum(axis=1), match))
+    largest = np.argsort(-counts.sum(axis=1), kind="stable")[:CLASSES]
+    kept = [i for i in order if i in set(largest)]
+    rest = np.setdiff1d(order, kept)
+    return {
+        "scores": {
+            "ACC": round_digits(clustering_accuracy(truth, labels)),
+            "ARI": round_digits(adjusted_rand_score(truth, labels)),
+            "NMI": round_digits(normalized_mutual_info_score(truth, labels)),
+        },
+        "classes": [display_name(classes[i]) for i in kept],
+        "match": [int(match[i]) if match[i] < n_clusters else None for i in kept],
+        "counts": counts[kept].tolist(),
+        "rest": {"classes": len(rest), "counts": counts[rest].sum(axis=0).tolist()},
+    }
+
+
+def convergence_panel(history: Sequence[Any]) -> list[dict[str, Any]]:
+    """Three curves over the stages of the growing penalty, if there were any."""
+    if not history:
+        return []
+    step = -(-len(history) // STAGES)
+    stages = sorted({*range(0, len(history), step), len(history) - 1})
+    wanted = {
+        "relative_error": ("Relative error", False),
+        "orthogonality": ("Overlap of clusters", False),
+        "residual": ("Residual", True),
+    }
+    return [
+        {
+            "title": title,
+            "log": log,
+            "x": [i + 1 for i in stages],
+            "y": [round_digits(getattr(history[i], name)) for i in stages],
+        }
+        for name, (title, log) in wanted.items()
+    ]

@@ -1,0 +1,126 @@
+"""What older versions wrote is read, and says what it said then: see `models/README.md`."""
+
+import json
+import shutil
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import onmf
+
+HERE = Path(__file__).with_name("models")
+MODELS = sorted(HERE.glob("v*/*.onmf"))
+RUNS = sorted(path.parent for path in HERE.glob("v*/*/run.json"))
+NAMES = "feature_names_in_"
+
+
+def name_of(path):
+    return f"{path.parent.name}, {path.stem}"
+
+
+@pytest.fixture(params=MODELS, ids=name_of)
+def path(request):
+    return request.param
+
+
+@pytest.fixture
+def facts(path):
+    return json.loads(path.with_name("expected.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def expected(path, facts):
+    return facts["models"][path.stem]
+
+
+def data_of(X, names=None, shift=0.0, dtype="float64"):
+    """As `models/make.py` has it."""
+    X = (np.array(X) + shift).astype(dtype)
+    return X if names is None else pd.DataFrame(X, columns=names)
+
+
+def test_there_are_models_and_each_has_its_expectation():
+    for folder in {path.parent for path in MODELS}:
+        facts = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+        assert facts["models"].keys() == {path.stem for path in folder.glob("*.onmf")}
+    assert MODELS
+    assert RUNS
+
+
+def test_an_old_model_has_its_class_parameters_and_attributes(path, expected):
+    model = onmf.load(path)
+    assert type(model).__name__ == expected["class"]
+    parameters = {name: repr(value) for name, value in model.get_params(deep=False).items()}
+    assert expected["parameters"].items() <= parameters.items()
+    np.testing.assert_array_equal(model.labels_, expected["labels"])
+    assert model.relative_error_ == expected["relative_error"]
+    assert (model.n_iter_, model.converged_) == (expected["n_iter"], expected["converged"])
+    assert len(model.history_) == expected["stages"]
+    names = getattr(model, NAMES, None)
+    assert expected["data"].get("names") == (None if names is None else names.tolist())
+
+
+def test_its_factors_are_those_in_the_file(path, expected):
+    model = onmf.load(path)
+    with np.load(path) as arrays:
+        for name in ("cluster_centers_", "membership_", "labels_"):
+            np.testing.assert_array_equal(getattr(model, name), arrays[name])
+    assert model.cluster_centers_.dtype == model.membership_.dtype == expected["dtype"]
+
+
+def test_an_old_model_says_what_it_said_of_new_samples(path, facts, expected):
+    model = onmf.load(path)
+    new = data_of(facts["new"], **expected["data"])
+    tolerance = 1e-5 if expected["dtype"] == "float32" else 1e-7
+    np.testing.assert_array_equal(model.predict(new), expected["predict"])
+    np.testing.assert_allclose(model.transform(new), expected["transform"], tolerance, tolerance)
+    for found, known in zip(model.top_features(2), expected["top_features"], strict=True):
+        assert [name for name, _ in found] == [name for name, _ in known]
+        assert [weight for _, weight in found] == pytest.approx([weight for _, weight in known])
+
+
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
+def test_an_old_model_is_saved_and_fitted_again(path, facts, expected, tmp_path):
+    model = onmf.load(path)
+    model.save(tmp_path / "again.onmf")
+    again = onmf.load(tmp_path / "again.onmf")
+    np.testing.assert_array_equal(again.membership_, model.membership_)
+    np.testing.assert_array_equal(again.history_, model.history_)
+    again.fit(data_of(facts["X"], **expected["data"]))
+    assert again.relative_error_ == pytest.approx(expected["relative_error"], rel=1e-4)
+
+
+@pytest.fixture(params=RUNS, ids=name_of)
+def folder(request, tmp_path):
+    """A copy of an old run beside its input."""
+    shutil.copytree(request.param.parent, tmp_path / "v")
+    return tmp_path / "v" / request.param.name
+
+
+def command(*words):
+    pytest.importorskip("rich")
+    return pytest.importorskip("onmf.cli").main([str(word) for word in words])
+
+
+def test_an_old_run_predicts_what_it_wrote(folder):
+    """The preparation is in the model: log2 and unit length, or words and tf-idf."""
+    source = json.loads((folder / "run.json").read_text(encoding="utf-8"))["source"]
+    given = ["--labels", source["labels"]] if source["labels"] else []
+    assert (
+        command("predict", folder, folder / source["path"], "-o", folder / "new.csv", *given) == 0
+    )
+    new, known = (pd.read_csv(folder / name) for name in ("new.csv", "labels.csv"))
+    pd.testing.assert_frame_equal(new, known, rtol=0, atol=2e-6)
+
+
+def test_an_old_run_is_reported_again(folder):
+    before = (folder / "run.json").read_bytes()
+    assert command("report", folder) == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    names = pd.read_csv(folder / "top_features.csv").query("rank == 1")["feature"]
+    assert all(name in unescape(page) for name in names)
+    assert (folder / "run.json").read_bytes() == before

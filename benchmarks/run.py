@@ -3,6 +3,7 @@
 import sys
 
 import command
+import explain
 import fast
 import house
 import large
@@ -14,6 +15,7 @@ import spectral
 import stability
 
 SECTIONS = {
+    "explain": explain.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,
     "palm": palm.run,

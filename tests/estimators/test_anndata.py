@@ -23,7 +23,7 @@ def test_everything_is_written_where_scanpy_users_look(adata):
     alone = ONMF(4, random_state=0).fit(adata.X)
     assert adata.obs["onmf"].cat.categories.tolist() == ["0", "1", "2", "3"]
     np.testing.assert_array_equal(adata.obs["onmf"].astype(int), alone.labels_)
-    np.testing.assert_array_equal(adata.obs["onmf_confidence"], alone.confidence(adata.X))
+    np.testing.assert_array_equal(adata.obs["onmf_certainty"], alone.confidence(adata.X))
     np.testing.assert_array_equal(adata.obsm["X_onmf"], alone.membership_)
     np.testing.assert_array_equal(adata.varm["onmf_centers"], alone.cluster_centers_.T)
     told = adata.uns["onmf"]
@@ -42,7 +42,7 @@ def test_a_layer_and_another_key(adata):
     adata.layers["log"] = sp.csr_matrix(np.log1p(adata.X))
     adata.X[:] = -1
     cluster_anndata(adata, 4, layer="log", key_added="program", random_state=0)
-    assert {"program", "program_confidence"} <= set(adata.obs)
+    assert {"program", "program_certainty"} <= set(adata.obs)
     assert "X_program" in adata.obsm
     assert "program_centers" in adata.varm
     assert adata.uns["program"]["params"]["layer"] == "log"

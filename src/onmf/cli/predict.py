@@ -9,7 +9,7 @@ import click
 from onmf import load
 from onmf.cli.console import cluster_sizes, place_for, waiting
 from onmf.cli.options import INPUT, reading_options
-from onmf.cli.runs import MODEL, Input, aligned, assess, scores
+from onmf.cli.runs import MODEL, Input, aligned, labels_csv, scores
 from onmf.io import replace_files
 from onmf.preparation import Words
 
@@ -39,12 +39,14 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
     """
     with place_for(out.parent, [out.name], force):
         fitted = load(model / MODEL if model.is_dir() else model)
-        text = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
-        source = Input(options.pop("input"), text=text, **options)
+        of_words = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
+        source = Input(options.pop("input"), text=of_words, **options)
         with waiting(f"Reading {source.path.name}") as progress:
             table, unknown = aligned(source.read(progress), fitted)
         labels = fitted.predict(table)
-        replace_files(out.parent, {out.name: assess(fitted, table, labels).csv(table.samples)})
+        margin, distance = fitted.nearness(table)
+        text = labels_csv(table.samples, labels, margin=margin, distance=distance)
+        replace_files(out.parent, {out.name: text})
     if unknown:
         click.echo(f"Note: {unknown} features are unknown to the model and not used.", err=True)
     sizes = cluster_sizes(labels, fitted.n_clusters).tolist()

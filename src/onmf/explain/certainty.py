@@ -11,14 +11,12 @@ were made (`halves`), with Platt's targets, so that no certainty is quite 0 or 1
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-Array = NDArray[Any]
+from onmf.core.rows import Array
 
 LEAST = 0.01  # of the median margin: below it margins are taken for equal
 

@@ -11,16 +11,14 @@ the two where a feature is so rare that one group happens to have none of it. Th
 Student's distribution on both sides, with the degrees of freedom that belong to s.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
+from onmf.core.rows import Array
 from onmf.explain.tally import Sums, Weights
-
-Array = NDArray[Any]
 
 ROUNDING = 1e-12  # a difference or variance below this share of the whole is none
 SHARPEST = 1e-8  # s is at least this share of the difference, lest a score be infinite

@@ -2,22 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from onmf.core.assign import nearness
-from onmf.core.rows import Data, single_threaded_blas
+from onmf.core.rows import Array
 from onmf.data import Check, Terms, place
+from onmf.data.threads import single_threaded_blas
 from onmf.data.validation import power_of_two
 from onmf.explain.certainty import Calibration, calibrate
-from onmf.explain.comparison import Comparison, adjusted, compare
+from onmf.explain.comparison import adjusted, compare
 from onmf.explain.halves import SPLITS, half_labels, matched, split_fits
 from onmf.explain.markers import Markers
+from onmf.explain.nearness import nearness
 from onmf.explain.tally import Sums, tally
-
-Array = NDArray[Any]
 
 STRAY = 0.01  # of the samples may have another label: near ties, on rows kept elsewhere
 
@@ -159,7 +158,8 @@ def groups(
     """
     known, numbers = _numbered(labels)
     rows = _rows(X, sample_weight, len(numbers), f"there are {len(numbers)} labels")
-    names = _names(getattr(X, "columns", None) if features is None else features, rows.data.shape[1])
+    features = getattr(X, "columns", None) if features is None else features
+    names = _names(features, rows.data.shape[1])
     _check_groups(np.bincount(numbers[numbers >= 0], minlength=len(known)))
     with single_threaded_blas():
         [(sums, weights)] = tally(rows.data, [numbers], len(known))
@@ -174,15 +174,11 @@ def _numbered(labels: Any) -> tuple[list[Any], Array]:
         label is None or label != label or label == "" or (not isinstance(label, str) and label < 0)
         for label in given
     ]
-    known = sorted({label for label, none in zip(given, missing, strict=True) if not none}, key=_key)
+    named = {label for label, none in zip(given, missing, strict=True) if not none}
+    known = sorted(named, key=lambda label: (isinstance(label, str), label))
     place = {label: i for i, label in enumerate(known)}
     numbers = [-1 if none else place[label] for label, none in zip(given, missing, strict=True)]
     return [getattr(label, "item", lambda own=label: own)() for label in known], np.array(numbers)
-
-
-def _key(label: Any) -> tuple[bool, Any]:
-    """Numbers come before names."""
-    return isinstance(label, str), label
 
 
 def _rows(X: Any, sample_weight: Any, n: int, otherwise: str) -> Any:

@@ -17,16 +17,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from onmf.core.fast.search import SmoothRows, unit
+from onmf.core.assign import Rays
+from onmf.core.fast.search import unit
 from onmf.core.fast.settle import Assign
 from onmf.core.fast.sketch import sketch
 from onmf.core.fast.solver import Fast, explore
-from onmf.core.rows import Block, Data, InMemory
-
-Array = NDArray[Any]
+from onmf.core.memory import InMemory
+from onmf.core.paper.palm import NON_NEGATIVE, Bounds
+from onmf.core.paper.penalties import SNCP
+from onmf.core.rows import Array, Block, Data
 
 SPLITS = 5
 OWN = 12  # so that no simulation with the same seed has drawn the same split
@@ -76,16 +77,17 @@ def half_fit(seen: Block, features: Array, k: int, rng: np.random.Generator) -> 
     X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
     data = InMemory(X, seen.weight[useful, 0])
     small = sketch(data, k, rng, MOST_SWEEPS, lambda sweeps: None)
-    U, _ = explore(SETTINGS, X.shape, small.Y, k, SmoothRows(), rng)
-    rays = small.lift(U).astype(data.dtype)
+    U, _ = explore(SETTINGS, X.shape, small.Y, k, SNCP(), rng)
+    bounds = NON_NEGATIVE if data.extremes[0] >= 0 else Bounds(-np.inf, np.inf)
+    rays = small.lift(U, bounds, data.dtype)
     for _ in range(ALTERNATIONS):  # what the sketch does not show
-        _, cells = data.sweep(Assign.of([rays]))
+        _, cells = data.sweep(Assign(Rays.of(rays).units))
         rays = unit(cells.cross, otherwise=rays)
     return Half(features, rays)
 
 
 def side_by_side(halves: list[Half], m: int, dtype: Any) -> tuple[Array, list[int]]:
-    """Rays of all halves as columns (m, sum of k), zero outside their features; where each begins."""
+    """Rays of all halves as columns (m, sum of k), zero elsewhere, and where each half begins."""
     edges = np.cumsum([0, *(len(half.rays) for half in halves)]).tolist()
     units = np.zeros((m, edges[-1]), dtype)
     for half, i in zip(halves, edges, strict=False):

@@ -6,11 +6,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onmf.core.rows import Array
 from onmf.explain.comparison import Comparison
-
-Array = NDArray[Any]
 
 NAMING = 2  # features in the name of a cluster
 
@@ -105,12 +103,13 @@ class Markers:
         ----------
         n : int, optional
         """
-        wanted: Sequence[Sequence[int]] = self.order if n is None else self.numbers(n)
+        wanted: Sequence[Any] = self.order.tolist() if n is None else self.numbers(n)
+        columns = (*self.facts, self.p_value, self.p_adjusted)
         for k, numbers in enumerate(wanted):
             if not self.sizes[k]:
                 continue
             for j in numbers:
-                values = (float(column[k, j]) for column in (*self.facts, self.p_value, self.p_adjusted))
+                values = (float(column[k, j]) for column in columns)
                 yield Marker(self.clusters[k], self.features[j], *values)
 
     def frame(self, n: int | None = None) -> Any:

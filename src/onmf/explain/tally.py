@@ -1,6 +1,6 @@
 """Sums over the samples of each cluster, all of them from one reading of X.
 
-    S_p(k, j) = sum_{i in k} d_i x_ij^p   for p = 1, 2,      S_0(k, j) = sum_{i in k} d_i [x_ij != 0]
+    S_p(k, j) = sum_{i in k} d_i x_ij^p   for p = 1, 2,   S_0(k, j) = sum_{i in k} d_i [x_ij != 0]
 
 Means, variances and shares of samples that have a feature at all follow from them, for a cluster
 and, by subtraction from the total, for all other samples.
@@ -12,11 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from onmf.core.rows import Block, Data
-
-Array = NDArray[Any]
+from onmf.core.rows import Array, Block, Data
 
 
 class Weights(NamedTuple):
@@ -77,7 +74,7 @@ def _power_sums(X: Array, weight: Array) -> tuple[Array, Array, Array]:
 
 def _sparse_sums(X: Any, labels: Array, weight: Array, k: int) -> Sums:
     """By counting the stored entries, each in the cell of its cluster and feature."""
-    (n, m), count, each = X.shape, labels.shape[1], np.diff(X.indptr)
+    m, count, each = X.shape[1], labels.shape[1], np.diff(X.indptr)
     d, values = np.repeat(weight, each), X.data.astype(np.float64, copy=False)
     powers = d * values, d * values * values, d * (values != 0)
     sums = np.zeros((3, count, k, m))

@@ -37,14 +37,14 @@ def allowed(X, k, starts):
 @pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_a_sparse_fit_stays_within_its_bound(solver, starts, dtype):
     X, _ = make_rays(3000, 20_000, 10, sparsity=0.997, random_state=0, dtype=dtype)
-    model = ONMF(10, solver=solver, random_state=0, callback=lambda event: event.sweep >= 20)
+    model = ONMF(10, solver=solver, random_state=0, callback=lambda event: event.sweep >= 8)
     peak = peak_of_fit(model, X)
     assert peak < allowed(X, 10, starts)
     assert peak < X.shape[0] * X.shape[1] * X.dtype.itemsize / 4  # far from dense
 
 
 def test_a_dense_fit_does_not_copy_the_data():
-    X = np.random.default_rng(0).random((4000, 2000))
+    X = np.random.default_rng(0).random((3000, 1500))
     assert peak_of_fit(ONMF(10, random_state=0), X) < allowed(X, 10, MOST_STARTS)
     assert peak_of_fit(ONMF(5, random_state=0), X) < X.nbytes
 

@@ -144,7 +144,8 @@ def test_other_data_than_the_model_was_fitted_to_are_refused(model):
 
 def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "onmf.plot")
+    for name in [name for name in sys.modules if name.split(".")[:2] == ["onmf", "plot"]]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr(onmf, "plot")
     with pytest.raises(ImportError, match=r'onmf.plot needs Matplotlib: `pip .* "onmf\[plot\]"`'):
         _ = onmf.plot

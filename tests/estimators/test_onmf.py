@@ -174,7 +174,7 @@ def test_weight_two_equals_the_row_twice(planted, penalty):
 
 @pytest.mark.filterwarnings("ignore:ONMF did not converge")
 def test_the_same_answer_for_any_number_of_threads(penalty_name, solver):
-    X, _ = make_rays(3000, 200, 4, noise=0.5, random_state=0)  # several blocks
+    X, _ = make_rays(1500, 200, 4, noise=0.5, random_state=0)  # several blocks
     answers = []
     for n_jobs, threads in [(1, 1), (2, 1), (-1, 2), (None, 2), (3, 2)]:
         with threadpool_limits(threads, user_api="blas"):
@@ -186,7 +186,7 @@ def test_the_same_answer_for_any_number_of_threads(penalty_name, solver):
 
 
 def test_more_starts_are_never_worse_and_the_first_is_the_seed(penalty_name):
-    X, _ = make_rays(200, 20, 6, noise=0.3, random_state=1)
+    X, _ = make_rays(100, 20, 6, noise=0.3, random_state=1)
     one = ONMF(6, solver="palm", penalty=penalty_name, random_state=3).fit(X)
     many = ONMF(6, solver="palm", penalty=penalty_name, random_state=3, n_init=4).fit(X)
     assert many.relative_error_ <= one.relative_error_

@@ -102,6 +102,8 @@ def cluster(
             model.preprocessing_ = chain
         with waiting("Comparing the clusters"):
             explanation = explained(model, table)
+        if explanation is not None:
+            model.certainty_curve_ = explanation.calibration.array()
         run = FinishedFit(model, source, table, explanation, seconds, choice)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from onmf import load
 from onmf.cli.console import cluster_sizes, place_for, waiting
 from onmf.cli.options import INPUT, reading_options
-from onmf.cli.runs import MODEL, Input, aligned, labels_csv, scores
-from onmf.io import replace_files
+from onmf.cli.runs import MODEL, Array, Input, Model, aligned, labels_csv, scores
+from onmf.explain import Calibration
+from onmf.io import Table, replace_files
 from onmf.preparation import Words
 
 
@@ -44,8 +46,8 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
         with waiting(f"Reading {source.path.name}") as progress:
             table, unknown = aligned(source.read(progress), fitted)
         labels = fitted.predict(table)
-        margin, distance = fitted.nearness(table)
-        text = labels_csv(table.samples, labels, margin=margin, distance=distance)
+        sure, distance = how_sure(fitted, table, labels)
+        text = labels_csv(table.samples, labels, certainty=sure, distance=distance)
         replace_files(out.parent, {out.name: text})
     if unknown:
         click.echo(f"Note: {unknown} features are unknown to the model and not used.", err=True)
@@ -58,3 +60,14 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
     }
     sentence = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
     click.echo(json.dumps(facts, indent=2) if as_json else sentence)
+
+
+def how_sure(model: Model, table: Table, labels: Array) -> tuple[Array, Array]:
+    """Certainty of each sample, by the curve that came with the model, and distance.
+
+    Models of older versions have no curve, those of one cluster need none: any label is certain.
+    """
+    margin, distance = model.nearness(table)
+    curve = getattr(model, "certainty_curve_", None)
+    sure = np.ones(len(labels)) if curve is None else Calibration.of(curve)(margin)
+    return np.where(labels >= 0, sure, 0), distance

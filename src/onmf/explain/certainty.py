@@ -28,6 +28,17 @@ class Calibration:
     middle: float  # T
     numbers: tuple[float, ...]  # a, b, c, d
 
+    @classmethod
+    def of(cls, numbers: Array) -> "Calibration":
+        """From what `array` gave."""
+        if np.shape(numbers) != (5,) or not np.isfinite(numbers).all() or numbers[0] <= 0:
+            raise ValueError("the curve from margins to certainties is not sound.")
+        return cls(float(numbers[0]), tuple(numbers[1:].tolist()))
+
+    def array(self) -> Array:
+        """The curve as five numbers, to be kept with a model."""
+        return np.array([self.middle, *self.numbers])
+
     def __call__(self, margins: Array) -> Array:
         """Certainties between 0 and 1."""
         return np.asarray(expit(terms(margins, self.middle) @ np.array(self.numbers)))

@@ -94,7 +94,7 @@ def shown_features(markers: Markers, n: int | None = None) -> list[int]:
 
 
 def dot_values(markers: Markers, columns: list[int]) -> tuple[Array, Array]:
-    """Means from the lowest of the feature, 0, to its highest, 1; shares of samples that have it."""
+    """Means from the lowest of the feature, 0, to its highest, 1; shares that have it at all."""
     with_samples, means = markers.sizes > 0, markers.facts.mean_inside[:, columns]
     low, high = means[with_samples].min(axis=0), means[with_samples].max(axis=0)
     levels = (means - low) / np.where(high > low, high - low, 1)

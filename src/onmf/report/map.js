@@ -116,8 +116,9 @@ class Atlas {
       if (!crest || (isolated !== null && k !== isolated)) return;
       const word = data.clusters[k].name ? ` ${data.clusters[k].name.slice(0, 22)}` : "";
       const text = `${k}${word}`;
-      const [x, y] = this.spot(...crest).map((at, axis) => at - axis * 3 * this.radius);
       const half = brush.measureText(text).width / 2 + 3;
+      const [at, y] = this.spot(...crest).map((place, axis) => place - axis * 3 * this.radius);
+      const x = Math.max(half, Math.min(this.canvas.clientWidth - half, at));
       if (taken.some(([a, b, other]) => Math.abs(a - x) < half + other && Math.abs(b - y) < 17)) return;
       taken.push([x, y, half]);
       brush.strokeText(text, x, y);

@@ -14,9 +14,8 @@ function dots({ features, levels, shares }) {
     const title = data.clusters[k].name ? `${k} ${data.clusters[k].name}` : clusterName(k);
     parts.push(draw("text", { x: left - 12, y: y + 4, "text-anchor": "end" }, short(title, 22), draw("title", {}, title)));
     features.forEach((feature, j) => {
-      const dot = draw("circle", { class: "level", cx: left + step * (j + 0.5), cy: y, r: 1 + 9 * Math.sqrt(shares[k][j]) },
+      const dot = draw("circle", { class: "level", cx: left + step * (j + 0.5), cy: y, r: 1 + 9 * Math.sqrt(shares[k][j]), "fill-opacity": 0.06 + 0.94 * levels[k][j] },
         draw("title", {}, `${feature} in ${clusterName(k)}: level ${brief(levels[k][j])} from 0, its lowest, to 1, in ${percent(shares[k][j])} of the samples`));
-      dot.style.setProperty("fill-opacity", 0.06 + 0.94 * levels[k][j]);
       parts.push(dot);
     });
   });

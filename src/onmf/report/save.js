@@ -1,6 +1,6 @@
 // Any figure as a file: a canvas becomes a PNG, a drawing an SVG with its colours written into it.
 
-const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "font", "opacity"];
+const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "font-family", "font-size", "opacity"];
 
 function download(blob, file) {
   const link = make("a", { href: URL.createObjectURL(blob), download: file });
@@ -15,7 +15,7 @@ function drawn(svg) {
   const [from, to] = [svg, copy].map((root) => [root, ...root.querySelectorAll("*")]);
   from.forEach((node, i) => {
     const style = getComputedStyle(node);
-    to[i].setAttribute("style", KEPT.map((key) => `${key}:${style.getPropertyValue(key)}`).join(";"));
+    for (const key of KEPT) to[i].setAttribute(key, style.getPropertyValue(key)); // the page forbids style attributes
   });
   const { width, height } = svg.viewBox.baseVal;
   for (const [key, value] of [["xmlns", SVG], ["width", width], ["height", height]]) copy.setAttribute(key, value);

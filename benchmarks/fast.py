@@ -21,7 +21,7 @@ from onmf.core.fast import settle as finish
 from onmf.core.fast import solver as fast
 from onmf.core.fast.settle import Assign
 from onmf.core.memory import InMemory
-from onmf.data.threads import single_threaded_blas
+from onmf.core.threads import single_threaded_blas
 from onmf.datasets import make_paper_synthetic
 from sets import available
 from tables import best_times, table, write_section

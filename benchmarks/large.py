@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from onmf import ONMF
 from onmf.core.assign import Rays
 from onmf.core.fast.settle import Assign
+from onmf.core.threads import single_threaded_blas
 from onmf.data import Check, Terms, disk, place
-from onmf.data.threads import single_threaded_blas
 from onmf.datasets import make_rays
 from tables import best_times, table, write_section
 

@@ -16,7 +16,7 @@ from onmf.core.fast.settle import settle
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.paper.penalties import NSNCP, SNCP
-from onmf.data.threads import single_threaded_blas
+from onmf.core.threads import single_threaded_blas
 from onmf.metrics import clustering_accuracy, partition_error
 from sets import available
 from tables import table, write_section

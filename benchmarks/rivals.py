@@ -13,7 +13,7 @@ from onmf.baselines import METHODS
 from onmf.baselines.onp_mf import DUAL_STEP, GROWTH, RHO, SHRINK, SLOPE, updates
 from onmf.core.memory import InMemory
 from onmf.core.paper.start import paper_start
-from onmf.data.threads import single_threaded_blas
+from onmf.core.threads import single_threaded_blas
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy, partition_error
 from tables import best_times, table, write_section

@@ -35,7 +35,7 @@ ALLOWED = {
     for rooms, below in (line.split("->") for line in ARROWS.strip().splitlines())
     for room in rooms.split(",")
 }
-OUTSIDE_CORE = {"numpy", "scipy"}  # all that `core` may import besides itself
+OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
 HOMES = {  # an optional dependency and the only file that imports it
     "matplotlib": "plot/canvas.py",
     "h5py": "io/hdf5.py",

@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from onmf import ONMF
-from onmf.data.threads import blas_threads, single_threaded_blas
+from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.datasets import make_rays
 
 X, _ = make_rays(900, 60, 6, noise=0.4, random_state=5)

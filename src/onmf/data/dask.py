@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from onmf.core.memory import weigh
 from onmf.core.rows import Block, Move, Traffic
+from onmf.core.threads import single_threaded_blas
 from onmf.data import chunks as work
 from onmf.data.check import Check, Inspect, Inspection
 from onmf.data.chunks import PartialSum, on_chunk
-from onmf.data.threads import single_threaded_blas
 from onmf.data.validation import Features, Scale, as_weights
 from onmf.io.source import floating
 

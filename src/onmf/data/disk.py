@@ -73,7 +73,7 @@ def open_rows(X: Any) -> Source | None:
 
 def larger_than_memory(source: Source) -> bool:
     """Whether the rows of a file would fill more than half of the memory that is free."""
-    return source.nbytes > free_memory() / 2
+    return free_memory() / 2 < source.nbytes
 
 
 def free_memory() -> int:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from onmf.core.memory import InMemory
 from onmf.core.rows import Data
+from onmf.core.threads import single_threaded_blas
 from onmf.data.check import Check
 from onmf.data.disk import OnDisk, open_rows
-from onmf.data.threads import single_threaded_blas
 from onmf.data.validation import Features, Scale, as_it_is, as_samples, as_weights
 from onmf.io import Table
 

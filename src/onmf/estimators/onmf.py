@@ -8,10 +8,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from onmf.core.fast.settle import settle
-from onmf.core.fast.stream import Stream, take_in
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import Event
-from onmf.data.threads import single_threaded_blas
+from onmf.core.threads import single_threaded_blas
 from onmf.data.validation import as_it_is
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
@@ -22,6 +21,7 @@ from onmf.estimators.parameters import (
     check_number,
 )
 from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver, watcher
+from onmf.estimators.stream import Stream, take_in
 
 
 def _streams(model: "ONMF") -> bool:

@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.baselines import Means
 from onmf.core.assign import Fit, Rays, labels_of
+from onmf.core.nearness import Nearness, nearness
 from onmf.core.rows import Data
+from onmf.core.threads import single_threaded_blas
 from onmf.data import Check, Features, Placement, Terms, is_dask, place
-from onmf.data.threads import single_threaded_blas
 from onmf.data.validation import Scale, moderate, power_of_two
-from onmf.explain.nearness import Nearness, nearness
 
 Array = NDArray[Any]
 

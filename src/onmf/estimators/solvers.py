@@ -22,8 +22,8 @@ from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
 from onmf.core.paper.start import from_centroids
 from onmf.core.result import Event, Factorization, Journal, Stage, Watch, unwatched
 from onmf.core.rows import Data
+from onmf.core.threads import openmp_threads
 from onmf.data import Placement
-from onmf.data.threads import openmp_threads
 from onmf.data.validation import Scale, check_scale, power_of_two
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.parameters import CenterBounds, bounds_for, check_number, without_none
@@ -99,9 +99,9 @@ class FastSolver:
         return replace(self.settings, bounds=bounds_for(self.center_bounds, data))
 
     def solve(self, rows: Placement, journal: Journal) -> Solution:
-        data, begin = rows.data, self.begin
+        data, begin, search = rows.data, self.begin, self.begin.is_search
         settings, seed = self.settings_for(data), begin.seeds(journal)[0]
-        W = None if begin.is_search else begin.factors(data, rows.X, seed)[1]
+        W = None if search else begin.factors(data, rows.X, seed)[1]
         result, state = cluster(
             settings, data, begin.n_clusters, self.penalty, seed, W, self.watch, journal
         )

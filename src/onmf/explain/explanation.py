@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onmf.core.nearness import nearness
 from onmf.core.rows import Array
+from onmf.core.threads import single_threaded_blas
 from onmf.data import Check, Terms, place
-from onmf.data.threads import single_threaded_blas
 from onmf.data.validation import power_of_two
 from onmf.explain.certainty import Calibration, calibrate
 from onmf.explain.comparison import adjusted, compare
 from onmf.explain.halves import SPLITS, half_labels, matched, split_fits
 from onmf.explain.markers import Markers
-from onmf.explain.nearness import nearness
 from onmf.explain.tally import Sums, tally
 
 STRAY = 0.01  # of the samples may have another label: near ties, on rows kept elsewhere

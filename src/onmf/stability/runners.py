@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from onmf.core.memory import InMemory, useful
-from onmf.data.threads import single_threaded_blas
+from onmf.core.threads import single_threaded_blas
 from onmf.data.validation import moderate, too_few
 from onmf.estimators.ordering import canonical_order, renumber
 from onmf.estimators.solvers import FastSolver

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
-from onmf.data.threads import blas_threads
+from onmf.core.threads import blas_threads
 from onmf.data.validation import as_samples
 from onmf.estimators import ONMF
 from onmf.estimators.parameters import check_number

@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 import threadpoolctl
 
-from onmf.data.threads import single_threaded_blas
+from onmf.core.threads import single_threaded_blas
 
 
 def blas_limits():

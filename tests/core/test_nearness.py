@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.core.memory import InMemory
-from onmf.explain.nearness import nearness
+from onmf.core.nearness import nearness
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])

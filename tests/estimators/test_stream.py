@@ -5,10 +5,10 @@ import pytest
 
 from onmf import ONMF
 from onmf.core.fast.settle import settle
-from onmf.core.fast.stream import DECAY, Stream, take_in
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.datasets import make_rays
+from onmf.estimators.stream import DECAY, Stream, take_in
 
 BATCHES = 10
 

@@ -3,6 +3,7 @@
 import sys
 
 import command
+import explain
 import fast
 import growth
 import house
@@ -15,6 +16,7 @@ import spectral
 import stability
 
 SECTIONS = {
+    "explain": explain.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,
     "palm": palm.run,

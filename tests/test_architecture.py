@@ -21,13 +21,14 @@ datasets -> datasets io
 baselines -> baselines core
 data -> core data exceptions io
 preparation -> io preparation
-estimators -> baselines core data estimators exceptions io preparation report
-plot -> plot report
-report -> data metrics report
+explain -> core data explain
+estimators -> baselines core data estimators exceptions explain io preparation report
+plot -> explain plot report
+report -> data explain metrics report
 stability -> core data estimators exceptions ledger plot stability
 cli -> *
 __main__ -> cli
-__init__ -> core estimators exceptions plot report stability
+__init__ -> core estimators exceptions explain plot report stability
 """
 ALLOWED = {
     room.strip(): set(below.split())

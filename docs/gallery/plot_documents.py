@@ -78,7 +78,7 @@ for name, table in {"tf-idf": X, "plain counts": counts.astype(float)}.items():
 # New documents
 # -------------
 # ``predict`` places documents that were not there when the model was made, in closed form.
-# ``confidence`` says how clear the decision is: 0 for a tie, 1 if no other cluster shares a word
+# ``margin`` says how clear the decision is: 0 for a tie, larger the nearer only one cluster is
 # with it. A document without a single known word belongs nowhere and gets the label -1.
 
 texts = [
@@ -93,9 +93,9 @@ for i, text in enumerate(texts):
         if word in column:
             new[i, column[word]] += 1
 new = weigh.transform(new.tocsr())
-labels, confidence = model.predict(new), model.confidence(new)
-for text, label, sure in zip(texts, labels, confidence, strict=True):
-    print(f"{text:48} cluster {label:2}, confidence {sure:.2f}")
+labels, margins = model.predict(new), model.margin(new)
+for text, label, margin in zip(texts, labels, margins, strict=True):
+    print(f"{text:48} cluster {label:2}, margin {margin:.2f}")
 
 # %%
 # The map below has each document as a point, the nearer the more alike (t-SNE), in the colour of

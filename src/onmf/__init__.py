@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onmf import exceptions, plot, report
+    from onmf import exceptions, explain, plot, report
     from onmf.core.paper.penalties import NSNCP, SNCP, General
     from onmf.estimators import ONMF, Baseline, load
     from onmf.estimators.anndata import cluster_anndata
@@ -27,6 +27,7 @@ __all__ = [
     "choose_k",
     "cluster_anndata",
     "exceptions",
+    "explain",
     "load",
     "plot",
     "report",
@@ -44,7 +45,7 @@ HOMES = {
     "cluster_anndata": "onmf.estimators.anndata",
     "load": "onmf.estimators",
 }
-MODULES = ("exceptions", "plot", "report")
+MODULES = ("exceptions", "explain", "plot", "report")
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf import ONMF
+from onmf import ONMF, explain
 from onmf.datasets import make_rays
 
 pytest.importorskip("click")
@@ -27,7 +27,15 @@ from onmf.cli import demo
 pytestmark = pytest.mark.usefixtures("page")
 
 X, Y = make_rays(60, 8, 3, noise=0.05, random_state=0)
-FILES = ("labels.csv", "centers.csv", "top_features.csv", "model.onmf", "run.json", "report.html")
+FILES = (
+    "labels.csv",
+    "markers.csv",
+    "centers.csv",
+    "top_features.csv",
+    "model.onmf",
+    "run.json",
+    "report.html",
+)
 
 
 @pytest.fixture
@@ -63,10 +71,10 @@ def test_cluster_writes_what_the_estimator_finds(here, file):
     assert run("cluster", file, "-k", 3, "-o", "out", "--seed", 2) == 0
     model = ONMF(3, random_state=2).fit(X)
     header, *rows = read_csv("out/labels.csv")
-    assert header == ["sample", "cluster", "confidence", "distance"]
+    assert header == ["sample", "cluster", "certainty", "distance"]
     columns = np.array([row[1:] for row in rows], dtype=float).T
     np.testing.assert_array_equal(columns[0], model.labels_)
-    np.testing.assert_allclose(columns[1], model.confidence(X), atol=1e-6)
+    np.testing.assert_allclose(columns[1], explain.clusters(model, X).certainty, atol=1e-6)
     np.testing.assert_allclose(columns[2], model.distance(X), atol=1e-6)
     header, *centers = read_csv("out/centers.csv")
     written = np.array(centers, dtype=float)

@@ -22,7 +22,7 @@ from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 import onmf
-from onmf import ONMF, metrics
+from onmf import ONMF, explain, metrics
 from onmf.datasets import make_rays
 from onmf.io import output
 
@@ -143,8 +143,8 @@ def test_steps_are_applied_in_one_order(here):
     L = np.log2(1 + COUNTS)
     model = ONMF(3, random_state=0).fit(normalize(TfidfTransformer().fit_transform(L)))
     np.testing.assert_allclose(
-        labels("out/labels.csv").confidence,
-        model.confidence(normalize(TfidfTransformer().fit_transform(L))),
+        labels("out/labels.csv").distance,
+        model.distance(normalize(TfidfTransformer().fit_transform(L))),
         atol=1e-6,
     )
 
@@ -318,14 +318,20 @@ def test_the_report_is_made_of_what_was_found_and_can_be_made_again(here, page, 
     assert first.run == again.run == record(".")
 
 
-def test_the_samples_are_assessed_once_for_all_files(here, monkeypatch, page):
-    asked, certainty = [], ONMF.certainty
-    monkeypatch.setattr(ONMF, "certainty", lambda *args: asked.append(1) or certainty(*args))
+def test_the_clusters_are_explained_once_for_all_files(here, monkeypatch, page):
+    asked = []
+    monkeypatch.setattr(
+        "onmf.cli.runs.results.clusters",
+        lambda *args, **options: asked.append(1) or explain.clusters(*args, **options),
+    )
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     assert len(asked) == 1
-    confidence, distance = page[0].certainty
-    np.testing.assert_allclose(labels("out/labels.csv").confidence, confidence, atol=1e-6)
-    np.testing.assert_allclose(labels("out/labels.csv").distance, distance, atol=1e-6)
+    found = page[0].explanation
+    np.testing.assert_allclose(labels("out/labels.csv").certainty, found.certainty, atol=1e-6)
+    np.testing.assert_allclose(labels("out/labels.csv").distance, found.distance, atol=1e-6)
+    markers = pd.read_csv("out/markers.csv")
+    for k, features in enumerate(found.markers.top(100)):
+        assert markers[markers.cluster == k].feature.tolist() == features
 
 
 def test_a_report_needs_its_input_and_its_model(here, capsys):
@@ -539,3 +545,40 @@ def test_csv_tables_of_results_read_back(here):
     name, weight = model.top_features(1)[1][0]
     assert first.feature == name
     assert first.weight == pytest.approx(weight, rel=1e-5)
+
+
+def test_explain_says_what_makes_the_clusters_of_a_run(here, capsys):
+    good("cluster", "x.csv", "-k", 3, "-o", "out", "--log")
+    before = labels("out/labels.csv")
+    Path("out/markers.csv").unlink()
+    capsys.readouterr()
+    good("explain", "out", "--top", 2)
+    printed = capsys.readouterr().out
+    good("explain", "out", "--top", 2, "--json")
+    facts = json.loads(capsys.readouterr().out)
+    assert labels("out/labels.csv").equals(before)
+    found = pd.read_csv("out/markers.csv")
+    for own in facts:
+        names = [name for name, _ in own["features"]]
+        assert names == found[found.cluster == own["cluster"]].feature.tolist()[:2]
+        assert own["samples"] == sum(before.cluster == own["cluster"])
+        nearest = before[before.cluster == own["cluster"]].sort_values("distance").index
+        assert own["typical"][0] == nearest[0]
+        assert f"Cluster {own['cluster']}: {own['name']}" in printed
+
+
+def test_topics_are_told_by_words_and_first_words_of_documents(here, capsys):
+    texts = ["stars and planets far away " * 9, "genes of cells in tissue " * 9] * 6
+    Path("talks.txt").write_text("\n".join(f"{text} {i}" for i, text in enumerate(texts)))
+    good("cluster", "talks.txt", "--text", "-k", 2, "-o", "topics")
+    capsys.readouterr()
+    good("explain", "topics")
+    printed = capsys.readouterr().out
+    assert "typical   stars and planets far away" in printed
+    assert max(map(len, printed.splitlines()[:-1])) < 300
+
+
+def test_a_single_cluster_has_nothing_to_be_explained_by(here, capsys):
+    good("cluster", "x.csv", "-k", 1, "-o", "out")
+    assert (labels("out/labels.csv").certainty == 1).all()
+    assert "nothing to compare it with" in bad(capsys, "explain", "out")

@@ -145,16 +145,6 @@ def test_a_killed_fit_goes_on_from_its_notes(tmp_path, monkeypatch):
     assert results(tmp_path / "out")[0] == results(tmp_path / "whole")[0]
 
 
-def test_confidence_and_distance_take_one_reading_besides_the_check(tmp_path, monkeypatch):
-    model, read = ONMF(3, random_state=0).fit(COUNTS), []
-    sweep = disk.OnDisk.sweep
-    monkeypatch.setattr(disk.OnDisk, "sweep", lambda *args: read.append(1) or sweep(*args))
-    assessed = runs.assess(model, as_npy(tmp_path), model.labels_)
-    assert len(read) == 2
-    np.testing.assert_array_equal(assessed.confidence, model.confidence(COUNTS))
-    np.testing.assert_array_equal(assessed.distance, model.distance(COUNTS))
-
-
 def test_features_in_another_order_are_refused_rather_than_read(tmp_path, full, capsys):
     pytest.importorskip("pyarrow")
     path = as_parquet(tmp_path)

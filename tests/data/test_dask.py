@@ -103,9 +103,9 @@ def test_predict_and_transform_are_lazy(dense, of_dense):
     assert model.score(X) == pytest.approx(model.score(dense), rel=1e-12)
 
 
-def test_confidence_and_distance_are_lazy_too(dense, of_dense):
+def test_margin_and_distance_are_lazy_too(dense, of_dense):
     model, X = of_dense, chunked(dense, UNEVEN)
-    for method in (model.confidence, model.distance):
+    for method in (model.margin, model.distance):
         assert method(X).chunks == (UNEVEN,)
         np.testing.assert_allclose(method(X).compute(), method(dense), rtol=1e-9, atol=1e-9)
 

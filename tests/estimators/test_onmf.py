@@ -133,7 +133,7 @@ def test_transform_is_the_best_single_cluster_code(model, planted):
     np.testing.assert_allclose(clone(model).fit_transform(X), H)
 
 
-def test_confidence_and_distance_are_those_of_all_cosines(model, planted, container):
+def test_margin_and_distance_are_those_of_all_cosines(model, planted, container):
     X, _ = planted
     X = np.vstack([X, np.zeros(30)])
     with warnings.catch_warnings():
@@ -141,8 +141,8 @@ def test_confidence_and_distance_are_those_of_all_cosines(model, planted, contai
         model.fit(X)
     cosines = cosine_similarity(X, model.cluster_centers_)
     first, second = np.sort(cosines, axis=1)[:-1, [-1, -2]].T
-    expected = [*(1 - (second / first) ** 2), 0]
-    np.testing.assert_allclose(model.confidence(container(X)), expected, atol=1e-12)
+    expected = [*(first - second), 0]
+    np.testing.assert_allclose(model.margin(container(X)), expected, atol=1e-12)
     np.testing.assert_allclose(model.distance(container(X)), [*np.sqrt(1 - first**2), 1], atol=1e-7)
     np.testing.assert_allclose(model.distance(X * 1e-200), model.distance(X), atol=1e-7)
 
@@ -150,8 +150,8 @@ def test_confidence_and_distance_are_those_of_all_cosines(model, planted, contai
 def test_negative_cosines_count_as_zero():
     X = np.array([[1.0, 0], [-1, 0.1], [2, 0], [-2, 0.2]])
     model = ONMF(2, center_bounds="data", random_state=0).fit(X)
-    np.testing.assert_array_equal(model.confidence(X), np.ones(4))
-    assert model.confidence([[0, -1]]) == [0]
+    np.testing.assert_allclose(model.margin(X), np.ones(4))
+    assert model.margin([[0, -1]]) == [0]
     assert model.distance([[0, -1]]) == [1]
 
 

@@ -55,7 +55,7 @@ def same(one, other):
         assert type(a) is type(b)
         assert getattr(a, "dtype", None) == getattr(b, "dtype", None)
         np.testing.assert_array_equal(a, b)
-    for method in ("predict", "transform", "score", "confidence", "distance"):
+    for method in ("predict", "transform", "score", "margin", "distance"):
         np.testing.assert_array_equal(getattr(one, method)(X), getattr(other, method)(X))
     assert one.top_features(3) == other.top_features(3)
 

@@ -152,6 +152,7 @@ def test_all_panels_are_there_with_their_headings(opened):
     assert shown == [
         "Map",
         "Clusters",
+        "Distinctive features",
         "Against the known classes",
         "How many clusters",
         "Consensus",
@@ -162,7 +163,19 @@ def test_all_panels_are_there_with_their_headings(opened):
     assert page.locator("#confusion tbody tr").count() == 10
     assert page.locator("#choice-charts svg").count() == 6
     assert page.locator("#curves svg").count() == 3
+    assert page.locator("#dots-figure circle").count() >= 10 * 20
     assert len(colours(page, "#shares")) > 10
+
+
+def test_figures_can_be_saved_for_a_slide(opened, tmp_path):
+    page = opened()
+    for section, ending, begins in (("dots", "svg", b"<svg"), ("map", "png", b"\x89PNG")):
+        with page.expect_download() as download:
+            page.locator(f"#{section} .save").first.click()
+        assert download.value.suggested_filename.endswith(ending)
+        download.value.save_as(tmp_path / ending)
+        assert (tmp_path / ending).read_bytes().startswith(begins)
+    assert b"var(" not in (tmp_path / "svg").read_bytes()  # colours are written into it
 
 
 def test_hovering_over_a_sample_shows_its_name_and_cluster(opened):

@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from onmf import ONMF
+from onmf import ONMF, explain
 from onmf.datasets import make_rays
-from onmf.report import document, embedding, html, package_versions, panels
+from onmf.report import clustering, document, embedding, html, package_versions, panels
 from onmf.report.names import LONGEST, display_name
 from report.standins import choice, consensus
 
@@ -62,27 +62,60 @@ def test_clusters_are_described_by_their_size_features_and_samples(data, contain
     model, X, _ = data
     described = facts_of(html(model, container(X)))["clusters"]
     angles = cosines(model, X)
-    first, second = np.sort(angles, axis=1)[:, :-3:-1].T
+    first, found = angles.max(axis=1), explain.clusters(model, X)
     for k, panel in enumerate(described):
         inside = np.flatnonzero(model.labels_ == k)
         assert panel["size"] == len(inside)
-        assert [name for name, _ in panel["features"]] == [f for f, _ in model.top_features(10)[k]]
-        weights = [weight for _, weight in model.top_features(10)[k]]
-        np.testing.assert_allclose([w for _, w in panel["features"]], weights, rtol=1e-3)
+        assert [entry["name"] for entry in panel["features"]] == found.markers.top(10)[k]
+        for entry in panel["features"]:
+            column = X[:, int(entry["name"][1:])]
+            means = [column[model.labels_ == other].mean() for other in range(4)]
+            np.testing.assert_allclose(entry["levels"], means, rtol=1e-2)
         typical = sorted(inside, key=lambda i: -first[i])[:5]
         assert [name for name, _ in panel["typical"]] == [str(i) for i in typical]
         np.testing.assert_allclose([e for _, e in panel["typical"]], first[typical] ** 2, rtol=1e-3)
-        unsure = sorted(inside, key=lambda i: -second[i] / first[i])[:5]
+        unsure = sorted(inside, key=lambda i: found.certainty[i])[:5]
         assert [name for name, *_ in panel["unsure"]] == [str(i) for i in unsure]
         other = np.argsort(-angles[unsure], axis=1)[:, 1]
         assert [third for *_, third in panel["unsure"]] == other.tolist()
 
 
-def test_a_certainty_that_is_known_is_not_computed_again(data, monkeypatch):
+def test_an_explanation_that_is_known_is_not_made_again(data, monkeypatch):
     model, X, _ = data
-    known, page = model.certainty(X), html(model, X)
-    monkeypatch.setattr(ONMF, "certainty", None)
-    assert html(model, X, certainty=known) == page
+    known, page = explain.clusters(model, X), html(model, X)
+    monkeypatch.setattr(clustering, "clusters", None)
+    assert html(model, X, explanation=known) == page
+
+
+def test_the_picture_of_features_has_the_level_and_share_of_each_in_every_cluster(data):
+    model, X, _ = data
+    dots = facts_of(html(model, X))["dots"]
+    assert len(set(dots["features"])) == len(dots["features"])
+    for j, feature in enumerate(dots["features"]):
+        column = X[:, int(feature[1:])]
+        means = np.array([column[model.labels_ == k].mean() for k in range(4)])
+        expected = (means - means.min()) / np.ptp(means)
+        np.testing.assert_allclose([row[j] for row in dots["levels"]], expected, atol=1e-2)
+        shares = [(column[model.labels_ == k] != 0).mean() for k in range(4)]
+        np.testing.assert_allclose([row[j] for row in dots["shares"]], shares, atol=1e-2)
+
+
+def test_clusters_are_called_by_their_features_if_these_have_names(data):
+    model, X, _ = data
+    genes = [f"gene {j}" for j in range(30)]
+    named, numbered = html(model, X, features=genes), html(model, X)
+    expected = explain.clusters(model, X, features=genes).markers.names
+    assert [panel["name"] for panel in facts_of(named)["clusters"]] == expected
+    assert not any(panel["name"] for panel in facts_of(numbered)["clusters"])
+
+
+def test_a_single_cluster_is_described_by_its_heaviest_features():
+    X, _ = make_rays(30, 8, 3, random_state=0)
+    model = ONMF(1, random_state=0).fit(X)
+    facts = facts_of(html(model, X))
+    assert facts["dots"] is None
+    heavy = [feature for feature, _ in model.top_features(8)[0]]
+    assert [entry["name"] for entry in facts["clusters"][0]["features"]] == heavy
 
 
 def test_every_sample_is_on_the_map_with_its_cluster(data):
@@ -259,7 +292,7 @@ def test_a_frame_names_samples_and_features():
     )
     carried = facts_of(html(ONMF(2, random_state=0).fit(frame), frame))
     assert set(carried["map"]["sample"]) == set(frame.index)
-    assert {name for name, _ in carried["clusters"][0]["features"]} <= set(frame.columns)
+    assert {entry["name"] for entry in carried["clusters"][0]["features"]} <= set(frame.columns)
 
 
 def test_without_a_record_parameters_and_versions_are_told(data):

@@ -22,6 +22,7 @@ COMMANDS = {  # what `onmf --help` says of each, without importing it
     "cluster": "Cluster the samples of a file.",
     "choose-k": "Recommend a number of clusters for the samples of a file.",
     "compare": "Compare methods on the rows of a file, from the same starts.",
+    "explain": "Say what makes the clusters of a finished run.",
     "predict": "Give new samples the clusters of a model.",
     "report": "Make report.html of a finished run again.",
     "demo": "Cluster digits and the paper's synthetic data, beside K-means.",

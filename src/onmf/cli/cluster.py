@@ -18,7 +18,7 @@ from onmf.cli.options import (
     source_of,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs import REPORT, RESULTS, FinishedFit, assess, at_hand
+from onmf.cli.runs import REPORT, RESULTS, FinishedFit, at_hand, explained
 from onmf.io import Table, replace_files
 
 
@@ -79,8 +79,9 @@ def cluster(
     a line. Samples are rows. Header and sample names are found by themselves. Arrays, .parquet,
     .h5ad, .h5 and .zarr that would fill more than half the free memory are read block by block.
 
-    Written are labels.csv (cluster, confidence and distance of each sample), centers.csv,
-    top_features.csv, model.onmf (for `onmf predict`), run.json and report.html.
+    Written are labels.csv (cluster, certainty and distance of each sample), markers.csv (what makes
+    each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
+    report.html.
 
     \b
     Examples:
@@ -99,8 +100,11 @@ def cluster(
         seconds = fit_with_progress(model, table, source.path.name)
         if chain:
             model.preprocessing_ = chain
-        assessment = assess(model, table, model.labels_)
-        run = FinishedFit(model, source, table, assessment, seconds, choice)
+        with waiting("Comparing the clusters"):
+            explanation = explained(model, table)
+        if explanation is not None:
+            model.certainty_curve_ = explanation.calibration.array()
+        run = FinishedFit(model, source, table, explanation, seconds, choice)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from onmf import load
 from onmf.cli.console import cluster_sizes, place_for, waiting
 from onmf.cli.options import INPUT, reading_options
-from onmf.cli.runs import MODEL, Input, aligned, assess, scores
-from onmf.io import replace_files
+from onmf.cli.runs import MODEL, Array, Input, Model, aligned, labels_csv, scores
+from onmf.explain import Calibration
+from onmf.io import Table, replace_files
 from onmf.preparation import Words
 
 
@@ -39,12 +41,14 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
     """
     with place_for(out.parent, [out.name], force):
         fitted = load(model / MODEL if model.is_dir() else model)
-        text = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
-        source = Input(options.pop("input"), text=text, **options)
+        of_words = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
+        source = Input(options.pop("input"), text=of_words, **options)
         with waiting(f"Reading {source.path.name}") as progress:
             table, unknown = aligned(source.read(progress), fitted)
         labels = fitted.predict(table)
-        replace_files(out.parent, {out.name: assess(fitted, table, labels).csv(table.samples)})
+        sure, distance = how_sure(fitted, table, labels)
+        text = labels_csv(table.samples, labels, certainty=sure, distance=distance)
+        replace_files(out.parent, {out.name: text})
     if unknown:
         click.echo(f"Note: {unknown} features are unknown to the model and not used.", err=True)
     sizes = cluster_sizes(labels, fitted.n_clusters).tolist()
@@ -56,3 +60,14 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
     }
     sentence = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
     click.echo(json.dumps(facts, indent=2) if as_json else sentence)
+
+
+def how_sure(model: Model, table: Table, labels: Array) -> tuple[Array, Array]:
+    """Certainty of each sample, by the curve that came with the model, and distance.
+
+    Models of older versions have no curve, those of one cluster need none: any label is certain.
+    """
+    margin, distance = model.nearness(table)
+    curve = getattr(model, "certainty_curve_", None)
+    sure = np.ones(len(labels)) if curve is None else Calibration.of(curve)(margin)
+    return np.where(labels >= 0, sure, 0), distance

@@ -8,7 +8,7 @@ import click
 
 from onmf import load
 from onmf.cli.console import notes, waiting
-from onmf.cli.runs import MODEL, REPORT, FinishedFit, aligned, assess, recall
+from onmf.cli.runs import MODEL, REPORT, FinishedFit, aligned, explained, recall
 from onmf.io import replace_files
 from onmf.report import html
 
@@ -29,8 +29,9 @@ def report(folder: Path) -> None:
     with waiting(f"Reading {source.path.name}") as progress:
         table, _ = aligned(source.read(progress), model)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
-    assessment = assess(model, table, model.labels_)
-    run = FinishedFit(model, source, table, assessment, record["results"]["seconds"], choice)
+    with waiting("Comparing the clusters"):
+        explanation = explained(model, table)
+    run = FinishedFit(model, source, table, explanation, record["results"]["seconds"], choice)
     replace_files(folder, {REPORT: make_report(run, record)})
     click.echo(f"Wrote {folder / REPORT}.")
 
@@ -44,7 +45,7 @@ def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
             samples=run.table.samples,
             features=run.table.features,
             truth=run.table.labels,
-            certainty=run.assessment[1:],
+            explanation=run.explanation,
             run=record,
             choice=run.choice,
         )

@@ -231,7 +231,11 @@ class Clusterer(Predictor):
         if isinstance(self.init, str):
             order = canonical_order(solution.labels, rows.weight, self.n_clusters)
             solution = arrange(solution, order)
-        for name in ("preprocessing_", "_stream"):  # they belonged to an earlier fit
+        for name in (
+            "preprocessing_",
+            "certainty_curve_",
+            "_stream",
+        ):  # they belonged to an earlier fit
             self.__dict__.pop(name, None)
         best, labels = solution.result, solution.labels
         self.membership_, self.labels_ = best.H, labels

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.baselines import Means
 from onmf.core.assign import Fit, Rays, labels_of
-from onmf.core.certainty import Certainty, certainty
+from onmf.core.nearness import Nearness, nearness
 from onmf.core.rows import Data
 from onmf.core.threads import single_threaded_blas
 from onmf.data import Check, Features, Placement, Terms, is_dask, place
@@ -36,7 +36,7 @@ class Assignment(NamedTuple):
 
 
 class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
-    """Predict, transform, score and certainty, all by the centroids of a fit."""
+    """Predict, transform, score and nearness, all by the centroids of a fit."""
 
     n_clusters: int
     n_features_in_: int
@@ -121,12 +121,11 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         fit = self._assign(X, sample_weight).fit
         return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
 
-    def confidence(self, X: Any) -> NDArray[np.float64]:
-        """How clear the label of each sample is: 1 - (c2 / c1)^2, between 0 and 1.
+    def margin(self, X: Any) -> NDArray[np.float64]:
+        """By how much the cosine of each sample with its centroid exceeds that with the next.
 
-        c1 and c2 are its cosines with the nearest and the second nearest centroid, a negative one
-        counting as zero: the share of what the first explains that the second cannot. 1 with a
-        single cluster, 0 for label -1.
+        A negative cosine counts as zero; 0 for label -1. What a margin is worth depends on the
+        data: `onmf.explain.clusters` turns it into a probability.
 
         Parameters
         ----------
@@ -140,12 +139,12 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         --------
         >>> from onmf import ONMF
         >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
-        >>> model.confidence([[0.0, 5.0], [1.0, 1.0]]).round(2)
-        array([1.  , 0.03])
+        >>> model.margin([[0.0, 5.0], [1.0, 1.0]]).round(2)
+        array([0.98, 0.01])
         """
         if is_dask(X):
-            return self._lazily("confidence", X, np.float64)
-        return self.certainty(X).confidence
+            return self._lazily("margin", X, np.float64)
+        return self.nearness(X).margin
 
     def distance(self, X: Any) -> NDArray[np.float64]:
         """Sine of the angle between each sample and its centroid: sqrt(1 - c1^2); 1 for label -1.
@@ -169,10 +168,10 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         """
         if is_dask(X):
             return self._lazily("distance", X, np.float64)
-        return self.certainty(X).distance
+        return self.nearness(X).distance
 
-    def certainty(self, X: Any) -> Certainty:
-        """`confidence` and `distance` at once: X is read a single time.
+    def nearness(self, X: Any) -> Nearness:
+        """`margin` and `distance` at once: X is read a single time.
 
         Parameters
         ----------
@@ -180,21 +179,21 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
 
         Returns
         -------
-        (confidence, distance)
+        (margin, distance)
             Named tuple of two arrays of shape (n_samples,).
 
         Examples
         --------
         >>> from onmf import ONMF
         >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
-        >>> model.certainty([[0.0, 5.0]]).distance
+        >>> model.nearness([[0.0, 5.0]]).distance
         array([0.])
         """
         if is_dask(X):
-            return Certainty(self.confidence(X), self.distance(X))
+            return Nearness(self.margin(X), self.distance(X))
         data, centers, _ = self._beside_centers(X)
         with single_threaded_blas():
-            return certainty(data, centers)
+            return nearness(data, centers)
 
     @property
     def _n_features_out(self) -> int:

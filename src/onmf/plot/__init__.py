@@ -11,7 +11,7 @@
 """
 
 from onmf.plot.canvas import colors
-from onmf.plot.fits import centers, confusion, convergence, embedding, top_features
+from onmf.plot.fits import centers, confusion, convergence, embedding, markers, top_features
 from onmf.plot.runs import cluster_stability, consensus_map, k_curves
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "convergence",
     "embedding",
     "k_curves",
+    "markers",
     "top_features",
 ]

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils import check_array
 
+from onmf.explain import Markers
 from onmf.plot.canvas import (
     ACCENT,
     MUTED,
@@ -17,6 +18,7 @@ from onmf.plot.canvas import (
 )
 from onmf.report.clustering import check_same_samples
 from onmf.report.embedding import embed
+from onmf.report.markers import dot_values, shown_features
 from onmf.report.names import display_names
 from onmf.report.palette import LIGHT
 from onmf.report.panels import class_agreement, heaviest_features
@@ -115,6 +117,42 @@ def embedding(model: FittedModel, X: Any, ax: Any = None, *, random_state: int =
     ax.set(xticks=[], yticks=[], title=f"{len(shown.samples):,} samples in {n_clusters} clusters")
     ax.set_aspect("equal", adjustable="datalim")
     ax.legend(title="cluster", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    return ax
+
+
+def markers(table: Markers, n: int | None = None, ax: Any = None) -> Any:
+    """Clusters x distinctive features: darker is a higher mean, larger a larger share that has it.
+
+    Parameters
+    ----------
+    table : Markers
+        As `onmf.explain.clusters(model, X).markers` or `onmf.explain.groups(labels, X)`.
+    n : int, optional
+        Features of each cluster; by default two to five, fewer the more clusters there are.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from onmf import explain, plot
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 8, 3, random_state=0)
+    >>> plot.markers(explain.groups(y, X), n=2).get_ylabel()
+    'cluster'
+    """
+    ax, columns = axes_or_new(ax), shown_features(table, n)
+    rows = [k for k, size in enumerate(table.sizes) if size]
+    levels, shares = (values[rows] for values in dot_values(table, columns))
+    across, down = np.meshgrid(np.arange(len(columns)), np.arange(len(rows)))
+    look = {"cmap": shades_of(ACCENT), "vmin": 0, "vmax": 1, "edgecolors": MUTED, "linewidths": 0.3}
+    ax.scatter(across.ravel(), down.ravel(), s=4 + 120 * shares.ravel(), c=levels.ravel(), **look)
+    ax.set_xticks(range(len(columns)), [plain_text(table.features[j]) for j in columns])
+    ax.tick_params(axis="x", labelrotation=60)
+    ax.set_yticks(range(len(rows)), [plain_text(str(table.clusters[k])) for k in rows])
+    ax.set(ylabel="cluster", xlim=(-0.7, len(columns) - 0.3), ylim=(len(rows) - 0.3, -0.7))
     return ax
 
 

@@ -50,8 +50,8 @@ function chart({ title, x, y, log = false, best = null, under }) {
       draw("title", {}, `${under} ${a}: ${brief(b)}`))));
   }
   const label = `${title}: ${brief(values[0])} at ${under} ${good[0][0]}, ${brief(values.at(-1))} at ${under} ${good.at(-1)[0]}`;
-  return make("figure", {}, make("figcaption", {}, title),
-    draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...parts));
+  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...parts);
+  return make("figure", {}, make("figcaption", {}, title, saver(svg, title)), svg);
 }
 
 function choice({ best, reason, curves }) {
@@ -60,6 +60,7 @@ function choice({ best, reason, curves }) {
 }
 
 function consensus(c) {
+  $("consensus-title").after(saver($("shares"), "consensus"));
   $("consensus-note").textContent =
     `Share of ${c.runs} runs that put two samples together, for ${whole(c.side)} samples in the order of ` +
     "average linkage. Clear squares on the diagonal are clusters that every run finds; the strips show the clusters.";

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from onmf.data import open_rows
+from onmf.explain import Explanation, Markers, clusters
 from onmf.report.names import display_names
 
 Array = NDArray[Any]
@@ -22,7 +23,9 @@ class FittedClusterer(Protocol):
     relative_error_: float
     n_iter_: int
 
-    def certainty(self, X: Any) -> tuple[Array, Array]: ...
+    def predict(self, X: Any) -> Any: ...
+
+    def nearness(self, X: Any) -> tuple[Array, Array]: ...
 
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
@@ -34,7 +37,8 @@ class ClusteringFacts:
     X : array, CSR or rows on disk.
     samples, features : names, fit to be shown; `features_named` if they are more than numbers.
     truth : known classes, if there are any.
-    confidence, explained : of each sample; the share of it that its centroid explains.
+    certainty, explained : of each sample; the share of it that its centroid explains.
+    markers : the table of features; None if there is one cluster, hence nothing to compare.
     history : stages of the fit, as in `history_`.
     """
 
@@ -45,8 +49,9 @@ class ClusteringFacts:
     labels: Array
     truth: Array | None
     centers: Array
-    confidence: Array
+    certainty: Array
     explained: Array
+    markers: Markers | None
     history: Sequence[Any]
     relative_error: float
     sweeps: int
@@ -65,9 +70,9 @@ def read_clustering(
     samples: Sequence[Any] | None,
     features: Sequence[Any] | None,
     truth: Any,
-    certainty: tuple[Array, Array] | None,
+    explanation: Explanation | None,
 ) -> ClusteringFacts:
-    """What a model found in X; `certainty` is its answer for X, if that is known already."""
+    """What a model found in X; `explanation` is that of its clusters, if it is known already."""
     samples = getattr(X, "index", None) if samples is None else samples
     features = getattr(model, "feature_names_in_", None) if features is None else features
     rows, labels = samples_to_show(X), np.asarray(model.labels_)
@@ -78,7 +83,14 @@ def read_clustering(
         )
     sample_names = display_names(samples, len(labels), "samples")
     feature_names = display_names(features, rows.shape[1], "features", "x")
-    confidence, distance = model.certainty(X) if certainty is None else certainty
+    if explanation is None and len(np.unique(labels[labels >= 0])) > 1:
+        explanation = clusters(model, X, features=features)
+    if explanation is None:
+        certainty, markers = (labels >= 0).astype(float), None
+        _, distance = model.nearness(X)
+    else:
+        certainty, markers = explanation.certainty, explanation.markers
+        distance = explanation.distance
     parameters = model.get_params(deep=False)
     return ClusteringFacts(
         X=rows,
@@ -88,8 +100,9 @@ def read_clustering(
         labels=labels,
         truth=None if truth is None else np.asarray(truth),
         centers=np.asarray(model.cluster_centers_),
-        confidence=confidence,
+        certainty=certainty,
         explained=1 - distance**2,
+        markers=markers,
         history=getattr(model, "history_", ()),
         relative_error=float(model.relative_error_),
         sweeps=int(model.n_iter_),

@@ -14,18 +14,32 @@ function list(title, rows) {
   return make("div", {}, make("h4", {}, title), make("ul", { className: "pairs" }, ...items));
 }
 
+// The level of a feature in every cluster, that of the card first in sight.
+function feature(entry, k) {
+  const known = entry.levels.filter((level, l) => data.clusters[l].size);
+  const [low, high] = known.length > 1 ? [Math.min(...known), Math.max(...known)] : [0, known[0]];
+  const columns = entry.levels.map((level, l) => make("i", { "--w": Math.max(0, (level - low) / (high - low || 1)),
+    "--tint": l === k ? tint(k) : "var(--faded)", title: `${clusterName(l)}: ${brief(level)}` }));
+  const facts = entry.shares === undefined ? "" :
+    `mean ${brief(entry.levels[k])} inside, ${brief(entry.outside)} outside; in ${percent(entry.shares[0])} of the samples inside, ` +
+    `${percent(entry.shares[1])} outside; log2 fold change ${brief(entry.change)}; adjusted p ${brief(entry.p)}`;
+  return make("li", { title: facts }, name(entry.name), make("span", { className: "levels" }, ...columns),
+    make("span", { className: "value" }, brief(entry.levels[k] ?? entry.levels[0])));
+}
+
 function cards() {
   const total = data.clusters.reduce((sum, c) => sum + c.size, 0);
   const made = data.clusters.map((c, k) => make("article", { className: "card" },
     make("header", {}, swatch(k), make("h3", {}, clusterName(k)),
       make("button", { type: "button", onclick: () => show(k) }, "On the map")),
+    c.name ? make("p", { className: "called" }, name(c.name)) : null,
     make("p", { className: "size" }, c.size
-      ? `${whole(c.size)} samples, ${percent(c.size / total)} · mean certainty ${c.confidence.toFixed(2)}`
+      ? `${whole(c.size)} samples, ${percent(c.size / total)} · mean certainty ${c.certainty.toFixed(2)}`
       : "No samples"),
-    make("ul", { className: "bars" }, ...bars(c.features.map(([f, w]) => [name(f), w, tint(k)]))),
+    make("ul", { className: "bars" }, ...c.features.map((entry) => feature(entry, k))),
     list("Most typical", c.typical.map(([s, e]) => [s, `${percent(e)} explained`])),
     list("Least certain", c.unsure.map(([s, p, other]) =>
-      [s, `${fixed(p)}${other === null ? "" : ` · or cluster ${other}`}`]))));
+      [s, `${p.toFixed(2)}${other === null ? "" : ` · or cluster ${other}`}`]))));
   $("cards").append(...made);
   listeners.push(() => made.forEach((card, k) =>
     card.classList.toggle("dim", isolated !== null && isolated !== k)));
@@ -40,7 +54,7 @@ function show(k) {
 function truth({ scores, classes, match, counts, rest }) {
   figures($("scores"), Object.entries(scores).map(([s, v]) => [s, v.toFixed(3)]));
   const nowhere = [...counts, rest.counts].some((row) => row.at(-1) > 0);
-  const heads = data.clusters.map((_, k) => make("th", { scope: "col" }, swatch(k), String(k)));
+  const heads = data.clusters.map((_, k) => make("th", { scope: "col", title: data.clusters[k].name }, swatch(k), String(k)));
   if (nowhere) heads.push(make("th", { scope: "col" }, "none"));
   const line = (label, row, hit) => {
     const sum = row.reduce((a, b) => a + b, 0) || 1;

@@ -3,7 +3,7 @@
 function legend() {
   const most = Math.max(1, ...data.clusters.map((c) => c.size));
   const buttons = data.clusters.map((cluster, k) => {
-    const words = cluster.features.slice(0, 4).flatMap(([word], i) => [i ? ", " : "", name(word)]);
+    const words = cluster.features.slice(0, 4).flatMap((f, i) => [i ? ", " : "", name(f.name)]);
     return make("button", { type: "button", tabIndex: k ? -1 : 0, onclick: () => isolate(k) },
       swatch(k), make("span", {}, clusterName(k)), make("span", {}, whole(cluster.size)),
       make("span", { className: "words" }, ...words),
@@ -114,10 +114,11 @@ class Atlas {
     const taken = [];
     this.crests.forEach((crest, k) => { // the largest first: a smaller one yields
       if (!crest || (isolated !== null && k !== isolated)) return;
-      const word = data.named && data.clusters[k].features.length ? ` ${data.clusters[k].features[0][0].slice(0, 14)}` : "";
+      const word = data.clusters[k].name ? ` ${data.clusters[k].name.slice(0, 22)}` : "";
       const text = `${k}${word}`;
-      const [x, y] = this.spot(...crest).map((at, axis) => at - axis * 3 * this.radius);
       const half = brush.measureText(text).width / 2 + 3;
+      const [at, y] = this.spot(...crest).map((place, axis) => place - axis * 3 * this.radius);
+      const x = Math.max(half, Math.min(this.canvas.clientWidth - half, at));
       if (taken.some(([a, b, other]) => Math.abs(a - x) < half + other && Math.abs(b - y) < 17)) return;
       taken.push([x, y, half]);
       brush.strokeText(text, x, y);

@@ -4,7 +4,7 @@ function lead() {
   $("title").textContent = data.title;
   $("sentence").textContent = data.sentence;
   figures($("figures"), Object.entries(data.figures));
-  for (const id of ["truth", "choice", "consensus"]) $(id).hidden = data[id] === null;
+  for (const id of ["dots", "truth", "choice", "consensus"]) $(id).hidden = data[id] === null;
   $("convergence").hidden = !data.convergence.length;
   for (const section of document.querySelectorAll("main > section[id]:not([hidden])")) {
     const title = section.dataset.short ?? section.querySelector("h2").textContent;
@@ -57,6 +57,8 @@ legend();
 new Atlas($("canvas"));
 $("map-note").textContent = data.map.note;
 cards();
+$("map-title").after(saver($("canvas"), "map"));
+if (data.dots) dots(data.dots);
 if (data.truth) truth(data.truth);
 if (data.choice) choice(data.choice);
 if (data.consensus) consensus(data.consensus);

@@ -8,18 +8,26 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import NDArray
-
+from onmf.explain import Explanation
 from onmf.report.account import default_record, key_figures, opening_sentence, page_title
 from onmf.report.clustering import FittedClusterer, read_clustering
 from onmf.report.document import asset, document
 from onmf.report.embedding import embed
+from onmf.report.markers import cluster_panels, dots_panel
 from onmf.report.names import display_values
 from onmf.report.palette import SHAPES, style
-from onmf.report.panels import class_agreement, cluster_panels, convergence_panel, map_panel
+from onmf.report.panels import class_agreement, convergence_panel, map_panel
 from onmf.report.runs import choice_panel, consensus_panel
 
-SCRIPTS = ("base.js", "map.js", "clusters.js", "charts.js", "page.js")  # one module, in this order
+SCRIPTS = (
+    "base.js",
+    "save.js",
+    "map.js",
+    "clusters.js",
+    "dots.js",
+    "charts.js",
+    "page.js",
+)  # one module, in this order
 HEADER = '<nav aria-label="Sections"></nav>\n  <button type="button" id="theme">Dark</button>'
 
 
@@ -30,7 +38,7 @@ def html(
     samples: Sequence[Any] | None = None,
     features: Sequence[Any] | None = None,
     truth: Any = None,
-    certainty: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    explanation: Explanation | None = None,
     run: dict[str, Any] | None = None,
     choice: Any = None,
     consensus: Any = None,
@@ -47,8 +55,8 @@ def html(
         By default the index of a DataFrame, the model's feature names, or numbers.
     truth : array of shape (n_samples,), optional
         Known classes: adds the confusion table and the scores.
-    certainty : (confidence, distance), optional
-        What `model.certainty(X)` says, if you have it already: X is then not read for it again.
+    explanation : Explanation, optional
+        What `onmf.explain.clusters` says, if you have it already; by default it is asked.
     run : dict, optional
         What was done, as in run.json; by default the model's parameters and the versions.
     choice : KChoice, optional
@@ -70,7 +78,7 @@ def html(
     >>> page[:15]
     '<!doctype html>'
     """
-    clustering = read_clustering(model, X, samples, features, truth, certainty)
+    clustering = read_clustering(model, X, samples, features, truth, explanation)
     labels, classes, k = clustering.labels, clustering.truth, clustering.n_clusters
     run = default_record(clustering) if run is None else run
     consensus = getattr(choice, "consensus", None) if consensus is None else consensus
@@ -82,6 +90,7 @@ def html(
         "shapes": list(SHAPES.values()),
         "styles": [style(i) for i in range(k)],
         "clusters": cluster_panels(clustering),
+        "dots": dots_panel(clustering),
         "map": map_panel(embed(clustering.X, labels), labels, clustering.samples),
         "truth": None if classes is None else class_agreement(classes, labels, k),
         "convergence": convergence_panel(clustering.history),

@@ -12,13 +12,11 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
-from onmf.report.clustering import ClusteringFacts
 from onmf.report.embedding import Embedding
 from onmf.report.names import display_name
 
 Array = NDArray[Any]
 
-FEATURES, SAMPLES = 10, 5  # of each cluster
 CLASSES = 60  # rows of the confusion table
 STAGES = 200  # points of a curve
 GRID = 10_000  # places of the map along its longer side
@@ -42,40 +40,6 @@ def heaviest_features(centers: Array, names: list[str], n: int) -> list[list[tup
         [(names[j], float(ray[j])) for j in np.argsort(-ray, kind="stable")[:n] if ray[j]]
         for ray in unit_rays(centers)
     ]
-
-
-def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
-    """Size, heaviest features, most typical and least certain samples of each cluster."""
-    rays = unit_rays(clustering.centers)
-    heaviest = heaviest_features(clustering.centers, clustering.features, FEATURES)
-    names, confidence, explained = clustering.samples, clustering.confidence, clustering.explained
-    panels = []
-    for k, heavy in enumerate(heaviest):
-        inside = np.flatnonzero(clustering.labels == k)
-        typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES]]
-        unsure = inside[np.argsort(confidence[inside], kind="stable")[:SAMPLES]]
-        others = runners_up(clustering.X[unsure], rays, k)
-        panels.append(
-            {
-                "size": len(inside),
-                "confidence": round_digits(confidence[inside].mean()) if len(inside) else None,
-                "features": [[name, round_digits(weight)] for name, weight in heavy],
-                "typical": [[names[i], round_digits(explained[i])] for i in typical],
-                "unsure": [
-                    [names[i], round_digits(confidence[i]), other]
-                    for i, other in zip(unsure, others, strict=True)
-                ],
-            }
-        )
-    return panels
-
-
-def runners_up(X: Any, rays: Array, k: int) -> list[int | None]:
-    """The cluster that each of these samples of cluster k would go to if k did not exist."""
-    products = np.asarray(X @ rays.T)
-    products[:, k] = 0
-    best = products.argmax(axis=1)
-    return [int(b) if row[b] > 0 else None for row, b in zip(products, best, strict=True)]
 
 
 def map_panel(embedding: Embedding, labels: Array, names: list[str]) -> dict[str, Any]:

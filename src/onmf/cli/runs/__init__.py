@@ -2,28 +2,38 @@
 
 from onmf.cli.runs.inputs import Input, aligned, at_hand
 from onmf.cli.runs.results import (
+    LABELS,
+    MARKERS,
     MODEL,
     REPORT,
     RESULTS,
-    Assessment,
+    Array,
     FinishedFit,
-    assess,
+    Model,
     choice_record,
+    explained,
+    labels_csv,
+    markers_csv,
     recall,
     scores,
 )
 
 __all__ = [
+    "LABELS",
+    "MARKERS",
     "MODEL",
     "REPORT",
     "RESULTS",
-    "Assessment",
+    "Array",
     "FinishedFit",
     "Input",
+    "Model",
     "aligned",
-    "assess",
     "at_hand",
     "choice_record",
+    "explained",
+    "labels_csv",
+    "markers_csv",
     "recall",
     "scores",
 ]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,15 @@ from onmf import ONMF, Baseline
 from onmf.cli.console import cluster_sizes
 from onmf.cli.runs.inputs import Input
 from onmf.estimators.storage import model_bytes
+from onmf.explain import Explanation, Marker, clusters
 from onmf.io import Table, checksum, csv_text, to_json_values
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
+from onmf.preparation.steps import Log
 from onmf.report import package_versions
 
-LABELS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
+LABELS, MARKERS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
     "labels.csv",
+    "markers.csv",
     "centers.csv",
     "top_features.csv",
     "model.onmf",
@@ -26,26 +29,33 @@ LABELS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
     "run.json",
 )
 TOP_FEATURES = 20  # a cluster
+MOST_MARKERS = 100  # a cluster
 
 Model = ONMF | Baseline
+Array = NDArray[Any]
 
 
-class Assessment(NamedTuple):
-    """What a model says of samples: the columns of labels.csv."""
-
-    labels: NDArray[Any]
-    confidence: NDArray[Any]
-    distance: NDArray[Any]
-
-    def csv(self, samples: Sequence[str]) -> str:
-        columns = ([f"{value:.6f}" for value in column.tolist()] for column in self[1:])
-        rows = zip(samples, self.labels.tolist(), *columns, strict=True)
-        return csv_text(["sample", "cluster", "confidence", "distance"], rows)
+def labels_csv(samples: Sequence[str], labels: Array, **columns: Array) -> str:
+    """The text of labels.csv: the cluster of each sample, and what else is known of it."""
+    told = ([f"{value:.6f}" for value in column.tolist()] for column in columns.values())
+    rows = zip(samples, labels.tolist(), *told, strict=True)
+    return csv_text(["sample", "cluster", *columns], rows)
 
 
-def assess(model: Model, table: Table, labels: NDArray[Any]) -> Assessment:
-    """How sure the model is of the labels it gave the samples; the table is read once."""
-    return Assessment(labels, *model.certainty(table))
+def markers_csv(explanation: Explanation | None) -> str:
+    """The text of markers.csv: the most distinctive features of each cluster, best first."""
+    found = () if explanation is None else explanation.markers.rows(MOST_MARKERS)
+    rows = ([row.cluster, row.feature, *(f"{value:.6g}" for value in row[2:])] for row in found)
+    return csv_text(list(Marker._fields), rows)
+
+
+def explained(model: Model, table: Table) -> Explanation | None:
+    """What makes the clusters of a fit; None if there is but one, hence nothing to compare."""
+    if len(np.unique(model.labels_[model.labels_ >= 0])) < 2:
+        return None
+    chain = getattr(model, "preprocessing_", ())
+    log_base = 2 if chain and isinstance(chain[-1], Log) else None
+    return clusters(model, table, features=table.features, log_base=log_base)
 
 
 def scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float] | None:
@@ -61,12 +71,12 @@ def scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float
 
 @dataclass(frozen=True)
 class FinishedFit:
-    """A finished fit: the model, what it says of its samples, and where these came from."""
+    """A finished fit: the model, what makes its clusters, and where its samples came from."""
 
     model: Model
     source: Input
     table: Table
-    assessment: Assessment
+    explanation: Explanation | None
     seconds: float
     choice: Any = None  # what `onmf.choose_k` said, if it was asked
 
@@ -92,7 +102,7 @@ class FinishedFit:
         return dict(json.loads(json.dumps(facts, allow_nan=False)))
 
     def results(self) -> dict[str, Any]:
-        labels = self.assessment.labels
+        labels = self.model.labels_
         return {
             "relative_error": float(self.model.relative_error_),
             "sweeps": int(self.model.n_iter_),
@@ -102,6 +112,13 @@ class FinishedFit:
             "scores": scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
         }
+
+    def labels_csv(self) -> str:
+        """The text of labels.csv."""
+        labels, found = self.model.labels_, self.explanation
+        certainty = (labels >= 0).astype(float) if found is None else found.certainty
+        distance = self.model.distance(self.table) if found is None else found.distance
+        return labels_csv(self.table.samples, labels, certainty=certainty, distance=distance)
 
     def files(self, record: dict[str, Any]) -> dict[str, str | bytes]:
         """All files but the report; run.json comes last, so where it is, the others are."""
@@ -113,7 +130,8 @@ class FinishedFit:
             for rank, (name, weight) in enumerate(features, 1)
         ]
         return {
-            LABELS: self.assessment.csv(self.table.samples),
+            LABELS: self.labels_csv(),
+            MARKERS: markers_csv(self.explanation),
             CENTERS: csv_text(["cluster", *self.table.features], centers),
             TOP: csv_text(["cluster", "rank", "feature", "weight"], top),
             MODEL: model,

@@ -1,0 +1,99 @@
+"""`onmf explain`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from onmf import load
+from onmf.cli.console import waiting
+from onmf.cli.runs import (
+    LABELS,
+    MARKERS,
+    MODEL,
+    FinishedFit,
+    aligned,
+    explained,
+    markers_csv,
+    recall,
+)
+from onmf.explain import Explanation
+from onmf.io import replace_files
+
+TYPICAL, FIRST_WORDS = 3, 72  # samples shown of each cluster, characters shown of a document
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--top", type=click.IntRange(1), default=10, help="Features of each cluster.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain(folder: Path, top: int, as_json: bool) -> None:
+    """Say what makes the clusters of a finished run.
+
+    FOLDER is what `onmf cluster` wrote; its input must be where it was, and unchanged. Printed are
+    the distinctive features of each cluster with their mean inside, and its most typical samples,
+    documents by their first words. Written anew are labels.csv and markers.csv.
+
+    \b
+    Example:
+      onmf explain result
+    """
+    record, source = recall(folder)
+    model = load(folder / MODEL)
+    with waiting(f"Reading {source.path.name}") as progress:
+        read = source.read(progress)
+        table, _ = aligned(read, model)
+    with waiting("Comparing the clusters"):
+        found = explained(model, table)
+    if found is None:
+        raise ValueError("the run has a single cluster: there is nothing to compare it with.")
+    run = FinishedFit(model, source, table, found, record["results"]["seconds"])
+    replace_files(folder, {LABELS: run.labels_csv(), MARKERS: markers_csv(found)})
+    names = [_first_words(text) for text in read.X] if source.text else read.samples
+    facts = cluster_facts(found, names, top)
+    click.echo(json.dumps(facts, indent=2) if as_json else summarise_clusters(facts))
+    if not as_json:
+        click.echo(f"Wrote {LABELS} and {MARKERS} to {folder}.")
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= FIRST_WORDS else f"{line[: FIRST_WORDS - 1]}…"
+
+
+def cluster_facts(found: Explanation, names: list[str], top: int) -> list[dict[str, Any]]:
+    """What is told of each cluster that has samples."""
+    markers, facts = found.markers, []
+    for k, numbers in enumerate(markers.numbers(top)):
+        inside = np.flatnonzero(found.labels == k)
+        if not len(inside):
+            continue
+        typical = inside[np.argsort(found.distance[inside], kind="stable")[:TYPICAL]]
+        means = markers.facts.mean_inside[k]
+        facts.append(
+            {
+                "cluster": k,
+                "name": markers.names[k],
+                "samples": len(inside),
+                "certainty": round(float(found.certainty[inside].mean()), 4),
+                "features": [[markers.features[j], float(f"{means[j]:.4g}")] for j in numbers],
+                "typical": [names[i] for i in typical],
+            }
+        )
+    return facts
+
+
+def summarise_clusters(facts: list[dict[str, Any]]) -> str:
+    """The same for people."""
+    lines = []
+    for own in facts:
+        features = ", ".join(f"{name} {mean:.3g}" for name, mean in own["features"])
+        lines += [
+            f"Cluster {own['cluster']}: {own['name']} ({own['samples']} samples, certainty "
+            f"{own['certainty']:.2f})",
+            f"  features  {features}",
+            *(f"  typical   {name}" for name in own["typical"]),
+        ]
+    return "\n".join(lines)

@@ -1,0 +1,7 @@
+"""What makes a cluster, and how sure it is."""
+
+from onmf.explain.certainty import Calibration
+from onmf.explain.explanation import Explanation, clusters, groups
+from onmf.explain.markers import Marker, Markers
+
+__all__ = ["Calibration", "Explanation", "Marker", "Markers", "clusters", "groups"]

@@ -1,0 +1,70 @@
+"""How sure the cluster of a sample is: a probability, calibrated on the data themselves.
+
+Let c_1 >= c_2 be the two largest cosines of a sample with a centroid, and t = c_1 - c_2 its margin.
+The certainty is the probability that two looks at the sample, with different halves of the
+features, put it into the same cluster:
+
+    P(agree | t) = 1 / (1 + exp(-a - b log(s + 1/100) - c s - d s^2)),    s = t / T,   b, c, d >= 0,
+
+T being the median margin. The four numbers are those of greatest likelihood for the splits that
+were made (`halves`), with Platt's targets, so that no certainty is quite 0 or 1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from onmf.core.rows import Array
+
+LEAST = 0.01  # of the median margin: below it margins are taken for equal
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The curve from margins to certainties: never falling."""
+
+    middle: float  # T
+    numbers: tuple[float, ...]  # a, b, c, d
+
+    @classmethod
+    def of(cls, numbers: Array) -> "Calibration":
+        """From what `array` gave."""
+        if np.shape(numbers) != (5,) or not np.isfinite(numbers).all() or numbers[0] <= 0:
+            raise ValueError("the curve from margins to certainties is not sound.")
+        return cls(float(numbers[0]), tuple(numbers[1:].tolist()))
+
+    def array(self) -> Array:
+        """The curve as five numbers, to be kept with a model."""
+        return np.array([self.middle, *self.numbers])
+
+    def __call__(self, margins: Array) -> Array:
+        """Certainties between 0 and 1."""
+        return np.asarray(expit(terms(margins, self.middle) @ np.array(self.numbers)))
+
+
+def terms(margins: Array, middle: float) -> Array:
+    """1, log(s + LEAST), s and s^2 of each margin (n, 4)."""
+    s = np.asarray(margins, np.float64) / middle
+    return np.stack([np.ones_like(s), np.log(s + LEAST), s, s * s], axis=1)
+
+
+def calibrate(margins: Array, agree: Array) -> Calibration:
+    """The curve for margins (n,) and the share of the splits that agreed on each sample (n,)."""
+    positive = margins[margins > 0]
+    middle = float(np.median(positive)) if len(positive) else 1.0
+    F, n = terms(margins, middle), len(margins)
+    yes = n * float(agree.mean())
+    high, low = (yes + 1) / (yes + 2), 1 / (n - yes + 2)
+    target = agree * high + (1 - agree) * low
+
+    def loss(numbers: Array) -> tuple[float, Array]:
+        z = F @ numbers
+        value = np.mean(np.logaddexp(0, z) - target * z)
+        return float(value), F.T @ (expit(z) - target) / n
+
+    begin = np.array([np.log(target.mean() / (1 - target.mean())), 0.1, 0.1, 0.0])
+    bounds = [(None, None), (0, None), (0, None), (0, None)]
+    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds)
+    return Calibration(middle, tuple(found.x.tolist()))

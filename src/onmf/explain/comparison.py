@@ -1,0 +1,140 @@
+"""Each cluster against all other samples, feature by feature.
+
+With means a and b, variances v and u, and q = (sum d)^2 / sum d^2 samples worth of weight on either
+side,
+
+    score = (a - b) / s,    s^2 = max( v/q_1 + u/q_2,   w (1/q_1 + 1/q_2) ),    w pooled variance,
+    effect = (a - b) / sqrt(w),                         log2 fold change = log2(a / b).
+
+The first s is Welch's, for groups that vary differently; the second is Student's, and the larger of
+the two where a feature is so rare that one group happens to have none of it. The p-value is that of
+Student's distribution on both sides, with the degrees of freedom that belong to s.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtr
+from scipy.stats import false_discovery_control
+
+from onmf.core.rows import Array
+from onmf.explain.tally import Sums, Weights
+
+ROUNDING = 1e-12  # a difference or variance below this share of the whole is none
+SHARPEST = 1e-8  # s is at least this share of the difference, lest a score be infinite
+ABSENT = 1e-9  # of the larger mean, added to both, lest a fold change be infinite
+
+
+class Group(NamedTuple):
+    """Some samples: mean, variance (0 for one sample) and share that have the feature (k, m);
+    degrees of freedom of the variance and 1 / q (k, 1)."""
+
+    mean: Array
+    variance: Array
+    share: Array
+    freedom: Array
+    spread: Array
+
+
+class Comparison(NamedTuple):
+    """Inside and outside of every cluster, each (k, m)."""
+
+    mean_inside: Array
+    mean_outside: Array
+    share_inside: Array
+    share_outside: Array
+    log2_fold_change: Array
+    effect: Array
+    score: Array
+
+
+def group(sums: Sums, weights: Weights) -> Group:
+    """Facts about groups of samples with these sums."""
+    total, square = weights.total[:, None], weights.square[:, None]
+    n = np.where(total > 0, total, 1)
+    mean, mean_square = sums.first / n, sums.second / n
+    freedom = n - square / n  # n - 1, if all weights are one
+    # In units of a weight's own size, so that doubling all weights changes nothing.
+    freedom = np.where(freedom > ROUNDING * n, freedom, 0)
+    residual = mean_square - mean * mean
+    residual = np.where(residual > ROUNDING * mean_square, residual, 0)
+    variance = np.where(freedom > 0, residual * n / np.where(freedom > 0, freedom, 1), 0)
+    worth = n * n / np.where(square > 0, square, 1)
+    return Group(mean, variance, sums.present / n, np.where(freedom > 0, worth - 1, 0), 1 / worth)
+
+
+def compare(
+    sums: Sums, weights: Weights, log_base: float | None = None, unit: float = 1.0
+) -> tuple[Comparison, Array]:
+    """Every cluster with the rest of the samples that have one, and the p-values (k, m).
+
+    Means are told in multiples of `unit`. If X holds log(1 + x) to the base `log_base`, the fold
+    change is that of x, at the means of X.
+    """
+    inside, outside = group(sums, weights), group(*_rest(sums, weights))
+    known = ((weights.samples > 0) & (weights.samples < weights.samples.sum()))[:, None]
+    difference = inside.mean - outside.mean
+    plain = np.abs(difference) > ROUNDING * (np.abs(inside.mean) + np.abs(outside.mean))
+    difference = np.where(known & plain, difference, 0)
+    pooled = pooled_variance(inside, outside)
+    error, freedom = standard_error(inside, outside, pooled)
+    score = _ratio(difference, error)
+    a, b = unit * inside.mean, unit * outside.mean
+    change = fold_change(*(_unlogged(mean, log_base) for mean in (a, b)))
+    effect = _ratio(difference, np.sqrt(pooled))
+    facts = Comparison(a, b, inside.share, outside.share, change, effect, score)
+    return facts, two_sided(score, freedom)
+
+
+def _rest(sums: Sums, weights: Weights) -> tuple[Sums, Weights]:
+    """All samples that are not in a cluster but in another."""
+    return (
+        Sums(*(np.maximum(part.sum(axis=0) - part, 0) for part in sums)),
+        Weights(*(part.sum() - part for part in weights)),
+    )
+
+
+def _ratio(difference: Array, size: Array) -> Array:
+    """difference / size, finite: 0 if there is no difference."""
+    size = np.maximum(size, SHARPEST * np.abs(difference))
+    return np.divide(difference, size, out=np.zeros_like(difference), where=difference != 0)
+
+
+def pooled_variance(one: Group, other: Group) -> Array:
+    freedom = np.maximum(one.freedom + other.freedom, 1)
+    return (one.freedom * one.variance + other.freedom * other.variance) / freedom
+
+
+def standard_error(one: Group, other: Group, pooled: Array) -> tuple[Array, Array]:
+    """s, and its degrees of freedom: Welch's or Student's, whichever is larger."""
+    a, b = one.variance * one.spread, other.variance * other.spread
+    student = pooled * (one.spread + other.spread)
+    steady = one.freedom + other.freedom
+    spread = a * a / np.maximum(one.freedom, 1) + b * b / np.maximum(other.freedom, 1)
+    freedom = np.divide((a + b) ** 2, spread, out=np.ones_like(a), where=spread > 0)
+    welch = a + b > student
+    return np.sqrt(np.where(welch, a + b, student)), np.where(welch, freedom, steady)
+
+
+def two_sided(score: Array, freedom: Array) -> Array:
+    """P(|T| >= |score|); 1 where nothing is known of the variance."""
+    known = freedom > 0
+    p = 2 * stdtr(np.where(known, freedom, 1), -np.abs(score))
+    return np.where(known & (score != 0), p, 1.0)
+
+
+def fold_change(inside: Array, outside: Array) -> Array:
+    """log2 of the ratio of two means; 0 where both are zero."""
+    more = ABSENT * np.maximum(np.abs(inside), np.abs(outside))
+    above, below = np.maximum(inside, 0) + more, np.maximum(outside, 0) + more
+    return np.log2(np.where(more > 0, above, 1) / np.where(more > 0, below, 1))
+
+
+def _unlogged(mean: Array, log_base: float | None) -> Array:
+    """x for a mean of log(1 + x) to that base."""
+    return mean if log_base is None else np.expm1(mean * np.log(log_base))
+
+
+def adjusted(p: Array) -> Array:
+    """Benjamini and Hochberg's, for the features of each cluster."""
+    return np.asarray(false_discovery_control(p, axis=1))

@@ -1,0 +1,223 @@
+"""What makes each cluster, and how sure each sample is of its own: all that a person reads off."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onmf.core.nearness import nearness
+from onmf.core.rows import Array
+from onmf.core.threads import single_threaded_blas
+from onmf.data import Check, Terms, place
+from onmf.data.validation import power_of_two
+from onmf.explain.certainty import Calibration, calibrate
+from onmf.explain.comparison import adjusted, compare
+from onmf.explain.halves import SPLITS, half_labels, matched, split_fits
+from onmf.explain.markers import Markers
+from onmf.explain.tally import Sums, tally
+
+STRAY = 0.01  # of the samples may have another label: near ties, on rows kept elsewhere
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What is known about the clusters of a model; made by `onmf.explain.clusters`.
+
+    Attributes
+    ----------
+    markers : Markers
+        The table of features.
+    labels : ndarray of shape (n_samples,)
+    certainty : ndarray of shape (n_samples,)
+        The probability that two looks at the sample, with different halves of the features, put it
+        into the same cluster; 0 for label -1, 1 if there is one cluster.
+    margin : ndarray of shape (n_samples,)
+        By how much its cosine with the nearest centroid exceeds that with the second.
+    distance : ndarray of shape (n_samples,)
+        Sine of the angle between the sample and the nearest centroid.
+    calibration : callable
+        From margins, those of new samples too, to certainties.
+    """
+
+    markers: Markers
+    labels: Array = field(repr=False)
+    certainty: Array = field(repr=False)
+    margin: Array = field(repr=False)
+    distance: Array = field(repr=False)
+    calibration: Calibration = field(repr=False)
+
+
+def clusters(
+    model: Any,
+    X: Any,
+    *,
+    features: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    log_base: float | None = None,
+    splits: int = SPLITS,
+    random_state: int = 0,
+) -> Explanation:
+    """What makes each cluster of a fitted model, and how sure it is of each sample.
+
+    The p-values are honest: the features are split into two halves, clusters are found anew from
+    each, and a feature is tested on those that were found from the half without it. They assume
+    that, within a cluster, the two halves of a sample are independent.
+
+    Parameters
+    ----------
+    model : fitted clusterer
+        As `onmf.ONMF`.
+    X : as for `fit`
+        What the model was fitted to.
+    features : sequence of names, optional
+        By default those of the model or of a DataFrame, or x0, x1, ...
+    sample_weight : array of shape (n_samples,), optional
+    log_base : float, optional
+        If X holds log(1 + x) to this base, fold changes are told for x.
+    splits : int, default=5
+        How often the features are split: more make the certainty steadier.
+    random_state : int, default=0
+        Decides about the splits.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> from onmf import ONMF, explain
+    >>> from onmf.datasets import make_rays
+    >>> X, y = make_rays(60, 30, 3, random_state=0)
+    >>> found = explain.clusters(ONMF(3, random_state=0).fit(X), X)
+    >>> found.certainty.shape, len(found.markers.top(5)[0])
+    ((60,), 5)
+    """
+    labels, W = np.asarray(model.labels_), np.asarray(model.cluster_centers_)
+    rows = _rows(X, sample_weight, len(labels), f"the model was fitted to {len(labels)}")
+    data, k = rows.data, len(W)
+    _check_fitted_to(model, X, data.shape)
+    if features is None:
+        features = getattr(model, "feature_names_in_", getattr(X, "columns", None))
+    names = _names(features, data.shape[1])
+    _check_groups(np.bincount(labels[labels >= 0], minlength=k))
+    with single_threaded_blas():
+        near = nearness(data, W.astype(data.dtype, copy=False))
+        pairs = split_fits(data, k, splits, random_state)
+        looks = [matched(labels, look, k) for look in half_labels(data, pairs).T]
+        (sums, weights), *tests = tally(data, [labels, *looks[:2]], k)
+    facts, _ = compare(sums, weights, log_base, 1 / rows.scale)
+    p_value = np.empty_like(facts.score)
+    for half, (own_sums, own_weights) in zip(pairs[0][::-1], tests, strict=True):
+        part = Sums(*(total[:, half.features] for total in own_sums))
+        p_value[:, half.features] = compare(part, own_weights)[1]
+    agree = [(a == b) & (a >= 0) for a, b in zip(looks[::2], looks[1::2], strict=True)]
+    curve = calibrate(near.margin, np.mean(agree, axis=0))
+    return Explanation(
+        markers=Markers(list(range(k)), weights.samples, names, facts, p_value, adjusted(p_value)),
+        labels=labels,
+        certainty=np.where(labels >= 0, curve(near.margin), 0.0),
+        margin=near.margin,
+        distance=near.distance,
+        calibration=curve,
+    )
+
+
+def groups(
+    labels: Any,
+    X: Any,
+    *,
+    features: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    log_base: float | None = None,
+) -> Markers:
+    """The table of distinctive features for any groups of samples; reads X once.
+
+    The p-values hold for groups that are known from elsewhere. Clusters that were found from X
+    itself make them far too small: see `clusters`.
+
+    Parameters
+    ----------
+    labels : array of shape (n_samples,)
+        Numbers or names; a negative number, None, NaN or an empty name is no group.
+    X : as for `ONMF.fit`
+    features, sample_weight, log_base
+        As for `clusters`.
+
+    Returns
+    -------
+    Markers
+
+    Examples
+    --------
+    >>> from onmf import explain
+    >>> table = explain.groups(["a", "a", "b", "b"], [[3, 1], [2, 1], [0, 1], [0, 2]])
+    >>> next(table.rows()).feature
+    'x0'
+    """
+    known, numbers = _numbered(labels)
+    rows = _rows(X, sample_weight, len(numbers), f"there are {len(numbers)} labels")
+    features = getattr(X, "columns", None) if features is None else features
+    names = _names(features, rows.data.shape[1])
+    _check_groups(np.bincount(numbers[numbers >= 0], minlength=len(known)))
+    with single_threaded_blas():
+        [(sums, weights)] = tally(rows.data, [numbers], len(known))
+    facts, p_value = compare(sums, weights, log_base, 1 / rows.scale)
+    return Markers(known, weights.samples, names, facts, p_value, adjusted(p_value))
+
+
+def _numbered(labels: Any) -> tuple[list[Any], Array]:
+    """The groups, and the number of the group of each sample; -1 for none."""
+    given = list(labels)
+    missing = [
+        label is None or label != label or label == "" or (not isinstance(label, str) and label < 0)
+        for label in given
+    ]
+    named = {label for label, none in zip(given, missing, strict=True) if not none}
+    known = sorted(named, key=lambda label: (isinstance(label, str), label))
+    place = {label: i for i, label in enumerate(known)}
+    numbers = [-1 if none else place[label] for label, none in zip(given, missing, strict=True)]
+    return [getattr(label, "item", lambda own=label: own)() for label in known], np.array(numbers)
+
+
+def _rows(X: Any, sample_weight: Any, n: int, otherwise: str) -> Any:
+    """X in its place; as many samples as there are labels."""
+    rows = place(X, sample_weight, Terms(Check("onmf.explain", signed=True), power_of_two))
+    if rows.data.shape[0] != n:
+        raise ValueError(
+            f"X has {rows.data.shape[0]} samples but {otherwise}: give the X that they belong to."
+        )
+    return rows
+
+
+def _names(features: Any, m: int) -> list[str]:
+    if features is None:
+        return [f"x{j}" for j in range(m)]
+    names = [str(name) for name in features]
+    if len(names) != m:
+        raise ValueError(f"{len(names)} names for {m} features: give one for each.")
+    return names
+
+
+def _check_groups(sizes: Array) -> None:
+    if np.sum(sizes > 0) < 2:
+        raise ValueError(
+            "a cluster is compared with the others, but only one has samples: two are needed."
+        )
+
+
+def _check_fitted_to(model: Any, X: Any, shape: tuple[int, int]) -> None:
+    """The labels of the model are those of X, up to a few near ties."""
+    n, m = shape
+    if m != model.cluster_centers_.shape[1]:
+        raise ValueError(
+            f"X has {m} features but the model was fitted to {model.cluster_centers_.shape[1]}: "
+            "give the X that it was fitted to."
+        )
+    moved = int(np.sum(np.asarray(model.predict(X)) != model.labels_))
+    if moved > getattr(model, "n_disagreements_", 0) + STRAY * n:
+        raise ValueError(
+            f"{moved} of {n} samples of X have another cluster than the model found: give the X "
+            "that it was fitted to."
+        )

@@ -1,0 +1,125 @@
+"""The table of distinctive features: what makes a cluster, best first."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onmf.core.rows import Array
+from onmf.explain.comparison import Comparison
+
+NAMING = 2  # features in the name of a cluster
+
+
+class Marker(NamedTuple):
+    """A row of the table: one feature in one cluster and in all other samples."""
+
+    cluster: Any
+    feature: str
+    mean_inside: float
+    mean_outside: float
+    share_inside: float
+    share_outside: float
+    log2_fold_change: float
+    effect: float
+    score: float
+    p_value: float
+    p_adjusted: float
+
+
+@dataclass(frozen=True, eq=False)
+class Markers:
+    """Every feature in every cluster; made by `onmf.explain.clusters` and `onmf.explain.groups`.
+
+    Attributes
+    ----------
+    clusters : list
+        The clusters, as they are called in the labels.
+    sizes : ndarray of shape (n_clusters,)
+        How many samples each has. One that has none has no rows in the table.
+    features : list of str
+    facts : Comparison
+        Columns of the table, each an array of shape (n_clusters, n_features).
+    p_value, p_adjusted : ndarray of shape (n_clusters, n_features)
+        The second after Benjamini and Hochberg, for the features of a cluster.
+    """
+
+    clusters: list[Any]
+    sizes: Array = field(repr=False)
+    features: list[str] = field(repr=False)
+    facts: Comparison = field(repr=False)
+    p_value: Array = field(repr=False)
+    p_adjusted: Array = field(repr=False)
+
+    @cached_property
+    def order(self) -> Array:
+        """Numbers of the features of each cluster, that of the highest score first."""
+        return np.argsort(-self.facts.score, axis=1, kind="stable")
+
+    def numbers(self, n: int) -> list[list[int]]:
+        """The features, by number, of the n highest scores in each cluster, if these are positive.
+
+        Parameters
+        ----------
+        n : int
+        """
+        positive = self.facts.score > 0
+        return [
+            [int(j) for j in row[:n] if positive[k, j] and self.sizes[k]]
+            for k, row in enumerate(self.order)
+        ]
+
+    def top(self, n: int = 10) -> list[list[str]]:
+        """The n most distinctive features of each cluster: those with more inside than outside.
+
+        Parameters
+        ----------
+        n : int, default=10
+
+        Examples
+        --------
+        >>> from onmf import explain
+        >>> explain.groups(["a", "a", "b"], [[3, 1], [2, 1], [0, 1]]).top(1)
+        [['x0'], []]
+        """
+        return [[self.features[j] for j in row] for row in self.numbers(n)]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """A short name for each cluster: its two most distinctive features; a third if need be."""
+        tops = self.top(NAMING + 1)
+        short = [", ".join(top[:NAMING]) for top in tops]
+        return [
+            ", ".join(top) if short.count(name) > 1 else name
+            for name, top in zip(short, tops, strict=True)
+        ]
+
+    def rows(self, n: int | None = None) -> Iterator[Marker]:
+        """The table: all features, or the n most distinctive ones, of each cluster in turn.
+
+        Parameters
+        ----------
+        n : int, optional
+        """
+        wanted: Sequence[Any] = self.order.tolist() if n is None else self.numbers(n)
+        columns = (*self.facts, self.p_value, self.p_adjusted)
+        for k, numbers in enumerate(wanted):
+            if not self.sizes[k]:
+                continue
+            for j in numbers:
+                values = (float(column[k, j]) for column in columns)
+                yield Marker(self.clusters[k], self.features[j], *values)
+
+    def frame(self, n: int | None = None) -> Any:
+        """The table as a pandas DataFrame.
+
+        Parameters
+        ----------
+        n : int, optional
+            Only the n most distinctive features of each cluster.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(n), columns=Marker._fields)

@@ -1,0 +1,93 @@
+"""Sums over the samples of each cluster, all of them from one reading of X.
+
+    S_p(k, j) = sum_{i in k} d_i x_ij^p   for p = 1, 2,   S_0(k, j) = sum_{i in k} d_i [x_ij != 0]
+
+Means, variances and shares of samples that have a feature at all follow from them, for a cluster
+and, by subtraction from the total, for all other samples.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.core.rows import Array, Block, Data
+
+
+class Weights(NamedTuple):
+    """What the samples of each cluster weigh: sums of d and of d^2, and how many weigh at all."""
+
+    total: Array
+    square: Array
+    samples: Array
+
+    @classmethod
+    def of(cls, labels: Array, weight: Array, k: int) -> "Weights":
+        inside = (labels >= 0) & (weight > 0)
+        where, d = labels[inside], weight[inside].astype(np.float64)
+        return cls(
+            np.bincount(where, d, k), np.bincount(where, d * d, k), np.bincount(where, minlength=k)
+        )
+
+
+class Sums(NamedTuple):
+    """S_1, S_2 and S_0 (clusterings, k, m). Those of two sets of samples may be added."""
+
+    first: Array
+    second: Array
+    present: Array
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The sums of a block for the labels (b, clusterings) of its samples; -1 counts nowhere."""
+
+    k: int
+
+    def __call__(self, block: Block, labels: Array) -> tuple[Array, Sums]:
+        weight = block.weight[:, 0].astype(np.float64)
+        sums = _sparse_sums if sp.issparse(block.X) else _dense_sums
+        return labels, sums(block.X, labels, weight, self.k)
+
+
+def _dense_sums(X: Array, labels: Array, weight: Array, k: int) -> Sums:
+    """Cluster by cluster: a sample is added to the sums of one cluster only."""
+    count, m = labels.shape[1], X.shape[1]
+    sums = np.zeros((3, count, k, m))
+    for c in range(count):
+        for cluster in np.unique(labels[:, c]):
+            if cluster >= 0:
+                inside = labels[:, c] == cluster
+                sums[:, c, cluster] = _power_sums(np.asarray(X[inside], np.float64), weight[inside])
+    return Sums(*sums)
+
+
+def _power_sums(X: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """S_1, S_2 and S_0 (m,) of all rows of X, which is used up."""
+    first, present = weight @ X, np.full(X.shape[1], weight.sum())
+    if not X.all():
+        present = weight @ (X != 0).astype(np.float64)
+    return first, weight @ np.square(X, out=X), present
+
+
+def _sparse_sums(X: Any, labels: Array, weight: Array, k: int) -> Sums:
+    """By counting the stored entries, each in the cell of its cluster and feature."""
+    m, count, each = X.shape[1], labels.shape[1], np.diff(X.indptr)
+    d, values = np.repeat(weight, each), X.data.astype(np.float64, copy=False)
+    powers = d * values, d * values * values, d * (values != 0)
+    sums = np.zeros((3, count, k, m))
+    for c in range(count):
+        cells = np.repeat(np.where(labels[:, c] < 0, k, labels[:, c]) * m, each) + X.indices
+        for p, power in enumerate(powers):
+            sums[p, c] = np.bincount(cells, power, (k + 1) * m)[: k * m].reshape(k, m)
+    return Sums(*sums)
+
+
+def tally(data: Data, clusterings: Sequence[Array], k: int) -> list[tuple[Sums, Weights]]:
+    """Sums (k, m) and weights of the k clusters of each clustering; reads X once."""
+    data, labels = data.wide(), np.stack(clusterings, axis=1).astype(np.intp)
+    _, sums = data.sweep(Tally(k), data.scatter(labels))
+    weights = [Weights.of(column, data.weight, k) for column in labels.T]
+    return [(Sums(*(s[c] for s in sums)), own) for c, own in enumerate(weights)]

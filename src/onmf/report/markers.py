@@ -1,0 +1,109 @@
+"""What the page says of each cluster: its distinctive features, its samples, all in a picture."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmf.explain import Markers
+from onmf.report.clustering import ClusteringFacts
+from onmf.report.names import display_name
+from onmf.report.panels import heaviest_features, round_digits, unit_rays
+
+Array = NDArray[Any]
+
+FEATURES, SAMPLES = 10, 5  # of each cluster
+NAME = 40  # characters of a cluster's
+COLUMNS, FEWEST = 60, 2  # of the picture in all, and for each cluster
+
+
+def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
+    """Size, name, features, most typical and least certain samples of each cluster."""
+    rays, markers = unit_rays(clustering.centers), clustering.markers
+    names, certainty, explained = clustering.samples, clustering.certainty, clustering.explained
+    features = _heavy(clustering) if markers is None else _distinctive(markers, clustering.features)
+    called = [""] * len(rays) if markers is None else markers.names
+    panels = []
+    for k, own in enumerate(features):
+        inside = np.flatnonzero(clustering.labels == k)
+        typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES]]
+        unsure = inside[np.argsort(certainty[inside], kind="stable")[:SAMPLES]]
+        others = runners_up(clustering.X[unsure], rays, k)
+        panels.append(
+            {
+                "size": len(inside),
+                "name": display_name(called[k], NAME) if clustering.features_named else "",
+                "certainty": round_digits(certainty[inside].mean()) if len(inside) else None,
+                "features": own,
+                "typical": [[names[i], round_digits(explained[i])] for i in typical],
+                "unsure": [
+                    [names[i], round_digits(certainty[i]), other]
+                    for i, other in zip(unsure, others, strict=True)
+                ],
+            }
+        )
+    return panels
+
+
+def _heavy(clustering: ClusteringFacts) -> list[list[dict[str, Any]]]:
+    """The heaviest features of a single cluster, which has no other to be distinct from."""
+    heaviest = heaviest_features(clustering.centers, clustering.features, FEATURES)
+    return [
+        [{"name": name, "levels": [round_digits(weight)]} for name, weight in heavy]
+        for heavy in heaviest
+    ]
+
+
+def _distinctive(markers: Markers, names: list[str]) -> list[list[dict[str, Any]]]:
+    """The most distinctive features of each cluster, with their mean in every cluster."""
+    facts = markers.facts
+    return [
+        [
+            {
+                "name": names[j],
+                "levels": [round_digits(level, 3) for level in facts.mean_inside[:, j]],
+                "outside": round_digits(facts.mean_outside[k, j], 3),
+                "shares": [round_digits(facts.share_inside[k, j], 3),
+                           round_digits(facts.share_outside[k, j], 3)],
+                "change": round_digits(facts.log2_fold_change[k, j], 3),
+                "p": round_digits(markers.p_adjusted[k, j], 2),
+            }
+            for j in own
+        ]
+        for k, own in enumerate(markers.numbers(FEATURES))
+    ]  # fmt: skip
+
+
+def dots_panel(clustering: ClusteringFacts) -> dict[str, Any] | None:
+    """Clusters x features: levels from the lowest, 0, to the highest, 1; shares that have any."""
+    if clustering.markers is None:
+        return None
+    columns = shown_features(clustering.markers)
+    levels, shares = dot_values(clustering.markers, columns)
+    return {
+        "features": [clustering.features[j] for j in columns],
+        "levels": [[round_digits(value, 3) for value in row] for row in levels],
+        "shares": [[round_digits(value, 3) for value in row] for row in shares],
+    }
+
+
+def shown_features(markers: Markers, n: int | None = None) -> list[int]:
+    """Numbers of the n first features of each cluster, each once, cluster by cluster."""
+    n = max(FEWEST, min(5, COLUMNS // len(markers.clusters))) if n is None else n
+    return list(dict.fromkeys(j for own in markers.numbers(n) for j in own))
+
+
+def dot_values(markers: Markers, columns: list[int]) -> tuple[Array, Array]:
+    """Means from the lowest of the feature, 0, to its highest, 1; shares that have it at all."""
+    with_samples, means = markers.sizes > 0, markers.facts.mean_inside[:, columns]
+    low, high = means[with_samples].min(axis=0), means[with_samples].max(axis=0)
+    levels = (means - low) / np.where(high > low, high - low, 1)
+    return np.clip(levels, 0, 1), markers.facts.share_inside[:, columns]
+
+
+def runners_up(X: Any, rays: Array, k: int) -> list[int | None]:
+    """The cluster that each of these samples of cluster k would go to if k did not exist."""
+    products = np.asarray(X @ rays.T)
+    products[:, k] = 0
+    best = products.argmax(axis=1)
+    return [int(b) if row[b] > 0 else None for row, b in zip(products, best, strict=True)]

@@ -1,0 +1,72 @@
+"""Clusters found from halves of the features."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from onmf.core.memory import InMemory
+from onmf.datasets import make_rays
+from onmf.explain.halves import half_labels, matched, split_fits
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return make_rays(120, 40, 3, random_state=0)
+
+
+def test_the_halves_of_a_split_share_no_feature_and_leave_none_out(planted):
+    X, _ = planted
+    for one, other in split_fits(InMemory(X), 3, 3, 0):
+        np.testing.assert_array_equal(np.sort([*one.features, *other.features]), np.arange(40))
+        assert abs(len(one.features) - len(other.features)) <= 1
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_what_a_half_says_depends_on_its_features_alone(planted, form):
+    X, _ = planted
+    [(one, other)] = split_fits(InMemory(form(X)), 3, 1, 0)
+    changed = X.copy()
+    changed[:, other.features] = np.random.default_rng(5).random((120, len(other.features)))
+    [(again, _)] = split_fits(InMemory(form(changed)), 3, 1, 0)
+    np.testing.assert_array_equal(again.features, one.features)
+    np.testing.assert_array_equal(again.rays, one.rays)
+    labels = half_labels(InMemory(form(X)), [(one, other)])[:, 0]
+    now = half_labels(InMemory(form(changed)), [(again, other)])[:, 0]
+    np.testing.assert_array_equal(now, labels)
+
+
+def test_labels_are_the_nearest_rays_of_each_half(planted):
+    X, _ = planted
+    pairs = split_fits(InMemory(X), 3, 2, 0)
+    halves = [half for pair in pairs for half in pair]
+    for half, labels in zip(halves, half_labels(InMemory(X), pairs).T, strict=True):
+        products = X[:, half.features] @ half.rays.T
+        np.testing.assert_array_equal(labels, products.argmax(axis=1))
+
+
+def test_both_halves_find_clusters_that_are_plain_to_see(planted):
+    X, y = planted
+    for labels in half_labels(InMemory(X), split_fits(InMemory(X), 3, 2, 0)).T:
+        np.testing.assert_array_equal(matched(y, labels, 3), y)
+
+
+def test_a_sample_without_any_feature_of_a_half_has_no_cluster_there(planted):
+    X = planted[0].copy()
+    [(one, other)] = split_fits(InMemory(X), 3, 1, 0)
+    X[7, one.features] = 0
+    assert half_labels(InMemory(X), [(one, other)])[7].tolist()[0] == -1
+
+
+def test_clusters_are_matched_so_that_most_samples_agree():
+    final = np.array([0, 0, 0, 1, 1, 2, -1])
+    assert matched(final, np.array([2, 2, 0, 0, 0, 1, 1]), 3).tolist() == [0, 0, 1, 1, 1, 2, 2]
+    assert matched(final, np.array([1, 1, 1, 0, 0, -1, 0]), 3).tolist() == [0, 0, 0, 1, 1, -1, 1]
+
+
+def test_too_few_features_or_samples_make_fewer_clusters_and_no_error():
+    X = np.array([[1.0, 0], [2, 0], [0, 0]])
+    pairs = split_fits(InMemory(X), 2, 1, 0)
+    labels = half_labels(InMemory(X), pairs)
+    assert labels.shape == (3, 2)
+    assert (labels[2] == -1).all()
+    assert half_labels(InMemory(X[:, :1]), split_fits(InMemory(X[:, :1]), 2, 1, 0)).shape == (3, 2)

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from onmf.core.assign import Rays
-from onmf.core.fast.search import unit
+from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import Assign
 from onmf.core.fast.sketch import sketch
 from onmf.core.fast.solver import Fast, explore

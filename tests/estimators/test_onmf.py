@@ -147,6 +147,32 @@ def test_confidence_and_distance_are_those_of_all_cosines(model, planted, contai
     np.testing.assert_allclose(model.distance(X * 1e-200), model.distance(X), atol=1e-7)
 
 
+def test_inverse_transform_gives_the_multiple_of_the_centroid(model, planted):
+    X, _ = planted
+    H = model.fit(X).transform(X)
+    back = model.inverse_transform(H)
+    assert np.sum((X - back) ** 2) / np.sum(X**2) == pytest.approx(1 - model.score(X))
+    np.testing.assert_allclose(model.inverse_transform(sp.csr_array(H)), back)
+    np.testing.assert_allclose(model.transform(back), H)
+    assert model.inverse_transform(H.astype(np.float32)).shape == X.shape
+    with pytest.raises(ValueError, match="X has 30 columns, but ONMF has 4 clusters"):
+        model.inverse_transform(X)
+
+
+def test_the_decision_function_is_the_cosine_with_every_centroid(model, planted, container):
+    X = np.vstack([planted[0], np.zeros(30)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnassignedSampleWarning)
+        model.fit(X)
+    scores = model.decision_function(container(X))
+    np.testing.assert_allclose(scores, cosine_similarity(X, model.cluster_centers_), atol=1e-12)
+    np.testing.assert_array_equal(scores[:-1].argmax(axis=1), model.predict(X)[:-1])
+    first, second = np.sort(scores[:-1], axis=1)[:, [-1, -2]].T
+    np.testing.assert_allclose(model.confidence(X)[:-1], 1 - (second / first) ** 2, atol=1e-12)
+    assert model.decision_function(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(model.decision_function(X * 1e-200), scores, atol=1e-12)
+
+
 def test_negative_cosines_count_as_zero():
     X = np.array([[1.0, 0], [-1, 0.1], [2, 0], [-2, 0.2]])
     model = ONMF(2, center_bounds="data", random_state=0).fit(X)

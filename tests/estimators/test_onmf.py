@@ -228,9 +228,20 @@ def test_every_named_start_works(model, planted, init):
 def test_given_starts_keep_their_ids(model, planted):
     X, y = planted
     rays = np.array([X[y == c].mean(axis=0) for c in (2, 0, 3, 1)])
+    frame = pd.DataFrame(rays)
+    for init in [rays, rays.tolist(), frame, sp.csr_array(rays), lambda X, k, rng: rays]:
+        labels = model.set_params(init=init).fit(X).labels_
+        np.testing.assert_array_equal(labels, np.array([1, 3, 0, 2])[y])
     for init in [(None, rays), lambda X, k, rng: (None, rays)]:
         labels = model.set_params(init=init).fit(X).labels_
         np.testing.assert_array_equal(labels, np.array([1, 3, 0, 2])[y])
+
+
+def test_two_centroids_as_lists_are_no_pair(planted):
+    X, y = planted
+    X, y = X[y < 2], y[y < 2]
+    rays = [X[y == c].mean(axis=0).tolist() for c in (1, 0)]
+    np.testing.assert_array_equal(ONMF(2, init=rays).fit(X).labels_, 1 - y)
 
 
 def test_labels_are_ordered_by_size(model):

@@ -35,7 +35,7 @@ class Baseline(Clusterer):
         the leading singular vector of its samples: weighted spherical K-means.
     n_clusters : int, default=8
         Number of clusters.
-    init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
+    init : {"random", "k-means++", "nndsvd"}, array, (H, W) or callable, default="random"
         As for `ONMF`: "random" with an integer `random_state` is the paper's shared start of that
         seed. Where only centroids are given, the memberships are the best multiple of each
         centroid alone. "k-means++" and "onp-mf-svd" begin where they choose.

@@ -204,7 +204,7 @@ class Clusterer(Predictor):
     def _check_parameters(self) -> None:
         check_number(self.n_clusters, "n_clusters", 1, whole=True)
         if isinstance(self.init, str):
-            check_choice(self.init, "init", list(STARTS), ", a pair (H, W) or a callable")
+            check_choice(self.init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable")
         if self.max_iter is not None:
             check_number(self.max_iter, "max_iter", 1, whole=True)
         if self.tol is not None:

@@ -52,11 +52,11 @@ class ONMF(Clusterer):
         "fast" follows the growing penalty in a small picture of the data and finishes on the data
         itself: a handful of sweeps, no empty cluster, no dependence on the scale of X. "palm" is
         the paper's method to the letter and depends on that scale as the paper's does.
-    init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
-        "random" with an integer `random_state` is the paper's shared start of that seed. A pair
-        gives memberships (n_samples, n_clusters), or None, and centroids (n_clusters, n_features);
+    init : {"random", "k-means++", "nndsvd"}, array, (H, W) or callable, default="random"
+        "random" with an integer `random_state` is the paper's shared start of that seed. An array
+        gives centroids (n_clusters, n_features), a pair also memberships (n_samples, n_clusters);
         cluster ids then keep the order given. A callable receives ``(X, n_clusters,
-        random_state)`` and returns such a pair.
+        random_state)`` and returns either.
     n_init : "auto" or int, default="auto"
         Number of starts; the result with the lowest error is kept. "auto" is 1 for "palm" and
         1 to 4, by the shape of X, for "fast", whose starts share every sweep.

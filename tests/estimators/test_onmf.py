@@ -237,6 +237,28 @@ def test_given_starts_keep_their_ids(model, planted):
         np.testing.assert_array_equal(labels, np.array([1, 3, 0, 2])[y])
 
 
+def test_a_warm_start_goes_on_from_the_fit_before(model, planted):
+    X, y = planted
+    rays = np.array([X[y == c].mean(axis=0) for c in (2, 0, 3, 1)])
+    model.set_params(init=rays, warm_start=True).fit(X[:60])
+    model.set_params(init="random")  # would put the largest first
+    np.testing.assert_array_equal(model.fit(X).labels_, np.array([1, 3, 0, 2])[y])
+    alone = clone(model).set_params(warm_start=False, init=model.cluster_centers_).fit(X)
+    np.testing.assert_array_equal(model.fit(X).cluster_centers_, alone.cluster_centers_)
+    with pytest.raises(ValueError, match="goes on from 4 clusters, not from n_clusters=5"):
+        clone(model).fit(X).set_params(n_clusters=5).fit(X)
+    with pytest.raises(ValueError, match="X has 29 features, but ONMF is expecting 30"):
+        model.fit(X[:, 1:])
+
+
+def test_a_warm_start_is_fewer_sweeps():
+    X, _ = make_rays(300, 60, 4, noise=1, random_state=0)
+    model = ONMF(4, random_state=0, warm_start=True).fit(X)
+    first = model.n_iter_
+    assert model.fit(X).n_iter_ <= first
+    assert model.converged_
+
+
 def test_two_centroids_as_lists_are_no_pair(planted):
     X, y = planted
     X, y = X[y < 2], y[y < 2]

@@ -45,6 +45,7 @@ class Clusterer(Predictor):
     callback: Any
     center_bounds: CenterBounds = (0, None)
     checkpoint: str | Path | None = None
+    warm_start: bool = False
     _unit = "iterations"  # what max_iter counts
     _remedy = ""  # for empty clusters, besides another start
 
@@ -86,20 +87,24 @@ class Clusterer(Predictor):
         """
         self._check_parameters()
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        init, anew = self._start()
         solver = self._solver(n_threads)
         with self._all_or_nothing():
-            rows = self._place(X, sample_weight, solver.scale, reset=True, n_threads=n_threads)
+            rows = self._place(X, sample_weight, solver.scale, reset=anew, n_threads=n_threads)
             with single_threaded_blas():
                 n_useful = rows.data.total(useful, rows.data.energy)
                 if n_useful < self.n_clusters:
                     raise too_few(n_useful, rows.data.shape[0], self.n_clusters)
                 notes = None
                 if self.checkpoint is not None:
-                    parameters = self.get_params(deep=False)
+                    parameters = self.get_params(deep=False) | {"init": init}
                     notes = Checkpoint.of(
                         self.checkpoint, type(self).__name__, parameters, rows.data
                     )
                 solution = solver.solve(rows, notes or FORGETFUL)
+            if isinstance(init, str):
+                order = canonical_order(solution.labels, rows.weight, self.n_clusters)
+                solution = arrange(solution, order)
             self._keep(solution, rows)
         if notes is not None:
             notes.close(solution.result.stop)
@@ -212,6 +217,17 @@ class Clusterer(Predictor):
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, not {self.callback!r}.")
 
+    def _start(self) -> tuple[Any, bool]:
+        """Where the fit begins, and whether anew: or at the centroids of the fit before."""
+        if not self.warm_start or not hasattr(self, "cluster_centers_"):
+            return self.init, True
+        if len(self.cluster_centers_) != self.n_clusters:
+            raise ValueError(
+                f"warm_start goes on from {len(self.cluster_centers_)} clusters, not from "
+                f"n_clusters={self.n_clusters}: fit a clone, or leave n_clusters as it was."
+            )
+        return self.cluster_centers_, False
+
     def _solver(self, n_threads: int) -> Solver:
         """The parameters, resolved: all that is below sees nothing else of the estimator."""
         raise NotImplementedError
@@ -228,9 +244,6 @@ class Clusterer(Predictor):
             raise
 
     def _keep(self, solution: Solution, rows: Placement) -> None:
-        if isinstance(self.init, str):
-            order = canonical_order(solution.labels, rows.weight, self.n_clusters)
-            solution = arrange(solution, order)
         for name in ("preprocessing_", "_stream"):  # they belonged to an earlier fit
             self.__dict__.pop(name, None)
         best, labels = solution.result, solution.labels

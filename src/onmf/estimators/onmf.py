@@ -88,6 +88,9 @@ class ONMF(Clusterer):
     callback : callable, optional
         Called with an `onmf.core.result.Event` after every sweep; returning True ends the fit with
         what it has.
+    warm_start : bool, default=False
+        Whether a further `fit` goes on from the centroids of the one before instead of `init`: the
+        clusters keep their ids while the data grow or change. The features must be the same.
     checkpoint : str or Path, optional
         Folder in which the fit notes how far it is, after every sweep ("palm": every stage). A fit
         with the same data and parameters that finds such notes goes on from there and ends as if
@@ -156,6 +159,7 @@ class ONMF(Clusterer):
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Event], bool] | None = None,
+        warm_start: bool = False,
         checkpoint: str | Path | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -175,6 +179,7 @@ class ONMF(Clusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
+        self.warm_start = warm_start
         self.checkpoint = checkpoint
 
     _stream: Stream  # of `partial_fit`, once it has begun
@@ -259,7 +264,7 @@ class ONMF(Clusterer):
 
     def _solver(self, n_threads: int) -> FastSolver | PaperSolver:
         return SOLVERS[self.solver].of(
-            Beginning(self.n_clusters, self.init, self.n_init, self.random_state),
+            Beginning(self.n_clusters, self._start()[0], self.n_init, self.random_state),
             watcher(self.verbose, self.callback),
             n_threads,
             penalty=self.penalty,

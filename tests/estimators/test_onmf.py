@@ -122,6 +122,15 @@ def test_a_data_frame_keeps_its_names(model, planted):
     assert column == ray.argmax()
 
 
+def test_features_may_be_named_afterwards(planted):
+    model = ONMF(4, random_state=0).fit(planted[0])
+    names = np.array([f"word {j}" for j in range(30)], dtype=object)
+    named, plain = model.top_features(3, feature_names=names), model.top_features(3)
+    assert [[(f"word {f[1:]}", w) for f, w in top] for top in plain] == named
+    with pytest.raises(ValueError, match="feature_names has 29 names, but ONMF was fitted to 30"):
+        model.top_features(3, feature_names=names[1:])
+
+
 def test_transform_is_the_best_single_cluster_code(model, planted):
     X, _ = planted
     model.fit(X)

@@ -1,7 +1,7 @@
 """What every estimator of the package shares: samples in, clusters and their attributes out."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -111,17 +111,22 @@ class Clusterer(Predictor):
         self._warn(solution.result)
         return self
 
-    def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
+    def top_features(
+        self, n: int = 10, feature_names: Sequence[str] | None = None
+    ) -> list[list[tuple[str, float]]]:
         """The n heaviest features of each centroid with their weights (unit centroids).
 
         Parameters
         ----------
         n : int, default=10
+        feature_names : sequence of str, optional
+            Names of the features, as a vectoriser's ``get_feature_names_out()`` gives them; those
+            that X had in `fit` if None, or x0, x1, ...
 
         Returns
         -------
         list of list of (str, float)
-            One list a cluster; the names are those of a DataFrame's columns, or x0, x1, ...
+            One list a cluster.
 
         Examples
         --------
@@ -129,12 +134,19 @@ class Clusterer(Predictor):
         >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0], [0, 1]])
         >>> model.top_features(1)
         [[('x0', 1.0)], [('x1', 1.0)]]
+        >>> model.top_features(1, feature_names=["salt", "sugar"])
+        [[('salt', 1.0)], [('sugar', 1.0)]]
         """
         check_is_fitted(self)
         check_number(n, "n", 1, whole=True)
-        names = getattr(self, "feature_names_in_", None)
+        names = self._features.names if feature_names is None else feature_names
         if names is None:
-            names = np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
+            names = [f"x{j}" for j in range(self.n_features_in_)]
+        if len(names) != self.n_features_in_:
+            raise ValueError(
+                f"feature_names has {len(names)} names, but {type(self).__name__} was fitted to "
+                f"{self.n_features_in_} features: give one name a feature."
+            )
         sizes = np.linalg.norm(self.cluster_centers_, axis=1, keepdims=True)
         rays = self.cluster_centers_ / np.where(sizes > 0, sizes, 1)
         order = np.argsort(-rays, axis=1, kind="stable")[:, :n]

@@ -122,6 +122,24 @@ def test_a_data_frame_keeps_its_names(model, planted):
     assert column == ray.argmax()
 
 
+def test_names_of_kmeans_and_nmf_are_there_too(model, planted, container):
+    X = planted[0]
+    weight = np.arange(len(X)) % 3 + 1.0
+    for size in (1, 1e-120, 1e120) if model.solver == "fast" else (1,):
+        model.fit(container(size * X), sample_weight=weight)
+        left = (size * X - model.membership_ @ model.cluster_centers_) ** 2
+        assert model.inertia_ == pytest.approx(weight @ left.sum(axis=1), rel=1e-9)
+        assert model.reconstruction_err_ == pytest.approx(np.sqrt(model.inertia_))
+        assert model.components_ is model.cluster_centers_
+    assert not hasattr(ONMF(), "components_")
+    assert not hasattr(ONMF(), "reconstruction_err_")
+    first = ONMF(4, random_state=0).partial_fit(X[:60])
+    before = first.cluster_centers_
+    first.partial_fit(X[60:])
+    left = np.sum((X[60:] - first.membership_ @ before) ** 2)
+    assert first.inertia_ == pytest.approx(left)
+
+
 def test_features_may_be_named_afterwards(planted):
     model = ONMF(4, random_state=0).fit(planted[0])
     names = np.array([f"word {j}" for j in range(30)], dtype=object)

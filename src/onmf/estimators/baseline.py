@@ -69,6 +69,12 @@ class Baseline(Clusterer):
     relative_error_ : float
         ||X - HW||^2 / ||X||^2. As some methods have more than one entry a row, compare methods by
         `onmf.metrics.partition_error` instead.
+    inertia_ : float
+        ||X - HW||^2, the weighted sum of squared distances.
+    components_ : ndarray of shape (n_clusters, n_features)
+        Another name of `cluster_centers_`, for those who come from decompositions.
+    reconstruction_err_ : float
+        ||X - HW||, the square root of `inertia_`.
     n_iter_ : int
         Iterations.
     history_ : list of Stage

@@ -43,6 +43,7 @@ class Clusterer(Predictor):
     max_iter: int | None
     n_jobs: int | None
     callback: Any
+    inertia_: float
     center_bounds: CenterBounds = (0, None)
     checkpoint: str | Path | None = None
     warm_start: bool = False
@@ -211,6 +212,16 @@ class Clusterer(Predictor):
         check_is_fitted(self)
         write_model(self, path)
 
+    @property
+    def components_(self) -> Array:
+        """`cluster_centers_`, as decompositions call them."""
+        return self.cluster_centers_
+
+    @property
+    def reconstruction_err_(self) -> float:
+        """||X - HW||, the square root of `inertia_`, as scikit-learn's NMF has it."""
+        return float(np.sqrt(self.inertia_))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = not allows_signs(self.center_bounds)
@@ -262,6 +273,7 @@ class Clusterer(Predictor):
         self.membership_, self.labels_ = best.H, labels
         self.cluster_centers_ = best.W / best.W.dtype.type(rows.scale)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
+        self.inertia_ = best.relative_error * rows.data.sqnorm / rows.scale / rows.scale
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_ = solution.stationarity
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))

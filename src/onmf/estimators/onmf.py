@@ -107,6 +107,12 @@ class ONMF(Clusterer):
         temporary file, if large; for rows on Dask a Dask array.
     relative_error_ : float
         ||X - HW||^2 / ||X||^2.
+    inertia_ : float
+        ||X - HW||^2, the weighted sum of squared distances.
+    components_ : ndarray of shape (n_clusters, n_features)
+        Another name of `cluster_centers_`, for those who come from decompositions.
+    reconstruction_err_ : float
+        ||X - HW||, the square root of `inertia_`.
     n_iter_ : int
         Sweeps: how often X was read (of the start that was kept). Checking X and, for "palm",
         measuring the result are not counted.
@@ -235,6 +241,7 @@ class ONMF(Clusterer):
             self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
             explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
             self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
+            self.inertia_ = self.relative_error_ * sqnorm
             self._stream, self.cluster_centers_ = stream, W
         return self
 

@@ -18,7 +18,9 @@ from threadpoolctl import threadpool_limits
 
 import contract
 from onmf import ONMF, General
+from onmf.core.result import Stage
 from onmf.datasets import make_rays
+from onmf.estimators.solvers import sentence
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
 
 # The paper's start draws a row for each sample, so repeating samples changes it: hence nndsvd.
@@ -392,10 +394,23 @@ def test_the_callback_may_stop_the_fit(model, planted):
     assert not model.converged_
 
 
-def test_verbose_logs_the_stages(model, planted, caplog):
+def test_verbose_writes_a_sentence_a_stage(model, planted, caplog):
     caplog.set_level(logging.INFO, "onmf")
     model.set_params(verbose=1).fit(planted[0])
-    assert str(model.history_[-1]) in caplog.records[-1].getMessage()
+    said, last = [record.getMessage() for record in caplog.records], model.history_[-1]
+    assert f"X read {last.sweeps} times: {last.relative_error:.2%} of X is unexplained" in said[-1]
+    assert all(line.startswith("Start 1, penalty weight ") and line[-1] == "." for line in said)
+    assert not any("Stage(" in line or "empty" in line for line in said)
+
+
+def test_the_sentence_counts_empty_clusters():
+    stage = Stage(1e-8, 3, 0.25, 0.0, 0.0, 1e-3, 0)
+    assert sentence(1, stage) == (
+        "Start 2, penalty weight 1e-08, X read 3 times: 25.00% of X is unexplained, the last step "
+        "moved by 1.0e-03."
+    )
+    assert sentence(0, stage._replace(empty_clusters=1)).endswith(", 1 cluster is empty.")
+    assert sentence(0, stage._replace(empty_clusters=2)).endswith(", 2 clusters are empty.")
 
 
 def test_an_interrupted_fit_changes_nothing(model, planted):

@@ -54,7 +54,7 @@ class Baseline(Clusterer):
         Called with an `onmf.core.result.Event` after every iteration; returning True ends the fit
         with what it has. scikit-learn's methods call it once, at their end.
     verbose : int, default=0
-        1 writes a line an iteration to the log ``onmf``.
+        1 writes a sentence an iteration to the log ``onmf``.
 
     Attributes
     ----------

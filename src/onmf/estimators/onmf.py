@@ -84,7 +84,7 @@ class ONMF(Clusterer):
         runs in a thread that somebody started (joblib, Dask). The answer is the same for any
         number.
     verbose : int, default=0
-        1 writes a line a stage to the log ``onmf``: to stderr, unless logging is set up otherwise.
+        1 writes a sentence a stage to the log ``onmf``: to stderr, unless logging is set up otherwise.
     callback : callable, optional
         Called with an `onmf.core.result.Event` after every sweep; returning True ends the fit with
         what it has.

@@ -221,10 +221,21 @@ def watcher(verbose: int, callback: Callable[[Event], bool] | None) -> Watch:
 
     def watch(event: Event) -> bool:
         if verbose and event.stage is not None:
-            LOG.info("start %d, %s", event.start, event.stage)
+            LOG.info(sentence(event.start, event.stage))
         return bool(callback(event)) if callback is not None else False
 
     return watch
+
+
+def sentence(start: int, stage: Stage) -> str:
+    """A stage as people say it."""
+    empty = stage.empty_clusters
+    rest = f", {empty} cluster{'s are' if empty > 1 else ' is'} empty" if empty else ""
+    return (
+        f"Start {start + 1}, penalty weight {stage.rho:.2g}, X read {stage.sweeps} times: "
+        f"{stage.relative_error:.2%} of X is unexplained, the last step moved by "
+        f"{stage.residual:.1e}{rest}."
+    )
 
 
 def _with_labels(

@@ -37,6 +37,23 @@ def test_keeps_the_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
+# As for KMeans: from a random start of other rows, 8 clusters of 15 samples are not found again.
+ANOTHER_START = "sample_weight is not equivalent to removing/repeating samples"
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [ONMF()],
+    expected_failed_checks=lambda _: {
+        "check_clustering": "feeds X < 0 to every clusterer",
+        "check_sample_weight_equivalence_on_dense_data": ANOTHER_START,
+        "check_sample_weight_equivalence_on_sparse_data": ANOTHER_START,
+    },
+)
+def test_keeps_the_scikit_learn_contract_by_default(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @contract.arithmetic(OTHERS)
@@ -368,6 +385,33 @@ def test_empty_clusters_are_reported():
     init = np.eye(4)[np.arange(40) // 20], np.eye(4, 2) + 1e-3
     with pytest.warns(EmptyClusterWarning, match="of 4 clusters are empty"):
         ONMF(4, solver="palm", init=init).fit(X)
+
+
+@pytest.mark.parametrize("place", ["memory", "disk"])
+def test_fewer_directions_than_clusters_leave_the_others_empty(place, tmp_path):
+    rays = np.eye(5)[:3] + 0.1
+    X = np.repeat(rays, 6, axis=0) * np.arange(1, 19)[:, None]
+    np.save(tmp_path / "X.npy", X)
+    model = ONMF(7, random_state=0)
+    with pytest.warns(EmptyClusterWarning, match="only 3 distinct .* other 4 clusters are empty"):
+        model.fit(X if place == "memory" else tmp_path / "X.npy")
+    assert sorted(np.bincount(model.labels_)) == [6, 6, 6]  # and ids 0, 1, 2
+    assert model.cluster_centers_.shape == (7, 5)
+    assert not model.cluster_centers_[3:].any()
+    np.testing.assert_allclose(model.membership_ @ model.cluster_centers_, X, atol=1e-9)
+    assert model.relative_error_ < 1e-12
+    assert model.history_[-1].empty_clusters == 4
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert not model.decision_function(X)[:, 3:].any()
+
+
+def test_given_starts_keep_their_ids_when_some_stay_empty():
+    rays = np.eye(5)[:3] + 0.1
+    X = np.repeat(rays, 6, axis=0) * np.arange(1, 19)[:, None]
+    given = np.vstack([np.eye(5)[4], rays[2], rays[0], np.eye(5)[3], rays[1]])
+    with pytest.warns(EmptyClusterWarning, match="only 3 distinct directions"):
+        labels = ONMF(5, init=given).fit_predict(X)
+    np.testing.assert_array_equal(labels, np.repeat([2, 4, 1], 6))
 
 
 def test_a_limit_says_which_knob_to_turn(model):

@@ -48,7 +48,6 @@ class Clusterer(Predictor):
     checkpoint: str | Path | None = None
     warm_start: bool = False
     _unit = "iterations"  # what max_iter counts
-    _remedy = ""  # for empty clusters, besides another start
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the samples of X.
@@ -278,6 +277,13 @@ class Clusterer(Predictor):
         self.stationarity_ = solution.stationarity
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
 
+    def _why_empty(self, empty: int) -> str:
+        """What to say of so many empty clusters."""
+        return (
+            f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, or try another init "
+            "or random_state."
+        )
+
     def _warn(self, best: Factorization) -> None:
         missing = np.flatnonzero(self.labels_ < 0)
         if len(missing):
@@ -289,12 +295,7 @@ class Clusterer(Predictor):
             )
         empty = self.n_clusters - len(np.unique(self.labels_[self.labels_ >= 0]))
         if empty:
-            warnings.warn(
-                f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, {self._remedy}"
-                "or try another init or random_state.",
-                EmptyClusterWarning,
-                stacklevel=3,
-            )
+            warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=3)
         # An empty cluster alone keeps the paper's orthogonality too large.
         if best.stop == "max_iter" or (best.stop == "max_stages" and not empty):
             reason = LIMITS[best.stop].format(

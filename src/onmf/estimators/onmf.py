@@ -191,7 +191,6 @@ class ONMF(Clusterer):
     _stream: Stream  # of `partial_fit`, once it has begun
     _hint = ", or pass center_bounds='data' to cluster signed data"
     _unit = "sweeps"
-    _remedy = "use solver='fast', "
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -254,6 +253,15 @@ class ONMF(Clusterer):
             state = settle(data, self.cluster_centers_, bounds, tol=0.0, sweeps=1)
         self._stream = Stream.begin(state.cells)
         return self
+
+    def _why_empty(self, empty: int) -> str:
+        if self.solver != "fast":
+            return f"{super()._why_empty(empty)[:-1]}, or use solver='fast', which leaves none."
+        found = self.n_clusters - empty
+        return (
+            f"X has only {found} distinct directions, fewer than n_clusters={self.n_clusters}: the "
+            f"other {empty} clusters are empty; ask for fewer."
+        )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -12,15 +12,26 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.core.assign import Code, Rays, labels_of
+from onmf.core.fast.search import unit
+from onmf.core.fast.settle import TooFewDirections
 from onmf.core.fast.solver import Fast, cluster
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
 from onmf.core.paper.start import from_centroids
-from onmf.core.result import Event, Factorization, Journal, Stage, Watch, unwatched
+from onmf.core.result import (
+    FORGETFUL,
+    Event,
+    Factorization,
+    Journal,
+    Stage,
+    Watch,
+    unwatched,
+)
 from onmf.core.rows import Data
 from onmf.core.threads import openmp_threads
 from onmf.data import Placement
@@ -99,12 +110,20 @@ class FastSolver:
         return replace(self.settings, bounds=bounds_for(self.center_bounds, data))
 
     def solve(self, rows: Placement, journal: Journal) -> Solution:
-        data, begin, search = rows.data, self.begin, self.begin.is_search
-        settings, seed = self.settings_for(data), begin.seeds(journal)[0]
-        W = None if search else begin.factors(data, rows.X, seed)[1]
-        result, state = cluster(
-            settings, data, begin.n_clusters, self.penalty, seed, W, self.watch, journal
-        )
+        data, begin = rows.data, self.begin
+        seed = begin.seeds(journal)[0]
+        W = None if begin.is_search else begin.factors(data, rows.X, seed)[1]
+        try:
+            return self._clusters(data, begin.n_clusters, seed, W, journal)
+        except TooFewDirections as few:
+            found = self._clusters(data, few.found, seed, None, FORGETFUL)
+            return with_empty(data, found, begin.n_clusters, W)
+
+    def _clusters(
+        self, data: Data, k: int, seed: int, given: Array | None, journal: Journal
+    ) -> Solution:
+        settings = self.settings_for(data)
+        result, state = cluster(settings, data, k, self.penalty, seed, given, self.watch, journal)
         labels = state.labels(data)
         return Solution(result, labels, labels, state.stationarity)
 
@@ -225,6 +244,24 @@ def watcher(verbose: int, callback: Callable[[Event], bool] | None) -> Watch:
         return bool(callback(event)) if callback is not None else False
 
     return watch
+
+
+def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solution:
+    """The solution with empty clusters besides, their centroids zero, so that there are k.
+
+    Where the fit began at given centroids, each cluster takes the id of the one it is nearest to.
+    """
+    W, ids = found.result.W, np.arange(len(found.result.W))
+    if given is not None:
+        _, ids = linear_sum_assignment(-(unit(W) @ unit(given).T))
+    wide = np.zeros((k, W.shape[1]), W.dtype)
+    wide[ids] = W
+    labels = np.append(ids, -1)[found.labels]
+    rows, _ = data.sweep(Rays.of(wide))
+    history = [s._replace(empty_clusters=k - len(W)) for s in found.result.history]
+    H = data.array(k, Rays.of(wide).memberships, rows)
+    result = found.result._replace(H=H, W=wide, history=history)
+    return Solution(result, labels, labels, found.stationarity)
 
 
 def sentence(start: int, stage: Stage) -> str:

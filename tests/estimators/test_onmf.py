@@ -414,6 +414,14 @@ def test_given_starts_keep_their_ids_when_some_stay_empty():
     np.testing.assert_array_equal(labels, np.repeat([2, 4, 1], 6))
 
 
+def test_warnings_point_at_the_line_that_fits(planted):
+    X = planted[0].copy()
+    X[3] = 0
+    with pytest.warns(UnassignedSampleWarning) as caught:
+        ONMF(4, random_state=0).fit(X)
+    assert caught[0].filename == __file__
+
+
 def test_a_limit_says_which_knob_to_turn(model):
     X, _ = make_rays(300, 60, 4, noise=2, random_state=0)
     with pytest.warns(ConvergenceWarning, match="max_iter=3"):

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from onmf.core.result import FORGETFUL, Factorization
 from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
 from onmf.data.validation import too_few
+from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.ordering import arrange, canonical_order
 from onmf.estimators.parameters import CenterBounds, allows_signs, check_choice, check_number
@@ -35,7 +37,7 @@ LIMITS = {
 }
 
 
-class Clusterer(Predictor):
+class Clusterer(CallbackSupportMixin, Predictor):
     """Fit and warn; a subclass brings parameters and, in `_solver`, what is done with them."""
 
     init: Any
@@ -49,6 +51,7 @@ class Clusterer(Predictor):
     warm_start: bool = False
     _unit = "iterations"  # what max_iter counts
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the samples of X.
 
@@ -89,6 +92,10 @@ class Clusterer(Predictor):
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
         init, anew = self._start()
         solver = self._solver(n_threads)
+        weights = None if sample_weight is None else {"sample_weight": sample_weight}
+        tasks = Tasks.begin(self, solver.most_sweeps, X=X, y=y, metadata=weights)
+        if tasks is not None:
+            solver = replace(solver, watch=tasks.watching(solver.watch))
         with self._all_or_nothing():
             rows = self._place(X, sample_weight, solver.scale, reset=anew, n_threads=n_threads)
             with single_threaded_blas():
@@ -108,6 +115,8 @@ class Clusterer(Predictor):
             self._keep(solution, rows)
         if notes is not None:
             notes.close(solution.result.stop)
+        if tasks is not None:
+            tasks.end()
         self._warn(solution.result)
         return self
 
@@ -231,7 +240,9 @@ class Clusterer(Predictor):
     def _check_parameters(self) -> None:
         check_number(self.n_clusters, "n_clusters", 1, whole=True)
         if isinstance(self.init, str):
-            check_choice(self.init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable")
+            check_choice(
+                self.init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable"
+            )
         if self.max_iter is not None:
             check_number(self.max_iter, "max_iter", 1, whole=True)
         if self.tol is not None:
@@ -291,11 +302,11 @@ class Clusterer(Predictor):
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
                 f"have label -1: {listing(missing)}.",
                 UnassignedSampleWarning,
-                stacklevel=3,
+                stacklevel=3 + FRAMES,
             )
         empty = self.n_clusters - len(np.unique(self.labels_[self.labels_ >= 0]))
         if empty:
-            warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=3)
+            warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=3 + FRAMES)
         # An empty cluster alone keeps the paper's orthogonality too large.
         if best.stop == "max_iter" or (best.stop == "max_stages" and not empty):
             reason = LIMITS[best.stop].format(
@@ -305,5 +316,5 @@ class Clusterer(Predictor):
                 f"{type(self).__name__} did not converge {reason} (orthogonality "
                 f"{best.history[-1].orthogonality:.2g}, residual {best.history[-1].residual:.2g}).",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=3 + FRAMES,
             )

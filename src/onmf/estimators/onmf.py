@@ -84,7 +84,8 @@ class ONMF(Clusterer):
         runs in a thread that somebody started (joblib, Dask). The answer is the same for any
         number.
     verbose : int, default=0
-        1 writes a sentence a stage to the log ``onmf``: to stderr, unless logging is set up otherwise.
+        1 writes a sentence a stage to the log ``onmf``: to stderr, unless logging is set up
+        otherwise.
     callback : callable, optional
         Called with an `onmf.core.result.Event` after every sweep; returning True ends the fit with
         what it has.
@@ -257,6 +258,8 @@ class ONMF(Clusterer):
     def _why_empty(self, empty: int) -> str:
         if self.solver != "fast":
             return f"{super()._why_empty(empty)[:-1]}, or use solver='fast', which leaves none."
+        if self.cluster_centers_.any(axis=1).all():  # a limit came before they were filled
+            return super()._why_empty(empty)
         found = self.n_clusters - empty
         return (
             f"X has only {found} distinct directions, fewer than n_clusters={self.n_clusters}: the "

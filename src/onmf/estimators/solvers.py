@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.core.assign import Code, Rays, labels_of
 from onmf.core.fast.search import unit
-from onmf.core.fast.settle import TooFewDirections
+from onmf.core.fast.settle import TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.path import Path, tighten
@@ -51,14 +51,6 @@ class Solution(NamedTuple):
     labels: Array
     nearest: Array
     stationarity: float
-
-
-class Solver(Protocol):
-    """A method with its settings. `scale` says what X is multiplied by before it is solved."""
-
-    @property
-    def scale(self) -> Scale: ...
-    def solve(self, rows: Placement, journal: Journal) -> Solution: ...
 
 
 @dataclass(frozen=True)
@@ -105,6 +97,10 @@ class FastSolver:
         )
         return cls(begin, watch, rows, settings, center_bounds)
 
+    @property
+    def most_sweeps(self) -> int | None:
+        return self.settings.max_sweeps
+
     def settings_for(self, data: Data) -> Fast:
         """With bounds on the centroids that may be those of the data."""
         return replace(self.settings, bounds=bounds_for(self.center_bounds, data))
@@ -115,7 +111,7 @@ class FastSolver:
         W = None if begin.is_search else begin.factors(data, rows.X, seed)[1]
         try:
             return self._clusters(data, begin.n_clusters, seed, W, journal)
-        except TooFewDirections as few:
+        except TooFewDirectionsError as few:
             found = self._clusters(data, few.found, seed, None, FORGETFUL)
             return with_empty(data, found, begin.n_clusters, W)
 
@@ -164,6 +160,11 @@ class PaperSolver:
         steps = {"tol": chosen.tol} | without_none(start=rho, growth=growth, tol=tol)
         return cls(begin, watch, chosen, palm, Path(max_sweeps=max_iter, **steps), center_bounds)
 
+    @property
+    def most_sweeps(self) -> int | None:
+        starts = 1 if self.begin.n_init == "auto" else int(self.begin.n_init)
+        return None if self.path.max_sweeps is None else starts * self.path.max_sweeps
+
     def solve(self, rows: Placement, journal: Journal) -> Solution:
         data = rows.data
         palm = replace(self.palm, bounds=bounds_for(self.center_bounds, data))
@@ -197,6 +198,10 @@ class RivalSolver:
 
     scale: ClassVar[Scale] = staticmethod(check_scale)
 
+    @property
+    def most_sweeps(self) -> int | None:
+        return self.settings.get("max_iter")
+
     def solve(self, rows: Placement, journal: Journal) -> Solution:
         data, seed = rows.data, self.begin.seeds()[0]
         zero = data.gather(data.energy) == 0
@@ -223,6 +228,10 @@ class RivalSolver:
             return single_codes(data, W), W
         return data.gather(H), W
 
+
+# A method with its settings: `scale` says what X is multiplied by before `solve`, `most_sweeps` how
+# many there can be, over all starts, if that is known.
+Solver = FastSolver | PaperSolver | RivalSolver
 
 SOLVERS: dict[str, type[FastSolver] | type[PaperSolver]] = {"fast": FastSolver, "palm": PaperSolver}
 

@@ -27,7 +27,7 @@ from onmf.core.rows import Array, Block, Data
 SPARE = 20  # badly fitted samples looked at for each empty cluster, and then some
 
 
-class TooFewDirections(ValueError):
+class TooFewDirectionsError(ValueError):
     """`found` rays explain every sample, so that no further cluster has anything to explain."""
 
     def __init__(self, found: int, k: int) -> None:
@@ -210,7 +210,7 @@ def refill(data: Data, U: Array, empty: Array, rows: Any) -> Array:
         lost = np.where(sine > np.sqrt(eps), weight * np.square(size[:, 0] * sine), 0)
         best = six_digits(lost).argmax()
         if lost[best] <= 0:
-            raise TooFewDirections(len(U) - len(empty) + place, len(U))
+            raise TooFewDirectionsError(len(U) - len(empty) + place, len(U))
         U[k] = X[best]
     return U
 

@@ -25,9 +25,10 @@ estimators -> baselines core data estimators exceptions io preparation report
 plot -> plot report
 report -> data metrics report
 stability -> core data estimators ledger plot stability
+cells -> data estimators io report stability
 cli -> *
 __main__ -> cli
-__init__ -> core estimators exceptions plot report stability
+__init__ -> cells core estimators exceptions plot report stability
 """
 ALLOWED = {
     room.strip(): set(below.split())
@@ -40,7 +41,7 @@ HOMES = {  # an optional dependency and the only file that imports it
     "h5py": "io/hdf5.py",
     "pyarrow": "io/parquet.py",
     "zarr": "io/zarr.py",
-    "anndata": "estimators/anndata.py",
+    "anndata": "cells.py",
     "numba": "core/fast/kernels.py",
     "dask": "data/dask.py",
     "distributed": "data/dask.py",

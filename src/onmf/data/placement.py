@@ -94,7 +94,25 @@ def place_in_memory(X: Any, sample_weight: Any, terms: Terms) -> Placement:
 
 def _with_names(X: Any) -> tuple[Any, list[str] | None]:
     """The rows, and the names of their features if they come with them."""
-    return (X.X, X.features) if isinstance(X, Table) else (X, None)
+    if isinstance(X, Table):
+        return X.X, X.features
+    if is_anndata(X):
+        return matrix_of(X), [str(name) for name in X.var_names]
+    return X, None
+
+
+def matrix_of(X: Any) -> Any:
+    """The matrix itself: that of an AnnData object, if X is one, where it is."""
+    if not is_anndata(X):
+        return X
+    if X.X is None:
+        raise ValueError("the AnnData object has no X: pass one of its layers, adata.layers[...].")
+    return np.asarray(X.X) if isinstance(X.X, np.ndarray) else X.X
+
+
+def is_anndata(X: Any) -> bool:
+    """Known by its name, so that nothing is imported for those who do not use it."""
+    return type(X).__name__ == "AnnData" and hasattr(X, "var_names")
 
 
 def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms) -> Placement:

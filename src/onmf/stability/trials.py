@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
 from onmf.core.threads import blas_threads
+from onmf.data import matrix_of
 from onmf.data.validation import as_samples
 from onmf.estimators import ONMF
 from onmf.estimators.parameters import check_number
@@ -54,7 +55,8 @@ def prepare(model: SklearnClusterer, X: Any, n_runs: int, n_jobs: int | None) ->
             "n_runs=1 says nothing about stability, for one run always agrees with itself: "
             "ask for at least two."
         )
-    name = _parameter_of_k(model)
+    name, X = _parameter_of_k(model), matrix_of(X)
+    X = X.to_memory() if hasattr(X, "to_memory") else X  # of an AnnData object on disk
     if isinstance(model, ONMF):
         own: ONMF = clone(model).set_params(callback=None)
         own._check_parameters()

@@ -1,7 +1,8 @@
 """Clusters of an AnnData object, written where users of scanpy look for them."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -114,6 +115,21 @@ def cluster_anndata(
         adata._init_as_actual(adata.copy())
     facts.write(adata, key_added, told)
     return (model, adata) if copy else model
+
+
+def annotated(source: Path, model: ONMF, table: Table, file: IO[bytes]) -> None:
+    """Into `file`, the .h5ad file `source` with what a fit to its samples found."""
+    try:
+        import anndata
+    except ImportError as missing:
+        raise ImportError(
+            '--write-h5ad needs AnnData: `pip install "onmf[anndata]"` installs it.'
+        ) from missing
+    adata = anndata.read_h5ad(source)
+    facts = _Facts.of(model, table, np.ones(adata.n_vars, bool))
+    told = _told(model, table.features, _storable(model.get_params(deep=False)), None)
+    facts.write(adata, "onmf", told)
+    adata.write_h5ad(file.name)
 
 
 class _Facts(NamedTuple):

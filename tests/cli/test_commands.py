@@ -582,3 +582,28 @@ def test_a_single_cluster_has_nothing_to_be_explained_by(here, capsys):
     good("cluster", "x.csv", "-k", 1, "-o", "out")
     assert (labels("out/labels.csv").certainty == 1).all()
     assert "nothing to compare it with" in bad(capsys, "explain", "out")
+
+
+def test_the_result_is_written_back_into_annotated_data(here, capsys):
+    anndata = pytest.importorskip("anndata")
+    frames = pd.DataFrame(index=CELLS), pd.DataFrame(index=NAMES)
+    anndata.AnnData(COUNTS, *frames).write_h5ad("x.h5ad")
+    words = ["cluster", "x.h5ad", "-k", 3, "-o", "result", "--log"]
+    assert run(*words, "--write-h5ad", "with.h5ad") == 0
+    adata, model = anndata.read_h5ad("with.h5ad"), onmf.load("result/model.onmf")
+    np.testing.assert_array_equal(adata.obs["onmf"].astype(int), model.labels_)
+    np.testing.assert_array_equal(adata.X, anndata.read_h5ad("x.h5ad").X)
+    np.testing.assert_allclose(adata.varm["onmf_centers"], model.cluster_centers_.T)
+    scores = model.decision_function(pd.DataFrame(np.log2(1 + COUNTS), columns=NAMES))
+    np.testing.assert_allclose(adata.obsm["X_onmf"], scores, atol=1e-6)
+    assert adata.uns["onmf"]["top_features"]["feature"].isin(NAMES).all()
+    capsys.readouterr()
+    for target, said in (
+        ("x.h5ad", "names the input x.h5ad"),
+        ("with.h5ad", "with.h5ad is there already"),
+    ):
+        assert run(*words, "--write-h5ad", target) != 0
+        assert said in capsys.readouterr().err
+    assert run("cluster", "x.csv", "-k", 3, "-o", "more", "--write-h5ad", "more.h5ad") != 0
+    assert "needs an .h5ad file as input" in capsys.readouterr().err
+    assert run(*words, "--force", "--write-h5ad", "with.h5ad") == 0

@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from onmf import ONMF, choose_k
+from onmf.cells import annotated
 from onmf.cli.console import NOT_CONVERGED, fit_with_progress, notes, place_for, waiting
 from onmf.cli.options import (
     INPUT,
@@ -18,7 +20,7 @@ from onmf.cli.options import (
     source_of,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs import REPORT, RESULTS, FinishedFit, at_hand, explained
+from onmf.cli.runs import REPORT, RESULTS, FinishedFit, Input, at_hand, explained
 from onmf.io import Table, replace_files
 
 
@@ -60,6 +62,11 @@ from onmf.io import Table, replace_files
     type=click.Path(file_okay=False),
     help="Folder for notes of a long fit: killed, the same command goes on from there.",
 )
+@click.option(
+    "--write-h5ad",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A copy of the .h5ad input with the clusters in obs, obsm, varm and uns.",
+)
 @click.option("--force", is_flag=True, help="Replace results that are there.")
 @click.option("--no-report", is_flag=True, help="Do not make report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")
@@ -70,6 +77,7 @@ def cluster(
     force: bool,
     no_report: bool,
     as_json: bool,
+    write_h5ad: Path | None,
     **options: Any,
 ) -> int:
     """Cluster the samples of a file.
@@ -81,7 +89,8 @@ def cluster(
 
     Written are labels.csv (cluster, certainty and distance of each sample), markers.csv (what makes
     each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
-    report.html.
+    report.html; with --write-h5ad also a copy of the input with the clusters, as
+    `onmf.cluster_anndata` writes them.
 
     \b
     Examples:
@@ -91,6 +100,8 @@ def cluster(
     source = source_of(options.pop("input"), options)
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
         raise ValueError("the results must not lie among the documents: choose another folder.")
+    if write_h5ad is not None:
+        check_annotation(source, write_h5ad, force)
     model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
     with place_for(out, RESULTS, force):
         with waiting(f"Reading {source.path.name}") as progress:
@@ -112,8 +123,24 @@ def cluster(
         replace_files(out, files)
         for name in set(RESULTS) - set(files):
             (out / name).unlink(missing_ok=True)  # it would speak of an older run
+        if write_h5ad is not None:
+            write = partial(annotated, source.path, model, table)
+            replace_files(write_h5ad.parent, {write_h5ad.name: write})
     click.echo(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
+
+
+def check_annotation(source: Input, target: Path, force: bool) -> None:
+    """The result can be written beside the input's own samples and features, into this file."""
+    if source.path.suffix != ".h5ad" or source.transpose:
+        raise ValueError("--write-h5ad needs an .h5ad file as input, and no --transpose.")
+    if target.resolve() == source.path.resolve():
+        raise ValueError(
+            f"--write-h5ad names the input {target}, which later commands compare with what was "
+            "clustered: name another file."
+        )
+    if target.exists() and not force:
+        raise ValueError(f"{target} is there already: name another file, or add --force.")
 
 
 def choose_count(model: ONMF, table: Table, among: range | str) -> Any:

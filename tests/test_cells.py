@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
-from onmf import ONMF, choose_k, cluster_anndata, load
+from onmf import ONMF, choose_k, cluster_anndata, explain, load
 
 anndata = pytest.importorskip("anndata")
 

@@ -182,7 +182,7 @@ def _explained(model: ONMF, table: Table, adata: Any, layer: str | None) -> Expl
         return None
     logarithm = None if layer is not None else adata.uns.get("log1p")
     base = None if logarithm is None else (logarithm.get("base") or np.e)
-    return clusters(model, table.X, features=table.features, log_base=base)
+    return clusters(model, table, log_base=base)
 
 
 def _told(

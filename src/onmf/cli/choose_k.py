@@ -12,7 +12,7 @@ from rich.table import Table
 from onmf import ONMF
 from onmf import choose_k as choose
 from onmf.cli.console import waiting
-from onmf.cli.options import INPUT, preparation_options, reading_options, source_of
+from onmf.cli.options import INPUT, preparation_options, read_with_notes, reading_options, source_of
 from onmf.cli.runs import REPORT, at_hand, choice_record
 from onmf.io import Table as Samples
 from onmf.io import csv_text, replace_files, to_json_values
@@ -64,8 +64,7 @@ def choose_k(
     ks = parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    with waiting(f"Reading {source.path.name}") as progress:
-        table = at_hand(source.learn(source.read(progress))[0], seed)
+    table = at_hand(source.learn(read_with_notes(source))[0], seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with waiting(source.path.name) as advance:
         choice = choose(

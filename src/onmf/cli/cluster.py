@@ -8,17 +8,18 @@ from typing import Any
 import click
 
 from onmf import ONMF, choose_k
-from onmf.cli.console import NOT_CONVERGED, fit_with_progress, notes, place_for, waiting
+from onmf.cli.console import NOT_CONVERGED, fit_with_progress, note, notes, place_for, waiting
 from onmf.cli.options import (
     INPUT,
     CenterBounds,
     ClusterCount,
     preparation_options,
+    read_with_notes,
     reading_options,
     source_of,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs import REPORT, RESULTS, FinishedFit, assess, at_hand
+from onmf.cli.runs import REPORT, RESULTS, FinishedFit, after_fit, assess, at_hand
 from onmf.io import Table, replace_files
 
 
@@ -92,11 +93,12 @@ def cluster(
         raise ValueError("the results must not lie among the documents: choose another folder.")
     model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
     with place_for(out, RESULTS, force):
-        with waiting(f"Reading {source.path.name}") as progress:
-            table, chain = source.learn(source.read(progress))
+        raw = read_with_notes(source)
+        table, chain = source.learn(raw)
         choice = choose_count(model, table, k) if isinstance(k, range) else None
         model.set_params(n_clusters=choice.best_k if choice else k)
         seconds = fit_with_progress(model, table, source.path.name)
+        note(source.path.name, after_fit(source, raw, model.labels_, model.cluster_centers_))
         if chain:
             model.preprocessing_ = chain
         assessment = assess(model, table, model.labels_)

@@ -88,8 +88,13 @@ def notes(label: str) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for warning in caught:
-        click.echo(f"Note: {label}: {one_line(warning.message)}", err=True)
+    note(label, (one_line(warning.message) for warning in caught))
+
+
+def note(label: str, sentences: Iterable[str]) -> None:
+    """Each sentence once, on stderr."""
+    for sentence in dict.fromkeys(sentences):
+        click.echo(f"Note: {label}: {sentence}", err=True)
 
 
 def sweep_callback(bar: Progress, task: Any) -> Callable[[Any], bool]:

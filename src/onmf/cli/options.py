@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
-from onmf.cli.runs import Input
+from onmf.cli.console import note, notes, waiting
+from onmf.cli.runs import Input, before_fit
+from onmf.io import Table
 
 INPUT = click.Path(exists=True, path_type=Path)
-STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied
+STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied, after depth
 DOCUMENT_STEPS = ("words", "tfidf")
 
 
@@ -69,7 +71,11 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="With --text: leave out words of fewer documents."),
         click.option("--unit", is_flag=True, help="Scale every sample to length 1."),
         click.option("--tfidf", is_flag=True, help="Weigh counts by tf-idf."),
-        click.option("--log", is_flag=True, help="Take log2(1 + x)."),
+        click.option("--log", is_flag=True, help="Take log2(1 + x); of counts after --cpm."),
+        click.option("--cpm-median", "total", flag_value="median", default=None,
+                     help="The same, to the median of the samples' totals."),
+        click.option("--cpm", "total", flag_value="1e6", default=None,
+                     help="Scale every sample to a total of a million: counts per million."),
         click.option("--text", is_flag=True, help="The input holds documents."),
     ):  # fmt: skip
         command = option(command)
@@ -78,11 +84,21 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def source_of(path: Path, options: dict[str, Any]) -> Input:
     """The source that the options describe, which are taken out of them."""
-    chosen = [name for name in STEP_OPTIONS if options.pop(name)]
+    chosen = ["depth"] if options["total"] else []
+    chosen += [name for name in STEP_OPTIONS if options.pop(name)]
     if options["text"] and (chosen or options["transpose"] or options["layer"]):
         raise click.UsageError(
-            "--text has its own weights: leave out --log, --tfidf, --unit, --transpose and --layer."
+            "--text has its own weights: leave out --cpm, --log, --tfidf, --unit, --transpose and "
+            "--layer."
         )
     steps = DOCUMENT_STEPS if options["text"] else tuple(chosen)
-    names = ("text", "transpose", "labels", "layer", "min_df", "max_df")
+    names = ("text", "transpose", "labels", "layer", "total", "min_df", "max_df")
     return Input(path, steps=steps, **{name: options.pop(name) for name in names})
+
+
+def read_with_notes(source: Input) -> Table:
+    """The input as it is, and what there is to say about it."""
+    with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
+        table = source.read(progress)
+    note(source.path.name, before_fit(source, table))
+    return table

@@ -1,7 +1,8 @@
 """What is done to the data before they are clustered, as steps that can be stored with the model.
 
-    words  counts of known words in texts        log   log2(1 + x)
-    tfidf  x_ij idf_j, samples of length 1       unit  x_i / ||x_i||
+    words  counts of known words in texts        depth  x_i total / sum_j x_ij
+    tfidf  x_ij idf_j, samples of length 1       log    log2(1 + x)
+                                                 unit   x_i / ||x_i||
 
 A step is a frozen object with its name, what it has learnt as fields, and a call that applies it;
 `fit` makes it from data. New samples then go through exactly what the first ones went through.
@@ -19,7 +20,7 @@ from sklearn.preprocessing import normalize
 
 from onmf.io import Source
 
-__all__ = ["STEPS", "Log", "Step", "Tfidf", "Unit", "Words", "apply", "apply_step"]
+__all__ = ["STEPS", "Depth", "Log", "Step", "Tfidf", "Unit", "Words", "apply", "apply_step"]
 
 
 class Step(Protocol):
@@ -107,6 +108,45 @@ class Tfidf:
 
 
 @dataclass(frozen=True)
+class Depth:
+    """x_i total / sum_j x_ij: every sample has the same total; one that is all zero stays so.
+
+    Depth of sequencing is then no longer a difference between samples. It is one for the logarithm,
+    which turns a longer sample into one of another direction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation import Depth
+    >>> Depth(100.0)(np.array([[1.0, 3.0], [0.0, 5.0]]))
+    array([[ 25., 75.], [ 0., 100.]])
+    """
+
+    total: float
+    name: ClassVar[str] = "depth"
+
+    @classmethod
+    def fit(cls, X: Any, total: float | None = None) -> Self:
+        """To the given total; None takes the median of those that are not zero."""
+        if total is not None:
+            return cls(float(total))
+        parts = X.parts() if isinstance(X, Source) else [X]
+        totals = np.concatenate([sample_totals(_non_negative(part, "depth")) for part in parts])
+        return cls(float(np.median(totals[totals > 0])) if totals.any() else 1.0)
+
+    def __call__(self, X: Any) -> Any:
+        totals = sample_totals(_non_negative(X, "depth"))
+        factor = self.total / np.where(totals == 0, 1, totals)[:, None]
+        if getattr(X, "dtype", None) == np.float32:  # single precision stays
+            factor = factor.astype(np.float32)
+        return sp.csr_array(X.multiply(factor)) if sp.issparse(X) else X * factor
+
+    def check(self, n_features: int) -> None:
+        if not (type(self.total) in (int, float) and 0 < self.total < np.inf):
+            raise ValueError("its total is not a positive number.")
+
+
+@dataclass(frozen=True)
 class Log:
     """log2(1 + x).
 
@@ -161,7 +201,7 @@ class Unit:
         """Any number will do."""
 
 
-STEPS: dict[str, Any] = {step.name: step for step in (Words, Log, Tfidf, Unit)}  # in this order
+STEPS: dict[str, Any] = {step.name: step for step in (Words, Depth, Log, Tfidf, Unit)}
 
 
 def apply(chain: Iterable[Step], X: Any) -> Any:
@@ -197,9 +237,14 @@ def apply_step(step: Step, X: Any) -> Any:
     return X.changed(step) if isinstance(X, Source) else step(X)
 
 
+def sample_totals(X: Any) -> NDArray[np.float64]:
+    """sum_j x_ij of each sample."""
+    return np.asarray(X.sum(axis=1), np.float64).ravel()
+
+
 def _non_negative(X: Any, what: str) -> Any:
     """X, if neither step nor logarithm can go wrong; NaN is left to the estimator's own check."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if sp.issparse(X) else np.asarray(X)
     if values.size and values.min() < 0:
         raise ValueError(f"Negative values in data: {what} needs counts or amounts.")
     return X

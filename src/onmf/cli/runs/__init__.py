@@ -1,5 +1,6 @@
 """From a file to the files of a result, and back: what the command does between two prints."""
 
+from onmf.cli.runs.hints import after_fit, before_fit
 from onmf.cli.runs.inputs import Input, aligned, at_hand
 from onmf.cli.runs.results import (
     MODEL,
@@ -20,9 +21,11 @@ __all__ = [
     "Assessment",
     "FinishedFit",
     "Input",
+    "after_fit",
     "aligned",
     "assess",
     "at_hand",
+    "before_fit",
     "choice_record",
     "recall",
     "scores",

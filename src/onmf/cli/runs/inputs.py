@@ -11,7 +11,7 @@ from onmf import ONMF, Baseline
 from onmf.data import larger_than_memory
 from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
 from onmf.io.table import Progress, listing, no_progress, numbered
-from onmf.preparation.steps import STEPS, Step, Words, apply, apply_step
+from onmf.preparation.steps import STEPS, Depth, Step, Words, apply, apply_step
 
 AT_HAND = 20_000  # samples by which a number of clusters is chosen, if more stay on disk
 
@@ -26,6 +26,7 @@ class Input:
     labels : column or file of true classes.
     layer : of an .h5ad file.
     steps : names of the steps of `onmf.preparation`, in order.
+    total : that the samples are scaled to by the step depth, a number or "median".
     min_df, max_df : which words to keep, see `onmf.preparation.Words`.
     """
 
@@ -35,6 +36,7 @@ class Input:
     labels: str | None = None
     layer: str | None = None
     steps: tuple[str, ...] = ()
+    total: str | None = None
     min_df: int = 2
     max_df: float = 0.5
 
@@ -54,13 +56,21 @@ class Input:
         """The table after all steps, and the steps, fitted to it."""
         X, features = table.X, table.features
         chain: list[Step] = []
+        settings = self._settings()
         for name in self.steps:
-            limits = {"min_df": self.min_df, "max_df": self.max_df} if name == Words.name else {}
-            step = STEPS[name].fit(X, **limits)
+            step = STEPS[name].fit(X, **settings.get(name, {}))
             X = apply_step(step, X)
             chain.append(step)
             features = list(step.vocabulary) if isinstance(step, Words) else features
         return table._replace(X=X, features=features), tuple(chain)
+
+    def _settings(self) -> dict[str, dict[str, Any]]:
+        """What the steps are told, by their names."""
+        total = None if self.total in (None, "median") else float(self.total)
+        return {
+            Words.name: {"min_df": self.min_df, "max_df": self.max_df},
+            Depth.name: {"total": total},
+        }
 
     def record(self, folder: Path) -> dict[str, Any]:
         """As JSON, paths as seen from the folder of the result: the two may be moved together."""

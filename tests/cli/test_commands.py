@@ -189,7 +189,7 @@ def test_features_are_matched_by_name(here, capsys):
     mixed.insert(3, "unheard", 1.0)
     mixed.to_csv("mixed.csv")
     good("predict", "out", "mixed.csv", "-o", "mixed_labels.csv")
-    assert "Note: 1 features are unknown to the model" in capsys.readouterr().err
+    assert "Note: mixed.csv: 1 features are unknown to the model" in capsys.readouterr().err
     assert Path("mixed_labels.csv").read_text() == Path("out/labels.csv").read_text()
     np.save("bare.npy", COUNTS)  # without names: their number must do
     good("predict", "out", "bare.npy", "-o", "bare.csv")

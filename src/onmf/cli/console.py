@@ -94,7 +94,8 @@ def notes(label: str) -> Iterator[None]:
 def note(label: str, sentences: Iterable[str]) -> None:
     """Each sentence once, on stderr."""
     for sentence in dict.fromkeys(sentences):
-        click.echo(f"Note: {label}: {sentence}", err=True)
+        named = sentence if sentence.startswith(label) else f"{label}: {sentence}"
+        click.echo(f"Note: {named}", err=True)
 
 
 def sweep_callback(bar: Progress, task: Any) -> Callable[[Any], bool]:

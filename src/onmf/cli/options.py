@@ -1,6 +1,7 @@
 """Options that several subcommands share, and the words they understand."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,18 @@ class CenterBounds(click.ParamType):
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How the input is to be read."""
     for option in (
+        click.option("--duplicates", type=click.Choice(["refuse", "sum", "first"]),
+                     default="refuse", help="What becomes of features of the same name."),
+        click.option("--drop", multiple=True, metavar="NAME",
+                     help="Column or row of a table to leave out; may be given again."),
+        click.option("--thousands", default="", metavar="MARK",
+                     help="What groups the digits of a text table: , or ' or a space."),
+        click.option("--decimal", type=click.Choice([".", ","]), default=".",
+                     help="Decimal sign of a text table."),
         click.option("--layer", help="Layer of an .h5ad file, instead of X."),
         click.option("--labels", help="True classes: a column of the input, or a file."),
         click.option("--transpose", is_flag=True, help="Rows of the input are features."),
-    ):
+    ):  # fmt: skip
         command = option(command)
     return command
 
@@ -92,8 +101,8 @@ def source_of(path: Path, options: dict[str, Any]) -> Input:
             "--layer."
         )
     steps = DOCUMENT_STEPS if options["text"] else tuple(chosen)
-    names = ("text", "transpose", "labels", "layer", "total", "min_df", "max_df")
-    return Input(path, steps=steps, **{name: options.pop(name) for name in names})
+    own = {field.name for field in fields(Input)} & options.keys()
+    return Input(path, steps=steps, **{name: options.pop(name) for name in own})
 
 
 def read_with_notes(source: Input) -> Table:

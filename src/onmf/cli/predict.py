@@ -1,16 +1,17 @@
 """`onmf predict`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from onmf import load
-from onmf.cli.console import cluster_sizes, place_for, waiting
+from onmf import ONMF, Baseline, load
+from onmf.cli.console import cluster_sizes, note, notes, place_for, waiting
 from onmf.cli.options import INPUT, reading_options
-from onmf.cli.runs import MODEL, Input, aligned, assess, scores
-from onmf.io import replace_files
+from onmf.cli.runs import MODEL, Input, aligned, assess, lies_across, scores
+from onmf.io import Table, replace_files
 from onmf.preparation import Words
 
 
@@ -25,13 +26,22 @@ from onmf.preparation import Words
     help="File for the labels, as labels.csv.",
 )
 @reading_options
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "zero"]),
+    default="refuse",
+    help="What becomes of features of the model that the input lacks.",
+)
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) -> None:
+def predict(
+    model: Path, out: Path, missing: str, force: bool, as_json: bool, **options: Any
+) -> None:
     """Give new samples the clusters of a model.
 
     MODEL is a model.onmf file, or the folder that `onmf cluster` wrote. INPUT is read as `onmf
-    cluster` reads it and goes through the same steps; its features are matched by their names.
+    cluster` reads it and goes through the same steps; its features are matched by their names,
+    which also tell whether they are its rows or its columns.
 
     \b
     Example:
@@ -41,12 +51,10 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
         fitted = load(model / MODEL if model.is_dir() else model)
         text = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
         source = Input(options.pop("input"), text=text, **options)
-        with waiting(f"Reading {source.path.name}") as progress:
-            table, unknown = aligned(source.read(progress), fitted)
+        table, said = aligned(read_along(source, fitted), fitted, missing == "zero")
         labels = fitted.predict(table)
         replace_files(out.parent, {out.name: assess(fitted, table, labels).csv(table.samples)})
-    if unknown:
-        click.echo(f"Note: {unknown} features are unknown to the model and not used.", err=True)
+    note(source.path.name, said)
     sizes = cluster_sizes(labels, fitted.n_clusters).tolist()
     facts = {
         "samples": len(table.samples),
@@ -56,3 +64,14 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
     }
     sentence = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
     click.echo(json.dumps(facts, indent=2) if as_json else sentence)
+
+
+def read_along(source: Input, model: ONMF | Baseline) -> Table:
+    """The input, its features as columns: their names tell which way it lies."""
+    with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
+        table = source.read(progress)
+        if lies_across(table, model):
+            table = replace(source, transpose=not source.transpose).read(progress)
+            lie = "columns" if source.transpose else "rows"
+            note(source.path.name, [f"its {lie} are the features of the model: it was transposed."])
+    return table

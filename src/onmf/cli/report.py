@@ -26,7 +26,7 @@ def report(folder: Path) -> None:
     """
     record, source = recall(folder)
     model = load(folder / MODEL)
-    with waiting(f"Reading {source.path.name}") as progress:
+    with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
         table, _ = aligned(source.read(progress), model)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     assessment = assess(model, table, model.labels_)

@@ -3,7 +3,8 @@
 Each function gives sentences for the notes of a run, none if all is well.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,14 @@ from onmf.io import Source, Table
 from onmf.preparation import Depth, Log
 from onmf.preparation.steps import sample_totals
 
+MANY = 4  # times as many samples as features: then one may have been taken for the other
+SYMBOL = re.compile(r"[A-Za-z][A-Za-z0-9]{1,9}(?:[-.][A-Za-z0-9]{1,6})?")
+ACCESSION = re.compile(
+    r"ENS[A-Z]*[GT]\d{6}|[NX][MR]_\d+|\d+(_[a-z])?_at$|(hsa|mmu|rno)-(mir|let)-|gene[\W_]?\d",
+    re.IGNORECASE,
+)
+NUMBERING = re.compile(r"(^|[\W_])(id|ids|nr|no|index|row|number)$|entrez|gene_?id|ncbi|pmid", re.I)
+CLOSE = 1e-6  # relative difference from a sum that rounding may leave
 UNEVEN = 2.0  # ratio of the 95th to the 5th percentile of the totals that a logarithm would show
 FEW = 10  # samples of a cluster below which its totals say nothing
 APART = 0.97  # share of pairs of samples, one of each cluster, that are ordered by their totals
@@ -22,7 +31,15 @@ APART = 0.97  # share of pairs of samples, one of each cluster, that are ordered
 
 def before_fit(source: Input, table: Table) -> list[str]:
     """What to say of a table as it was read."""
-    return [*depth_before(source, table)]
+    if source.text or isinstance(table.X, Source):
+        return []
+    return [
+        *orientation(source, table),
+        *sums(table.X, table.samples, "sample"),
+        *sums(table.X.T, table.features, "feature"),
+        *numbers_of_things(table),
+        *depth_before(source, table),
+    ]
 
 
 def after_fit(
@@ -30,6 +47,65 @@ def after_fit(
 ) -> list[str]:
     """What to say of the clusters of a table as it was read."""
     return [*depth_after(source, table, labels, centers)]
+
+
+def orientation(source: Input, table: Table) -> Iterator[str]:
+    """Many more rows than columns, and names of rows such as genes have."""
+    n, m = table.X.shape
+    genes = share_of_genes(table.samples)
+    if n >= MANY * m and genes > 0.5 > 2 * share_of_genes(table.features):
+        turn = "leave out" if source.transpose else "add"
+        names = ", ".join(map(repr, table.samples[:3]))
+        yield (
+            f"the {n} samples have names of genes ({names}, ...) and there are only {m} features: "
+            f"if the genes are the features, {turn} --transpose."
+        )
+
+
+def share_of_genes(names: Sequence[str]) -> float:
+    """Share of names that a gene, a transcript, a probe or a micro-RNA could have.
+
+    Symbols are short words with many beginnings, unlike `cell1`, `cell2`.
+    """
+    if not names:
+        return 0.0
+    symbols = [name for name in names if SYMBOL.fullmatch(name)]
+    beginnings = {re.split(r"[\d.-]", name)[0] for name in symbols}
+    genuine = len(symbols) if 5 * len(beginnings) > len(symbols) else 0
+    return max(genuine, sum(bool(ACCESSION.match(name)) for name in names)) / len(names)
+
+
+def sums(X: Any, names: Sequence[str], what: str) -> Iterator[str]:
+    """A row that is the sum of all others: 2 x_i = sum_i x_i."""
+    total = np.asarray(X.sum(axis=0), np.float64).ravel()
+    size = np.abs(total).sum()
+    if len(names) < 3 or not size > 0:
+        return
+    half = np.isclose(2 * sample_totals(X), total.sum(), rtol=CLOSE)
+    for i in np.flatnonzero(half).tolist():
+        row = X[[i]].toarray().ravel() if sp.issparse(X) else np.asarray(X[i])
+        if np.abs(2 * row - total).sum() <= CLOSE * size:
+            yield (
+                f"{what} {names[i]!r} is the sum of all others, and will be clustered like one of "
+                f"them: leave it out with --drop {names[i]!r}."
+            )
+
+
+def numbers_of_things(table: Table) -> Iterator[str]:
+    """Whole numbers, no two the same, under a heading that says they number something."""
+    for X, names, what in (
+        (table.X, table.samples, "sample"),
+        (table.X.T, table.features, "feature"),
+    ):
+        for i, name in enumerate(names):
+            if not NUMBERING.search(name):
+                continue
+            row = X[[i]].toarray().ravel() if sp.issparse(X) else np.asarray(X[i])
+            if len(row) > 2 and (row == np.floor(row)).all() and len(np.unique(row)) == len(row):
+                yield (
+                    f"{what} {name!r} looks like numbers of things, not amounts: leave it out with "
+                    f"--drop {name!r}."
+                )
 
 
 def depth_before(source: Input, table: Table) -> Iterator[str]:

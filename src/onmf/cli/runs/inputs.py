@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from onmf import ONMF, Baseline
 from onmf.data import larger_than_memory
 from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
+from onmf.io.formats import Duplicates
 from onmf.io.table import Progress, listing, no_progress, numbered
 from onmf.preparation.steps import STEPS, Depth, Step, Words, apply, apply_step
 
@@ -25,6 +27,7 @@ class Input:
     transpose : its rows are features.
     labels : column or file of true classes.
     layer : of an .h5ad file.
+    decimal, thousands, drop, duplicates : see `onmf.io.read_table`.
     steps : names of the steps of `onmf.preparation`, in order.
     total : that the samples are scaled to by the step depth, a number or "median".
     min_df, max_df : which words to keep, see `onmf.preparation.Words`.
@@ -35,6 +38,10 @@ class Input:
     transpose: bool = False
     labels: str | None = None
     layer: str | None = None
+    decimal: str = "."
+    thousands: str = ""
+    drop: tuple[str, ...] = ()
+    duplicates: Duplicates = "refuse"
     steps: tuple[str, ...] = ()
     total: str | None = None
     min_df: int = 2
@@ -44,13 +51,15 @@ class Input:
         """The input as it is; rows that would fill the memory stay where they are."""
         if self.text:
             return read_documents(self.path, labels=self.labels, progress=progress)
+        how: Any = {
+            "labels": self.labels, "layer": self.layer, "decimal": self.decimal,
+            "thousands": self.thousands, "drop": self.drop, "progress": progress,
+        }  # fmt: skip
         if self.transpose:
-            return read_table(
-                self.path, transpose=True, labels=self.labels, layer=self.layer, progress=progress
-            )
-        source = open_source(self.path, labels=self.labels, layer=self.layer, progress=progress)
+            return read_table(self.path, transpose=True, duplicates=self.duplicates, **how)
+        source = open_source(self.path, **how)
         table = source.outline() if larger_than_memory(source) else source.load()
-        return complete_table(table, self.labels, self.path.name)
+        return complete_table(table, self.labels, self.path.name, self.duplicates)
 
     def learn(self, table: Table) -> tuple[Table, tuple[Step, ...]]:
         """The table after all steps, and the steps, fitted to it."""
@@ -74,7 +83,7 @@ class Input:
 
     def record(self, folder: Path) -> dict[str, Any]:
         """As JSON, paths as seen from the folder of the result: the two may be moved together."""
-        facts = asdict(self) | {"path": seen_from(folder, self.path), "steps": list(self.steps)}
+        facts = asdict(self) | {"path": seen_from(folder, self.path)}
         if self.labels is not None and Path(self.labels).is_file():
             facts["labels"] = seen_from(folder, Path(self.labels))
         return facts
@@ -82,7 +91,8 @@ class Input:
     @classmethod
     def recall(cls, facts: dict[str, Any], folder: Path) -> Self:
         """From the record in a folder."""
-        recorded = cls(**facts | {"path": folder / facts["path"], "steps": tuple(facts["steps"])})
+        lists = {name: tuple(v) for name, v in facts.items() if isinstance(v, list)}
+        recorded = cls(**facts | lists | {"path": folder / facts["path"]})
         beside = folder / (recorded.labels or ".")
         return replace(recorded, labels=str(beside)) if beside.is_file() else recorded
 
@@ -104,32 +114,62 @@ def seen_from(folder: Path, path: Path) -> str:
         return str(path.resolve())
 
 
-def aligned(table: Table, model: ONMF | Baseline) -> tuple[Table, int]:
-    """New samples as the model wants them, and how many of their features it does not know.
+def lies_across(table: Table, model: ONMF | Baseline) -> bool:
+    """Whether the names of the model's features are those of the samples, not of the features."""
+    wanted = {str(name) for name in getattr(model, "feature_names_in_", ())}
+    if not wanted or wanted == {*numbered(len(wanted))} or isinstance(table.X, list | Source):
+        return False
+    return len(wanted.intersection(table.samples)) > 2 * len(wanted.intersection(table.features))
+
+
+def aligned(table: Table, model: ONMF | Baseline, fill: bool = False) -> tuple[Table, list[str]]:
+    """New samples as the model wants them, and what there is to say about it.
 
     Features are put in the model's order by their names, if both sides have names; then come the
-    steps of the model. Without names the number of features must be right.
+    steps of the model. Those that are missing are refused, or filled with zeros. Without names the
+    number of features must be right.
     """
     chain = getattr(model, "preprocessing_", ())
-    if chain and isinstance(chain[0], Words):
-        return table._replace(X=apply(chain, table.X), features=list(chain[0].vocabulary)), 0
+    words = next((step for step in chain if isinstance(step, Words)), None)
+    if words is not None:
+        return table._replace(X=apply(chain, table.X), features=list(words.vocabulary)), []
     wanted = [str(name) for name in getattr(model, "feature_names_in_", ())]
     have, width = table.features, model.n_features_in_
     if not wanted or have == numbered(len(have)) or wanted == numbered(width):
         if len(have) != width:
-            raise ValueError(f"the input has {len(have)} features, the model {width}.")
-        return table._replace(X=apply(chain, table.X), features=wanted or have), 0
+            turned = ": add or leave out --transpose" if len(table.samples) == width else ""
+            raise ValueError(f"the input has {len(have)} features, the model {width}{turned}.")
+        return table._replace(X=apply(chain, table.X), features=wanted or have), []
+    known = {*wanted}
+    table, said = _filled(table, wanted, fill)
+    if unknown := sum(name not in known for name in have):
+        said = [f"{unknown} features are unknown to the model and not used.", *said]
+    have = table.features
     place = {name: j for j, name in enumerate(have)}
-    missing = [repr(name) for name in wanted if name not in place]
-    if missing:
-        raise ValueError(
-            f"the input lacks {len(missing)} of the {width} features of the model: "
-            f"{listing(missing)}."
-        )
     if have != wanted and isinstance(table.X, Source):
         raise ValueError(
             "the input is too large to be put in order in memory: store its features in the order "
             f"of the model's, which begins {listing(wanted[:3], len(wanted))}."
         )
     X = table.X if have == wanted else table.X[:, [place[name] for name in wanted]]
-    return table._replace(X=apply(chain, X), features=wanted), len(have) - width
+    return table._replace(X=apply(chain, X), features=wanted), said
+
+
+def _filled(table: Table, wanted: list[str], fill: bool) -> tuple[Table, list[str]]:
+    """A table with all features wanted, zeros where it has none; that must be allowed."""
+    there = {*table.features}
+    missing = [name for name in wanted if name not in there]
+    if not missing:
+        return table, []
+    names = f"{len(missing)} of the {len(wanted)} features of the model: "
+    names += listing(map(repr, missing), len(missing))
+    if not fill or isinstance(table.X, Source) or len(missing) == len(wanted):
+        advice = "" if len(missing) == len(wanted) else "; --missing zero takes them as zero"
+        raise ValueError(f"the input lacks {names}{advice}.")
+    shape = len(table.samples), len(missing)
+    if sp.issparse(table.X):
+        X = sp.hstack([table.X, sp.csr_array(shape)], "csr")
+    else:
+        X = np.hstack([table.X, np.zeros(shape)])
+    full = table._replace(X=X, features=[*table.features, *missing])
+    return full, [f"the input lacks {names}, taken as zero."]

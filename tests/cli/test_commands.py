@@ -157,7 +157,7 @@ def test_documents_are_weighted_clustered_and_predicted(here, page, kind):
             Path("texts", f"{i:02}.txt").write_text(text)
     given = "texts" if kind == "folder" else "texts.txt"
     good("cluster", given, "--text", "-k", 3, "-o", "out")
-    theirs = TfidfVectorizer(min_df=2, max_df=0.5).fit(TEXTS)
+    theirs = TfidfVectorizer(min_df=2, max_df=0.5, stop_words="english").fit(TEXTS)
     model = ONMF(3, random_state=0).fit(theirs.transform(TEXTS))
     found = labels("out/labels.csv")
     np.testing.assert_array_equal(found.cluster, model.labels_)

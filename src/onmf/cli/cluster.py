@@ -19,7 +19,7 @@ from onmf.cli.options import (
     source_of,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs import REPORT, RESULTS, FinishedFit, after_fit, assess, at_hand
+from onmf.cli.runs import REPORT, RESULTS, FinishedFit, after_fit, assess, at_hand, first_words
 from onmf.io import Table, replace_files
 
 
@@ -102,7 +102,7 @@ def cluster(
         if chain:
             model.preprocessing_ = chain
         assessment = assess(model, table, model.labels_)
-        run = FinishedFit(model, source, table, assessment, seconds, choice)
+        run = FinishedFit(model, source, table, assessment, seconds, first_words(raw), choice)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}

@@ -8,7 +8,7 @@ import click
 
 from onmf import load
 from onmf.cli.console import notes, waiting
-from onmf.cli.runs import MODEL, REPORT, FinishedFit, aligned, assess, recall
+from onmf.cli.runs import MODEL, REPORT, FinishedFit, aligned, assess, first_words, recall
 from onmf.io import replace_files
 from onmf.report import html
 
@@ -27,10 +27,12 @@ def report(folder: Path) -> None:
     record, source = recall(folder)
     model = load(folder / MODEL)
     with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
-        table, _ = aligned(source.read(progress), model)
+        raw = source.read(progress)
+    table, _ = aligned(raw, model)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     assessment = assess(model, table, model.labels_)
-    run = FinishedFit(model, source, table, assessment, record["results"]["seconds"], choice)
+    seconds = record["results"]["seconds"]
+    run = FinishedFit(model, source, table, assessment, seconds, first_words(raw), choice)
     replace_files(folder, {REPORT: make_report(run, record)})
     click.echo(f"Wrote {folder / REPORT}.")
 
@@ -41,7 +43,7 @@ def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
         return html(
             run.model,
             run.table.X,
-            samples=run.table.samples,
+            samples=run.shown or run.table.samples,
             features=run.table.features,
             truth=run.table.labels,
             certainty=run.assessment[1:],

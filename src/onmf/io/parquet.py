@@ -5,6 +5,7 @@ to be read by rows it is unpacked once, batch by batch, into a temporary file of
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,13 @@ def open_file(path: Path, options: Options) -> Source:
         dtype = np.dtype(np.float32 if single else np.float64)
         matrix = ColumnMatrix(path, data, list(types), (data.count_rows(), len(types)), dtype)
     return Dense.of(matrix, path.name, names=list(types), samples=samples, labels=labels)
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table of texts, by the names of its columns."""
+    with reading_errors(path.name, *_FORM):
+        for batch in dataset(path, format="parquet").to_batches():
+            yield from batch.to_pylist()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onmf.cli.runs.inputs import Input
 from onmf.io import Source, Table
 from onmf.preparation import Depth, Log
-from onmf.preparation.steps import sample_totals
+from onmf.preparation.steps import WORD, sample_totals
 
 MANY = 4  # times as many samples as features: then one may have been taken for the other
 SYMBOL = re.compile(r"[A-Za-z][A-Za-z0-9]{1,9}(?:[-.][A-Za-z0-9]{1,6})?")
@@ -23,6 +23,7 @@ ACCESSION = re.compile(
     re.IGNORECASE,
 )
 NUMBERING = re.compile(r"(^|[\W_])(id|ids|nr|no|index|row|number)$|entrez|gene_?id|ncbi|pmid", re.I)
+NO_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 CLOSE = 1e-6  # relative difference from a sum that rounding may leave
 UNEVEN = 2.0  # ratio of the 95th to the 5th percentile of the totals that a logarithm would show
 FEW = 10  # samples of a cluster below which its totals say nothing
@@ -31,7 +32,9 @@ APART = 0.97  # share of pairs of samples, one of each cluster, that are ordered
 
 def before_fit(source: Input, table: Table) -> list[str]:
     """What to say of a table as it was read."""
-    if source.text or isinstance(table.X, Source):
+    if source.text:
+        return [*script(source, table.X)]
+    if isinstance(table.X, Source):
         return []
     return [
         *orientation(source, table),
@@ -47,6 +50,16 @@ def after_fit(
 ) -> list[str]:
     """What to say of the clusters of a table as it was read."""
     return [*depth_after(source, table, labels, centers)]
+
+
+def script(source: Input, texts: Sequence[str]) -> Iterator[str]:
+    """Texts in a script without spaces, of which a "word" would be a whole sentence."""
+    some = "".join(text[:500] for text in texts[:200])
+    if source.pattern == WORD and 3 * len(NO_SPACES.findall(some)) > len(some):
+        yield (
+            "these documents are written without spaces between words: --characters counts pairs "
+            "of characters instead, or put spaces between the words first."
+        )
 
 
 def orientation(source: Input, table: Table) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +14,19 @@ from onmf.data import larger_than_memory
 from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
 from onmf.io.formats import Duplicates
 from onmf.io.table import Progress, listing, no_progress, numbered
-from onmf.preparation.steps import STEPS, Depth, Step, Words, apply, apply_step
+from onmf.preparation.steps import (
+    STEPS,
+    WORD,
+    Depth,
+    Step,
+    Strip,
+    Words,
+    apply,
+    apply_step,
+)  # fmt: skip
+from onmf.preparation.stop_words import stop_words
 
+SHOWN, SHOWN_AT_MOST = 60, 500  # characters of a document on the page, and looked at for them
 AT_HAND = 20_000  # samples by which a number of clusters is chosen, if more stay on disk
 
 
@@ -30,7 +42,9 @@ class Input:
     decimal, thousands, drop, duplicates : see `onmf.io.read_table`.
     steps : names of the steps of `onmf.preparation`, in order.
     total : that the samples are scaled to by the step depth, a number or "median".
-    min_df, max_df : which words to keep, see `onmf.preparation.Words`.
+    text_column, id_column : of a table of documents.
+    min_df, max_df, stop_words, ngrams, pattern : which words to keep, see `onmf.preparation.Words`.
+    strip : what is taken out of texts, see `onmf.preparation.Strip`.
     """
 
     path: Path
@@ -44,13 +58,22 @@ class Input:
     duplicates: Duplicates = "refuse"
     steps: tuple[str, ...] = ()
     total: str | None = None
-    min_df: int = 2
+    text_column: str | None = None
+    id_column: str | None = None
+    min_df: int | float = 2
     max_df: float = 0.5
+    stop_words: str = "none"
+    ngrams: tuple[int, int] = (1, 1)
+    pattern: str = WORD
+    strip: tuple[str, ...] = ()
 
     def read(self, progress: Progress = no_progress) -> Table:
         """The input as it is; rows that would fill the memory stay where they are."""
         if self.text:
-            return read_documents(self.path, labels=self.labels, progress=progress)
+            return read_documents(
+                self.path, column=self.text_column, id_column=self.id_column, labels=self.labels,
+                progress=progress,
+            )  # fmt: skip
         how: Any = {
             "labels": self.labels, "layer": self.layer, "decimal": self.decimal,
             "thousands": self.thousands, "drop": self.drop, "progress": progress,
@@ -77,7 +100,14 @@ class Input:
         """What the steps are told, by their names."""
         total = None if self.total in (None, "median") else float(self.total)
         return {
-            Words.name: {"min_df": self.min_df, "max_df": self.max_df},
+            Strip.name: {"kinds": self.strip},
+            Words.name: {
+                "min_df": self.min_df,
+                "max_df": self.max_df,
+                "stop_words": stop_words(self.stop_words) if self.text else (),
+                "ngrams": self.ngrams,
+                "pattern": self.pattern,
+            },
             Depth.name: {"total": total},
         }
 
@@ -95,6 +125,14 @@ class Input:
         recorded = cls(**facts | lists | {"path": folder / facts["path"]})
         beside = folder / (recorded.labels or ".")
         return replace(recorded, labels=str(beside)) if beside.is_file() else recorded
+
+
+def first_words(table: Table) -> list[str] | None:
+    """How documents begin, each after its name; None for a table of numbers."""
+    if not isinstance(table.X, list):
+        return None
+    starts = (shorten(text[:SHOWN_AT_MOST], SHOWN, placeholder=" ...") for text in table.X)
+    return [f"{name}: {start}" for name, start in zip(table.samples, starts, strict=True)]
 
 
 def at_hand(table: Table, seed: int) -> Table:

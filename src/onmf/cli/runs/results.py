@@ -68,6 +68,7 @@ class FinishedFit:
     table: Table
     assessment: Assessment
     seconds: float
+    shown: list[str] | None = None  # what the page calls the samples, if not by their names
     choice: Any = None  # what `onmf.choose_k` said, if it was asked
 
     def record(self, folder: Path) -> dict[str, Any]:

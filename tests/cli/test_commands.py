@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -63,10 +64,10 @@ def good(*words):
     assert run(*words) == 0
 
 
-def bad(capsys, *words):
+def bad(capsys, *words, code=2):
     """The one sentence on stderr of a command that is refused."""
     capsys.readouterr()
-    assert run(*words) == 2
+    assert run(*words) == code
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("Error: ")
@@ -358,7 +359,9 @@ def test_an_existing_result_is_refused_before_the_long_part(here, capsys, monkey
 def test_an_existing_prediction_is_refused(here, capsys):
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     Path("new.csv").write_text("precious")
-    assert "--force" in bad(capsys, "predict", "out", "x.csv", "-o", "new.csv")
+    said = bad(capsys, "predict", "out", "x.csv", "-o", "new.csv")
+    assert "this folder already has new.csv: choose another place" in said
+    assert "--force" in said
     assert Path("new.csv").read_text() == "precious"
     good("predict", "out", "x.csv", "-o", "new.csv", "--force")
     assert Path("new.csv").read_text() != "precious"
@@ -394,7 +397,8 @@ def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypa
         write(file, content)
 
     monkeypatch.setattr(output, "_write", fill)
-    assert "No space left on device" in bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
+    said = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out", code=5)
+    assert re.match(r"Error: out/[\w.]+: No space left on device\.\n", said)
     assert len(written) == failing
     assert not Path("out").exists()
 
@@ -450,8 +454,14 @@ BAD_INPUT = {
     "twice.csv": ("id,u,v\na,1,2\na,3,4\n", "samples of the same name: 'a'"),
     "ragged.csv": ("id,u,v\na,1,2\nb,3\n", "2 cells in line 3 but 3 above"),
     "words.csv": ("id,u,v\na,1,x\nb,3,4\n", "'x' in line 2, column v"),
-    "minus.csv": ("id,u,v\na,1,-2\nb,3,4\n", "Negative values in data"),
-    "gap.csv": ("id,u,v\na,1,nan\nb,3,4\n", "NaN or infinity at (row 0, column 1)"),
+    "minus.csv": (
+        "id,u,v\na,1,-2\nb,3,4\n",
+        "Negative values in data of minus.csv at (sample 'a', feature 'v')",
+    ),
+    "gap.csv": (
+        "id,u,v\na,1,nan\nb,3,4\n",
+        "gap.csv has NaN or infinity at (sample 'a', feature 'v')",
+    ),
     "empty.csv": ("", "empty.csv is empty"),
     "strange.xyz": ("1,2", "does not end in"),
 }

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from onmf import ONMF
 from onmf import choose_k as choose
-from onmf.cli.console import waiting
+from onmf.cli.console import say, waiting
 from onmf.cli.options import INPUT, preparation_options, read_with_notes, reading_options, source_of
 from onmf.cli.runs import REPORT, at_hand, choice_record
 from onmf.io import Table as Samples
@@ -92,7 +92,7 @@ def choose_k(
         click.echo(json.dumps(account, indent=2))
     else:
         Console().print(choice_grid(choice))
-        click.echo(summarise_choice(choice, out))
+        say(summarise_choice(choice, out))
 
 
 def parse_span(span: str) -> list[int]:

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from onmf import ONMF, choose_k
-from onmf.cli.console import NOT_CONVERGED, fit_with_progress, note, notes, place_for, waiting
+from onmf.cli import NOT_CONVERGED
+from onmf.cli.console import fit_with_progress, note, notes, place_for, say, waiting, within_memory
 from onmf.cli.options import (
     INPUT,
     CenterBounds,
@@ -93,11 +94,16 @@ def cluster(
         raise ValueError("the results must not lie among the documents: choose another folder.")
     model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
     with place_for(out, RESULTS, force):
-        raw = read_with_notes(source)
+        raw = read_with_notes(
+            source,
+            signed=options["center_bounds"] is not None,
+            remedy=", or say --bounds data if they mean something",
+        )
         table, chain = source.learn(raw)
         choice = choose_count(model, table, k) if isinstance(k, range) else None
         model.set_params(n_clusters=choice.best_k if choice else k)
-        seconds = fit_with_progress(model, table, source.path.name)
+        with within_memory(source.path.name):
+            seconds = fit_with_progress(model, table, source.path.name)
         note(source.path.name, after_fit(source, raw, model.labels_, model.cluster_centers_))
         if chain:
             model.preprocessing_ = chain
@@ -110,7 +116,7 @@ def cluster(
         replace_files(out, files)
         for name in set(RESULTS) - set(files):
             (out / name).unlink(missing_ok=True)  # it would speak of an older run
-    click.echo(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
+    say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
 
 

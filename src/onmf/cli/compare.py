@@ -17,7 +17,8 @@ from rich.table import Table as Grid
 
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS as RIVALS
-from onmf.cli.console import NOT_CONVERGED, cluster_sizes, progress_bar
+from onmf.cli import NOT_CONVERGED
+from onmf.cli.console import cluster_sizes, progress_bar
 from onmf.cli.options import (
     INPUT,
     preparation_options,

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from onmf.cli.console import note, notes, waiting
-from onmf.cli.runs import Input, before_fit
+from onmf.cli.console import note, notes, waiting, within_memory, write_log
+from onmf.cli.runs import Input, before_fit, check_entries
 from onmf.io import Table
 from onmf.preparation.steps import MOST_WORDS, PAIRS, WORD
 from onmf.preparation.stop_words import LANGUAGES
@@ -89,6 +89,9 @@ class CenterBounds(click.ParamType):
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How the input is to be read."""
     for option in (
+        click.option("--log-file", type=click.Path(dir_okay=False, path_type=Path),
+                     callback=write_log, expose_value=False,
+                     help="Write what is said, and how far it is, into this file as well."),
         click.option("--id-column", metavar="NAME",
                      help="Column with the names of the documents; else they are numbered."),
         click.option("--text-column", metavar="NAME",
@@ -158,9 +161,11 @@ def source_of(path: Path, options: dict[str, Any]) -> Input:
     return Input(path, steps=steps, **{name: options.pop(name) for name in own})
 
 
-def read_with_notes(source: Input) -> Table:
-    """The input as it is, and what there is to say about it."""
-    with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
+def read_with_notes(source: Input, signed: bool = False, remedy: str = "") -> Table:
+    """The input as it is, once its entries pass, and what there is to say about it."""
+    name = source.path.name
+    with within_memory(name), notes(name), waiting(f"Reading {name}") as progress:
         table = source.read(progress)
-    note(source.path.name, before_fit(source, table))
+        check_entries(table, name, signed, remedy)
+    note(name, before_fit(source, table))
     return table

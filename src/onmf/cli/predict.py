@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from onmf import ONMF, Baseline, load
-from onmf.cli.console import cluster_sizes, note, notes, place_for, waiting
+from onmf.cli.console import cluster_sizes, note, notes, place_for, say, waiting, within_memory
 from onmf.cli.options import INPUT, reading_options
 from onmf.cli.runs import MODEL, Input, aligned, assess, lies_across, scores
 from onmf.io import Table, replace_files
@@ -63,15 +63,16 @@ def predict(
         "scores": scores(table.labels, labels),
     }
     sentence = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
-    click.echo(json.dumps(facts, indent=2) if as_json else sentence)
+    say(json.dumps(facts, indent=2) if as_json else sentence)
 
 
 def read_along(source: Input, model: ONMF | Baseline) -> Table:
     """The input, its features as columns: their names tell which way it lies."""
-    with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
+    name = source.path.name
+    with within_memory(name), notes(name), waiting(f"Reading {name}") as progress:
         table = source.read(progress)
         if lies_across(table, model):
             table = replace(source, transpose=not source.transpose).read(progress)
             lie = "columns" if source.transpose else "rows"
-            note(source.path.name, [f"its {lie} are the features of the model: it was transposed."])
+            note(name, [f"its {lie} are the features of the model: it was transposed."])
     return table

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from onmf import ONMF, Baseline
 from onmf.data import larger_than_memory
+from onmf.data.check import cells
 from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
 from onmf.io.formats import Duplicates
 from onmf.io.table import Progress, listing, no_progress, numbered
@@ -125,6 +126,24 @@ class Input:
         recorded = cls(**facts | lists | {"path": folder / facts["path"]})
         beside = folder / (recorded.labels or ".")
         return replace(recorded, labels=str(beside)) if beside.is_file() else recorded
+
+
+def check_entries(table: Table, file: str, signed: bool = False, remedy: str = "") -> None:
+    """Finite and, unless they may be signed, not negative; else their names are given."""
+    if isinstance(table.X, list | Source):
+        return
+    values = table.X.data if sp.issparse(table.X) else np.asarray(table.X)
+    names = table.samples, table.features
+    if not np.isfinite(values.sum()) and not (finite := np.isfinite(values)).all():
+        raise ValueError(
+            f"{file} has NaN or infinity at {cells(table.X, ~finite, names=names)}: fill these "
+            "entries, or leave out these rows or columns (--drop)."
+        )
+    if not signed and values.size and values.min() < 0:
+        raise ValueError(
+            f"Negative values in data of {file} at {cells(table.X, values < 0, names=names)}: "
+            f"shift or clip them{remedy}."
+        )
 
 
 def first_words(table: Table) -> list[str] | None:

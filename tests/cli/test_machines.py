@@ -1,0 +1,128 @@
+"""What programs and operators count on: exit codes, log lines, standard input, sentences."""
+
+import errno
+import logging
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from onmf import ONMF
+from onmf.datasets import make_rays
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from onmf import cli
+from onmf.cli import console
+
+pytestmark = pytest.mark.usefixtures("page", "here")
+
+X, _ = make_rays(60, 8, 3, noise=0.05, random_state=0)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(X, [f"s{i}" for i in range(60)], list("abcdefgh")).to_csv("x.csv")
+    return tmp_path
+
+
+def run(*words):
+    return cli.main([str(word) for word in words])
+
+
+CLUSTER = ["cluster", "x.csv", "-k", 3, "-o", "out"]
+
+
+def fail(error):
+    def fit(*args, **kwargs):
+        raise error
+
+    return fit
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (MemoryError("Unable to allocate 9 GiB"), 4, "out of memory: x.csv does not fit (Unable"),
+        (MemoryError(), 4, "out of memory: x.csv does not fit;"),
+        (OSError(errno.ENOSPC, "No space left on device", "f"), 5, "f: No space left on device."),
+        (OSError(errno.EDQUOT, "Quota exceeded", "f"), 5, "f: Quota exceeded."),
+        (PermissionError(errno.EACCES, "Permission denied", "f"), 2, "f: Permission denied."),
+        (ValueError("no"), 2, "no"),
+        (KeyboardInterrupt(), 130, "Interrupted."),
+    ],
+)
+def test_failures_have_codes_of_their_own_and_a_sentence(monkeypatch, capsys, error, code, said):
+    monkeypatch.setattr(ONMF, "fit", fail(error))
+    assert run(*CLUSTER) == code
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert "\n" not in printed.strip()
+    assert not Path("out").exists()
+
+
+def test_all_codes_are_listed_in_the_help(capsys):
+    assert run("--help") == 0
+    printed = capsys.readouterr().out
+    for code, meaning in cli.EXIT_CODES.items():
+        assert re.search(rf"^  {code} +{meaning}", printed, re.MULTILINE)
+    assert {*cli.EXIT_CODES} == {0, 2, 3, 4, 5, 130}
+
+
+def test_a_fit_that_does_not_converge_has_its_code():
+    assert run(*CLUSTER, "--solver", "palm", "--max-iter", 1) == 3
+    assert Path("out/labels.csv").exists()
+
+
+def test_memory_that_parquet_cannot_have_is_not_a_damaged_file(monkeypatch, capsys):
+    pa = pytest.importorskip("pyarrow")
+    pd.read_csv("x.csv").to_parquet("x.parquet")
+    parquet = pytest.importorskip("onmf.io.parquet")
+    error = pa.ArrowMemoryError("malloc of size 1600 failed")
+    monkeypatch.setattr(parquet.ColumnMatrix, "_numbers", fail(error))
+    assert run("cluster", "x.parquet", "-k", 3, "-o", "out") == 4
+    said = capsys.readouterr().err
+    assert "out of memory: x.parquet does not fit (malloc of size 1600 failed)" in said
+
+
+@pytest.mark.parametrize("words", [[], ["--log"], ["--tfidf"]])
+def test_negatives_are_named_with_the_option_of_the_command(capsys, words):
+    frame = pd.read_csv("x.csv", index_col=0)
+    frame.loc["s3", "c"] = -1
+    frame.to_csv("x.csv")
+    assert run(*CLUSTER, *words) == 2
+    said = capsys.readouterr().err
+    assert "x.csv at (sample 's3', feature 'c')" in said
+    assert "--bounds data" in said
+    assert "center_bounds" not in said
+
+
+def test_without_a_terminal_lines_say_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(console, "SECONDS_BETWEEN_LINES", 0)
+    with console.waiting("Choosing") as progress:
+        progress(3, 20)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d Choosing: 3 of 20, 0 s\n", capsys.readouterr().err)
+    assert run(*CLUSTER) == 0
+    assert re.search(r"^\d\d:\d\d:\d\d x.csv: \d+ of \d+, 0 s$", capsys.readouterr().err, re.M)
+
+
+def test_lines_come_now_and_then_not_always(capsys):
+    assert run(*CLUSTER) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_log_file_has_what_is_said_and_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(console, "SECONDS_BETWEEN_LINES", 0)
+    assert run(*CLUSTER, "--log-file", "run.log") == 0
+    text = Path("run.log").read_text()
+    assert "INFO x.csv: " in text
+    assert "INFO Clusters of " in text
+    assert run("cluster", "x.csv", "-k", 99, "-o", "two", "--log-file", "run.log") == 2
+    assert "ERROR Error: " in Path("run.log").read_text()
+    assert Path("run.log").read_text().startswith(text)  # it is added to
+    assert logging.getLogger("onmf.cli").handlers == []
+    assert run(*CLUSTER, "--log-file", "nowhere/run.log") == 2
+    assert "nowhere/run.log: No such file" in capsys.readouterr().err

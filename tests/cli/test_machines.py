@@ -5,9 +5,11 @@ import logging
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import onmf
 from onmf import ONMF
 from onmf.datasets import make_rays
 
@@ -126,3 +128,22 @@ def test_a_log_file_has_what_is_said_and_how_far_it_is(monkeypatch, capsys):
     assert logging.getLogger("onmf.cli").handlers == []
     assert run(*CLUSTER, "--log-file", "nowhere/run.log") == 2
     assert "nowhere/run.log: No such file" in capsys.readouterr().err
+
+
+def test_the_model_does_not_carry_the_samples(page):
+    many = np.tile(X, (50, 1))
+    np.save("many.npy", many)
+    named = pd.DataFrame(many, columns=map(str, range(8)))
+    assert run("cluster", "many.npy", "-k", 3, "-o", "out") == 0
+    assert Path("out/model.onmf").stat().st_size < 20_000  # 3000 x 3 memberships alone have 72,000
+    model = onmf.load("out/model.onmf")
+    assert not hasattr(model, "labels_")
+    assert not hasattr(model, "membership_")
+    found = pd.read_csv("out/labels.csv").cluster
+    np.testing.assert_array_equal(model.predict(named), found)
+    assert run("report", "out") == 0
+    np.testing.assert_array_equal(page[1].model.labels_, found)
+    model.save("again.onmf")
+    np.testing.assert_array_equal(onmf.load("again.onmf").predict(named), found)
+    Path("out/labels.csv").write_text("sample,cluster\n0,1\n")
+    assert run("report", "out") == 2

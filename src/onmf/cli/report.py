@@ -8,7 +8,16 @@ import click
 
 from onmf import load
 from onmf.cli.console import notes, waiting
-from onmf.cli.runs import MODEL, REPORT, FinishedFit, aligned, assess, first_words, recall
+from onmf.cli.runs import (
+    MODEL,
+    REPORT,
+    FinishedFit,
+    aligned,
+    assess,
+    first_words,
+    recall,
+    stored_labels,
+)
 from onmf.io import replace_files
 from onmf.report import html
 
@@ -26,9 +35,13 @@ def report(folder: Path) -> None:
     """
     record, source = recall(folder)
     model = load(folder / MODEL)
+    if not hasattr(model, "labels_"):  # older runs have them in the model
+        model.labels_ = stored_labels(folder)
     with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
         raw = source.read(progress)
     table, _ = aligned(raw, model)
+    if len(model.labels_) != len(table.samples):
+        raise ValueError(f"labels.csv in {folder} is not that of the run: run onmf cluster again.")
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     assessment = assess(model, table, model.labels_)
     seconds = record["results"]["seconds"]

@@ -12,6 +12,7 @@ from onmf.cli.runs.results import (
     choice_record,
     recall,
     scores,
+    stored_labels,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "lies_across",
     "recall",
     "scores",
+    "stored_labels",
 ]

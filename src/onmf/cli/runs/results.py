@@ -1,5 +1,6 @@
 """The files of a result: what they hold, and how a finished run is found again."""
 
+import csv
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,7 +107,10 @@ class FinishedFit:
 
     def files(self, record: dict[str, Any]) -> dict[str, str | bytes]:
         """All files but the report; run.json comes last, so where it is, the others are."""
-        top_features, model = self.model.top_features(TOP_FEATURES), model_bytes(self.model)
+        top_features, model = (
+            self.model.top_features(TOP_FEATURES),
+            model_bytes(self.model, samples=False),
+        )
         centers = [[i, *row] for i, row in enumerate(self.model.cluster_centers_.tolist())]
         top = [
             [cluster, rank, name, f"{weight:.6g}"]
@@ -120,6 +124,16 @@ class FinishedFit:
             MODEL: model,
             RUN: json.dumps(record, indent=2) + "\n",
         }
+
+
+def stored_labels(folder: Path) -> NDArray[np.int64]:
+    """The clusters of the samples of a finished run, which its model does not have."""
+    path = folder / LABELS
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return np.array([int(row["cluster"]) for row in csv.DictReader(file)], np.int64)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} does not hold the labels of a run: {error}.") from error
 
 
 def choice_record(choice: Any) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """What programs and operators count on: exit codes, log lines, standard input, sentences."""
 
 import errno
+import gzip
+import io
+import json
 import logging
 import re
 from pathlib import Path
@@ -147,3 +150,39 @@ def test_the_model_does_not_carry_the_samples(page):
     np.testing.assert_array_equal(onmf.load("again.onmf").predict(named), found)
     Path("out/labels.csv").write_text("sample,cluster\n0,1\n")
     assert run("report", "out") == 2
+
+
+def feed(monkeypatch, content):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_standard_input_is_an_input(monkeypatch):
+    assert run("cluster", "x.csv", "-k", 3, "-o", "plain") == 0
+    kinds = [Path("x.csv").read_bytes(), gzip.compress(Path("x.csv").read_bytes())]
+    for i, content in enumerate(kinds):
+        feed(monkeypatch, content)
+        assert run("cluster", "-", "-k", 3, "-o", f"out{i}") == 0
+        assert Path(f"out{i}/labels.csv").read_text() == Path("plain/labels.csv").read_text()
+    feed(monkeypatch, kinds[0])
+    assert run("predict", "plain", "-", "-o", "new.csv") == 0
+    assert Path("new.csv").read_text() == Path("plain/labels.csv").read_text()
+    np.save("x.npy", X)
+    feed(monkeypatch, Path("x.npy").read_bytes())
+    assert run("cluster", "-", "-k", 3, "-o", "array") == 0
+
+
+def test_documents_come_from_standard_input(monkeypatch):
+    lines = [["stars moons", "genes cells"][i % 2] for i in range(10)]
+    feed(monkeypatch, "\n".join(lines).encode())
+    assert run("cluster", "-", "--text", "-k", 2, "-o", "out") == 0
+    rows = "\n".join(json.dumps({"body": line}) for line in lines)
+    feed(monkeypatch, rows.encode())
+    assert run("cluster", "-", "--text-column", "body", "-k", 2, "-o", "two") == 0
+    found = [pd.read_csv(f"{name}/labels.csv").cluster.tolist() for name in ("out", "two")]
+    assert found[0] == found[1]
+
+
+def test_nothing_on_standard_input_is_said(monkeypatch, capsys):
+    feed(monkeypatch, b"")
+    assert run("cluster", "-", "-k", 3, "-o", "out") == 2
+    assert "stdin.csv is empty" in capsys.readouterr().err

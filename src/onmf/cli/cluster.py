@@ -76,17 +76,19 @@ def cluster(
 ) -> int:
     """Cluster the samples of a file.
 
-    INPUT is a table (.csv, .tsv, also .gz; .parquet), an array (.npy, .npz), a Matrix Market file
-    (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a file with one
-    a line. Samples are rows. Header and sample names are found by themselves. Arrays, .parquet,
-    .h5ad, .h5 and .zarr that would fill more than half the free memory are read block by block.
+    INPUT is a table (.csv, .tsv, .txt, also .gz; .parquet, .xlsx), an array (.npy, .npz), a Matrix
+    Market file (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a
+    file with one a line, or with --text-column a column of a table. `-` is standard input. Samples
+    are rows. Header and sample names are found by themselves. Arrays, .parquet, .h5ad, .h5 and
+    .zarr that would fill more than half the free memory are read block by block.
 
     Written are labels.csv (cluster, confidence and distance of each sample), centers.csv,
     top_features.csv, model.onmf (for `onmf predict`), run.json and report.html.
 
     \b
     Examples:
-      onmf cluster tumours.csv -k 10 -o result --log --labels cancer_type
+      onmf cluster tumours.csv -k 10 -o result --cpm --log --labels cancer_type
+      onmf cluster talks.csv --text-column abstract -k auto -o topics
       onmf cluster talks/ --text -k auto -o topics --jobs -1
     """
     source = source_of(options.pop("input"), options)

@@ -9,11 +9,12 @@ import click
 
 from onmf.cli.console import note, notes, waiting, within_memory, write_log
 from onmf.cli.runs import Input, before_fit, check_entries
+from onmf.cli.runs.received import received
 from onmf.io import Table
 from onmf.preparation.steps import MOST_WORDS, PAIRS, WORD
 from onmf.preparation.stop_words import LANGUAGES
 
-INPUT = click.Path(exists=True, path_type=Path)
+INPUT = click.Path(exists=True, path_type=Path, allow_dash=True)
 STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied, after depth
 DOCUMENT_STEPS = ("words", "tfidf")
 
@@ -158,7 +159,8 @@ def source_of(path: Path, options: dict[str, Any]) -> Input:
     if options["text"]:
         steps = ("strip", *DOCUMENT_STEPS) if options["strip"] else DOCUMENT_STEPS
     own = {field.name for field in fields(Input)} & options.keys()
-    return Input(path, steps=steps, **{name: options.pop(name) for name in own})
+    lines = options["text"] and options["text_column"] is None
+    return Input(received(path, lines), steps=steps, **{name: options.pop(name) for name in own})
 
 
 def read_with_notes(source: Input, signed: bool = False, remedy: str = "") -> Table:

@@ -11,12 +11,13 @@ from onmf import ONMF, Baseline, load
 from onmf.cli.console import cluster_sizes, note, notes, place_for, say, waiting, within_memory
 from onmf.cli.options import INPUT, reading_options
 from onmf.cli.runs import MODEL, Input, aligned, assess, lies_across, scores
+from onmf.cli.runs.received import received
 from onmf.io import Table, replace_files
 from onmf.preparation import Words
 
 
 @click.command()
-@click.argument("model", type=INPUT)
+@click.argument("model", type=click.Path(exists=True, path_type=Path))
 @click.argument("input", type=INPUT)
 @click.option(
     "-o",
@@ -50,7 +51,8 @@ def predict(
     with place_for(out.parent, [out.name], force):
         fitted = load(model / MODEL if model.is_dir() else model)
         text = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
-        source = Input(options.pop("input"), text=text, **options)
+        lines = text and options["text_column"] is None
+        source = Input(received(options.pop("input"), lines), text=text, **options)
         table, said = aligned(read_along(source, fitted), fitted, missing == "zero")
         labels = fitted.predict(table)
         replace_files(out.parent, {out.name: assess(fitted, table, labels).csv(table.samples)})

@@ -42,6 +42,7 @@ HOMES = {  # an optional dependency and the only file that imports it
     "h5py": "io/hdf5.py",
     "pyarrow": "io/parquet.py",
     "zarr": "io/zarr.py",
+    "openpyxl": "io/workbook.py",
     "anndata": "cells.py",
     "numba": "core/fast/kernels.py",
     "dask": "data/dask.py",

@@ -601,7 +601,9 @@ def test_the_result_is_written_back_into_annotated_data(here, capsys):
     words = ["cluster", "x.h5ad", "-k", 3, "-o", "result", "--log"]
     assert run(*words, "--write-h5ad", "with.h5ad") == 0
     adata, model = anndata.read_h5ad("with.h5ad"), onmf.load("result/model.onmf")
-    np.testing.assert_array_equal(adata.obs["onmf"].astype(int), model.labels_)
+    np.testing.assert_array_equal(
+        adata.obs["onmf"].astype(int), labels("result/labels.csv").cluster
+    )
     np.testing.assert_array_equal(adata.X, anndata.read_h5ad("x.h5ad").X)
     np.testing.assert_allclose(adata.varm["onmf_centers"], model.cluster_centers_.T)
     scores = model.decision_function(pd.DataFrame(np.log2(1 + COUNTS), columns=NAMES))

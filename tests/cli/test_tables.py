@@ -79,7 +79,7 @@ def test_the_median_depth_is_that_of_the_first_samples():
     totals = counts.sum(axis=1, keepdims=True)
     X = np.log2(1 + np.median(totals) * counts / totals)
     np.testing.assert_allclose(
-        labels().confidence, ONMF(3, random_state=0).fit(X).confidence(X), atol=1e-6
+        labels().distance, ONMF(3, random_state=0).fit(X).distance(X), atol=1e-6
     )
     write(counts[:5], "new.csv")
     assert run("predict", "out", "new.csv", "-o", "new_labels.csv") == 0

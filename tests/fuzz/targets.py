@@ -209,7 +209,7 @@ def model_seeds() -> list[bytes]:
 
 def checkpoint_seeds() -> list[bytes]:
     facts = {"state": {"W": X, "n": 3, "labels": np.arange(4)}, "fingerprint": "0" * 64}
-    return [saved(lambda path: checkpoint.write_notes(path, facts), "c.onmf")]
+    return [saved(lambda path: checkpoint.write_notes(path, facts), "c.notes")]
 
 
 def ledger_bytes() -> bytes:
@@ -367,9 +367,9 @@ TARGETS = {
     "model, centroids": Target(
         "m.onmf", use_model, lambda: [model_parts()[1]["cluster_centers_.npy"]], lay_centers
     ),
-    "checkpoint": Target("c.onmf", checkpoint.read_notes, checkpoint_seeds),
+    "checkpoint": Target("c.notes", checkpoint.read_notes, checkpoint_seeds),
     "checkpoint, facts": Target(
-        "c.onmf", checkpoint.read_notes, lambda: json_seeds({"W": {"array": "0"}}), lay_checkpoint
+        "c.notes", checkpoint.read_notes, lambda: json_seeds({"W": {"array": "0"}}), lay_checkpoint
     ),
     "ledger": Target("t.sqlite", use_ledger, lambda: [ledger_bytes()]),
     "ledger, row": Target(

@@ -1,12 +1,16 @@
 """The `onmf` command: parse, call, print; one file a subcommand, imported when it is called.
 
 Exit codes: 0 good, 2 bad input, 3 not converged (the result is written all the same), 130
-interrupted.
+interrupted, 143 terminated.
 """
 
-from collections.abc import Sequence
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
+from threading import current_thread, main_thread
 
 try:
     import click
@@ -49,7 +53,8 @@ def main(args: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        return commands.main(args, prog_name="onmf", standalone_mode=False) or 0
+        with leaving_when_terminated():
+            return commands.main(args, prog_name="onmf", standalone_mode=False) or 0
     except click.ClickException as error:
         click.echo(f"Error: {error.format_message()}", err=True)
         return error.exit_code
@@ -60,6 +65,19 @@ def main(args: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
+
+
+@contextmanager
+def leaving_when_terminated() -> Iterator[None]:
+    """SIGTERM ends the process as an error does, so that nothing half done stays."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    usual = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, usual)
 
 
 class Commands(click.Group):

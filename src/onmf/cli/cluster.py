@@ -18,7 +18,7 @@ from onmf.cli.options import (
     source_of,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs import REPORT, RESULTS, FinishedFit, assess, at_hand
+from onmf.cli.runs import REPORT, RESULTS, FinishedFit, assess, at_hand, sealed
 from onmf.io import Table, replace_files
 
 
@@ -104,10 +104,9 @@ def cluster(
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}
-        files = pages | run.files(record)
-        replace_files(out, files)
-        for name in set(RESULTS) - set(files):
-            (out / name).unlink(missing_ok=True)  # it would speak of an older run
+        record, files = sealed(record, pages | run.files())
+        older = set(RESULTS) - set(files)  # which would speak of another run
+        replace_files(out, files, gone=older)
     click.echo(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
 

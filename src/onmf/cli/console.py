@@ -3,7 +3,7 @@
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from onmf.io import sole_writer
 from onmf.io.table import one_line
 
 NOT_CONVERGED = 3
@@ -108,22 +109,23 @@ def sweep_callback(bar: Progress, task: Any) -> Callable[[Any], bool]:
 
 
 @contextmanager
-def place_for(folder: Path, names: Iterable[str], force: bool) -> Iterator[None]:
-    """Make sure, before the long part, that the files can be put into the folder.
+def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]:
+    """Make sure, before the long part, that the files can be put into the folder, by us alone.
 
     Folders that were made for nothing are taken away again.
     """
-    there = [name for name in names if (folder / name).exists()]
-    if there and not force:
-        raise FileExistsError(
-            f"{folder} already has {', '.join(there)}: choose another place, or replace with "
-            "--force."
-        )
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
         tempfile.TemporaryFile(dir=folder).close()
-        yield
+        with sole_writer(folder / f".{names[-1]}.lock"):
+            there = [name for name in names if (folder / name).exists()]
+            if there and not force:
+                raise FileExistsError(
+                    f"{folder} already has {', '.join(there)}: choose another place, or replace "
+                    "with --force."
+                )
+            yield
     except BaseException:
         with suppress(OSError):
             for place in made:

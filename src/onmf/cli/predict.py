@@ -9,7 +9,7 @@ import click
 from onmf import load
 from onmf.cli.console import cluster_sizes, place_for, waiting
 from onmf.cli.options import INPUT, reading_options
-from onmf.cli.runs import MODEL, Input, aligned, assess, scores
+from onmf.cli.runs import Input, aligned, assess, fitted_model, scores
 from onmf.io import replace_files
 from onmf.preparation import Words
 
@@ -38,7 +38,7 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
       onmf predict result new_tumours.csv -o new_labels.csv
     """
     with place_for(out.parent, [out.name], force):
-        fitted = load(model / MODEL if model.is_dir() else model)
+        fitted = fitted_model(model) if model.is_dir() else load(model)
         text = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
         source = Input(options.pop("input"), text=text, **options)
         with waiting(f"Reading {source.path.name}") as progress:

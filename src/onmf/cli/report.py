@@ -6,9 +6,17 @@ from typing import Any
 
 import click
 
-from onmf import load
-from onmf.cli.console import notes, waiting
-from onmf.cli.runs import MODEL, REPORT, FinishedFit, aligned, assess, recall
+from onmf.cli.console import notes, place_for, waiting
+from onmf.cli.runs import (
+    REPORT,
+    RUN,
+    FinishedFit,
+    aligned,
+    assess,
+    fitted_model,
+    recall,
+    sealed,
+)
 from onmf.io import replace_files
 from onmf.report import html
 
@@ -24,15 +32,21 @@ def report(folder: Path) -> None:
     Example:
       onmf report result
     """
+    with place_for(folder, [RUN], force=True):
+        write_report(folder)
+    click.echo(f"Wrote {folder / REPORT}.")
+
+
+def write_report(folder: Path) -> None:
+    """The page of the run in the folder, and its checksum in run.json."""
     record, source = recall(folder)
-    model = load(folder / MODEL)
+    model = fitted_model(folder)
     with waiting(f"Reading {source.path.name}") as progress:
         table, _ = aligned(source.read(progress), model)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     assessment = assess(model, table, model.labels_)
     run = FinishedFit(model, source, table, assessment, record["results"]["seconds"], choice)
-    replace_files(folder, {REPORT: make_report(run, record)})
-    click.echo(f"Wrote {folder / REPORT}.")
+    replace_files(folder, sealed(record, {REPORT: make_report(run, record)})[1])
 
 
 def make_report(run: FinishedFit, record: dict[str, Any]) -> str:

@@ -5,18 +5,23 @@ from onmf.cli.runs.results import (
     MODEL,
     REPORT,
     RESULTS,
+    RUN,
     Assessment,
     FinishedFit,
     assess,
     choice_record,
+    fitted_model,
+    read_record,
     recall,
     scores,
+    sealed,
 )
 
 __all__ = [
     "MODEL",
     "REPORT",
     "RESULTS",
+    "RUN",
     "Assessment",
     "FinishedFit",
     "Input",
@@ -24,6 +29,9 @@ __all__ = [
     "assess",
     "at_hand",
     "choice_record",
+    "fitted_model",
+    "read_record",
     "recall",
     "scores",
+    "sealed",
 ]

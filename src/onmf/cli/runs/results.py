@@ -1,7 +1,8 @@
 """The files of a result: what they hold, and how a finished run is found again."""
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf import ONMF, Baseline
+from onmf import ONMF, Baseline, load
 from onmf.cli.console import cluster_sizes
 from onmf.cli.runs.inputs import Input
 from onmf.estimators.storage import model_bytes
 from onmf.io import Table, checksum, csv_text, to_json_values
+from onmf.io.output import content_bytes
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.report import package_versions
 
@@ -103,8 +105,8 @@ class FinishedFit:
             "seconds": round(self.seconds, 3),
         }
 
-    def files(self, record: dict[str, Any]) -> dict[str, str | bytes]:
-        """All files but the report; run.json comes last, so where it is, the others are."""
+    def files(self) -> dict[str, str | bytes]:
+        """All files but the report and run.json."""
         top_features, model = self.model.top_features(TOP_FEATURES), model_bytes(self.model)
         centers = [[i, *row] for i, row in enumerate(self.model.cluster_centers_.tolist())]
         top = [
@@ -117,7 +119,6 @@ class FinishedFit:
             CENTERS: csv_text(["cluster", *self.table.features], centers),
             TOP: csv_text(["cluster", "rank", "feature", "weight"], top),
             MODEL: model,
-            RUN: json.dumps(record, indent=2) + "\n",
         }
 
 
@@ -127,14 +128,54 @@ def choice_record(choice: Any) -> dict[str, Any]:
     return dict(to_json_values(facts))
 
 
-def recall(folder: Path) -> tuple[dict[str, Any], Input]:
-    """The record of a finished run, and its input, which must still be the same."""
+def sealed(
+    record: dict[str, Any], files: Mapping[str, str | bytes]
+) -> tuple[dict[str, Any], dict[str, str | bytes]]:
+    """The record with the checksums of the files, and these with run.json, the last of them."""
+    sums = {name: hashlib.sha256(content_bytes(content)) for name, content in files.items()}
+    known = record.get("files", {}) | {name: digest.hexdigest() for name, digest in sums.items()}
+    record = record | {"files": known}
+    return record, {**files, RUN: json.dumps(record, indent=2) + "\n"}
+
+
+def fitted_model(folder: Path) -> Model:
+    """The model of a finished run."""
+    record = read_record(folder)
+    digest = record.get("files", {}).get(MODEL)  # runs of the first version have none
+    if digest is not None and checksum(folder / MODEL) != digest:
+        raise ValueError(
+            f"{folder / MODEL} is not the model of {RUN} beside it: run onmf cluster again, or "
+            f"name {MODEL} itself."
+        )
+    return load(folder / MODEL)
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """The content of run.json, which is there if the run has ended."""
     path = folder / RUN
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{folder} has no {RUN}, so no finished run: run onmf cluster again, or name the "
+            "file of a model."
+        )
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
+        return dict(record | {"files": dict(record.get("files", {}))})
+    except (ValueError, TypeError, AttributeError) as error:
+        raise not_a_record(path, error) from error
+
+
+def not_a_record(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path} is not the record of a run of onmf cluster: {error}.")
+
+
+def recall(folder: Path) -> tuple[dict[str, Any], Input]:
+    """The record of a finished run, and its input, which must still be the same."""
+    record = read_record(folder)
+    try:
         source, digest = Input.recall(record["source"], folder), record["input"]["sha256"]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not the record of a run of onmf cluster: {error}.") from error
+        raise not_a_record(folder / RUN, error) from error
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} is no longer there: put it back.")
     if checksum(source.path) != digest:

@@ -51,7 +51,7 @@ def rows_on_dask(
     dtype = floating(X.dtype, "the Dask array")
     features = Features.of(X.shape, names)
     features.check(known, check.name)
-    weight = as_weights(compute(sample_weight)[0], X.shape, dtype)
+    weight = as_weights(compute(sample_weight)[0], X.shape, dtype, scale)
     data = OnDask(X, dtype, weight, check)
     factor = scale(*data.extremes, dtype, X.shape)
     return data.scaled(factor), factor, weight, features

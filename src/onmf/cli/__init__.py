@@ -56,15 +56,22 @@ def main(args: Sequence[str] | None = None) -> int:
         with leaving_when_terminated():
             return commands.main(args, prog_name="onmf", standalone_mode=False) or 0
     except click.ClickException as error:
-        click.echo(f"Error: {error.format_message()}", err=True)
+        say_error(error.format_message())
         return error.exit_code
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
         # About the input or the file system: what the user can put right takes one sentence.
-        click.echo(f"Error: {' '.join(str(error).split())}", err=True)
+        say_error(error)
         return BAD_INPUT
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
+
+
+def say_error(error: object) -> None:
+    """One line, in which names from files cannot steer the terminal."""
+    from onmf.io.table import one_line  # not for `onmf --help`, which is to be quick
+
+    click.echo(f"Error: {one_line(error)}", err=True)
 
 
 @contextmanager

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from onmf import ONMF, choose_k
-from onmf.cli.console import NOT_CONVERGED, fit_with_progress, notes, place_for, waiting
+from onmf.cli.console import NOT_CONVERGED, fit_with_progress, notes, place_for, say, waiting
 from onmf.cli.options import (
     INPUT,
+    RAW_NAMES,
     CenterBounds,
     ClusterCount,
     preparation_options,
@@ -60,6 +61,7 @@ from onmf.io import Table, replace_files
     type=click.Path(file_okay=False),
     help="Folder for notes of a long fit: killed, the same command goes on from there.",
 )
+@RAW_NAMES
 @click.option("--force", is_flag=True, help="Replace results that are there.")
 @click.option("--no-report", is_flag=True, help="Do not make report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")
@@ -68,6 +70,7 @@ def cluster(
     out: Path,
     seed: int,
     force: bool,
+    raw_names: bool,
     no_report: bool,
     as_json: bool,
     **options: Any,
@@ -104,10 +107,10 @@ def cluster(
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}
-        record, files = sealed(record, pages | run.files())
+        record, files = sealed(record, pages | run.files(raw_names))
         older = set(RESULTS) - set(files)  # which would speak of another run
         replace_files(out, files, gone=older)
-    click.echo(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
+    say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
 
 
@@ -121,7 +124,7 @@ def choose_count(model: ONMF, table: Table, among: range) -> Any:
         choice: Any = choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
     if some is table:
         return choice
-    click.echo(f"Note: K was chosen by {n} of the {len(table.samples)} samples.", err=True)
+    say(f"Note: K was chosen by {n} of the {len(table.samples)} samples.", err=True)
     return replace(choice, consensus=None)  # it is not about all of them
 
 

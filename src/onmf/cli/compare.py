@@ -12,16 +12,17 @@ from typing import Any
 import click
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import MofNCompleteColumn
 from rich.table import Table as Grid
 
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS as RIVALS
-from onmf.cli.console import NOT_CONVERGED, cluster_sizes, progress_bar
+from onmf.cli.console import NOT_CONVERGED, cluster_sizes, progress_bar, say
 from onmf.cli.runs import scores
 from onmf.datasets import make_rays
 from onmf.io import Table, csv_text, read_table, replace_files
-from onmf.io.table import one_line
+from onmf.io.table import one_line, printable
 from onmf.metrics import orthogonality, partition_error
 
 OURS: dict[str, Callable[..., ONMF]] = {
@@ -109,11 +110,12 @@ def compare(
     if all(fit["failure"] for fit in fits):
         raise ValueError(fits[0]["failure"])
     if as_json:
-        click.echo(comparison_json(fits))
+        say(comparison_json(fits))
     else:
-        title = f"{file.name}, {k} clusters, mean of {starts} start{'s' if starts > 1 else ''}"
+        means = f"mean of {starts} start{'s' if starts > 1 else ''}"
+        title = f"{escape(printable(file.name))}, {k} clusters, {means}"
         Console().print(comparison_grid(method_means(fits), title))
-        click.echo(f"Wrote {out}.")
+        say(f"Wrote {out}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
 

@@ -23,7 +23,7 @@ from rich.progress import (
 )
 
 from onmf.io import sole_writer
-from onmf.io.table import one_line
+from onmf.io.table import one_line, printable
 
 NOT_CONVERGED = 3
 LONGEST_BAR = 1000  # sweeps
@@ -61,7 +61,7 @@ def progress_bar(*middle: ProgressColumn) -> Iterator[Progress]:
 def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
     """A bar that the function it yields moves: (done, total). It pulses until that is called."""
     with progress_bar() as bar:
-        task = bar.add_task(label, total=None)
+        task = bar.add_task(printable(label), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
@@ -73,7 +73,9 @@ def fit_with_progress(model: Fittable, X: Any, label: str) -> float:
     ):
         followed = hasattr(model, "callback") and not bar.disable
         if followed:
-            model.set_params(callback=sweep_callback(bar, bar.add_task(label, total=None)))
+            model.set_params(
+                callback=sweep_callback(bar, bar.add_task(printable(label), total=None))
+            )
         begin = time.perf_counter()
         try:
             model.fit(X)
@@ -90,7 +92,7 @@ def notes(label: str) -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        click.echo(f"Note: {label}: {one_line(warning.message)}", err=True)
+        say(f"Note: {label}: {one_line(warning.message)}", err=True)
 
 
 def sweep_callback(bar: Progress, task: Any) -> Callable[[Any], bool]:
@@ -131,6 +133,11 @@ def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]
             for place in made:
                 place.rmdir()
         raise
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print; what others wrote (names, headings) cannot steer the terminal."""
+    click.echo(printable(text), err=err)
 
 
 def cluster_sizes(labels: NDArray, k: int) -> NDArray:

@@ -7,10 +7,16 @@ from typing import Any
 import click
 
 from onmf.cli.runs import Input
+from onmf.io.cells import to_count, to_number
 
 INPUT = click.Path(exists=True, path_type=Path)
 STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied
 DOCUMENT_STEPS = ("words", "tfidf")
+RAW_NAMES = click.option(
+    "--raw-names",
+    is_flag=True,
+    help="Write names into .csv files as they are, also those that a spreadsheet would run.",
+)
 
 
 class ClusterCount(click.ParamType):
@@ -23,7 +29,7 @@ class ClusterCount(click.ParamType):
             return value
         low, colon, high = ("2", ":", "20") if value == "auto" else value.partition(":")
         try:
-            first, last = int(low), int(high if colon else low)
+            first, last = to_count(low), to_count(high if colon else low)
         except ValueError:
             self.fail(f"{value!r} is no number, LOW:HIGH or auto.", param, ctx)
         if not 1 <= first <= last or (colon and first < 2):
@@ -41,7 +47,7 @@ class CenterBounds(click.ParamType):
             return value
         low, colon, high = value.partition(":")
         try:
-            bounds = tuple(float(side) if side else None for side in (low, high))
+            bounds = tuple(to_number(side) if side else None for side in (low, high))
         except ValueError:
             colon = ""
         if not colon:
@@ -70,6 +76,8 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--unit", is_flag=True, help="Scale every sample to length 1."),
         click.option("--tfidf", is_flag=True, help="Weigh counts by tf-idf."),
         click.option("--log", is_flag=True, help="Take log2(1 + x)."),
+        click.option("--follow-links", is_flag=True,
+                     help="With --text: also links that lead out of the folder."),
         click.option("--text", is_flag=True, help="The input holds documents."),
     ):  # fmt: skip
         command = option(command)
@@ -84,5 +92,5 @@ def source_of(path: Path, options: dict[str, Any]) -> Input:
             "--text has its own weights: leave out --log, --tfidf, --unit, --transpose and --layer."
         )
     steps = DOCUMENT_STEPS if options["text"] else tuple(chosen)
-    names = ("text", "transpose", "labels", "layer", "min_df", "max_df")
+    names = ("text", "transpose", "labels", "layer", "min_df", "max_df", "follow_links")
     return Input(path, steps=steps, **{name: options.pop(name) for name in names})

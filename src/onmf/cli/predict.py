@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from onmf import load
-from onmf.cli.console import cluster_sizes, place_for, waiting
-from onmf.cli.options import INPUT, reading_options
+from onmf.cli.console import cluster_sizes, place_for, say, waiting
+from onmf.cli.options import INPUT, RAW_NAMES, reading_options
 from onmf.cli.runs import Input, aligned, assess, fitted_model, scores
 from onmf.io import replace_files
 from onmf.preparation import Words
@@ -25,9 +25,13 @@ from onmf.preparation import Words
     help="File for the labels, as labels.csv.",
 )
 @reading_options
+@RAW_NAMES
+@click.option("--follow-links", is_flag=True, help="Of documents: also links out of the folder.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) -> None:
+def predict(
+    model: Path, out: Path, force: bool, raw_names: bool, as_json: bool, **options: Any
+) -> None:
     """Give new samples the clusters of a model.
 
     MODEL is a model.onmf file, or the folder that `onmf cluster` wrote. INPUT is read as `onmf
@@ -44,9 +48,10 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
         with waiting(f"Reading {source.path.name}") as progress:
             table, unknown = aligned(source.read(progress), fitted)
         labels = fitted.predict(table)
-        replace_files(out.parent, {out.name: assess(fitted, table, labels).csv(table.samples)})
+        text_of_labels = assess(fitted, table, labels).csv(table.samples, raw_names)
+        replace_files(out.parent, {out.name: text_of_labels})
     if unknown:
-        click.echo(f"Note: {unknown} features are unknown to the model and not used.", err=True)
+        say(f"Note: {unknown} features are unknown to the model and not used.", err=True)
     sizes = cluster_sizes(labels, fitted.n_clusters).tolist()
     facts = {
         "samples": len(table.samples),
@@ -55,4 +60,4 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
         "scores": scores(table.labels, labels),
     }
     sentence = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
-    click.echo(json.dumps(facts, indent=2) if as_json else sentence)
+    say(json.dumps(facts, indent=2) if as_json else sentence)

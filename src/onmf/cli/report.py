@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from onmf.cli.console import notes, place_for, waiting
+from onmf.cli.console import notes, place_for, say, waiting
 from onmf.cli.runs import (
     REPORT,
     RUN,
@@ -34,7 +34,7 @@ def report(folder: Path) -> None:
     """
     with place_for(folder, [RUN], force=True):
         write_report(folder)
-    click.echo(f"Wrote {folder / REPORT}.")
+    say(f"Wrote {folder / REPORT}.")
 
 
 def write_report(folder: Path) -> None:

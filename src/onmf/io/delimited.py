@@ -2,13 +2,14 @@
 
 import csv
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from onmf.io.cells import is_number, to_number, unguarded
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import text_lines
 from onmf.io.table import (
@@ -67,11 +68,11 @@ def _layout(top: list[list[str]], name: str, label: str | None) -> Layout:
     short = len(top) > 1 and len(first) == len(second) - 1  # R leaves the first heading out
     headed = len(first) > 1 and first[0].strip().lower() in ID_HEADINGS
     counted = len(first) > 1 and first == numbered(len(first))  # as pandas numbers columns
-    header = short or headed or counted or not all(map(_is_number, first[1:] or first))
+    header = short or headed or counted or not all(map(is_number, first[1:] or first))
     if header and len(top) < 2:
         raise ValueError(f"{name} has a header but no samples.")
-    headings = [cell.strip() for cell in (["", *first] if short else first)]
-    named = short or headed or not _is_number(second[0])
+    headings = [unguarded(cell.strip()) for cell in (["", *first] if short else first)]
+    named = short or headed or not is_number(second[0])
     place = headings.index(label) if header and label in headings else None
     if named and place == 0:
         named = False
@@ -92,10 +93,10 @@ def _parse(lines: Lines, layout: Layout, name: str) -> Table:
                 f"{name} has {len(cells)} cells in line {line} but {layout.width} above it."
             )
         if layout.label is not None:
-            labels.append(cells.pop(layout.label))
-        samples.append(cells.pop(0) if layout.named else str(len(samples)))
+            labels.append(unguarded(cells.pop(layout.label)))
+        samples.append(unguarded(cells.pop(0)) if layout.named else str(len(samples)))
         try:
-            values.extend(map(float, cells))
+            values.extend(map(_convert(cells), cells))
         except ValueError:
             bad += _bad_cells(line, cells, layout.features)
             if len(bad) >= MOST_LISTED:
@@ -109,13 +110,11 @@ def _parse(lines: Lines, layout: Layout, name: str) -> Table:
 def _bad_cells(line: int, cells: list[str], features: list[str]) -> list[str]:
     pairs = zip(features, cells, strict=True)
     return [
-        f"{c[:50]!r} in line {line}, column {one_line(f)}" for f, c in pairs if not _is_number(c)
+        f"{c[:50]!r} in line {line}, column {one_line(f)}" for f, c in pairs if not is_number(c)
     ]
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+def _convert(cells: list[str]) -> Callable[[str], float]:
+    """What makes numbers of these cells: the fast way if nothing in them can deceive it."""
+    text = "".join(cells)
+    return float if text.isascii() and "_" not in text else to_number

@@ -11,6 +11,7 @@ def read_documents(
     path: str | Path,
     *,
     labels: str | Path | None = None,
+    follow_links: bool = False,
     progress: Progress = no_progress,
 ) -> Table:
     """Read texts in UTF-8: one a file of a folder, or one a line of a file.
@@ -21,6 +22,8 @@ def read_documents(
         A folder, whose hidden files are left out, or a text file, which may be packed (`.gz`).
     labels : str or Path, optional
         File of true classes: one a line, or lines `document,class`.
+    follow_links : bool, default=False
+        Whether files of the folder may be links that lead out of it; otherwise they are refused.
     progress : callable, optional
         Called with (done, total), files of a folder or bytes of a file.
 
@@ -40,7 +43,9 @@ def read_documents(
     (['stars and planets', 'genes and cells'], ['1', '3'])
     """
     path = Path(path)
-    found = _from_folder(path, progress) if path.is_dir() else _from_lines(path, progress)
+    found = (
+        _from_folder(path, follow_links, progress) if path.is_dir() else _from_lines(path, progress)
+    )
     if not found:
         raise ValueError(f"{path.name} is empty: it has no documents.")
     table = Table(list(found.values()), list(found), [])
@@ -56,8 +61,8 @@ def _from_lines(path: Path, progress: Progress) -> dict[str, str]:
     return {str(number): line.strip() for number, line in lines if line.strip()}
 
 
-def _from_folder(path: Path, progress: Progress) -> dict[str, str]:
-    names = visible_files(path)
+def _from_folder(path: Path, links: bool, progress: Progress) -> dict[str, str]:
+    names = visible_files(path, links)
     texts: dict[str, str] = {}
     foreign = []
     for done, name in enumerate(names, 1):

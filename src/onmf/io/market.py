@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onmf.io.cells import to_count
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import open_unpacked, text_lines
 from onmf.io.table import Options, Table, check_extent, check_size, numbered, reading_errors
@@ -55,7 +56,7 @@ def _read_head(stream: BufferedIOBase) -> Head:
         raise ValueError(f"its entries are {field} and {symmetry}, not real and general.")
     while (line := stream.readline(10_000)).startswith(b"%") or line.isspace():
         pass
-    sizes = [int(word) for word in line.split()]
+    sizes = [to_count(word) for word in line.decode("ascii").split()]
     if min(sizes, default=-1) < 0 or (kind, len(sizes)) not in {("coordinate", 3), ("array", 2)}:
         raise ValueError("its sizes are missing.")
     if kind == "array":

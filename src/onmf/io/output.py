@@ -8,11 +8,14 @@ import secrets
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import IO, Any
 
 import numpy as np
+
+from onmf.io.cells import guarded
 
 try:
     import fcntl
@@ -22,12 +25,12 @@ except ImportError:  # not on Windows
 Content = str | bytes | Callable[[IO[bytes]], object]  # or what writes it into a file
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """The rows as comma-separated text."""
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False) -> str:
+    """The rows as comma-separated text, as `onmf.io.cells` guards it unless it is wanted raw."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    for row in chain([header], rows):
+        writer.writerow(row if raw else map(guarded, row))
     return text.getvalue()
 
 

@@ -27,6 +27,7 @@ class Input:
     layer : of an .h5ad file.
     steps : names of the steps of `onmf.preparation`, in order.
     min_df, max_df : which words to keep, see `onmf.preparation.Words`.
+    follow_links : documents may be links that lead out of their folder.
     """
 
     path: Path
@@ -37,11 +38,14 @@ class Input:
     steps: tuple[str, ...] = ()
     min_df: int = 2
     max_df: float = 0.5
+    follow_links: bool = False
 
     def read(self, progress: Progress = no_progress) -> Table:
         """The input as it is; rows that would fill the memory stay where they are."""
         if self.text:
-            return read_documents(self.path, labels=self.labels, progress=progress)
+            return read_documents(
+                self.path, labels=self.labels, follow_links=self.follow_links, progress=progress
+            )
         if self.transpose:
             return read_table(
                 self.path, transpose=True, labels=self.labels, layer=self.layer, progress=progress

@@ -39,10 +39,10 @@ class Assessment(NamedTuple):
     confidence: NDArray[Any]
     distance: NDArray[Any]
 
-    def csv(self, samples: Sequence[str]) -> str:
+    def csv(self, samples: Sequence[str], raw_names: bool = False) -> str:
         columns = ([f"{value:.6f}" for value in column.tolist()] for column in self[1:])
         rows = zip(samples, self.labels.tolist(), *columns, strict=True)
-        return csv_text(["sample", "cluster", "confidence", "distance"], rows)
+        return csv_text(["sample", "cluster", "confidence", "distance"], rows, raw_names)
 
 
 def assess(model: Model, table: Table, labels: NDArray[Any]) -> Assessment:
@@ -80,7 +80,7 @@ class FinishedFit:
         facts = {
             "input": {
                 "file": self.source.path.resolve().name,
-                "sha256": checksum(self.source.path),
+                "sha256": checksum(self.source.path, self.source.follow_links),
                 "samples": n,
                 "features": m,
             },
@@ -105,7 +105,7 @@ class FinishedFit:
             "seconds": round(self.seconds, 3),
         }
 
-    def files(self) -> dict[str, str | bytes]:
+    def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
         """All files but the report and run.json."""
         top_features, model = self.model.top_features(TOP_FEATURES), model_bytes(self.model)
         centers = [[i, *row] for i, row in enumerate(self.model.cluster_centers_.tolist())]
@@ -115,9 +115,9 @@ class FinishedFit:
             for rank, (name, weight) in enumerate(features, 1)
         ]
         return {
-            LABELS: self.assessment.csv(self.table.samples),
-            CENTERS: csv_text(["cluster", *self.table.features], centers),
-            TOP: csv_text(["cluster", "rank", "feature", "weight"], top),
+            LABELS: self.assessment.csv(self.table.samples, raw_names),
+            CENTERS: csv_text(["cluster", *self.table.features], centers, raw_names),
+            TOP: csv_text(["cluster", "rank", "feature", "weight"], top, raw_names),
             MODEL: model,
         }
 
@@ -178,6 +178,6 @@ def recall(folder: Path) -> tuple[dict[str, Any], Input]:
         raise not_a_record(folder / RUN, error) from error
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} is no longer there: put it back.")
-    if checksum(source.path) != digest:
+    if checksum(source.path, source.follow_links) != digest:
         raise ValueError(f"the input {source.path} has changed since: run onmf cluster again.")
     return record, source

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onmf.io.cells import is_number, to_number, unguarded
+from onmf.io.flat import check_memory
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import text_lines
 from onmf.io.table import (
@@ -23,6 +24,7 @@ from onmf.io.table import (
     one_line,
 )
 
+STRIDE = 4096  # rows between two looks at the memory
 Lines = Iterator[tuple[int, list[str]]]  # number of the line, and its cells
 
 
@@ -94,6 +96,8 @@ def _parse(lines: Lines, layout: Layout, name: str) -> Table:
             )
         if layout.label is not None:
             labels.append(unguarded(cells.pop(layout.label)))
+        if not len(samples) % STRIDE:
+            check_memory(values.itemsize * len(values), name)  # which the next ones may take
         samples.append(unguarded(cells.pop(0)) if layout.named else str(len(samples)))
         try:
             values.extend(map(_convert(cells), cells))

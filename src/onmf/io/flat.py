@@ -59,7 +59,7 @@ class FlatFile:
 
 
 class NoRoomError(OSError):
-    """What must be unpacked does not fit on the disk."""
+    """What must be unpacked does not fit on the disk, or into memory."""
 
 
 class TemporaryFolder:
@@ -80,3 +80,23 @@ def room_for(size: int, what: str) -> TemporaryFolder:
             f"folder for temporary files; {free / 1e9:.1f} GB are free. Set TMPDIR to another."
         )
     return folder
+
+
+def free_memory() -> int:
+    """Bytes that can be had without swapping."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            facts = dict(line.split(":") for line in lines)
+        return int(facts["MemAvailable"].split()[0]) << 10
+    except (OSError, KeyError):
+        return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+
+
+def check_memory(size: int, what: str) -> None:
+    """So many bytes can be had. A small file may claim, or even hold, any number of zeros."""
+    free = free_memory()
+    if free < size:
+        raise NoRoomError(
+            f"{what} takes {size / 1e9:.1f} GB of memory, of which {free / 1e9:.1f} GB are free: "
+            "store it as .npy or .h5ad and give ONMF its path, which reads it by rows."
+        )

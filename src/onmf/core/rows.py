@@ -6,8 +6,8 @@
 pieces, one for each entry of `first`. Where the pieces are is the place's affair; a list of pieces
 made here will do as well. A block is small enough to stay in the processor's cache between the two
 products that need it, so a sweep reads X once. Cuts and the order of summation depend on the data
-alone, never on the number of threads: any number gives the same bits. The places themselves are in
-`onmf.data`.
+alone, never on the number of threads: any number gives the same bits. `memory.InMemory` is
+the place of an array; rows on disk and on Dask are places of ``onmf.data``.
 """
 
 from collections.abc import Callable

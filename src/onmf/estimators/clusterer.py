@@ -58,7 +58,7 @@ class Clusterer(Predictor):
             Non-negative data; a sparse matrix is never made dense. `ONMF` reads a path (.npy, .npz,
             .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of h5py or zarr block by
             block, and leaves a Dask array or DataFrame on its workers; `Baseline` needs X in
-            memory. An `onmf.io.Table` is a matrix whose features have names.
+            memory. An ``onmf.io.Table`` is a matrix whose features have names.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             A sample of weight 2 counts as if it were there twice.
@@ -176,7 +176,7 @@ class Clusterer(Predictor):
         The format is described in `onmf.io.container`. Parameters that only Python could store
         (a callable, a RandomState, arrays given as `init`) are left out with a warning.
         `preprocessing_`, if it was set after the fit, is stored with the model: a tuple of steps of
-        `onmf.preparation.steps` that the data went through before, as ``onmf cluster`` sets it.
+        ``onmf.preparation.steps`` that the data went through before, as ``onmf cluster`` sets it.
 
         Parameters
         ----------

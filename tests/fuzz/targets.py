@@ -34,10 +34,15 @@ from onmf.data import Check, Terms, place, validation
 from onmf.estimators import checkpoint
 from onmf.io import read_documents, read_table
 from onmf.io.container import container_bytes
+from onmf.io.flat import NoRoomError
 from onmf.io.labels import read_labels
 from onmf.ledger import Ledger
 
-DOCUMENTED = (ValueError, FileNotFoundError)  # of any file; FormatError is a ValueError
+DOCUMENTED = (
+    ValueError,
+    FileNotFoundError,
+    NoRoomError,
+)  # of any file; FormatError is a ValueError
 X = np.array([[1, 0, 2.5], [0, 3, 0], [1, 1, 0], [0, 0, 4]])
 MAGIC = b"\x93NUMPY"
 PARTS = ("indices", "indptr", "format", "shape", "data")  # in the order of scipy's save_npz

@@ -93,6 +93,19 @@ def test_labels_are_those_of_predict_where_digits_are_lost(seed):
                                       model.labels_[model.labels_ >= 0])  # fmt: skip
 
 
+def test_a_digit_that_the_kept_centroids_lose_counts_for_nobody():
+    """Row 1 shares a feature with a cluster only through entries that cannot be kept."""
+    rows = np.array([
+        [2, 0, 1, 4, 3], *np.zeros((5, 5)), [4, 4, 0, 2, 3], [2, 0, 3, 4, 1],
+    ]) * 5e-324  # fmt: skip
+    rows[1, 0], rows[2, 3] = 6.669e-303, 9.825e-303
+    rows[3, [1, 4]] = 2.133e-303, 1.665e-302
+    rows[5, [1, 2, 4]] = 1.040e-302, 1.605e-302, 1.399e-302
+    model = fit(rows)
+    np.testing.assert_array_equal(model.predict(rows), model.labels_)
+    np.testing.assert_array_equal((model.membership_ > 0).sum(axis=1), model.labels_ >= 0)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_factors_that_are_no_numbers_are_refused():
     rows = np.array([[5.735e-204], [0], [6.023e-90], [0], [3.87e-150], [4.619e-91]])

@@ -73,7 +73,7 @@ def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
             return _in_memory(rows, names, sample_weight, terms)
         features = Features.of(source.shape, source.names if names is None else names)
         features.check(terms.known, terms.check.name)
-        weight = as_weights(sample_weight, source.shape, source.dtype)
+        weight = as_weights(sample_weight, source.shape, source.dtype, terms.scale)
         disk = OnDisk(source, weight, terms.check, terms.n_threads)
         factor = terms.scale(*disk.extremes, source.dtype, source.shape)
         return Placement(disk.scaled(factor), factor, weight, features, X)
@@ -121,7 +121,7 @@ def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms
     if names is not None:
         features = Features.of(X.shape, names)
         features.check(terms.known, terms.check.name)
-    weight = as_weights(sample_weight, X.shape, X.dtype)
+    weight = as_weights(sample_weight, X.shape, X.dtype, terms.scale)
     factor = terms.scale(*extremes, X.dtype, X.shape)
     if factor != 1:
         X = X * X.dtype.type(factor)

@@ -18,6 +18,7 @@ from onmf.data.check import Check, Matrix, stored_extremes
 from onmf.io.table import listing
 
 Array = NDArray[Any]
+MOST_BITS = 100  # between weights: single precision holds 126
 Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two
 
 
@@ -45,8 +46,14 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, tuple[float, float]]:
     return X, check(X)
 
 
-def as_weights(sample_weight: Any, shape: tuple[int, int], dtype: Any) -> Array | None:
-    """One finite weight >= 0 a sample, not all zero; None if all count the same."""
+def as_weights(
+    sample_weight: Any, shape: tuple[int, int], dtype: Any, scale: Scale
+) -> Array | None:
+    """One finite weight >= 0 a sample, not all zero; None if all count the same.
+
+    Only their ratios matter: weights whose sums might over- or underflow are multiplied by a power
+    of two, but not where batches must fit together.
+    """
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Real):
@@ -61,6 +68,20 @@ def as_weights(sample_weight: Any, shape: tuple[int, int], dtype: Any) -> Array 
         )
     if not weight.any():
         raise ValueError("sample_weight is zero for every sample: give some a positive weight.")
+    exponent = int(np.frexp(weight.max())[1])
+    if scale is as_it_is and abs(exponent) > MOST_BITS:
+        raise ValueError(
+            f"sample_weight (largest {weight.max():.3g}) is too small or too large to be added "
+            "from batch to batch: divide the weights of all batches by a typical one."
+        )
+    if abs(exponent) > harmless_bits(dtype) and scale is not as_it_is:
+        weight = np.ldexp(weight, -exponent)
+    light = np.flatnonzero((weight > 0) & (weight < weight.max() / 2.0**MOST_BITS))
+    if len(light):
+        raise ValueError(
+            f"sample_weight of sample(s) {listing(light, len(light))} is too small or too large "
+            "beside the largest, 1e30 times as much or more: set it to zero to leave them out."
+        )
     return weight.astype(dtype)
 
 
@@ -118,11 +139,15 @@ def power_of_two(low: float, high: float, dtype: Any, shape: tuple[int, int]) ->
     """What to multiply X by: 1 unless powers of its entries might over- or underflow."""
     info, top = np.finfo(dtype), max(high, -low)
     exponent = int(np.frexp(top)[1])
-    harmless = min(200, info.maxexp // 3)  # fourth powers are added in double precision
-    if top == 0 or abs(exponent) <= harmless:
+    if top == 0 or abs(exponent) <= harmless_bits(dtype):
         return 1.0
     limit = info.maxexp - info.nmant // 2  # the factor itself must be a number, too
     return float(np.ldexp(1.0, -max(-limit, min(limit, exponent))))
+
+
+def harmless_bits(dtype: Any) -> int:
+    """Fourth powers of two to these are added in double precision."""
+    return min(200, np.finfo(dtype).maxexp // 3)
 
 
 def moderate(X: Matrix) -> tuple[Matrix, float]:

@@ -160,7 +160,9 @@ def read_record(folder: Path) -> dict[str, Any]:
         )
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        return dict(record | {"files": dict(record.get("files", {}))})
+        if not isinstance(record.get("files", {}), dict):
+            raise TypeError("its files have no names")
+        return dict(record)
     except (ValueError, TypeError, AttributeError) as error:
         raise not_a_record(path, error) from error
 

@@ -17,7 +17,7 @@ from onmf.cli.runs import (
     explained,
     markers_csv,
     read_run,
-    sealed,
+    sealed_again,
 )
 from onmf.explain import Explanation
 from onmf.io import replace_files
@@ -49,7 +49,7 @@ def explain(folder: Path, top: int, raw_names: bool, as_json: bool) -> None:
             raise ValueError("the run has a single cluster: there is nothing to compare it with.")
         run = FinishedFit(model, source, table, found, record["results"]["seconds"])
         files = {LABELS: run.labels_csv(raw_names), MARKERS: markers_csv(found, raw_names)}
-        replace_files(folder, sealed(record, files)[1])
+        replace_files(folder, sealed_again(record, files))
     names = [_first_words(text) for text in raw.X] if source.text else raw.samples
     facts = cluster_facts(found, names, top)
     say(json.dumps(facts, indent=2) if as_json else summarise_clusters(facts))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from onmf.cli.console import notes, place_for, say, waiting
-from onmf.cli.runs import REPORT, RUN, FinishedFit, explained, first_words, read_run, sealed
+from onmf.cli.runs import REPORT, RUN, FinishedFit, explained, first_words, read_run, sealed_again
 from onmf.io import replace_files
 from onmf.report import html
 
@@ -36,7 +36,7 @@ def write_report(folder: Path) -> None:
         explanation = explained(model, table)
     seconds = record["results"]["seconds"]
     run = FinishedFit(model, source, table, explanation, seconds, first_words(raw), choice)
-    replace_files(folder, sealed(record, {REPORT: make_report(run, record)})[1])
+    replace_files(folder, sealed_again(record, {REPORT: make_report(run, record)}))
 
 
 def make_report(run: FinishedFit, record: dict[str, Any]) -> str:

@@ -22,6 +22,7 @@ from onmf.cli.runs.results import (
     recall,
     scores,
     sealed,
+    sealed_again,
     stored_labels,
 )
 
@@ -53,5 +54,6 @@ __all__ = [
     "recall",
     "scores",
     "sealed",
+    "sealed_again",
     "stored_labels",
 ]

@@ -176,6 +176,13 @@ def sealed(
     return record, {**files, RUN: json.dumps(record, indent=2) + "\n"}
 
 
+def sealed_again(
+    record: dict[str, Any], files: Mapping[str, str | bytes]
+) -> Mapping[str, str | bytes]:
+    """New files of a finished run, and its run.json if that has checksums to keep up."""
+    return sealed(record, files)[1] if "files" in record else files
+
+
 def fitted_model(folder: Path) -> Model:
     """The model of a finished run."""
     if not is_of_run(folder, MODEL, read_record(folder)):
@@ -188,7 +195,7 @@ def fitted_model(folder: Path) -> Model:
 
 def is_of_run(folder: Path, name: str, record: dict[str, Any]) -> bool:
     """Whether a file is the one that run.json is about; runs of the first version cannot tell."""
-    digest = record["files"].get(name)
+    digest = record.get("files", {}).get(name)
     return digest is None or checksum(folder / name) == digest
 
 
@@ -202,7 +209,9 @@ def read_record(folder: Path) -> dict[str, Any]:
         )
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        return dict(record | {"files": dict(record.get("files", {}))})
+        if not isinstance(record.get("files", {}), dict):
+            raise TypeError("its files have no names")
+        return dict(record)
     except (ValueError, TypeError, AttributeError) as error:
         raise not_a_record(path, error) from error
 

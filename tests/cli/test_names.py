@@ -38,12 +38,15 @@ def cells(name):
 def test_no_file_of_a_run_has_a_formula_unless_asked_for():
     assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--no-report") == 0
     assert run("predict", "out", "x.csv", "-o", "new.csv") == 0
-    for name in ("out/labels.csv", "out/centers.csv", "out/top_features.csv", "new.csv"):
+    assert run("explain", "out") == 0
+    files = ("labels.csv", "markers.csv", "centers.csv", "top_features.csv")
+    for name in (*(f"out/{file}" for file in files), "new.csv"):
         assert not [cell for cell in cells(name) if cell[:1] in ("=", "+", "-", "@")]
     assert read_table("out/centers.csv").features == ["cluster", *GENES]
     assert run("cluster", "x.csv", "-k", 3, "-o", "raw", "--no-report", "--raw-names") == 0
     assert {"=1+1", "@SUM(A1)"} < set(cells("raw/centers.csv"))
     assert CELLS[0] in cells("raw/labels.csv")
+    assert "=1+1" in cells("raw/markers.csv")
 
 
 def test_no_name_steers_the_terminal(capsys):

@@ -128,12 +128,27 @@ def test_the_model_of_another_run_is_refused(capsys):
     assert "is not the model of run.json beside it" in capsys.readouterr().err
 
 
-def test_a_new_report_is_sealed_as_the_run_was():
+def test_the_labels_of_another_run_are_refused(capsys):
+    """They are not in the model: whoever needs them again takes them from labels.csv."""
     assert cluster() == 0
-    assert cli.main(["report", "out"]) == 0
+    assert cluster(k=4, out="other") == 0
+    shutil.copy("other/labels.csv", "out/labels.csv")
+    capsys.readouterr()
+    for command in ("report", "explain"):
+        assert cli.main([command, "out"]) == 2
+        assert "labels.csv in out is not that of the run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["report", "explain"])
+def test_what_is_made_anew_is_sealed_as_the_run_was(command, capsys):
+    assert cluster() == 0
+    assert cli.main([command, "out"]) == 0
     found = sums()
     del found[RUN]
     assert read_record(Path("out"))["files"] == found
+    with place_for(Path("out"), [RUN], force=True):
+        assert cli.main([command, "out"]) == 2
+    assert "another onmf is at work in out" in capsys.readouterr().err
 
 
 def test_a_link_that_was_laid_for_a_temporary_file_is_not_followed(tmp_path, monkeypatch):

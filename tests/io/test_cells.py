@@ -91,3 +91,20 @@ def test_a_link_out_of_the_folder_is_followed_only_when_told(tmp_path):
     with pytest.raises(ValueError, match=r"links that lead out of it: b\.txt; remove them"):
         read_documents(folder)
     assert read_documents(folder, follow_links=True).X[1] == "secret words"
+
+
+@pytest.mark.parametrize("cells", [["1_000,5", "1_000,5"], ["٣,5", "٣,5"], ["1,5", "1.٣٣٣"]])
+def test_other_signs_make_no_other_digits(cells, tmp_path):
+    """Neither read as numbers nor set aside as a column of text."""
+    (tmp_path / "x.csv").write_text(
+        "id;a;b\n" + "".join(f"s{i};1;{c}\n" for i, c in enumerate(cells)), "utf-8"
+    )
+    with pytest.raises(ValueError, match="cells that are not numbers"):
+        read_table(tmp_path / "x.csv", decimal=",")
+
+
+def test_documents_of_a_table_have_their_own_names(tmp_path):
+    rows = [["=a", "stars and moons"], ["b", "-genes"]]
+    (tmp_path / "x.csv").write_text(csv_text(["@id", "=text"], rows))
+    table = read_documents(tmp_path / "x.csv", column="=text", id_column="@id")
+    assert (table.samples, table.X) == (["=a", "b"], ["stars and moons", "-genes"])

@@ -1,6 +1,7 @@
 """`onmf cluster`."""
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -120,7 +121,7 @@ def cluster(
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
     model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
-    with place_for(out, RESULTS, force):
+    with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         raw = read_with_notes(
             source,
             signed=options["center_bounds"] is not None,
@@ -150,6 +151,11 @@ def cluster(
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
+
+
+def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:
+    """The same for the annotated copy, if one is wanted."""
+    return nullcontext() if target is None else place_for(target.parent, [target.name], force)
 
 
 def check_annotation(source: Input, target: Path, force: bool) -> None:

@@ -46,18 +46,18 @@ Rows = Sequence[Any]  # one Delayed, or a value, for each chunk
 
 def rows_on_dask(
     X: Any, sample_weight: Any, scale: Scale, check: Check, known: Features | None
-) -> tuple["OnDask", float, Array | None, Features]:
-    """A Dask array or DataFrame as a place, the power of two it is multiplied by, its weights."""
+) -> tuple["OnDask", float, Array | None, float, Features]:
+    """A Dask array or DataFrame as a place, with its factor; the weights with theirs; names."""
     X, names = as_array(X)
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
     dtype = floating(X.dtype, "the Dask array")
     features = Features.of(X.shape, names)
     features.check(known, check.name)
-    weight = as_weights(compute(sample_weight)[0], X.shape, dtype, scale)
+    weight, heft = as_weights(compute(sample_weight)[0], X.shape, dtype, scale)
     data = OnDask(X, dtype, weight, check)
     factor = scale(*data.extremes, dtype, X.shape)
-    return data.scaled(factor), factor, weight, features
+    return data.scaled(factor), factor, weight, heft, features
 
 
 def as_array(X: Any) -> tuple[Any, list[str] | None]:

@@ -48,14 +48,14 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, tuple[float, float]]:
 
 def as_weights(
     sample_weight: Any, shape: tuple[int, int], dtype: Any, scale: Scale
-) -> Array | None:
+) -> tuple[Array | None, float]:
     """One finite weight >= 0 a sample, not all zero; None if all count the same.
 
     Only their ratios matter: weights whose sums might over- or underflow are multiplied by a power
-    of two, but not where batches must fit together.
+    of two, which is returned as well, but not where batches must fit together.
     """
     if sample_weight is None:
-        return None
+        return None, 1.0
     if isinstance(sample_weight, Real):
         sample_weight = np.full(shape[0], sample_weight)
     weight = np.asarray(column_or_1d(sample_weight, dtype=np.float64))
@@ -74,15 +74,16 @@ def as_weights(
             f"sample_weight (largest {weight.max():.3g}) is too small or too large to be added "
             "from batch to batch: divide the weights of all batches by a typical one."
         )
-    if abs(exponent) > harmless_bits(dtype) and scale is not as_it_is:
-        weight = np.ldexp(weight, -exponent)
+    if abs(exponent) <= harmless_bits(dtype) or scale is as_it_is:
+        exponent = 0
+    weight = np.ldexp(weight, -exponent)
     light = np.flatnonzero((weight > 0) & (weight < weight.max() / 2.0**MOST_BITS))
     if len(light):
         raise ValueError(
             f"sample_weight of sample(s) {listing(light, len(light))} is too small or too large "
             "beside the largest, 1e30 times as much or more: set it to zero to leave them out."
         )
-    return weight.astype(dtype)
+    return weight.astype(dtype), 2.0**-exponent
 
 
 @dataclass(frozen=True)
@@ -171,3 +172,20 @@ def check_scale(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> 
             "added: divide X by its largest entry, or use ONMF with solver='fast', which does."
         )
     return 1.0
+
+
+def check_digits(W: Array) -> Array:
+    """The same, if finite and not so small that the digits by which samples are told apart go."""
+    top = np.abs(W).max(axis=1)
+    if not np.isfinite(top).all():
+        raise ValueError(
+            "the entries of X are too small or too large, or too far apart: divide each sample by "
+            "its largest entry."
+        )
+    lost = np.flatnonzero((top > 0) & (top < np.finfo(W.dtype).tiny))
+    if len(lost):
+        raise ValueError(
+            f"the samples of cluster(s) {listing(lost)} are too small or too large for {W.dtype} "
+            f"(largest entry {top[lost[0]]:.3g}): multiply X by a number."
+        )
+    return W

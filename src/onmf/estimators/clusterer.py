@@ -18,7 +18,7 @@ from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL, Factorization
 from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
-from onmf.data.validation import moderate, too_few
+from onmf.data.validation import check_digits, moderate, too_few
 from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.ordering import arrange, canonical_order
@@ -288,7 +288,8 @@ class Clusterer(CallbackSupportMixin, Predictor):
         if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
             self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
-        self.inertia_ = best.relative_error * rows.data.sqnorm / rows.scale / rows.scale
+        sqnorm = rows.data.sqnorm / rows.scale / rows.scale
+        self.inertia_ = best.relative_error * sqnorm / rows.weight_scale
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_ = solution.stationarity
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
@@ -332,20 +333,3 @@ class Clusterer(CallbackSupportMixin, Predictor):
                 ConvergenceWarning,
                 stacklevel=3 + FRAMES,
             )
-
-
-def check_digits(W: Array) -> Array:
-    """The same, if finite and not so small that the digits by which samples are told apart go."""
-    top = np.abs(W).max(axis=1)
-    if not np.isfinite(top).all():
-        raise ValueError(
-            "the entries of X are too small or too large, or too far apart: divide each sample by "
-            "its largest entry."
-        )
-    lost = np.flatnonzero((top > 0) & (top < np.finfo(W.dtype).tiny))
-    if len(lost):
-        raise ValueError(
-            f"the samples of cluster(s) {listing(lost)} are too small or too large for {W.dtype} "
-            f"(largest entry {top[lost[0]]:.3g}): multiply X by a number."
-        )
-    return W

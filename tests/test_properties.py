@@ -49,6 +49,7 @@ def frame(X):
     return pd.DataFrame(native(X), columns=[f"gene {j}" for j in range(X.shape[1])])
 
 
+NULLABLE = {"f": "Float64", "i": "Int64", "u": "UInt8", "b": "boolean"}
 CONTAINERS = {
     "array": np.ascontiguousarray,
     "fortran": np.asfortranarray,
@@ -58,7 +59,7 @@ CONTAINERS = {
     "coo": lambda X: sp.coo_array(native(X)),
     "unsorted csr with duplicates": doubled,
     "frame": lambda X: pd.DataFrame(X, columns=[f"gene {j}" for j in range(X.shape[1])]),
-    "nullable frame": lambda X: frame(X).convert_dtypes(),
+    "nullable frame": lambda X: frame(X).astype(NULLABLE[X.dtype.kind]),
     "categorical frame": lambda X: frame(X).astype("category"),
     "list": lambda X: X.tolist(),
 }

@@ -19,6 +19,7 @@ from onmf.io.table import listing
 
 Array = NDArray[Any]
 MOST_BITS = 100  # between weights: single precision holds 126
+MOST_EXPONENT = 1020  # two to it, and to minus it, are numbers
 Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two
 
 
@@ -76,6 +77,7 @@ def as_weights(
         )
     if abs(exponent) <= harmless_bits(dtype) or scale is as_it_is:
         exponent = 0
+    exponent = max(-MOST_EXPONENT, min(MOST_EXPONENT, exponent))
     weight = np.ldexp(weight, -exponent)
     light = np.flatnonzero((weight > 0) & (weight < weight.max() / 2.0**MOST_BITS))
     if len(light):

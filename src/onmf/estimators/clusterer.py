@@ -288,8 +288,8 @@ class Clusterer(CallbackSupportMixin, Predictor):
         if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
             self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
-        sqnorm = rows.data.sqnorm / rows.scale / rows.scale
-        self.inertia_ = best.relative_error * sqnorm / rows.weight_scale
+        sqnorm = float(rows.data.sqnorm) / rows.scale / rows.scale  # may be infinite, silently
+        self.inertia_ = float(best.relative_error) * sqnorm / rows.weight_scale
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_ = solution.stationarity
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))

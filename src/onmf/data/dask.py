@@ -46,7 +46,7 @@ Rows = Sequence[Any]  # one Delayed, or a value, for each chunk
 
 def rows_on_dask(
     X: Any, sample_weight: Any, scale: Scale, check: Check, known: Features | None
-) -> tuple["OnDask", float, Array | None, float, Features]:
+) -> tuple["OnDask", float, Array | None, int, Features]:
     """A Dask array or DataFrame as a place, with its factor; the weights with theirs; names."""
     X, names = as_array(X)
     if np.isnan(X.shape[0]):
@@ -54,10 +54,10 @@ def rows_on_dask(
     dtype = floating(X.dtype, "the Dask array")
     features = Features.of(X.shape, names)
     features.check(known, check.name)
-    weight, heft = as_weights(compute(sample_weight)[0], X.shape, dtype, scale)
+    weight, exponent = as_weights(compute(sample_weight)[0], X.shape, dtype, scale)
     data = OnDask(X, dtype, weight, check)
     factor = scale(*data.extremes, dtype, X.shape)
-    return data.scaled(factor), factor, weight, heft, features
+    return data.scaled(factor), factor, weight, exponent, features
 
 
 def as_array(X: Any) -> tuple[Any, list[str] | None]:

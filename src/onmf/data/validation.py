@@ -19,7 +19,6 @@ from onmf.io.table import listing
 
 Array = NDArray[Any]
 MOST_BITS = 100  # between weights: single precision holds 126
-MOST_EXPONENT = 1020  # two to it, and to minus it, are numbers
 Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two
 
 
@@ -49,14 +48,14 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, tuple[float, float]]:
 
 def as_weights(
     sample_weight: Any, shape: tuple[int, int], dtype: Any, scale: Scale
-) -> tuple[Array | None, float]:
+) -> tuple[Array | None, int]:
     """One finite weight >= 0 a sample, not all zero; None if all count the same.
 
-    Only their ratios matter: weights whose sums might over- or underflow are multiplied by a power
-    of two, which is returned as well, but not where batches must fit together.
+    Only their ratios matter: weights whose sums might over- or underflow are divided by a power of
+    two, whose exponent is returned as well, but not where batches must fit together.
     """
     if sample_weight is None:
-        return None, 1.0
+        return None, 0
     if isinstance(sample_weight, Real):
         sample_weight = np.full(shape[0], sample_weight)
     weight = np.asarray(column_or_1d(sample_weight, dtype=np.float64))
@@ -77,7 +76,6 @@ def as_weights(
         )
     if abs(exponent) <= harmless_bits(dtype) or scale is as_it_is:
         exponent = 0
-    exponent = max(-MOST_EXPONENT, min(MOST_EXPONENT, exponent))
     weight = np.ldexp(weight, -exponent)
     light = np.flatnonzero((weight > 0) & (weight < weight.max() / 2.0**MOST_BITS))
     if len(light):
@@ -85,7 +83,7 @@ def as_weights(
             f"sample_weight of sample(s) {listing(light, len(light))} is too small or too large "
             "beside the largest, 1e30 times as much or more: set it to zero to leave them out."
         )
-    return weight.astype(dtype), 2.0**-exponent
+    return weight.astype(dtype), exponent
 
 
 @dataclass(frozen=True)

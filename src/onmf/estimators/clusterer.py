@@ -288,8 +288,9 @@ class Clusterer(CallbackSupportMixin, Predictor):
         if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
             self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
-        sqnorm = float(rows.data.sqnorm) / rows.scale / rows.scale  # may be infinite, silently
-        self.inertia_ = float(best.relative_error) * sqnorm / rows.weight_scale
+        error = float(best.relative_error * rows.data.sqnorm) / rows.scale / rows.scale
+        with np.errstate(over="ignore", under="ignore"):
+            self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_ = solution.stationarity
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))

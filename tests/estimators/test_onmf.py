@@ -213,8 +213,8 @@ def test_the_decision_function_is_the_cosine_with_every_centroid(model, planted,
     scores = model.decision_function(container(X))
     np.testing.assert_allclose(scores, cosine_similarity(X, model.cluster_centers_), atol=1e-12)
     np.testing.assert_array_equal(scores[:-1].argmax(axis=1), model.predict(X)[:-1])
-    first, second = np.sort(scores[:-1], axis=1)[:, [-1, -2]].T
-    np.testing.assert_allclose(model.confidence(X)[:-1], 1 - (second / first) ** 2, atol=1e-12)
+    sine = np.sqrt(1 - scores[:-1].max(axis=1) ** 2)
+    np.testing.assert_allclose(model.distance(X)[:-1], sine, atol=1e-7)
     assert model.decision_function(X.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(model.decision_function(X * 1e-200), scores, atol=1e-12)
 

@@ -130,9 +130,9 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     def decision_function(self, X: Any) -> Array:
         """Score of each sample for every cluster: its cosine with the centroid.
 
-        The largest is that of the label that `predict` gives, and `confidence` compares the two
-        largest. Unlike the memberships of `transform`, all of them speak: they are the coordinates
-        for neighbours, maps and a second model. For `Baseline` with K-means the score is the share
+        The largest is that of the label that `predict` gives. Unlike the memberships of
+        `transform`, all of them speak: they are coordinates for neighbours, maps and a second
+        model. For `Baseline` with K-means the score is the share
         of the sample that the centroid explains, 1 - ||x - w||^2 / ||x||^2.
 
         Parameters

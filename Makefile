@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test quick fuzz fuzz-files lint format bench paper docs clean
+.PHONY: help setup demo test quick fuzz fuzz-files attack lint format bench paper docs clean
 
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ fuzz: $(READY)   ## thousands of generated cases; prints how many were tried and
 fuzz-files: $(READY)   ## every reader of files under forged ones, MINUTES in all (10)
 	$(PY) -m pip install --quiet --editable ".[fuzz]"
 	$(PY) tests/fuzz/run.py --minutes $${MINUTES:-10}
+
+attack: $(READY)   ## kills, races and hostile files, MINUTES in all (10), a new seed each time
+	$(PY) tests/attack/run.py --minutes $${MINUTES:-10} $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
 lint: $(READY)   ## style, format and types
 	$(PY) -m ruff check .

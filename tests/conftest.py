@@ -136,8 +136,8 @@ def full_disk(monkeypatch):
         open_ = Path.open
 
         def limited(path, mode="r", *args, **options):
-            if mode == "wb":
-                return io.BufferedWriter(Limited(path, "w"))
+            if mode == "xb":
+                return io.BufferedWriter(Limited(path, "x"))
             return open_(path, mode, *args, **options)
 
         monkeypatch.setattr(Path, "open", limited)

@@ -1,5 +1,6 @@
 """`onmf reproduce`."""
 
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,8 +73,9 @@ def reproduce(what: tuple[str, ...], trials: int | None, jobs: int, only: str, o
 def write_files(folder: Path, files: dict[str, str]) -> None:
     """Each file in full or not at all."""
     for name, text in files.items():
-        beside = folder / f".{name}.part"
-        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside = folder / f".{name}.{secrets.token_hex(8)}"
+        with beside.open("x", encoding="utf-8", newline="\n") as file:  # follows no link
+            file.write(text)
         beside.replace(folder / name)
 
 

@@ -74,7 +74,7 @@ def test_all_codes_are_listed_in_the_help(capsys):
     printed = capsys.readouterr().out
     for code, meaning in cli.EXIT_CODES.items():
         assert re.search(rf"^  {code} +{meaning}", printed, re.MULTILINE)
-    assert {*cli.EXIT_CODES} == {0, 2, 3, 4, 5, 130}
+    assert {*cli.EXIT_CODES} == {0, 2, 3, 4, 5, 130, 143}
 
 
 def test_a_fit_that_does_not_converge_has_its_code():
@@ -91,6 +91,13 @@ def test_memory_that_parquet_cannot_have_is_not_a_damaged_file(monkeypatch, caps
     assert run("cluster", "x.parquet", "-k", 3, "-o", "out") == 4
     said = capsys.readouterr().err
     assert "out of memory: x.parquet does not fit (malloc of size 1600 failed)" in said
+
+
+def test_a_packed_file_that_would_fill_the_memory_has_its_code(monkeypatch, capsys):
+    np.savez_compressed("x.npz", np.ones((1000, 300)))
+    monkeypatch.setattr("onmf.io.flat.free_memory", lambda: 200_000)
+    assert run("cluster", "x.npz", "-k", 3, "-o", "out") == 4
+    assert "GB are free: store it as .npy or .h5ad" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [[], ["--log"], ["--tfidf"]])

@@ -388,3 +388,45 @@ def test_a_fit_on_workers_goes_on_from_its_checkpoint(client, dense, tmp_path):
     )
     assert_same(model.fit(X), expected)
     assert sweeps[0] == 6
+
+
+def chunks_of(lengths, declared=50):
+    """An array of which each chunk says it has 50 rows."""
+    from dask.delayed import delayed
+
+    def chunk(length, seed):
+        return np.random.default_rng(seed).random((length, 6))
+
+    parts = [delayed(chunk)(length, seed) for seed, length in enumerate(lengths)]
+    return da.concatenate([da.from_delayed(part, (declared, 6), float) for part in parts])
+
+
+@pytest.mark.parametrize("lengths", [(50, 50, 48, 50), (50, 50, 51, 50), (50, 50, 0, 50)])
+def test_a_chunk_of_another_length_than_it_says_is_named(lengths):
+    said = rf"chunk 2 has {lengths[2]} rows, but the Dask array says 50"
+    with pytest.raises(ValueError, match=said):
+        ONMF(3, random_state=0).fit(chunks_of(lengths))
+    fitted = ONMF(3, random_state=0).fit(chunks_of((50, 50)))
+    for method in ("predict", "transform"):
+        with pytest.raises(ValueError, match=said):
+            getattr(fitted, method)(chunks_of(lengths)).compute()
+    unknown = chunks_of(lengths)
+    unknown._chunks = ((np.nan,) * 4, (6,))
+    assert len(fitted.predict(unknown).compute()) == sum(lengths)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("solver", ["fast", "palm"])
+def test_a_client_closed_in_the_middle_is_named(solver):
+    distributed = pytest.importorskip("distributed")
+    shape = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with distributed.LocalCluster(**shape, dashboard_address=None) as cluster:
+        client = distributed.Client(cluster)
+
+        def close(event):
+            client.close()
+
+        model = ONMF(3, random_state=0, solver=solver, tol=1e-12, callback=close)
+        with pytest.raises(ConnectionError, match="client that holds the rows was closed"):
+            model.fit(da.from_array(np.random.default_rng(0).random((200, 20)), chunks=(50, 20)))
+        assert not hasattr(model, "labels_")

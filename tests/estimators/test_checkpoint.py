@@ -5,14 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import onmf
 from onmf import ONMF
 from onmf.core.memory import InMemory
+from onmf.core.rows import Block
 from onmf.data import disk
 from onmf.datasets import make_rays
 from onmf.estimators import checkpoint
@@ -84,7 +87,7 @@ def test_a_fit_broken_off_at_every_sweep_ends_as_if_it_had_not_been(name, X, tmp
         again = ONMF(5, **options, checkpoint=folder, callback=lambda e, c=calls: bool(c.append(e)))
         assert_same(outcome(again.fit(X)), whole)
         assert len(calls) <= len(seen)
-        assert not list(folder.glob("*.onmf"))  # the fit has ended
+        assert not list(folder.glob("*.notes"))  # the fit has ended
 
 
 def test_what_was_done_is_not_done_again(X, tmp_path):
@@ -119,7 +122,7 @@ def test_the_seeds_of_a_broken_fit_are_used_again(X, tmp_path):
     options = {"init": "k-means++", "solver": "palm", "max_iter": 3}
     with pytest.raises(BrokenOffError):
         ONMF(5, **options, checkpoint=tmp_path, callback=break_at(1)).fit(X)
-    (seed,) = read_notes(tmp_path / "seeds.onmf")["seeds"]
+    (seed,) = read_notes(tmp_path / "seeds.notes")["seeds"]
     again = ONMF(5, **options, checkpoint=tmp_path).fit(X)
     assert_same(outcome(again), outcome(ONMF(5, **options, random_state=seed).fit(X)))
 
@@ -147,9 +150,9 @@ def test_a_fit_goes_on_in_another_place(name, X, tmp_path, monkeypatch):
 # What is refused
 
 
-def broken(X, folder, **options):
+def broken(X, folder, moment=5, **options):
     with pytest.raises(BrokenOffError):
-        ONMF(5, random_state=0, checkpoint=folder, callback=break_at(5), **options).fit(X)
+        ONMF(5, random_state=0, checkpoint=folder, callback=break_at(moment), **options).fit(X)
 
 
 def swapped_columns(X):
@@ -209,7 +212,7 @@ def content(path):
 def test_a_damaged_checkpoint_is_refused_wherever_it_is_damaged(name, X, tmp_path):
     """But in the few bytes that only other zip programs look at: there it is read as it was."""
     broken(X, tmp_path)
-    path = tmp_path / f"{name}.onmf"
+    path = tmp_path / f"{name}.notes"
     good, facts = path.read_bytes(), content(path)
     model, harmless = ONMF(5, random_state=0, checkpoint=tmp_path), 0
     places = np.random.default_rng(0).integers(len(good), size=60).tolist()
@@ -217,15 +220,45 @@ def test_a_damaged_checkpoint_is_refused_wherever_it_is_damaged(name, X, tmp_pat
         path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
         said = content(path)
         harmless += said == facts
-        assert said == facts or f"{name}.onmf is damaged" in said
+        assert said == facts or f"{name}.notes is damaged" in said
     assert harmless < 20
     path.write_bytes(good[: len(good) // 2] + b"?!" + good[len(good) // 2 + 2 :])
-    with pytest.raises(ValueError, match=f"{name}.onmf is damaged"):
+    with pytest.raises(ValueError, match=f"{name}.notes is damaged"):
         model.fit(X)
     for length in (0, 10, len(good) // 2, len(good) - 1):
         path.write_bytes(good[:length])
         with pytest.raises(ValueError, match="damaged, cut off"):
             model.fit(X)
+
+
+def test_rows_of_which_a_sum_of_keys_is_the_same_are_other_rows(tmp_path):
+    """Keys that grow evenly cannot tell (1, 0, 0, 1) from (0, 1, 1, 0): a broken fit of one went
+    on with the other."""
+    X = np.random.default_rng(0).poisson(1.0, (300, 12)).astype(float)
+    X[:60, :4] = [1, 0, 0, 1]
+    other = X.copy()
+    other[:60, :4] = [0, 1, 1, 0]
+    for change in (np.asarray, sp.csr_array):
+        broken(change(X), folder := tmp_path / change.__name__, moment=1)
+        with pytest.raises(ValueError, match="other data"):
+            ONMF(5, random_state=0, checkpoint=folder).fit(change(other))
+
+
+def test_all_rows_of_small_counts_have_their_own_digest():
+    rows = np.array(list(product(range(4), repeat=5)), float)
+    for form in (rows, sp.csr_array(rows)):
+        digests, _ = checkpoint.row_digests(Block(form, np.ones((len(rows), 1))), None)
+        assert len({digest.tobytes() for digest in digests}) == len(rows)
+
+
+def test_what_else_is_in_the_folder_stays(X, tmp_path):
+    saved = tmp_path / "mine.onmf"
+    ONMF(3, random_state=0).fit(X).save(saved)
+    (tmp_path / "README.notes.txt").write_text("mine")
+    broken(X, tmp_path)
+    ONMF(5, random_state=0, checkpoint=tmp_path).fit(X)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.notes.txt", "mine.onmf"]
+    assert onmf.load(saved).n_clusters == 3
 
 
 def test_a_fingerprint_does_not_depend_on_how_the_rows_are_cut(X):
@@ -248,8 +281,8 @@ def test_facts_come_back_as_they_were(tmp_path):
         "in": {"F": np.asfortranarray(np.arange(6.0).reshape(2, 3)), "b": np.bool_(True)},
         "empty": np.zeros((0, 2)), "number": np.float64(1e-300),
     }  # fmt: skip
-    write_notes(tmp_path / "a.onmf", facts)
-    found = read_notes(tmp_path / "a.onmf")
+    write_notes(tmp_path / "a.notes", facts)
+    found = read_notes(tmp_path / "a.notes")
     assert {*found} == {*facts}
     np.testing.assert_array_equal(found["W"], facts["W"])
     np.testing.assert_array_equal(found["in"]["F"], facts["in"]["F"])
@@ -258,22 +291,22 @@ def test_facts_come_back_as_they_were(tmp_path):
     assert found["in"]["b"] is True
     assert found["number"] == 1e-300
     assert all(found[name] == facts[name] for name in ("n", "x", "inf", "no", "text", "list"))
-    assert [path.name for path in tmp_path.iterdir()] == ["a.onmf"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.notes"]
 
 
 def test_nothing_is_unpickled(tmp_path):
     with pytest.raises(ValueError, match="Object arrays cannot be saved"):
-        write_notes(tmp_path / "a.onmf", {"x": np.array([object()])})
+        write_notes(tmp_path / "a.notes", {"x": np.array([object()])})
 
 
 @pytest.mark.parametrize("room", [0, 100, 3000])
 def test_a_full_disk_leaves_what_was_there(room, tmp_path, full_disk):
-    write_notes(tmp_path / "a.onmf", {"W": np.arange(5000.0)})
+    write_notes(tmp_path / "a.notes", {"W": np.arange(5000.0)})
     full_disk(room)
     with pytest.raises(OSError, match="No space left"):
-        write_notes(tmp_path / "a.onmf", {"W": np.zeros(5000)})
-    assert [path.name for path in tmp_path.iterdir()] == ["a.onmf"]
-    np.testing.assert_array_equal(read_notes(tmp_path / "a.onmf")["W"], np.arange(5000.0))
+        write_notes(tmp_path / "a.notes", {"W": np.zeros(5000)})
+    assert [path.name for path in tmp_path.iterdir()] == ["a.notes"]
+    np.testing.assert_array_equal(read_notes(tmp_path / "a.notes")["W"], np.arange(5000.0))
 
 
 @pytest.mark.parametrize("room", [0, 3000])
@@ -286,7 +319,7 @@ def test_a_full_disk_stops_no_fit_and_loses_nothing(room, X, tmp_path, full_disk
     with pytest.warns(UserWarning, match=r"cannot be written .*No space left.* the fit goes on"):
         model = ONMF(5, **options, checkpoint=tmp_path / "new").fit(X)
     assert_same(outcome(model), whole)
-    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.onmf")} == before
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.notes")} == before
 
 
 SCRIPT = """
@@ -341,7 +374,7 @@ def test_a_process_killed_at_random_moments_ends_with_the_same_labels(solver, tm
 
 def test_the_checkpoint_is_written_beside_its_place(tmp_path, monkeypatch):
     """A reader sees the old file or the new one, never half of one."""
-    write_notes(tmp_path / "a.onmf", {"n": 1})
+    write_notes(tmp_path / "a.notes", {"n": 1})
     seen = []
     real = os.replace
 
@@ -350,6 +383,6 @@ def test_the_checkpoint_is_written_beside_its_place(tmp_path, monkeypatch):
         real(source, target)
 
     monkeypatch.setattr(os, "replace", watched)
-    write_notes(tmp_path / "a.onmf", {"n": 2})
+    write_notes(tmp_path / "a.notes", {"n": 2})
     assert seen == [(True, 1)]
-    assert read_notes(tmp_path / "a.onmf")["n"] == 2
+    assert read_notes(tmp_path / "a.notes")["n"] == 2

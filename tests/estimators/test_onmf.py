@@ -150,6 +150,9 @@ def test_names_of_kmeans_and_nmf_are_there_too(model, planted, container):
         assert model.inertia_ == pytest.approx(weight @ left.sum(axis=1), rel=1e-9)
         assert model.reconstruction_err_ == pytest.approx(np.sqrt(model.inertia_))
         assert model.components_ is model.cluster_centers_
+    model.fit(container(X), sample_weight=1e100 * weight)
+    left = (X - model.membership_ @ model.cluster_centers_) ** 2
+    assert model.inertia_ == pytest.approx(1e100 * weight @ left.sum(axis=1), rel=1e-9)
     assert not hasattr(ONMF(), "components_")
     assert not hasattr(ONMF(), "reconstruction_err_")
     first = ONMF(4, random_state=0).partial_fit(X[:60])

@@ -34,10 +34,15 @@ from onmf.data import Check, Terms, place, validation
 from onmf.estimators import checkpoint
 from onmf.io import read_documents, read_table
 from onmf.io.container import container_bytes
+from onmf.io.flat import NoRoomError
 from onmf.io.labels import read_labels
 from onmf.ledger import Ledger
 
-DOCUMENTED = (ValueError, FileNotFoundError)  # of any file; FormatError is a ValueError
+DOCUMENTED = (
+    ValueError,
+    FileNotFoundError,
+    NoRoomError,
+)  # of any file; FormatError is a ValueError
 X = np.array([[1, 0, 2.5], [0, 3, 0], [1, 1, 0], [0, 0, 4]])
 MAGIC = b"\x93NUMPY"
 PARTS = ("indices", "indptr", "format", "shape", "data")  # in the order of scipy's save_npz
@@ -209,7 +214,7 @@ def model_seeds() -> list[bytes]:
 
 def checkpoint_seeds() -> list[bytes]:
     facts = {"state": {"W": X, "n": 3, "labels": np.arange(4)}, "fingerprint": "0" * 64}
-    return [saved(lambda path: checkpoint.write_notes(path, facts), "c.onmf")]
+    return [saved(lambda path: checkpoint.write_notes(path, facts), "c.notes")]
 
 
 def ledger_bytes() -> bytes:
@@ -367,9 +372,9 @@ TARGETS = {
     "model, centroids": Target(
         "m.onmf", use_model, lambda: [model_parts()[1]["cluster_centers_.npy"]], lay_centers
     ),
-    "checkpoint": Target("c.onmf", checkpoint.read_notes, checkpoint_seeds),
+    "checkpoint": Target("c.notes", checkpoint.read_notes, checkpoint_seeds),
     "checkpoint, facts": Target(
-        "c.onmf", checkpoint.read_notes, lambda: json_seeds({"W": {"array": "0"}}), lay_checkpoint
+        "c.notes", checkpoint.read_notes, lambda: json_seeds({"W": {"array": "0"}}), lay_checkpoint
     ),
     "ledger": Target("t.sqlite", use_ledger, lambda: [ledger_bytes()]),
     "ledger, row": Target(

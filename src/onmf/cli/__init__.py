@@ -5,9 +5,13 @@ What the exit codes mean is in `EXIT_CODES`, and in `onmf --help`.
 
 import errno
 import logging
-from collections.abc import Sequence
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
+from threading import current_thread, main_thread
 
 try:
     import click
@@ -18,7 +22,7 @@ except ImportError as missing:
         f'The onmf command needs {missing.name}, which `pip install "onmf[cli]"` installs.'
     ) from missing
 
-BAD_INPUT, NOT_CONVERGED, NO_MEMORY, NO_SPACE, INTERRUPTED = 2, 3, 4, 5, 130
+BAD_INPUT, NOT_CONVERGED, NO_MEMORY, NO_SPACE, INTERRUPTED, TERMINATED = 2, 3, 4, 5, 130, 143
 EXIT_CODES = {
     0: "good",
     BAD_INPUT: "bad input, or a file that cannot be read or written",
@@ -26,6 +30,7 @@ EXIT_CODES = {
     NO_MEMORY: "out of memory",
     NO_SPACE: "no space left on the disk",
     INTERRUPTED: "interrupted",
+    TERMINATED: "terminated",
 }
 LOG = logging.getLogger("onmf.cli")  # what --log-file writes down; without it nothing is
 LOG.propagate = False
@@ -63,7 +68,8 @@ def main(args: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        return commands.main(args, prog_name="onmf", standalone_mode=False) or 0
+        with leaving_when_terminated():
+            return commands.main(args, prog_name="onmf", standalone_mode=False) or 0
     except click.ClickException as error:
         return failed(f"Error: {error.format_message()}", error.exit_code)
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
@@ -79,7 +85,10 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def failed(said: str, code: int) -> int:
-    """Say why, and return the exit code."""
+    """Say why, on one line in which no name can steer the terminal; return the exit code."""
+    from onmf.io.table import one_line  # not for `onmf --help`, which is to be quick
+
+    said = one_line(said)
     click.echo(said, err=True)
     LOG.error(said)
     return code
@@ -87,14 +96,15 @@ def failed(said: str, code: int) -> int:
 
 def exit_code(error: Exception) -> int:
     """By what the user can do about it."""
-    if isinstance(error, MemoryError):
+    number = error.errno if isinstance(error, OSError) else None
+    if isinstance(error, MemoryError) or number == errno.ENOMEM:
         return NO_MEMORY
-    return NO_SPACE if isinstance(error, OSError) and error.errno in FULL else BAD_INPUT
+    return NO_SPACE if number in FULL else BAD_INPUT
 
 
 def sentence(error: Exception) -> str:
-    """What an error says, on one line; those of the system begin with their file."""
-    said = " ".join(str(error).split())
+    """What an error says; those of the system begin with their file."""
+    said = str(error)
     if isinstance(error, OSError) and error.strerror:
         said = f"{error.strerror}."
         if error.filename is not None:
@@ -102,6 +112,19 @@ def sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
         said = f"out of memory: {said or 'an array could not be had'}"
     return said
+
+
+@contextmanager
+def leaving_when_terminated() -> Iterator[None]:
+    """SIGTERM ends the process as an error does, so that nothing half done stays."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, usual)
 
 
 class Commands(click.Group):

@@ -12,10 +12,18 @@ from rich.table import Table
 from onmf import ONMF
 from onmf import choose_k as choose
 from onmf.cli.console import say, waiting
-from onmf.cli.options import INPUT, preparation_options, read_with_notes, reading_options, source_of
+from onmf.cli.options import (
+    INPUT,
+    RAW_NAMES,
+    preparation_options,
+    read_with_notes,
+    reading_options,
+    source_of,
+)
 from onmf.cli.runs import REPORT, at_hand, choice_record
 from onmf.io import Table as Samples
 from onmf.io import csv_text, replace_files, to_json_values
+from onmf.io.cells import to_count
 from onmf.report import html
 from onmf.stability import KChoice, KRow
 
@@ -46,6 +54,7 @@ BAR = 16  # characters of the longest bar
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
 @click.option("--jobs", type=int, help="Threads (palm: processes); -1 takes all processors.")
 @click.option("--only", is_flag=True, help="Do not go on past the last K where it is the best.")
+@RAW_NAMES
 @click.option("--json", "as_json", is_flag=True, help="Print choice.json instead of a table.")
 def choose_k(
     span: str | None,
@@ -54,6 +63,7 @@ def choose_k(
     seed: int,
     jobs: int | None,
     only: bool,
+    raw_names: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -95,11 +105,11 @@ def choose_k(
     }
     if out is not None:
         page = make_page(table, choice, account)
-        replace_files(out, {REPORT: page} | result_files(choice, table.samples, account))
+        replace_files(out, {REPORT: page} | result_files(choice, table.samples, account, raw_names))
     if as_json:
-        click.echo(json.dumps(account, indent=2))
+        say(json.dumps(account, indent=2))
     else:
-        click.echo(answer(choice))
+        say(answer(choice))
         Console().print(choice_grid(choice))
         say("\n".join(remarks(choice, out)))
 
@@ -107,14 +117,16 @@ def choose_k(
 def parse_span(span: str) -> list[int]:
     """The K of first:last or first:last:step, or of a single number."""
     try:
-        first, *rest = (int(part) for part in span.split(":"))
+        first, *rest = (to_count(part) for part in span.split(":"))
         last, step = (*rest, 1) if len(rest) == 1 else rest or (first, 1)
         return list(range(first, last + 1, step))
     except ValueError:
         raise ValueError(f"--k must be first:last or first:last:step, not {span!r}.") from None
 
 
-def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -> dict[str, str]:
+def result_files(
+    choice: KChoice, samples: list[str], account: dict[str, Any], raw_names: bool
+) -> dict[str, str]:
     """Name and text of each file; choice.json comes last, so where it is, the others are."""
     labels = zip(
         samples,
@@ -124,8 +136,8 @@ def result_files(choice: KChoice, samples: list[str], account: dict[str, Any]) -
     )
     rows = (to_json_values(row).values() for row in choice.table)
     return {
-        "table.csv": csv_text(KRow._fields, rows),
-        "labels.csv": csv_text(["sample", "cluster", "stability"], labels),
+        "table.csv": csv_text(KRow._fields, rows, raw_names),
+        "labels.csv": csv_text(["sample", "cluster", "stability"], labels, raw_names),
         "choice.json": json.dumps(account, indent=2) + "\n",
     }
 

@@ -1,6 +1,7 @@
 """`onmf cluster`."""
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from onmf.cli import NOT_CONVERGED
 from onmf.cli.console import fit_with_progress, note, notes, place_for, say, waiting, within_memory
 from onmf.cli.options import (
     INPUT,
+    RAW_NAMES,
     CenterBounds,
     ClusterCount,
     preparation_options,
@@ -31,6 +33,7 @@ from onmf.cli.runs import (
     at_hand,
     explained,
     first_words,
+    sealed,
 )
 from onmf.io import Table, replace_files
 
@@ -78,6 +81,7 @@ from onmf.io import Table, replace_files
     type=click.Path(dir_okay=False, path_type=Path),
     help="A copy of the .h5ad input with the clusters in obs, obsm, varm and uns.",
 )
+@RAW_NAMES
 @click.option("--force", is_flag=True, help="Replace results that are there.")
 @click.option("--no-report", is_flag=True, help="Do not make report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")
@@ -86,6 +90,7 @@ def cluster(
     out: Path,
     seed: int,
     force: bool,
+    raw_names: bool,
     no_report: bool,
     as_json: bool,
     write_h5ad: Path | None,
@@ -116,7 +121,7 @@ def cluster(
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
     model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
-    with place_for(out, RESULTS, force):
+    with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         raw = read_with_notes(
             source,
             signed=options["center_bounds"] is not None,
@@ -138,15 +143,19 @@ def cluster(
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}
-        files = pages | run.files(record)
-        replace_files(out, files)
-        for name in set(RESULTS) - set(files):
-            (out / name).unlink(missing_ok=True)  # it would speak of an older run
+        record, files = sealed(record, pages | run.files(raw_names))
+        older = set(RESULTS) - set(files)  # which would speak of another run
+        replace_files(out, files, gone=older)
         if write_h5ad is not None:
             write = partial(annotated, source.path, model, table)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
+
+
+def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:
+    """The same for the annotated copy, if one is wanted."""
+    return nullcontext() if target is None else place_for(target.parent, [target.name], force)
 
 
 def check_annotation(source: Input, target: Path, force: bool) -> None:
@@ -173,7 +182,7 @@ def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
         choice: Any = choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
     if some is table:
         return choice
-    click.echo(f"Note: K was chosen by {n} of the {len(table.samples)} samples.", err=True)
+    note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."])
     return replace(choice, consensus=None)  # it is not about all of them
 
 

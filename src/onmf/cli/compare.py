@@ -12,13 +12,14 @@ from typing import Any
 import click
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import MofNCompleteColumn
 from rich.table import Table as Grid
 
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS as RIVALS
 from onmf.cli import NOT_CONVERGED
-from onmf.cli.console import cluster_sizes, progress_bar
+from onmf.cli.console import cluster_sizes, progress_bar, say
 from onmf.cli.options import (
     INPUT,
     preparation_options,
@@ -29,7 +30,7 @@ from onmf.cli.options import (
 from onmf.cli.runs import at_hand, scores
 from onmf.datasets import make_rays
 from onmf.io import Table, csv_text, replace_files
-from onmf.io.table import one_line
+from onmf.io.table import one_line, printable
 from onmf.metrics import orthogonality, partition_error
 
 OURS: dict[str, Callable[..., ONMF]] = {
@@ -119,13 +120,12 @@ def compare(
     if all(fit["failure"] for fit in fits):
         raise ValueError(fits[0]["failure"])
     if as_json:
-        click.echo(comparison_json(fits))
+        say(comparison_json(fits))
     else:
-        title = (
-            f"{source.path.name}, {k} clusters, mean of {starts} start{'s' if starts > 1 else ''}"
-        )
+        means = f"mean of {starts} start{'s' if starts > 1 else ''}"
+        title = f"{escape(printable(source.path.name))}, {k} clusters, {means}"
         Console().print(comparison_grid(method_means(fits), title))
-        click.echo(f"Wrote {out}.")
+        say(f"Wrote {out}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
 
@@ -194,7 +194,7 @@ def comparison_grid(rows: list[dict[str, Any]], title: str) -> Grid:
     """The table as it is printed."""
     known = {key for row in rows for key in row}
     columns = {key: name for key, name in (WITH_LABELS | ALWAYS).items() if key in known}
-    failed = [f"{row['method']}: {row['failure']}" for row in rows if row["failure"]]
+    failed = [escape(f"{row['method']}: {row['failure']}") for row in rows if row["failure"]]
     grid = Grid(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
     grid.caption, grid.caption_justify = "\n".join(failed), "left"
     grid.add_column("method", no_wrap=True)

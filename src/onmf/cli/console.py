@@ -5,7 +5,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,7 +26,8 @@ from rich.progress import (
 )
 
 from onmf.cli import LOG
-from onmf.io.table import one_line
+from onmf.io import sole_writer
+from onmf.io.table import one_line, printable
 
 LONGEST_BAR = 1000  # sweeps
 SECONDS_BETWEEN_LINES = 10
@@ -97,7 +98,7 @@ def progress_bar(*middle: ProgressColumn) -> Iterator[Follower]:
 def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
     """A bar that the function it yields moves: (done, total). It pulses until that is called."""
     with progress_bar() as bar:
-        task = bar.add_task(label, total=None)
+        task = bar.add_task(printable(label), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
@@ -109,7 +110,9 @@ def fit_with_progress(model: Fittable, X: Any, label: str) -> float:
     ):
         followed = hasattr(model, "callback")
         if followed:
-            model.set_params(callback=sweep_callback(bar, bar.add_task(label, total=None)))
+            model.set_params(
+                callback=sweep_callback(bar, bar.add_task(printable(label), total=None))
+            )
         begin = time.perf_counter()
         try:
             model.fit(X)
@@ -125,21 +128,23 @@ def notes(label: str) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    note(label, (one_line(warning.message) for warning in caught))
+    note(label, (str(warning.message) for warning in caught))
 
 
 def note(label: str, sentences: Iterable[str]) -> None:
-    """Each sentence once, on stderr."""
-    for sentence in dict.fromkeys(sentences):
+    """Each sentence once, on a line of stderr."""
+    label = one_line(label)
+    for sentence in dict.fromkeys(map(one_line, sentences)):
         named = sentence if sentence.startswith(label) else f"{label}: {sentence}"
         click.echo(f"Note: {named}", err=True)
         LOG.warning(named)
 
 
 def say(text: str) -> None:
-    """The result, on stdout."""
-    click.echo(text)
-    LOG.info(text)
+    """The result, on stdout; what others wrote (names, headings) cannot steer the terminal."""
+    shown = printable(text)
+    click.echo(shown)
+    LOG.info(shown)
 
 
 def write_log(context: click.Context, option: click.Parameter, path: Path | None) -> None:
@@ -150,7 +155,7 @@ def write_log(context: click.Context, option: click.Parameter, path: Path | None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     LOG.addHandler(handler)
     LOG.setLevel(logging.INFO)
-    LOG.info("onmf %s", " ".join(sys.argv[1:]))
+    LOG.info("onmf %s", one_line(" ".join(sys.argv[1:])))
 
 
 @contextmanager
@@ -182,23 +187,24 @@ def sweep_callback(bar: Follower, task: TaskID) -> Callable[[Any], bool]:
 
 
 @contextmanager
-def place_for(folder: Path, names: Iterable[str], force: bool) -> Iterator[None]:
-    """Make sure, before the long part, that the files can be put into the folder.
+def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]:
+    """Make sure, before the long part, that the files can be put into the folder, by us alone.
 
     Folders that were made for nothing are taken away again.
     """
-    there = [name for name in names if (folder / name).exists()]
-    if there and not force:
-        place = "this folder" if folder == Path() else folder
-        raise FileExistsError(
-            f"{place} already has {', '.join(there)}: choose another place, or replace with "
-            "--force."
-        )
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
         tempfile.TemporaryFile(dir=folder).close()
-        yield
+        with sole_writer(folder / f".{names[-1]}.lock"):
+            there = [name for name in names if (folder / name).exists()]
+            if there and not force:
+                place = "this folder" if folder == Path() else folder
+                raise FileExistsError(
+                    f"{place} already has {', '.join(there)}: choose another place, or replace "
+                    "with --force."
+                )
+            yield
     except BaseException:
         with suppress(OSError):
             for place in made:

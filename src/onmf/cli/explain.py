@@ -7,14 +7,17 @@ from typing import Any
 import click
 import numpy as np
 
-from onmf.cli.console import waiting
+from onmf.cli.console import place_for, say, waiting
+from onmf.cli.options import RAW_NAMES
 from onmf.cli.runs import (
     LABELS,
     MARKERS,
+    RUN,
     FinishedFit,
     explained,
     markers_csv,
     read_run,
+    sealed_again,
 )
 from onmf.explain import Explanation
 from onmf.io import replace_files
@@ -25,8 +28,9 @@ TYPICAL, FIRST_WORDS = 3, 72  # samples shown of each cluster, characters shown 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--top", type=click.IntRange(1), default=10, help="Features of each cluster.")
+@RAW_NAMES
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def explain(folder: Path, top: int, as_json: bool) -> None:
+def explain(folder: Path, top: int, raw_names: bool, as_json: bool) -> None:
     """Say what makes the clusters of a finished run.
 
     FOLDER is what `onmf cluster` wrote; its input must be where it was, and unchanged. Printed are
@@ -37,18 +41,20 @@ def explain(folder: Path, top: int, as_json: bool) -> None:
     Example:
       onmf explain result
     """
-    record, source, model, raw, table = read_run(folder)
-    with waiting("Comparing the clusters"):
-        found = explained(model, table)
-    if found is None:
-        raise ValueError("the run has a single cluster: there is nothing to compare it with.")
-    run = FinishedFit(model, source, table, found, record["results"]["seconds"])
-    replace_files(folder, {LABELS: run.labels_csv(), MARKERS: markers_csv(found)})
+    with place_for(folder, [RUN], force=True):
+        record, source, model, raw, table = read_run(folder)
+        with waiting("Comparing the clusters"):
+            found = explained(model, table)
+        if found is None:
+            raise ValueError("the run has a single cluster: there is nothing to compare it with.")
+        run = FinishedFit(model, source, table, found, record["results"]["seconds"])
+        files = {LABELS: run.labels_csv(raw_names), MARKERS: markers_csv(found, raw_names)}
+        replace_files(folder, sealed_again(record, files))
     names = [_first_words(text) for text in raw.X] if source.text else raw.samples
     facts = cluster_facts(found, names, top)
-    click.echo(json.dumps(facts, indent=2) if as_json else summarise_clusters(facts))
+    say(json.dumps(facts, indent=2) if as_json else summarise_clusters(facts))
     if not as_json:
-        click.echo(f"Wrote {LABELS} and {MARKERS} to {folder}.")
+        say(f"Wrote {LABELS} and {MARKERS} to {folder}.")
 
 
 def _first_words(text: str) -> str:

@@ -11,12 +11,18 @@ from onmf.cli.console import note, notes, waiting, within_memory, write_log
 from onmf.cli.runs import Input, before_fit, check_entries
 from onmf.cli.runs.received import received
 from onmf.io import Table
+from onmf.io.cells import to_count, to_number
 from onmf.preparation.steps import MOST_WORDS, PAIRS, WORD
 from onmf.preparation.stop_words import LANGUAGES
 
 INPUT = click.Path(exists=True, path_type=Path, allow_dash=True)
 STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied, after depth
 DOCUMENT_STEPS = ("words", "tfidf")
+RAW_NAMES = click.option(
+    "--raw-names",
+    is_flag=True,
+    help="Write names into .csv files as they are, also those that a spreadsheet would run.",
+)
 
 
 class ClusterCount(click.ParamType):
@@ -29,7 +35,7 @@ class ClusterCount(click.ParamType):
             return value
         low, colon, high = value.partition(":")
         try:
-            first, last = int(low), int(high if colon else low)
+            first, last = to_count(low), to_count(high if colon else low)
         except ValueError:
             self.fail(f"{value!r} is no number, LOW:HIGH or auto.", param, ctx)
         if not 1 <= first <= last or (colon and first < 2):
@@ -44,7 +50,7 @@ class DocumentCount(click.ParamType):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int | float:
         try:
-            number = float(value) if "." in str(value) else int(value)
+            number = to_number(str(value)) if "." in str(value) else to_count(str(value))
         except ValueError:
             number = -1
         if number < 0 or number == 0 or (isinstance(number, float) and number > 1):
@@ -61,7 +67,7 @@ class WordRange(click.ParamType):
         if isinstance(value, tuple):
             return value
         try:
-            fewest, most = (int(side) for side in value.split(":"))
+            fewest, most = (to_count(side) for side in value.split(":"))
         except ValueError:
             fewest = most = 0
         if not 1 <= fewest <= most <= MOST_WORDS:
@@ -79,7 +85,7 @@ class CenterBounds(click.ParamType):
             return value
         low, colon, high = value.partition(":")
         try:
-            bounds = tuple(float(side) if side else None for side in (low, high))
+            bounds = tuple(to_number(side) if side else None for side in (low, high))
         except ValueError:
             colon = ""
         if not colon:
@@ -137,6 +143,8 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="The same, to the median of the samples' totals."),
         click.option("--cpm", "total", flag_value="1e6", default=None,
                      help="Scale every sample to a total of a million: counts per million."),
+        click.option("--follow-links", is_flag=True,
+                     help="With --text: also links that lead out of the folder."),
         click.option("--text", is_flag=True, help="The input holds documents: files, or lines."),
     ):  # fmt: skip
         command = option(command)

@@ -10,8 +10,17 @@ import numpy as np
 
 from onmf import load
 from onmf.cli.console import cluster_sizes, note, notes, place_for, say, waiting, within_memory
-from onmf.cli.options import INPUT, reading_options
-from onmf.cli.runs import MODEL, Array, Input, Model, aligned, labels_csv, lies_across, scores
+from onmf.cli.options import INPUT, RAW_NAMES, reading_options
+from onmf.cli.runs import (
+    Array,
+    Input,
+    Model,
+    aligned,
+    fitted_model,
+    labels_csv,
+    lies_across,
+    scores,
+)
 from onmf.cli.runs.received import received
 from onmf.explain import Calibration
 from onmf.io import Table, replace_files
@@ -35,10 +44,18 @@ from onmf.preparation import Words
     default="refuse",
     help="What becomes of features of the model that the input lacks.",
 )
+@click.option("--follow-links", is_flag=True, help="Of documents: also links out of the folder.")
+@RAW_NAMES
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def predict(
-    model: Path, out: Path, missing: str, force: bool, as_json: bool, **options: Any
+    model: Path,
+    out: Path,
+    missing: str,
+    raw_names: bool,
+    force: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Give new samples the clusters of a model.
 
@@ -51,14 +68,14 @@ def predict(
       onmf predict result new_tumours.csv -o new_labels.csv
     """
     with place_for(out.parent, [out.name], force):
-        fitted = load(model / MODEL if model.is_dir() else model)
+        fitted = fitted_model(model) if model.is_dir() else load(model)
         of_words = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
         lines = of_words and options["text_column"] is None
         source = Input(received(options.pop("input"), lines), text=of_words, **options)
         table, said = aligned(read_along(source, fitted), fitted, missing == "zero")
         labels = fitted.predict(table)
         sure, distance = how_sure(fitted, table, labels)
-        text = labels_csv(table.samples, labels, certainty=sure, distance=distance)
+        text = labels_csv(table.samples, labels, raw_names, certainty=sure, distance=distance)
         replace_files(out.parent, {out.name: text})
     note(source.path.name, said)
     sizes = cluster_sizes(labels, fitted.n_clusters).tolist()

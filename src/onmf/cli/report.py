@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from onmf.cli.console import notes, waiting
-from onmf.cli.runs import REPORT, FinishedFit, explained, first_words, read_run
+from onmf.cli.console import notes, place_for, say, waiting
+from onmf.cli.runs import REPORT, RUN, FinishedFit, explained, first_words, read_run, sealed_again
 from onmf.io import replace_files
 from onmf.report import html
 
@@ -23,14 +23,20 @@ def report(folder: Path) -> None:
     Example:
       onmf report result
     """
+    with place_for(folder, [RUN], force=True):
+        write_report(folder)
+    say(f"Wrote {folder / REPORT}.")
+
+
+def write_report(folder: Path) -> None:
+    """The page of the run in the folder, and its checksum in run.json."""
     record, source, model, raw, table = read_run(folder)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     with waiting("Comparing the clusters"):
         explanation = explained(model, table)
     seconds = record["results"]["seconds"]
     run = FinishedFit(model, source, table, explanation, seconds, first_words(raw), choice)
-    replace_files(folder, {REPORT: make_report(run, record)})
-    click.echo(f"Wrote {folder / REPORT}.")
+    replace_files(folder, sealed_again(record, {REPORT: make_report(run, record)}))
 
 
 def make_report(run: FinishedFit, record: dict[str, Any]) -> str:

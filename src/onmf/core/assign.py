@@ -39,9 +39,11 @@ def first_largest(A: Array) -> Array:
 
 
 def nearest(products: Array) -> Code:
-    """The ray with the largest product, for each row."""
+    """The ray with the largest product, for each row; none if it is lost in rounding."""
     labels = first_largest(products)
     scores = np.maximum(products[np.arange(len(labels)), labels], 0)
+    info = np.finfo(products.dtype)
+    scores[scores < info.tiny / info.eps] = 0
     labels[scores == 0] = -1
     return Code(labels, scores)
 
@@ -63,9 +65,12 @@ class Rays:
 
     @classmethod
     def of(cls, W: Array) -> Self:
+        exponent = np.frexp(np.abs(W).max(axis=1))[1]  # the squares of each row must be numbers
+        W = np.ldexp(W, -exponent[:, None])
         lengths = np.linalg.norm(W, axis=1)
         lengths = np.where(lengths > 0, lengths, 1).astype(W.dtype)
-        return cls(np.ascontiguousarray((W / lengths[:, None]).T), lengths)
+        units = np.ascontiguousarray((W / lengths[:, None]).T)
+        return cls(units, np.ldexp(lengths, exponent))
 
     def __call__(self, block: Block, rows: Any) -> tuple[Code, Fit]:
         code = nearest(block.X @ self.units)

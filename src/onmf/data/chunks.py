@@ -22,8 +22,9 @@ class PartialSum(NamedTuple):
     places: frozenset[str | None]
 
 
-def as_block(chunk: Any, weight: Array | None, dtype: Any, index: int) -> Block:
+def as_block(chunk: Any, weight: Array | None, dtype: Any, index: int, size: int) -> Block:
     """A chunk as solvers expect it, in the least number of copies."""
+    check_length(chunk, index, size)
     if sp.issparse(chunk):
         chunk = sp.csr_array(chunk, dtype=dtype)
         if not chunk.has_canonical_format:
@@ -36,6 +37,15 @@ def as_block(chunk: Any, weight: Array | None, dtype: Any, index: int) -> Block:
             raise ValueError(f"chunk {index} cannot be read as numbers: {error}") from error
     weight = np.ones(chunk.shape[0], dtype) if weight is None else weight
     return Block(chunk, weight[:, None])
+
+
+def check_length(chunk: Any, index: int, size: int) -> None:
+    """A chunk has as many rows as the array says: all that follow it would be others."""
+    if chunk.shape[0] != size:
+        raise ValueError(
+            f"chunk {index} has {chunk.shape[0]} rows, but the Dask array says {size}: make its "
+            "chunks as long as they are (`X.compute_chunk_sizes()`)."
+        )
 
 
 def scale_by(factor: float) -> Callable[[Block], Block]:
@@ -84,10 +94,14 @@ def call_with_weight(function: Callable[..., Any], chunk: Block, *rows: Any) -> 
 
 
 def on_chunk(
-    chunk: Any, method: Callable[[Any], Array], empty: Array, block_id: Any = None
+    chunk: Any, method: Callable[[Any], Array], empty: Array, block_info: Any = None
 ) -> Array:
     """What a method says of the rows of a chunk."""
+    place = block_info[0]
+    index, (first, last) = place["chunk-location"][0], place["array-location"][0]
+    if not np.isnan(last):
+        check_length(chunk, index, last - first)
     try:
         return method(chunk) if chunk.shape[0] else empty
     except ValueError as error:
-        raise ValueError(f"in chunk {block_id[0]}, its rows counted from 0: {error}") from error
+        raise ValueError(f"in chunk {index}, its rows counted from 0: {error}") from error

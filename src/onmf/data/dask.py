@@ -7,12 +7,13 @@ dies takes with it is computed again.
 """
 
 import operator
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from itertools import accumulate, groupby, pairwise
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,23 +39,25 @@ except ImportError as missing:
     ) from missing
 
 Array = NDArray[Any]
+P = ParamSpec("P")
+T = TypeVar("T")
 Rows = Sequence[Any]  # one Delayed, or a value, for each chunk
 
 
 def rows_on_dask(
     X: Any, sample_weight: Any, scale: Scale, check: Check, known: Features | None
-) -> tuple["OnDask", float, Array | None, Features]:
-    """A Dask array or DataFrame as a place, the power of two it is multiplied by, its weights."""
+) -> tuple["OnDask", float, Array | None, float, Features]:
+    """A Dask array or DataFrame as a place, with its factor; the weights with theirs; names."""
     X, names = as_array(X)
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
     dtype = floating(X.dtype, "the Dask array")
     features = Features.of(X.shape, names)
     features.check(known, check.name)
-    weight = as_weights(compute(sample_weight)[0], X.shape, dtype)
+    weight, heft = as_weights(compute(sample_weight)[0], X.shape, dtype, scale)
     data = OnDask(X, dtype, weight, check)
     factor = scale(*data.extremes, dtype, X.shape)
-    return data.scaled(factor), factor, weight, features
+    return data.scaled(factor), factor, weight, heft, features
 
 
 def as_array(X: Any) -> tuple[Any, list[str] | None]:
@@ -65,6 +68,25 @@ def as_array(X: Any) -> tuple[Any, list[str] | None]:
     if X.ndim != 2:
         raise ValueError(f"the Dask array has {X.ndim} dimension(s) instead of 2.")
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1}), names
+
+
+def while_connected(method: Callable[P, T]) -> Callable[P, T]:
+    """The same method of `OnDask`, which says so if its client is closed."""
+
+    @wraps(method)
+    def connected(*args: P.args, **options: P.kwargs) -> T:
+        try:
+            return method(*args, **options)
+        except (Exception, CancelledError) as error:
+            client: Any = args[0].client  # type: ignore[attr-defined]
+            if client is None or client.status == "running":
+                raise
+            raise ConnectionError(
+                "the Dask client that holds the rows was closed while they were read: connect "
+                "again, and fit again."
+            ) from error
+
+    return connected
 
 
 class OnDask:
@@ -78,10 +100,11 @@ class OnDask:
         blocks = X.to_delayed(optimize_graph=True)[:, 0]
         weights = [None] * len(sizes) if weight is None else self.scatter(weight)
         ready = [
-            delayed(work.as_block)(blocks[index], own, dtype, index)
-            for (index, _), own in zip(sizes, weights, strict=True)
+            delayed(work.as_block)(blocks[index], own, dtype, index, size)
+            for (index, size), own in zip(sizes, weights, strict=True)
         ]
-        self.chunks, self.homes = on_workers(X, ready)
+        self.client = current_client()
+        self.chunks, self.homes = on_workers(self.client, X, ready)
 
     @property
     def first(self) -> list[int]:
@@ -124,6 +147,7 @@ class OnDask:
         _, total = self.sweep(weigh)
         return float(total.mass / (total.weight * self.shape[1]))
 
+    @while_connected
     def take(self, numbers: Array) -> Block:
         """A few samples, by number."""
         places = np.searchsorted(numbers, self.cuts)
@@ -141,6 +165,7 @@ class OnDask:
             return list(H.to_delayed().ravel())
         return [H[i:j] for i, j in pairwise(self.cuts)]
 
+    @while_connected
     def gather(self, rows: Rows) -> Array:
         return np.concatenate(compute(*rows))
 
@@ -151,6 +176,7 @@ class OnDask:
             [da.from_delayed(part, (j - i, k), self.dtype) for part, (i, j) in parts]
         )
 
+    @while_connected
     def each(self, change: Callable[..., Any], *rows: Rows) -> Rows:
         """Change what is kept for each chunk, without reading X."""
         return persist(*self._tasks(change, *rows))
@@ -160,6 +186,7 @@ class OnDask:
         shared = delayed(function, traverse=False)
         return [delayed(work.call)(shared, *parts) for parts in zip(*rows, strict=True)]
 
+    @while_connected
     def total(self, function: Callable[..., Any], *rows: Rows) -> Any:
         """Sum of `function(weight, *rows)` over the chunks, without reading X."""
         parts = self._tasks(partial(work.call_with_weight, function), self.chunks, *rows)
@@ -169,6 +196,7 @@ class OnDask:
         """Apply `move(block, rows) -> (rows, stats)` to every block and add the stats."""
         return self._round(sweep_chunk, move, [None] * len(self.chunks) if rows is None else rows)
 
+    @while_connected
     def _round(self, task: Callable[..., Any], move: Any, rows: Rows) -> tuple[Rows, Any]:
         """W goes out, sums come back; what is kept for the samples stays."""
         shared, visit = delayed(move, traverse=False), delayed(task)
@@ -187,17 +215,25 @@ class OnDask:
         return kept, total.stats
 
 
-def on_workers(X: Any, chunks: list[Any]) -> tuple[Rows, list[str | None]]:
+def current_client() -> Any:
+    """The client of the workers, None without workers."""
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def on_workers(client: Any, X: Any, chunks: list[Any]) -> tuple[Rows, list[str | None]]:
     """Chunks that stay on workers, and on which; without workers, as they are.
 
     Blocks that X has on workers stay where they are; others go there in runs of neighbours.
     """
-    try:
-        from distributed import futures_of, get_client, wait
-
-        client = get_client()
-    except (ImportError, ValueError):
+    if client is None:
         return chunks, [None] * len(chunks)
+    from distributed import futures_of, wait
+
     workers = [None] if futures_of(X) else sorted(client.ncores()) or [None]
     wanted = [workers[i * len(workers) // len(chunks)] for i in range(len(chunks))]
     stored: list[Any] = []

@@ -6,7 +6,6 @@ bit.
 """
 
 import operator
-import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,9 +22,9 @@ from numpy.typing import NDArray
 from onmf.core.memory import InMemory, rows_between
 from onmf.core.rows import Block
 from onmf.data.check import Check, Inspect
-from onmf.data.container import container_memory
 from onmf.io import Source, open_source
 from onmf.io.annotated import open_matrix
+from onmf.io.flat import free_memory
 from onmf.io.npy import open_mapped
 
 Array = NDArray[Any]
@@ -75,17 +74,6 @@ def open_rows(X: Any) -> Source | None:
 def larger_than_memory(source: Source) -> bool:
     """Whether the rows of a file would fill more than half of the memory that is free."""
     return free_memory() / 2 < source.nbytes
-
-
-def free_memory() -> int:
-    """Bytes that can be had without swapping, of the machine and of the container."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            facts = dict(line.split(":") for line in lines)
-        free = int(facts["MemAvailable"].split()[0]) << 10
-    except (OSError, KeyError):
-        free = int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
-    return min([free, *container_memory()])
 
 
 class OnDisk(InMemory):

@@ -37,7 +37,7 @@ class Placement(NamedTuple):
     """Rows in their place, and what became known on the way.
 
     data : the rows, multiplied by `scale`, a power of two.
-    weight : of each sample; None if all count the same.
+    weight : of each sample, multiplied by `weight_scale`; None if all count the same.
     features : None for arrays and DataFrames, whose features are scikit-learn's affair.
     X : what a callable `init` is given: the checked array, or whatever else it was.
     """
@@ -45,6 +45,7 @@ class Placement(NamedTuple):
     data: Data
     scale: float
     weight: Array | None
+    weight_scale: float
     features: Features | None
     X: Any
 
@@ -73,10 +74,10 @@ def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
             return _in_memory(rows, names, sample_weight, terms)
         features = Features.of(source.shape, source.names if names is None else names)
         features.check(terms.known, terms.check.name)
-        weight = as_weights(sample_weight, source.shape, source.dtype)
+        weight, heft = as_weights(sample_weight, source.shape, source.dtype, terms.scale)
         disk = OnDisk(source, weight, terms.check, terms.n_threads)
         factor = terms.scale(*disk.extremes, source.dtype, source.shape)
-        return Placement(disk.scaled(factor), factor, weight, features, X)
+        return Placement(disk.scaled(factor), factor, weight, heft, features, X)
 
 
 def place_in_memory(X: Any, sample_weight: Any, terms: Terms) -> Placement:
@@ -121,11 +122,11 @@ def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms
     if names is not None:
         features = Features.of(X.shape, names)
         features.check(terms.known, terms.check.name)
-    weight = as_weights(sample_weight, X.shape, X.dtype)
+    weight, heft = as_weights(sample_weight, X.shape, X.dtype, terms.scale)
     factor = terms.scale(*extremes, X.dtype, X.shape)
     if factor != 1:
         X = X * X.dtype.type(factor)
-    return Placement(InMemory(X, weight, terms.n_threads), factor, weight, features, X)
+    return Placement(InMemory(X, weight, terms.n_threads), factor, weight, heft, features, X)
 
 
 def as_numpy(X: Any) -> Any:

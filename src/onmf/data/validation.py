@@ -18,6 +18,7 @@ from onmf.data.check import Check, Matrix, stored_extremes
 from onmf.io.table import listing
 
 Array = NDArray[Any]
+MOST_BITS = 100  # between weights: single precision holds 126
 Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two
 
 
@@ -45,10 +46,16 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, tuple[float, float]]:
     return X, check(X)
 
 
-def as_weights(sample_weight: Any, shape: tuple[int, int], dtype: Any) -> Array | None:
-    """One finite weight >= 0 a sample, not all zero; None if all count the same."""
+def as_weights(
+    sample_weight: Any, shape: tuple[int, int], dtype: Any, scale: Scale
+) -> tuple[Array | None, float]:
+    """One finite weight >= 0 a sample, not all zero; None if all count the same.
+
+    Only their ratios matter: weights whose sums might over- or underflow are multiplied by a power
+    of two, which is returned as well, but not where batches must fit together.
+    """
     if sample_weight is None:
-        return None
+        return None, 1.0
     if isinstance(sample_weight, Real):
         sample_weight = np.full(shape[0], sample_weight)
     weight = np.asarray(column_or_1d(sample_weight, dtype=np.float64))
@@ -61,7 +68,22 @@ def as_weights(sample_weight: Any, shape: tuple[int, int], dtype: Any) -> Array 
         )
     if not weight.any():
         raise ValueError("sample_weight is zero for every sample: give some a positive weight.")
-    return weight.astype(dtype)
+    exponent = int(np.frexp(weight.max())[1])
+    if scale is as_it_is and abs(exponent) > MOST_BITS:
+        raise ValueError(
+            f"sample_weight (largest {weight.max():.3g}) is too small or too large to be added "
+            "from batch to batch: divide the weights of all batches by a typical one."
+        )
+    if abs(exponent) <= harmless_bits(dtype) or scale is as_it_is:
+        exponent = 0
+    weight = np.ldexp(weight, -exponent)
+    light = np.flatnonzero((weight > 0) & (weight < weight.max() / 2.0**MOST_BITS))
+    if len(light):
+        raise ValueError(
+            f"sample_weight of sample(s) {listing(light, len(light))} is too small or too large "
+            "beside the largest, 1e30 times as much or more: set it to zero to leave them out."
+        )
+    return weight.astype(dtype), 2.0**-exponent
 
 
 @dataclass(frozen=True)
@@ -118,11 +140,15 @@ def power_of_two(low: float, high: float, dtype: Any, shape: tuple[int, int]) ->
     """What to multiply X by: 1 unless powers of its entries might over- or underflow."""
     info, top = np.finfo(dtype), max(high, -low)
     exponent = int(np.frexp(top)[1])
-    harmless = min(200, info.maxexp // 3)  # fourth powers are added in double precision
-    if top == 0 or abs(exponent) <= harmless:
+    if top == 0 or abs(exponent) <= harmless_bits(dtype):
         return 1.0
     limit = info.maxexp - info.nmant // 2  # the factor itself must be a number, too
     return float(np.ldexp(1.0, -max(-limit, min(limit, exponent))))
+
+
+def harmless_bits(dtype: Any) -> int:
+    """Fourth powers of two to these are added in double precision."""
+    return min(200, np.finfo(dtype).maxexp // 3)
 
 
 def moderate(X: Matrix) -> tuple[Matrix, float]:
@@ -146,3 +172,20 @@ def check_scale(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> 
             "added: divide X by its largest entry, or use ONMF with solver='fast', which does."
         )
     return 1.0
+
+
+def check_digits(W: Array) -> Array:
+    """The same, if finite and not so small that the digits by which samples are told apart go."""
+    top = np.abs(W).max(axis=1)
+    if not np.isfinite(top).all():
+        raise ValueError(
+            "the entries of X are too small or too large, or too far apart: divide each sample by "
+            "its largest entry."
+        )
+    lost = np.flatnonzero((top > 0) & (top < np.finfo(W.dtype).tiny))
+    if len(lost):
+        raise ValueError(
+            f"the samples of cluster(s) {listing(lost)} are too small or too large for {W.dtype} "
+            f"(largest entry {top[lost[0]]:.3g}): multiply X by a number."
+        )
+    return W

@@ -12,12 +12,13 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from onmf.core.assign import labels_of
 from onmf.core.memory import useful
 from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL, Factorization
 from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
-from onmf.data.validation import too_few
+from onmf.data.validation import check_digits, moderate, too_few
 from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.ordering import arrange, canonical_order
@@ -282,9 +283,13 @@ class Clusterer(CallbackSupportMixin, Predictor):
             self.__dict__.pop(name, None)
         best, labels = solution.result, solution.labels
         self.membership_, self.labels_ = best.H, labels
-        self.cluster_centers_ = best.W / best.W.dtype.type(rows.scale)
+        scale = best.W.dtype.type(rows.scale)
+        self.cluster_centers_ = check_digits(best.W / scale)
+        if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
+            self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
-        self.inertia_ = best.relative_error * rows.data.sqnorm / rows.scale / rows.scale
+        sqnorm = rows.data.sqnorm / rows.scale / rows.scale
+        self.inertia_ = best.relative_error * sqnorm / rows.weight_scale
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_ = solution.stationarity
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
@@ -295,6 +300,15 @@ class Clusterer(CallbackSupportMixin, Predictor):
             f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, or try another init "
             "or random_state."
         )
+
+    def _relabel(self, rows: Placement) -> None:
+        """Labels and memberships by the centroids as they are kept, their lost digits included."""
+        centers, size = moderate(self.cluster_centers_)
+        rule = self._rule(centers, centers.dtype.type(size / rows.scale))
+        with single_threaded_blas():
+            codes, _ = rows.data.sweep(rule)
+        self.labels_ = rows.data.gather(rows.data.each(labels_of, codes))
+        self.membership_ = rows.data.array(self.n_clusters, rule.memberships, codes)
 
     def _warn(self, best: Factorization) -> None:
         missing = np.flatnonzero(self.labels_ < 0)

@@ -8,7 +8,7 @@ result is lost to a failed write.
 
 from onmf.io.documents import read_documents
 from onmf.io.formats import FORMATS, checksum, complete_table, open_source, read_table
-from onmf.io.output import csv_text, replace_files, to_json_values
+from onmf.io.output import csv_text, replace_files, sole_writer, to_json_values
 from onmf.io.source import Source
 from onmf.io.table import Table
 
@@ -23,5 +23,6 @@ __all__ = [
     "read_documents",
     "read_table",
     "replace_files",
+    "sole_writer",
     "to_json_values",
 ]

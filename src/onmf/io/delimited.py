@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from onmf.exceptions import TableWarning
+from onmf.io.cells import to_number, unguarded
+from onmf.io.flat import check_memory
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import text_lines
 from onmf.io.table import (
@@ -30,12 +32,13 @@ from onmf.io.table import (
     one_line,
 )
 
+STRIDE = 4096  # rows between two looks at the memory
 Lines = Iterator[tuple[int, list[str]]]  # number of the line, and its cells
 Number = Callable[[str], float]  # of a cell; ValueError if it is none
 
 LOOK = 20  # lines by which a column of text is told from a wrong cell
 SPACES = " \u00a0\u202f"  # which may all group digits
-DIGITS = re.compile(r"\s*[+-]?\d[\d.,'\s]*")  # a number in somebody's notation
+DIGITS = re.compile(r"\s*[+-]?\d[\d.,'_\s]*")  # a number in somebody's notation
 NO_VALUE = {"", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "missing"}
 
 
@@ -104,12 +107,12 @@ def as_table(lines: Lines, name: str, options: Options) -> Table:
 
 
 def number_reader(decimal: str, thousands: str) -> Number:
-    """float, with other signs; digits may be grouped by three, and only so."""
+    """`to_number`, with other signs; digits may be grouped by three, and only so."""
     thousands = thousands or ("." if decimal == "," else "")
     if decimal == "." and not thousands:
-        return float
+        return to_number
     part = re.escape(thousands) if thousands.strip() else f"[{SPACES}]"
-    shape = re.compile(rf"[+-]?\d{{1,3}}(?:{part}\d{{3}})+(?:{re.escape(decimal)}\d*)?")
+    shape = re.compile(rf"[+-]?\d{{1,3}}(?:{part}\d{{3}})+(?:{re.escape(decimal)}\d*)?", re.ASCII)
     gone = re.compile(part)
 
     def number(cell: str) -> float:
@@ -118,7 +121,7 @@ def number_reader(decimal: str, thousands: str) -> Number:
             plain = gone.sub("", plain)
         elif decimal != "." and "." in plain:
             raise ValueError("it has a point, which is no decimal sign here")
-        return float(plain.replace(decimal, "."))
+        return to_number(plain.replace(decimal, "."))
 
     return number
 
@@ -132,7 +135,7 @@ def _layout(top: list[list[str]], name: str, options: Options, number: Number) -
     header = short or headed or counted or not all(_is(number, c) for c in first[1:] or first)
     if header and len(top) < 2:
         raise ValueError(f"{name} has a header but no samples.")
-    headings = [cell.strip() for cell in (["", *first] if short else first)]
+    headings = [unguarded(cell.strip()) for cell in (["", *first] if short else first)]
     named = short or headed or not _is(number, second[0])
     place = headings.index(label) if header and label in headings else None
     if named and place == 0:
@@ -178,18 +181,20 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
             raise ValueError(
                 f"{name} has {len(cells)} cells in line {line} but {layout.width} above it."
             )
-        sample = cells[0] if layout.named else str(len(samples))
+        sample = unguarded(cells[0]) if layout.named else str(len(samples))
         if sample in layout.rows:
             gone.add(sample)
             continue
         if layout.label is not None:
-            labels.append(cells[layout.label])
+            labels.append(unguarded(cells[layout.label]))
+        if not len(samples) % STRIDE:
+            check_memory(values.itemsize * len(values), name)  # which the next ones may take
         samples.append(sample)
         for j in removed:
             del cells[j]
         numbers = cells[1:] if layout.named else cells
         try:
-            values.extend(map(number, numbers))
+            values.extend(map(_quick(number, numbers), numbers))
         except ValueError:
             pairs = zip(layout.features, numbers, strict=True)
             bad += [(line, column, c) for column, c in pairs if not _is(number, c)]
@@ -232,3 +237,11 @@ def _is(number: Number, cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _quick(number: Number, cells: list[str]) -> Number:
+    """What makes numbers of these cells: the fast way if nothing in them can deceive it."""
+    if number is not to_number:
+        return number
+    text = "".join(cells)
+    return float if text.isascii() and "_" not in text else to_number

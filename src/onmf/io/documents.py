@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from onmf.io.cells import unguarded
 from onmf.io.labels import read_labels
 from onmf.io.stream import LONGEST_LINE, text_lines, visible_files
 from onmf.io.table import (
@@ -31,6 +32,7 @@ def read_documents(
     column: str | None = None,
     id_column: str | None = None,
     labels: str | Path | None = None,
+    follow_links: bool = False,
     progress: Progress = no_progress,
 ) -> Table:
     """Read texts in UTF-8: one a file of a folder, a line of a file, or a row of a table.
@@ -46,6 +48,8 @@ def read_documents(
         Column of a table that has the names of the documents.
     labels : str or Path, optional
         File of true classes: one a line, or lines `document,class`; or a column of the table.
+    follow_links : bool, default=False
+        Whether files of the folder may be links that lead out of it; otherwise they are refused.
     progress : callable, optional
         Called with (done, total), files of a folder or bytes of a file.
 
@@ -71,7 +75,10 @@ def read_documents(
     if path.is_file() and (ending in TABLES or column is not None):
         table = _from_rows(path, ending, column, id_column, labels, progress)
     else:
-        found = _from_folder(path, progress) if path.is_dir() else _from_lines(path, progress)
+        folder = path.is_dir()
+        found = (
+            _from_folder(path, follow_links, progress) if folder else _from_lines(path, progress)
+        )
         table = Table(list(found.values()), list(found), [])
     if not table.X:
         raise ValueError(f"{path.name} is empty: it has no documents.")
@@ -138,14 +145,15 @@ def _cells(path: Path, ending: str, progress: Progress) -> Iterator[Row]:
     before = csv.field_size_limit(LONGEST_LINE)  # a document may be longer than any number
     try:
         lines = reader.read_cells(path, Options(progress=progress))
-        _, headings = next(lines, (0, []))
+        _, top = next(lines, (0, []))
+        headings = [unguarded(heading.strip()) for heading in top]
         for number, cells in lines:
             if len(cells) != len(headings):
                 raise ValueError(
                     f"{path.name} has {len(cells)} cells in line {number} but {len(headings)} in "
                     "its header."
                 )
-            yield dict(zip((heading.strip() for heading in headings), cells, strict=True))
+            yield dict(zip(headings, map(unguarded, cells), strict=True))
     finally:
         csv.field_size_limit(before)
 
@@ -155,8 +163,8 @@ def _from_lines(path: Path, progress: Progress) -> dict[str, str]:
     return {str(number): line.strip() for number, line in lines if line.strip()}
 
 
-def _from_folder(path: Path, progress: Progress) -> dict[str, str]:
-    names = visible_files(path)
+def _from_folder(path: Path, links: bool, progress: Progress) -> dict[str, str]:
+    names = visible_files(path, links)
     texts: dict[str, str] = {}
     foreign = []
     for done, name in enumerate(names, 1):

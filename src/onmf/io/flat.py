@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onmf.exceptions import FormatError
+from onmf.io.groups import container_memory
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class FlatFile:
 
 
 class NoRoomError(OSError):
-    """What must be unpacked does not fit on the disk."""
+    """What must be unpacked does not fit on the disk, or into memory."""
 
 
 class TemporaryFolder:
@@ -82,3 +83,25 @@ def room_for(size: int, what: str) -> TemporaryFolder:
             f"folder for temporary files; {free / 1e9:.1f} GB are free. Set TMPDIR to another",
         )
     return folder
+
+
+def free_memory() -> int:
+    """Bytes that can be had without swapping, of the machine and of the container."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            facts = dict(line.split(":") for line in lines)
+        free = int(facts["MemAvailable"].split()[0]) << 10
+    except (OSError, KeyError):
+        free = int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+    return min([free, *container_memory()])
+
+
+def check_memory(size: int, what: str) -> None:
+    """So many bytes can be had. A small file may claim, or even hold, any number of zeros."""
+    free = free_memory()
+    if free < size:
+        raise NoRoomError(
+            errno.ENOMEM,
+            f"{what} takes {size / 1e9:.1f} GB of memory, of which {free / 1e9:.1f} GB are free: "
+            "store it as .npy or .h5ad and give ONMF its path, which reads it by rows",
+        )

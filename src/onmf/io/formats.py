@@ -211,13 +211,13 @@ def merge_features(table: Table, duplicates: Duplicates, file: str) -> Table:
     return table._replace(X=X, features=[table.features[j] for j in kept])
 
 
-def checksum(path: Path) -> str:
+def checksum(path: Path, links: bool = False) -> str:
     """SHA-256 of a file, or of the names and contents of the visible files of a folder."""
     if path.is_file():
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     whole = hashlib.sha256()
-    for name in visible_files(path):
+    for name in visible_files(path, links):
         line = f"{checksum(path / name)} {name.as_posix()}\n"
         whole.update(line.encode("utf-8", "surrogateescape"))
     return whole.hexdigest()

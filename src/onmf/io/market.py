@@ -14,6 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onmf.io.cells import to_count
+from onmf.io.flat import check_memory
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import open_unpacked, text_lines
 from onmf.io.table import Options, Table, check_extent, check_size, numbered, reading_errors
@@ -36,6 +38,7 @@ def open_file(path: Path, options: Options) -> Source:
     with reading_errors(path.name, "Matrix Market"), open_unpacked(path) as (stream, raw):
         head = _read_head(stream)
         check_size(2 * head.entries * head.numbers, size, "it")  # a digit and a space each
+        check_memory(16 * head.entries * head.numbers, path.name)  # in parts, and put together
         parts = [np.empty(0)]
         for text in _chunks(stream):
             parts.append(_numbers(text))
@@ -55,7 +58,7 @@ def _read_head(stream: BufferedIOBase) -> Head:
         raise ValueError(f"its entries are {field} and {symmetry}, not real and general.")
     while (line := stream.readline(10_000)).startswith(b"%") or line.isspace():
         pass
-    sizes = [int(word) for word in line.split()]
+    sizes = [to_count(word) for word in line.decode("ascii").split()]
     if min(sizes, default=-1) < 0 or (kind, len(sizes)) not in {("coordinate", 3), ("array", 2)}:
         raise ValueError("its sizes are missing.")
     if kind == "array":

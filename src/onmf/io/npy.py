@@ -9,12 +9,13 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from onmf.io.flat import FlatFile, TemporaryFolder
+from onmf.io.flat import FlatFile, TemporaryFolder, check_memory
 from onmf.io.source import Dense, Source, Sparse
 from onmf.io.table import Options, reading_errors
 
 Array = NDArray[Any]
 
+_BUFFER = 1 << 20  # bytes
 KINDS = "biuf"  # what may be read: no objects, hence no pickles
 
 
@@ -51,12 +52,21 @@ def read_array(stream: IO[bytes], size: int, kinds: str = KINDS) -> Array:
     """The array of a stream of `size` bytes; ValueError if its header tells another story."""
     header = read_header(stream, kinds)
     check_body(header, size - stream.tell())
+    check_memory(header.size, "an array")
     data = bytearray(header.size)
-    if stream.readinto(data) != len(data):  # type: ignore[attr-defined]
-        raise ValueError("it is cut off.")
+    _fill(memoryview(data), stream)
     X = np.frombuffer(data, header.dtype)
     X = X.reshape(header.shape, order="F" if header.columns_first else "C")
     return X.astype(header.dtype.newbyteorder("="), copy=False)
+
+
+def _fill(room: memoryview, stream: IO[bytes]) -> None:
+    """Read until there is no more room; bit by bit, for a packed stream makes a copy of each."""
+    while len(room):
+        part = stream.read(min(len(room), _BUFFER))
+        if not part:
+            raise ValueError("it is cut off.")
+        room[: len(part)], room = part, room[len(part) :]
 
 
 def read_header(stream: IO[bytes], kinds: str = KINDS) -> Header:

@@ -4,22 +4,33 @@ import csv
 import io
 import math
 import os
+import secrets
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import IO, Any
 
 import numpy as np
 
+from onmf.io.cells import guarded
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
 Content = str | bytes | Callable[[IO[bytes]], object]  # or what writes it into a file
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """The rows as comma-separated text."""
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False) -> str:
+    """The rows as comma-separated text, as `onmf.io.cells` guards it unless it is wanted raw."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    for row in chain([header], rows):
+        writer.writerow(row if raw else map(guarded, row))
     return text.getvalue()
 
 
@@ -36,19 +47,30 @@ def to_json_values(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def replace_files(folder: Path, files: Mapping[str, Content]) -> None:
-    """Put all files in place, or leave what was there: each is written in full beside its place."""
-    staged = {folder / name: folder / f".{name}.{os.getpid()}" for name in files}
+def replace_files(folder: Path, files: Mapping[str, Content], gone: Iterable[str] = ()) -> None:
+    """Put all files in place, or leave what was there: each is written in full beside its place.
+
+    Of several files the last is the seal: it is taken away before the others change, and so are
+    those `gone`, and put in place when they are there. A process that is killed in between leaves
+    no seal; any other signal waits.
+    """
+    staged = {folder / name: _beside(folder / name) for name in files}
+    aside = _beside(seal := [*staged][-1])
     try:
         for content, (place, temporary) in zip(files.values(), staged.items(), strict=True):
-            with _named(place), temporary.open("wb") as file:
+            with _named(place), temporary.open("xb") as file:  # no link laid there is followed
                 _write(file, content)
                 file.flush()
                 os.fsync(file.fileno())  # a full disk may say so only now
-        for place, temporary in staged.items():
-            os.replace(temporary, place)
+        with signals_deferred():
+            if len(staged) > 1 and seal.exists():
+                os.replace(seal, aside)
+            for name in gone:
+                (folder / name).unlink(missing_ok=True)
+            for place, temporary in staged.items():
+                os.replace(temporary, place)
     finally:
-        for temporary in staged.values():
+        for temporary in (*staged.values(), aside):
             temporary.unlink(missing_ok=True)
 
 
@@ -63,8 +85,70 @@ def _named(place: Path) -> Iterator[None]:
         raise type(error)(error.errno, error.strerror, str(place)) from error
 
 
+def _beside(place: Path) -> Path:
+    """A name in the same folder that nobody can guess."""
+    return place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+
+
+@contextmanager
+def signals_deferred() -> Iterator[None]:
+    """What would interrupt or end the process waits until the block has ended."""
+    if current_thread() is not main_thread():  # which no signal interrupts
+        yield
+        return
+    came: list[int] = []
+    named = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
+    kinds = [kind for kind in named if kind is not None and signal.getsignal(kind) is not None]
+    usual = {kind: signal.signal(kind, lambda number, _: came.append(number)) for kind in kinds}
+    try:
+        yield
+    finally:
+        for kind, handler in usual.items():
+            signal.signal(kind, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def sole_writer(path: Path) -> Iterator[None]:
+    """The only process in this block for this lock file; the lock goes with the process.
+
+    Where the system has no locks, nobody is kept out.
+    """
+    with _locked(path) if fcntl else nullcontext():
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """The lock file, open and locked."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    file = open(path, "wb", opener=lambda name, _: os.open(name, flags, 0o666))  # noqa: SIM115
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise FileExistsError(
+            f"another onmf is at work in {path.parent}: choose another place, or wait."
+        ) from None
+    except OSError:  # a file system without locks
+        return file
+    with suppress(FileNotFoundError):
+        if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            return file
+    file.close()  # its owner has removed it in the meantime
+    return _locked(path)
+
+
 def _write(file: IO[bytes], content: Content) -> None:
     if callable(content):
         content(file)
     else:
-        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+        file.write(content_bytes(content))
+
+
+def content_bytes(content: str | bytes) -> bytes:
+    """Text in UTF-8."""
+    return content.encode("utf-8") if isinstance(content, str) else content

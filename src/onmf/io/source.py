@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onmf.exceptions import FormatError
-from onmf.io.flat import FlatFile
+from onmf.io.flat import FlatFile, NoRoomError, check_memory
 from onmf.io.table import Table, check_extent, numbered, one_line
 
 Array = NDArray[Any]
@@ -45,6 +45,7 @@ class Source(ABC):
 
     def load(self) -> Table:
         """All that the file holds, in memory."""
+        check_memory(self.nbytes, self.where)
         return self._table(self.matrix())
 
     def outline(self) -> Table:
@@ -254,7 +255,7 @@ def _between(array: Any, start: int, stop: int, where: str) -> Any:
     """A slice; what the library behind it says of damage becomes a sentence."""
     try:
         return array[start:stop]
-    except FileNotFoundError:
+    except (FileNotFoundError, NoRoomError):
         raise
     except (OSError, RuntimeError, TypeError, LookupError, ArithmeticError) as error:
         raise FormatError(

@@ -9,17 +9,29 @@ from io import BufferedIOBase, BufferedReader, TextIOWrapper
 from pathlib import Path
 
 from onmf.exceptions import FormatError
-from onmf.io.table import Progress, no_progress
+from onmf.io.table import Progress, listing, no_progress, one_line
 
 LONGEST_LINE = 200_000_000  # bytes: more is no table, and may be a packed bomb
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 STRIDE = 4_000_000  # bytes between two reports of progress
 
 
-def visible_files(folder: Path) -> list[Path]:
-    """Paths in the folder of all files that are not hidden, sorted."""
+def visible_files(folder: Path, links: bool = False) -> list[Path]:
+    """Paths in the folder of all files that are not hidden, sorted.
+
+    A link that leads out of the folder is refused unless `links` are to be followed: what it leads
+    to is not what whoever gave us the folder gave us.
+    """
     inside = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
-    return sorted(name for name in inside if not any(part[0] == "." for part in name.parts))
+    names = sorted(name for name in inside if not any(part[0] == "." for part in name.parts))
+    home = folder.resolve()
+    outside = [one_line(n) for n in names if home not in (folder / n).resolve().parents]
+    if outside and not links:
+        raise ValueError(
+            f"{one_line(folder.name)} has links that lead out of it: {listing(outside)}; remove "
+            "them, or follow them with --follow-links (follow_links=True)."
+        )
+    return names
 
 
 @contextmanager

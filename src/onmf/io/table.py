@@ -1,5 +1,6 @@
 """What every file becomes, and what holds for all of them."""
 
+import re
 import struct
 import zlib
 from collections import Counter
@@ -18,6 +19,10 @@ DAMAGE: tuple[type[Exception], ...] = (  # what libraries raise on files that ar
     ArithmeticError, AttributeError, BadZipFile, EOFError, LookupError, OSError, RuntimeError,
     TypeError, ValueError, struct.error, zlib.error,
 )  # fmt: skip
+
+OBEYED = re.compile(  # control characters but tab and new line; turns of the direction; half pairs
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 Progress = Callable[[int, int], object]  # (done, total)
 
@@ -77,7 +82,12 @@ def listing(names: Iterable[Any], total: int | None = None) -> str:
 
 def one_line(said: object) -> str:
     """The words of a library, or a name from a file, which may have several lines."""
-    return " ".join(str(said).split())
+    return printable(" ".join(str(said).split()))
+
+
+def printable(text: str) -> str:
+    """The same with every mark that a terminal would obey, and not show, written out."""
+    return OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def check_unique(names: Sequence[str], what: str, file: str) -> None:

@@ -46,6 +46,7 @@ class Input:
     text_column, id_column : of a table of documents.
     min_df, max_df, stop_words, ngrams, pattern : which words to keep, see `onmf.preparation.Words`.
     strip : what is taken out of texts, see `onmf.preparation.Strip`.
+    follow_links : documents may be links that lead out of their folder.
     """
 
     path: Path
@@ -67,13 +68,14 @@ class Input:
     ngrams: tuple[int, int] = (1, 1)
     pattern: str = WORD
     strip: tuple[str, ...] = ()
+    follow_links: bool = False
 
     def read(self, progress: Progress = no_progress) -> Table:
         """The input as it is; rows that would fill the memory stay where they are."""
         if self.text:
             return read_documents(
                 self.path, column=self.text_column, id_column=self.id_column, labels=self.labels,
-                progress=progress,
+                follow_links=self.follow_links, progress=progress,
             )  # fmt: skip
         how: Any = {
             "labels": self.labels, "layer": self.layer, "decimal": self.decimal,

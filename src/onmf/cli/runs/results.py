@@ -1,8 +1,9 @@
 """The files of a result: what they hold, and how a finished run is found again."""
 
 import csv
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from onmf.cli.runs.inputs import Input, aligned
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker, clusters
 from onmf.io import Table, checksum, csv_text, to_json_values
+from onmf.io.output import content_bytes
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.preparation.steps import Log
 from onmf.report import package_versions
@@ -36,18 +38,20 @@ Model = ONMF | Baseline
 Array = NDArray[Any]
 
 
-def labels_csv(samples: Sequence[str], labels: Array, **columns: Array) -> str:
+def labels_csv(
+    samples: Sequence[str], labels: Array, raw_names: bool = False, **columns: Array
+) -> str:
     """The text of labels.csv: the cluster of each sample, and what else is known of it."""
     told = ([f"{value:.6f}" for value in column.tolist()] for column in columns.values())
     rows = zip(samples, labels.tolist(), *told, strict=True)
-    return csv_text(["sample", "cluster", *columns], rows)
+    return csv_text(["sample", "cluster", *columns], rows, raw_names)
 
 
-def markers_csv(explanation: Explanation | None) -> str:
+def markers_csv(explanation: Explanation | None, raw_names: bool = False) -> str:
     """The text of markers.csv: the most distinctive features of each cluster, best first."""
     found = () if explanation is None else explanation.markers.rows(MOST_MARKERS)
     rows = ([row.cluster, row.feature, *(f"{value:.6g}" for value in row[2:])] for row in found)
-    return csv_text(list(Marker._fields), rows)
+    return csv_text(list(Marker._fields), rows, raw_names)
 
 
 def explained(model: Model, table: Table) -> Explanation | None:
@@ -90,7 +94,7 @@ class FinishedFit:
         facts = {
             "input": {
                 "file": self.source.path.resolve().name,
-                "sha256": checksum(self.source.path),
+                "sha256": checksum(self.source.path, self.source.follow_links),
                 "samples": n,
                 "features": m,
             },
@@ -115,19 +119,17 @@ class FinishedFit:
             "seconds": round(self.seconds, 3),
         }
 
-    def labels_csv(self) -> str:
+    def labels_csv(self, raw_names: bool = False) -> str:
         """The text of labels.csv."""
         labels, found = self.model.labels_, self.explanation
         certainty = (labels >= 0).astype(float) if found is None else found.certainty
         distance = self.model.distance(self.table) if found is None else found.distance
-        return labels_csv(self.table.samples, labels, certainty=certainty, distance=distance)
+        columns = {"certainty": certainty, "distance": distance}
+        return labels_csv(self.table.samples, labels, raw_names, **columns)
 
-    def files(self, record: dict[str, Any]) -> dict[str, str | bytes]:
-        """All files but the report; run.json comes last, so where it is, the others are."""
-        top_features, model = (
-            self.model.top_features(TOP_FEATURES),
-            model_bytes(self.model, samples=False),
-        )
+    def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
+        """All files but the report and run.json."""
+        top_features = self.model.top_features(TOP_FEATURES)
         centers = [[i, *row] for i, row in enumerate(self.model.cluster_centers_.tolist())]
         top = [
             [cluster, rank, name, f"{weight:.6g}"]
@@ -135,12 +137,11 @@ class FinishedFit:
             for rank, (name, weight) in enumerate(features, 1)
         ]
         return {
-            LABELS: self.labels_csv(),
-            MARKERS: markers_csv(self.explanation),
-            CENTERS: csv_text(["cluster", *self.table.features], centers),
-            TOP: csv_text(["cluster", "rank", "feature", "weight"], top),
-            MODEL: model,
-            RUN: json.dumps(record, indent=2) + "\n",
+            LABELS: self.labels_csv(raw_names),
+            MARKERS: markers_csv(self.explanation, raw_names),
+            CENTERS: csv_text(["cluster", *self.table.features], centers, raw_names),
+            TOP: csv_text(["cluster", "rank", "feature", "weight"], top, raw_names),
+            MODEL: model_bytes(self.model, samples=False),
         }
 
 
@@ -165,17 +166,70 @@ def choice_record(choice: Any) -> dict[str, Any]:
     return dict(to_json_values(facts | {"scales": scales}))
 
 
-def recall(folder: Path) -> tuple[dict[str, Any], Input]:
-    """The record of a finished run, and its input, which must still be the same."""
+def sealed(
+    record: dict[str, Any], files: Mapping[str, str | bytes]
+) -> tuple[dict[str, Any], dict[str, str | bytes]]:
+    """The record with the checksums of the files, and these with run.json, the last of them."""
+    sums = {name: hashlib.sha256(content_bytes(content)) for name, content in files.items()}
+    known = record.get("files", {}) | {name: digest.hexdigest() for name, digest in sums.items()}
+    record = record | {"files": known}
+    return record, {**files, RUN: json.dumps(record, indent=2) + "\n"}
+
+
+def sealed_again(
+    record: dict[str, Any], files: Mapping[str, str | bytes]
+) -> Mapping[str, str | bytes]:
+    """New files of a finished run, and its run.json if that has checksums to keep up."""
+    return sealed(record, files)[1] if "files" in record else files
+
+
+def fitted_model(folder: Path) -> Model:
+    """The model of a finished run."""
+    if not is_of_run(folder, MODEL, read_record(folder)):
+        raise ValueError(
+            f"{folder / MODEL} is not the model of {RUN} beside it: run onmf cluster again, or "
+            f"name {MODEL} itself."
+        )
+    return load(folder / MODEL)
+
+
+def is_of_run(folder: Path, name: str, record: dict[str, Any]) -> bool:
+    """Whether a file is the one that run.json is about; runs of the first version cannot tell."""
+    digest = record.get("files", {}).get(name)
+    return digest is None or checksum(folder / name) == digest
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """The content of run.json, which is there if the run has ended."""
     path = folder / RUN
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{folder} has no {RUN}, so no finished run: run onmf cluster again, or name the "
+            "file of a model."
+        )
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record.get("files", {}), dict):
+            raise TypeError("its files have no names")
+        return dict(record)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise not_a_record(path, error) from error
+
+
+def not_a_record(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path} is not the record of a run of onmf cluster: {error}.")
+
+
+def recall(folder: Path) -> tuple[dict[str, Any], Input]:
+    """The record of a finished run, and its input, which must still be the same."""
+    record = read_record(folder)
+    try:
         source, digest = Input.recall(record["source"], folder), record["input"]["sha256"]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not the record of a run of onmf cluster: {error}.") from error
+        raise not_a_record(folder / RUN, error) from error
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} is no longer there: put it back.")
-    if checksum(source.path) != digest:
+    if checksum(source.path, source.follow_links) != digest:
         raise ValueError(f"the input {source.path} has changed since: run onmf cluster again.")
     return record, source
 
@@ -193,12 +247,13 @@ class ReadRun(NamedTuple):
 def read_run(folder: Path) -> ReadRun:
     """What `onmf cluster` left in a folder, and its input, which must still be the same."""
     record, source = recall(folder)
-    model = load(folder / MODEL)
+    model = fitted_model(folder)
+    ours = True
     if not hasattr(model, "labels_"):  # older runs have them in the model
-        model.labels_ = stored_labels(folder)
+        model.labels_, ours = stored_labels(folder), is_of_run(folder, LABELS, record)
     with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
         raw = source.read(progress)
     table, _ = aligned(raw, model)
-    if len(model.labels_) != len(table.samples):
+    if not ours or len(model.labels_) != len(table.samples):
         raise ValueError(f"labels.csv in {folder} is not that of the run: run onmf cluster again.")
     return ReadRun(record, source, model, raw, table)

@@ -22,6 +22,7 @@ from onmf.core.rows import Array, Block, Data, row_sqnorm
 WIDTH, SPARE, EXTRA = 4, 60, 30  # r = min(WIDTH k, k + SPARE) + EXTRA
 ITERATIONS = 2
 HEAVY = 1e4  # samples of more than this many times the median energy count as if they had that much
+LEAST = 1e-30  # no sample counts for less than this share: it would vanish in single precision
 MOST_ROWS = 20_000
 
 
@@ -107,7 +108,8 @@ def damping(data: Data) -> Any:
     bound, medians = facts[:, 0].max(), facts[facts[:, 1] > 0, 1]
     if bound > HEAVY * medians.min():  # the median of all is not below the least of the pieces
         energy = data.gather(data.energy)
-        bound = min(bound, HEAVY * np.median(energy[energy > 0]))
+        typical = HEAVY * np.median(energy[energy > 0])
+        bound = min(bound, max(typical, LEAST * bound))
     return data.each(
         lambda energy: np.minimum(1, bound / np.maximum(energy, bound)).astype(data.dtype),
         data.energy,
@@ -122,6 +124,7 @@ def _top_and_median(energy: Array) -> Array:
 
 def orthonormal(B: Array) -> Array:
     """Basis of the columns' span through their Gram matrix, which is faster than QR for tall B."""
+    B = np.ldexp(B, -np.frexp(np.abs(B).max(initial=0))[1])  # exact, and its squares are numbers
     gram = B.T @ B
     size = np.sqrt(gram.diagonal())
     scale = np.where(size > 0, 1 / np.where(size > 0, size, 1), 0)  # columns of unit length

@@ -2,8 +2,8 @@
 
 import pytest
 
-from onmf.data import disk
-from onmf.data.container import container_memory
+from onmf.io import flat
+from onmf.io.groups import container_memory
 
 
 def group(folder, names, limit, used, cached):
@@ -41,7 +41,7 @@ def test_without_limits_nothing_is_said(tmp_path, text):
 
 
 def test_free_memory_is_the_least_of_all(monkeypatch):
-    monkeypatch.setattr(disk, "container_memory", lambda: iter([10**15, 12345]))
-    assert disk.free_memory() == 12345
-    monkeypatch.setattr(disk, "container_memory", lambda: iter([]))
-    assert disk.free_memory() > 10**6
+    monkeypatch.setattr(flat, "container_memory", lambda: iter([10**15, 12345]))
+    assert flat.free_memory() == 12345
+    monkeypatch.setattr(flat, "container_memory", lambda: iter([]))
+    assert flat.free_memory() > 10**6

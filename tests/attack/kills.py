@@ -1,0 +1,146 @@
+"""Processes that die at any moment: what they leave is whole, and what goes on ends the same."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import onmf
+from onmf.datasets import make_rays
+
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(Path(onmf.__file__).parents[1]),
+    "OPENBLAS_NUM_THREADS": "1",
+}
+FIT = """
+import sys, warnings
+import numpy as np
+from onmf import ONMF
+warnings.simplefilter("ignore")
+folder, solver, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+X = np.lib.format.open_memmap(folder + "/X.npy", mode="r")
+options = {"fast": {"tol": 1e-14, "max_iter": 400},
+           "palm": {"solver": "palm", "growth": 3.0, "max_iter": 60}}[solver]
+def tell(event):
+    print("sweep", flush=True)
+model = ONMF(5, random_state=seed, n_jobs=1, checkpoint=folder + "/notes", callback=tell, **options)
+model.fit(X)
+np.savez(folder + "/answer.npz", labels=model.labels_, W=model.cluster_centers_)
+"""
+
+
+def start(*words, **options):
+    return subprocess.Popen(
+        [sys.executable, *map(str, words)], env=ENVIRONMENT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+    )  # fmt: skip
+
+
+def fit(folder, solver, seed, kill_at=None):
+    """Sweeps that a fit of a memory map told of; it is killed after so many of them."""
+    told = 0
+    with start("-c", FIT, folder, solver, seed) as process:
+        for _ in process.stdout:
+            told += 1
+            if told == kill_at:
+                process.send_signal(signal.SIGKILL)
+                break
+        _, said = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), said
+    return told
+
+
+def answer(folder):
+    with np.load(folder / "answer.npz") as found:
+        return found["labels"], found["W"]
+
+
+def a_killed_fit_of_a_memory_map_goes_on(rng, folder):
+    """From notes that are really there, and ends with the bits of one that was left alone."""
+    seed, solver = int(rng.integers(100)), str(rng.choice(["fast", "palm"]))
+    rows, _ = make_rays(int(rng.integers(300, 600)), 60, 5, noise=3.0, random_state=seed)
+    np.save(folder / "X.npy", rows)
+    sweeps = fit(folder, solver, seed)
+    labels, W = answer(folder)
+    (folder / "answer.npz").unlink()
+    fit(folder, solver, seed, kill_at=int(rng.integers(2, max(3, sweeps))))
+    killed = not (folder / "answer.npz").exists()
+    notes = {path.name for path in (folder / "notes").iterdir() if path.suffix == ".notes"}
+    assert not killed or notes, "killed without a note"
+    left = fit(folder, solver, seed) if killed else 0
+    again, W_again = answer(folder)
+    assert left <= sweeps
+    np.testing.assert_array_equal(again, labels)
+    np.testing.assert_array_equal(W_again, W)
+    assert not [path for path in (folder / "notes").iterdir() if path.suffix == ".notes"]
+
+
+def cluster(folder, k, *words):
+    given = ("-k", k, "-o", folder / "out", "--no-report", *words)
+    return start("-m", "onmf", "cluster", folder / "x.csv", *given)
+
+
+def write_table(folder, n=400):
+    rows, _ = make_rays(n, 30, 4, noise=1.0, random_state=0)
+    pd.DataFrame(rows, [f"s{i}" for i in range(n)]).to_csv(folder / "x.csv")
+
+
+def check_run(folder, ks):
+    """There is a whole run of one of these K, or none that `predict` would take."""
+    words = ("predict", folder / "out", folder / "x.csv", "-o", folder / "new.csv", "--force")
+    with start("-m", "onmf", *words) as process:
+        _, said = process.communicate()
+    if process.returncode:
+        assert "Traceback" not in said, said
+        assert not (folder / "out" / "run.json").exists(), said
+        return
+    from onmf.cli.runs import read_record
+    from onmf.io import checksum
+
+    record = read_record(folder / "out")
+    sums = {name: checksum(folder / "out" / name) for name in record["files"]}
+    assert sums == record["files"], "files of two runs"
+    assert len(record["results"]["cluster_sizes"]) in ks
+
+
+def a_run_that_is_killed_is_whole_or_none(rng, folder):
+    write_table(folder)
+    with cluster(folder, 3) as first:
+        _, said = first.communicate()
+    assert first.returncode == 0, said
+    kind = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT][rng.integers(3)]
+    with cluster(folder, 4, "--force") as process:
+        deadline = time.monotonic() + rng.uniform(0.2, 4)
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(kind)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode in (0, 130, 143, -kind), said
+    check_run(folder, {3, 4})
+    if kind != signal.SIGKILL:
+        hidden = [path.name for path in (folder / "out").iterdir() if path.name.startswith(".")]
+        assert not hidden or process.returncode == -kind, hidden  # during the imports
+
+
+def a_run_that_is_ended_is_whole_or_leaves_no_folder(rng, folder):
+    write_table(folder)
+    with cluster(folder, 3) as process:
+        time.sleep(rng.uniform(0.5, 3))
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode in (0, 143, -signal.SIGTERM), said
+    if (folder / "out").exists():  # then it was ended when it was done
+        assert (folder / "out" / "run.json").exists(), said
+        check_run(folder, {3})
+
+
+ATTACKS = (
+    a_killed_fit_of_a_memory_map_goes_on,
+    a_run_that_is_killed_is_whole_or_none,
+    a_run_that_is_ended_is_whole_or_leaves_no_folder,
+)

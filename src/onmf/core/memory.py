@@ -61,6 +61,16 @@ class InMemory:
         other = copy(self)
         other._cut(self._wide, self._threads)
         other.measured = other.scatter(self.gather(self.energy)), self.measured[1]
+        other.voice = other.scatter(self.gather(self.voice))
+        return other
+
+    def one_vote_each(self) -> Self:
+        """The same rows with the weights d_i / ||x_i||^2; ||X||^2 is then the sum of the d_i."""
+        other = copy(self)
+        other.weight = votes(self.weight, self.gather(self.energy))
+        other.blocks, other.voice = other._blocks(), self.each(is_there, self.energy)
+        sqnorm = other.total(weighted_sum, self.energy)
+        other.measured = self.energy, self.measured[1]._replace(sqnorm=sqnorm)
         return other
 
     @cached_property
@@ -71,6 +81,11 @@ class InMemory:
     @property
     def energy(self) -> Any:
         return self.measured[0]
+
+    @cached_property
+    def voice(self) -> Any:
+        """What a sample counts for, its weight aside."""
+        return self.energy
 
     @property
     def sqnorm(self) -> float:
@@ -181,12 +196,28 @@ class Mass(NamedTuple):
 def measure(block: Block, rows: Any) -> tuple[Array, Size]:
     """||x_i||^2 of the rows."""
     energy = row_sqnorm(block.X)
-    return energy, Size(float(block.weight[:, 0].astype(np.float64) @ energy))
+    return energy, Size(weighted_sum(block.weight, energy))
 
 
 def useful(weight: Array, energy: Array) -> int:
     """How many samples of a block are not all zero and have weight."""
     return int(np.sum((energy > 0) & (weight[:, 0] > 0)))
+
+
+def votes(weight: Array, energy: Array) -> Array:
+    """d_i / ||x_i||^2: the same say for all directions; 0 for a sample of zeros."""
+    share = weight / np.where(energy > 0, energy, np.inf)
+    return np.minimum(share, np.finfo(weight.dtype).max).astype(weight.dtype)
+
+
+def is_there(energy: Array) -> Array:
+    """1 for a sample that is not all zero: its one vote."""
+    return (energy > 0).astype(np.float64)
+
+
+def weighted_sum(weight: Array, energy: Array) -> float:
+    """sum_i d_i ||x_i||^2 of a block."""
+    return float(weight[:, 0].astype(np.float64) @ energy)
 
 
 def weigh(block: Block, rows: Any) -> tuple[None, Mass]:

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.memory import InMemory
+from onmf.core.memory import InMemory, votes
 from onmf.core.rows import Block
 
 Array = NDArray[Any]
@@ -40,6 +40,11 @@ def as_block(chunk: Any, weight: Array | None, dtype: Any, index: int) -> Block:
 
 def scale_by(factor: float) -> Callable[[Block], Block]:
     return lambda block: block._replace(X=block.X * block.X.dtype.type(factor))
+
+
+def with_votes(block: Block, energy: Array) -> Block:
+    """Every sample of the chunk with one vote."""
+    return block._replace(weight=votes(block.weight[:, 0], energy)[:, None])
 
 
 def as_place(chunk: Block) -> InMemory:

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.memory import weigh
+from onmf.core.memory import is_there, votes, weigh, weighted_sum
 from onmf.core.rows import Block, Move, Traffic
 from onmf.core.threads import single_threaded_blas
 from onmf.data import chunks as work
@@ -103,6 +103,16 @@ class OnDask:
         del other.measured
         return other
 
+    def one_vote_each(self) -> "OnDask":
+        """The same rows with the weights d_i / ||x_i||^2; ||X||^2 is then the sum of the d_i."""
+        other = copy(self)
+        other._weight = votes(self.weight, self.gather(self.energy))
+        other.chunks = self.each(work.with_votes, self.chunks, self.energy)
+        other.voice = self.each(is_there, self.energy)
+        sqnorm = other.total(weighted_sum, self.energy)
+        other.measured = self.energy, self.measured[1]._replace(sqnorm=sqnorm)
+        return other
+
     @cached_property
     def measured(self) -> tuple[Rows, Inspection]:
         return self._round(inspect_chunk, Inspect(self.check), self.first)
@@ -110,6 +120,11 @@ class OnDask:
     @property
     def energy(self) -> Rows:
         return self.measured[0]
+
+    @cached_property
+    def voice(self) -> Rows:
+        """What a sample counts for, its weight aside."""
+        return self.energy
 
     @property
     def sqnorm(self) -> float:

@@ -88,7 +88,14 @@ class Clusterer(Predictor):
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
         solver = self._solver(n_threads)
         with self._all_or_nothing():
-            rows = self._place(X, sample_weight, solver.scale, reset=True, n_threads=n_threads)
+            rows = self._place(
+                X,
+                sample_weight,
+                solver.scale,
+                reset=True,
+                n_threads=n_threads,
+                equal_votes=self.equal_votes,
+            )
             with single_threaded_blas():
                 n_useful = rows.data.total(useful, rows.data.energy)
                 if n_useful < self.n_clusters:

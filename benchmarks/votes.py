@@ -17,9 +17,9 @@ COLUMNS = [
 ]  # fmt: skip
 NOTE = f"""
 
-Means over seeds {SEEDS[0]}-{SEEDS[-1]}, in percent. *By energy*: ONMF as it is, a sample counts by its
-squared length; *one vote each*: `equal_votes=True`. Rows weighed by tf-idf have length 1: there the two are
-one."""
+Means over seeds {SEEDS[0]}-{SEEDS[-1]}, in percent. *By energy*: ONMF as it is, a sample counts by
+its squared length; *one vote each*: `equal_votes=True`. Rows weighed by tf-idf have length 1: there
+the two are one."""
 
 
 def counts_of_newsgroups() -> sets.Set:

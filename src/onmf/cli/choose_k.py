@@ -12,7 +12,13 @@ from rich.table import Table
 from onmf import ONMF
 from onmf import choose_k as choose
 from onmf.cli.console import waiting
-from onmf.cli.options import INPUT, preparation_options, reading_options, source_of
+from onmf.cli.options import (
+    INPUT,
+    preparation_options,
+    reading_options,
+    source_of,
+    votes_option,
+)
 from onmf.cli.runs import REPORT, at_hand, choice_record
 from onmf.io import Table as Samples
 from onmf.io import csv_text, replace_files, to_json_values
@@ -40,6 +46,7 @@ BAR = 16  # characters of the longest bar
 )
 @reading_options
 @preparation_options
+@votes_option
 @click.option("--runs", type=int, default=8, help="Fits on halves of the samples for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), default="fast")

@@ -76,6 +76,13 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+votes_option = click.option(
+    "--equal-votes",
+    is_flag=True,
+    help="Long samples have no more say than short ones; memberships keep their units.",
+)
+
+
 def source_of(path: Path, options: dict[str, Any]) -> Input:
     """The source that the options describe, which are taken out of them."""
     chosen = [name for name in STEP_OPTIONS if options.pop(name)]

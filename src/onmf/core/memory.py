@@ -88,12 +88,17 @@ class InMemory:
         return self.energy
 
     @property
+    def own_unit(self) -> Any:
+        """What a membership is a multiple of."""
+        return self.each(unit_of, self.energy, self.voice)
+
+    @property
     def sqnorm(self) -> float:
         return self.measured[1].sqnorm
 
     @cached_property
     def mean(self) -> float:
-        _, total = self.sweep(weigh)
+        _, total = self.sweep(weigh, self.own_unit)
         return total.mass / (total.weight * self.shape[1])
 
     @cached_property
@@ -215,13 +220,18 @@ def is_there(energy: Array) -> Array:
     return (energy > 0).astype(np.float64)
 
 
+def unit_of(energy: Array, voice: Array) -> Array:
+    """The factor between a sample as it is and one whose energy is its say."""
+    return np.sqrt(np.where(voice > 0, energy, 1) / np.where(voice > 0, voice, 1))
+
+
 def weighted_sum(weight: Array, energy: Array) -> float:
     """sum_i d_i ||x_i||^2 of a block."""
     return float(weight[:, 0].astype(np.float64) @ energy)
 
 
-def weigh(block: Block, rows: Any) -> tuple[None, Mass]:
-    """The sizes of the entries, added up."""
-    weight = block.weight[:, 0].astype(np.float64)
+def weigh(block: Block, own_unit: Array) -> tuple[None, Mass]:
+    """The sizes of the entries, in the units of the samples, added up."""
+    weight = block.weight[:, 0].astype(np.float64) * own_unit
     mass = np.asarray(abs(block.X).sum(axis=1, dtype=np.float64)).ravel()
-    return None, Mass(float(weight @ mass), float(weight.sum()))
+    return None, Mass(float(weight @ mass), float(weight @ own_unit))

@@ -58,6 +58,8 @@ class Data(Protocol):
     @property
     def voice(self) -> Any: ...  # what a sample counts for, d_i aside: ||x_i||^2, or one vote each
     @property
+    def own_unit(self) -> Any: ...  # of its membership: 1, or ||x_i|| where each has one vote
+    @property
     def sqnorm(self) -> float: ...  # ||X||^2
     @property
     def mean(self) -> float: ...  # of |X|

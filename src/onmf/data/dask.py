@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.memory import is_there, votes, weigh, weighted_sum
+from onmf.core.memory import is_there, unit_of, votes, weigh, weighted_sum
 from onmf.core.rows import Block, Move, Traffic
 from onmf.core.threads import single_threaded_blas
 from onmf.data import chunks as work
@@ -127,6 +127,11 @@ class OnDask:
         return self.energy
 
     @property
+    def own_unit(self) -> Rows:
+        """What a membership is a multiple of."""
+        return self.each(unit_of, self.energy, self.voice)
+
+    @property
     def sqnorm(self) -> float:
         return self.measured[1].sqnorm
 
@@ -136,7 +141,7 @@ class OnDask:
 
     @cached_property
     def mean(self) -> float:
-        _, total = self.sweep(weigh)
+        _, total = self.sweep(weigh, self.own_unit)
         return float(total.mass / (total.weight * self.shape[1]))
 
     def take(self, numbers: Array) -> Block:

@@ -6,10 +6,14 @@ import scipy.sparse as sp
 
 import onmf
 from onmf import ONMF, choose_k
+from onmf.core.fast.sketch import damping
+from onmf.data import Check, Terms
+from onmf.data import place as place_rows
 from onmf.datasets import make_rays
 from onmf.explain import clusters
 from onmf.stability import consensus
 from onmf.stability.halves import Cut, along_the_path
+from onmf.stability.trials import prepare
 
 pytestmark = pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
 
@@ -97,6 +101,15 @@ def test_an_enormous_sample_has_one_vote():
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_none_is_damped_where_all_have_one_vote(place, tmp_path):
+    """Without votes the longest are, which shows that these data could tell."""
+    rows = place_rows(PLACES[place](tmp_path), None, Terms(Check("ONMF"))).data
+    assert rows.gather(damping(rows)).min() < 1
+    voters = rows.one_vote_each().wide()
+    np.testing.assert_array_equal(voters.gather(damping(voters))[INSIDE], 1)
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_the_error_is_the_mean_share_that_is_left(place, tmp_path):
     given = PLACES[place](tmp_path)
     model = vote().fit(given, sample_weight=WEIGHT)
@@ -160,6 +173,12 @@ def test_runs_and_choices_of_k_count_votes():
     )
     assert ours.best_k == theirs.best_k
     assert ours.model.equal_votes
+
+
+def test_the_halves_of_choose_k_see_samples_of_length_one():
+    scale = prepare(vote(), X, 2, 1).runner.scale
+    np.testing.assert_allclose(scale[INSIDE] * NORMS[INSIDE], 1)
+    np.testing.assert_array_equal(prepare(ONMF(K), X, 2, 1).runner.scale[INSIDE], 1)
 
 
 def test_halves_of_the_samples_count_votes():

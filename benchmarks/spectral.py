@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from onmf.preparation import graph_laplacian, smallest_eigenvectors
+from onmf.preparation.transformers import graph_laplacian, smallest_eigenvectors
 from onmf_paper.data_sets import documents
 from tables import best_times, table, write_section
 

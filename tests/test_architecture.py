@@ -26,9 +26,10 @@ estimators -> baselines core data estimators exceptions explain io preparation r
 plot -> explain plot report
 report -> data explain metrics report
 stability -> core data estimators exceptions ledger plot stability
+cells -> data estimators explain io stability
 cli -> *
 __main__ -> cli
-__init__ -> core estimators exceptions explain plot report stability
+__init__ -> cells core estimators exceptions explain plot report stability
 """
 ALLOWED = {
     room.strip(): set(below.split())
@@ -41,7 +42,8 @@ HOMES = {  # an optional dependency and the only file that imports it
     "h5py": "io/hdf5.py",
     "pyarrow": "io/parquet.py",
     "zarr": "io/zarr.py",
-    "anndata": "estimators/anndata.py",
+    "openpyxl": "io/workbook.py",
+    "anndata": "cells.py",
     "numba": "core/fast/kernels.py",
     "dask": "data/dask.py",
     "distributed": "data/dask.py",

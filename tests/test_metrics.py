@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.metrics
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from onmf import metrics
+from onmf import ONMF, metrics
+from onmf.datasets import make_rays
 from onmf.metrics import (
     clustering_accuracy,
     orthogonality,
@@ -211,3 +215,31 @@ def test_scikit_learn_s_scores_are_its_own():
     for name in ("adjusted_rand_score", "normalized_mutual_info_score"):
         assert getattr(metrics, name) is getattr(sklearn.metrics, name)
     assert set(metrics.__all__) <= set(dir(metrics))
+
+
+def test_the_held_out_score_is_its_definition(planted):
+    X, _ = planted
+    model = ONMF(3, random_state=0).fit(X)
+    order = np.random.default_rng(0).permutation(30)
+    left = 0.0
+    for A, B in ((order[::2], order[1::2]), (order[1::2], order[::2])):
+        for x in X:
+            W = model.cluster_centers_
+            k = max(range(3), key=lambda k: x[A] @ W[k, A] / np.linalg.norm(W[k, A]))
+            h = x[A] @ W[k, A] / (W[k, A] @ W[k, A])
+            left += np.sum((x[B] - h * W[k, B]) ** 2)
+    expected = 1 - left / np.sum(X**2)
+    for other in (X, sp.csr_array(X)):
+        assert metrics.held_out_score(model, other) == pytest.approx(expected)
+    pipe = make_pipeline(FunctionTransformer(np.sqrt), model)
+    assert metrics.held_out_score(pipe, X**2) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="X has 29 features and the centroids 30"):
+        metrics.held_out_score(model, X[:, 1:])
+
+
+@pytest.mark.parametrize("seed", [10, 11])
+def test_a_search_with_the_held_out_score_finds_the_planted_number(seed):
+    X, _ = make_rays(240, 40, 5, noise=0.5, random_state=seed)
+    grid = {"n_clusters": [3, 4, 5, 6, 7, 8]}
+    search = GridSearchCV(ONMF(random_state=0), grid, scoring=metrics.held_out_score, cv=4)
+    assert search.fit(X).best_params_["n_clusters"] == 5

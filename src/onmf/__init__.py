@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onmf import exceptions, explain, plot, report
+    from onmf.cells import cluster_anndata
     from onmf.core.paper.penalties import NSNCP, SNCP, General
     from onmf.estimators import ONMF, Baseline, load
-    from onmf.estimators.anndata import cluster_anndata
     from onmf.stability import choose_k
 
 __all__ = [
@@ -42,7 +42,7 @@ HOMES = {
     "Baseline": "onmf.estimators",
     "General": "onmf.core.paper.penalties",
     "choose_k": "onmf.stability",
-    "cluster_anndata": "onmf.estimators.anndata",
+    "cluster_anndata": "onmf.cells",
     "load": "onmf.estimators",
 }
 MODULES = ("exceptions", "explain", "plot", "report")

@@ -10,6 +10,7 @@ __all__ = [
     "ConvergenceWarning",
     "EmptyClusterWarning",
     "FormatError",
+    "TableWarning",
     "UnassignedSampleWarning",
     "UnsavedParameterWarning",
 ]
@@ -34,7 +35,9 @@ class CheckpointWarning(UserWarning):
 class EmptyClusterWarning(UserWarning):
     """Fewer clusters than asked for have samples.
 
-    Only ``solver="palm"`` and some methods of `Baseline` leave clusters empty.
+    ``solver="palm"`` and some methods of `Baseline` may leave clusters empty; the default solver
+    does so only if X has fewer directions than clusters were asked for: those that there are then
+    explain X without error, and no further one could.
 
     Examples
     --------
@@ -63,6 +66,24 @@ class FormatError(ValueError):
     ... except onmf.exceptions.FormatError as error:
     ...     print(error)
     model.onmf is not a model, or is damaged: File is not a zip file
+    """
+
+
+class TableWarning(UserWarning):
+    """Something in a table was set aside or put together so that it could be read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, warnings
+    >>> from onmf.exceptions import TableWarning
+    >>> from onmf.io import read_table
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "genes.csv")
+    >>> _ = path.write_text("gene,description,a,b\\nTP53,tumour protein,1,2\\nKRAS,oncogene,3,4\\n")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", TableWarning)
+    ...     table = read_table(path)
+    >>> table.features
+    ['a', 'b']
     """
 
 

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -63,10 +64,10 @@ def good(*words):
     assert run(*words) == 0
 
 
-def bad(capsys, *words):
+def bad(capsys, *words, code=2):
     """The one sentence on stderr of a command that is refused."""
     capsys.readouterr()
-    assert run(*words) == 2
+    assert run(*words) == code
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("Error: ")
@@ -157,7 +158,7 @@ def test_documents_are_weighted_clustered_and_predicted(here, page, kind):
             Path("texts", f"{i:02}.txt").write_text(text)
     given = "texts" if kind == "folder" else "texts.txt"
     good("cluster", given, "--text", "-k", 3, "-o", "out")
-    theirs = TfidfVectorizer(min_df=2, max_df=0.5).fit(TEXTS)
+    theirs = TfidfVectorizer(min_df=2, max_df=0.5, stop_words="english").fit(TEXTS)
     model = ONMF(3, random_state=0).fit(theirs.transform(TEXTS))
     found = labels("out/labels.csv")
     np.testing.assert_array_equal(found.cluster, model.labels_)
@@ -189,7 +190,7 @@ def test_features_are_matched_by_name(here, capsys):
     mixed.insert(3, "unheard", 1.0)
     mixed.to_csv("mixed.csv")
     good("predict", "out", "mixed.csv", "-o", "mixed_labels.csv")
-    assert "Note: 1 features are unknown to the model" in capsys.readouterr().err
+    assert "Note: mixed.csv: 1 features are unknown to the model" in capsys.readouterr().err
     assert Path("mixed_labels.csv").read_text() == Path("out/labels.csv").read_text()
     np.save("bare.npy", COUNTS)  # without names: their number must do
     good("predict", "out", "bare.npy", "-o", "bare.csv")
@@ -368,7 +369,9 @@ def test_an_existing_result_is_refused_before_the_long_part(here, capsys, monkey
 def test_an_existing_prediction_is_refused(here, capsys):
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     Path("new.csv").write_text("precious")
-    assert "--force" in bad(capsys, "predict", "out", "x.csv", "-o", "new.csv")
+    said = bad(capsys, "predict", "out", "x.csv", "-o", "new.csv")
+    assert "this folder already has new.csv: choose another place" in said
+    assert "--force" in said
     assert Path("new.csv").read_text() == "precious"
     good("predict", "out", "x.csv", "-o", "new.csv", "--force")
     assert Path("new.csv").read_text() != "precious"
@@ -404,7 +407,8 @@ def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypa
         write(file, content)
 
     monkeypatch.setattr(output, "_write", fill)
-    assert "No space left on device" in bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
+    said = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out", code=5)
+    assert re.match(r"Error: out/[\w.]+: No space left on device\.\n", said)
     assert len(written) == failing
     assert not Path("out").exists()
 
@@ -460,8 +464,14 @@ BAD_INPUT = {
     "twice.csv": ("id,u,v\na,1,2\na,3,4\n", "samples of the same name: 'a'"),
     "ragged.csv": ("id,u,v\na,1,2\nb,3\n", "2 cells in line 3 but 3 above"),
     "words.csv": ("id,u,v\na,1,x\nb,3,4\n", "'x' in line 2, column v"),
-    "minus.csv": ("id,u,v\na,1,-2\nb,3,4\n", "Negative values in data"),
-    "gap.csv": ("id,u,v\na,1,nan\nb,3,4\n", "NaN or infinity at (row 0, column 1)"),
+    "minus.csv": (
+        "id,u,v\na,1,-2\nb,3,4\n",
+        "Negative values in data of minus.csv at (sample 'a', feature 'v')",
+    ),
+    "gap.csv": (
+        "id,u,v\na,1,nan\nb,3,4\n",
+        "gap.csv has NaN or infinity at (sample 'a', feature 'v')",
+    ),
     "empty.csv": ("", "empty.csv is empty"),
     "strange.xyz": ("1,2", "does not end in"),
 }
@@ -600,3 +610,30 @@ def test_equal_votes_change_nothing_for_documents(here):
         assert run("cluster", "texts.txt", "--text", "-k", 3, "-o", folder, *words) == 0
     first, second = (pd.read_csv(f"{folder}/labels.csv") for folder in ("plain", "equal"))
     assert first.cluster.equals(second.cluster)
+
+
+def test_the_result_is_written_back_into_annotated_data(here, capsys):
+    anndata = pytest.importorskip("anndata")
+    frames = pd.DataFrame(index=CELLS), pd.DataFrame(index=NAMES)
+    anndata.AnnData(COUNTS, *frames).write_h5ad("x.h5ad")
+    words = ["cluster", "x.h5ad", "-k", 3, "-o", "result", "--log"]
+    assert run(*words, "--write-h5ad", "with.h5ad") == 0
+    adata, model = anndata.read_h5ad("with.h5ad"), onmf.load("result/model.onmf")
+    np.testing.assert_array_equal(
+        adata.obs["onmf"].astype(int), labels("result/labels.csv").cluster
+    )
+    np.testing.assert_array_equal(adata.X, anndata.read_h5ad("x.h5ad").X)
+    np.testing.assert_allclose(adata.varm["onmf_centers"], model.cluster_centers_.T)
+    scores = model.decision_function(pd.DataFrame(np.log2(1 + COUNTS), columns=NAMES))
+    np.testing.assert_allclose(adata.obsm["X_onmf"], scores, atol=1e-6)
+    assert adata.uns["onmf"]["top_features"]["feature"].isin(NAMES).all()
+    capsys.readouterr()
+    for target, said in (
+        ("x.h5ad", "names the input x.h5ad"),
+        ("with.h5ad", "with.h5ad is there already"),
+    ):
+        assert run(*words, "--write-h5ad", target) != 0
+        assert said in capsys.readouterr().err
+    assert run("cluster", "x.csv", "-k", 3, "-o", "more", "--write-h5ad", "more.h5ad") != 0
+    assert "needs an .h5ad file as input" in capsys.readouterr().err
+    assert run(*words, "--force", "--write-h5ad", "with.h5ad") == 0

@@ -153,7 +153,6 @@ def test_a_fit_that_does_not_converge_is_counted_and_told_by_the_exit_code(here)
         (["x.npy", "-k", 0], "-k"),
         (["x.npy", "-k", 3, "--labels", "type"], "type"),
         (["x.csv", "-k", 3, "--labels", "colour"], "colour"),
-        (["x.csv", "-k", 3], "column type"),
         (["x.npy", "-k", 3, "--methods", "hals,magic"], "magic"),
         (["x.npy", "-k", 3, "-o", "x.csv/table.csv"], "x.csv"),
         (["x.npy", "-k", 3, "-o", "table.json"], "table.json"),

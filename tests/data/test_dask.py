@@ -110,6 +110,14 @@ def test_margin_and_distance_are_lazy_too(dense, of_dense):
         np.testing.assert_allclose(method(X).compute(), method(dense), rtol=1e-9, atol=1e-9)
 
 
+def test_scores_and_samples_from_memberships_are_lazy(dense, of_dense):
+    model, X = of_dense, chunked(dense, UNEVEN)
+    scores, back = model.decision_function(X), model.inverse_transform(model.transform(X))
+    assert scores.chunks == (UNEVEN, (5,))
+    np.testing.assert_allclose(scores.compute(), model.decision_function(dense), atol=1e-12)
+    np.testing.assert_allclose(back.compute(), model.inverse_transform(model.transform(dense)))
+
+
 def test_rivals_place_chunks_but_are_fitted_in_memory(dense):
     X = chunked(dense, UNEVEN)
     for method in ("k-means", "hals"):

@@ -1,10 +1,15 @@
 """Bad input gets one clear sentence, or a right answer; never a NaN, a hang or a bare traceback."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from onmf import ONMF
+from onmf import ONMF, Baseline
 
 GOOD = np.random.default_rng(0).random((20, 5)) + 0.1
 
@@ -62,6 +67,10 @@ BAD_PARAMETERS = [
     ({"init": 7}, "pair"),
     ({"init": (np.ones((20, 3)), np.ones((4, 5)))}, r"H in init has shape \(20, 3\)"),
     ({"init": (np.ones((20, 4)), np.ones((5, 4)))}, r"W in init has shape"),
+    ({"init": np.ones((3, 5))}, r"init has shape \(3, 5\), expected \(4, 5\)"),
+    ({"init": object()}, "init must be a name, a callable, centroids"),
+    ({"init": [["a"] * 5] * 4}, r"init must be an array of numbers of shape \(4, 5\)"),
+    ({"init": np.full((4, 5), np.nan)}, "init must be finite and not all zero"),
     ({"init": (np.zeros((20, 4)), np.ones((4, 5)))}, "not all zero"),
     ({"init": (-np.ones((20, 4)), np.ones((4, 5)))}, "not be negative"),
     ({"init": (np.ones((20, 4)), np.full((4, 5), np.nan))}, "finite"),
@@ -127,3 +136,54 @@ def test_duplicate_entries_of_a_sparse_matrix_are_added():
     found = ONMF(2, **settings).fit(twice)
     np.testing.assert_allclose(found.cluster_centers_, expected.cluster_centers_)
     np.testing.assert_array_equal(twice.data, np.repeat(parts.data / 2, 2))
+
+
+class OnDevice:
+    """As PyTorch keeps arrays on a graphics card: NumPy gets them only by way of `cpu()`."""
+
+    def __init__(self, array, host=False):
+        self.array, self.host = array, host
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+
+    def __len__(self):
+        return len(self.array)
+
+    def __array_namespace__(self, api_version=None):
+        raise TypeError("not for you")
+
+    def cpu(self):
+        return OnDevice(self.array, host=True)
+
+    def __array__(self, dtype=None, copy=None):
+        if not self.host:
+            raise TypeError("can't convert device type tensor to numpy")
+        return np.asarray(self.array, dtype)
+
+
+@pytest.mark.parametrize("model", [ONMF(4, random_state=0), Baseline("hals", 4, random_state=0)])
+def test_arrays_of_other_libraries_are_taken_over(planted, model):
+    X, weight = planted[0], np.arange(120) % 3 + 1.0
+    plain = clone(model).fit(X, sample_weight=weight)
+    other = clone(model).fit(OnDevice(X), sample_weight=OnDevice(weight))
+    np.testing.assert_array_equal(other.labels_, plain.labels_)
+    for method in ("predict", "transform", "decision_function", "margin"):
+        answer = getattr(other, method)(OnDevice(X))
+        np.testing.assert_array_equal(answer, getattr(plain, method)(X))
+    assert other.score(OnDevice(X)) == plain.score(X)
+
+
+def test_strict_arrays_work_with_dispatch():
+    pytest.importorskip("array_api_strict")
+    code = (
+        "import array_api_strict as xp, sklearn\n"
+        "from onmf import ONMF\n"
+        "X = xp.asarray([[3., 0.], [2., .1], [0., 1.]])\n"
+        "for dispatch in (False, True):\n"
+        "    with sklearn.config_context(array_api_dispatch=dispatch):\n"
+        "        model = ONMF(2, random_state=0).fit(X)\n"
+        "        print(model.labels_.tolist(), model.predict(X).tolist())\n"
+    )
+    settings = os.environ | {"SCIPY_ARRAY_API": "1"}  # read when scipy is imported
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env=settings)  # fmt: skip
+    assert done.stdout.splitlines() == ["[0, 0, 1] [0, 0, 1]"] * 2, done.stderr

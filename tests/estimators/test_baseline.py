@@ -140,6 +140,15 @@ def test_k_means_predicts_the_nearest_centroid_not_the_nearest_ray(method):
     np.testing.assert_array_equal(model.predict(1e200 * X), model.labels_[99])
 
 
+def test_the_scores_of_k_means_are_shares_of_the_sample(planted):
+    X, _ = planted
+    model = Baseline("k-means", 4, random_state=0).fit(X)
+    squares = np.array([((X - w) ** 2).sum(axis=1) for w in model.cluster_centers_]).T
+    shares = 1 - squares / np.sum(X**2, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.decision_function(X), shares, atol=1e-12)
+    np.testing.assert_array_equal(shares.argmax(axis=1), model.predict(X))
+
+
 @pytest.mark.parametrize("init", ["random", "k-means++", "nndsvd"])
 def test_every_named_start_works(model, planted, init):
     X, _ = planted

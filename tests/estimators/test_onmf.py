@@ -18,7 +18,9 @@ from threadpoolctl import threadpool_limits
 
 import contract
 from onmf import ONMF, General
+from onmf.core.result import Stage
 from onmf.datasets import make_rays
+from onmf.estimators.solvers import sentence
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
 
 # The paper's start draws a row for each sample, so repeating samples changes it: hence nndsvd.
@@ -32,6 +34,23 @@ OTHERS = [ONMF(2, penalty="nsncp"), ONMF(2, **PALM), ONMF(2, penalty="nsncp", **
     expected_failed_checks=lambda _: {"check_clustering": "feeds X < 0 to every clusterer"},
 )
 def test_keeps_the_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+# As for KMeans: from a random start of other rows, 8 clusters of 15 samples are not found again.
+ANOTHER_START = "sample_weight is not equivalent to removing/repeating samples"
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [ONMF()],
+    expected_failed_checks=lambda _: {
+        "check_clustering": "feeds X < 0 to every clusterer",
+        "check_sample_weight_equivalence_on_dense_data": ANOTHER_START,
+        "check_sample_weight_equivalence_on_sparse_data": ANOTHER_START,
+    },
+)
+def test_keeps_the_scikit_learn_contract_by_default(estimator, check):
     check(estimator)
 
 
@@ -122,6 +141,33 @@ def test_a_data_frame_keeps_its_names(model, planted):
     assert column == ray.argmax()
 
 
+def test_names_of_kmeans_and_nmf_are_there_too(model, planted, container):
+    X = planted[0]
+    weight = np.arange(len(X)) % 3 + 1.0
+    for size in (1, 1e-120, 1e120) if model.solver == "fast" else (1,):
+        model.fit(container(size * X), sample_weight=weight)
+        left = (size * X - model.membership_ @ model.cluster_centers_) ** 2
+        assert model.inertia_ == pytest.approx(weight @ left.sum(axis=1), rel=1e-9)
+        assert model.reconstruction_err_ == pytest.approx(np.sqrt(model.inertia_))
+        assert model.components_ is model.cluster_centers_
+    assert not hasattr(ONMF(), "components_")
+    assert not hasattr(ONMF(), "reconstruction_err_")
+    first = ONMF(4, random_state=0).partial_fit(X[:60])
+    before = first.cluster_centers_
+    first.partial_fit(X[60:])
+    left = np.sum((X[60:] - first.membership_ @ before) ** 2)
+    assert first.inertia_ == pytest.approx(left)
+
+
+def test_features_may_be_named_afterwards(planted):
+    model = ONMF(4, random_state=0).fit(planted[0])
+    names = np.array([f"word {j}" for j in range(30)], dtype=object)
+    named, plain = model.top_features(3, feature_names=names), model.top_features(3)
+    assert [[(f"word {f[1:]}", w) for f, w in top] for top in plain] == named
+    with pytest.raises(ValueError, match="feature_names has 29 names, but ONMF was fitted to 30"):
+        model.top_features(3, feature_names=names[1:])
+
+
 def test_transform_is_the_best_single_cluster_code(model, planted):
     X, _ = planted
     model.fit(X)
@@ -145,6 +191,32 @@ def test_margin_and_distance_are_those_of_all_cosines(model, planted, container)
     np.testing.assert_allclose(model.margin(container(X)), expected, atol=1e-12)
     np.testing.assert_allclose(model.distance(container(X)), [*np.sqrt(1 - first**2), 1], atol=1e-7)
     np.testing.assert_allclose(model.distance(X * 1e-200), model.distance(X), atol=1e-7)
+
+
+def test_inverse_transform_gives_the_multiple_of_the_centroid(model, planted):
+    X, _ = planted
+    H = model.fit(X).transform(X)
+    back = model.inverse_transform(H)
+    assert np.sum((X - back) ** 2) / np.sum(X**2) == pytest.approx(1 - model.score(X))
+    np.testing.assert_allclose(model.inverse_transform(sp.csr_array(H)), back)
+    np.testing.assert_allclose(model.transform(back), H)
+    assert model.inverse_transform(H.astype(np.float32)).shape == X.shape
+    with pytest.raises(ValueError, match="X has 30 columns, but ONMF has 4 clusters"):
+        model.inverse_transform(X)
+
+
+def test_the_decision_function_is_the_cosine_with_every_centroid(model, planted, container):
+    X = np.vstack([planted[0], np.zeros(30)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnassignedSampleWarning)
+        model.fit(X)
+    scores = model.decision_function(container(X))
+    np.testing.assert_allclose(scores, cosine_similarity(X, model.cluster_centers_), atol=1e-12)
+    np.testing.assert_array_equal(scores[:-1].argmax(axis=1), model.predict(X)[:-1])
+    first, second = np.sort(scores[:-1], axis=1)[:, [-1, -2]].T
+    np.testing.assert_allclose(model.margin(X)[:-1], first - second, atol=1e-12)
+    assert model.decision_function(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(model.decision_function(X * 1e-200), scores, atol=1e-12)
 
 
 def test_negative_cosines_count_as_zero():
@@ -202,9 +274,42 @@ def test_every_named_start_works(model, planted, init):
 def test_given_starts_keep_their_ids(model, planted):
     X, y = planted
     rays = np.array([X[y == c].mean(axis=0) for c in (2, 0, 3, 1)])
+    frame = pd.DataFrame(rays)
+    for init in [rays, rays.tolist(), frame, sp.csr_array(rays), lambda X, k, rng: rays]:
+        labels = model.set_params(init=init).fit(X).labels_
+        np.testing.assert_array_equal(labels, np.array([1, 3, 0, 2])[y])
     for init in [(None, rays), lambda X, k, rng: (None, rays)]:
         labels = model.set_params(init=init).fit(X).labels_
         np.testing.assert_array_equal(labels, np.array([1, 3, 0, 2])[y])
+
+
+def test_a_warm_start_goes_on_from_the_fit_before(model, planted):
+    X, y = planted
+    rays = np.array([X[y == c].mean(axis=0) for c in (2, 0, 3, 1)])
+    model.set_params(init=rays, warm_start=True).fit(X[:60])
+    model.set_params(init="random")  # would put the largest first
+    np.testing.assert_array_equal(model.fit(X).labels_, np.array([1, 3, 0, 2])[y])
+    alone = clone(model).set_params(warm_start=False, init=model.cluster_centers_).fit(X)
+    np.testing.assert_array_equal(model.fit(X).cluster_centers_, alone.cluster_centers_)
+    with pytest.raises(ValueError, match="goes on from 4 clusters, not from n_clusters=5"):
+        clone(model).fit(X).set_params(n_clusters=5).fit(X)
+    with pytest.raises(ValueError, match="X has 29 features, but ONMF is expecting 30"):
+        model.fit(X[:, 1:])
+
+
+def test_a_warm_start_is_fewer_sweeps():
+    X, _ = make_rays(300, 60, 4, noise=1, random_state=0)
+    model = ONMF(4, random_state=0, warm_start=True).fit(X)
+    first = model.n_iter_
+    assert model.fit(X).n_iter_ <= first
+    assert model.converged_
+
+
+def test_two_centroids_as_lists_are_no_pair(planted):
+    X, y = planted
+    X, y = X[y < 2], y[y < 2]
+    rays = [X[y == c].mean(axis=0).tolist() for c in (1, 0)]
+    np.testing.assert_array_equal(ONMF(2, init=rays).fit(X).labels_, 1 - y)
 
 
 def test_labels_are_ordered_by_size(model):
@@ -283,8 +388,43 @@ def test_empty_clusters_are_reported():
         ONMF(4, solver="palm", init=init).fit(X)
 
 
+@pytest.mark.parametrize("place", ["memory", "disk"])
+def test_fewer_directions_than_clusters_leave_the_others_empty(place, tmp_path):
+    rays = np.eye(5)[:3] + 0.1
+    X = np.repeat(rays, 6, axis=0) * np.arange(1, 19)[:, None]
+    np.save(tmp_path / "X.npy", X)
+    model = ONMF(7, random_state=0)
+    with pytest.warns(EmptyClusterWarning, match="only 3 distinct .* other 4 clusters are empty"):
+        model.fit(X if place == "memory" else tmp_path / "X.npy")
+    assert sorted(np.bincount(model.labels_)) == [6, 6, 6]  # and ids 0, 1, 2
+    assert model.cluster_centers_.shape == (7, 5)
+    assert not model.cluster_centers_[3:].any()
+    np.testing.assert_allclose(model.membership_ @ model.cluster_centers_, X, atol=1e-9)
+    assert model.relative_error_ < 1e-12
+    assert model.history_[-1].empty_clusters == 4
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert not model.decision_function(X)[:, 3:].any()
+
+
+def test_given_starts_keep_their_ids_when_some_stay_empty():
+    rays = np.eye(5)[:3] + 0.1
+    X = np.repeat(rays, 6, axis=0) * np.arange(1, 19)[:, None]
+    given = np.vstack([np.eye(5)[4], rays[2], rays[0], np.eye(5)[3], rays[1]])
+    with pytest.warns(EmptyClusterWarning, match="only 3 distinct directions"):
+        labels = ONMF(5, init=given).fit_predict(X)
+    np.testing.assert_array_equal(labels, np.repeat([2, 4, 1], 6))
+
+
+def test_warnings_point_at_the_line_that_fits(planted):
+    X = planted[0].copy()
+    X[3] = 0
+    with pytest.warns(UnassignedSampleWarning) as caught:
+        ONMF(4, random_state=0).fit(X)
+    assert caught[0].filename == __file__
+
+
 def test_a_limit_says_which_knob_to_turn(model):
-    X, _ = make_rays(300, 60, 4, noise=2, random_state=0)
+    X = np.random.default_rng(0).random((300, 60))  # no clusters: labels go on to change
     with pytest.warns(ConvergenceWarning, match="max_iter=3"):
         model.set_params(max_iter=3).fit(X)
     assert model.n_iter_ == 3
@@ -307,10 +447,23 @@ def test_the_callback_may_stop_the_fit(model, planted):
     assert not model.converged_
 
 
-def test_verbose_logs_the_stages(model, planted, caplog):
+def test_verbose_writes_a_sentence_a_stage(model, planted, caplog):
     caplog.set_level(logging.INFO, "onmf")
     model.set_params(verbose=1).fit(planted[0])
-    assert str(model.history_[-1]) in caplog.records[-1].getMessage()
+    said, last = [record.getMessage() for record in caplog.records], model.history_[-1]
+    assert f"X read {last.sweeps} times: {last.relative_error:.2%} of X is unexplained" in said[-1]
+    assert all(line.startswith("Start 1, penalty weight ") and line[-1] == "." for line in said)
+    assert not any("Stage(" in line or "empty" in line for line in said)
+
+
+def test_the_sentence_counts_empty_clusters():
+    stage = Stage(1e-8, 3, 0.25, 0.0, 0.0, 1e-3, 0)
+    assert sentence(1, stage) == (
+        "Start 2, penalty weight 1e-08, X read 3 times: 25.00% of X is unexplained, the last step "
+        "moved by 1.0e-03."
+    )
+    assert sentence(0, stage._replace(empty_clusters=1)).endswith(", 1 cluster is empty.")
+    assert sentence(0, stage._replace(empty_clusters=2)).endswith(", 2 clusters are empty.")
 
 
 def test_an_interrupted_fit_changes_nothing(model, planted):

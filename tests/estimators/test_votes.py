@@ -115,6 +115,7 @@ def test_the_error_is_the_mean_share_that_is_left(place, tmp_path):
     model = vote().fit(given, sample_weight=WEIGHT)
     mean = np.average(shares_left(model, X), weights=WEIGHT[INSIDE])
     assert model.relative_error_ == pytest.approx(mean, rel=1e-4)
+    assert model.inertia_ == pytest.approx(mean * WEIGHT[INSIDE].sum(), rel=1e-4)
     assert 1 - model.score(given, sample_weight=WEIGHT) == pytest.approx(mean, rel=1e-4)
 
 
@@ -157,6 +158,10 @@ def test_it_is_stored_with_the_model(tmp_path):
     loaded = onmf.load(tmp_path / "model.onmf")
     assert loaded.equal_votes is True
     assert loaded.score(X) == model.score(X)
+
+
+def test_enormous_numbers_have_the_same_shares():
+    assert vote().fit(X * 2.0**500).inertia_ == pytest.approx(vote().fit(X).inertia_, rel=1e-6)
 
 
 def test_only_yes_or_no_is_an_answer():

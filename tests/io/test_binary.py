@@ -113,10 +113,11 @@ def test_parquet_without_names_and_with_classes(tmp_path):
 
 def test_cells_of_a_parquet_file_that_are_not_numbers_are_named(tmp_path):
     pytest.importorskip("pyarrow")
-    frame = pd.DataFrame({"u": [1.0, None], "v": ["many", "few"], "w": [None, 2]}, ["a", "b"])
+    frame = pd.DataFrame({"u": [1.0, None], "v": [["many"], ["few"]], "w": [None, 2]}, ["a", "b"])
     frame.to_parquet(tmp_path / "x.parquet")
-    expected = "not numbers: 'many' in row 0, column v; 'few' in row 1, column v"
-    with pytest.raises(ValueError, match=expected):
+    with pytest.raises(
+        ValueError, match=r"not numbers: .*many.* in row 0, column v; .*few.* row 1"
+    ):
         read_table(tmp_path / "x.parquet")
     frame.drop(columns="v").to_parquet(tmp_path / "x.parquet")
     expected = "not numbers: 'None' in row 1, column u; 'None' in row 0, column w"

@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from onmf.exceptions import TableWarning
 from onmf.io import read_table, stream
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 3.0, 0.0]])
@@ -102,7 +103,7 @@ BAD_FILES = {
     "ragged.csv": (b"1,2\n3\n", "1 cells in line 2 but 2 above"),
     "ragged3.csv": (b"id,u\na,1\nb,2,3\n", "3 cells in line 3 but 2 above"),
     "latin.csv": (b"u,v\n1,2\n\xe9,3\n", r"not UTF-8 in line 3 \(byte 0xe9\)"),
-    "wide.csv": ("u,v\n1,2\n".encode("utf-16"), "not UTF-8 in line 1"),
+    "wide.csv": ("u,v\n1,2\n3,".encode("utf-16")[:-1], "not UTF-16 after line 2"),
     "gap.csv": (
         b"id,u,v\na,1,\nb,NA,3\n",
         "'' in line 2, column v; 'NA' in line 3, column u",
@@ -156,3 +157,111 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_folder_is_no_table(tmp_path):
     with pytest.raises(ValueError, match="is a folder"):
         read_table(tmp_path)
+
+
+# --- as other programs export them ---------------------------------------------------------------
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_a_decimal_comma_is_read_when_it_is_said_and_asked_about_when_not(tmp_path):
+    path = write(tmp_path / "x.csv", "id;u;v\na;1,5;1.234,5\nb;-2;1.000.000\n")
+    assert read_table(path, decimal=",").X.tolist() == [[1.5, 1234.5], [-2, 1e6]]
+    with pytest.raises(ValueError, match="say --decimal ,"):
+        read_table(path)
+    with pytest.raises(ValueError, match=r"'1\.5' in line 2"):  # a point that groups nothing
+        read_table(write(path, "id;u\na;1.5\n"), decimal=",")
+
+
+@pytest.mark.parametrize(
+    ("mark", "cell"), [(",", '"1,234,567.5"'), (" ", "1\u00a0234 567.5"), ("'", "1'234'567.5")]
+)
+def test_thousands_may_be_grouped(tmp_path, mark, cell):
+    path = write(tmp_path / "x.csv", f"id,u,v\na,{cell},2\nb,3,4\n")
+    assert read_table(path, thousands=mark).X.tolist() == [[1234567.5, 2], [3, 4]]
+    with pytest.raises(ValueError, match="not numbers"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("mark", ["\t", ";", ",", " "])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-8-sig"])
+def test_a_txt_file_is_a_table_with_any_separator_and_encoding(tmp_path, mark, encoding):
+    path = write(tmp_path / "x.txt", "id,ü,v\na,1,2\nb,3,4\n".replace(",", mark), encoding)
+    table = read_table(path)
+    assert table.features == ["ü", "v"]
+    assert table.X.tolist() == [[1, 2], [3, 4]]
+    packed = tmp_path / "x.txt.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert read_table(packed).X.tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_txt_file_of_texts_is_no_table(tmp_path):
+    path = write(tmp_path / "x.txt", "stars and planets\nmoons of stars\n")
+    with pytest.raises(ValueError, match="documents are read with --text"):
+        read_table(path)
+
+
+EXPORT = "gene,description,a,chromosome,b\nTP53,tumour protein,1,17p,2\nKRAS,NA,3,12p,4\n"
+
+
+def test_columns_of_text_are_set_aside_and_named(tmp_path):
+    path = write(tmp_path / "x.csv", EXPORT)
+    with pytest.warns(TableWarning, match="set aside: description, chromosome"):
+        table = read_table(path)
+    assert table.features == ["a", "b"]
+    assert table.samples == ["TP53", "KRAS"]
+    assert table.X.tolist() == [[1, 2], [3, 4]]
+
+
+def test_columns_and_rows_can_be_dropped_by_name(tmp_path):
+    path = write(tmp_path / "x.csv", EXPORT + "TOTAL,,4,,6\n")
+    table = read_table(path, drop=["description", "chromosome", "TOTAL"])
+    assert table.X.tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(ValueError, match="no column or row 'nowhere' to drop"):
+        read_table(path, drop=["description", "chromosome", "TOTAL", "nowhere"])
+
+
+def test_features_of_one_name_are_summed_or_the_first_is_taken(tmp_path):
+    path = write(tmp_path / "x.csv", "gene,a,b\nv,1,2\nu,3,4\nv,10,20\n")
+    with pytest.raises(ValueError, match=r"same name: 'v'.*--duplicates"):
+        read_table(path, transpose=True)
+    for how, first in (("sum", [11, 22]), ("first", [1, 2])):
+        with pytest.warns(TableWarning, match="1 features more than names"):
+            table = read_table(path, transpose=True, duplicates=how)
+        assert table.features == ["v", "u"]
+        assert table.X.T.tolist() == [first, [3, 4]]
+
+
+def test_the_first_sheet_of_a_workbook_is_a_table(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["gene", "note", "a", "b"], ["TP53", "x", 1, 2.5], [], ["KRAS", "y", 0, True]):
+        book.active.append(row)
+    book.save(tmp_path / "x.xlsx")
+    with pytest.warns(TableWarning, match="set aside: note"):
+        table = read_table(tmp_path / "x.xlsx")
+    assert (table.samples, table.features) == (["TP53", "KRAS"], ["a", "b"])
+    assert table.X.tolist() == [[1, 2.5], [0, 1]]
+    book.create_sheet("more")
+    book.save(tmp_path / "x.xlsx")
+    with pytest.warns(TableWarning, match="2 sheets; the first, 'Sheet', is read"):
+        read_table(tmp_path / "x.xlsx", drop=["note"])
+    (tmp_path / "no.xlsx").write_bytes(b"noise")
+    with pytest.raises(ValueError, match=r"no\.xlsx cannot be read as a workbook"):
+        read_table(tmp_path / "no.xlsx")
+
+
+def test_text_columns_of_parquet_are_set_aside_as_well(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"id": ["a", "b"], "u": [1, 2], "note": ["x", "y"], "v": [3.0, 4]})
+    frame.to_parquet(tmp_path / "x.parquet", index=False)
+    with pytest.warns(TableWarning, match="set aside: note"):
+        table = read_table(tmp_path / "x.parquet")
+    assert table.X.tolist() == [[1, 3], [2, 4]]
+    assert read_table(tmp_path / "x.parquet", drop=["note", "u"]).features == ["v"]
+    with pytest.raises(ValueError, match="no column 'w' to drop"):
+        read_table(tmp_path / "x.parquet", drop=["w"])

@@ -92,5 +92,6 @@ def test_classes_that_are_nowhere_are_refused(table, tmp_path):
     np.save(tmp_path / "x.npy", np.eye(2))
     with pytest.raises(ValueError, match="no column 'type'"):
         read_table(tmp_path / "x.npy", labels="type")
+    (tmp_path / "x.txt").write_text("some words")
     with pytest.raises(ValueError, match="no file 'type'"):
-        read_documents(table, labels="type")
+        read_documents(tmp_path / "x.txt", labels="type")

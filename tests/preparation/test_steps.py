@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
-from onmf.preparation.steps import STEPS, Log, Tfidf, Unit, Words, apply
+from onmf.preparation.steps import STEPS, Depth, Log, Tfidf, Unit, Words, apply
 
 TEXTS = [
     "Stars and planets, planets and moons.",
@@ -82,3 +82,15 @@ def test_a_step_that_does_not_fit_the_model_is_found_out(step):
     with pytest.raises(ValueError, match=r"vocabulary|idf"):
         step.check(3)
     assert STEPS[step.name] is type(step)
+
+
+def test_depth_is_the_same_for_all_samples_that_have_any(make):
+    X = make(np.vstack([COUNTS, np.zeros(3)]))
+    scaled = dense(Depth.fit(X, 100)(X))
+    np.testing.assert_allclose(scaled.sum(axis=1), [100, 100, 100, 0], rtol=1e-6)
+    np.testing.assert_allclose(scaled[0], [75, 0, 25], rtol=1e-6)
+    assert Depth.fit(X).total == 4  # of 4, 7 and 2
+    assert Depth.fit(X)(X).dtype == X.dtype
+    for total in (0.0, -1.0, np.inf, "many"):
+        with pytest.raises(ValueError, match="positive number"):
+            Depth(total).check(3)

@@ -137,3 +137,18 @@ def test_impossible_sizes_are_refused(parameters):
 @parametrize_with_checks([SpectralReduction(2, n_neighbors=3)])
 def test_keeps_the_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("total", [None, 1e6, "median"])
+def test_log_expression_takes_data_frames_and_keeps_their_names(total):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[30, 10], [0, 7]], ["a", "b"], ["TP53", "KRAS"])
+    found = log_expression(total).fit_transform(frame)
+    assert found.columns.tolist() == ["TP53", "KRAS"]
+    factor = {None: [1, 1], 1e6: [1e6 / 40, 1e6 / 7], "median": [23.5 / 40, 23.5 / 7]}[total]
+    np.testing.assert_allclose(found, np.log2(1 + frame.mul(factor, axis=0)))
+
+
+def test_the_median_is_that_of_the_samples_fitted():
+    fitted = log_expression("median").fit(np.array([[1.0, 3.0], [2.0, 6.0]]))
+    np.testing.assert_allclose(fitted.transform(np.array([[6.0, 0.0]])), np.log2([[7, 1]]))

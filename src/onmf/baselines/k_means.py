@@ -84,14 +84,23 @@ class Means:
     W: Array
 
     def __call__(self, block: Block, rows: Any) -> tuple[Code, Fit]:
-        energy, sqnorm = row_sqnorm(block.X), np.einsum("km,km->k", self.W, self.W)
-        gains = 2 * (block.X @ self.W.T) - sqnorm  # ||x||^2 - ||x - w||^2
+        energy, gains = row_sqnorm(block.X), self.gains(block)
         labels = gains.argmax(axis=1)
         inside, weight = energy > 0, block.weight[:, 0].astype(np.float64)
         best = np.where(inside, gains[np.arange(len(labels)), labels], 0)
         labels[~inside] = -1
         fit = Fit(float(weight @ best), float(weight @ energy))
         return Code(labels, inside.astype(self.W.dtype)), fit
+
+    def gains(self, block: Block) -> Array:
+        """||x||^2 - ||x - w||^2 for each sample of a block and each centroid."""
+        return 2 * (block.X @ self.W.T) - np.einsum("km,km->k", self.W, self.W)
+
+    def scores(self, block: Block) -> Array:
+        """1 - ||x - w||^2 / ||x||^2 (b, k); 0 for a sample of zeros."""
+        energy = row_sqnorm(block.X)[:, None]
+        shares = np.where(energy > 0, self.gains(block) / np.where(energy > 0, energy, 1), 0)
+        return shares.astype(self.W.dtype)
 
     def memberships(self, code: Code) -> Array:
         """H (b, k) of a block."""

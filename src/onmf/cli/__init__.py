@@ -1,9 +1,10 @@
 """The `onmf` command: parse, call, print; one file a subcommand, imported when it is called.
 
-Exit codes: 0 good, 2 bad input, 3 not converged (the result is written all the same), 130
-interrupted.
+What the exit codes mean is in `EXIT_CODES`, and in `onmf --help`.
 """
 
+import errno
+import logging
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
@@ -17,7 +18,19 @@ except ImportError as missing:
         f'The onmf command needs {missing.name}, which `pip install "onmf[cli]"` installs.'
     ) from missing
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT, NOT_CONVERGED, NO_MEMORY, NO_SPACE, INTERRUPTED = 2, 3, 4, 5, 130
+EXIT_CODES = {
+    0: "good",
+    BAD_INPUT: "bad input, or a file that cannot be read or written",
+    NOT_CONVERGED: "not converged; the result is written all the same",
+    NO_MEMORY: "out of memory",
+    NO_SPACE: "no space left on the disk",
+    INTERRUPTED: "interrupted",
+}
+LOG = logging.getLogger("onmf.cli")  # what --log-file writes down; without it nothing is
+LOG.propagate = False
+LOG.setLevel(SILENT := logging.CRITICAL + 1)
+FULL = {errno.ENOSPC, errno.EDQUOT}
 COMMANDS = {  # what `onmf --help` says of each, without importing it
     "cluster": "Cluster the samples of a file.",
     "choose-k": "Recommend a number of clusters for the samples of a file.",
@@ -52,15 +65,43 @@ def main(args: Sequence[str] | None = None) -> int:
     try:
         return commands.main(args, prog_name="onmf", standalone_mode=False) or 0
     except click.ClickException as error:
-        click.echo(f"Error: {error.format_message()}", err=True)
-        return error.exit_code
+        return failed(f"Error: {error.format_message()}", error.exit_code)
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
-        # About the input or the file system: what the user can put right takes one sentence.
-        click.echo(f"Error: {' '.join(str(error).split())}", err=True)
-        return BAD_INPUT
+        # About the input or the machine: what the user can put right takes one sentence.
+        return failed(f"Error: {sentence(error)}", exit_code(error))
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
-        return INTERRUPTED
+        return failed("Interrupted.", INTERRUPTED)
+    finally:
+        LOG.setLevel(SILENT)
+        for handler in LOG.handlers[:]:
+            LOG.removeHandler(handler)
+            handler.close()
+
+
+def failed(said: str, code: int) -> int:
+    """Say why, and return the exit code."""
+    click.echo(said, err=True)
+    LOG.error(said)
+    return code
+
+
+def exit_code(error: Exception) -> int:
+    """By what the user can do about it."""
+    if isinstance(error, MemoryError):
+        return NO_MEMORY
+    return NO_SPACE if isinstance(error, OSError) and error.errno in FULL else BAD_INPUT
+
+
+def sentence(error: Exception) -> str:
+    """What an error says, on one line; those of the system begin with their file."""
+    said = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror:
+        said = f"{error.strerror}."
+        if error.filename is not None:
+            said = f"{error.filename}: {said}"
+    if isinstance(error, MemoryError):
+        said = f"out of memory: {said or 'an array could not be had'}"
+    return said
 
 
 class Commands(click.Group):
@@ -86,6 +127,10 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
 
 
 @click.group(

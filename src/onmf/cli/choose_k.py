@@ -11,10 +11,11 @@ from rich.table import Table
 
 from onmf import ONMF
 from onmf import choose_k as choose
-from onmf.cli.console import waiting
+from onmf.cli.console import say, waiting
 from onmf.cli.options import (
     INPUT,
     preparation_options,
+    read_with_notes,
     reading_options,
     source_of,
     votes_option,
@@ -77,8 +78,7 @@ def choose_k(
     ks = None if span is None else parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    with waiting(f"Reading {source.path.name}") as progress:
-        table = at_hand(source.learn(source.read(progress))[0], seed)
+    table = at_hand(source.learn(read_with_notes(source))[0], seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with waiting(source.path.name) as advance:
         choice = choose(
@@ -109,7 +109,7 @@ def choose_k(
     else:
         click.echo(answer(choice))
         Console().print(choice_grid(choice))
-        click.echo("\n".join(remarks(choice, out)))
+        say("\n".join(remarks(choice, out)))
 
 
 def parse_span(span: str) -> list[int]:

@@ -2,24 +2,37 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from onmf import ONMF, choose_k
-from onmf.cli.console import NOT_CONVERGED, fit_with_progress, notes, place_for, waiting
+from onmf.cells import annotated
+from onmf.cli import NOT_CONVERGED
+from onmf.cli.console import fit_with_progress, note, notes, place_for, say, waiting, within_memory
 from onmf.cli.options import (
     INPUT,
     CenterBounds,
     ClusterCount,
     preparation_options,
+    read_with_notes,
     reading_options,
     source_of,
     votes_option,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs import REPORT, RESULTS, FinishedFit, at_hand, explained
+from onmf.cli.runs import (
+    REPORT,
+    RESULTS,
+    FinishedFit,
+    Input,
+    after_fit,
+    at_hand,
+    explained,
+    first_words,
+)
 from onmf.io import Table, replace_files
 
 
@@ -62,6 +75,11 @@ from onmf.io import Table, replace_files
     type=click.Path(file_okay=False),
     help="Folder for notes of a long fit: killed, the same command goes on from there.",
 )
+@click.option(
+    "--write-h5ad",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A copy of the .h5ad input with the clusters in obs, obsm, varm and uns.",
+)
 @click.option("--force", is_flag=True, help="Replace results that are there.")
 @click.option("--no-report", is_flag=True, help="Do not make report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")
@@ -72,41 +90,53 @@ def cluster(
     force: bool,
     no_report: bool,
     as_json: bool,
+    write_h5ad: Path | None,
     **options: Any,
 ) -> int:
     """Cluster the samples of a file.
 
-    INPUT is a table (.csv, .tsv, also .gz; .parquet), an array (.npy, .npz), a Matrix Market file
-    (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a file with one
-    a line. Samples are rows. Header and sample names are found by themselves. Arrays, .parquet,
-    .h5ad, .h5 and .zarr that would fill more than half the free memory are read block by block.
+    INPUT is a table (.csv, .tsv, .txt, also .gz; .parquet, .xlsx), an array (.npy, .npz), a Matrix
+    Market file (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a
+    file with one a line, or with --text-column a column of a table. `-` is standard input. Samples
+    are rows. Header and sample names are found by themselves. Arrays, .parquet, .h5ad, .h5 and
+    .zarr that would fill more than half the free memory are read block by block.
 
     Written are labels.csv (cluster, certainty and distance of each sample), markers.csv (what makes
     each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
-    report.html.
+    report.html; with --write-h5ad also a copy of the input with the clusters, as
+    `onmf.cluster_anndata` writes them.
 
     \b
     Examples:
-      onmf cluster tumours.csv -k 10 -o result --log --labels cancer_type
+      onmf cluster tumours.csv -k 10 -o result --cpm --log --labels cancer_type
+      onmf cluster talks.csv --text-column abstract -k auto -o topics
       onmf cluster talks/ --text -k auto -o topics --jobs -1
     """
     source = source_of(options.pop("input"), options)
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
         raise ValueError("the results must not lie among the documents: choose another folder.")
+    if write_h5ad is not None:
+        check_annotation(source, write_h5ad, force)
     model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
     with place_for(out, RESULTS, force):
-        with waiting(f"Reading {source.path.name}") as progress:
-            table, chain = source.learn(source.read(progress))
+        raw = read_with_notes(
+            source,
+            signed=options["center_bounds"] is not None,
+            remedy=", or say --bounds data if they mean something",
+        )
+        table, chain = source.learn(raw)
         choice = None if isinstance(k, int) else choose_count(model, table, k)
         model.set_params(n_clusters=choice.best_k if choice else k)
-        seconds = fit_with_progress(model, table, source.path.name)
+        with within_memory(source.path.name):
+            seconds = fit_with_progress(model, table, source.path.name)
+        note(source.path.name, after_fit(source, raw, model.labels_, model.cluster_centers_))
         if chain:
             model.preprocessing_ = chain
         with waiting("Comparing the clusters"):
             explanation = explained(model, table)
         if explanation is not None:
             model.certainty_curve_ = explanation.calibration.array()
-        run = FinishedFit(model, source, table, explanation, seconds, choice)
+        run = FinishedFit(model, source, table, explanation, seconds, first_words(raw), choice)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}
@@ -114,8 +144,24 @@ def cluster(
         replace_files(out, files)
         for name in set(RESULTS) - set(files):
             (out / name).unlink(missing_ok=True)  # it would speak of an older run
-    click.echo(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
+        if write_h5ad is not None:
+            write = partial(annotated, source.path, model, table)
+            replace_files(write_h5ad.parent, {write_h5ad.name: write})
+    say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
+
+
+def check_annotation(source: Input, target: Path, force: bool) -> None:
+    """The result can be written beside the input's own samples and features, into this file."""
+    if source.path.suffix != ".h5ad" or source.transpose:
+        raise ValueError("--write-h5ad needs an .h5ad file as input, and no --transpose.")
+    if target.resolve() == source.path.resolve():
+        raise ValueError(
+            f"--write-h5ad names the input {target}, which later commands compare with what was "
+            "clustered: name another file."
+        )
+    if target.exists() and not force:
+        raise ValueError(f"{target} is there already: name another file, or add --force.")
 
 
 def choose_count(model: ONMF, table: Table, among: range | str) -> Any:

@@ -17,10 +17,18 @@ from rich.table import Table as Grid
 
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS as RIVALS
-from onmf.cli.console import NOT_CONVERGED, cluster_sizes, progress_bar
-from onmf.cli.runs import scores
+from onmf.cli import NOT_CONVERGED
+from onmf.cli.console import cluster_sizes, progress_bar
+from onmf.cli.options import (
+    INPUT,
+    preparation_options,
+    read_with_notes,
+    reading_options,
+    source_of,
+)
+from onmf.cli.runs import at_hand, scores
 from onmf.datasets import make_rays
-from onmf.io import Table, csv_text, read_table, replace_files
+from onmf.io import Table, csv_text, replace_files
 from onmf.io.table import one_line
 from onmf.metrics import orthogonality, partition_error
 
@@ -59,11 +67,12 @@ def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("input", type=INPUT)
 @click.option(
     "-k", "--clusters", "k", type=click.IntRange(1), required=True, help="Number of clusters."
 )
-@click.option("--labels", help="Column of true classes; it is no feature.")
+@reading_options
+@preparation_options
 @click.option("--methods", callback=method_names, help=f"Of {', '.join(ALL)}; or all.")
 @click.option(
     "--starts", type=click.IntRange(1), default=3, help="Seeds 1, 2, ... for each method."
@@ -79,20 +88,20 @@ def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path
 @click.option("--json", "as_json", is_flag=True, help="Print and save JSON with every fit as well.")
 @click.option("--jobs", type=int, default=1, help="Threads of a fit; -1 takes all processors.")
 def compare(
-    file: Path,
     k: int,
-    labels: str | None,
     methods: list[str],
     starts: int,
     out: Path,
     as_json: bool,
     jobs: int,
+    **options: Any,
 ) -> int:
     """Compare methods on the rows of a file, from the same starts.
 
-    The relative error is that of the best rays for the labels found; with --labels the agreement
-    with the true classes stands beside it. All are means over the starts. A method that fails says
-    why in its row, and the others go on. The table is saved after each method.
+    INPUT is read and prepared as `onmf cluster` does; of a file too large for the memory 20,000
+    samples are taken. The relative error is that of the best rays for the labels found; with
+    --labels the agreement with the true classes stands beside it. All are means over the starts. A
+    method that fails says why in its row, and the others go on. The table is saved after each.
 
     \b
     Example:
@@ -100,7 +109,8 @@ def compare(
     """
     fits: list[dict[str, Any]] = []
     out.parent.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    table = read_table(file, labels=labels)
+    source = source_of(options.pop("input"), options)
+    table = at_hand(source.learn(read_with_notes(source))[0], seed=0)
     ONMF(2, random_state=0).fit(make_rays(50, 5, 2, random_state=0)[0])  # compiles, once
     for fit in measure_fits(table, k, methods, range(1, starts + 1), jobs):
         fits.append(fit)
@@ -111,7 +121,9 @@ def compare(
     if as_json:
         click.echo(comparison_json(fits))
     else:
-        title = f"{file.name}, {k} clusters, mean of {starts} start{'s' if starts > 1 else ''}"
+        title = (
+            f"{source.path.name}, {k} clusters, mean of {starts} start{'s' if starts > 1 else ''}"
+        )
         Console().print(comparison_grid(method_means(fits), title))
         click.echo(f"Wrote {out}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED

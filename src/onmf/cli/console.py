@@ -1,5 +1,7 @@
 """What the subcommands share: progress, notes, a place for the results."""
 
+import logging
+import sys
 import tempfile
 import time
 import warnings
@@ -17,15 +19,17 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
+from onmf.cli import LOG
 from onmf.io.table import one_line
 
-NOT_CONVERGED = 3
 LONGEST_BAR = 1000  # sweeps
+SECONDS_BETWEEN_LINES = 10
 
 
 class Fittable(Protocol):
@@ -36,8 +40,41 @@ class Fittable(Protocol):
     def set_params(self, **parameters: Any) -> Any: ...
 
 
+class Follower:
+    """How far a task is: a bar on a terminal; elsewhere, and in --log-file, a line now and then."""
+
+    def __init__(self, bar: Progress) -> None:
+        self.bar = bar
+        self.begin = self.told = time.monotonic()
+
+    @property
+    def lines(self) -> bool:
+        return self.bar.disable or LOG.isEnabledFor(logging.INFO)
+
+    def add_task(self, description: str, total: float | None = None) -> TaskID:
+        return self.bar.add_task(description, total=total)
+
+    def update(self, task: TaskID, **facts: Any) -> None:
+        """As `Progress.update` of rich."""
+        self.bar.update(task, **facts)
+        now = time.monotonic()
+        if self.lines and now - self.told >= SECONDS_BETWEEN_LINES:
+            self.told = now
+            state = next(known for known in self.bar.tasks if known.id == task)
+            far = f"{state.completed:.0f}" + (
+                "" if state.total is None else f" of {state.total:.0f}"
+            )
+            line = f"{state.description}: {far}, {now - self.begin:.0f} s"
+            LOG.info(line)
+            if self.bar.disable:
+                click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)
+
+    def advance(self, task: TaskID) -> None:
+        self.update(task, advance=1)
+
+
 @contextmanager
-def progress_bar(*middle: ProgressColumn) -> Iterator[Progress]:
+def progress_bar(*middle: ProgressColumn) -> Iterator[Follower]:
     """A bar with the time gone and left, if stderr is a terminal; it leaves no trace."""
     console = Console(stderr=True)
     console.quiet = not console.is_terminal  # older versions end even a disabled bar by a line
@@ -53,7 +90,7 @@ def progress_bar(*middle: ProgressColumn) -> Iterator[Progress]:
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        yield bar
+        yield Follower(bar)
 
 
 @contextmanager
@@ -65,12 +102,12 @@ def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def fit_with_progress(model: Fittable, X: Any, label: str) -> float:
-    """Fit, warnings as notes; return the seconds. On a terminal a bar follows the sweeps."""
+    """Fit, warnings as notes; return the seconds. A bar, or lines, follow the sweeps."""
     with (
         notes(label),
         progress_bar(TextColumn("{task.completed} sweeps")) as bar,
     ):
-        followed = hasattr(model, "callback") and not bar.disable
+        followed = hasattr(model, "callback")
         if followed:
             model.set_params(callback=sweep_callback(bar, bar.add_task(label, total=None)))
         begin = time.perf_counter()
@@ -88,11 +125,48 @@ def notes(label: str) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for warning in caught:
-        click.echo(f"Note: {label}: {one_line(warning.message)}", err=True)
+    note(label, (one_line(warning.message) for warning in caught))
 
 
-def sweep_callback(bar: Progress, task: Any) -> Callable[[Any], bool]:
+def note(label: str, sentences: Iterable[str]) -> None:
+    """Each sentence once, on stderr."""
+    for sentence in dict.fromkeys(sentences):
+        named = sentence if sentence.startswith(label) else f"{label}: {sentence}"
+        click.echo(f"Note: {named}", err=True)
+        LOG.warning(named)
+
+
+def say(text: str) -> None:
+    """The result, on stdout."""
+    click.echo(text)
+    LOG.info(text)
+
+
+def write_log(context: click.Context, option: click.Parameter, path: Path | None) -> None:
+    """From now on, what is said and how far it is goes into this file, too."""
+    if path is None:
+        return
+    handler = logging.FileHandler(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.INFO)
+    LOG.info("onmf %s", " ".join(sys.argv[1:]))
+
+
+@contextmanager
+def within_memory(file: str) -> Iterator[None]:
+    """Out of memory is said of a file."""
+    try:
+        yield
+    except MemoryError as error:
+        said = one_line(error).removesuffix(".")
+        raise MemoryError(
+            f"{file} does not fit{f' ({said})' if said else ''}; .npy, .parquet, .h5ad and .zarr "
+            "are read block by block."
+        ) from error
+
+
+def sweep_callback(bar: Follower, task: TaskID) -> Callable[[Any], bool]:
     """The estimator's callback that moves a progress bar and never stops the fit.
 
     The paper's limits allow half a million sweeps of which a thousand are used: a bar of that
@@ -115,8 +189,9 @@ def place_for(folder: Path, names: Iterable[str], force: bool) -> Iterator[None]
     """
     there = [name for name in names if (folder / name).exists()]
     if there and not force:
+        place = "this folder" if folder == Path() else folder
         raise FileExistsError(
-            f"{folder} already has {', '.join(there)}: choose another place, or replace with "
+            f"{place} already has {', '.join(there)}: choose another place, or replace with "
             "--force."
         )
     made = [place for place in (folder, *folder.parents) if not place.exists()]

@@ -7,17 +7,14 @@ from typing import Any
 import click
 import numpy as np
 
-from onmf import load
 from onmf.cli.console import waiting
 from onmf.cli.runs import (
     LABELS,
     MARKERS,
-    MODEL,
     FinishedFit,
-    aligned,
     explained,
     markers_csv,
-    recall,
+    read_run,
 )
 from onmf.explain import Explanation
 from onmf.io import replace_files
@@ -40,18 +37,14 @@ def explain(folder: Path, top: int, as_json: bool) -> None:
     Example:
       onmf explain result
     """
-    record, source = recall(folder)
-    model = load(folder / MODEL)
-    with waiting(f"Reading {source.path.name}") as progress:
-        read = source.read(progress)
-        table, _ = aligned(read, model)
+    record, source, model, raw, table = read_run(folder)
     with waiting("Comparing the clusters"):
         found = explained(model, table)
     if found is None:
         raise ValueError("the run has a single cluster: there is nothing to compare it with.")
     run = FinishedFit(model, source, table, found, record["results"]["seconds"])
     replace_files(folder, {LABELS: run.labels_csv(), MARKERS: markers_csv(found)})
-    names = [_first_words(text) for text in read.X] if source.text else read.samples
+    names = [_first_words(text) for text in raw.X] if source.text else raw.samples
     facts = cluster_facts(found, names, top)
     click.echo(json.dumps(facts, indent=2) if as_json else summarise_clusters(facts))
     if not as_json:

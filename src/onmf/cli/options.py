@@ -1,15 +1,21 @@
 """Options that several subcommands share, and the words they understand."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
-from onmf.cli.runs import Input
+from onmf.cli.console import note, notes, waiting, within_memory, write_log
+from onmf.cli.runs import Input, before_fit, check_entries
+from onmf.cli.runs.received import received
+from onmf.io import Table
+from onmf.preparation.steps import MOST_WORDS, PAIRS, WORD
+from onmf.preparation.stop_words import LANGUAGES
 
-INPUT = click.Path(exists=True, path_type=Path)
-STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied
+INPUT = click.Path(exists=True, path_type=Path, allow_dash=True)
+STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied, after depth
 DOCUMENT_STEPS = ("words", "tfidf")
 
 
@@ -29,6 +35,38 @@ class ClusterCount(click.ParamType):
         if not 1 <= first <= last or (colon and first < 2):
             self.fail(f"{value!r} must be 1 or more, or rise from 2 or more.", param, ctx)
         return range(first, last + 1) if colon else first
+
+
+class DocumentCount(click.ParamType):
+    """A number of documents, or a share of them."""
+
+    name = "N|SHARE"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | float:
+        try:
+            number = float(value) if "." in str(value) else int(value)
+        except ValueError:
+            number = -1
+        if number < 0 or number == 0 or (isinstance(number, float) and number > 1):
+            self.fail(f"{value!r} is neither a number of documents nor a share.", param, ctx)
+        return number
+
+
+class WordRange(click.ParamType):
+    """FEWEST:MOST words in a row."""
+
+    name = "FEWEST:MOST"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            fewest, most = (int(side) for side in value.split(":"))
+        except ValueError:
+            fewest = most = 0
+        if not 1 <= fewest <= most <= MOST_WORDS:
+            self.fail(f"{value!r} is not FEWEST:MOST, from 1 to {MOST_WORDS}.", param, ctx)
+        return fewest, most
 
 
 class CenterBounds(click.ParamType):
@@ -52,10 +90,25 @@ class CenterBounds(click.ParamType):
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How the input is to be read."""
     for option in (
+        click.option("--log-file", type=click.Path(dir_okay=False, path_type=Path),
+                     callback=write_log, expose_value=False,
+                     help="Write what is said, and how far it is, into this file as well."),
+        click.option("--id-column", metavar="NAME",
+                     help="Column with the names of the documents; else they are numbered."),
+        click.option("--text-column", metavar="NAME",
+                     help="Documents are in this column of a .csv, .tsv, .jsonl, .parquet, .xlsx."),
+        click.option("--duplicates", type=click.Choice(["refuse", "sum", "first"]),
+                     default="refuse", help="What becomes of features of the same name."),
+        click.option("--drop", multiple=True, metavar="NAME",
+                     help="Column or row of a table to leave out; may be given again."),
+        click.option("--thousands", default="", metavar="MARK",
+                     help="What groups the digits of a text table: , or ' or a space."),
+        click.option("--decimal", type=click.Choice([".", ","]), default=".",
+                     help="Decimal sign of a text table."),
         click.option("--layer", help="Layer of an .h5ad file, instead of X."),
         click.option("--labels", help="True classes: a column of the input, or a file."),
         click.option("--transpose", is_flag=True, help="Rows of the input are features."),
-    ):
+    ):  # fmt: skip
         command = option(command)
     return command
 
@@ -65,12 +118,26 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--max-df", type=click.FloatRange(0, 1), default=0.5,
                      help="With --text: leave out words of a larger share of documents."),
-        click.option("--min-df", type=click.IntRange(1), default=2,
-                     help="With --text: leave out words of fewer documents."),
+        click.option("--min-df", type=DocumentCount(), default="2", metavar=DocumentCount.name,
+                     help="With --text: leave out words of fewer documents, or a smaller share."),
+        click.option("--strip", multiple=True, type=click.Choice(["mail", "html"]),
+                     help="With --text: without the headers of mails, or the tags of HTML."),
+        click.option("--characters", is_flag=True,
+                     help="With --text: count pairs of characters, for scripts without spaces."),
+        click.option("--token-pattern", "pattern", default=WORD, show_default=False,
+                     help="With --text: what is a word, as a regular expression."),
+        click.option("--ngrams", type=WordRange(), default="1:1", metavar=WordRange.name,
+                     help="With --text: words in a row that count as one feature."),
+        click.option("--stop-words", default="english", metavar="LANG|FILE|none",
+                     help=f"With --text: words to leave out; LANG is {', '.join(LANGUAGES)}."),
         click.option("--unit", is_flag=True, help="Scale every sample to length 1."),
         click.option("--tfidf", is_flag=True, help="Weigh counts by tf-idf."),
-        click.option("--log", is_flag=True, help="Take log2(1 + x)."),
-        click.option("--text", is_flag=True, help="The input holds documents."),
+        click.option("--log", is_flag=True, help="Take log2(1 + x); of counts after --cpm."),
+        click.option("--cpm-median", "total", flag_value="median", default=None,
+                     help="The same, to the median of the samples' totals."),
+        click.option("--cpm", "total", flag_value="1e6", default=None,
+                     help="Scale every sample to a total of a million: counts per million."),
+        click.option("--text", is_flag=True, help="The input holds documents: files, or lines."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -85,11 +152,29 @@ votes_option = click.option(
 
 def source_of(path: Path, options: dict[str, Any]) -> Input:
     """The source that the options describe, which are taken out of them."""
-    chosen = [name for name in STEP_OPTIONS if options.pop(name)]
+    options["text"] = options["text"] or options["text_column"] is not None
+    if options.pop("characters"):
+        options["pattern"] = PAIRS
+    chosen = ["depth"] if options["total"] else []
+    chosen += [name for name in STEP_OPTIONS if options.pop(name)]
     if options["text"] and (chosen or options["transpose"] or options["layer"]):
         raise click.UsageError(
-            "--text has its own weights: leave out --log, --tfidf, --unit, --transpose and --layer."
+            "--text has its own weights: leave out --cpm, --log, --tfidf, --unit, --transpose and "
+            "--layer."
         )
-    steps = DOCUMENT_STEPS if options["text"] else tuple(chosen)
-    names = ("text", "transpose", "labels", "layer", "min_df", "max_df")
-    return Input(path, steps=steps, **{name: options.pop(name) for name in names})
+    steps = tuple(chosen)
+    if options["text"]:
+        steps = ("strip", *DOCUMENT_STEPS) if options["strip"] else DOCUMENT_STEPS
+    own = {field.name for field in fields(Input)} & options.keys()
+    lines = options["text"] and options["text_column"] is None
+    return Input(received(path, lines), steps=steps, **{name: options.pop(name) for name in own})
+
+
+def read_with_notes(source: Input, signed: bool = False, remedy: str = "") -> Table:
+    """The input as it is, once its entries pass, and what there is to say about it."""
+    name = source.path.name
+    with within_memory(name), notes(name), waiting(f"Reading {name}") as progress:
+        table = source.read(progress)
+        check_entries(table, name, signed, remedy)
+    note(name, before_fit(source, table))
+    return table

@@ -1,6 +1,7 @@
 """`onmf predict`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +9,17 @@ import click
 import numpy as np
 
 from onmf import load
-from onmf.cli.console import cluster_sizes, place_for, waiting
+from onmf.cli.console import cluster_sizes, note, notes, place_for, say, waiting, within_memory
 from onmf.cli.options import INPUT, reading_options
-from onmf.cli.runs import MODEL, Array, Input, Model, aligned, labels_csv, scores
+from onmf.cli.runs import MODEL, Array, Input, Model, aligned, labels_csv, lies_across, scores
+from onmf.cli.runs.received import received
 from onmf.explain import Calibration
 from onmf.io import Table, replace_files
 from onmf.preparation import Words
 
 
 @click.command()
-@click.argument("model", type=INPUT)
+@click.argument("model", type=click.Path(exists=True, path_type=Path))
 @click.argument("input", type=INPUT)
 @click.option(
     "-o",
@@ -27,13 +29,22 @@ from onmf.preparation import Words
     help="File for the labels, as labels.csv.",
 )
 @reading_options
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "zero"]),
+    default="refuse",
+    help="What becomes of features of the model that the input lacks.",
+)
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) -> None:
+def predict(
+    model: Path, out: Path, missing: str, force: bool, as_json: bool, **options: Any
+) -> None:
     """Give new samples the clusters of a model.
 
     MODEL is a model.onmf file, or the folder that `onmf cluster` wrote. INPUT is read as `onmf
-    cluster` reads it and goes through the same steps; its features are matched by their names.
+    cluster` reads it and goes through the same steps; its features are matched by their names,
+    which also tell whether they are its rows or its columns.
 
     \b
     Example:
@@ -42,15 +53,14 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
     with place_for(out.parent, [out.name], force):
         fitted = load(model / MODEL if model.is_dir() else model)
         of_words = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
-        source = Input(options.pop("input"), text=of_words, **options)
-        with waiting(f"Reading {source.path.name}") as progress:
-            table, unknown = aligned(source.read(progress), fitted)
+        lines = of_words and options["text_column"] is None
+        source = Input(received(options.pop("input"), lines), text=of_words, **options)
+        table, said = aligned(read_along(source, fitted), fitted, missing == "zero")
         labels = fitted.predict(table)
         sure, distance = how_sure(fitted, table, labels)
         text = labels_csv(table.samples, labels, certainty=sure, distance=distance)
         replace_files(out.parent, {out.name: text})
-    if unknown:
-        click.echo(f"Note: {unknown} features are unknown to the model and not used.", err=True)
+    note(source.path.name, said)
     sizes = cluster_sizes(labels, fitted.n_clusters).tolist()
     facts = {
         "samples": len(table.samples),
@@ -59,7 +69,7 @@ def predict(model: Path, out: Path, force: bool, as_json: bool, **options: Any) 
         "scores": scores(table.labels, labels),
     }
     sentence = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
-    click.echo(json.dumps(facts, indent=2) if as_json else sentence)
+    say(json.dumps(facts, indent=2) if as_json else sentence)
 
 
 def how_sure(model: Model, table: Table, labels: Array) -> tuple[Array, Array]:
@@ -71,3 +81,15 @@ def how_sure(model: Model, table: Table, labels: Array) -> tuple[Array, Array]:
     curve = getattr(model, "certainty_curve_", None)
     sure = np.ones(len(labels)) if curve is None else Calibration.of(curve)(margin)
     return np.where(labels >= 0, sure, 0), distance
+
+
+def read_along(source: Input, model: Model) -> Table:
+    """The input, its features as columns: their names tell which way it lies."""
+    name = source.path.name
+    with within_memory(name), notes(name), waiting(f"Reading {name}") as progress:
+        table = source.read(progress)
+        if lies_across(table, model):
+            table = replace(source, transpose=not source.transpose).read(progress)
+            lie = "columns" if source.transpose else "rows"
+            note(name, [f"its {lie} are the features of the model: it was transposed."])
+    return table

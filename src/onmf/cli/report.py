@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from onmf import load
 from onmf.cli.console import notes, waiting
-from onmf.cli.runs import MODEL, REPORT, FinishedFit, aligned, explained, recall
+from onmf.cli.runs import REPORT, FinishedFit, explained, first_words, read_run
 from onmf.io import replace_files
 from onmf.report import html
 
@@ -24,14 +23,12 @@ def report(folder: Path) -> None:
     Example:
       onmf report result
     """
-    record, source = recall(folder)
-    model = load(folder / MODEL)
-    with waiting(f"Reading {source.path.name}") as progress:
-        table, _ = aligned(source.read(progress), model)
+    record, source, model, raw, table = read_run(folder)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     with waiting("Comparing the clusters"):
         explanation = explained(model, table)
-    run = FinishedFit(model, source, table, explanation, record["results"]["seconds"], choice)
+    seconds = record["results"]["seconds"]
+    run = FinishedFit(model, source, table, explanation, seconds, first_words(raw), choice)
     replace_files(folder, {REPORT: make_report(run, record)})
     click.echo(f"Wrote {folder / REPORT}.")
 
@@ -42,7 +39,7 @@ def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
         return html(
             run.model,
             run.table.X,
-            samples=run.table.samples,
+            samples=run.shown or run.table.samples,
             features=run.table.features,
             truth=run.table.labels,
             explanation=run.explanation,

@@ -73,6 +73,12 @@ class Rays:
         explained = float(weight @ np.square(code.scores, dtype=np.float64))
         return code, Fit(explained, float(weight @ row_sqnorm(block.X)))
 
+    def scores(self, block: Block) -> Array:
+        """Cosines (b, k) of the samples of a block with the rays; 0 for a sample of zeros."""
+        size = np.sqrt(row_sqnorm(block.X))[:, None]
+        cosines = (block.X @ self.units) / np.where(size > 0, size, 1)
+        return np.clip(cosines, -1, 1).astype(self.units.dtype)
+
     def memberships(self, code: Code) -> Array:
         """H (b, k) of a block: the best multiple of the centroid itself."""
         h = code.scores / self.lengths[code.labels]

@@ -5,7 +5,7 @@
 
 from onmf.data.check import Check
 from onmf.data.disk import OnDisk, larger_than_memory, open_rows
-from onmf.data.placement import Placement, Terms, is_dask, place, place_in_memory
+from onmf.data.placement import Placement, Terms, is_dask, matrix_of, place, place_in_memory
 from onmf.data.validation import Features
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Terms",
     "is_dask",
     "larger_than_memory",
+    "matrix_of",
     "open_rows",
     "place",
     "place_in_memory",

@@ -3,6 +3,7 @@
 Every error is one sentence: what is wrong, where (up to ten places), what to do.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -49,17 +50,27 @@ def stored_extremes(X: Matrix) -> tuple[float, float]:
     return (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
 
 
-def cells(X: Matrix, wrong: Array, first: int = 0) -> str:
-    """Where `wrong` (a mask over X or over its stored entries) is true, in words."""
+def cells(
+    X: Matrix,
+    wrong: Array,
+    first: int = 0,
+    names: tuple[Sequence[str], Sequence[str]] | None = None,
+) -> str:
+    """Where `wrong` (a mask over X or over its stored entries) is true, in words.
+
+    By the names of samples and features if they are known, else by their numbers.
+    """
     if sp.issparse(X):
-        places = np.flatnonzero(wrong)
-        rows = np.searchsorted(X.indptr, places, side="right") - 1
-        columns = X.indices[places]
+        stored = np.flatnonzero(wrong)
+        rows = np.searchsorted(X.indptr, stored, side="right") - 1
+        columns = X.indices[stored]
     else:
         rows, columns = np.nonzero(wrong)
-    named = [
-        f"(row {first + i}, column {j})" for i, j in zip(rows[:MOST_LISTED], columns, strict=False)
-    ]
+    places = zip(rows[:MOST_LISTED].tolist(), columns[:MOST_LISTED].tolist(), strict=True)
+    if names is None:
+        named = [f"(row {first + i}, column {j})" for i, j in places]
+    else:
+        named = [f"(sample {names[0][i]!r}, feature {names[1][j]!r})" for i, j in places]
     return listing(named, len(rows))
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from onmf.core.memory import InMemory, rows_between
 from onmf.core.rows import Block
 from onmf.data.check import Check, Inspect
+from onmf.data.container import container_memory
 from onmf.io import Source, open_source
 from onmf.io.annotated import open_matrix
 from onmf.io.npy import open_mapped
@@ -77,13 +78,14 @@ def larger_than_memory(source: Source) -> bool:
 
 
 def free_memory() -> int:
-    """Bytes that can be had without swapping."""
+    """Bytes that can be had without swapping, of the machine and of the container."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             facts = dict(line.split(":") for line in lines)
-        return int(facts["MemAvailable"].split()[0]) << 10
+        free = int(facts["MemAvailable"].split()[0]) << 10
     except (OSError, KeyError):
-        return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+        free = int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+    return min([free, *container_memory()])
 
 
 class OnDisk(InMemory):

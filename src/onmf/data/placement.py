@@ -68,6 +68,7 @@ def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
 
 
 def _where_it_is(X: Any, sample_weight: Any, terms: Terms) -> Placement:
+    X, sample_weight = as_numpy(X), as_numpy(sample_weight)
     if type(X) is np.ndarray:
         return _in_memory(X, None, sample_weight, terms)
     with single_threaded_blas():
@@ -90,6 +91,7 @@ def _where_it_is(X: Any, sample_weight: Any, terms: Terms) -> Placement:
 
 def place_in_memory(X: Any, sample_weight: Any, terms: Terms) -> Placement:
     """As `place`, for those who need X as one array; a memory map is taken as such."""
+    X, sample_weight = as_numpy(X), as_numpy(sample_weight)
     rows, names = _with_names(X)
     array = isinstance(rows, np.ndarray) or sp.issparse(rows)
     if not array and (is_dask(rows) or open_rows(rows) is not None):
@@ -102,7 +104,25 @@ def place_in_memory(X: Any, sample_weight: Any, terms: Terms) -> Placement:
 
 def _with_names(X: Any) -> tuple[Any, list[str] | None]:
     """The rows, and the names of their features if they come with them."""
-    return (X.X, X.features) if isinstance(X, Table) else (X, None)
+    if isinstance(X, Table):
+        return X.X, X.features
+    if is_anndata(X):
+        return matrix_of(X), [str(name) for name in X.var_names]
+    return X, None
+
+
+def matrix_of(X: Any) -> Any:
+    """The matrix itself: that of an AnnData object, if X is one, where it is."""
+    if not is_anndata(X):
+        return X
+    if X.X is None:
+        raise ValueError("the AnnData object has no X: pass one of its layers, adata.layers[...].")
+    return np.asarray(X.X) if isinstance(X.X, np.ndarray) else X.X
+
+
+def is_anndata(X: Any) -> bool:
+    """Known by its name, so that nothing is imported for those who do not use it."""
+    return type(X).__name__ == "AnnData" and hasattr(X, "var_names")
 
 
 def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms) -> Placement:
@@ -116,6 +136,21 @@ def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms
     if factor != 1:
         X = X * X.dtype.type(factor)
     return Placement(InMemory(X, weight, terms.n_threads), factor, weight, features, X)
+
+
+def as_numpy(X: Any) -> Any:
+    """An array of another library that follows the array API (PyTorch, CuPy, JAX), as NumPy's.
+
+    From a device it comes to main memory, where the solver is.
+    """
+    if not hasattr(X, "__array_namespace__") and type(X).__module__.split(".")[0] != "torch":
+        return X
+    if isinstance(X, np.ndarray) or is_dask(X) or sp.issparse(X):
+        return X
+    for to_host in ("cpu", "get"):  # PyTorch's and CuPy's word for it
+        if hasattr(X, to_host):
+            X = getattr(X, to_host)()
+    return np.asarray(X)
 
 
 def is_dask(X: Any) -> bool:

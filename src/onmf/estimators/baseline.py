@@ -35,7 +35,7 @@ class Baseline(Clusterer):
         the leading singular vector of its samples: weighted spherical K-means.
     n_clusters : int, default=8
         Number of clusters.
-    init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
+    init : {"random", "k-means++", "nndsvd"}, array, (H, W) or callable, default="random"
         As for `ONMF`: "random" with an integer `random_state` is the paper's shared start of that
         seed. Where only centroids are given, the memberships are the best multiple of each
         centroid alone. "k-means++" and "onp-mf-svd" begin where they choose.
@@ -54,7 +54,7 @@ class Baseline(Clusterer):
         Called with an `onmf.core.result.Event` after every iteration; returning True ends the fit
         with what it has. scikit-learn's methods call it once, at their end.
     verbose : int, default=0
-        1 writes a line an iteration to the log ``onmf``.
+        1 writes a sentence an iteration to the log ``onmf``.
 
     Attributes
     ----------
@@ -69,6 +69,12 @@ class Baseline(Clusterer):
     relative_error_ : float
         ||X - HW||^2 / ||X||^2. As some methods have more than one entry a row, compare methods by
         `onmf.metrics.partition_error` instead.
+    inertia_ : float
+        ||X - HW||^2, the weighted sum of squared distances.
+    components_ : ndarray of shape (n_clusters, n_features)
+        Another name of `cluster_centers_`, for those who come from decompositions.
+    reconstruction_err_ : float
+        ||X - HW||, the square root of `inertia_`.
     n_iter_ : int
         Iterations.
     history_ : list of Stage

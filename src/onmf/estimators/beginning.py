@@ -21,7 +21,7 @@ class Beginning:
     """How many clusters, from which starting factors, from how many starts and which seed."""
 
     n_clusters: int
-    init: Any  # a name, a pair (H, W), or a callable that gives one
+    init: Any  # a name, centroids W, a pair (H, W), or a callable that gives either
     n_init: int | str
     random_state: Any
 
@@ -47,39 +47,44 @@ class Beginning:
         """Starting factors for one seed, H cut like the data; None if only centroids are given."""
         if isinstance(self.init, str):
             return STARTS[self.init](data, self.n_clusters, seed)
-        pair = self.init
-        if callable(pair):
-            pair = pair(X, self.n_clusters, np.random.RandomState(seed))
-        H, W = as_start(pair, data.shape, self.n_clusters, data.dtype)
+        given = self.init
+        if callable(given):
+            given = given(X, self.n_clusters, np.random.RandomState(seed))
+        H, W = as_start(given, data.shape, self.n_clusters, data.dtype)
         return None if H is None else data.scatter(H), W
 
 
-def as_start(pair: Any, shape: tuple[int, int], k: int, dtype: Any) -> tuple[Array | None, Array]:
-    """A given (H, W): H >= 0 (n, k) or None, W (k, m), finite, neither all zero. Copies."""
-    try:
-        H, W = pair
-    except (TypeError, ValueError):
-        raise ValueError(
-            "init must be a name, a callable, or a pair (H, W): memberships (n_samples, "
-            "n_clusters), or None, and centroids (n_clusters, n_features)."
-        ) from None
+def as_start(given: Any, shape: tuple[int, int], k: int, dtype: Any) -> tuple[Array | None, Array]:
+    """Centroids W (k, m), or (H, W) with H >= 0 (n, k) or None; finite, not all zero. Copies."""
     n, m = shape
-    W = _as_factor(W, "W", (k, m), dtype)
-    if H is None:
+    if not _is_pair(given):
+        if np.ndim(given) != 2:
+            raise ValueError(
+                "init must be a name, a callable, centroids (n_clusters, n_features), or a pair "
+                "(H, W): memberships (n_samples, n_clusters), or None, and centroids."
+            )
+        return None, _as_factor(given, "init", (k, m), dtype)
+    W = _as_factor(given[1], "W in init", (k, m), dtype)
+    if given[0] is None:
         return None, W
-    H = _as_factor(H, "H", (n, k), dtype)
+    H = _as_factor(given[0], "H in init", (n, k), dtype)
     if H.min() < 0:
         raise ValueError("the memberships H in init must not be negative.")
     return H, W
+
+
+def _is_pair(given: Any) -> bool:
+    """(H, W) rather than two rows of numbers, which are centroids."""
+    return isinstance(given, tuple | list) and len(given) == 2 and np.ndim(given[1]) != 1
 
 
 def _as_factor(value: Any, name: str, shape: tuple[int, int], dtype: Any) -> Array:
     try:
         factor = np.array(value.toarray() if sp.issparse(value) else value, dtype=dtype, order="C")
     except (TypeError, ValueError):
-        raise ValueError(f"{name} in init must be an array of numbers of shape {shape}.") from None
+        raise ValueError(f"{name} must be an array of numbers of shape {shape}.") from None
     if factor.shape != shape:
-        raise ValueError(f"{name} in init has shape {factor.shape}, expected {shape}.")
+        raise ValueError(f"{name} has shape {factor.shape}, expected {shape}.")
     if not np.isfinite(factor).all() or not factor.any():
-        raise ValueError(f"{name} in init must be finite and not all zero.")
+        raise ValueError(f"{name} must be finite and not all zero.")
     return factor

@@ -29,7 +29,7 @@ Array = NDArray[Any]
 
 KIND = "onmf checkpoint"
 SPREAD, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # odd
-NOT_COMPARED = ("n_jobs", "verbose", "callback", "checkpoint", "random_state")
+NOT_COMPARED = ("n_jobs", "verbose", "callback", "warm_start", "checkpoint", "random_state")
 
 
 class Checkpoint(Journal):

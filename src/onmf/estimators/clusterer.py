@@ -1,8 +1,9 @@
 """What every estimator of the package shares: samples in, clusters and their attributes out."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from onmf.core.result import FORGETFUL, Factorization
 from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
 from onmf.data.validation import too_few
+from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.ordering import arrange, canonical_order
 from onmf.estimators.parameters import CenterBounds, allows_signs, check_choice, check_number
@@ -35,7 +37,7 @@ LIMITS = {
 }
 
 
-class Clusterer(Predictor):
+class Clusterer(CallbackSupportMixin, Predictor):
     """Fit and warn; a subclass brings parameters and, in `_solver`, what is done with them."""
 
     init: Any
@@ -43,11 +45,13 @@ class Clusterer(Predictor):
     max_iter: int | None
     n_jobs: int | None
     callback: Any
+    inertia_: float
     center_bounds: CenterBounds = (0, None)
     checkpoint: str | Path | None = None
+    warm_start: bool = False
     _unit = "iterations"  # what max_iter counts
-    _remedy = ""  # for empty clusters, besides another start
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the samples of X.
 
@@ -86,13 +90,18 @@ class Clusterer(Predictor):
         """
         self._check_parameters()
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        init, anew = self._start()
         solver = self._solver(n_threads)
+        weights = None if sample_weight is None else {"sample_weight": sample_weight}
+        tasks = Tasks.begin(self, solver.most_sweeps, X=X, y=y, metadata=weights)
+        if tasks is not None:
+            solver = replace(solver, watch=tasks.watching(solver.watch))
         with self._all_or_nothing():
             rows = self._place(
                 X,
                 sample_weight,
                 solver.scale,
-                reset=True,
+                reset=anew,
                 n_threads=n_threads,
                 equal_votes=self.equal_votes,
             )
@@ -102,28 +111,38 @@ class Clusterer(Predictor):
                     raise too_few(n_useful, rows.data.shape[0], self.n_clusters)
                 notes = None
                 if self.checkpoint is not None:
-                    parameters = self.get_params(deep=False)
+                    parameters = self.get_params(deep=False) | {"init": init}
                     notes = Checkpoint.of(
                         self.checkpoint, type(self).__name__, parameters, rows.data
                     )
                 solution = solver.solve(rows, notes or FORGETFUL)
+            if isinstance(init, str):
+                order = canonical_order(solution.labels, rows.weight, self.n_clusters)
+                solution = arrange(solution, order)
             self._keep(solution, rows)
         if notes is not None:
             notes.close(solution.result.stop)
+        if tasks is not None:
+            tasks.end()
         self._warn(solution.result)
         return self
 
-    def top_features(self, n: int = 10) -> list[list[tuple[str, float]]]:
+    def top_features(
+        self, n: int = 10, feature_names: Sequence[str] | None = None
+    ) -> list[list[tuple[str, float]]]:
         """The n heaviest features of each centroid with their weights (unit centroids).
 
         Parameters
         ----------
         n : int, default=10
+        feature_names : sequence of str, optional
+            Names of the features, as a vectoriser's ``get_feature_names_out()`` gives them; those
+            that X had in `fit` if None, or x0, x1, ...
 
         Returns
         -------
         list of list of (str, float)
-            One list a cluster; the names are those of a DataFrame's columns, or x0, x1, ...
+            One list a cluster.
 
         Examples
         --------
@@ -131,12 +150,19 @@ class Clusterer(Predictor):
         >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0], [0, 1]])
         >>> model.top_features(1)
         [[('x0', 1.0)], [('x1', 1.0)]]
+        >>> model.top_features(1, feature_names=["salt", "sugar"])
+        [[('salt', 1.0)], [('sugar', 1.0)]]
         """
         check_is_fitted(self)
         check_number(n, "n", 1, whole=True)
-        names = getattr(self, "feature_names_in_", None)
+        names = self._features.names if feature_names is None else feature_names
         if names is None:
-            names = np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
+            names = [f"x{j}" for j in range(self.n_features_in_)]
+        if len(names) != self.n_features_in_:
+            raise ValueError(
+                f"feature_names has {len(names)} names, but {type(self).__name__} was fitted to "
+                f"{self.n_features_in_} features: give one name a feature."
+            )
         sizes = np.linalg.norm(self.cluster_centers_, axis=1, keepdims=True)
         rays = self.cluster_centers_ / np.where(sizes > 0, sizes, 1)
         order = np.argsort(-rays, axis=1, kind="stable")[:, :n]
@@ -201,6 +227,16 @@ class Clusterer(Predictor):
         check_is_fitted(self)
         write_model(self, path)
 
+    @property
+    def components_(self) -> Array:
+        """`cluster_centers_`, as decompositions call them."""
+        return self.cluster_centers_
+
+    @property
+    def reconstruction_err_(self) -> float:
+        """||X - HW||, the square root of `inertia_`, as scikit-learn's NMF has it."""
+        return float(np.sqrt(self.inertia_))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = not allows_signs(self.center_bounds)
@@ -211,13 +247,26 @@ class Clusterer(Predictor):
     def _check_parameters(self) -> None:
         check_number(self.n_clusters, "n_clusters", 1, whole=True)
         if isinstance(self.init, str):
-            check_choice(self.init, "init", list(STARTS), ", a pair (H, W) or a callable")
+            check_choice(
+                self.init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable"
+            )
         if self.max_iter is not None:
             check_number(self.max_iter, "max_iter", 1, whole=True)
         if self.tol is not None:
             check_number(self.tol, "tol", 0)
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, not {self.callback!r}.")
+
+    def _start(self) -> tuple[Any, bool]:
+        """Where the fit begins, and whether anew: or at the centroids of the fit before."""
+        if not self.warm_start or not hasattr(self, "cluster_centers_"):
+            return self.init, True
+        if len(self.cluster_centers_) != self.n_clusters:
+            raise ValueError(
+                f"warm_start goes on from {len(self.cluster_centers_)} clusters, not from "
+                f"n_clusters={self.n_clusters}: fit a clone, or leave n_clusters as it was."
+            )
+        return self.cluster_centers_, False
 
     def _solver(self, n_threads: int) -> Solver:
         """The parameters, resolved: all that is below sees nothing else of the estimator."""
@@ -235,22 +284,25 @@ class Clusterer(Predictor):
             raise
 
     def _keep(self, solution: Solution, rows: Placement) -> None:
-        if isinstance(self.init, str):
-            order = canonical_order(solution.labels, rows.weight, self.n_clusters)
-            solution = arrange(solution, order)
-        for name in (
-            "preprocessing_",
-            "certainty_curve_",
-            "_stream",
-        ):  # they belonged to an earlier fit
+        # What belonged to an earlier fit.
+        for name in ("preprocessing_", "certainty_curve_", "_stream"):
             self.__dict__.pop(name, None)
         best, labels = solution.result, solution.labels
         self.membership_, self.labels_ = best.H, labels
         self.cluster_centers_ = best.W / best.W.dtype.type(rows.scale)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
+        unit = 1 if self.equal_votes else rows.scale  # shares have none
+        self.inertia_ = best.relative_error * rows.data.sqnorm / unit / unit
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_ = solution.stationarity
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
+
+    def _why_empty(self, empty: int) -> str:
+        """What to say of so many empty clusters."""
+        return (
+            f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, or try another init "
+            "or random_state."
+        )
 
     def _warn(self, best: Factorization) -> None:
         missing = np.flatnonzero(self.labels_ < 0)
@@ -259,16 +311,11 @@ class Clusterer(Predictor):
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
                 f"have label -1: {listing(missing)}.",
                 UnassignedSampleWarning,
-                stacklevel=3,
+                stacklevel=3 + FRAMES,
             )
         empty = self.n_clusters - len(np.unique(self.labels_[self.labels_ >= 0]))
         if empty:
-            warnings.warn(
-                f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, {self._remedy}"
-                "or try another init or random_state.",
-                EmptyClusterWarning,
-                stacklevel=3,
-            )
+            warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=3 + FRAMES)
         # An empty cluster alone keeps the paper's orthogonality too large.
         if best.stop == "max_iter" or (best.stop == "max_stages" and not empty):
             reason = LIMITS[best.stop].format(
@@ -278,5 +325,5 @@ class Clusterer(Predictor):
                 f"{type(self).__name__} did not converge {reason} (orthogonality "
                 f"{best.history[-1].orthogonality:.2g}, residual {best.history[-1].residual:.2g}).",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=3 + FRAMES,
             )

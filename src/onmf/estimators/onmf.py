@@ -54,11 +54,11 @@ class ONMF(Clusterer):
         "fast" follows the growing penalty in a small picture of the data and finishes on the data
         itself: a handful of sweeps, no empty cluster, no dependence on the scale of X. "palm" is
         the paper's method to the letter and depends on that scale as the paper's does.
-    init : {"random", "k-means++", "nndsvd"}, (H, W) or callable, default="random"
-        "random" with an integer `random_state` is the paper's shared start of that seed. A pair
-        gives memberships (n_samples, n_clusters), or None, and centroids (n_clusters, n_features);
+    init : {"random", "k-means++", "nndsvd"}, array, (H, W) or callable, default="random"
+        "random" with an integer `random_state` is the paper's shared start of that seed. An array
+        gives centroids (n_clusters, n_features), a pair also memberships (n_samples, n_clusters);
         cluster ids then keep the order given. A callable receives ``(X, n_clusters,
-        random_state)`` and returns such a pair.
+        random_state)`` and returns either.
     n_init : "auto" or int, default="auto"
         Number of starts; the result with the lowest error is kept. "auto" is 1 for "palm" and
         1 to 4, by the shape of X, for "fast", whose starts share every sweep.
@@ -92,10 +92,14 @@ class ONMF(Clusterer):
         runs in a thread that somebody started (joblib, Dask). The answer is the same for any
         number.
     verbose : int, default=0
-        1 writes a line a stage to the log ``onmf``: to stderr, unless logging is set up otherwise.
+        1 writes a sentence a stage to the log ``onmf``: to stderr, unless logging is set up
+        otherwise.
     callback : callable, optional
         Called with an `onmf.core.result.Event` after every sweep; returning True ends the fit with
         what it has.
+    warm_start : bool, default=False
+        Whether a further `fit` goes on from the centroids of the one before instead of `init`: the
+        clusters keep their ids while the data grow or change. The features must be the same.
     checkpoint : str or Path, optional
         Folder in which the fit notes how far it is, after every sweep ("palm": every stage). A fit
         with the same data and parameters that finds such notes goes on from there and ends as if
@@ -113,6 +117,13 @@ class ONMF(Clusterer):
     relative_error_ : float
         ||X - HW||^2 / ||X||^2; with `equal_votes` the mean over the samples that are not all zero
         of ||x - hW||^2 / ||x||^2.
+    inertia_ : float
+        ||X - HW||^2, the weighted sum of squared distances; with `equal_votes` the sum of the
+        shares that are left.
+    components_ : ndarray of shape (n_clusters, n_features)
+        Another name of `cluster_centers_`, for those who come from decompositions.
+    reconstruction_err_ : float
+        ||X - HW||, the square root of `inertia_`.
     n_iter_ : int
         Sweeps: how often X was read (of the start that was kept). Checking X and, for "palm",
         measuring the result are not counted.
@@ -166,6 +177,7 @@ class ONMF(Clusterer):
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Event], bool] | None = None,
+        warm_start: bool = False,
         checkpoint: str | Path | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -186,12 +198,12 @@ class ONMF(Clusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
+        self.warm_start = warm_start
         self.checkpoint = checkpoint
 
     _stream: Stream  # of `partial_fit`, once it has begun
     _hint = ", or pass center_bounds='data' to cluster signed data"
     _unit = "sweeps"
-    _remedy = "use solver='fast', "
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -241,6 +253,7 @@ class ONMF(Clusterer):
             self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
             explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
             self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
+            self.inertia_ = self.relative_error_ * sqnorm
             self._stream, self.cluster_centers_ = stream, W
         return self
 
@@ -257,6 +270,17 @@ class ONMF(Clusterer):
     def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
         """A batch of the stream: on the scale that all others have."""
         return self._place(X, sample_weight, as_it_is, reset=False, equal_votes=self.equal_votes)
+
+    def _why_empty(self, empty: int) -> str:
+        if self.solver != "fast":
+            return f"{super()._why_empty(empty)[:-1]}, or use solver='fast', which leaves none."
+        if self.cluster_centers_.any(axis=1).all():  # a limit came before they were filled
+            return super()._why_empty(empty)
+        found = self.n_clusters - empty
+        return (
+            f"X has only {found} distinct directions, fewer than n_clusters={self.n_clusters}: the "
+            f"other {empty} clusters are empty; ask for fewer."
+        )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -275,7 +299,7 @@ class ONMF(Clusterer):
 
     def _solver(self, n_threads: int) -> FastSolver | PaperSolver:
         return SOLVERS[self.solver].of(
-            Beginning(self.n_clusters, self.init, self.n_init, self.random_state),
+            Beginning(self.n_clusters, self._start()[0], self.n_init, self.random_state),
             watcher(self.verbose, self.callback),
             n_threads,
             penalty=self.penalty,

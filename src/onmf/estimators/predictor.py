@@ -12,7 +12,7 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.baselines import Means
@@ -97,6 +97,71 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             return self._lazily("transform", X, dtype, k)
         data, rule, rows, _ = self._assign(X)
         return data.array(k, rule.memberships, rows)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Samples with these memberships: X W, so that ``inverse_transform(transform(X))`` is the
+        multiple of its centroid that stands for each sample.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_clusters)
+            Memberships, as `transform` gives them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0], [0, 1]])
+        >>> model.inverse_transform(model.transform([[5.0, 0.5]])).round(6)
+        array([[5., 0.]])
+        """
+        check_is_fitted(self)
+        W = self.cluster_centers_
+        H = X if is_dask(X) else check_array(X, accept_sparse="csr", dtype=W.dtype, input_name="X")
+        if H.shape[1] != len(W):
+            raise ValueError(
+                f"X has {H.shape[1]} columns, but {type(self).__name__} has {len(W)} clusters: "
+                "pass memberships, as transform gives them."
+            )
+        return H @ W
+
+    def decision_function(self, X: Any) -> Array:
+        """Score of each sample for every cluster: its cosine with the centroid.
+
+        The largest is that of the label that `predict` gives, and `margin` compares the two
+        largest. Unlike the memberships of `transform`, all of them speak: they are the coordinates
+        for neighbours, maps and a second model. For `Baseline` with K-means the score is the share
+        of the sample that the centroid explains, 1 - ||x - w||^2 / ||x||^2.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Between 0 and 1 for data that are not negative; a row of zeros for a sample of zeros.
+            Two clusters have two columns.
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0], [0, 1]])
+        >>> model.decision_function([[3.0, 4.0]]).round(6)
+        array([[0.6, 0.8]])
+        """
+        check_is_fitted(self)
+        k, dtype = self._n_features_out, self.cluster_centers_.dtype
+        if is_dask(X):
+            return self._lazily("decision_function", X, dtype, k)
+        data, centers, unit = self._beside_centers(X)
+        rule = self._rule(centers, unit)
+        with single_threaded_blas():
+            rows, _ = data.sweep(lambda block, _: (rule.scores(block), ()))
+            return data.array(k, lambda scores: scores, rows)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of ``||X||^2`` that the clusters explain: 1 - relative error of `transform`.

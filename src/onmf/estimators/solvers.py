@@ -8,19 +8,30 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.core.assign import Code, Rays, labels_of
+from onmf.core.fast.row_problems import unit
+from onmf.core.fast.settle import TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
 from onmf.core.paper.start import from_centroids
-from onmf.core.result import Event, Factorization, Journal, Stage, Watch, unwatched
+from onmf.core.result import (
+    FORGETFUL,
+    Event,
+    Factorization,
+    Journal,
+    Stage,
+    Watch,
+    unwatched,
+)
 from onmf.core.rows import Data
 from onmf.core.threads import openmp_threads
 from onmf.data import Placement
@@ -40,14 +51,6 @@ class Solution(NamedTuple):
     labels: Array
     nearest: Array
     stationarity: float
-
-
-class Solver(Protocol):
-    """A method with its settings. `scale` says what X is multiplied by before it is solved."""
-
-    @property
-    def scale(self) -> Scale: ...
-    def solve(self, rows: Placement, journal: Journal) -> Solution: ...
 
 
 @dataclass(frozen=True)
@@ -94,17 +97,29 @@ class FastSolver:
         )
         return cls(begin, watch, rows, settings, center_bounds)
 
+    @property
+    def most_sweeps(self) -> int | None:
+        return self.settings.max_sweeps
+
     def settings_for(self, data: Data) -> Fast:
         """With bounds on the centroids that may be those of the data."""
         return replace(self.settings, bounds=bounds_for(self.center_bounds, data))
 
     def solve(self, rows: Placement, journal: Journal) -> Solution:
-        data, begin, search = rows.data, self.begin, self.begin.is_search
-        settings, seed = self.settings_for(data), begin.seeds(journal)[0]
-        W = None if search else begin.factors(data, rows.X, seed)[1]
-        result, state = cluster(
-            settings, data, begin.n_clusters, self.penalty, seed, W, self.watch, journal
-        )
+        data, begin = rows.data, self.begin
+        seed = begin.seeds(journal)[0]
+        W = None if begin.is_search else begin.factors(data, rows.X, seed)[1]
+        try:
+            return self._clusters(data, begin.n_clusters, seed, W, journal)
+        except TooFewDirectionsError as few:
+            found = self._clusters(data, few.found, seed, None, FORGETFUL)
+            return with_empty(data, found, begin.n_clusters, W)
+
+    def _clusters(
+        self, data: Data, k: int, seed: int, given: Array | None, journal: Journal
+    ) -> Solution:
+        settings = self.settings_for(data)
+        result, state = cluster(settings, data, k, self.penalty, seed, given, self.watch, journal)
         labels = state.labels(data)
         return Solution(result, labels, labels, state.stationarity)
 
@@ -145,6 +160,11 @@ class PaperSolver:
         steps = {"tol": chosen.tol} | without_none(start=rho, growth=growth, tol=tol)
         return cls(begin, watch, chosen, palm, Path(max_sweeps=max_iter, **steps), center_bounds)
 
+    @property
+    def most_sweeps(self) -> int | None:
+        starts = 1 if self.begin.n_init == "auto" else int(self.begin.n_init)
+        return None if self.path.max_sweeps is None else starts * self.path.max_sweeps
+
     def solve(self, rows: Placement, journal: Journal) -> Solution:
         data = rows.data
         palm = replace(self.palm, bounds=bounds_for(self.center_bounds, data))
@@ -178,6 +198,10 @@ class RivalSolver:
 
     scale: ClassVar[Scale] = staticmethod(check_scale)
 
+    @property
+    def most_sweeps(self) -> int | None:
+        return self.settings.get("max_iter")
+
     def solve(self, rows: Placement, journal: Journal) -> Solution:
         data, seed = rows.data, self.begin.seeds()[0]
         zero = data.gather(data.energy) == 0
@@ -205,6 +229,10 @@ class RivalSolver:
         return data.gather(H), W
 
 
+# A method with its settings: `scale` says what X is multiplied by before `solve`, `most_sweeps` how
+# many there can be, over all starts, if that is known.
+Solver = FastSolver | PaperSolver | RivalSolver
+
 SOLVERS: dict[str, type[FastSolver] | type[PaperSolver]] = {"fast": FastSolver, "palm": PaperSolver}
 
 # How `predict` places a sample; by the nearest ray where nothing else is said.
@@ -221,10 +249,39 @@ def watcher(verbose: int, callback: Callable[[Event], bool] | None) -> Watch:
 
     def watch(event: Event) -> bool:
         if verbose and event.stage is not None:
-            LOG.info("start %d, %s", event.start, event.stage)
+            LOG.info(sentence(event.start, event.stage))
         return bool(callback(event)) if callback is not None else False
 
     return watch
+
+
+def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solution:
+    """The solution with empty clusters besides, their centroids zero, so that there are k.
+
+    Where the fit began at given centroids, each cluster takes the id of the one it is nearest to.
+    """
+    W, ids = found.result.W, np.arange(len(found.result.W))
+    if given is not None:
+        _, ids = linear_sum_assignment(-(unit(W) @ unit(given).T))
+    wide = np.zeros((k, W.shape[1]), W.dtype)
+    wide[ids] = W
+    labels = np.append(ids, -1)[found.labels]
+    rows, _ = data.sweep(Rays.of(wide))
+    history = [s._replace(empty_clusters=k - len(W)) for s in found.result.history]
+    H = data.array(k, Rays.of(wide).memberships, rows)
+    result = found.result._replace(H=H, W=wide, history=history)
+    return Solution(result, labels, labels, found.stationarity)
+
+
+def sentence(start: int, stage: Stage) -> str:
+    """A stage as people say it."""
+    empty = stage.empty_clusters
+    rest = f", {empty} cluster{'s are' if empty > 1 else ' is'} empty" if empty else ""
+    return (
+        f"Start {start + 1}, penalty weight {stage.rho:.2g}, X read {stage.sweeps} times: "
+        f"{stage.relative_error:.2%} of X is unexplained, the last step moved by "
+        f"{stage.residual:.1e}{rest}."
+    )
 
 
 def _with_labels(

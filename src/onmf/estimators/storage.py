@@ -25,6 +25,7 @@ from onmf.preparation.steps import STEPS, Step
 
 Array = NDArray[Any]
 
+OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command keeps labels.csv
 NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
 PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}  # of the header
@@ -44,9 +45,11 @@ def write_model(model: BaseEstimator, path: str | Path) -> None:
     replace_files(path.parent, {path.name: model_bytes(model)})
 
 
-def model_bytes(model: BaseEstimator) -> bytes:
-    """The content of the file of a fitted model."""
+def model_bytes(model: BaseEstimator, samples: bool = True) -> bytes:
+    """The content of the file of a fitted model; without its samples, what predicts is left."""
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
+    if not samples:
+        fitted = {name: v for name, v in fitted.items() if name not in OF_SAMPLES}
     if hasattr(fitted.get("membership_"), "dask"):  # the workers have it
         fitted["membership_"] = np.asarray(fitted["membership_"])
     chain, names = fitted.pop(CHAIN, ()), fitted.pop(NAMES, None)
@@ -132,7 +135,10 @@ def _sound_model(stored: Container) -> StoredModel:
 
 def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
     """Centroids, memberships and labels agree in shape, and are sound; the number of features."""
-    W, H, labels = (arrays[name] for name in ("cluster_centers_", "membership_", "labels_"))
+    W = arrays["cluster_centers_"]
+    none = np.empty((0, len(W) if W.ndim else 0), W.dtype), np.empty(0, np.int64)
+    known = OF_SAMPLES if any(name in arrays for name in OF_SAMPLES) else ()
+    H, labels = [arrays[name] for name in known] or none
     if W.ndim != 2 or not all(W.shape) or labels.ndim != 1 or H.shape != (len(labels), len(W)):
         raise ValueError("its centroids, memberships and labels differ in shape.")
     if W.dtype.kind != "f" or H.dtype != W.dtype or labels.dtype.kind != "i":

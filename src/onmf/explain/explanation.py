@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,8 +49,17 @@ class Explanation:
     calibration: Calibration = field(repr=False)
 
 
+class LabelledRays(Protocol):
+    """What must be known of a fitted model: its labels, its centroids, and how it labels others."""
+
+    labels_: Any
+    cluster_centers_: Any
+
+    def predict(self, X: Any) -> Any: ...
+
+
 def clusters(
-    model: Any,
+    model: LabelledRays,
     X: Any,
     *,
     features: Sequence[Any] | None = None,
@@ -208,7 +217,7 @@ def _check_groups(sizes: Array) -> None:
         )
 
 
-def _check_fitted_to(model: Any, X: Any, shape: tuple[int, int]) -> None:
+def _check_fitted_to(model: LabelledRays, X: Any, shape: tuple[int, int]) -> None:
     """The labels of the model are those of X, up to a few near ties."""
     n, m = shape
     if m != model.cluster_centers_.shape[1]:

@@ -1,14 +1,21 @@
-"""Text tables: `.csv` and `.tsv`, also packed with gzip; read as a whole when they are opened."""
+"""Text tables: `.csv`, `.tsv` and `.txt`, also packed with gzip; read as a whole when opened.
+
+Cells become numbers, names or classes here, also those of a workbook. A column of text is set aside
+and a warning names it; a single cell of text is refused by its place.
+"""
 
 import csv
+import re
+import warnings
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from onmf.exceptions import TableWarning
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import text_lines
 from onmf.io.table import (
@@ -18,11 +25,18 @@ from onmf.io.table import (
     Table,
     check_file,
     class_names,
+    listing,
     numbered,
     one_line,
 )
 
 Lines = Iterator[tuple[int, list[str]]]  # number of the line, and its cells
+Number = Callable[[str], float]  # of a cell; ValueError if it is none
+
+LOOK = 20  # lines by which a column of text is told from a wrong cell
+SPACES = " \u00a0\u202f"  # which may all group digits
+DIGITS = re.compile(r"\s*[+-]?\d[\d.,'\s]*")  # a number in somebody's notation
+NO_VALUE = {"", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "missing"}
 
 
 class Layout(NamedTuple):
@@ -32,90 +46,189 @@ class Layout(NamedTuple):
     named: bool
     features: list[str]
     label: int | None  # place of the true classes among the cells
+    aside: list[int]  # places of cells that are not read
+    text: list[str]  # headings of those that nobody asked to leave out
+    rows: set[str]  # names of lines that are not
     width: int
 
 
 def open_file(path: Path, options: Options) -> Source:
+    try:
+        table = as_table(read_cells(path, options), path.name, options)
+    except ValueError as error:
+        if ".txt" not in path.name.lower():
+            raise
+        said = str(error).removesuffix(".")
+        raise ValueError(f"{said}; documents are read with --text.") from error
+    return InMemoryTable.of(table, path.name)
+
+
+def read_cells(path: Path, options: Options) -> Lines:
+    """The cells of every line that has any."""
     text = text_lines(path, options.progress)
     first = next(text, "")
-    tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
-    reader = csv.reader(chain([first], text), delimiter="\t" if tabs else _separator(first))
-    lines = ((reader.line_num, row) for row in reader if row)
+    mark = separator(first, path.name.lower().removesuffix(".gz"), options.decimal)
+    reader = csv.reader(chain([first], text), delimiter=mark, skipinitialspace=mark == " ")
     try:
-        top = list(islice(lines, 2))
-        if not top:
-            raise ValueError(f"{path.name} is empty.")
-        layout = _layout([cells for _, cells in top], path.name, options.labels)
-        if options.labels is not None and layout.label is None:
-            check_file(options.labels, path.name)  # before a text column is blamed for it
-        table = _parse(chain(top[layout.header :], lines), layout, path.name)
+        for row in reader:
+            if row:
+                yield reader.line_num, row
     except csv.Error as error:
         raise ValueError(
             f"{path.name} is not a text table at line {reader.line_num}: {error}."
         ) from error
-    return InMemoryTable.of(table, path.name)
 
 
-def _separator(line: str) -> str:
-    """What stands between the cells of a `.csv` file: some programs write semicolons or tabs."""
-    return next((mark for mark in ",;\t" if mark in line), ",")
+def separator(line: str, name: str, decimal: str = ".") -> str:
+    """What stands between the cells: by the ending, or the mark that the first line has most of."""
+    if name.endswith((".tsv", ".tab")):
+        return "\t"
+    marks = "\t;," if decimal == "," else ",;\t"
+    best = max(marks, key=line.count)
+    if best in line:
+        return best
+    return " " if name.endswith(".txt") and len(line.split()) > 1 else ","
 
 
-def _layout(top: list[list[str]], name: str, label: str | None) -> Layout:
-    """Header and names, from the first two lines."""
-    first, second = top[0], top[-1]
+def as_table(lines: Lines, name: str, options: Options) -> Table:
+    """The numbers of the cells, with the names around them."""
+    number = number_reader(options.decimal, options.thousands)
+    top = list(islice(lines, LOOK + 1))
+    if not top:
+        raise ValueError(f"{name} is empty.")
+    layout = _layout([cells for _, cells in top], name, options, number)
+    if options.labels is not None and layout.label is None:
+        check_file(options.labels, name)  # before a text column is blamed for it
+    tell_aside(layout.text, name)
+    return _parse(chain(top[layout.header :], lines), layout, name, options, number)
+
+
+def number_reader(decimal: str, thousands: str) -> Number:
+    """float, with other signs; digits may be grouped by three, and only so."""
+    thousands = thousands or ("." if decimal == "," else "")
+    if decimal == "." and not thousands:
+        return float
+    part = re.escape(thousands) if thousands.strip() else f"[{SPACES}]"
+    shape = re.compile(rf"[+-]?\d{{1,3}}(?:{part}\d{{3}})+(?:{re.escape(decimal)}\d*)?")
+    gone = re.compile(part)
+
+    def number(cell: str) -> float:
+        plain = cell.strip()
+        if shape.fullmatch(plain):
+            plain = gone.sub("", plain)
+        elif decimal != "." and "." in plain:
+            raise ValueError("it has a point, which is no decimal sign here")
+        return float(plain.replace(decimal, "."))
+
+    return number
+
+
+def _layout(top: list[list[str]], name: str, options: Options, number: Number) -> Layout:
+    """Header and names, from the first two lines; columns of text, from some more."""
+    first, second, label = top[0], top[min(1, len(top) - 1)], options.labels
     short = len(top) > 1 and len(first) == len(second) - 1  # R leaves the first heading out
     headed = len(first) > 1 and first[0].strip().lower() in ID_HEADINGS
     counted = len(first) > 1 and first == numbered(len(first))  # as pandas numbers columns
-    header = short or headed or counted or not all(map(_is_number, first[1:] or first))
+    header = short or headed or counted or not all(_is(number, c) for c in first[1:] or first)
     if header and len(top) < 2:
         raise ValueError(f"{name} has a header but no samples.")
     headings = [cell.strip() for cell in (["", *first] if short else first)]
-    named = short or headed or not _is_number(second[0])
+    named = short or headed or not _is(number, second[0])
     place = headings.index(label) if header and label in headings else None
     if named and place == 0:
         named = False
-    features = headings if header else numbered(len(first) - named)
-    if header:
-        features = [h for j, h in enumerate(headings) if j != place and not (named and j == 0)]
-    return Layout(header, named, features, place, len(headings))
+    names = headings if header else numbered(len(first))
+    taken = {place} | ({0} if named else set())
+    rows = [row for row in top[header:] if len(row) == len(headings)]
+    rest = [j for j in range(len(headings)) if j not in taken]
+    text = {j for j in rest if header and _is_text(number, [row[j] for row in rows])}
+    dropped = {j for j, heading in enumerate(headings) if header and heading in options.drop}
+    aside = sorted(text | dropped)
+    left = [j for j in rest if j not in aside]
+    if text and not left:
+        raise ValueError(f"{name} has no column of numbers.")
+    features = [names[j] for j in left] if header else numbered(len(left))
+    rows_dropped = {*options.drop} - {headings[j] for j in dropped}
+    if rows_dropped and not named:
+        raise ValueError(f"{name} has no column {listing(map(repr, rows_dropped))} to drop.")
+    told = [names[j] for j in sorted(text - dropped)]
+    return Layout(header, named, features, place, aside, told, rows_dropped, len(headings))
 
 
-def _parse(lines: Lines, layout: Layout, name: str) -> Table:
+def tell_aside(names: list[str], file: str) -> None:
+    """Columns of text that no name, class or number is taken from."""
+    if names:
+        warnings.warn(
+            f"{file} has columns of text, which are set aside: {listing(map(one_line, names))}.",
+            TableWarning,
+            stacklevel=2,
+        )
+
+
+def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Number) -> Table:
     samples: list[str] = []
     labels: list[str] = []
     values = array("d")
-    bad: list[str] = []
+    bad: list[tuple[int, str, str]] = []  # line, column, cell
+    gone: set[str] = set()
+    classes = [] if layout.label is None else [layout.label]
+    removed = sorted({*layout.aside, *classes}, reverse=True)
     for line, cells in lines:
         if len(cells) != layout.width:
             raise ValueError(
                 f"{name} has {len(cells)} cells in line {line} but {layout.width} above it."
             )
+        sample = cells[0] if layout.named else str(len(samples))
+        if sample in layout.rows:
+            gone.add(sample)
+            continue
         if layout.label is not None:
-            labels.append(cells.pop(layout.label))
-        samples.append(cells.pop(0) if layout.named else str(len(samples)))
+            labels.append(cells[layout.label])
+        samples.append(sample)
+        for j in removed:
+            del cells[j]
+        numbers = cells[1:] if layout.named else cells
         try:
-            values.extend(map(float, cells))
+            values.extend(map(number, numbers))
         except ValueError:
-            bad += _bad_cells(line, cells, layout.features)
+            pairs = zip(layout.features, numbers, strict=True)
+            bad += [(line, column, c) for column, c in pairs if not _is(number, c)]
             if len(bad) >= MOST_LISTED:
                 break
     if bad:
-        raise ValueError(f"{name} has cells that are not numbers: {'; '.join(bad[:MOST_LISTED])}.")
+        raise ValueError(_bad_cells(name, bad[:MOST_LISTED], options))
+    if unknown := [repr(row) for row in sorted(layout.rows - gone)]:
+        raise ValueError(f"{name} has no column or row {listing(unknown)} to drop.")
     X = np.frombuffer(values).reshape(len(samples), len(layout.features))
     return Table(X, samples, layout.features, None if layout.label is None else class_names(labels))
 
 
-def _bad_cells(line: int, cells: list[str], features: list[str]) -> list[str]:
-    pairs = zip(features, cells, strict=True)
-    return [
-        f"{c[:50]!r} in line {line}, column {one_line(f)}" for f, c in pairs if not _is_number(c)
-    ]
+def _bad_cells(name: str, bad: list[tuple[int, str, str]], options: Options) -> str:
+    """Which cells cannot be read, and why, as far as one can tell."""
+    if all(cell.strip().lower() in NO_VALUE for _, _, cell in bad):
+        where = "; ".join(f"{c!r} in line {i}, column {one_line(f)}" for i, f, c in bad)
+        return (
+            f"{name} has cells without a value: {where}; fill them, or leave out these columns or "
+            "rows (--drop)."
+        )
+    where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for i, f, c in bad)
+    comma = any(re.fullmatch(r"[+-]?[\d.]+,\d+|[+-]?[\d,]+", c.strip()) for _, _, c in bad)
+    advice = ""
+    if comma and options.decimal == "." and not options.thousands:
+        advice = "; if the comma is a decimal sign, say --decimal , and if it groups digits, "
+        advice += "--thousands ,"
+    return f"{name} has cells that are not numbers: {where}{advice}."
 
 
-def _is_number(cell: str) -> bool:
+def _is_text(number: Number, cells: list[str]) -> bool:
+    """No cell of a column is a number, in whatever notation, and some say something."""
+    known = any(cell.strip().lower() not in NO_VALUE for cell in cells)
+    return known and not any(DIGITS.fullmatch(cell) or _is(number, cell) for cell in cells)
+
+
+def _is(number: Number, cell: str) -> bool:
     try:
-        float(cell)
+        number(cell)
     except ValueError:
         return False
     return True

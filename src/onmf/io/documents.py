@@ -1,34 +1,59 @@
-"""Texts: the files of a folder, or the lines of a file."""
+"""Texts: the files of a folder, the lines of a file, or a column of a table."""
 
+import csv
+import json
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from onmf.io.labels import read_labels
-from onmf.io.stream import text_lines, visible_files
-from onmf.io.table import Progress, Table, listing, no_progress
+from onmf.io.stream import LONGEST_LINE, text_lines, visible_files
+from onmf.io.table import (
+    Options,
+    Progress,
+    Table,
+    check_unique,
+    class_names,
+    listing,
+    no_progress,
+    one_line,
+)
+
+Row = dict[str, Any]
+TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")  # whose texts are cells
+NO_TEXT = (".npy", ".npz", ".mtx", ".h5ad", ".h5", ".hdf5", ".json")
 
 
 def read_documents(
     path: str | Path,
     *,
+    column: str | None = None,
+    id_column: str | None = None,
     labels: str | Path | None = None,
     progress: Progress = no_progress,
 ) -> Table:
-    """Read texts in UTF-8: one a file of a folder, or one a line of a file.
+    """Read texts in UTF-8: one a file of a folder, a line of a file, or a row of a table.
 
     Parameters
     ----------
     path : str or Path
-        A folder, whose hidden files are left out, or a text file, which may be packed (`.gz`).
+        A folder, whose hidden files are left out; a text file, which may be packed (`.gz`); or a
+        table (`.csv`, `.tsv`, `.jsonl`, `.parquet`, `.xlsx`).
+    column : str, optional
+        Column of a table that has the texts.
+    id_column : str, optional
+        Column of a table that has the names of the documents.
     labels : str or Path, optional
-        File of true classes: one a line, or lines `document,class`.
+        File of true classes: one a line, or lines `document,class`; or a column of the table.
     progress : callable, optional
         Called with (done, total), files of a folder or bytes of a file.
 
     Returns
     -------
     Table
-        X is the list of texts. Files are named by their path in the folder, lines by their number;
-        lines without text are no documents.
+        X is the list of texts. Files are named by their path in the folder, lines and rows by their
+        number; those without text are no documents.
 
     Examples
     --------
@@ -40,15 +65,89 @@ def read_documents(
     (['stars and planets', 'genes and cells'], ['1', '3'])
     """
     path = Path(path)
-    found = _from_folder(path, progress) if path.is_dir() else _from_lines(path, progress)
-    if not found:
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    if path.is_file() and ending in NO_TEXT:
+        raise ValueError(f"{path.name} has no texts: give a folder, a text file or a table.")
+    if path.is_file() and (ending in TABLES or column is not None):
+        table = _from_rows(path, ending, column, id_column, labels, progress)
+    else:
+        found = _from_folder(path, progress) if path.is_dir() else _from_lines(path, progress)
+        table = Table(list(found.values()), list(found), [])
+    if not table.X:
         raise ValueError(f"{path.name} is empty: it has no documents.")
-    table = Table(list(found.values()), list(found), [])
-    if labels is None:
+    if labels is None or table.labels is not None:
         return table
     if not Path(labels).is_file():
         raise ValueError(f"there is no file {str(labels)!r} with the classes of the documents.")
     return table._replace(labels=read_labels(Path(labels), table.samples))
+
+
+def _from_rows(
+    path: Path,
+    ending: str,
+    column: str | None,
+    id_column: str | None,
+    labels: str | Path | None,
+    progress: Progress,
+) -> Table:
+    """A document a row of a table."""
+    rows = [row for row in _rows(path, ending, progress) if row]
+    known = list(dict.fromkeys(name for row in rows for name in row))
+    wanted = [column, id_column]
+    if column is None or any(name is not None and name not in known for name in wanted):
+        lost = [repr(name) for name in wanted if name is not None and name not in known]
+        said = f"has no column {listing(lost)}" if lost else "is a table, not a text a line"
+        raise ValueError(
+            f"{path.name} {said}: name the column of the texts with --text-column and, if there is "
+            f"one, that of their names with --id-column; it has {listing(map(one_line, known))}."
+        )
+    texts = {i: str(row.get(column) or "").strip() for i, row in enumerate(rows, 1)}
+    kept = [i for i, text in texts.items() if text]
+    names = [str(i if id_column is None else rows[i - 1].get(id_column)) for i in kept]
+    check_unique(names, "documents", path.name)
+    classes = None
+    if labels in known:
+        classes = class_names(rows[i - 1].get(str(labels), "") for i in kept)
+    return Table([texts[i] for i in kept], names, [], classes)
+
+
+def _rows(path: Path, ending: str, progress: Progress) -> Iterator[Row]:
+    if ending in (".jsonl", ".ndjson"):
+        return _objects(path, progress)
+    if ending in (".parquet", ".pq"):
+        rows: Iterator[Row] = import_module("onmf.io.parquet").read_rows(path)
+        return rows
+    return _cells(path, ending, progress)
+
+
+def _objects(path: Path, progress: Progress) -> Iterator[Row]:
+    for number, line in enumerate(text_lines(path, progress), 1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path.name} is not JSON in line {number}: {error}.") from None
+        if not isinstance(found, dict):
+            raise ValueError(f"{path.name} has no object with named texts in line {number}.")
+        yield found
+
+
+def _cells(path: Path, ending: str, progress: Progress) -> Iterator[Row]:
+    reader: Any = import_module("onmf.io.workbook" if ending == ".xlsx" else "onmf.io.delimited")
+    before = csv.field_size_limit(LONGEST_LINE)  # a document may be longer than any number
+    try:
+        lines = reader.read_cells(path, Options(progress=progress))
+        _, headings = next(lines, (0, []))
+        for number, cells in lines:
+            if len(cells) != len(headings):
+                raise ValueError(
+                    f"{path.name} has {len(cells)} cells in line {number} but {len(headings)} in "
+                    "its header."
+                )
+            yield dict(zip((heading.strip() for heading in headings), cells, strict=True))
+    finally:
+        csv.field_size_limit(before)
 
 
 def _from_lines(path: Path, progress: Progress) -> dict[str, str]:

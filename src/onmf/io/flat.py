@@ -1,5 +1,6 @@
 """Numbers one after the other in a file, and temporary files to unpack others into."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -76,7 +77,8 @@ def room_for(size: int, what: str) -> TemporaryFolder:
     free = shutil.disk_usage(folder.path).free
     if free < size:
         raise NoRoomError(
+            errno.ENOSPC,
             f"{what} must be unpacked to be read by rows, which takes {size / 1e9:.1f} GB in the "
-            f"folder for temporary files; {free / 1e9:.1f} GB are free. Set TMPDIR to another."
+            f"folder for temporary files; {free / 1e9:.1f} GB are free. Set TMPDIR to another",
         )
     return folder

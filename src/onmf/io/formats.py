@@ -1,21 +1,31 @@
 """Which module reads files of which ending."""
 
 import hashlib
+import warnings
+from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import scipy.sparse as sp
 
+from onmf.exceptions import TableWarning
 from onmf.io.labels import read_labels
 from onmf.io.source import Source
 from onmf.io.stream import visible_files
 from onmf.io.table import Options, Progress, Table, check_file, check_unique, no_progress
+
+Duplicates = Literal["refuse", "sum", "first"]
 
 FORMATS = {
     ".csv": "delimited",
     ".csv.gz": "delimited",
     ".tsv": "delimited",
     ".tsv.gz": "delimited",
+    ".txt": "delimited",
+    ".txt.gz": "delimited",
+    ".xlsx": "workbook",
     ".npy": "npy",
     ".npz": "npz",
     ".mtx": "market",
@@ -29,6 +39,7 @@ FORMATS = {
 }
 FOLDERS = (".parquet", ".zarr")  # which may be folders
 LAYERED = ("hdf5", "zarr")
+WITH_COLUMNS = ("delimited", "workbook", "parquet")
 
 
 def open_source(
@@ -36,6 +47,9 @@ def open_source(
     *,
     labels: str | None = None,
     layer: str | None = None,
+    decimal: str = ".",
+    thousands: str = "",
+    drop: Collection[str] = (),
     progress: Progress = no_progress,
 ) -> Source:
     """What a file holds, by its ending; the parameters are those of `read_table`.
@@ -65,8 +79,11 @@ def open_source(
         raise ValueError(f"{path.name} has no layers: only annotated data have (.h5ad, .zarr).")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}.")
+    if drop and FORMATS[ending] not in WITH_COLUMNS:
+        raise ValueError(f"{path.name} has no columns that could be dropped: only tables have.")
     reader = import_module(f"onmf.io.{FORMATS[ending]}")
-    source: Source = reader.open_file(path, Options(labels, layer, progress))
+    asked = Options(labels, layer, decimal, thousands, drop, progress)
+    source: Source = reader.open_file(path, asked)
     return source
 
 
@@ -76,13 +93,19 @@ def read_table(
     transpose: bool = False,
     labels: str | Path | None = None,
     layer: str | None = None,
+    decimal: str = ".",
+    thousands: str = "",
+    drop: Collection[str] = (),
+    duplicates: Duplicates = "refuse",
     progress: Progress = no_progress,
 ) -> Table:
     """Read samples x features from a file; its ending says how.
 
-    * `.csv`, `.tsv`, also with `.gz`: a header is known by a cell after the first that is not a
-      number, a column of sample names in front by text, or by a heading that is empty, `id`,
-      `index`, `sample` or `sample_id`.
+    * `.csv`, `.tsv`, `.txt`, also with `.gz`, in UTF-8 or UTF-16: a header is known by a cell after
+      the first that is not a number, a column of sample names in front by text, or by a heading
+      that is empty, `id`, `index`, `sample` or `sample_id`. Other columns of text are set aside,
+      with a `TableWarning`.
+    * `.xlsx`: the first sheet, likewise.
     * `.parquet`: likewise; the index of a pandas table names the samples.
     * `.npy`, `.npz`: one array, or one matrix saved by `scipy.sparse.save_npz`.
     * `.mtx`, also with `.gz`: Matrix Market. Names are taken from `barcodes.tsv` and `features.tsv`
@@ -99,6 +122,14 @@ def read_table(
         file with a class a line, or with lines `sample,class`.
     layer : str, optional
         Layer of annotated data to take instead of X.
+    decimal : str, default="."
+        Decimal sign of a text table.
+    thousands : str, default=""
+        What groups the digits of a text table; a decimal comma has points beside it.
+    drop : collection of str, optional
+        Columns, and rows of a text table, that are not read.
+    duplicates : {"refuse", "sum", "first"}, default="refuse"
+        What becomes of features of the same name.
     progress : callable, optional
         Called with (bytes done, bytes in all) while a text table is read.
 
@@ -126,14 +157,19 @@ def read_table(
     """
     path = Path(path)
     column = None if transpose or labels is None else str(labels)
-    table = open_source(path, labels=column, layer=layer, progress=progress).load()
+    table = open_source(
+        path, labels=column, layer=layer, decimal=decimal, thousands=thousands, drop=drop,
+        progress=progress,
+    ).load()  # fmt: skip
     if transpose:
         X = table.X.T
         table = Table(sp.csr_array(X) if sp.issparse(X) else X, table.features, table.samples)
-    return complete_table(table, labels, path.name)
+    return complete_table(table, labels, path.name, duplicates)
 
 
-def complete_table(table: Table, labels: str | Path | None, file: str) -> Table:
+def complete_table(
+    table: Table, labels: str | Path | None, file: str, duplicates: Duplicates = "refuse"
+) -> Table:
     """A table that has samples and features, each with a name of its own, and the true classes.
 
     Those are a column of the table or in a file.
@@ -142,11 +178,37 @@ def complete_table(table: Table, labels: str | Path | None, file: str) -> Table:
     if not n * m:
         raise ValueError(f"{file} is empty: it has {n} rows of numbers in {m} columns.")
     check_unique(table.samples, "samples", file)
-    check_unique(table.features, "features", file)
+    if duplicates == "refuse" or isinstance(table.X, Source):
+        check_unique(table.features, "features", file)
+    else:
+        table = merge_features(table, duplicates, file)
     if labels is None or table.labels is not None:
         return table
     check_file(labels, file)
     return table._replace(labels=read_labels(Path(labels), table.samples))
+
+
+def merge_features(table: Table, duplicates: Duplicates, file: str) -> Table:
+    """One feature of each name: the sum of those that bear it, or the first."""
+    names, first, place = np.unique(table.features, return_index=True, return_inverse=True)
+    if len(names) == len(table.features):
+        return table
+    ranks = np.empty(len(names), int)
+    ranks[np.argsort(first)] = np.arange(len(names))  # in the order of their first appearance
+    kept = np.sort(first)
+    if duplicates == "first":
+        X = table.X[:, kept]
+    else:
+        m = len(table.features)
+        X = table.X @ sp.csr_array((np.ones(m), (np.arange(m), ranks[place])), (m, len(names)))
+    done = "summed" if duplicates == "sum" else "dropped, but for the first"
+    warnings.warn(
+        f"{file} has {len(place) - len(names)} features more than names; those of the same name "
+        f"were {done}.",
+        TableWarning,
+        stacklevel=2,
+    )
+    return table._replace(X=X, features=[table.features[j] for j in kept])
 
 
 def checksum(path: Path) -> str:

@@ -4,7 +4,8 @@ import csv
 import io
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -39,8 +40,8 @@ def replace_files(folder: Path, files: Mapping[str, Content]) -> None:
     """Put all files in place, or leave what was there: each is written in full beside its place."""
     staged = {folder / name: folder / f".{name}.{os.getpid()}" for name in files}
     try:
-        for content, temporary in zip(files.values(), staged.values(), strict=True):
-            with temporary.open("wb") as file:
+        for content, (place, temporary) in zip(files.values(), staged.items(), strict=True):
+            with _named(place), temporary.open("wb") as file:
                 _write(file, content)
                 file.flush()
                 os.fsync(file.fileno())  # a full disk may say so only now
@@ -49,6 +50,17 @@ def replace_files(folder: Path, files: Mapping[str, Content]) -> None:
     finally:
         for temporary in staged.values():
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(place: Path) -> Iterator[None]:
+    """What the system says of writing names the file, not its temporary name or none at all."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise type(error)(error.errno, error.strerror, str(place)) from error
 
 
 def _write(file: IO[bytes], content: Content) -> None:

@@ -5,6 +5,7 @@ to be read by rows it is unpacked once, batch by batch, into a temporary file of
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onmf.io.delimited import tell_aside
 from onmf.io.flat import FlatFile, room_for
 from onmf.io.source import Dense, Source
-from onmf.io.table import ID_HEADINGS, MOST_LISTED, Options, class_names, one_line, reading_errors
+from onmf.io.table import (
+    ID_HEADINGS,
+    MOST_LISTED,
+    Options,
+    class_names,
+    listing,
+    one_line,
+    reading_errors,
+)
 
 try:
     import pyarrow as pa
@@ -42,11 +52,25 @@ def open_file(path: Path, options: Options) -> Source:
         column = _name_column(types, data.schema.metadata or {})
         samples = None if column is None else [str(name) for name in _values(data, column)]
         types.pop(column, None)
+        if unknown := [repr(name) for name in options.drop if name not in data.schema.names]:
+            raise ValueError(f"it has no column {listing(unknown)} to drop")
+        types = {name: kind for name, kind in types.items() if name not in options.drop}
+        text = [name for name, kind in types.items() if _is_text(kind)]
+        if len(text) < len(types):
+            tell_aside(text, path.name)
+            types = {name: kind for name, kind in types.items() if name not in text}
         _check_types(types, data)
         single = all(pa.types.is_float32(kind) for kind in types.values())
         dtype = np.dtype(np.float32 if single else np.float64)
         matrix = ColumnMatrix(path, data, list(types), (data.count_rows(), len(types)), dtype)
     return Dense.of(matrix, path.name, names=list(types), samples=samples, labels=labels)
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table of texts, by the names of its columns."""
+    with reading_errors(path.name, *_FORM):
+        for batch in dataset(path, format="parquet").to_batches():
+            yield from batch.to_pylist()
 
 
 @dataclass(frozen=True)
@@ -99,8 +123,13 @@ def _name_column(types: dict[str, Any], metadata: dict[bytes, bytes]) -> str | N
     first = next(iter(types), None)
     if first is None:
         return None
-    text = pa.types.is_string(types[first]) or pa.types.is_large_string(types[first])
-    return first if text or first.strip().lower() in ID_HEADINGS else None
+    return first if _is_text(types[first]) or first.strip().lower() in ID_HEADINGS else None
+
+
+def _is_text(kind: Any) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _check_types(types: dict[str, Any], data: Any) -> None:

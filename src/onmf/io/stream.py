@@ -1,16 +1,18 @@
 """Files of a folder, and lines of text that say where they stop being text."""
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedIOBase
+from io import BufferedIOBase, BufferedReader, TextIOWrapper
 from pathlib import Path
 
 from onmf.exceptions import FormatError
 from onmf.io.table import Progress, no_progress
 
 LONGEST_LINE = 200_000_000  # bytes: more is no table, and may be a packed bomb
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 STRIDE = 4_000_000  # bytes between two reports of progress
 
 
@@ -21,7 +23,7 @@ def visible_files(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def open_unpacked(path: Path) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]:
+def open_unpacked(path: Path) -> Iterator[tuple[BufferedReader | gzip.GzipFile, BufferedIOBase]]:
     """The bytes of a file, unpacked if its name ends in `.gz`, and the file as it lies there."""
     with path.open("rb") as raw:
         packed = path.name.lower().endswith(".gz")
@@ -32,9 +34,12 @@ def open_unpacked(path: Path) -> Iterator[tuple[BufferedIOBase, BufferedIOBase]]
 
 
 def text_lines(path: Path, progress: Progress = no_progress) -> Iterator[str]:
-    """The lines of a file in UTF-8, unpacked if its name ends in `.gz`."""
+    """The lines of a file in UTF-8, or UTF-16 with its mark; unpacked if the name ends in .gz."""
     total, unreported, number = path.stat().st_size, 0, 0
     with open_unpacked(path) as (stream, raw):
+        if stream.peek(2)[:2] in UTF16_MARKS:
+            yield from _wide_lines(stream, path.name)
+            return
         while line := stream.readline(LONGEST_LINE + 1):
             number += 1
             if len(line) > LONGEST_LINE:
@@ -50,3 +55,18 @@ def text_lines(path: Path, progress: Progress = no_progress) -> Iterator[str]:
             if unreported > STRIDE:
                 unreported = 0
                 progress(raw.tell(), total)
+
+
+def _wide_lines(stream: BufferedReader | gzip.GzipFile, name: str) -> Iterator[str]:
+    """Lines in UTF-16, as spreadsheets write "Unicode text"."""
+    text, number = TextIOWrapper(stream, "utf-16", newline="\n"), 0
+    try:
+        while line := text.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                raise ValueError(f"{name} has over {LONGEST_LINE} bytes in line {number}.")
+            yield line
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} is not UTF-16 after line {number}: save it as UTF-8.") from error
+    finally:
+        text.detach()  # the file is closed by whoever opened it

@@ -3,7 +3,7 @@
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +44,9 @@ class Options(NamedTuple):
 
     labels: str | None = None  # column of true classes
     layer: str | None = None  # of annotated data
+    decimal: str = "."  # of text tables
+    thousands: str = ""  # what groups their digits; "" for nothing, or "." beside a decimal comma
+    drop: Collection[str] = ()  # columns and rows that are not read
     progress: Progress = no_progress
 
 
@@ -52,8 +55,8 @@ def reading_errors(name: str, form: str, *also: type[Exception]) -> Iterator[Non
     """What a library says of a damaged file becomes a sentence that names the file."""
     try:
         yield
-    except (FormatError, FileNotFoundError, NoRoomError):
-        raise
+    except (FormatError, FileNotFoundError, NoRoomError, MemoryError):
+        raise  # they say what is wrong, and it is not the file
     except DAMAGE + also as error:
         said = one_line(error).removesuffix(".")
         raise FormatError(f"{name} cannot be read as {form}: {said}.") from error
@@ -82,7 +85,10 @@ def check_unique(names: Sequence[str], what: str, file: str) -> None:
     if len(set(names)) == len(names):
         return
     twice = [repr(name) for name, count in Counter(names).items() if count > 1]
-    raise ValueError(f"{file} has {what} of the same name: {listing(twice)}; rename or drop them.")
+    raise ValueError(
+        f"{file} has {what} of the same name: {listing(twice)}; rename or drop them, or, for "
+        "features, take their sum or the first (--duplicates)."
+    )
 
 
 def check_extent(shape: Sequence[int], entries: int, file: str) -> None:

@@ -4,7 +4,7 @@ Steps that travel with a model (`steps`), and scikit-learn transformers for the 
 (`transformers`).
 """
 
-from onmf.preparation.steps import Log, Tfidf, Unit, Words, apply
+from onmf.preparation.steps import Depth, Log, Strip, Tfidf, Unit, Words, apply
 from onmf.preparation.transformers import (
     SpectralReduction,
     log_expression,
@@ -14,8 +14,10 @@ from onmf.preparation.transformers import (
 )
 
 __all__ = [
+    "Depth",
     "Log",
     "SpectralReduction",
+    "Strip",
     "Tfidf",
     "Unit",
     "Words",

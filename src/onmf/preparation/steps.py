@@ -1,14 +1,18 @@
 """What is done to the data before they are clustered, as steps that can be stored with the model.
 
-    words  counts of known words in texts        log   log2(1 + x)
-    tfidf  x_ij idf_j, samples of length 1       unit  x_i / ||x_i||
+    words  counts of known words in texts        depth  x_i total / sum_j x_ij
+    tfidf  x_ij idf_j, samples of length 1       log    log2(1 + x)
+                                                 unit   x_i / ||x_i||
 
 A step is a frozen object with its name, what it has learnt as fields, and a call that applies it;
 `fit` makes it from data. New samples then go through exactly what the first ones went through.
 """
 
+import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import unescape
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -19,7 +23,24 @@ from sklearn.preprocessing import normalize
 
 from onmf.io import Source
 
-__all__ = ["STEPS", "Log", "Step", "Tfidf", "Unit", "Words", "apply", "apply_step"]
+__all__ = [
+    "STEPS",
+    "Depth",
+    "Log",
+    "Step",
+    "Strip",
+    "Tfidf",
+    "Unit",
+    "Words",
+    "apply",
+    "apply_step",
+]
+
+
+WORD = r"(?u)\b\w\w+\b"  # scikit-learn's: two letters or digits, or more
+PAIRS = r"(?u)(?=(\w\w))"  # neighbours, for scripts without spaces: every match begins anew
+MOST_WORDS = 10  # in a row that count as one feature
+LONGEST_PATTERN = 1000  # characters
 
 
 class Step(Protocol):
@@ -38,6 +59,8 @@ class Step(Protocol):
 class Words:
     """Texts to counts of the words of a vocabulary: scikit-learn's CountVectorizer.
 
+    A word is what matches `pattern`; a feature is one word, or as many in a row as `ngrams` allows.
+
     Examples
     --------
     >>> from onmf.preparation import Words
@@ -46,23 +69,44 @@ class Words:
     """
 
     vocabulary: tuple[str, ...]
+    ngrams: tuple[int, int] = (1, 1)
+    pattern: str = WORD
     name: ClassVar[str] = "words"
 
     @classmethod
-    def fit(cls, texts: Sequence[str], min_df: int = 1, max_df: float = 1.0) -> Self:
-        """The words of at least `min_df` texts and of at most a share `max_df` of them."""
-        counter = CountVectorizer(min_df=min_df, max_df=max_df)
+    def fit(
+        cls,
+        texts: Sequence[str],
+        min_df: int | float = 1,
+        max_df: float = 1.0,
+        stop_words: Sequence[str] = (),
+        ngrams: tuple[int, int] = (1, 1),
+        pattern: str = WORD,
+    ) -> Self:
+        """The words of at least `min_df` texts (a number or a share) and of at most `max_df`."""
+        counter = CountVectorizer(
+            min_df=min_df, max_df=max_df, stop_words=list(stop_words) or None, ngram_range=ngrams,
+            token_pattern=pattern,
+        )  # fmt: skip
         try:
-            counter.fit(texts)
+            with warnings.catch_warnings():  # a list may have words that are never counted
+                warnings.filterwarnings("ignore", "Your stop_words may be inconsistent")
+                counter.fit(texts)
+        except re.error as error:
+            raise ValueError(f"the token pattern {pattern!r} is wrong: {error}.") from error
         except ValueError as error:
+            least = f"{min_df:.0%}" if isinstance(min_df, float) else min_df
             raise ValueError(
-                f"no word is in at least {min_df} and at most {max_df:.0%} of the {len(texts)} "
+                f"no word is in at least {least} and at most {max_df:.0%} of the {len(texts)} "
                 "documents: lower min_df, raise max_df, or give more documents."
             ) from error
-        return cls(tuple(counter.get_feature_names_out().tolist()))
+        return cls(tuple(counter.get_feature_names_out().tolist()), ngrams, pattern)
 
     def __call__(self, X: Sequence[str]) -> sp.csr_array:
-        counter = CountVectorizer(vocabulary=self.vocabulary, dtype=np.float64)
+        counter = CountVectorizer(
+            vocabulary=self.vocabulary, dtype=np.float64, ngram_range=self.ngrams,
+            token_pattern=self.pattern,
+        )  # fmt: skip
         return sp.csr_array(counter.transform(X))
 
     def check(self, n_features: int) -> None:
@@ -70,6 +114,57 @@ class Words:
         sound = isinstance(words, tuple) and all(isinstance(word, str) for word in words)
         if not sound or not len(words) == len(set(words)) == n_features:
             raise ValueError(f"its vocabulary is not one of {n_features} words.")
+        match self.ngrams:
+            case (int(fewest), int(most)) if 1 <= fewest <= most <= MOST_WORDS:
+                pass
+            case _:
+                raise ValueError("its ngrams are not two numbers of words.")
+        if not isinstance(self.pattern, str) or len(self.pattern) > LONGEST_PATTERN:
+            raise ValueError("its pattern is not that of a word.")
+        re.compile(self.pattern)
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Texts without what is not text: HTML's tags, the headers of mails.
+
+    Examples
+    --------
+    >>> from onmf.preparation import Strip
+    >>> Strip(("mail", "html"))(["From: me\\nTo: you\\n\\nfish &amp; <b>chips</b>"])
+    ['fish & chips ']
+    """
+
+    kinds: tuple[str, ...]
+    name: ClassVar[str] = "strip"
+
+    @classmethod
+    def fit(cls, texts: Sequence[str], kinds: Sequence[str] = ("mail", "html")) -> Self:
+        return cls(tuple(kinds))
+
+    def __call__(self, X: Sequence[str]) -> list[str]:
+        for kind in self.kinds:
+            X = [STRIPPERS[kind](text) for text in X]
+        return list(X)
+
+    def check(self, n_features: int) -> None:
+        if not isinstance(self.kinds, tuple) or not {*self.kinds} <= STRIPPERS.keys():
+            raise ValueError("it strips texts of something unknown.")
+
+
+def without_headers(text: str) -> str:
+    """A mail from its first empty line on, if it begins as mails do."""
+    head, _, body = text.replace("\r\n", "\n").partition("\n\n")
+    return body if re.match(r"[\w-]+:\s", head) else text
+
+
+def without_tags(text: str) -> str:
+    """What a browser would show."""
+    scripts = re.sub(r"<(script|style)\b.*?</\1\s*>", " ", text, flags=re.DOTALL | re.IGNORECASE)
+    return unescape(re.sub(r"<[^<>]*>", " ", scripts))
+
+
+STRIPPERS = {"mail": without_headers, "html": without_tags}
 
 
 @dataclass(frozen=True)
@@ -104,6 +199,45 @@ class Tfidf:
         sound = isinstance(self.idf, np.ndarray) and self.idf.shape == (n_features,)
         if not sound or not ((0 < self.idf) & (self.idf < np.inf)).all():
             raise ValueError(f"its idf are not {n_features} positive numbers.")
+
+
+@dataclass(frozen=True)
+class Depth:
+    """x_i total / sum_j x_ij: every sample has the same total; one that is all zero stays so.
+
+    Depth of sequencing is then no longer a difference between samples. It is one for the logarithm,
+    which turns a longer sample into one of another direction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation import Depth
+    >>> Depth(100.0)(np.array([[1.0, 3.0], [0.0, 5.0]]))
+    array([[ 25., 75.], [ 0., 100.]])
+    """
+
+    total: float
+    name: ClassVar[str] = "depth"
+
+    @classmethod
+    def fit(cls, X: Any, total: float | None = None) -> Self:
+        """To the given total; None takes the median of those that are not zero."""
+        if total is not None:
+            return cls(float(total))
+        parts = X.parts() if isinstance(X, Source) else [X]
+        totals = np.concatenate([sample_totals(_non_negative(part, "depth")) for part in parts])
+        return cls(float(np.median(totals[totals > 0])) if totals.any() else 1.0)
+
+    def __call__(self, X: Any) -> Any:
+        totals = sample_totals(_non_negative(X, "depth"))
+        factor = self.total / np.where(totals == 0, 1, totals)[:, None]
+        if getattr(X, "dtype", None) == np.float32:  # single precision stays
+            factor = factor.astype(np.float32)
+        return sp.csr_array(X.multiply(factor)) if sp.issparse(X) else X * factor
+
+    def check(self, n_features: int) -> None:
+        if not (type(self.total) in (int, float) and 0 < self.total < np.inf):
+            raise ValueError("its total is not a positive number.")
 
 
 @dataclass(frozen=True)
@@ -161,7 +295,7 @@ class Unit:
         """Any number will do."""
 
 
-STEPS: dict[str, Any] = {step.name: step for step in (Words, Log, Tfidf, Unit)}  # in this order
+STEPS: dict[str, Any] = {step.name: step for step in (Strip, Words, Depth, Log, Tfidf, Unit)}
 
 
 def apply(chain: Iterable[Step], X: Any) -> Any:
@@ -197,9 +331,14 @@ def apply_step(step: Step, X: Any) -> Any:
     return X.changed(step) if isinstance(X, Source) else step(X)
 
 
+def sample_totals(X: Any) -> NDArray[np.float64]:
+    """sum_j x_ij of each sample."""
+    return np.asarray(X.sum(axis=1), np.float64).ravel()
+
+
 def _non_negative(X: Any, what: str) -> Any:
     """X, if neither step nor logarithm can go wrong; NaN is left to the estimator's own check."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if sp.issparse(X) else np.asarray(X)
     if values.size and values.min() < 0:
         raise ValueError(f"Negative values in data: {what} needs counts or amounts.")
     return X

@@ -8,22 +8,22 @@ What scikit-learn has is called; its own is only the paper's spectral dimension 
 C being the connectivity of the nearest neighbours. Sparse data stay sparse throughout.
 """
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectKBest, chi2
 from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import validate_data
 
-from onmf.preparation.steps import Log
+from onmf.preparation.steps import Depth, Log
 
 __all__ = ["SpectralReduction", "log_expression", "select_genes", "tfidf", "used_features"]
 
@@ -48,18 +48,20 @@ def tfidf() -> Pipeline:
     return make_pipeline(TfidfTransformer(norm="l2"))
 
 
-def log_expression(total: float | None = None) -> Pipeline:
+def log_expression(total: float | Literal["median"] | None = None) -> Pipeline:
     """log2(1 + x), after scaling each sample to a given total.
 
     Parameters
     ----------
-    total : float, optional
-        1e6 for read counts, which gives counts per million; None for values that are already
-        comparable between samples, such as RSEM.
+    total : float or "median", optional
+        1e6 for read counts, which gives counts per million; "median" for the median of the totals
+        of the samples that are fitted; None for values that are already comparable between samples,
+        such as RSEM.
 
     Returns
     -------
     Pipeline
+        DataFrames stay DataFrames, so that the names of the genes reach the model.
 
     Examples
     --------
@@ -68,11 +70,8 @@ def log_expression(total: float | None = None) -> Pipeline:
     >>> log_expression(total=4).fit_transform(np.array([[30.0, 10.0], [0.0, 7.0]]))
     array([[2. , 1. ], [0. , 2.32192809]])
     """
-    steps = [FunctionTransformer(Log(), accept_sparse=True)]
-    if total is not None:
-        scale = FunctionTransformer(_times, accept_sparse=True, kw_args={"factor": total})
-        steps = [Normalizer(norm="l1"), scale, *steps]
-    return make_pipeline(*steps)
+    log = FunctionTransformer(Log(), accept_sparse=True, feature_names_out="one-to-one")
+    return make_pipeline(log) if total is None else make_pipeline(SameDepth(total), log)
 
 
 def select_genes(k: int = 5000) -> SelectKBest:
@@ -122,8 +121,26 @@ def used_features(X: Any) -> NDArray[np.intp]:
     return np.flatnonzero(np.asarray(X.sum(axis=0)).ravel() > 0)
 
 
-def _times(X: Any, factor: float) -> Any:
-    return X * factor
+class SameDepth(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """`Depth` as a transformer: the median is that of the samples it was fitted to."""
+
+    def __init__(self, total: float | Literal["median"] = 1e6) -> None:
+        self.total = total
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the total, if it is to be the median."""
+        validate_data(self, X, accept_sparse="csr", dtype=None, skip_check_array=True)
+        self.step_ = Depth.fit(X, None if self.total == "median" else self.total)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The samples, each of that total."""
+        return self.step_(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
 class SpectralReduction(TransformerMixin, BaseEstimator):

@@ -17,6 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from onmf.core.threads import blas_threads
+from onmf.data import matrix_of
 from onmf.data.validation import as_samples
 from onmf.estimators import ONMF
 from onmf.estimators.parameters import check_number
@@ -78,7 +79,8 @@ def prepare(
             "n_runs=1 says nothing about stability, for one run always agrees with itself: "
             "ask for at least two."
         )
-    name = _parameter_of_k(model)
+    name, X = _parameter_of_k(model), matrix_of(X)
+    X = X.to_memory() if hasattr(X, "to_memory") else X  # of an AnnData object on disk
     if isinstance(model, ONMF):
         own: ONMF = clone(model).set_params(callback=None)
         own._check_parameters()

@@ -3,16 +3,31 @@
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from onmf import ONMF, Baseline
 from onmf.data import larger_than_memory
+from onmf.data.check import cells
 from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
+from onmf.io.formats import Duplicates
 from onmf.io.table import Progress, listing, no_progress, numbered
-from onmf.preparation.steps import STEPS, Step, Words, apply, apply_step
+from onmf.preparation.steps import (
+    STEPS,
+    WORD,
+    Depth,
+    Step,
+    Strip,
+    Words,
+    apply,
+    apply_step,
+)  # fmt: skip
+from onmf.preparation.stop_words import stop_words
 
+SHOWN, SHOWN_AT_MOST = 60, 500  # characters of a document on the page, and looked at for them
 AT_HAND = 20_000  # samples by which a number of clusters is chosen, if more stay on disk
 
 
@@ -25,8 +40,12 @@ class Input:
     transpose : its rows are features.
     labels : column or file of true classes.
     layer : of an .h5ad file.
+    decimal, thousands, drop, duplicates : see `onmf.io.read_table`.
     steps : names of the steps of `onmf.preparation`, in order.
-    min_df, max_df : which words to keep, see `onmf.preparation.Words`.
+    total : that the samples are scaled to by the step depth, a number or "median".
+    text_column, id_column : of a table of documents.
+    min_df, max_df, stop_words, ngrams, pattern : which words to keep, see `onmf.preparation.Words`.
+    strip : what is taken out of texts, see `onmf.preparation.Strip`.
     """
 
     path: Path
@@ -34,37 +53,68 @@ class Input:
     transpose: bool = False
     labels: str | None = None
     layer: str | None = None
+    decimal: str = "."
+    thousands: str = ""
+    drop: tuple[str, ...] = ()
+    duplicates: Duplicates = "refuse"
     steps: tuple[str, ...] = ()
-    min_df: int = 2
+    total: str | None = None
+    text_column: str | None = None
+    id_column: str | None = None
+    min_df: int | float = 2
     max_df: float = 0.5
+    stop_words: str = "none"
+    ngrams: tuple[int, int] = (1, 1)
+    pattern: str = WORD
+    strip: tuple[str, ...] = ()
 
     def read(self, progress: Progress = no_progress) -> Table:
         """The input as it is; rows that would fill the memory stay where they are."""
         if self.text:
-            return read_documents(self.path, labels=self.labels, progress=progress)
+            return read_documents(
+                self.path, column=self.text_column, id_column=self.id_column, labels=self.labels,
+                progress=progress,
+            )  # fmt: skip
+        how: Any = {
+            "labels": self.labels, "layer": self.layer, "decimal": self.decimal,
+            "thousands": self.thousands, "drop": self.drop, "progress": progress,
+        }  # fmt: skip
         if self.transpose:
-            return read_table(
-                self.path, transpose=True, labels=self.labels, layer=self.layer, progress=progress
-            )
-        source = open_source(self.path, labels=self.labels, layer=self.layer, progress=progress)
+            return read_table(self.path, transpose=True, duplicates=self.duplicates, **how)
+        source = open_source(self.path, **how)
         table = source.outline() if larger_than_memory(source) else source.load()
-        return complete_table(table, self.labels, self.path.name)
+        return complete_table(table, self.labels, self.path.name, self.duplicates)
 
     def learn(self, table: Table) -> tuple[Table, tuple[Step, ...]]:
         """The table after all steps, and the steps, fitted to it."""
         X, features = table.X, table.features
         chain: list[Step] = []
+        settings = self._settings()
         for name in self.steps:
-            limits = {"min_df": self.min_df, "max_df": self.max_df} if name == Words.name else {}
-            step = STEPS[name].fit(X, **limits)
+            step = STEPS[name].fit(X, **settings.get(name, {}))
             X = apply_step(step, X)
             chain.append(step)
             features = list(step.vocabulary) if isinstance(step, Words) else features
         return table._replace(X=X, features=features), tuple(chain)
 
+    def _settings(self) -> dict[str, dict[str, Any]]:
+        """What the steps are told, by their names."""
+        total = None if self.total in (None, "median") else float(self.total)
+        return {
+            Strip.name: {"kinds": self.strip},
+            Words.name: {
+                "min_df": self.min_df,
+                "max_df": self.max_df,
+                "stop_words": stop_words(self.stop_words) if self.text else (),
+                "ngrams": self.ngrams,
+                "pattern": self.pattern,
+            },
+            Depth.name: {"total": total},
+        }
+
     def record(self, folder: Path) -> dict[str, Any]:
         """As JSON, paths as seen from the folder of the result: the two may be moved together."""
-        facts = asdict(self) | {"path": seen_from(folder, self.path), "steps": list(self.steps)}
+        facts = asdict(self) | {"path": seen_from(folder, self.path)}
         if self.labels is not None and Path(self.labels).is_file():
             facts["labels"] = seen_from(folder, Path(self.labels))
         return facts
@@ -72,9 +122,36 @@ class Input:
     @classmethod
     def recall(cls, facts: dict[str, Any], folder: Path) -> Self:
         """From the record in a folder."""
-        recorded = cls(**facts | {"path": folder / facts["path"], "steps": tuple(facts["steps"])})
+        lists = {name: tuple(v) for name, v in facts.items() if isinstance(v, list)}
+        recorded = cls(**facts | lists | {"path": folder / facts["path"]})
         beside = folder / (recorded.labels or ".")
         return replace(recorded, labels=str(beside)) if beside.is_file() else recorded
+
+
+def check_entries(table: Table, file: str, signed: bool = False, remedy: str = "") -> None:
+    """Finite and, unless they may be signed, not negative; else their names are given."""
+    if isinstance(table.X, list | Source):
+        return
+    values = table.X.data if sp.issparse(table.X) else np.asarray(table.X)
+    names = table.samples, table.features
+    if not np.isfinite(values.sum()) and not (finite := np.isfinite(values)).all():
+        raise ValueError(
+            f"{file} has NaN or infinity at {cells(table.X, ~finite, names=names)}: fill these "
+            "entries, or leave out these rows or columns (--drop)."
+        )
+    if not signed and values.size and values.min() < 0:
+        raise ValueError(
+            f"Negative values in data of {file} at {cells(table.X, values < 0, names=names)}: "
+            f"shift or clip them{remedy}."
+        )
+
+
+def first_words(table: Table) -> list[str] | None:
+    """How documents begin, each after its name; None for a table of numbers."""
+    if not isinstance(table.X, list):
+        return None
+    starts = (shorten(text[:SHOWN_AT_MOST], SHOWN, placeholder=" ...") for text in table.X)
+    return [f"{name}: {start}" for name, start in zip(table.samples, starts, strict=True)]
 
 
 def at_hand(table: Table, seed: int) -> Table:
@@ -94,32 +171,62 @@ def seen_from(folder: Path, path: Path) -> str:
         return str(path.resolve())
 
 
-def aligned(table: Table, model: ONMF | Baseline) -> tuple[Table, int]:
-    """New samples as the model wants them, and how many of their features it does not know.
+def lies_across(table: Table, model: ONMF | Baseline) -> bool:
+    """Whether the names of the model's features are those of the samples, not of the features."""
+    wanted = {str(name) for name in getattr(model, "feature_names_in_", ())}
+    if not wanted or wanted == {*numbered(len(wanted))} or isinstance(table.X, list | Source):
+        return False
+    return len(wanted.intersection(table.samples)) > 2 * len(wanted.intersection(table.features))
+
+
+def aligned(table: Table, model: ONMF | Baseline, fill: bool = False) -> tuple[Table, list[str]]:
+    """New samples as the model wants them, and what there is to say about it.
 
     Features are put in the model's order by their names, if both sides have names; then come the
-    steps of the model. Without names the number of features must be right.
+    steps of the model. Those that are missing are refused, or filled with zeros. Without names the
+    number of features must be right.
     """
     chain = getattr(model, "preprocessing_", ())
-    if chain and isinstance(chain[0], Words):
-        return table._replace(X=apply(chain, table.X), features=list(chain[0].vocabulary)), 0
+    words = next((step for step in chain if isinstance(step, Words)), None)
+    if words is not None:
+        return table._replace(X=apply(chain, table.X), features=list(words.vocabulary)), []
     wanted = [str(name) for name in getattr(model, "feature_names_in_", ())]
     have, width = table.features, model.n_features_in_
     if not wanted or have == numbered(len(have)) or wanted == numbered(width):
         if len(have) != width:
-            raise ValueError(f"the input has {len(have)} features, the model {width}.")
-        return table._replace(X=apply(chain, table.X), features=wanted or have), 0
+            turned = ": add or leave out --transpose" if len(table.samples) == width else ""
+            raise ValueError(f"the input has {len(have)} features, the model {width}{turned}.")
+        return table._replace(X=apply(chain, table.X), features=wanted or have), []
+    known = {*wanted}
+    table, said = _filled(table, wanted, fill)
+    if unknown := sum(name not in known for name in have):
+        said = [f"{unknown} features are unknown to the model and not used.", *said]
+    have = table.features
     place = {name: j for j, name in enumerate(have)}
-    missing = [repr(name) for name in wanted if name not in place]
-    if missing:
-        raise ValueError(
-            f"the input lacks {len(missing)} of the {width} features of the model: "
-            f"{listing(missing)}."
-        )
     if have != wanted and isinstance(table.X, Source):
         raise ValueError(
             "the input is too large to be put in order in memory: store its features in the order "
             f"of the model's, which begins {listing(wanted[:3], len(wanted))}."
         )
     X = table.X if have == wanted else table.X[:, [place[name] for name in wanted]]
-    return table._replace(X=apply(chain, X), features=wanted), len(have) - width
+    return table._replace(X=apply(chain, X), features=wanted), said
+
+
+def _filled(table: Table, wanted: list[str], fill: bool) -> tuple[Table, list[str]]:
+    """A table with all features wanted, zeros where it has none; that must be allowed."""
+    there = {*table.features}
+    missing = [name for name in wanted if name not in there]
+    if not missing:
+        return table, []
+    names = f"{len(missing)} of the {len(wanted)} features of the model: "
+    names += listing(map(repr, missing), len(missing))
+    if not fill or isinstance(table.X, Source) or len(missing) == len(wanted):
+        advice = "" if len(missing) == len(wanted) else "; --missing zero takes them as zero"
+        raise ValueError(f"the input lacks {names}{advice}.")
+    shape = len(table.samples), len(missing)
+    if sp.issparse(table.X):
+        X = sp.hstack([table.X, sp.csr_array(shape)], "csr")
+    else:
+        X = np.hstack([table.X, np.zeros(shape)])
+    full = table._replace(X=X, features=[*table.features, *missing])
+    return full, [f"the input lacks {names}, taken as zero."]

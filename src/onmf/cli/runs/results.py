@@ -1,17 +1,18 @@
 """The files of a result: what they hold, and how a finished run is found again."""
 
+import csv
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf import ONMF, Baseline
-from onmf.cli.console import cluster_sizes
-from onmf.cli.runs.inputs import Input
+from onmf import ONMF, Baseline, load
+from onmf.cli.console import cluster_sizes, notes, waiting
+from onmf.cli.runs.inputs import Input, aligned
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker, clusters
 from onmf.io import Table, checksum, csv_text, to_json_values
@@ -78,6 +79,7 @@ class FinishedFit:
     table: Table
     explanation: Explanation | None
     seconds: float
+    shown: list[str] | None = None  # what the page calls the samples, if not by their names
     choice: Any = None  # what `onmf.choose_k` said, if it was asked
 
     def record(self, folder: Path) -> dict[str, Any]:
@@ -122,7 +124,10 @@ class FinishedFit:
 
     def files(self, record: dict[str, Any]) -> dict[str, str | bytes]:
         """All files but the report; run.json comes last, so where it is, the others are."""
-        top_features, model = self.model.top_features(TOP_FEATURES), model_bytes(self.model)
+        top_features, model = (
+            self.model.top_features(TOP_FEATURES),
+            model_bytes(self.model, samples=False),
+        )
         centers = [[i, *row] for i, row in enumerate(self.model.cluster_centers_.tolist())]
         top = [
             [cluster, rank, name, f"{weight:.6g}"]
@@ -137,6 +142,16 @@ class FinishedFit:
             MODEL: model,
             RUN: json.dumps(record, indent=2) + "\n",
         }
+
+
+def stored_labels(folder: Path) -> NDArray[np.int64]:
+    """The clusters of the samples of a finished run, which its model does not have."""
+    path = folder / LABELS
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return np.array([int(row["cluster"]) for row in csv.DictReader(file)], np.int64)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} does not hold the labels of a run: {error}.") from error
 
 
 def choice_record(choice: Any) -> dict[str, Any]:
@@ -163,3 +178,27 @@ def recall(folder: Path) -> tuple[dict[str, Any], Input]:
     if checksum(source.path) != digest:
         raise ValueError(f"the input {source.path} has changed since: run onmf cluster again.")
     return record, source
+
+
+class ReadRun(NamedTuple):
+    """A finished run, read again: its record, input and model, what was read and its features."""
+
+    record: dict[str, Any]
+    source: Input
+    model: Model
+    raw: Table
+    table: Table
+
+
+def read_run(folder: Path) -> ReadRun:
+    """What `onmf cluster` left in a folder, and its input, which must still be the same."""
+    record, source = recall(folder)
+    model = load(folder / MODEL)
+    if not hasattr(model, "labels_"):  # older runs have them in the model
+        model.labels_ = stored_labels(folder)
+    with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
+        raw = source.read(progress)
+    table, _ = aligned(raw, model)
+    if len(model.labels_) != len(table.samples):
+        raise ValueError(f"labels.csv in {folder} is not that of the run: run onmf cluster again.")
+    return ReadRun(record, source, model, raw, table)

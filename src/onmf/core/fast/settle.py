@@ -27,6 +27,20 @@ from onmf.core.rows import Array, Block, Data
 SPARE = 20  # badly fitted samples looked at for each empty cluster, and then some
 
 
+class TooFewDirectionsError(ValueError):
+    """`found` rays explain every sample, so that no further cluster has anything to explain."""
+
+    def __init__(self, found: int, k: int) -> None:
+        self.found, self.k = found, k
+        super().__init__(
+            f"X has only {found} distinct directions, fewer than n_clusters={k}: ask for fewer "
+            "clusters."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.found, self.k)
+
+
 class Cells(NamedTuple):
     """Additive facts about the clusters, a_i being the score of sample i on its ray."""
 
@@ -196,10 +210,7 @@ def refill(data: Data, U: Array, empty: Array, rows: Any) -> Array:
         lost = np.where(sine > np.sqrt(eps), weight * np.square(size[:, 0] * sine), 0)
         best = six_digits(lost).argmax()
         if lost[best] <= 0:
-            raise ValueError(
-                f"X has only {len(U) - len(empty) + place} distinct directions, fewer than "
-                f"n_clusters={len(U)}: ask for fewer clusters."
-            )
+            raise TooFewDirectionsError(len(U) - len(empty) + place, len(U))
         U[k] = X[best]
     return U
 

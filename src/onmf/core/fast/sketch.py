@@ -58,7 +58,8 @@ def sketch(
 ) -> Sketch:
     """Basis and picture; reads X three times, once if there are few features or sweeps."""
     data, (n, m) = data.wide(), data.shape
-    r, iterations, V = min(width(k), n), min(ITERATIONS, max_sweeps - 2), None
+    r = width(k) if n > 2 * width(k) else n  # few samples: all of their span
+    iterations, V = min(ITERATIONS, max_sweeps - 2), None
     if 2 * r < m:  # else the smaller picture is not worth its sweeps
         V, done = rng.standard_normal((m, r)).astype(data.dtype), 0
         if noted := journal.recall("basis"):

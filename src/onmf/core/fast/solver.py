@@ -153,7 +153,7 @@ def drawn(Y: Array, energy: Array, size: int, rng: np.random.Generator) -> Array
 
 
 def effort(shape: tuple[int, int], seen: tuple[int, int], k: int) -> tuple[int, int]:
-    """Starts, and steps of each path: together they cost PATH_SWEEPS sweeps of X, or little."""
+    """Starts, and steps of each path: about the products of PATH_SWEEPS sweeps, or little."""
     worth = PATH_SWEEPS * np.prod(shape, dtype=float) / np.prod(seen, dtype=float)
     cheap = LITTLE / k / np.prod(seen, dtype=float)
     many = min(worth / MOST_STEPS, MOST_STARTS), min(cheap / MOST_STEPS, MOST_CHEAP_STARTS)

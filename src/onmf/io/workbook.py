@@ -1,0 +1,54 @@
+"""The first sheet of an `.xlsx` workbook by openpyxl: the only module that imports it."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from onmf.exceptions import TableWarning
+from onmf.io.delimited import Lines, as_table
+from onmf.io.source import InMemoryTable, Source
+from onmf.io.table import Options, reading_errors
+
+try:
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+except ImportError as missing:
+    raise ImportError(
+        'Workbooks are read by openpyxl, which `pip install "onmf[excel]"` installs.'
+    ) from missing
+
+
+def open_file(path: Path, options: Options) -> Source:
+    plain = options._replace(decimal=".", thousands="")  # numbers are stored as such
+    return InMemoryTable.of(as_table(read_cells(path, plain), path.name, plain), path.name)
+
+
+def read_cells(path: Path, options: Options) -> Lines:
+    """The cells of every line of the first sheet that has any, as text."""
+    with reading_errors(path.name, "a workbook", InvalidFileException):
+        book = load_workbook(path, read_only=True, data_only=True)
+        try:
+            if len(book.sheetnames) > 1:
+                warnings.warn(
+                    f"{path.name} has {len(book.sheetnames)} sheets; the first, "
+                    f"{book.sheetnames[0]!r}, is read.",
+                    TableWarning,
+                    stacklevel=2,
+                )
+            width = 0
+            for number, row in enumerate(book.worksheets[0].iter_rows(values_only=True), 1):
+                cells = [_text(value) for value in row]
+                width = width or _length(cells)
+                if _length(cells):
+                    yield number, (cells + [""] * width)[: max(width, _length(cells))]
+        finally:
+            book.close()
+
+
+def _length(cells: list[str]) -> int:
+    """Cells before the empty ones at the end."""
+    return next((j for j in range(len(cells), 0, -1) if cells[j - 1]), 0)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(int(value) if isinstance(value, bool) else value)

@@ -1,0 +1,269 @@
+"""Tables as people have them: depth, orientation, exports of other programs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onmf import ONMF, metrics
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from onmf import cli
+from onmf.cli.options import preparation_options, reading_options
+
+pytestmark = pytest.mark.usefixtures("page", "here")
+
+KINDS = np.arange(90) % 3
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    return cli.main([str(word) for word in words])
+
+
+def ask(capsys, *words, code=0):
+    """What a command prints on stderr, once its exit code is right."""
+    capsys.readouterr()
+    assert run(*words) == code, capsys.readouterr().err
+    return capsys.readouterr().err
+
+
+def labels(path="out/labels.csv"):
+    return pd.read_csv(path, index_col="sample", dtype={"sample": str})
+
+
+def reads(seed=0):
+    """Counts of three kinds; half of the samples are sequenced twenty times as deep."""
+    rng = np.random.default_rng(seed)
+    profile = rng.gamma(0.5, size=(3, 200)) * rng.lognormal(0, 0.5, size=200)
+    profile = 0.9 * profile[0] + 0.1 * profile
+    depth = np.where(np.arange(90) < 45, 1e3, 2e4) * rng.uniform(0.8, 1.25, 90)
+    share = profile[KINDS] / profile[KINDS].sum(axis=1, keepdims=True)
+    return rng.poisson(depth[:, None] * share)
+
+
+def write(X, path="x.csv", samples=None, features=None):
+    samples = [f"patient{i}" for i in range(len(X))] if samples is None else samples
+    features = [f"gene{j}" for j in range(X.shape[1])] if features is None else features
+    frame = pd.DataFrame(X, samples, features)
+    frame.to_csv(path)
+    return frame
+
+
+# --- depth ---------------------------------------------------------------------------------------
+
+
+def test_counts_per_million_are_taken_before_the_logarithm_and_for_new_samples(capsys):
+    counts = reads()
+    write(counts)
+    said = ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out", "--log", "--cpm")
+    assert "--cpm" not in said
+    X = np.log2(1 + 1e6 * counts / counts.sum(axis=1, keepdims=True))
+    model = ONMF(3, random_state=0).fit(X)
+    np.testing.assert_array_equal(labels().cluster, model.labels_)
+    write(counts[:7] * 3, "new.csv")
+    assert run("predict", "out", "new.csv", "-o", "new_labels.csv") == 0
+    np.testing.assert_array_equal(labels("new_labels.csv").cluster, model.labels_[:7])
+
+
+def test_the_median_depth_is_that_of_the_first_samples():
+    counts = reads()
+    write(counts)
+    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--log", "--cpm-median") == 0
+    totals = counts.sum(axis=1, keepdims=True)
+    X = np.log2(1 + np.median(totals) * counts / totals)
+    np.testing.assert_allclose(
+        labels().distance, ONMF(3, random_state=0).fit(X).distance(X), atol=1e-6
+    )
+    write(counts[:5], "new.csv")
+    assert run("predict", "out", "new.csv", "-o", "new_labels.csv") == 0
+    np.testing.assert_allclose(labels("new_labels.csv").distance, labels().distance[:5], atol=2e-6)
+
+
+def test_a_split_by_depth_is_said_and_so_are_counts_whose_depth_will_matter(capsys):
+    write(reads())
+    said = ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out", "--log")
+    assert "these are counts whose totals run from" in said
+    assert "clusters 0 and 1 differ in the totals of their samples" in said
+    assert "--cpm takes depth away" in said
+    assert metrics.clustering_accuracy(np.arange(90) < 45, labels().cluster) == 1
+    assert "these are counts" in ask(capsys, "choose-k", "x.csv", "--k", "2:3", "--log")
+
+
+def test_nothing_is_said_of_even_depth_or_of_kinds_that_merely_differ(capsys):
+    counts = reads()
+    write(counts[:45])
+    assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out", "--log") == ""
+    write(counts)
+    assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "two") == ""
+
+
+# --- orientation ---------------------------------------------------------------------------------
+
+SYMBOLS = [
+    "TP53",
+    "BRCA1",
+    "KRAS",
+    "EGFR",
+    "MYC",
+    "PTEN",
+    "RB1",
+    "VHL",
+    "APC",
+    "ATM",
+    "CDK4",
+    "ALK",
+]
+
+
+def genes(n):
+    return [SYMBOLS[j] if j < len(SYMBOLS) else f"ZNF{j}" for j in range(n)]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        lambda n: [f"ENSG{j:011}" for j in range(n)],
+        lambda n: [f"hsa-mir-{j}" for j in range(n)],
+        lambda n: [f"{chr(65 + j % 26)}{chr(65 + j // 26)}X{j}" for j in range(n)],
+    ],
+)
+def test_genes_taken_for_samples_are_said(capsys, names):
+    X = reads()[:20]
+    write(X.T, samples=names(200), features=[f"patient{i}" for i in range(20)])
+    said = ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
+    assert "the 200 samples have names of genes" in said
+    assert "add --transpose" in said
+    assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "two", "--transpose") == ""
+
+
+def test_cells_that_are_many_are_not_taken_for_genes(capsys):
+    X = reads()
+    for names in ([f"cell{i}" for i in range(90)], [f"AAACCTGAGAAACC{i:02}-1" for i in range(90)]):
+        write(X[:, :20], samples=names, features=genes(20))
+        assert ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out", "--force") == ""
+
+
+@pytest.mark.parametrize("words", [[], ["--transpose"]])
+def test_predict_knows_by_the_names_which_way_a_table_lies(capsys, words):
+    frame = write(reads())
+    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--cpm", "--log") == 0
+    (frame if words else frame.T).to_csv("new.csv")
+    said = ask(capsys, "predict", "out", "new.csv", "-o", "new_labels.csv", *words)
+    assert f"its {'columns' if words else 'rows'} are the features of the model" in said
+    pd.testing.assert_frame_equal(labels("new_labels.csv"), labels(), atol=2e-6)
+
+
+def test_without_names_the_size_tells_that_a_table_lies_across(capsys):
+    X = reads()
+    np.save("x.npy", X)
+    np.save("new.npy", X[:50].T)
+    assert run("cluster", "x.npy", "-k", 3, "-o", "out") == 0
+    said = ask(capsys, "predict", "out", "new.npy", "-o", "new.csv", code=2)
+    assert "has 50 features, the model 200: add or leave out --transpose" in said
+
+
+# --- as exported ---------------------------------------------------------------------------------
+
+
+def test_a_german_export_gives_the_same_answer_as_a_plain_table(capsys):
+    X = np.round(reads() / 7, 2)
+    write(X)
+    assert run("cluster", "x.csv", "-k", 3, "-o", "plain") == 0
+    frame = pd.DataFrame(X, [f"patient{i}" for i in range(90)], [f"gene{j}" for j in range(200)])
+    frame.insert(0, "Beschreibung", "ein Text")
+    frame.to_csv("x.txt", sep="\t", decimal=",", encoding="utf-16")
+    assert "say --decimal ," in ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", code=2)
+    said = ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", "--decimal", ",")
+    assert "columns of text, which are set aside: Beschreibung" in said
+    pd.testing.assert_frame_equal(labels(), labels("plain/labels.csv"))
+    assert "set aside" in ask(capsys, "report", "out")  # --decimal is in run.json
+
+
+def test_genes_of_one_name_are_refused_summed_or_taken_once(capsys):
+    X = reads()
+    names = [f"gene{min(j, 198)}" for j in range(200)]
+    write(X.T, samples=names, features=[f"patient{i}" for i in range(90)])
+    words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--transpose"]
+    assert "--duplicates" in ask(capsys, *words, code=2)
+    assert "1 features more than names" in ask(capsys, *words, "--duplicates", "sum")
+    X[:, 198] += X[:, 199]
+    np.testing.assert_array_equal(labels().cluster, ONMF(3, random_state=0).fit_predict(X[:, :199]))
+
+
+def test_missing_features_are_zero_if_that_is_said(capsys):
+    X = reads()
+    frame = write(X)
+    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--log") == 0
+    frame.drop(columns=["gene3", "gene7"]).to_csv("new.csv")
+    words = ["predict", "out", "new.csv", "-o", "new_labels.csv"]
+    assert "--missing zero takes them as zero" in ask(capsys, *words, code=2)
+    said = ask(capsys, *words, "--missing", "zero")
+    assert "lacks 2 of the 200 features of the model: 'gene3', 'gene7', taken as zero" in said
+    X[:, [3, 7]] = 0
+    write(X, "zeros.csv")
+    assert run("predict", "out", "zeros.csv", "-o", "zeros_labels.csv") == 0
+    pd.testing.assert_frame_equal(labels("new_labels.csv"), labels("zeros_labels.csv"))
+    write(X[:, :5], "other.csv", features=list("abcde"))
+    said = ask(capsys, "predict", "out", "other.csv", "-o", "o.csv", "--missing", "zero", code=2)
+    assert "lacks 200 of the 200 features" in said
+
+
+@pytest.mark.parametrize("side", ["row", "column"])
+def test_a_row_or_column_of_totals_is_named_and_can_be_dropped(capsys, side):
+    frame = write(reads())
+    assert run("cluster", "x.csv", "-k", 3, "-o", "plain") == 0
+    if side == "row":
+        frame.loc["TOTAL"] = frame.sum()
+    else:
+        frame["TOTAL"] = frame.sum(axis=1)
+    frame.to_csv("x.csv")
+    said = ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
+    assert f"{'sample' if side == 'row' else 'feature'} 'TOTAL' is the sum of all others" in said
+    assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out", "--drop", "TOTAL", "--force") == ""
+    pd.testing.assert_frame_equal(labels(), labels("plain/labels.csv"))
+
+
+def test_numbers_of_genes_are_named_and_can_be_dropped(capsys):
+    X = reads()
+    frame = write(X.T, samples=[f"ENSG{j:011}" for j in range(200)], features=map(str, range(90)))
+    frame.insert(0, "entrez", np.random.default_rng(0).permutation(10_000)[:200])
+    frame.to_csv("x.csv")
+    words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--transpose", "--force"]
+    assert "sample 'entrez' looks like numbers of things" in ask(capsys, *words)
+    assert ask(capsys, *words, "--drop", "entrez") == ""
+    assert len(labels()) == 90
+
+
+# --- one definition of what is done to an input --------------------------------------------------
+
+
+def options_of(command):
+    """Names of the options of a subcommand that say how its input is read and prepared."""
+    known = cli.commands.get_command(None, command)
+    shared = {*own_options(reading_options), *own_options(preparation_options)}
+    return {name for option in known.params for name in option.opts} & shared
+
+
+def own_options(decorate):
+    command = decorate(lambda: None)
+    return {name for option in command.__click_params__ for name in option.opts}
+
+
+def test_cluster_compare_and_choose_k_prepare_their_input_alike(capsys):
+    assert options_of("cluster") == options_of("compare") == options_of("choose-k")
+    assert {"--cpm", "--decimal", "--text", "--transpose"} <= options_of("compare")
+    counts = reads()
+    write(counts.T, samples=genes(200), features=[f"patient{i}" for i in range(90)])
+    words = ["--transpose", "--cpm", "--log"]
+    assert run("compare", "x.csv", "-k", 3, "--methods", "onmf", "--starts", 1, *words) == 0
+    X = np.log2(1 + 1e6 * counts / counts.sum(axis=1, keepdims=True))
+    found = pd.read_csv("compare.csv").relative_error[0]
+    model = ONMF(3, random_state=1).fit(X)
+    assert found == pytest.approx(metrics.partition_error(X, model.labels_))

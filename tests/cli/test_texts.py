@@ -1,0 +1,196 @@
+"""Texts as people have them: tables, stop words, other scripts, mails and pages."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from onmf import ONMF, metrics
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from onmf import cli
+from onmf.preparation.steps import PAIRS
+
+pytestmark = pytest.mark.usefixtures("here")
+
+TOPICS = ["stars planets moons orbit", "genes cells protein tissue", "goals match players league"]
+TEXTS = [
+    'Any text,\nwithout "where" '
+    + " ".join(np.random.default_rng(i).choice(TOPICS[i % 3].split(), 6))
+    for i in range(45)
+]
+IDS = [f"doc{i}" for i in range(45)]
+FRAME = pd.DataFrame({"key": IDS, "title": "a title", "body": TEXTS, "kind": np.arange(45) % 3})
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    return cli.main([str(word) for word in words])
+
+
+def ask(capsys, *words, code=0):
+    capsys.readouterr()
+    assert run(*words) == code, capsys.readouterr().err
+    return capsys.readouterr().err
+
+
+def labels(path="out/labels.csv"):
+    return pd.read_csv(path, index_col="sample", dtype={"sample": str})
+
+
+def top_words(path="out/top_features.csv"):
+    return set(pd.read_csv(path).query("weight > 0").feature)
+
+
+TABLES = {
+    "docs.csv": lambda: FRAME.to_csv("docs.csv", index=False),
+    "docs.tsv": lambda: FRAME.to_csv("docs.tsv", index=False, sep="\t"),
+    "docs.csv.gz": lambda: FRAME.to_csv("docs.csv.gz", index=False),
+    "docs.jsonl": lambda: FRAME.to_json("docs.jsonl", orient="records", lines=True),
+    "docs.parquet": lambda: FRAME.to_parquet("docs.parquet"),
+    "docs.xlsx": lambda: FRAME.to_excel("docs.xlsx", index=False),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_texts_are_a_column_of_a_table_and_rows_are_not_lines(page, capsys, name):
+    if name.endswith("xlsx"):
+        pytest.importorskip("openpyxl")
+    TABLES[name]()
+    words = ["cluster", name, "-k", 3, "-o", "out"]
+    said = ask(capsys, *words, "--text", code=2)
+    assert "is a table, not a text a line: name the column of the texts with --text-column" in said
+    assert "it has key, title, body, kind" in said
+    columns = ["--text-column", "body", "--id-column", "key", "--labels", "kind"]
+    assert ask(capsys, *words, *columns) == ""
+    found = labels()
+    assert found.index.tolist() == IDS
+    assert metrics.clustering_accuracy(FRAME.kind, found.cluster) == 1
+    assert page[0].truth == FRAME.kind.astype(str).tolist()
+    assert page[0].samples[7].startswith("doc7: Any text, without")
+    assert len(page[0].samples[7]) < 80
+    Path("new.jsonl").write_text(json.dumps({"body": "moons, planets", "key": "x"}))
+    assert run("predict", "out", "new.jsonl", "-o", "new.csv", *columns[:4]) == 0
+    assert labels("new.csv").cluster["x"] == found.cluster["doc0"]
+    assert "has no column 'text'" in ask(capsys, *words[:-1], "o2", "--text-column", "text", code=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("x.jsonl", '{"body": "a"}\nno', "x.jsonl is not JSON in line 2"),
+        ("x.jsonl", "[1]\n", "no object with named texts in line 1"),
+        ("x.csv", "key,body\na,b,c\n", "3 cells in line 2 but 2 in its header"),
+        ("x.csv", "key,body\na,word\na,word\n", "documents of the same name: 'a'"),
+    ],
+)
+def test_a_table_of_texts_that_is_none_is_refused(capsys, name, text, said):
+    Path(name).write_text(text)
+    words = ["cluster", name, "-k", 2, "-o", "out", "--text-column", "body", "--id-column", "key"]
+    words = words[:-2] if name.endswith("jsonl") else words
+    assert said in ask(capsys, *words, code=2)
+
+
+def test_arrays_have_no_texts(capsys):
+    np.save("x.npy", np.eye(3))
+    assert "has no texts" in ask(capsys, "cluster", "x.npy", "--text", "-k", 2, "-o", "o", code=2)
+
+
+def plain(n=45):
+    """The texts as lines."""
+    lines = [text.replace("\n", " ") for text in TEXTS[:n]]
+    Path("x.txt").write_text("\n".join(lines))
+    return lines
+
+
+def cluster(*words):
+    options = ["--text", "-k", 3, "-o", "out", "--no-report", "--force", "--max-df", 1]
+    assert run("cluster", "x.txt", *options, *words) == 0
+
+
+def test_common_words_lead_no_topic_unless_they_are_asked_for():
+    plain()
+    cluster()
+    assert not {"any", "without", "where"} & top_words()
+    cluster("--stop-words", "none")
+    assert {"any", "without", "where"} <= top_words()
+    Path("stop.txt").write_text("moons\nText\nany\n")
+    cluster("--stop-words", "stop.txt")
+    assert {"where"} <= top_words()
+    assert not {"moons", "text", "any"} & top_words()
+
+
+def test_stop_words_of_languages_are_known_and_others_refused(capsys):
+    Path("x.txt").write_text("der Mond und die Sterne\nder Mond und die Erde\n" * 5)
+    cluster("--stop-words", "german", "-k", 2)
+    assert top_words() == {"mond", "sterne", "erde"}
+    said = ask(
+        capsys, "cluster", "x.txt", "--text", "-k", 2, "-o", "o", "--stop-words", "klingon", code=2
+    )
+    assert "english, german, french, spanish, none, or a file" in said
+
+
+def test_rows_of_words_patterns_and_shares_are_scikit_learns_and_kept_for_new_texts():
+    texts = plain()
+    pattern = r"(?u)\b[a-z]{4,}\b"
+    words = ["--ngrams", "1:2", "--token-pattern", pattern, "--min-df", "0.1"]
+    cluster(*words)
+    theirs = TfidfVectorizer(
+        ngram_range=(1, 2), token_pattern=pattern, min_df=0.1, stop_words="english"
+    ).fit(texts)
+    model = ONMF(3, random_state=0).fit(theirs.transform(texts))
+    np.testing.assert_array_equal(labels().cluster, model.labels_)
+    assert run("predict", "out", "x.txt", "-o", "again.csv") == 0
+    pd.testing.assert_frame_equal(labels("again.csv"), labels())
+
+
+@pytest.mark.parametrize(
+    "words", [["--ngrams", "2"], ["--ngrams", "2:1"], ["--min-df", "0"], ["--min-df", "1.5"],
+              ["--token-pattern", "(["]]
+)  # fmt: skip
+def test_other_words_for_words_are_refused(capsys, words):
+    plain()
+    said = ask(capsys, "cluster", "x.txt", "--text", "-k", 2, "-o", "out", *words, code=2)
+    assert said.startswith("Error: ")
+
+
+def test_scripts_without_spaces_are_told_what_to_do(capsys):
+    stars, food = "星星月亮太阳行星轨道", "面包牛奶黄油鸡蛋米饭"
+    rng = np.random.default_rng(0)
+    lines = ["".join(rng.choice(list([stars, food][i % 2]), 20)) for i in range(40)]
+    Path("x.txt").write_text("\n".join(lines), encoding="utf-8")
+    words = ["cluster", "x.txt", "--text", "-k", 2, "-o", "out", "--no-report"]
+    said = ask(capsys, *words, code=2)  # no word is in two documents
+    assert "--characters counts pairs of characters" in said
+    assert ask(capsys, *words, "--characters") == ""
+    assert metrics.clustering_accuracy(np.arange(40) % 2, labels().cluster) == 1
+    assert all(len(word) == 2 for word in top_words())
+    assert json.loads(Path("out/run.json").read_text())["source"]["pattern"] == PAIRS
+
+
+def test_mails_and_pages_are_stripped_on_request():
+    Path("mails").mkdir()
+    for i, text in enumerate(TEXTS):
+        page = f"From: sender\nSubject: header\n\n<p class='markup'>{text}<script>code()</script>"
+        Path("mails", f"{i}.txt").write_text(page)
+    words = ["cluster", "mails", "--text", "-k", 3, "-o", "out", "--no-report", "--max-df", 1]
+    assert run(*words, "--strip", "mail", "--strip", "html") == 0
+    assert not {"sender", "header", "markup", "script", "code"} & top_words()
+    assert (
+        metrics.clustering_accuracy(
+            [int(name.removesuffix(".txt")) % 3 for name in labels().index], labels().cluster
+        )
+        == 1
+    )
+    assert run("predict", "out", "mails", "-o", "again.csv") == 0
+    pd.testing.assert_frame_equal(labels("again.csv"), labels())

@@ -14,6 +14,7 @@ import quality
 import rivals
 import spectral
 import stability
+import votes
 
 SECTIONS = {
     "explain": explain.run,
@@ -31,6 +32,7 @@ SECTIONS = {
     "command": command.run,
     "spectral": spectral.run,
     "stability": stability.run,
+    "votes": votes.run,
     "house": house.run,
 }
 

@@ -2,13 +2,18 @@
 
 import sys
 from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image
+from playwright.sync_api import sync_playwright
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
 
 from onmf import ONMF, plot
 from onmf.datasets import make_paper_synthetic
@@ -70,7 +75,28 @@ def path():
     figure.savefig(DOCS / "images" / "path.png", dpi=150)
 
 
+def report():
+    """The top of the report on the digits, by day and by night; needs chromium."""
+    digits = load_digits()
+    model = ONMF(10, random_state=0).fit(digits.data)
+    pixels = [f"row{j // 8} col{j % 8}" for j in range(64)]
+    with TemporaryDirectory() as folder, sync_playwright() as tools:
+        page = Path(folder, "report.html")
+        model.report(page, digits.data, labels=digits.target, features=pixels)
+        browser = tools.chromium.launch(executable_path=which("chromium"), args=["--no-sandbox"])
+        for scheme, name in (("light", "report.png"), ("dark", "report-dark.png")):
+            size = {"width": 1200, "height": 820}
+            window = browser.new_page(viewport=size, color_scheme=scheme)
+            window.goto(page.as_uri())
+            window.wait_for_timeout(1000)
+            file = DOCS / "images" / name
+            window.screenshot(path=file)
+            Image.open(file).convert("RGB").quantize(96, dither=0).save(file, optimize=True)
+        browser.close()
+
+
 if __name__ == "__main__":
     style({}, "")
     rays()
     path()
+    report()

@@ -599,6 +599,24 @@ def test_a_single_cluster_has_nothing_to_be_explained_by(here, capsys):
     assert "nothing to compare it with" in bad(capsys, "explain", "out")
 
 
+def test_equal_votes_are_those_of_the_model(here):
+    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--equal-votes") == 0
+    model, own = onmf.load("out/model.onmf"), ONMF(3, equal_votes=True, random_state=0).fit(COUNTS)
+    assert model.equal_votes
+    assert json.loads(Path("out/run.json").read_text())["parameters"]["equal_votes"] is True
+    np.testing.assert_allclose(model.cluster_centers_, own.cluster_centers_, rtol=1e-9)
+    assert not np.allclose(
+        own.cluster_centers_, ONMF(3, random_state=0).fit(COUNTS).cluster_centers_, rtol=1e-3
+    )
+
+
+def test_equal_votes_change_nothing_for_documents(here):
+    for folder, words in (("plain", []), ("equal", ["--equal-votes"])):
+        assert run("cluster", "texts.txt", "--text", "-k", 3, "-o", folder, *words) == 0
+    first, second = (pd.read_csv(f"{folder}/labels.csv") for folder in ("plain", "equal"))
+    assert first.cluster.equals(second.cluster)
+
+
 def test_the_result_is_written_back_into_annotated_data(here, capsys):
     anndata = pytest.importorskip("anndata")
     frames = pd.DataFrame(index=CELLS), pd.DataFrame(index=NAMES)

@@ -428,9 +428,9 @@ def test_warnings_point_at_the_line_that_fits(planted):
 
 def test_a_limit_says_which_knob_to_turn(model):
     X, _ = make_rays(300, 60, 4, noise=2, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
-        model.set_params(max_iter=3).fit(X)
-    assert model.n_iter_ == 3
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        model.set_params(max_iter=2).fit(X)
+    assert model.n_iter_ == 2
     assert not model.converged_
 
 

@@ -19,6 +19,7 @@ from onmf.cli.options import (
     read_with_notes,
     reading_options,
     source_of,
+    votes_option,
 )
 from onmf.cli.runs import REPORT, at_hand, choice_record
 from onmf.io import Table as Samples
@@ -48,6 +49,7 @@ BAR = 16  # characters of the longest bar
 )
 @reading_options
 @preparation_options
+@votes_option
 @click.option("--runs", type=int, default=8, help="Fits on halves of the samples for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), default="fast")

@@ -22,6 +22,7 @@ from onmf.cli.options import (
     read_with_notes,
     reading_options,
     source_of,
+    votes_option,
 )
 from onmf.cli.report import make_report
 from onmf.cli.runs import (
@@ -58,6 +59,7 @@ from onmf.io import Table, replace_files
 )
 @reading_options
 @preparation_options
+@votes_option
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), help="palm: the paper's method.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)

@@ -151,6 +151,13 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+votes_option = click.option(
+    "--equal-votes",
+    is_flag=True,
+    help="Long samples have no more say than short ones; memberships keep their units.",
+)
+
+
 def source_of(path: Path, options: dict[str, Any]) -> Input:
     """The source that the options describe, which are taken out of them."""
     options["text"] = options["text"] or options["text_column"] is not None

@@ -61,6 +61,16 @@ class InMemory:
         other = copy(self)
         other._cut(self._wide, self._threads)
         other.measured = other.scatter(self.gather(self.energy)), self.measured[1]
+        other.voice = other.scatter(self.gather(self.voice))
+        return other
+
+    def one_vote_each(self) -> Self:
+        """The same rows with the weights d_i / ||x_i||^2; ||X||^2 is then the sum of the d_i."""
+        other = copy(self)
+        other.weight = votes(self.weight, self.gather(self.energy))
+        other.blocks, other.voice = other._blocks(), self.each(is_there, self.energy)
+        sqnorm = other.total(weighted_sum, self.energy)
+        other.measured = self.energy, self.measured[1]._replace(sqnorm=sqnorm)
         return other
 
     @cached_property
@@ -72,13 +82,23 @@ class InMemory:
     def energy(self) -> Any:
         return self.measured[0]
 
+    @cached_property
+    def voice(self) -> Any:
+        """What a sample counts for, its weight aside."""
+        return self.energy
+
+    @property
+    def own_unit(self) -> Any:
+        """What a membership is a multiple of."""
+        return self.each(unit_of, self.energy, self.voice)
+
     @property
     def sqnorm(self) -> float:
         return self.measured[1].sqnorm
 
     @cached_property
     def mean(self) -> float:
-        _, total = self.sweep(weigh)
+        _, total = self.sweep(weigh, self.own_unit)
         return total.mass / (total.weight * self.shape[1])
 
     @cached_property
@@ -181,7 +201,7 @@ class Mass(NamedTuple):
 def measure(block: Block, rows: Any) -> tuple[Array, Size]:
     """||x_i||^2 of the rows."""
     energy = row_sqnorm(block.X)
-    return energy, Size(float(block.weight[:, 0].astype(np.float64) @ energy))
+    return energy, Size(weighted_sum(block.weight, energy))
 
 
 def useful(weight: Array, energy: Array) -> int:
@@ -189,8 +209,29 @@ def useful(weight: Array, energy: Array) -> int:
     return int(np.sum((energy > 0) & (weight[:, 0] > 0)))
 
 
-def weigh(block: Block, rows: Any) -> tuple[None, Mass]:
-    """The sizes of the entries, added up."""
-    weight = block.weight[:, 0].astype(np.float64)
+def votes(weight: Array, energy: Array) -> Array:
+    """d_i / ||x_i||^2: the same say for all directions; 0 for a sample of zeros."""
+    share = weight / np.where(energy > 0, energy, np.inf)
+    return np.minimum(share, np.finfo(weight.dtype).max).astype(weight.dtype)
+
+
+def is_there(energy: Array) -> Array:
+    """1 for a sample that is not all zero: its one vote."""
+    return (energy > 0).astype(np.float64)
+
+
+def unit_of(energy: Array, voice: Array) -> Array:
+    """The factor between a sample as it is and one whose energy is its say."""
+    return np.sqrt(np.where(voice > 0, energy, 1) / np.where(voice > 0, voice, 1))
+
+
+def weighted_sum(weight: Array, energy: Array) -> float:
+    """sum_i d_i ||x_i||^2 of a block."""
+    return float(weight[:, 0].astype(np.float64) @ energy)
+
+
+def weigh(block: Block, own_unit: Array) -> tuple[None, Mass]:
+    """The sizes of the entries, in the units of the samples, added up."""
+    weight = block.weight[:, 0].astype(np.float64) * own_unit
     mass = np.asarray(abs(block.X).sum(axis=1, dtype=np.float64)).ravel()
-    return None, Mass(float(weight @ mass), float(weight.sum()))
+    return None, Mass(float(weight @ mass), float(weight @ own_unit))

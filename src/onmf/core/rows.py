@@ -56,6 +56,10 @@ class Data(Protocol):
     @property
     def energy(self) -> Any: ...  # ||x_i||^2, cut like the rows
     @property
+    def voice(self) -> Any: ...  # what a sample counts for, d_i aside: ||x_i||^2, or one vote each
+    @property
+    def own_unit(self) -> Any: ...  # of its membership: 1, or ||x_i|| where each has one vote
+    @property
     def sqnorm(self) -> float: ...  # ||X||^2
     @property
     def mean(self) -> float: ...  # of |X|
@@ -69,6 +73,7 @@ class Data(Protocol):
     def total(self, function: Callable[..., Any], *rows: Any) -> Any: ...
     def sweep(self, move: Move, rows: Any = None) -> tuple[Any, Any]: ...
     def wide(self) -> "Data": ...
+    def one_vote_each(self) -> "Data": ...  # the same rows with the weights d_i / ||x_i||^2
 
 
 def row_sqnorm(X: Matrix) -> Array:

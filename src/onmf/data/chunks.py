@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.memory import InMemory
+from onmf.core.memory import InMemory, votes
 from onmf.core.rows import Block
 
 Array = NDArray[Any]
@@ -50,6 +50,11 @@ def check_length(chunk: Any, index: int, size: int) -> None:
 
 def scale_by(factor: float) -> Callable[[Block], Block]:
     return lambda block: block._replace(X=block.X * block.X.dtype.type(factor))
+
+
+def with_votes(block: Block, energy: Array) -> Block:
+    """Every sample of the chunk with one vote."""
+    return block._replace(weight=votes(block.weight[:, 0], energy)[:, None])
 
 
 def as_place(chunk: Block) -> InMemory:

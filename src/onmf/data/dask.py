@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.memory import weigh
+from onmf.core.memory import is_there, unit_of, votes, weigh, weighted_sum
 from onmf.core.rows import Block, Move, Traffic
 from onmf.core.threads import single_threaded_blas
 from onmf.data import chunks as work
@@ -126,6 +126,16 @@ class OnDask:
         del other.measured
         return other
 
+    def one_vote_each(self) -> "OnDask":
+        """The same rows with the weights d_i / ||x_i||^2; ||X||^2 is then the sum of the d_i."""
+        other = copy(self)
+        other._weight = votes(self.weight, self.gather(self.energy))
+        other.chunks = self.each(work.with_votes, self.chunks, self.energy)
+        other.voice = self.each(is_there, self.energy)
+        sqnorm = other.total(weighted_sum, self.energy)
+        other.measured = self.energy, self.measured[1]._replace(sqnorm=sqnorm)
+        return other
+
     @cached_property
     def measured(self) -> tuple[Rows, Inspection]:
         return self._round(inspect_chunk, Inspect(self.check), self.first)
@@ -133,6 +143,16 @@ class OnDask:
     @property
     def energy(self) -> Rows:
         return self.measured[0]
+
+    @cached_property
+    def voice(self) -> Rows:
+        """What a sample counts for, its weight aside."""
+        return self.energy
+
+    @property
+    def own_unit(self) -> Rows:
+        """What a membership is a multiple of."""
+        return self.each(unit_of, self.energy, self.voice)
 
     @property
     def sqnorm(self) -> float:
@@ -144,7 +164,7 @@ class OnDask:
 
     @cached_property
     def mean(self) -> float:
-        _, total = self.sweep(weigh)
+        _, total = self.sweep(weigh, self.own_unit)
         return float(total.mass / (total.weight * self.shape[1]))
 
     @while_connected

@@ -25,12 +25,14 @@ class Terms:
     check : what their entries must be.
     scale : the power of two to multiply them by, for given extremes, dtype and shape.
     known : the features they must have if they bring the names of theirs with them.
+    equal_votes : weigh every sample by d_i / ||x_i||^2 instead of d_i.
     """
 
     check: Check
     scale: Scale = as_it_is
     known: Features | None = None
     n_threads: int = 1
+    equal_votes: bool = False
 
 
 class Placement(NamedTuple):
@@ -59,6 +61,14 @@ def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
     sample_weight : array of shape (n_samples,), optional
     terms : Terms
     """
+    rows = _where_it_is(X, sample_weight, terms)
+    if not terms.equal_votes:
+        return rows
+    with single_threaded_blas():
+        return rows._replace(data=rows.data.one_vote_each())
+
+
+def _where_it_is(X: Any, sample_weight: Any, terms: Terms) -> Placement:
     X, sample_weight = as_numpy(X), as_numpy(sample_weight)
     if type(X) is np.ndarray:
         return _in_memory(X, None, sample_weight, terms)

@@ -98,7 +98,14 @@ class Clusterer(CallbackSupportMixin, Predictor):
         if tasks is not None:
             solver = replace(solver, watch=tasks.watching(solver.watch))
         with self._all_or_nothing():
-            rows = self._place(X, sample_weight, solver.scale, reset=anew, n_threads=n_threads)
+            rows = self._place(
+                X,
+                sample_weight,
+                solver.scale,
+                reset=anew,
+                n_threads=n_threads,
+                equal_votes=self.equal_votes,
+            )
             with single_threaded_blas():
                 n_useful = rows.data.total(useful, rows.data.energy)
                 if n_useful < self.n_clusters:
@@ -288,7 +295,8 @@ class Clusterer(CallbackSupportMixin, Predictor):
         if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
             self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
-        error = float(best.relative_error * rows.data.sqnorm) / rows.scale / rows.scale
+        unit = 1 if self.equal_votes else rows.scale  # shares have none
+        error = float(best.relative_error * rows.data.sqnorm) / unit / unit
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"

@@ -11,6 +11,7 @@ from onmf.core.fast.settle import settle
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import Event
 from onmf.core.threads import single_threaded_blas
+from onmf.data import Placement
 from onmf.data.validation import as_it_is
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
@@ -18,6 +19,7 @@ from onmf.estimators.parameters import (
     bounds_for,
     check_bounds,
     check_choice,
+    check_flag,
     check_number,
 )
 from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver, watcher
@@ -69,6 +71,12 @@ class ONMF(Clusterer):
     center_bounds : (lower, upper) or "data", default=(0, None)
         Bounds on the entries of the centroids, None for no bound; "data" is the range of X. With a
         lower bound below zero the data may be signed.
+    equal_votes : bool, default=False
+        Weigh every sample by 1 / ||x||^2, so that a long one has no more say than a short one: what
+        is minimised is the mean, over the samples, of the share ||x - hW||^2 / ||x||^2 that is
+        left. The clusters are those of samples scaled to length 1, but nothing is copied, and
+        `membership_` and `transform` stay in the sample's own units. Right where length says how
+        much was recorded, not how well: raw counts, documents.
     tol : float, optional
         "fast": stop when no label changes and the rays move by less than it (1e-5). "palm": stop
         when orthogonality and normalised residual are below it (1e-5 with "sncp", 1e-3 with
@@ -107,9 +115,11 @@ class ONMF(Clusterer):
         H; one non-zero entry a row after a converged fit. For rows on disk a memory map of a
         temporary file, if large; for rows on Dask a Dask array.
     relative_error_ : float
-        ||X - HW||^2 / ||X||^2.
+        ||X - HW||^2 / ||X||^2; with `equal_votes` the mean over the samples that are not all zero
+        of ||x - hW||^2 / ||x||^2.
     inertia_ : float
-        ||X - HW||^2, the weighted sum of squared distances.
+        ||X - HW||^2, the weighted sum of squared distances; with `equal_votes` the sum of the
+        shares that are left.
     components_ : ndarray of shape (n_clusters, n_features)
         Another name of `cluster_centers_`, for those who come from decompositions.
     reconstruction_err_ : float
@@ -159,6 +169,7 @@ class ONMF(Clusterer):
         mu_h: float | None = None,
         mu_w: float | None = None,
         center_bounds: Any = (0, None),
+        equal_votes: bool = False,
         tol: float | None = None,
         inner_tol: float | None = None,
         max_iter: int | None = None,
@@ -179,6 +190,7 @@ class ONMF(Clusterer):
         self.mu_h = mu_h
         self.mu_w = mu_w
         self.center_bounds = center_bounds
+        self.equal_votes = equal_votes
         self.tol = tol
         self.inner_tol = inner_tol
         self.max_iter = max_iter
@@ -234,7 +246,7 @@ class ONMF(Clusterer):
             with self._all_or_nothing():
                 return self._begin_stream(X, sample_weight)
         with single_threaded_blas(), self._all_or_nothing():
-            rows = self._place(X, sample_weight, as_it_is, reset=False)
+            rows = self._place_batch(X, sample_weight)
             W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
             bounds = bounds_for(self.center_bounds, rows.data)
             state, stream, W = take_in(rows.data, W, self._stream, bounds)
@@ -249,11 +261,15 @@ class ONMF(Clusterer):
         """Cluster the first batch, and remember what it says of the rays."""
         self.fit(X, sample_weight=sample_weight)
         with single_threaded_blas():
-            data = self._place(X, sample_weight, as_it_is, reset=False).data
+            data = self._place_batch(X, sample_weight).data
             bounds = bounds_for(self.center_bounds, data)
             state = settle(data, self.cluster_centers_, bounds, tol=0.0, sweeps=1)
         self._stream = Stream.begin(state.cells)
         return self
+
+    def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
+        """A batch of the stream: on the scale that all others have."""
+        return self._place(X, sample_weight, as_it_is, reset=False, equal_votes=self.equal_votes)
 
     def _why_empty(self, empty: int) -> str:
         if self.solver != "fast":
@@ -274,6 +290,7 @@ class ONMF(Clusterer):
         if self.n_init != "auto":
             check_number(self.n_init, "n_init", 1, whole=True)
         check_bounds(self.center_bounds)
+        check_flag(self.equal_votes, "equal_votes")
         if self.growth is not None:
             check_number(self.growth, "growth", 1, open_=True)
         for name in ("rho", "mu_h", "mu_w", "inner_tol"):

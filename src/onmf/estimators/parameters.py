@@ -44,6 +44,12 @@ def check_choice(value: Any, name: str, choices: Sequence[str], otherwise: str =
         raise ValueError(f"{name} must be one of {known}{otherwise}, not {value!r}.")
 
 
+def check_flag(value: Any, name: str) -> None:
+    """`value` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, not {value!r}.")
+
+
 def check_bounds(center_bounds: CenterBounds) -> None:
     """Bounds between which there are centroids for data that are not all negative."""
     problem = (

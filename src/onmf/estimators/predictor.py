@@ -41,6 +41,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     n_clusters: int
     n_features_in_: int
     cluster_centers_: Array
+    equal_votes = False  # whether the length of a sample has no say
     _hint = ""  # what else to do about negative data
     _put = staticmethod(place)  # where the samples go
 
@@ -165,6 +166,8 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of ``||X||^2`` that the clusters explain: 1 - relative error of `transform`.
 
+        With `equal_votes` the mean over the samples of the share of each that is explained.
+
         Parameters
         ----------
         X : as for `fit`
@@ -183,7 +186,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         >>> model.score([[0.0, 5.0], [0.0, 7.0]])
         1.0
         """
-        fit = self._assign(X, sample_weight).fit
+        fit = self._assign(X, sample_weight, self.equal_votes).fit
         return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
 
     def margin(self, X: Any) -> NDArray[np.float64]:
@@ -276,11 +279,19 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         return Features(self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     def _place(
-        self, X: Any, sample_weight: Any, scale: Scale, *, reset: bool, n_threads: int = 1
+        self,
+        X: Any,
+        sample_weight: Any,
+        scale: Scale,
+        *,
+        reset: bool,
+        n_threads: int = 1,
+        equal_votes: bool = False,
     ) -> Placement:
         """Checked samples, where they are; their features become those of the fit, or are."""
         known = None if reset else self._features
-        rows = self._put(X, sample_weight, Terms(self._check, scale, known, n_threads))
+        terms = Terms(self._check, scale, known, n_threads, equal_votes)
+        rows = self._put(X, sample_weight, terms)
         if rows.features is None:
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset:
@@ -290,19 +301,21 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
                 self.feature_names_in_ = rows.features.names
         return rows
 
-    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> Assignment:
+    def _assign(
+        self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
+    ) -> Assignment:
         """The cluster of every sample; reads X once."""
-        data, centers, unit = self._beside_centers(X, sample_weight)
+        data, centers, unit = self._beside_centers(X, sample_weight, equal_votes)
         rule = self._rule(centers, unit)
         with single_threaded_blas():
             return Assignment(data, rule, *data.sweep(rule))
 
     def _beside_centers(
-        self, X: Any, sample_weight: ArrayLike | None = None
+        self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
     ) -> tuple[Data, Array, Any]:
         """Samples and centroids, both of moderate size, and the unit that their codes are in."""
         check_is_fitted(self)
-        rows = self._place(X, sample_weight, power_of_two, reset=False)
+        rows = self._place(X, sample_weight, power_of_two, reset=False, equal_votes=equal_votes)
         W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
         centers, size = moderate(W)
         return rows.data, centers, W.dtype.type(size / rows.scale)

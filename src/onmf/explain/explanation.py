@@ -113,7 +113,8 @@ def clusters(
     _check_groups(np.bincount(labels[labels >= 0], minlength=k))
     with single_threaded_blas():
         near = nearness(data, W.astype(data.dtype, copy=False))
-        pairs = split_fits(data, k, splits, random_state)
+        voters = data.one_vote_each() if getattr(model, "equal_votes", False) else data
+        pairs = split_fits(voters, k, splits, random_state)
         looks = [matched(labels, look, k) for look in half_labels(data, pairs).T]
         (sums, weights), *tests = tally(data, [labels, *looks[:2]], k)
     facts, _ = compare(sums, weights, log_base, 1 / rows.scale)

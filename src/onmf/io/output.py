@@ -115,7 +115,7 @@ def sole_writer(path: Path) -> Iterator[None]:
 
     Where the system has no locks, nobody is kept out.
     """
-    with _locked(path) if fcntl else nullcontext():
+    with _locked(path) if fcntl is not None else nullcontext():
         try:
             yield
         finally:

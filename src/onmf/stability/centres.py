@@ -1,8 +1,8 @@
 """Centroids of given labels, by sweeps over the data.
 
-With codes h_i of the samples of a cluster its centroid by least squares is
+With codes h_i of the samples of a cluster and their weights d_i its centroid by least squares is
 
-    w = sum_i h_i x_i / sum_i h_i^2.
+    w = sum_i d_i h_i x_i / sum_i d_i h_i^2.
 
 Codes that are all one give a mean; a few power steps from there, h_i <- <w, x_i> / ||w||^2, its
 ray.
@@ -27,7 +27,7 @@ def _pack(labels: Array, codes: Array) -> Array:
 
 
 class ClusterSums(NamedTuple):
-    """sum_i h_i x_i and sum_i h_i^2 of every cluster."""
+    """sum_i d_i h_i x_i and sum_i d_i h_i^2 of every cluster."""
 
     cross: Array
     gram: Array
@@ -43,8 +43,9 @@ class AddUp:
         H, labels = np.zeros((len(rows), self.k), block.X.dtype), rows[:, 0].astype(np.intp)
         inside = np.flatnonzero(labels >= 0)
         H[inside, labels[inside]] = rows[inside, 1]
-        squares = np.einsum("ij,ij->j", H, H, dtype=np.float64)
-        return rows, ClusterSums(np.asarray(H.T @ block.X, np.float64), squares)
+        weighted = H * block.weight
+        squares = np.einsum("ij,ij->j", weighted, H, dtype=np.float64)
+        return rows, ClusterSums(np.asarray(weighted.T @ block.X, np.float64), squares)
 
 
 def centres(data: Data, labels: Array, k: int, rays: bool) -> Array:

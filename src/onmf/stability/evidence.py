@@ -34,6 +34,7 @@ class ByPath:
     X: Any
     weight: Array
     groups: Array
+    scale: Array  # what the samples are multiplied by
 
     def trials(self, k: int, cut: int) -> Trial:
         most = SMALLEST
@@ -43,7 +44,7 @@ class ByPath:
 
     def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
         cut = Cut.of(self.groups, self.X.shape[1], trial["cut"])
-        return packed(along_the_path(self.X, self.weight, cut, trial["most"]))
+        return packed(along_the_path(self.X, self.weight, cut, trial["most"], self.scale))
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,10 @@ class ByFits:
         weights = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         labels = np.asarray(model.fit_predict(X, **weights), np.intp)
         rays = hasattr(model, "membership_")
-        W = centres(InMemory(X), labels, k, rays)
+        data = InMemory(X)
+        if getattr(model, "equal_votes", False):
+            data = data.one_vote_each()
+        W = centres(data, labels, k, rays)
         seen = by_centres(self.X, W, rays, cut.features)
         if self.weight is not None:
             seen.labels[self.weight == 0] = seen.by_features[:, self.weight == 0] = -1

@@ -122,13 +122,17 @@ def borders(labels: Array, margins: Array, k: int) -> tuple[Array, Array]:
     return near, np.array([at_border, typical])
 
 
-def along_the_path(X: Any, weight: Array, cut: Cut, most: int) -> Iterator[Clusters]:
+def along_the_path(
+    X: Any, weight: Array, cut: Cut, most: int, scale: Array | None = None
+) -> Iterator[Clusters]:
     """K = 1, 2, ..., most: both halves by `path`, in sketches of their own.
 
-    It ends early where a half has no more directions.
+    `scale` multiplies the samples, so that all may have the same say. It ends early where a half
+    has no more directions.
     """
-    first = list(islice(Half(X, weight, cut, False, most).seen(), most))
-    second = islice(Half(X, weight, cut, True, most).seen(), len(first))
+    size = np.ones(X.shape[0], X.dtype) if scale is None else scale.astype(X.dtype)
+    first = list(islice(Half(X, weight, cut, False, most, size).seen(), most))
+    second = islice(Half(X, weight, cut, True, most, size).seen(), len(first))
     for k, seen in enumerate(zip(first, second, strict=False), 1):
         yield compare(seen, cut.samples, k)
 
@@ -136,14 +140,17 @@ def along_the_path(X: Any, weight: Array, cut: Cut, most: int) -> Iterator[Clust
 class Half:
     """One half of the samples: its sketch, in which all samples are looked at, and its path."""
 
-    def __init__(self, X: Any, weight: Array, cut: Cut, side: bool, most: int) -> None:
-        rows = np.flatnonzero(cut.samples == side)
-        V = basis(X[rows], weight[rows], WIDTH * most + EXTRA, seed=int(side)).astype(X.dtype)
-        self.Y, self.gram = np.asarray(X @ V), V.T @ V
+    def __init__(
+        self, X: Any, weight: Array, cut: Cut, side: bool, most: int, scale: Array
+    ) -> None:
+        rows, size = np.flatnonzero(cut.samples == side), scale[:, None]
+        mass = weight[rows] * np.square(scale[rows], dtype=np.float64)
+        V = basis(X[rows], mass, WIDTH * most + EXTRA, seed=int(side)).astype(X.dtype)
+        self.Y, self.gram = np.asarray(X @ V) * size, V.T @ V
         self.part: tuple[Array, Array] | None = None  # the same by one half of the features
         if cut.features is not None:
             inside = np.where(cut.features[:, None], V, 0)
-            self.part = np.asarray(X @ inside), inside.T @ inside
+            self.part = np.asarray(X @ inside) * size, inside.T @ inside
         norm = np.sqrt(np.einsum("ij,ij->i", self.Y, self.Y))
         self.norm = np.where(weight > 0, norm, 0)  # samples without weight have no label
         self.paths = paths(self.Y[rows], weight[rows], seed=int(side))

@@ -72,11 +72,18 @@ class LoneFit:
 class Together:
     """`ONMF` by its default solver: the trials share their sweeps."""
 
-    def __init__(self, solver: FastSolver, X: Any) -> None:
+    def __init__(self, solver: FastSolver, X: Any, equal_votes: bool = False) -> None:
         self.n_threads = solver.settings.n_threads
         self.X, _ = moderate(X)
-        self.data = InMemory(self.X, n_threads=self.n_threads)
+        rows = InMemory(self.X, n_threads=self.n_threads)
+        self.data = rows.one_vote_each() if equal_votes else rows
         self.settings, self.penalty = solver.settings_for(self.data), solver.penalty
+
+    @property
+    def scale(self) -> Array:
+        """What to multiply the samples by, for their energy to be their say."""
+        voice, energy = (self.data.gather(part) for part in (self.data.voice, self.data.energy))
+        return np.sqrt(voice / np.where(energy > 0, energy, 1))
 
     def __call__(
         self, ledger: Ledger, trials: Sequence[Trial], progress: Progress | None = None

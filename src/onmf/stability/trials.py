@@ -56,7 +56,7 @@ class Experiment(NamedTuple):
             key = key | {"weight": _hash(self.weight)}
         if isinstance(self.runner, Together):
             weight = np.ones(self.X.shape[0]) if self.weight is None else self.weight
-            work: ByPath | ByFits = ByPath(self.runner.X, weight, groups)
+            work: ByPath | ByFits = ByPath(self.runner.X, weight, groups, self.runner.scale)
             return Evidence(work, key, book, n_cuts, self.runner.n_threads, progress)
         work = ByFits(self.X, self.weight, groups, self.model, self.name)
         return Evidence(work, key, book, n_cuts, self.n_jobs or 1, progress)
@@ -92,7 +92,9 @@ def prepare(
     seeds = _seeds(parameters["random_state"], n_runs)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
     solver = _fast_solver(model, n_jobs)
-    runner: Runner = Alone(model, name, X, n_jobs) if solver is None else Together(solver, X)
+    runner: Runner = Alone(model, name, X, n_jobs)
+    if solver is not None:
+        runner = Together(solver, X, parameters["equal_votes"])
     compared = {key: v for key, v in parameters.items() if key not in UNIMPORTANT}
     key = {"model": f"{type(model).__name__} {_hash(compared)}", "data": _hash(X)}
     return Experiment(model, runner, X, weight, seeds, name, key, n_jobs)

@@ -12,7 +12,7 @@ from onmf.core import memory as blocks
 from onmf.core.fast import sketch
 from onmf.core.fast import solver as fast
 from onmf.datasets import make_paper_synthetic, make_rays, make_three_rays
-from onmf.exceptions import UnassignedSampleWarning
+from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 from onmf.metrics import clustering_accuracy, relative_error
 
 SPARSITY = pytest.mark.parametrize("sparsity", [0.0, 0.9])
@@ -146,8 +146,10 @@ def test_any_number_of_clusters_up_to_the_number_of_samples(penalty_name, k):
 )
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_fewer_directions_than_clusters_are_told(penalty_name, X, k, found, make):
-    with pytest.raises(ValueError, match=f"only {found} distinct direction"):
-        ONMF(k, penalty=penalty_name, random_state=0).fit(make(X))
+    with pytest.warns(EmptyClusterWarning, match=f"only {found} distinct direction"):
+        many = ONMF(k, penalty=penalty_name, random_state=0).fit(make(X))
+    assert len(np.unique(many.labels_)) == found
+    assert not many.cluster_centers_[found:].any()
     model = ONMF(found, penalty=penalty_name, random_state=0).fit(make(X))
     assert len(np.unique(model.labels_)) == found
     assert model.relative_error_ == pytest.approx(0, abs=1e-12)

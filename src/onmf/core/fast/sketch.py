@@ -102,17 +102,18 @@ def sample(data: Data, rng: np.random.Generator) -> Any:
 def damping(data: Data) -> Any:
     """A factor for the weight of each sample: one enormous sample would hide all the others.
 
-    Those with more than HEAVY times the median energy count as if they had that much.
+    Those with more than HEAVY times the median energy count as if they had that much. Where every
+    sample has one vote, none is enormous.
     """
-    facts = data.gather(data.each(_top_and_median, data.energy))
+    facts = data.gather(data.each(_top_and_median, data.voice))
     bound, medians = facts[:, 0].max(), facts[facts[:, 1] > 0, 1]
     if bound > HEAVY * medians.min():  # the median of all is not below the least of the pieces
-        energy = data.gather(data.energy)
+        energy = data.gather(data.voice)
         typical = HEAVY * np.median(energy[energy > 0])
         bound = min(bound, max(typical, LEAST * bound))
     return data.each(
         lambda energy: np.minimum(1, bound / np.maximum(energy, bound)).astype(data.dtype),
-        data.energy,
+        data.voice,
     )
 
 

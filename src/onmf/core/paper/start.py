@@ -69,10 +69,17 @@ def from_centroids(data: Data, W: Array) -> Any:
 
 
 def indicator(data: Data, labels: Any, k: int) -> Any:
-    """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row."""
+    """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row.
+
+    Where every sample has one vote they are multiples of its length.
+    """
     sizes = data.total(lambda weight, own: np.bincount(own[own >= 0], minlength=k), labels)
     height = (1 / np.sqrt(np.maximum(sizes, 1))).astype(data.dtype)
-    return data.each(lambda own: one_sparse(own, height[own], k), labels)
+    return data.each(
+        lambda own, unit: one_sparse(own, (height[own] * unit).astype(data.dtype), k),
+        labels,
+        data.own_unit,
+    )
 
 
 def nndsvd_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:

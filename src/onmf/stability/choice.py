@@ -79,7 +79,7 @@ class Scale(NamedTuple):
     >>> from onmf.datasets import make_rays
     >>> X, y = make_rays(300, 40, 4, random_state=0)
     >>> [scale.k for scale in choose_k(ONMF(random_state=0), X, range(2, 8)).scales]
-    [4]
+    [2, 4]
     """
 
     k: int
@@ -122,7 +122,7 @@ class KChoice:
     >>> X, y = make_rays(300, 40, 4, random_state=0)
     >>> choice = choose_k(ONMF(random_state=0), X, range(2, 8))
     >>> choice.best_k, choice.reason.split(":")[0]
-    (3, 'K=3')
+    (4, 'K=4')
     """
 
     best_k: int

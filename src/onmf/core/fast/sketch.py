@@ -111,9 +111,9 @@ def damping(data: Data) -> Any:
         energy = data.gather(data.voice)
         typical = HEAVY * np.median(energy[energy > 0])
         bound = min(bound, max(typical, LEAST * bound))
+    dtype = data.dtype
     return data.each(
-        lambda energy: np.minimum(1, bound / np.maximum(energy, bound)).astype(data.dtype),
-        data.voice,
+        lambda energy: np.minimum(1, bound / np.maximum(energy, bound)).astype(dtype), data.voice
     )
 
 

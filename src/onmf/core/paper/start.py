@@ -74,9 +74,10 @@ def indicator(data: Data, labels: Any, k: int) -> Any:
     Where every sample has one vote they are multiples of its length.
     """
     sizes = data.total(lambda weight, own: np.bincount(own[own >= 0], minlength=k), labels)
-    height = (1 / np.sqrt(np.maximum(sizes, 1))).astype(data.dtype)
+    dtype = data.dtype  # what is sent to the rows must not hold the place they are in
+    height = (1 / np.sqrt(np.maximum(sizes, 1))).astype(dtype)
     return data.each(
-        lambda own, unit: one_sparse(own, (height[own] * unit).astype(data.dtype), k),
+        lambda own, unit: one_sparse(own, (height[own] * unit).astype(dtype), k),
         labels,
         data.own_unit,
     )
@@ -96,8 +97,9 @@ def nndsvd_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     weight = np.sqrt(ray * image)
     W = halves[side, :, each] * (weight / _nonzero(ray))[:, None]
     scale = (1 - 2 * side) * weight / _nonzero(image)
-    H = data.each(lambda U: np.maximum(U * scale, 0).astype(data.dtype), rows)
-    return H, np.ascontiguousarray(W, data.dtype)
+    dtype = data.dtype
+    H = data.each(lambda U: np.maximum(U * scale, 0).astype(dtype), rows)
+    return H, np.ascontiguousarray(W, dtype)
 
 
 class SignedEnergy(NamedTuple):

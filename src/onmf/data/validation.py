@@ -163,10 +163,15 @@ def as_it_is(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> flo
 
 
 def check_scale(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
-    """1, if the squares of X can be added: for the solvers that do not rescale X."""
-    info, top = np.finfo(dtype), max(high, -low)
-    square = np.float64(top) ** 2 if top < 1e150 else np.inf
-    if top > 0 and not info.tiny / info.eps < square < float(info.max) * info.eps / np.prod(shape):
+    """1, if the squares of X can be added: for the solvers that do not rescale X.
+
+    Products of W with itself have fourth powers, which they keep in double precision.
+    """
+    info, double, top = np.finfo(dtype), np.finfo(np.float64), np.float64(max(high, -low))
+    entries = float(np.prod(shape))
+    square = top**2 if top < 1e70 else np.inf
+    fits = info.tiny / info.eps < square < float(info.max) * info.eps / entries
+    if top > 0 and not (fits and double.tiny / double.eps < square**2 < double.max / entries):
         raise ValueError(
             f"the entries of X (largest {top:.3g}) are too small or too large to be squared and "
             "added: divide X by its largest entry, or use ONMF with solver='fast', which does."

@@ -96,7 +96,7 @@ shown = {
 _, axes = plt.subplots(1, 4, figsize=(9.6, 2.9), sharey=True, layout="constrained")
 for ax, (name, penalty) in zip(axes, shown.items(), strict=True):
     value = penalty.rows(h).reshape(81, 81)
-    ax.contourf(side, side, value / value.max(), levels=np.linspace(0, 1, 13), cmap=plot.SHARES)
+    ax.contourf(side, side, value / value.max(), levels=np.linspace(0, 1, 13), cmap="Greens")
     ax.set(title=name, xticks=[0, 1], yticks=[0, 1], aspect="equal", xlabel="$h_1$")
 axes[0].set_ylabel("$h_2$")
 plt.show()

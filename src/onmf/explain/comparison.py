@@ -117,7 +117,7 @@ def standard_error(one: Group, other: Group, pooled: Array) -> tuple[Array, Arra
 
 
 def two_sided(score: Array, freedom: Array) -> Array:
-    """P(|T| >= |score|); 1 where nothing is known of the variance."""
+    """Chance of a larger size of Student's t; 1 where nothing is known of the variance."""
     known = freedom > 0
     p = 2 * stdtr(np.where(known, freedom, 1), -np.abs(score))
     return np.where(known & (score != 0), p, 1.0)

@@ -126,7 +126,7 @@ def markers(table: Markers, n: int | None = None, ax: Any = None) -> Any:
     Parameters
     ----------
     table : Markers
-        As `onmf.explain.clusters(model, X).markers` or `onmf.explain.groups(labels, X)`.
+        As ``onmf.explain.clusters(model, X).markers`` or ``onmf.explain.groups(labels, X)``.
     n : int, optional
         Features of each cluster; by default two to five, fewer the more clusters there are.
     ax : Axes, optional

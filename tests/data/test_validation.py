@@ -186,6 +186,6 @@ def test_strict_arrays_work_with_dispatch():
     settings = os.environ | {"SCIPY_ARRAY_API": "1"}  # read when scipy is imported
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                           env=settings)  # fmt: skip
-    if "No module named 'array_api_strict'" in done.stderr:  # only older libraries' stand-in is here
+    if "No module named 'array_api_strict'" in done.stderr:
         pytest.skip("array-api-strict is not installed")
     assert done.stdout.splitlines() == ["[0, 0, 1] [0, 0, 1]"] * 2, done.stderr

@@ -174,6 +174,12 @@ def test_equal_samples_are_no_evidence():
     assert not choose_k(ONMF(random_state=0), X, range(2, 7), n_runs=4).evidence
 
 
+def test_a_half_without_anything_in_it_is_told():
+    X = np.array([[0, 0], [1, 0], [0, 1]])
+    with pytest.raises(ValueError, match="a half of the samples has only 0 distinct directions"):
+        choose_k(ONMF(random_state=0), X, [1, 2], beyond=False)
+
+
 def test_few_samples_are_a_guess(rays):
     assert "24 samples are few" in choose_k(ONMF(random_state=0), rays[0][:24], [2, 3]).reason
 

@@ -38,6 +38,8 @@ def paths(Y: Array, weight: Array, seed: int) -> Iterator[Array]:
         some = np.sort(rng.choice(len(Y), MOST_ROWS, replace=False))
         Y, weight = Y[some], weight[some]
     Y = damped(Y.astype(np.float64), weight)
+    if not len(Y):
+        return
     energy = np.einsum("ij,ij->i", Y, Y)
     U = unit(Y.sum(axis=0, keepdims=True))
     while True:
@@ -64,7 +66,7 @@ def damped(Y: Array, weight: Array) -> Array:
     energy = np.einsum("ij,ij->i", Y, Y)
     inside = (energy > 0) & (weight > 0)
     Y, energy = Y[inside], energy[inside]
-    most = HEAVY * np.median(energy)
+    most = HEAVY * np.median(energy) if len(energy) else 0.0
     scale = np.sqrt(np.minimum(1, most / energy) * weight[inside])
     return np.ascontiguousarray(Y * scale[:, None])
 

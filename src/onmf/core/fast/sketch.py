@@ -130,7 +130,7 @@ def orthonormal(B: Array) -> Array:
     size = np.sqrt(gram.diagonal())
     scale = np.where(size > 0, 1 / np.where(size > 0, size, 1), 0)  # columns of unit length
     values, turn = np.linalg.eigh(scale[:, None] * gram * scale)
-    kept = values > 1e-11 * values[-1]
+    kept = values > 1e-11 * values.max(initial=0)
     return B @ (scale[:, None] * turn[:, kept] / np.sqrt(values[kept]))
 
 

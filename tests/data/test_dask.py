@@ -420,8 +420,10 @@ def test_a_chunk_of_another_length_than_it_says_is_named(lengths):
 def test_a_client_closed_in_the_middle_is_named(solver):
     distributed = pytest.importorskip("distributed")
     shape = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
-    with distributed.LocalCluster(**shape, dashboard_address=None) as cluster:
-        client = distributed.Client(cluster)
+    with (
+        distributed.LocalCluster(**shape, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,  # entered: clients of other tests are alive
+    ):
 
         def close(event):
             client.close()

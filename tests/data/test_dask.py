@@ -291,7 +291,7 @@ def test_a_sum_changes_neither_part(dense):
     from onmf.core.assign import Rays
     from onmf.core.fast.settle import Assign
     from onmf.core.rows import Block
-    from onmf.data.dask import add_sums, sweep_chunk
+    from onmf.data.dask.chunks import add_sums, sweep_chunk
 
     move = Assign(Rays.of(dense[:5]).units)
     a, b = (

@@ -12,8 +12,8 @@ from onmf.cli.runs import Input, before_fit, check_entries
 from onmf.cli.runs.received import received
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
-from onmf.preparation.steps import MOST_WORDS, PAIRS, WORD
 from onmf.preparation.stop_words import LANGUAGES
+from onmf.preparation.texts import MOST_WORDS, PAIRS, WORD
 
 INPUT = click.Path(exists=True, path_type=Path, allow_dash=True)
 STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied, after depth

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from onmf.cli.runs.inputs import Input
 from onmf.io import Source, Table
 from onmf.preparation import Depth, Log
-from onmf.preparation.steps import WORD, sample_totals
+from onmf.preparation.steps import sample_totals
+from onmf.preparation.texts import WORD
 
 MANY = 4  # times as many samples as features: then one may have been taken for the other
 SYMBOL = re.compile(r"[A-Za-z][A-Za-z0-9]{1,9}(?:[-.][A-Za-z0-9]{1,6})?")

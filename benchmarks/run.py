@@ -2,6 +2,7 @@
 
 import sys
 
+import certificate
 import command
 import explain
 import fast
@@ -17,6 +18,7 @@ import stability
 import votes
 
 SECTIONS = {
+    "certificate": certificate.run,
     "explain": explain.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,

@@ -22,14 +22,15 @@ baselines -> baselines core
 data -> core data exceptions io
 preparation -> io preparation
 explain -> core data explain
-estimators -> baselines core data estimators exceptions explain io preparation report
+proof -> core data proof
+estimators -> baselines core data estimators exceptions explain io preparation proof report
 plot -> explain plot report
 report -> data explain metrics report
 stability -> core data estimators exceptions ledger plot stability
 cells -> data estimators explain io stability
 cli -> *
 __main__ -> cli
-__init__ -> cells core estimators exceptions explain plot report stability
+__init__ -> cells core estimators exceptions explain plot proof report stability
 """
 ALLOWED = {
     room.strip(): set(below.split())

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from onmf.cells import cluster_anndata
     from onmf.core.paper.penalties import NSNCP, SNCP, General
     from onmf.estimators import ONMF, Baseline, load
+    from onmf.proof import certify
     from onmf.stability import choose_k
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Baseline",
     "General",
     "__version__",
+    "certify",
     "choose_k",
     "cluster_anndata",
     "exceptions",
@@ -41,6 +43,7 @@ HOMES = {
     "SNCP": "onmf.core.paper.penalties",
     "Baseline": "onmf.estimators",
     "General": "onmf.core.paper.penalties",
+    "certify": "onmf.proof",
     "choose_k": "onmf.stability",
     "cluster_anndata": "onmf.cells",
     "load": "onmf.estimators",

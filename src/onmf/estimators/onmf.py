@@ -116,6 +116,11 @@ class ONMF(StreamClusterer):
         Relative change that one more gradient step on both factors would make.
     converged_ : bool
         Whether the stopping rule was met (not a limit or a callback).
+    bound_, gap_ : float or None
+        No clustering into n_clusters rays has a relative error below `bound_`, none is better by
+        more than the share `gap_`. Known after a default fit where it costs
+        next to nothing, with at most 100 features or samples in memory; elsewhere `certify` finds
+        it, and a closer one.
     n_disagreements_ : int
         Training samples for which `predict` differs from `labels_` ("palm" keeps the paper's
         argmax of H).

@@ -45,9 +45,8 @@ def arrange(solution: Solution, order: Array) -> Solution:
             H[i : i + SLAB] = H[i : i + SLAB, order]
     else:
         H = H[:, order]
-    return Solution(
-        result._replace(H=H, W=result.W[order]),
-        renumber(solution.labels, order),
-        renumber(solution.nearest, order),
-        solution.stationarity,
+    return solution._replace(
+        result=result._replace(H=H, W=result.W[order]),
+        labels=renumber(solution.labels, order),
+        nearest=renumber(solution.nearest, order),
     )

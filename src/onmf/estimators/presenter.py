@@ -15,6 +15,7 @@ from onmf.io import replace_files
 
 if TYPE_CHECKING:
     from onmf.explain import Explanation
+    from onmf.proof import Certificate
 
 Array = NDArray[Any]
 
@@ -96,6 +97,31 @@ class Presenter(Predictor):
 
         check_is_fitted(self)
         return clusters(self, X, **options)
+
+    def certify(self, X: Any, **options: Any) -> "Certificate":
+        """How much lower the error of another clustering could be, at most: `onmf.certify`.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        **options
+            `sample_weight`, `effort`, `seconds`, `gap`, `random_state`, `progress`.
+
+        Returns
+        -------
+        onmf.proof.Certificate
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> X = [[3, 0], [2, 0], [0, 1], [0, 2]]
+        >>> print(ONMF(n_clusters=2, random_state=0).fit(X).certify(X))
+        proved: no clustering into 2 rays has a lower error
+        """
+        from onmf.proof import certify
+
+        check_is_fitted(self)
+        return certify(self, X, **options)
 
     def report(self, path: str | Path, X: Any, labels: Any = None, **panels: Any) -> None:
         """Write a page about the fit: one HTML file that needs no network, to look at in a browser.

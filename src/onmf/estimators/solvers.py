@@ -15,6 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.core.assign import Code, Rays, labels_of
+from onmf.core.fast.bound import cheap_floor
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
@@ -40,6 +41,7 @@ class Solution(NamedTuple):
     labels: Array
     nearest: Array
     stationarity: float
+    bound: float | None = None  # that no clustering can be below, where it is known
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class FastSolver:
         except TooFewDirectionsError as few:
             result, state = find(k=few.found)
         labels = state.labels(data)
-        found = Solution(result, labels, labels, state.stationarity)
+        bound = cheap_floor(data, result.W)
+        found = Solution(result, labels, labels, state.stationarity, bound)
         return found if len(result.W) == k else with_empty(data, found, k, W)
 
 
@@ -239,7 +242,7 @@ def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solu
     history = [s._replace(empty_clusters=k - len(W)) for s in found.result.history]
     H = data.array(k, Rays.of(wide).memberships, rows)
     result = found.result._replace(H=H, W=wide, history=history)
-    return Solution(result, labels, labels, found.stationarity)
+    return found._replace(result=result, labels=labels, nearest=labels)
 
 
 def _with_labels(

@@ -1,0 +1,116 @@
+"""A tighter bound: memberships are not negative, and neither is Z = HH' for unit columns of H.
+
+    max <G, Z>   over   0 <= Z <= I (as matrices),   trace Z = K,   Z >= 0 (each entry),
+
+with G = D^(1/2) XX' D^(1/2), is at least what the best clustering explains. Its dual is the least,
+over matrices N >= 0, of the sum of the K largest eigenvalues of G + N: whatever N is, that sum is a
+bound. N = 0 is the spectral one; better ones come from the multipliers of ADMM on
+
+    Z  <-  nearest to Y - U + G / r  with eigenvalues in [0, 1] of sum K,
+    Y  <-  [Z + U]_+,       U  <-  U + Z - Y <= 0,       N = -r U.
+
+Many samples are cut into parts: no clustering leaves less of X than the sum of what the best one of
+each part leaves of it, as its clusters, restricted to a part, are clusters of that part.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from onmf.core.fast.bound import ULP, gram_of_samples, rounding, top_sum
+from onmf.core.rows import Array, Block
+
+PART = 500  # samples that are looked at together
+BALANCE = 5.0  # ratio of the two residuals of ADMM beyond which r changes
+LOOK = 10  # iterations between two evaluations of the bound
+SOLVED = 1e-9  # both residuals
+
+
+class Part(NamedTuple):
+    """Some samples: their Gram matrix, of trace 1, and how much of ||X||^2 they are."""
+
+    gram: Array
+    energy: float
+    labels: Array
+
+
+def tighten_part(part: Part, k: int) -> Iterator[float]:
+    """Ever better bounds of the share that k rays explain; ends when the relaxation is solved."""
+    G, Z = part.gram, guess(part.gram, part.labels, k)
+    yield largest(G, k)
+    r, Y, U = 0.01, Z, np.zeros_like(G)
+    while True:
+        for _ in range(LOOK):
+            Z = nearest_projector(Y - U + G / r, k)
+            T, before = Z + U, Y
+            Y = np.maximum(T, 0)
+            U = T - Y
+        primal, dual = np.linalg.norm(Z - Y), np.linalg.norm(Y - before)
+        yield largest(G - r * U, k)
+        if max(primal, dual) < SOLVED:
+            return
+        factor = 1.5 if primal > BALANCE * dual else 1 / 1.5 if dual > BALANCE * primal else 1.0
+        r, U = r * factor, U / factor
+
+
+def largest(S: Array, k: int) -> float:
+    """The sum of the k largest positive eigenvalues, rounded up."""
+    values = eigh(S, eigvals_only=True, check_finite=False)
+    return top_sum(values, k) + 8 * len(S) * ULP * float(np.abs(values).max())
+
+
+def nearest_projector(S: Array, k: int) -> Array:
+    """The matrix nearest to S with eigenvalues between 0 and 1 whose sum is k."""
+    values, vectors = eigh((S + S.T) / 2, check_finite=False)
+    low, high = values[0] - 1, values[-1]
+    for _ in range(60):
+        middle = (low + high) / 2
+        more = np.clip(values - middle, 0, 1).sum() > k
+        low, high = (middle, high) if more else (low, middle)
+    shares = np.clip(values - high, 0, 1)
+    root = vectors[:, shares > 0] * np.sqrt(shares[shares > 0])
+    return root @ root.T
+
+
+def guess(G: Array, labels: Array, k: int) -> Array:
+    """Z of a clustering: for each cluster the projector on the leading eigenvector of its block."""
+    Z = np.zeros_like(G)
+    for cluster in range(k):
+        own = np.flatnonzero(labels == cluster)
+        if len(own):
+            top = [len(own) - 1] * 2
+            u = eigh(G[np.ix_(own, own)], subset_by_index=top, check_finite=False)[1][:, 0]
+            Z[np.ix_(own, own)] = np.outer(u, u)
+    return Z
+
+
+def parts(everything: Block, labels: Array) -> list[Part]:
+    """The samples in parts of at most PART, each with its share of every cluster."""
+    count = -(-len(labels) // PART)
+    order = np.argsort(labels, kind="stable")
+    found = []
+    for numbers in (np.sort(order[first::count]) for first in range(count)):
+        gram = gram_of_samples(Block(everything.X[numbers], everything.weight[numbers]))
+        energy = float(np.trace(gram))
+        if energy > 0:
+            found.append(Part(gram / energy, energy, labels[numbers]))
+    return found
+
+
+def relaxed_floors(
+    everything: Block, labels: Array, k: int, go_on: Callable[[float], bool]
+) -> Iterator[float]:
+    """Ever higher bounds of the relative error, while the next part may `go_on` with its share."""
+    pieces = parts(everything, labels)
+    whole = sum(piece.energy for piece in pieces)
+    lost = rounding(*everything.X.shape)
+    left = [piece.energy * max(1 - largest(piece.gram, k), 0.0) for piece in pieces]
+    yield max(sum(left) / whole - lost, 0.0) if whole else 0.0
+    for number, piece in enumerate(pieces):
+        for most in tighten_part(piece, k):
+            left[number] = max(left[number], piece.energy * (1 - most))
+            yield max(sum(left) / whole - lost, 0.0)
+            if not go_on((number + 1) / len(pieces)):
+                break

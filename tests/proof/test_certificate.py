@@ -171,6 +171,7 @@ def test_an_unknown_effort_is_refused():
         certify(ONMF(2, random_state=0).fit(X), X, effort="much")
 
 
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
 def test_a_fit_knows_its_bound_where_it_costs_nothing():
     X, _ = make_rays(150, 20, 3, random_state=0)
     model = ONMF(3, random_state=0).fit(X)

@@ -3,6 +3,7 @@
 import sys
 
 import certificate
+import checkpoint
 import command
 import explain
 import fast
@@ -19,6 +20,7 @@ import votes
 
 SECTIONS = {
     "certificate": certificate.run,
+    "checkpoint": checkpoint.run,
     "explain": explain.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,

@@ -30,6 +30,7 @@ def tell(event):
     print("sweep", flush=True)
 model = ONMF(5, random_state=seed, n_jobs=1, checkpoint=folder + "/notes", callback=tell, **options)
 model.fit(X)
+print("ended", flush=True)
 np.savez(folder + "/answer.npz", labels=model.labels_, W=model.cluster_centers_)
 """
 
@@ -42,17 +43,18 @@ def start(*words, **options):
 
 
 def fit(folder, solver, seed, kill_at=None):
-    """Sweeps that a fit of a memory map told of; it is killed after so many of them."""
+    """Sweeps that a fit of a memory map told of, and whether it came to its end; it is killed after
+    so many of them."""
     told = 0
     with start("-c", FIT, folder, solver, seed) as process:
-        for _ in process.stdout:
-            told += 1
+        for line in process.stdout:
+            told += line == "sweep\n"
             if told == kill_at:
                 process.send_signal(signal.SIGKILL)
                 break
-        _, said = process.communicate()
+        rest, said = process.communicate()
     assert process.returncode in (0, -signal.SIGKILL), said
-    return told
+    return told, "ended" in rest or (kill_at is None and process.returncode == 0)
 
 
 def answer(folder):
@@ -65,20 +67,20 @@ def a_killed_fit_of_a_memory_map_goes_on(rng, folder):
     seed, solver = int(rng.integers(100)), str(rng.choice(["fast", "palm"]))
     rows, _ = make_rays(int(rng.integers(300, 600)), 60, 5, noise=3.0, random_state=seed)
     np.save(folder / "X.npy", rows)
-    sweeps = fit(folder, solver, seed)
+    sweeps, _ = fit(folder, solver, seed)
     labels, W = answer(folder)
     (folder / "answer.npz").unlink()
-    fit(folder, solver, seed, kill_at=int(rng.integers(2, max(3, sweeps))))
+    _, ended = fit(folder, solver, seed, kill_at=int(rng.integers(2, max(3, sweeps))))
     killed = not (folder / "answer.npz").exists()
     notes = {path.name for path in (folder / "notes").iterdir() if path.suffix == ".notes"}
-    assert not killed or notes, "killed without a note"
-    left = fit(folder, solver, seed) if killed else 0
+    assert ended or notes, "killed without a note"
+    left = fit(folder, solver, seed)[0] if killed else 0
     again, W_again = answer(folder)
     assert left <= sweeps
     np.testing.assert_array_equal(again, labels)
     np.testing.assert_array_equal(W_again, W)
     assert not [path for path in (folder / "notes").iterdir() if path.suffix == ".notes"]
-    if not killed:
+    if ended:
         return "ended before its kill"
     return "killed with notes, and went on from them" if left < sweeps else "killed, began anew"
 

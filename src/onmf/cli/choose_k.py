@@ -9,8 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from onmf import ONMF
-from onmf import choose_k as choose
+from onmf import ONMF, choose_k
 from onmf.cli.console import say, waiting
 from onmf.cli.options import (
     INPUT,
@@ -33,7 +32,7 @@ SHOWN = ("score", "found_again", "told_alike", "border", "solid")
 BAR = 16  # characters of the longest bar
 
 
-@click.command()
+@click.command("choose-k")
 @click.argument("input", type=INPUT)
 @click.option(
     "--k",
@@ -58,7 +57,7 @@ BAR = 16  # characters of the longest bar
 @click.option("--only", is_flag=True, help="Do not go on past the last K where it is the best.")
 @RAW_NAMES
 @click.option("--json", "as_json", is_flag=True, help="Print choice.json instead of a table.")
-def choose_k(
+def run_choose_k(
     span: str | None,
     out: Path | None,
     runs: int,
@@ -85,7 +84,7 @@ def choose_k(
     table = at_hand(source.learn(read_with_notes(source))[0], seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with waiting(source.path.name) as advance:
-        choice = choose(
+        choice = choose_k(
             model,
             table.X,
             ks,

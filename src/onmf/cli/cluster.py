@@ -39,7 +39,7 @@ from onmf.cli.runs import (
 from onmf.io import Table, replace_files
 
 
-@click.command()
+@click.command("cluster")
 @click.argument("input", type=INPUT)
 @click.option(
     "-k",
@@ -87,7 +87,7 @@ from onmf.io import Table, replace_files
 @click.option("--force", is_flag=True, help="Replace results that are there.")
 @click.option("--no-report", is_flag=True, help="Do not make report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")
-def cluster(
+def run_cluster(
     k: int | range,
     out: Path,
     seed: int,

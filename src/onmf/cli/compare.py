@@ -27,7 +27,7 @@ from onmf.cli.options import (
     reading_options,
     source_of,
 )
-from onmf.cli.runs import at_hand, scores
+from onmf.cli.runs import agreement_scores, at_hand
 from onmf.datasets import make_rays
 from onmf.io import Table, csv_text, replace_files
 from onmf.io.table import one_line, printable
@@ -67,7 +67,7 @@ def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path
     return out
 
 
-@click.command()
+@click.command("compare")
 @click.argument("input", type=INPUT)
 @click.option(
     "-k", "--clusters", "k", type=click.IntRange(1), required=True, help="Number of clusters."
@@ -88,7 +88,7 @@ def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path
 )
 @click.option("--json", "as_json", is_flag=True, help="Print and save JSON with every fit as well.")
 @click.option("--jobs", type=int, default=1, help="Threads of a fit; -1 takes all processors.")
-def compare(
+def run_compare(
     k: int,
     methods: list[str],
     starts: int,
@@ -162,7 +162,7 @@ def measure_fit(model: ONMF | Baseline, table: Table) -> dict[str, Any]:
     except Exception as error:  # of any kind: the other methods go on
         return {"converged": False, "failure": one_line(error) or type(error).__name__}
     seconds, labels = time.perf_counter() - begin, model.labels_
-    agreement = scores(table.labels, labels) or {}
+    agreement = agreement_scores(table.labels, labels) or {}
     return {
         **dict(zip(WITH_LABELS, agreement.values(), strict=False)),
         "relative_error": partition_error(table.X, labels),

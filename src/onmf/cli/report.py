@@ -12,9 +12,9 @@ from onmf.io import replace_files
 from onmf.report import html
 
 
-@click.command()
+@click.command("report")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def report(folder: Path) -> None:
+def run_report(folder: Path) -> None:
     """Make report.html of a finished run again.
 
     FOLDER is what `onmf cluster` wrote; its input must be where it was, and unchanged.

@@ -55,9 +55,9 @@ class Layout(NamedTuple):
     width: int
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_delimited(path: Path, options: Options) -> Source:
     try:
-        table = as_table(read_cells(path, options), path.name, options)
+        table = as_table(text_cells(path, options), path.name, options)
     except ValueError as error:
         if ".txt" not in path.name.lower():
             raise
@@ -66,7 +66,7 @@ def open_file(path: Path, options: Options) -> Source:
     return InMemoryTable.of(table, path.name)
 
 
-def read_cells(path: Path, options: Options) -> Lines:
+def text_cells(path: Path, options: Options) -> Lines:
     """The cells of every line that has any."""
     text = text_lines(path, options.progress)
     first = next(text, "")

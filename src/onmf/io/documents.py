@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onmf.io.cells import unguarded
+from onmf.io.delimited import text_cells
 from onmf.io.labels import read_labels
 from onmf.io.stream import LONGEST_LINE, text_lines, visible_files
 from onmf.io.table import (
@@ -141,10 +142,11 @@ def _objects(path: Path, progress: Progress) -> Iterator[Row]:
 
 
 def _cells(path: Path, ending: str, progress: Progress) -> Iterator[Row]:
-    reader: Any = import_module("onmf.io.workbook" if ending == ".xlsx" else "onmf.io.delimited")
+    sheet = ending == ".xlsx"
+    read: Any = import_module("onmf.io.workbook").sheet_cells if sheet else text_cells
     before = csv.field_size_limit(LONGEST_LINE)  # a document may be longer than any number
     try:
-        lines = reader.read_cells(path, Options(progress=progress))
+        lines = read(path, Options(progress=progress))
         _, top = next(lines, (0, []))
         headings = [unguarded(heading.strip()) for heading in top]
         for number, cells in lines:

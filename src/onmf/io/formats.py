@@ -2,7 +2,7 @@
 
 import hashlib
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
 from typing import Literal
@@ -17,8 +17,9 @@ from onmf.io.stream import visible_files
 from onmf.io.table import Options, Progress, Table, check_file, check_unique, no_progress
 
 Duplicates = Literal["refuse", "sum", "first"]
+Open = Callable[[Path, Options], Source]
 
-FORMATS = {
+FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".csv": "delimited",
     ".csv.gz": "delimited",
     ".tsv": "delimited",
@@ -81,10 +82,9 @@ def open_source(
         raise FileNotFoundError(f"there is no file {path}.")
     if drop and FORMATS[ending] not in WITH_COLUMNS:
         raise ValueError(f"{path.name} has no columns that could be dropped: only tables have.")
-    reader = import_module(f"onmf.io.{FORMATS[ending]}")
-    asked = Options(labels, layer, decimal, thousands, drop, progress)
-    source: Source = reader.open_file(path, asked)
-    return source
+    kind = FORMATS[ending]
+    open_it: Open = getattr(import_module(f"onmf.io.{kind}"), f"open_{kind}")
+    return open_it(path, Options(labels, layer, decimal, thousands, drop, progress))
 
 
 def read_table(

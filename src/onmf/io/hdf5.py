@@ -22,11 +22,11 @@ except ImportError as missing:
 _FORM = "HDF5"
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_hdf5(path: Path, options: Options) -> Source:
     with reading_errors(path.name, _FORM):
         file = h5py.File(path, "r")
         try:
-            return open_annotated(file, path.name, options, member)
+            return open_annotated(file, path.name, options, hdf5_member)
         except BaseException:
             file.close()  # what is kept of the error would keep it open
             raise
@@ -35,10 +35,10 @@ def open_file(path: Path, options: Options) -> Source:
 def read_observations(path: Path, name: str) -> list[Any]:
     """A column of `obs`, None where a value is missing."""
     with reading_errors(path.name, _FORM), h5py.File(path, "r") as file:
-        return observations(file, name, member)
+        return observations(file, name, hdf5_member)
 
 
-def member(group: Any, name: str) -> Any:
+def hdf5_member(group: Any, name: str) -> Any:
     """A part of the file that is really in the file, and as large as it says."""
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
         raise ValueError(f"its {name} is missing, or only a link to somewhere else")

@@ -33,7 +33,7 @@ class Head(NamedTuple):
     numbers: int
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_market(path: Path, options: Options) -> Source:
     size = path.stat().st_size
     with reading_errors(path.name, "Matrix Market"), open_unpacked(path) as (stream, raw):
         head = _read_head(stream)

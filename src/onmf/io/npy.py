@@ -32,7 +32,7 @@ class Header(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_npy(path: Path, options: Options) -> Source:
     return Dense.of(array_in(path), path.name)
 
 

@@ -51,7 +51,7 @@ class Member:
             return array_in(place, 0, folder)
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_npz(path: Path, options: Options) -> Source:
     with reading_errors(path.name, _FORM), ZipFile(path) as archive:
         infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         for info in infos.values():

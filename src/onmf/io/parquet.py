@@ -39,7 +39,7 @@ _FORM = ("Parquet", pa.ArrowException)
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_parquet(path: Path, options: Options) -> Source:
     with reading_errors(path.name, *_FORM):
         data = dataset(path, format="parquet")
         types = {field.name: field.type for field in data.schema}

@@ -18,12 +18,12 @@ except ImportError as missing:
     ) from missing
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_workbook(path: Path, options: Options) -> Source:
     plain = options._replace(decimal=".", thousands="")  # numbers are stored as such
-    return InMemoryTable.of(as_table(read_cells(path, plain), path.name, plain), path.name)
+    return InMemoryTable.of(as_table(sheet_cells(path, plain), path.name, plain), path.name)
 
 
-def read_cells(path: Path, options: Options) -> Lines:
+def sheet_cells(path: Path, options: Options) -> Lines:
     """The cells of every line of the first sheet that has any, as text."""
     with reading_errors(path.name, "a workbook", InvalidFileException):
         book = load_workbook(path, read_only=True, data_only=True)

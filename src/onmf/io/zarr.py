@@ -16,15 +16,15 @@ except ImportError as missing:
     ) from missing
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_zarr(path: Path, options: Options) -> Source:
     with reading_errors(path.name, "Zarr"):
         store = zarr.open(str(path), mode="r")
         if is_array(store):
             return open_matrix(_sized(store, path.name), path.name)
-        return open_annotated(store, path.name, options, member)
+        return open_annotated(store, path.name, options, zarr_member)
 
 
-def member(group: Any, name: str) -> Any:
+def zarr_member(group: Any, name: str) -> Any:
     """A part of a group, as large as it says."""
     item = group[name]
     return _sized(item, name) if is_array(item) else item

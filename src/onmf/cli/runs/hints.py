@@ -38,8 +38,8 @@ def before_fit(source: Input, table: Table) -> list[str]:
         return []
     return [
         *orientation(source, table),
-        *sums(table.X, table.samples, "sample"),
-        *sums(table.X.T, table.features, "feature"),
+        *rows_of_totals(table.X, table.samples, "sample"),
+        *rows_of_totals(table.X.T, table.features, "feature"),
         *numbers_of_things(table),
         *depth_before(source, table),
     ]
@@ -88,7 +88,7 @@ def share_of_genes(names: Sequence[str]) -> float:
     return max(genuine, sum(bool(ACCESSION.match(name)) for name in names)) / len(names)
 
 
-def sums(X: Any, names: Sequence[str], what: str) -> Iterator[str]:
+def rows_of_totals(X: Any, names: Sequence[str], what: str) -> Iterator[str]:
     """A row that is the sum of all others: 2 x_i = sum_i x_i."""
     total = np.asarray(X.sum(axis=0), np.float64).ravel()
     size = np.abs(total).sum()

@@ -63,7 +63,7 @@ def explained(model: Model, table: Table) -> Explanation | None:
     return clusters(model, table, features=table.features, log_base=log_base)
 
 
-def scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float] | None:
+def agreement_scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float] | None:
     """Agreement with the true classes, if they are known."""
     if truth is None:
         return None
@@ -115,7 +115,7 @@ class FinishedFit:
             "converged": bool(self.model.converged_),
             "cluster_sizes": cluster_sizes(labels, self.model.n_clusters).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
-            "scores": scores(self.table.labels, labels),
+            "scores": agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
         }
 

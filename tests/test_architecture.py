@@ -44,6 +44,7 @@ HOMES = {  # an optional dependency and the only file that imports it
     "zarr": "io/zarr.py",
     "openpyxl": "io/workbook.py",
     "anndata": "cells.py",
+    "fsspec": "io/remote.py",
     "numba": "core/fast/kernels.py",
     "dask": "data/dask.py",
     "distributed": "data/dask.py",

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from onmf import ONMF, choose_k
-from onmf.cells import annotated
+from onmf.cells import CellFit, annotated
 from onmf.cli import NOT_CONVERGED
 from onmf.cli.console import fit_with_progress, note, notes, place_for, say, waiting, within_memory
 from onmf.cli.options import (
@@ -37,6 +37,7 @@ from onmf.cli.runs import (
     sealed,
 )
 from onmf.io import Table, replace_files
+from onmf.io.remote import is_remote
 
 
 @click.command("cluster")
@@ -149,7 +150,8 @@ def run_cluster(
         older = set(RESULTS) - set(files)  # which would speak of another run
         replace_files(out, files, gone=older)
         if write_h5ad is not None:
-            write = partial(annotated, source.path, model, table)
+            result = CellFit(model, table, explanation, source.layer, choice)
+            write = partial(annotated, str(source.path), result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
@@ -162,8 +164,10 @@ def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[N
 
 def check_annotation(source: Input, target: Path, force: bool) -> None:
     """The result can be written beside the input's own samples and features, into this file."""
-    if source.path.suffix != ".h5ad" or source.transpose:
-        raise ValueError("--write-h5ad needs an .h5ad file as input, and no --transpose.")
+    if source.path.suffix != ".h5ad" or source.transpose or is_remote(source.path):
+        raise ValueError(
+            "--write-h5ad needs an .h5ad file of this machine as input, and no --transpose."
+        )
     if target.resolve() == source.path.resolve():
         raise ValueError(
             f"--write-h5ad names the input {target}, which later commands compare with what was "

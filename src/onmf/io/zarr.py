@@ -1,10 +1,10 @@
 """Zarr arrays and groups by zarr: the only module that imports it."""
 
 from math import prod
-from pathlib import Path
 from typing import Any
 
 from onmf.io.annotated import is_array, open_annotated, open_matrix
+from onmf.io.remote import AnyFile
 from onmf.io.source import Source
 from onmf.io.table import Options, check_size, reading_errors
 
@@ -16,7 +16,7 @@ except ImportError as missing:
     ) from missing
 
 
-def open_zarr(path: Path, options: Options) -> Source:
+def open_zarr(path: AnyFile, options: Options) -> Source:
     with reading_errors(path.name, "Zarr"):
         store = zarr.open(str(path), mode="r")
         if is_array(store):

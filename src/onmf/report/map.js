@@ -3,10 +3,9 @@
 function legend() {
   const most = Math.max(1, ...data.clusters.map((c) => c.size));
   const buttons = data.clusters.map((cluster, k) => {
-    const words = cluster.features.slice(0, 4).flatMap((f, i) => [i ? ", " : "", name(f.name)]);
     return make("button", { type: "button", tabIndex: k ? -1 : 0, onclick: () => isolate(k) },
       swatch(k), make("span", {}, clusterName(k)), make("span", {}, whole(cluster.size)),
-      make("span", { className: "words" }, ...words),
+      cluster.name ? make("span", { className: "words" }, name(cluster.name)) : null,
       make("span", { className: "bar", "--w": cluster.size / most, "--tint": tint(k) }));
   });
   $("legend").append(...buttons.map((button) => make("li", {}, button)));

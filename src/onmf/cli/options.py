@@ -202,5 +202,7 @@ def read_with_notes(source: Input, signed: bool = False, remedy: str = "") -> Ta
     with within_memory(name), notes(name), waiting(f"Reading {name}") as progress:
         table = source.read(progress)
         check_entries(table, name, signed, remedy)
-    note(name, before_fit(source, table))
+    with waiting(f"Looking at {name}"):
+        said = before_fit(source, table)
+    note(name, said)
     return table

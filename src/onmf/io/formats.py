@@ -41,7 +41,8 @@ FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
 }
 FOLDERS = (".parquet", ".zarr")  # which may be folders
 LAYERED = ("hdf5", "zarr")
-WITH_COLUMNS = ("delimited", "workbook", "parquet")
+ROWS_BY_NAME = ("delimited", "workbook")
+WITH_COLUMNS = (*ROWS_BY_NAME, "parquet")
 
 
 def open_source(
@@ -70,7 +71,7 @@ def open_source(
     ((3, 2), array([[2., 3.]]))
     """
     path = as_file(path)
-    ending = next((end for end in FORMATS if path.name.lower().endswith(end)), None)
+    ending = known_ending(path.name)
     if path.is_dir() and ending not in FOLDERS:
         raise ValueError(f"{path.name} is a folder; only documents are read from folders (--text).")
     if ending is None:
@@ -86,6 +87,17 @@ def open_source(
     kind = FORMATS[ending]
     open_it: Open = getattr(import_module(f"onmf.io.{kind}"), f"open_{kind}")
     return open_it(path, Options(labels, layer, decimal, thousands, drop, progress))
+
+
+def known_ending(name: str) -> str | None:
+    """Which of the endings of `FORMATS` a file has, if any."""
+    return next((end for end in FORMATS if name.lower().endswith(end)), None)
+
+
+def can_drop(name: str, rows: bool) -> bool:
+    """Whether rows, or columns, of a file of this name can be left out by their names."""
+    kind = FORMATS.get(known_ending(name) or "")
+    return kind in (ROWS_BY_NAME if rows else WITH_COLUMNS)
 
 
 def read_table(

@@ -153,13 +153,16 @@ def _check_types(types: dict[str, Any], data: Any) -> None:
 
 def _check_gaps(table: Any) -> None:
     gaps = [
-        _cell(None, i, name)
+        f"row {i}, column {one_line(name)}"
         for name, column in zip(table.column_names, table.columns, strict=True)
         if column.null_count
         for i in np.flatnonzero(column.is_null().to_numpy())[:MOST_LISTED].tolist()
     ]
     if gaps:
-        raise ValueError(f"it has cells that are not numbers: {'; '.join(gaps[:MOST_LISTED])}")
+        raise ValueError(
+            f"it has cells without a value: {'; '.join(gaps[:MOST_LISTED])}; fill them, or leave "
+            "out these columns (--drop) or rows"
+        )
 
 
 def _cell(value: Any, row: int, column: str) -> str:

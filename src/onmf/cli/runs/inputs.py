@@ -180,7 +180,7 @@ def seen_from(folder: Path, path: AnyFile) -> str:
 def lies_across(table: Table, model: ONMF | Baseline) -> bool:
     """Whether the names of the model's features are those of the samples, not of the features."""
     wanted = {str(name) for name in getattr(model, "feature_names_in_", ())}
-    if not wanted or wanted == {*numbered(len(wanted))} or isinstance(table.X, list | Source):
+    if not wanted or wanted == {*numbered(len(wanted))} or isinstance(table.X, list):
         return False
     return len(wanted.intersection(table.samples)) > 2 * len(wanted.intersection(table.features))
 

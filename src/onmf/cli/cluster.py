@@ -103,9 +103,10 @@ def run_cluster(
 
     INPUT is a table (.csv, .tsv, .txt, also .gz; .parquet, .xlsx), an array (.npy, .npz), a Matrix
     Market file (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a
-    file with one a line, or with --text-column a column of a table. `-` is standard input. Samples
-    are rows. Header and sample names are found by themselves. Arrays, .parquet, .h5ad, .h5 and
-    .zarr that would fill more than half the free memory are read block by block.
+    file with one a line, or with --text-column a column of a table. `-` is standard input, and an
+    address such as s3://bucket/x.npy a file on another machine. Samples are rows. Header and sample
+    names are found by themselves. Arrays, .parquet, .h5ad, .h5 and .zarr that would fill more than
+    half the free memory are read block by block.
 
     Written are labels.csv (cluster, certainty and distance of each sample), markers.csv (what makes
     each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and

@@ -1,6 +1,5 @@
 // Clusters x features: a dot for how distinctive features are spread, a cell for the weights of the centroids.
 
-const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 const longName = (k) => (data.clusters[k].name ? `${k} ${data.clusters[k].name}` : clusterName(k));
 
 // A picture with a row for each cluster and a column for each feature; `mark` draws where they meet.

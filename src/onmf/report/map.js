@@ -111,10 +111,10 @@ class Atlas {
     brush.lineWidth = 4;
     [brush.strokeStyle, brush.fillStyle] = [colour("var(--sheet)"), colour("var(--ink)")];
     const taken = [];
+    const most = Math.min(32, Math.floor(this.canvas.clientWidth / 18)); // characters of a name
     this.crests.forEach((crest, k) => { // the largest first: a smaller one yields
       if (!crest || (isolated !== null && k !== isolated)) return;
-      const word = data.clusters[k].name ? ` ${data.clusters[k].name.slice(0, 22)}` : "";
-      const text = `${k}${word}`;
+      const text = `${k} ${short(data.clusters[k].name, most)}`.trim();
       const half = brush.measureText(text).width / 2 + 3;
       const [at, y] = this.spot(...crest).map((place, axis) => place - axis * 3 * this.radius);
       const x = Math.max(half, Math.min(this.canvas.clientWidth - half, at));

@@ -94,16 +94,8 @@ def run_choose_k(
             beyond=not only,
             progress=advance,
         )
-    tried = [row.k for row in choice.table]
-    steps = list(source.steps)
-    parameters = {"k_range": tried, "n_runs": runs, "random_state": seed, "steps": steps}
-    account = {
-        "input": {"file": source.path.name, "samples": len(table.samples)},
-        "parameters": parameters | options,
-        **choice_record(choice),
-        "confidence": round(choice.confidence, 4),
-        "cluster_stability": choice.consensus.cluster_stability.tolist(),
-    }
+    parameters = {"n_runs": runs, "random_state": seed, "steps": list(source.steps)} | options
+    account = choice_account(choice, source.path.name, len(table.samples), parameters)
     if out is not None:
         page = make_page(table, choice, account)
         replace_files(out, {REPORT: page} | result_files(choice, table.samples, account, raw_names))
@@ -113,6 +105,19 @@ def run_choose_k(
         say(answer(choice))
         Console().print(choice_grid(choice))
         say("\n".join(remarks(choice, out)))
+
+
+def choice_account(
+    choice: KChoice, file: str, n_samples: int, parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """What was asked, and the answer: the content of choice.json."""
+    return {
+        "input": {"file": file, "samples": n_samples},
+        "parameters": {"k_range": [row.k for row in choice.table]} | parameters,
+        **choice_record(choice),
+        "confidence": round(choice.confidence, 4),
+        "cluster_stability": choice.consensus.cluster_stability.tolist(),
+    }
 
 
 def parse_span(span: str) -> list[int]:

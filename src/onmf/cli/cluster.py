@@ -126,24 +126,7 @@ def run_cluster(
         check_annotation(source, write_h5ad, force)
     model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
-        raw = read_with_notes(
-            source,
-            signed=options["center_bounds"] is not None,
-            remedy=", or say --bounds data if they mean something",
-        )
-        table, chain = source.learn(raw)
-        choice = None if isinstance(k, int) else choose_count(model, table, k)
-        model.set_params(n_clusters=choice.best_k if choice else k)
-        with within_memory(source.path.name):
-            seconds = fit_with_progress(model, table, source.path.name)
-        note(source.path.name, after_fit(source, raw, model.labels_, model.cluster_centers_))
-        if chain:
-            model.preprocessing_ = chain
-        with waiting("Comparing the clusters"):
-            explanation = explained(model, table)
-        if explanation is not None:
-            model.certainty_curve_ = explanation.calibration.array()
-        run = FinishedFit(model, source, table, explanation, seconds, first_words(raw), choice)
+        run = fit_input(model, k, source, signed=options["center_bounds"] is not None)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}
@@ -151,11 +134,31 @@ def run_cluster(
         older = set(RESULTS) - set(files)  # which would speak of another run
         replace_files(out, files, gone=older)
         if write_h5ad is not None:
-            result = CellFit(model, table, explanation, source.layer, choice)
+            result = CellFit(model, run.table, run.explanation, source.layer, run.choice)
             write = partial(annotated, str(source.path), result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
+
+
+def fit_input(model: ONMF, k: int | range, source: Input, signed: bool) -> FinishedFit:
+    """From a file to a fit that is explained, with notes on what looks wrong on the way."""
+    raw = read_with_notes(source, signed, ", or say --bounds data if they mean something")
+    table, chain = source.learn(raw)
+    choice = None if isinstance(k, int) else choose_count(model, table, k)
+    model.set_params(n_clusters=choice.best_k if choice else k)
+    with within_memory(source.path.name):
+        seconds = fit_with_progress(model, table, source.path.name)
+    with waiting(f"Looking at {source.path.name}"):
+        said = after_fit(source, raw, model.labels_, model.cluster_centers_)
+    note(source.path.name, said)
+    if chain:
+        model.preprocessing_ = chain
+    with waiting("Comparing the clusters"):
+        explanation = explained(model, table)
+    if explanation is not None:
+        model.certainty_curve_ = explanation.calibration.array()
+    return FinishedFit(model, source, table, explanation, seconds, first_words(raw), choice)
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:

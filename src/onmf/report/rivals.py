@@ -1,6 +1,6 @@
 """The page of a comparison of methods: their table, and the starts behind every mean."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -87,21 +87,11 @@ def _spread(name: str, values: Mapping[str, Sequence[float]]) -> str:
         share = (value - low) / (high - low) if high > low else 0.5
         return LEFT + EDGE + share * (WIDTH - LEFT - 2 * EDGE)
 
-    parts = []
-    for i, (method, row) in enumerate(values.items()):
-        y = ROW * (i + 0.5)
-        parts += [
-            f'<text x="{LEFT - 8}" y="{y + 4:g}" text-anchor="end">{escape(method)}</text>',
-            f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:g}" y2="{y:g}"/>',
-        ]
-        if row:
-            x = across(sum(row) / len(row))
-            parts.append(f'<line class="mean" x1="{x:.1f}" x2="{x:.1f}" y1="{y - 9:g}" '
-                         f'y2="{y + 9:g}"/>')  # fmt: skip
-        parts += [
-            f'<circle cx="{across(value):.1f}" cy="{y:g}" r="5"><title>{value:.4g}</title></circle>'
-            for value in row
-        ]
+    parts = [
+        part
+        for i, (method, row) in enumerate(values.items())
+        for part in _starts(method, row, ROW * (i + 0.5), across)
+    ]
     height = ROW * (len(values) + 1)
     ends = ((across(low), low), (across(high), high)) if high > low else ((across(low), low),)
     parts += [
@@ -114,6 +104,21 @@ def _spread(name: str, values: Mapping[str, Sequence[float]]) -> str:
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}">{"".join(parts)}'
         "</svg></figure>"
     )
+
+
+def _starts(
+    method: str, values: Sequence[float], y: float, across: Callable[[float], float]
+) -> Iterator[str]:
+    """One line of a figure: a method, the mean of its starts, and the starts."""
+    yield f'<text x="{LEFT - 8}" y="{y + 4:g}" text-anchor="end">{escape(method)}</text>'
+    yield f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:g}" y2="{y:g}"/>'
+    if values:
+        x = across(sum(values) / len(values))
+        ends = f'x1="{x:.1f}" x2="{x:.1f}" y1="{y - 9:g}" y2="{y + 9:g}"'
+        yield f'<line class="mean" {ends}/>'
+    for value in values:
+        place = f'cx="{across(value):.1f}" cy="{y:g}" r="5"'
+        yield f"<circle {place}><title>{value:.4g}</title></circle>"
 
 
 def _group(name: str, values: Mapping[str, Any]) -> str:

@@ -73,7 +73,7 @@ def page_beside(out: Path) -> Path:
     return out.with_suffix(".html")
 
 
-def described(fits: list[Fit], rows: list[Fit], facts: dict[str, Any]) -> RivalTable:
+def rival_table(fits: list[Fit], rows: list[Fit], facts: dict[str, Any]) -> RivalTable:
     """What the page says; `facts` are file, samples, features, clusters, starts and parameters."""
     measures = {
         key: name for key, name in (WITH_LABELS | ALWAYS).items() if key in known_keys(rows)
@@ -145,7 +145,7 @@ def save_comparison(out: Path, fits: list[Fit], facts: dict[str, Any], as_json: 
     order = ["method", "starts", *WITH_LABELS, *ALWAYS, "converged", "failure"]
     columns = [key for key in order if any(key in row for row in rows)]
     files = {out.name: csv_text(columns, ([row.get(key, "") for key in columns] for row in rows))}
-    files[page_beside(out).name] = comparison_page(described(fits, rows, facts))
+    files[page_beside(out).name] = comparison_page(rival_table(fits, rows, facts))
     if as_json:
         files[out.with_suffix(".json").name] = comparison_json(fits) + "\n"
     replace_files(out.parent, files)

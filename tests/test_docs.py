@@ -14,8 +14,6 @@ import pytest
 
 import onmf
 from onmf import exceptions
-from onmf.estimators.clusterer import Clusterer
-from onmf.estimators.predictor import Predictor
 
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
@@ -274,7 +272,7 @@ def test_what_would_need_the_network_is_found(complaints, tag):
 
 MODULES = (
     "onmf", "onmf.metrics", "onmf.preparation", "onmf.datasets", "onmf.plot", "onmf.report",
-    "onmf.stability", "onmf.exceptions",
+    "onmf.stability", "onmf.exceptions", "onmf.explain",
 )  # fmt: skip
 PUBLIC = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
 
@@ -307,8 +305,9 @@ def shown(thing):
 
 METHODS = [
     name
-    for name in sorted(vars(onmf.ONMF) | vars(Clusterer) | vars(Predictor))
+    for name in dir(onmf.ONMF)
     if callable(getattr(onmf.ONMF, name)) and not re.match(r"_|set_\w+_request", name)
+    if any(name in vars(cls) for cls in onmf.ONMF.__mro__ if cls.__module__.startswith("onmf"))
 ]
 
 

@@ -78,6 +78,9 @@ def a_killed_fit_of_a_memory_map_goes_on(rng, folder):
     np.testing.assert_array_equal(again, labels)
     np.testing.assert_array_equal(W_again, W)
     assert not [path for path in (folder / "notes").iterdir() if path.suffix == ".notes"]
+    if not killed:
+        return "ended before its kill"
+    return "killed with notes, and went on from them" if left < sweeps else "killed, began anew"
 
 
 def cluster(folder, k, *words):

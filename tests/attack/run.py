@@ -3,10 +3,10 @@
     python tests/attack/run.py --minutes 10 [--seed 1] [--only kills]
 
 Each attack is a function of a random generator and an empty folder; it raises AssertionError, or
-anything at all, where a promise of docs/reliability.md is broken. Until the time is up the one is
-next that has had least of it, for its weight. Printed are the seed, how many of each kind were
-tried and failed, and of each failure its number and what was seen: the n-th of a kind is the same
-for the same seed.
+anything at all, where a promise of docs/reliability.md is broken, and may say what became of it.
+Until the time is up the one is next that has had least of it, for its weight. Printed are the seed,
+how many of each kind were tried and failed, and of each failure its number and what was seen: the
+n-th of a kind is the same for the same seed.
 """
 
 import argparse
@@ -40,17 +40,20 @@ def main() -> int:
     seed = secrets.randbits(32) if options.seed is None else options.seed
     attacks = [attack for name, attack in KINDS.items() if options.only in name]
     print(f"seed {seed}, {len(attacks)} kinds, {options.minutes:g} minutes", flush=True)
-    tried, failed = run(attacks, seed, time.monotonic() + 60 * options.minutes)
+    tried, failed, ends = run(attacks, seed, time.monotonic() + 60 * options.minutes)
     for attack in attacks:
         name = attack.__name__
-        print(f"{name:44}{tried[name]:8,} tried {failed[name]:6,} failed")
+        print(f"{name:52}{tried[name]:8,} tried {failed[name]:6,} failed")
+        for (own, end), count in sorted(ends.items()):
+            if own == name:
+                print(f"    {end:48}{count:8,}")
     print(f"{tried.total():,} attacks tried, {failed.total():,} failed.")
     return 1 if failed else 0
 
 
 def run(attacks, seed, end):
-    """How often each was tried, and failed; every one at least once."""
-    tried, failed = Counter(), Counter()
+    """How often each was tried, failed, and came to which end; every one at least once."""
+    tried, failed, ends = Counter(), Counter(), Counter()
     spent = dict.fromkeys(attacks, 0.0)
     while not all(spent.values()) or time.monotonic() < end:
         attack, begin = min(attacks, key=lambda each: spent[each] / SHARES[each]), time.monotonic()
@@ -58,7 +61,9 @@ def run(attacks, seed, end):
         tried[name] += 1
         folder = Path(tempfile.mkdtemp(prefix="onmf-attack-"))
         try:
-            attack(np.random.default_rng([seed, [*KINDS].index(name), tried[name]]), folder)
+            rng = np.random.default_rng([seed, [*KINDS].index(name), tried[name]])
+            if end_of_it := attack(rng, folder):
+                ends[name, end_of_it] += 1
         except Exception:
             failed[name] += 1
             if failed.total() <= MOST_TOLD:
@@ -66,7 +71,7 @@ def run(attacks, seed, end):
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         spent[attack] += time.monotonic() - begin
-    return tried, failed
+    return tried, failed, ends
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from onmf.baselines import METHODS, Start, shared_draws
 from onmf.core.memory import InMemory
-from onmf.core.result import orthogonality
+from onmf.core.result import gram_orthogonality
 from onmf.datasets import make_rays
 
 BY_SWEEPS = ["dtpp", "onmf-s", "hals", "onp-mf", "onp-mf-svd", "alternation"]
@@ -96,7 +96,7 @@ def test_the_measures_are_the_definitions(method, planted):
     if method not in {"onp-mf", "onp-mf-svd"}:  # their H is clipped at the very end
         error = np.sum((X - found.H @ found.W) ** 2) / np.sum(X**2)
         assert found.relative_error == pytest.approx(error, rel=1e-8)
-        expected = orthogonality(found.H.T @ found.H)
+        expected = gram_orthogonality(found.H.T @ found.H)
         assert found.history[-1].orthogonality == pytest.approx(expected, abs=1e-12)
 
 

@@ -14,7 +14,7 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from onmf import cli
-from onmf.preparation.steps import PAIRS
+from onmf.preparation.texts import PAIRS
 
 pytestmark = pytest.mark.usefixtures("here")
 

@@ -291,7 +291,7 @@ def test_a_sum_changes_neither_part(dense):
     from onmf.core.assign import Rays
     from onmf.core.fast.settle import Assign
     from onmf.core.rows import Block
-    from onmf.data.dask import add_sums, sweep_chunk
+    from onmf.data.dask.chunks import add_sums, sweep_chunk
 
     move = Assign(Rays.of(dense[:5]).units)
     a, b = (
@@ -420,15 +420,14 @@ def test_a_chunk_of_another_length_than_it_says_is_named(lengths):
 def test_a_client_closed_in_the_middle_is_named(solver):
     distributed = pytest.importorskip("distributed")
     shape = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
-    with (
-        distributed.LocalCluster(**shape, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,  # entered: clients of other tests are alive
-    ):
+    with distributed.LocalCluster(**shape, dashboard_address=None) as cluster:
+        client = distributed.Client(cluster)
 
         def close(event):
             client.close()
 
         model = ONMF(3, random_state=0, solver=solver, tol=1e-12, callback=close)
-        with pytest.raises(ConnectionError, match="client that holds the rows was closed"):
+        lost = pytest.raises(ConnectionError, match="client that holds the rows was closed")
+        with lost, client.as_current():  # clients of other tests are alive
             model.fit(da.from_array(np.random.default_rng(0).random((200, 20)), chunks=(50, 20)))
         assert not hasattr(model, "labels_")

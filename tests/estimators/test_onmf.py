@@ -20,7 +20,7 @@ import contract
 from onmf import ONMF, General
 from onmf.core.result import Stage
 from onmf.datasets import make_rays
-from onmf.estimators.solvers import sentence
+from onmf.estimators.progress import stage_sentence
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
 
 # The paper's start draws a row for each sample, so repeating samples changes it: hence nndsvd.
@@ -461,12 +461,12 @@ def test_verbose_writes_a_sentence_a_stage(model, planted, caplog):
 
 def test_the_sentence_counts_empty_clusters():
     stage = Stage(1e-8, 3, 0.25, 0.0, 0.0, 1e-3, 0)
-    assert sentence(1, stage) == (
+    assert stage_sentence(1, stage) == (
         "Start 2, penalty weight 1e-08, X read 3 times: 25.00% of X is unexplained, the last step "
         "moved by 1.0e-03."
     )
-    assert sentence(0, stage._replace(empty_clusters=1)).endswith(", 1 cluster is empty.")
-    assert sentence(0, stage._replace(empty_clusters=2)).endswith(", 2 clusters are empty.")
+    assert stage_sentence(0, stage._replace(empty_clusters=1)).endswith(", 1 cluster is empty.")
+    assert stage_sentence(0, stage._replace(empty_clusters=2)).endswith(", 2 clusters are empty.")
 
 
 def test_an_interrupted_fit_changes_nothing(model, planted):

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
-from onmf.preparation.steps import STEPS, Depth, Log, Tfidf, Unit, Words, apply
+from onmf.preparation.steps import STEPS, Depth, Log, Tfidf, Unit, apply
+from onmf.preparation.texts import Words
 
 TEXTS = [
     "Stars and planets, planets and moons.",

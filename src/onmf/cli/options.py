@@ -13,8 +13,8 @@ from onmf.cli.runs.received import received
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
 from onmf.io.remote import AnyFile, as_file, is_remote
-from onmf.preparation.steps import MOST_WORDS, PAIRS, WORD
 from onmf.preparation.stop_words import LANGUAGES
+from onmf.preparation.texts import MOST_WORDS, PAIRS, WORD
 
 STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied, after depth
 DOCUMENT_STEPS = ("words", "tfidf")

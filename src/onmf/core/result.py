@@ -166,7 +166,7 @@ class Recorder:
         return Factorization(H, W, rho, self.history, self.sweeps, iterations, error, stop)
 
 
-def orthogonality(gram: Array) -> float:
+def gram_orthogonality(gram: Array) -> float:
     """eps_orth = ||Q H'H Q - I||_F / k^2, Q making the columns of H unit vectors.
 
     An empty cluster, a column of zeros, leaves a zero on the diagonal of Q H'H Q: the paper's
@@ -180,7 +180,7 @@ def orthogonality(gram: Array) -> float:
     return float(np.linalg.norm(off)) / len(gram) ** 2
 
 
-def relative_error(sqnorm: float, gram: Array, cross: Array, W: Array) -> float:
+def error_from_sums(sqnorm: float, gram: Array, cross: Array, W: Array) -> float:
     """||X - HW||^2 / ||X||^2 from summaries: ||X||^2 - 2 <H'X, W> + <H'H, WW'>.
 
     Digits are lost near an exact fit (down to about 1e-15, 1e-7 in single precision), hence the
@@ -194,8 +194,8 @@ def relative_error(sqnorm: float, gram: Array, cross: Array, W: Array) -> float:
 def stage_from_sums(data: Data, W: Array, gram: Array, cross: Array, **known: Any) -> Stage:
     """The measures of the paper, from W, H'H and H'X; the rest of the stage is `known`."""
     return Stage(
-        relative_error=relative_error(data.sqnorm, gram, cross, W),
-        orthogonality=orthogonality(gram),
+        relative_error=error_from_sums(data.sqnorm, gram, cross, W),
+        orthogonality=gram_orthogonality(gram),
         empty_clusters=int(np.sum(gram.diagonal() == 0)),
         sent=data.traffic.sent,
         received=data.traffic.received,

@@ -70,15 +70,15 @@ def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
 
 def _where_it_is(X: Any, sample_weight: Any, terms: Terms) -> Placement:
     X, sample_weight = as_numpy(X), as_numpy(sample_weight)
-    if type(X) is np.ndarray:
-        return _in_memory(X, None, sample_weight, terms)
+    rows, names = _with_names(X)
+    if type(rows) is np.ndarray or sp.issparse(rows):
+        return _in_memory(rows, names, sample_weight, terms)
     with single_threaded_blas():
         if is_dask(X):
             from onmf.data.dask import rows_on_dask
 
             found = rows_on_dask(X, sample_weight, terms.scale, terms.check, terms.known)
             return Placement(*found, X)
-        rows, names = _with_names(X)
         source = open_rows(rows)
         if source is None:
             return _in_memory(rows, names, sample_weight, terms)

@@ -12,7 +12,8 @@ from onmf.data import place_in_memory
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.parameters import check_choice, without_none
-from onmf.estimators.solvers import NEAREST, RivalSolver, watcher
+from onmf.estimators.progress import watcher
+from onmf.estimators.solvers import NEAREST, RivalSolver
 
 Array = NDArray[Any]
 

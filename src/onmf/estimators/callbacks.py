@@ -46,7 +46,9 @@ class Tasks:
         self.last, self.told = (0, 0), 0
 
     @classmethod
-    def begin(cls, estimator: Any, most: int | None, **facts: Any) -> "Tasks | None":
+    def begin(
+        cls, estimator: CallbackSupportMixin, most: int | None, **facts: Any
+    ) -> "Tasks | None":
         """The fit begins, with at most so many sweeps; None if nobody wants to know."""
         if not (hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")):
             return None

@@ -1,7 +1,7 @@
 """What every estimator of the package shares: samples in, clusters and their attributes out."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from onmf.core.assign import labels_of
 from onmf.core.memory import useful
@@ -18,16 +17,14 @@ from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL, Factorization
 from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
-from onmf.data.validation import check_digits, moderate, too_few
+from onmf.data.validation import moderate, too_few
 from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.ordering import arrange, canonical_order
 from onmf.estimators.parameters import CenterBounds, allows_signs, check_choice, check_number
-from onmf.estimators.predictor import Predictor
+from onmf.estimators.presenter import Presenter
 from onmf.estimators.solvers import Solution, Solver
-from onmf.estimators.storage import write_model
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
-from onmf.io import replace_files
 from onmf.io.table import listing
 
 Array = NDArray[Any]
@@ -38,7 +35,7 @@ LIMITS = {
 }
 
 
-class Clusterer(CallbackSupportMixin, Predictor):
+class Clusterer(CallbackSupportMixin, Presenter):
     """Fit and warn; a subclass brings parameters and, in `_solver`, what is done with them."""
 
     init: Any
@@ -46,7 +43,6 @@ class Clusterer(CallbackSupportMixin, Predictor):
     max_iter: int | None
     n_jobs: int | None
     callback: Any
-    inertia_: float
     center_bounds: CenterBounds = (0, None)
     checkpoint: str | Path | None = None
     warm_start: bool = False
@@ -127,116 +123,6 @@ class Clusterer(CallbackSupportMixin, Predictor):
             tasks.end()
         self._warn(solution.result)
         return self
-
-    def top_features(
-        self, n: int = 10, feature_names: Sequence[str] | None = None
-    ) -> list[list[tuple[str, float]]]:
-        """The n heaviest features of each centroid with their weights (unit centroids).
-
-        Parameters
-        ----------
-        n : int, default=10
-        feature_names : sequence of str, optional
-            Names of the features, as a vectoriser's ``get_feature_names_out()`` gives them; those
-            that X had in `fit` if None, or x0, x1, ...
-
-        Returns
-        -------
-        list of list of (str, float)
-            One list a cluster.
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0], [0, 1]])
-        >>> model.top_features(1)
-        [[('x0', 1.0)], [('x1', 1.0)]]
-        >>> model.top_features(1, feature_names=["salt", "sugar"])
-        [[('salt', 1.0)], [('sugar', 1.0)]]
-        """
-        check_is_fitted(self)
-        check_number(n, "n", 1, whole=True)
-        names = self._features.names if feature_names is None else feature_names
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
-        if len(names) != self.n_features_in_:
-            raise ValueError(
-                f"feature_names has {len(names)} names, but {type(self).__name__} was fitted to "
-                f"{self.n_features_in_} features: give one name a feature."
-            )
-        sizes = np.linalg.norm(self.cluster_centers_, axis=1, keepdims=True)
-        rays = self.cluster_centers_ / np.where(sizes > 0, sizes, 1)
-        order = np.argsort(-rays, axis=1, kind="stable")[:, :n]
-        return [
-            [(str(names[j]), float(ray[j])) for j in top]
-            for ray, top in zip(rays, order, strict=True)
-        ]
-
-    def report(self, path: str | Path, X: Any, labels: Any = None, **panels: Any) -> None:
-        """Write a page about the fit: one HTML file that needs no network, to look at in a browser.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, replaced if it exists.
-        X : array, sparse matrix, DataFrame or path of rows on disk (n_samples, n_features)
-            What the model was fitted to.
-        labels : array of shape (n_samples,), optional
-            Known classes: adds the confusion table and the scores.
-        **panels
-            `samples`, `features`, `run`, `choice`, `consensus`: see `onmf.report.html`.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> from onmf import ONMF
-        >>> from onmf.datasets import make_rays
-        >>> X, y = make_rays(60, 8, 3, random_state=0)
-        >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
-        >>> ONMF(n_clusters=3, random_state=0).fit(X).report(path, X, labels=y)
-        >>> path.exists()
-        True
-        """
-        from onmf.report import html
-
-        check_is_fitted(self)
-        path = Path(path)
-        replace_files(path.parent, {path.name: html(self, X, truth=labels, **panels)})
-
-    def save(self, path: str | Path) -> None:
-        """Put the fitted model into a file, without pickle; `onmf.load` reads it.
-
-        The format is described in `onmf.io.container`. Parameters that only Python could store
-        (a callable, a RandomState, arrays given as `init`) are left out with a warning.
-        `preprocessing_`, if it was set after the fit, is stored with the model: a tuple of steps of
-        ``onmf.preparation.steps`` that the data went through before, as ``onmf cluster`` sets it.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, replaced if it exists.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> import onmf
-        >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
-        >>> onmf.ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]]).save(path)
-        >>> onmf.load(path).labels_
-        array([0, 0, 1])
-        """
-        check_is_fitted(self)
-        write_model(self, path)
-
-    @property
-    def components_(self) -> Array:
-        """`cluster_centers_`, as decompositions call them."""
-        return self.cluster_centers_
-
-    @property
-    def reconstruction_err_(self) -> float:
-        """||X - HW||, the square root of `inertia_`, as scikit-learn's NMF has it."""
-        return float(np.sqrt(self.inertia_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -342,3 +228,20 @@ class Clusterer(CallbackSupportMixin, Predictor):
                 ConvergenceWarning,
                 stacklevel=3 + FRAMES,
             )
+
+
+def check_digits(W: Array) -> Array:
+    """The same, if finite and not so small that the digits by which samples are told apart go."""
+    top = np.abs(W).max(axis=1)
+    if not np.isfinite(top).all():
+        raise ValueError(
+            "the entries of X are too small or too large, or too far apart: divide each sample by "
+            "its largest entry."
+        )
+    lost = np.flatnonzero((top > 0) & (top < np.finfo(W.dtype).tiny))
+    if len(lost):
+        raise ValueError(
+            f"the samples of cluster(s) {listing(lost)} are too small or too large for {W.dtype} "
+            f"(largest entry {top[lost[0]]:.3g}): multiply X by a number."
+        )
+    return W

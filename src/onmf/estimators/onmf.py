@@ -2,36 +2,18 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
-
-from onmf.core.fast.settle import settle
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import Event
-from onmf.core.threads import single_threaded_blas
-from onmf.data import Placement
-from onmf.data.validation import as_it_is
 from onmf.estimators.beginning import Beginning
-from onmf.estimators.clusterer import Clusterer
-from onmf.estimators.parameters import (
-    bounds_for,
-    check_bounds,
-    check_choice,
-    check_flag,
-    check_number,
-)
-from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver, watcher
-from onmf.estimators.stream import Stream, take_in
+from onmf.estimators.parameters import check_bounds, check_choice, check_flag, check_number
+from onmf.estimators.progress import watcher
+from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver
+from onmf.estimators.stream_clusterer import StreamClusterer
 
 
-def _streams(model: "ONMF") -> bool:
-    """Whether a model has `partial_fit`."""
-    return model.solver == "fast"
-
-
-class ONMF(Clusterer):
+class ONMF(StreamClusterer):
     r"""Cluster non-negative data by orthogonal NMF with a non-convex penalty.
 
     .. math::
@@ -201,75 +183,8 @@ class ONMF(Clusterer):
         self.warm_start = warm_start
         self.checkpoint = checkpoint
 
-    _stream: Stream  # of `partial_fit`, once it has begun
     _hint = ", or pass center_bounds='data' to cluster signed data"
     _unit = "sweeps"
-
-    @available_if(_streams)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Take in one batch of a stream; the first batch is clustered as `fit` does.
-
-        Each later batch is read once: its samples go to their nearest rays, and every ray moves
-        towards the mean, over all batches, of what its samples say, by steps that shrink as
-        t^(-3/4). The rays converge to a fixed point of the exact alternation that ends `fit`, for
-        the distribution the batches are drawn from, or for the data set if its batches are given
-        again and again: every sample with its nearest ray, every ray the leading singular vector
-        of its samples. A distribution that changes is followed ever more slowly.
-
-        Clusters keep their ids. `labels_` and `membership_` are those of the last batch, found with
-        the centroids before it, `relative_error_` as well. `save` does not store how far the stream
-        is: a loaded model begins a new one. Only for ``solver="fast"``.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
-            The first batch should have many samples of every cluster.
-        y : ignored
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> from onmf.datasets import make_rays
-        >>> X, _ = make_rays(600, 30, 4, random_state=0)
-        >>> model = ONMF(n_clusters=4, random_state=0)
-        >>> for start in range(0, 600, 200):
-        ...     model = model.partial_fit(X[start : start + 200])
-        >>> model.predict(X).shape
-        (600,)
-        """
-        if not hasattr(self, "_stream"):
-            with self._all_or_nothing():
-                return self._begin_stream(X, sample_weight)
-        with single_threaded_blas(), self._all_or_nothing():
-            rows = self._place_batch(X, sample_weight)
-            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
-            bounds = bounds_for(self.center_bounds, rows.data)
-            state, stream, W = take_in(rows.data, W, self._stream, bounds)
-            self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
-            explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
-            self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
-            self.inertia_ = self.relative_error_ * sqnorm
-            self._stream, self.cluster_centers_ = stream, W
-        return self
-
-    def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
-        """Cluster the first batch, and remember what it says of the rays."""
-        self.fit(X, sample_weight=sample_weight)
-        with single_threaded_blas():
-            data = self._place_batch(X, sample_weight).data
-            bounds = bounds_for(self.center_bounds, data)
-            state = settle(data, self.cluster_centers_, bounds, tol=0.0, sweeps=1)
-        self._stream = Stream.begin(state.cells)
-        return self
-
-    def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
-        """A batch of the stream: on the scale that all others have."""
-        return self._place(X, sample_weight, as_it_is, reset=False, equal_votes=self.equal_votes)
 
     def _why_empty(self, empty: int) -> str:
         if self.solver != "fast":

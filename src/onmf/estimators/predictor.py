@@ -1,49 +1,24 @@
 """What a fitted model says of samples: clusters, memberships, and how sure it is of them."""
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-    clone,
-)
-from sklearn.utils import check_array, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
-from onmf.baselines import Means
-from onmf.core.assign import Fit, Rays, labels_of
+from onmf.core.assign import labels_of
 from onmf.core.nearness import Nearness, nearness
-from onmf.core.rows import Data
 from onmf.core.threads import single_threaded_blas
-from onmf.data import Check, Features, Placement, Terms, is_dask, place
-from onmf.data.validation import Scale, moderate, power_of_two
+from onmf.data import is_dask
+from onmf.estimators.samples import Samples
 
 Array = NDArray[Any]
 
 
-class Assignment(NamedTuple):
-    """Codes of samples, where the samples are, by which rule, and how much they explain."""
-
-    data: Data
-    rule: Rays | Means
-    rows: Any
-    fit: Fit
-
-
-class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Samples):
     """Predict, transform, score and nearness, all by the centroids of a fit."""
-
-    n_clusters: int
-    n_features_in_: int
-    cluster_centers_: Array
-    equal_votes = False  # whether the length of a sample has no say
-    _hint = ""  # what else to do about negative data
-    _put = staticmethod(place)  # where the samples go
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees.
@@ -266,71 +241,3 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
-
-    @property
-    def _check(self) -> Check:
-        """What the entries of X must be."""
-        signed = not get_tags(self).input_tags.positive_only
-        return Check(type(self).__name__, signed, self._hint)
-
-    @property
-    def _features(self) -> Features:
-        """Those of the fit."""
-        return Features(self.n_features_in_, getattr(self, "feature_names_in_", None))
-
-    def _place(
-        self,
-        X: Any,
-        sample_weight: Any,
-        scale: Scale,
-        *,
-        reset: bool,
-        n_threads: int = 1,
-        equal_votes: bool = False,
-    ) -> Placement:
-        """Checked samples, where they are; their features become those of the fit, or are."""
-        known = None if reset else self._features
-        terms = Terms(self._check, scale, known, n_threads, equal_votes)
-        rows = self._put(X, sample_weight, terms)
-        if rows.features is None:
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        elif reset:
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = rows.features.count
-            if rows.features.names is not None:
-                self.feature_names_in_ = rows.features.names
-        return rows
-
-    def _assign(
-        self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
-    ) -> Assignment:
-        """The cluster of every sample; reads X once."""
-        data, centers, unit = self._beside_centers(X, sample_weight, equal_votes)
-        rule = self._rule(centers, unit)
-        with single_threaded_blas():
-            return Assignment(data, rule, *data.sweep(rule))
-
-    def _beside_centers(
-        self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
-    ) -> tuple[Data, Array, Any]:
-        """Samples and centroids, both of moderate size, and the unit that their codes are in."""
-        check_is_fitted(self)
-        rows = self._place(X, sample_weight, power_of_two, reset=False, equal_votes=equal_votes)
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
-        centers, size = moderate(W)
-        return rows.data, centers, W.dtype.type(size / rows.scale)
-
-    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
-        """What gives a sample to a cluster."""
-        rays = Rays.of(centers)
-        return replace(rays, lengths=rays.lengths / unit)
-
-    def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:
-        """A Dask array of what `method` says of each chunk of X."""
-        check_is_fitted(self)
-        from onmf.data.dask import lazily
-
-        light = clone(self).set_params(callback=None)
-        light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
-        answer = getattr(light, method)
-        return lazily(answer, X, dtype, columns, self._features, type(self).__name__)

@@ -4,7 +4,6 @@ A parameter that is None takes the solver's own default: the paper's for "palm" 
 best we have for "fast".
 """
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,15 +22,7 @@ from onmf.core.paper.palm import PALM
 from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
 from onmf.core.paper.start import from_centroids
-from onmf.core.result import (
-    FORGETFUL,
-    Event,
-    Factorization,
-    Journal,
-    Stage,
-    Watch,
-    unwatched,
-)
+from onmf.core.result import Factorization, Journal, Stage, Watch
 from onmf.core.rows import Data
 from onmf.core.threads import openmp_threads
 from onmf.data import Placement
@@ -40,8 +31,6 @@ from onmf.estimators.beginning import Beginning
 from onmf.estimators.parameters import CenterBounds, bounds_for, check_number, without_none
 
 Array = NDArray[Any]
-
-LOG = logging.getLogger("onmf")
 
 
 class Solution(NamedTuple):
@@ -106,22 +95,18 @@ class FastSolver:
         return replace(self.settings, bounds=bounds_for(self.center_bounds, data))
 
     def solve(self, rows: Placement, journal: Journal) -> Solution:
-        data, begin = rows.data, self.begin
+        data, begin, k = rows.data, self.begin, self.begin.n_clusters
+        given, settings = not begin.is_search, self.settings_for(data)
         seed = begin.seeds(journal)[0]
-        W = None if begin.is_search else begin.factors(data, rows.X, seed)[1]
+        W = begin.factors(data, rows.X, seed)[1] if given else None
+        find = partial(cluster, settings, data, penalty=self.penalty, seed=seed, watch=self.watch)
         try:
-            return self._clusters(data, begin.n_clusters, seed, W, journal)
+            result, state = find(k=k, given=W, journal=journal)
         except TooFewDirectionsError as few:
-            found = self._clusters(data, few.found, seed, None, FORGETFUL)
-            return with_empty(data, found, begin.n_clusters, W)
-
-    def _clusters(
-        self, data: Data, k: int, seed: int, given: Array | None, journal: Journal
-    ) -> Solution:
-        settings = self.settings_for(data)
-        result, state = cluster(settings, data, k, self.penalty, seed, given, self.watch, journal)
+            result, state = find(k=few.found)
         labels = state.labels(data)
-        return Solution(result, labels, labels, state.stationarity)
+        found = Solution(result, labels, labels, state.stationarity)
+        return found if len(result.W) == k else with_empty(data, found, k, W)
 
 
 @dataclass(frozen=True)
@@ -239,22 +224,6 @@ SOLVERS: dict[str, type[FastSolver] | type[PaperSolver]] = {"fast": FastSolver, 
 NEAREST: dict[str, Callable[[Array], Means]] = {"k-means": Means, "k-means++": Means}
 
 
-def watcher(verbose: int, callback: Callable[[Event], bool] | None) -> Watch:
-    """The one channel through which progress leaves."""
-    if not verbose and callback is None:
-        return unwatched
-    if verbose and not LOG.hasHandlers():  # nobody has said where the log goes
-        LOG.addHandler(logging.StreamHandler())
-        LOG.setLevel(logging.INFO)
-
-    def watch(event: Event) -> bool:
-        if verbose and event.stage is not None:
-            LOG.info(sentence(event.start, event.stage))
-        return bool(callback(event)) if callback is not None else False
-
-    return watch
-
-
 def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solution:
     """The solution with empty clusters besides, their centroids zero, so that there are k.
 
@@ -271,17 +240,6 @@ def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solu
     H = data.array(k, Rays.of(wide).memberships, rows)
     result = found.result._replace(H=H, W=wide, history=history)
     return Solution(result, labels, labels, found.stationarity)
-
-
-def sentence(start: int, stage: Stage) -> str:
-    """A stage as people say it."""
-    empty = stage.empty_clusters
-    rest = f", {empty} cluster{'s are' if empty > 1 else ' is'} empty" if empty else ""
-    return (
-        f"Start {start + 1}, penalty weight {stage.rho:.2g}, X read {stage.sweeps} times: "
-        f"{stage.relative_error:.2%} of X is unexplained, the last step moved by "
-        f"{stage.residual:.1e}{rest}."
-    )
 
 
 def _with_labels(

@@ -23,7 +23,16 @@ LEAST = 0.01  # of the median margin: below it margins are taken for equal
 
 @dataclass(frozen=True)
 class Calibration:
-    """The curve from margins to certainties: never falling."""
+    """The curve from margins to certainties: never falling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.explain import Calibration
+    >>> curve = Calibration.of(np.array([0.2, 0.0, 1.0, 1.0, 0.0]))
+    >>> curve(np.array([0.0, 0.2, 0.4])).round(2)
+    array([0.01, 0.73, 0.94])
+    """
 
     middle: float  # T
     numbers: tuple[float, ...]  # a, b, c, d

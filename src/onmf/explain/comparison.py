@@ -18,7 +18,7 @@ from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
 from onmf.core.rows import Array
-from onmf.explain.tally import Sums, Weights
+from onmf.explain.tally import PowerSums, Weights
 
 ROUNDING = 1e-12  # a difference or variance below this share of the whole is none
 SHARPEST = 1e-8  # s is at least this share of the difference, lest a score be infinite
@@ -48,7 +48,7 @@ class Comparison(NamedTuple):
     score: Array
 
 
-def group(sums: Sums, weights: Weights) -> Group:
+def group(sums: PowerSums, weights: Weights) -> Group:
     """Facts about groups of samples with these sums."""
     total, square = weights.total[:, None], weights.square[:, None]
     n = np.where(total > 0, total, 1)
@@ -63,8 +63,8 @@ def group(sums: Sums, weights: Weights) -> Group:
     return Group(mean, variance, sums.present / n, np.where(freedom > 0, worth - 1, 0), 1 / worth)
 
 
-def compare(
-    sums: Sums, weights: Weights, log_base: float | None = None, unit: float = 1.0
+def compare_groups(
+    sums: PowerSums, weights: Weights, log_base: float | None = None, unit: float = 1.0
 ) -> tuple[Comparison, Array]:
     """Every cluster with the rest of the samples that have one, and the p-values (k, m).
 
@@ -86,10 +86,10 @@ def compare(
     return facts, two_sided(score, freedom)
 
 
-def _rest(sums: Sums, weights: Weights) -> tuple[Sums, Weights]:
+def _rest(sums: PowerSums, weights: Weights) -> tuple[PowerSums, Weights]:
     """All samples that are not in a cluster but in another."""
     return (
-        Sums(*(np.maximum(part.sum(axis=0) - part, 0) for part in sums)),
+        PowerSums(*(np.maximum(part.sum(axis=0) - part, 0) for part in sums)),
         Weights(*(part.sum() - part for part in weights)),
     )
 

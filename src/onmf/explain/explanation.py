@@ -13,10 +13,10 @@ from onmf.core.threads import single_threaded_blas
 from onmf.data import Check, Terms, place
 from onmf.data.validation import power_of_two
 from onmf.explain.certainty import Calibration, calibrate
-from onmf.explain.comparison import adjusted, compare
+from onmf.explain.comparison import adjusted, compare_groups
 from onmf.explain.halves import SPLITS, half_labels, matched, split_fits
 from onmf.explain.markers import Markers
-from onmf.explain.tally import Sums, tally
+from onmf.explain.tally import PowerSums, tally
 
 STRAY = 0.01  # of the samples may have another label: near ties, on rows kept elsewhere
 
@@ -39,6 +39,16 @@ class Explanation:
         Sine of the angle between the sample and the nearest centroid.
     calibration : callable
         From margins, those of new samples too, to certainties.
+
+    Examples
+    --------
+    >>> from onmf import ONMF
+    >>> from onmf.datasets import make_rays
+    >>> X, _ = make_rays(60, 30, 3, random_state=0)
+    >>> model = ONMF(3, random_state=0).fit(X)
+    >>> found = model.explain(X)
+    >>> found.calibration(model.margin(X[:2])).shape
+    (2,)
     """
 
     markers: Markers
@@ -117,11 +127,11 @@ def clusters(
         pairs = split_fits(voters, k, splits, random_state)
         looks = [matched(labels, look, k) for look in half_labels(data, pairs).T]
         (sums, weights), *tests = tally(data, [labels, *looks[:2]], k)
-    facts, _ = compare(sums, weights, log_base, 1 / rows.scale)
+    facts, _ = compare_groups(sums, weights, log_base, 1 / rows.scale)
     p_value = np.empty_like(facts.score)
     for half, (own_sums, own_weights) in zip(pairs[0][::-1], tests, strict=True):
-        part = Sums(*(total[:, half.features] for total in own_sums))
-        p_value[:, half.features] = compare(part, own_weights)[1]
+        part = PowerSums(*(total[:, half.features] for total in own_sums))
+        p_value[:, half.features] = compare_groups(part, own_weights)[1]
     agree = [(a == b) & (a >= 0) for a, b in zip(looks[::2], looks[1::2], strict=True)]
     curve = calibrate(near.margin, np.mean(agree, axis=0))
     return Explanation(
@@ -173,7 +183,7 @@ def groups(
     _check_groups(np.bincount(numbers[numbers >= 0], minlength=len(known)))
     with single_threaded_blas():
         [(sums, weights)] = tally(rows.data, [numbers], len(known))
-    facts, p_value = compare(sums, weights, log_base, 1 / rows.scale)
+    facts, p_value = compare_groups(sums, weights, log_base, 1 / rows.scale)
     return Markers(known, weights.samples, names, facts, p_value, adjusted(p_value))
 
 

@@ -19,14 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-from onmf.core.assign import Rays
-from onmf.core.fast.row_problems import unit
-from onmf.core.fast.settle import Assign
-from onmf.core.fast.sketch import sketch
-from onmf.core.fast.solver import Fast, explore
-from onmf.core.memory import InMemory
-from onmf.core.paper.palm import NON_NEGATIVE, Bounds
-from onmf.core.paper.penalties import SNCP
+from onmf.core.fast.glance import rays_of_parts
 from onmf.core.rows import Array, Block, Data
 
 SPLITS = 5
@@ -34,8 +27,6 @@ OWN = 12  # so that no simulation with the same seed has drawn the same split
 SAMPLES_PER_CLUSTER, FEWEST_SAMPLES = 200, 3000  # that a fit of a half looks at
 MOST_ENTRIES = 30_000_000  # of a dense X, unless that were fewer than SCARCE samples a cluster
 SCARCE = 20
-SETTINGS, MOST_SWEEPS = Fast(n_starts=1), 10
-ALTERNATIONS = 4  # on all features of the half, after the search in a sketch
 
 
 class Half(NamedTuple):
@@ -49,13 +40,11 @@ def split_fits(data: Data, k: int, splits: int, seed: int) -> list[tuple[Half, H
     """So many random splits of the features, and the clusters of both halves of each."""
     rng = np.random.default_rng((OWN, seed))
     seen = data.take(some_samples(data, k, rng))
-    pairs = []
-    for _ in range(splits):
-        order = rng.permutation(data.shape[1])
-        middle = len(order) // 2
-        one, other = np.sort(order[:middle]), np.sort(order[middle:])
-        pairs.append((half_fit(seen, one, k, rng), half_fit(seen, other, k, rng)))
-    return pairs
+    middle, parts = data.shape[1] // 2, []
+    for order in (rng.permutation(data.shape[1]) for _ in range(splits)):
+        parts += [np.sort(order[:middle]), np.sort(order[middle:])]
+    halves = list(map(Half, parts, rays_of_parts(seen, parts, k, rng)))
+    return list(zip(halves[::2], halves[1::2], strict=True))
 
 
 def some_samples(data: Data, k: int, rng: np.random.Generator) -> Array:
@@ -65,25 +54,6 @@ def some_samples(data: Data, k: int, rng: np.random.Generator) -> Array:
     if not sp.issparse(data.take(np.arange(1)).X):
         most = min(most, max(MOST_ENTRIES // m, SCARCE * k))
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
-
-
-def half_fit(seen: Block, features: Array, k: int, rng: np.random.Generator) -> Half:
-    """K clusters of these samples, from these features alone; fewer if there is not enough."""
-    X = seen.X[:, features]
-    useful = np.asarray(abs(X).sum(axis=1)).ravel() * seen.weight[:, 0] > 0
-    k = min(k, int(useful.sum()))
-    if not k:
-        return Half(features, np.zeros((0, len(features))))
-    X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
-    data = InMemory(X, seen.weight[useful, 0])
-    small = sketch(data, k, rng, MOST_SWEEPS, lambda sweeps: None)
-    U, _ = explore(SETTINGS, X.shape, small.Y, k, SNCP(), rng)
-    bounds = NON_NEGATIVE if data.extremes[0] >= 0 else Bounds(-np.inf, np.inf)
-    rays = small.lift(U, bounds, data.dtype)
-    for _ in range(ALTERNATIONS):  # what the sketch does not show
-        _, cells = data.sweep(Assign(Rays.of(rays).units))
-        rays = unit(cells.cross, otherwise=rays)
-    return Half(features, rays)
 
 
 def side_by_side(halves: list[Half], m: int, dtype: Any) -> tuple[Array, list[int]]:

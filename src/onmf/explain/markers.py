@@ -14,7 +14,15 @@ NAMING = 2  # features in the name of a cluster
 
 
 class Marker(NamedTuple):
-    """A row of the table: one feature in one cluster and in all other samples."""
+    """A row of the table: one feature in one cluster and in all other samples.
+
+    Examples
+    --------
+    >>> from onmf import explain
+    >>> first = next(explain.groups(["a", "a", "b"], [[3, 1], [2, 1], [0, 1]]).rows())
+    >>> first.feature, first.mean_inside, first.mean_outside, first.share_outside
+    ('x0', 2.5, 0.0, 0.0)
+    """
 
     cluster: Any
     feature: str
@@ -44,6 +52,15 @@ class Markers:
         Columns of the table, each an array of shape (n_clusters, n_features).
     p_value, p_adjusted : ndarray of shape (n_clusters, n_features)
         The second after Benjamini and Hochberg, for the features of a cluster.
+
+    Examples
+    --------
+    >>> from onmf import explain
+    >>> X = [[3, 0, 1], [2, 0, 1], [0, 5, 1], [0, 4, 1]]
+    >>> names = ["iron", "cobalt", "air"]
+    >>> table = explain.groups(["red", "red", "blue", "blue"], X, features=names)
+    >>> table.clusters, table.names
+    (['blue', 'red'], ['cobalt', 'iron'])
     """
 
     clusters: list[Any]

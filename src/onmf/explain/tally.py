@@ -1,4 +1,4 @@
-"""Sums over the samples of each cluster, all of them from one reading of X.
+"""PowerSums over the samples of each cluster, all of them from one reading of X.
 
     S_p(k, j) = sum_{i in k} d_i x_ij^p   for p = 1, 2,   S_0(k, j) = sum_{i in k} d_i [x_ij != 0]
 
@@ -32,7 +32,7 @@ class Weights(NamedTuple):
         )
 
 
-class Sums(NamedTuple):
+class PowerSums(NamedTuple):
     """S_1, S_2 and S_0 (clusterings, k, m). Those of two sets of samples may be added."""
 
     first: Array
@@ -46,13 +46,13 @@ class Tally:
 
     k: int
 
-    def __call__(self, block: Block, labels: Array) -> tuple[Array, Sums]:
+    def __call__(self, block: Block, labels: Array) -> tuple[Array, PowerSums]:
         weight = block.weight[:, 0].astype(np.float64)
         sums = _sparse_sums if sp.issparse(block.X) else _dense_sums
         return labels, sums(block.X, labels, weight, self.k)
 
 
-def _dense_sums(X: Array, labels: Array, weight: Array, k: int) -> Sums:
+def _dense_sums(X: Array, labels: Array, weight: Array, k: int) -> PowerSums:
     """Cluster by cluster: a sample is added to the sums of one cluster only."""
     count, m = labels.shape[1], X.shape[1]
     sums = np.zeros((3, count, k, m))
@@ -61,7 +61,7 @@ def _dense_sums(X: Array, labels: Array, weight: Array, k: int) -> Sums:
             if cluster >= 0:
                 inside = labels[:, c] == cluster
                 sums[:, c, cluster] = _power_sums(np.asarray(X[inside], np.float64), weight[inside])
-    return Sums(*sums)
+    return PowerSums(*sums)
 
 
 def _power_sums(X: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -72,7 +72,7 @@ def _power_sums(X: Array, weight: Array) -> tuple[Array, Array, Array]:
     return first, weight @ np.square(X, out=X), present
 
 
-def _sparse_sums(X: Any, labels: Array, weight: Array, k: int) -> Sums:
+def _sparse_sums(X: Any, labels: Array, weight: Array, k: int) -> PowerSums:
     """By counting the stored entries, each in the cell of its cluster and feature."""
     m, count, each = X.shape[1], labels.shape[1], np.diff(X.indptr)
     d, values = np.repeat(weight, each), X.data.astype(np.float64, copy=False)
@@ -82,12 +82,12 @@ def _sparse_sums(X: Any, labels: Array, weight: Array, k: int) -> Sums:
         cells = np.repeat(np.where(labels[:, c] < 0, k, labels[:, c]) * m, each) + X.indices
         for p, power in enumerate(powers):
             sums[p, c] = np.bincount(cells, power, (k + 1) * m)[: k * m].reshape(k, m)
-    return Sums(*sums)
+    return PowerSums(*sums)
 
 
-def tally(data: Data, clusterings: Sequence[Array], k: int) -> list[tuple[Sums, Weights]]:
-    """Sums (k, m) and weights of the k clusters of each clustering; reads X once."""
+def tally(data: Data, clusterings: Sequence[Array], k: int) -> list[tuple[PowerSums, Weights]]:
+    """PowerSums (k, m) and weights of the k clusters of each clustering; reads X once."""
     data, labels = data.wide(), np.stack(clusterings, axis=1).astype(np.intp)
     _, sums = data.sweep(Tally(k), data.scatter(labels))
     weights = [Weights.of(column, data.weight, k) for column in labels.T]
-    return [(Sums(*(s[c] for s in sums)), own) for c, own in enumerate(weights)]
+    return [(PowerSums(*(s[c] for s in sums)), own) for c, own in enumerate(weights)]

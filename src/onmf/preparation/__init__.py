@@ -4,7 +4,8 @@ Steps that travel with a model (`steps`), and scikit-learn transformers for the 
 (`transformers`).
 """
 
-from onmf.preparation.steps import Depth, Log, Strip, Tfidf, Unit, Words, apply
+from onmf.preparation.steps import Depth, Log, Tfidf, Unit, apply
+from onmf.preparation.texts import Strip, Words
 from onmf.preparation.transformers import (
     SpectralReduction,
     log_expression,

@@ -9,7 +9,7 @@ from onmf.core.paper.palm import PALM
 from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import NSNCP, SNCP
 from onmf.core.paper.start import paper_start
-from onmf.core.result import orthogonality, relative_error
+from onmf.core.result import error_from_sums, gram_orthogonality
 
 
 def start(X, k=4, seed=0):
@@ -122,13 +122,13 @@ def test_theorem_1_beyond_a_finite_rho_local_minima_are_feasible(seed):
 def test_orthogonality_by_hand():
     """H = [[1, 1], [0, 1]]: cosine 1/sqrt(2), twice off the diagonal, over k^2 = 4."""
     H = np.array([[1.0, 1.0], [0.0, 1.0]])
-    assert orthogonality(H.T @ H) == pytest.approx(np.sqrt(2 * 0.5) / 4)
+    assert gram_orthogonality(H.T @ H) == pytest.approx(np.sqrt(2 * 0.5) / 4)
     H[:, 1] = 0
-    assert orthogonality(H.T @ H) == pytest.approx(1 / 4)
+    assert gram_orthogonality(H.T @ H) == pytest.approx(1 / 4)
 
 
 def test_relative_error_from_summaries_equals_the_definition():
     rng = np.random.default_rng(0)
     X, H, W = rng.random((9, 5)), rng.random((9, 3)), rng.random((3, 5))
     expected = np.sum((X - H @ W) ** 2) / np.sum(X**2)
-    assert relative_error(np.sum(X**2), H.T @ H, H.T @ X, W) == pytest.approx(expected)
+    assert error_from_sums(np.sum(X**2), H.T @ H, H.T @ X, W) == pytest.approx(expected)

@@ -18,7 +18,8 @@ from onmf.io.formats import can_drop
 from onmf.io.source import PART
 from onmf.io.table import MOST_LISTED
 from onmf.preparation import Depth, Log
-from onmf.preparation.steps import WORD, sample_totals
+from onmf.preparation.steps import sample_totals
+from onmf.preparation.texts import WORD
 
 Array = NDArray[Any]
 

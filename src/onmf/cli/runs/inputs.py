@@ -16,17 +16,9 @@ from onmf.io import Source, Table, complete_table, open_source, read_documents, 
 from onmf.io.formats import Duplicates
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, listing, no_progress, numbered
-from onmf.preparation.steps import (
-    STEPS,
-    WORD,
-    Depth,
-    Step,
-    Strip,
-    Words,
-    apply,
-    apply_step,
-)  # fmt: skip
+from onmf.preparation.steps import STEPS, Depth, Step, apply, apply_step
 from onmf.preparation.stop_words import stop_words
+from onmf.preparation.texts import WORD, Strip, Words
 
 SHOWN, SHOWN_AT_MOST = 60, 500  # characters of a document on the page, and looked at for them
 AT_HAND = 20_000  # samples by which a number of clusters is chosen, if more stay on disk

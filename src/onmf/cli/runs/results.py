@@ -50,8 +50,8 @@ def labels_csv(
 
 def markers_csv(explanation: Explanation | None, raw_names: bool = False) -> str:
     """The text of markers.csv: the most distinctive features of each cluster, best first."""
-    found = () if explanation is None else explanation.markers.rows(MOST_MARKERS)
-    rows = ([row.cluster, row.feature, *(f"{value:.6g}" for value in row[2:])] for row in found)
+    found = [] if explanation is None else list(explanation.markers.rows(MOST_MARKERS))
+    rows = [[row.cluster, row.feature, *(f"{value:.6g}" for value in row[2:])] for row in found]
     return csv_text(list(Marker._fields), rows, raw_names)
 
 

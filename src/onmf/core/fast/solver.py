@@ -30,7 +30,7 @@ from onmf.core.result import (
     Recorder,
     Stage,
     Watch,
-    orthogonality,
+    gram_orthogonality,
     unwatched,
 )
 from onmf.core.rows import Array, Data, Traffic
@@ -169,7 +169,7 @@ def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
         sweeps=small.sweeps,
         relative_error=min(max(1 - small.share * (1 - point.error), 0.0), 1.0),
         penalty=point.overlap,
-        orthogonality=orthogonality(point.gram),
+        orthogonality=gram_orthogonality(point.gram),
         residual=point.moved,
         empty_clusters=int(np.sum(point.gram.diagonal() == 0)),
         sent=traffic.sent,

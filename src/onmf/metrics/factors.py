@@ -1,113 +1,20 @@
-"""How good a clustering is, and how close its factors come to the data.
-
-The scores that scikit-learn has (ARI, NMI, AMI) are its own, re-exported here. The paper's "NMI"
-is adjusted mutual information.
-"""
+"""Factors beside the data: what they leave unexplained, and how far they are from their aim."""
 
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse.linalg import svds
-from sklearn.metrics import (
-    adjusted_mutual_info_score,
-    adjusted_rand_score,
-    normalized_mutual_info_score,
-)
-from sklearn.metrics.cluster import contingency_matrix
-from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array, check_consistent_length, column_or_1d, gen_batches
+from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
-from onmf.core.assign import Rays, nearest
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.penalties import PENALTIES, Penalty
-from onmf.core.result import orthogonality as core_orthogonality
-
-__all__ = [
-    "adjusted_mutual_info_score",
-    "adjusted_rand_score",
-    "clustering_accuracy",
-    "held_out_score",
-    "normalized_mutual_info_score",
-    "orthogonality",
-    "partition_error",
-    "purity",
-    "relative_error",
-    "stationarity",
-]
+from onmf.core.result import gram_orthogonality
 
 _BLOCK = 2**21  # entries of the residual held at a time: 16 MB
 _SMALL = 64  # samples or features up to which the Gram matrix is the quickest way
-
-
-def clustering_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of samples that agree under the best one-to-one matching of clusters and classes.
-
-    The matching is found by the Hungarian method. There may be more clusters than classes or
-    fewer; what stays unmatched counts as wrong. Label -1 means "in no cluster": it is never
-    matched with a class, and agrees only with -1.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        Integers or strings.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
-
-    Examples
-    --------
-    >>> from onmf.metrics import clustering_accuracy
-    >>> clustering_accuracy(["cat", "cat", "dog", "dog"], [1, 1, 0, 1])
-    0.75
-    """
-    counts, n_nowhere, n = _contingency(y_true, y_pred)
-    matched = counts[linear_sum_assignment(counts, maximize=True)].sum()
-    return float((matched + n_nowhere) / n)
-
-
-def purity(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of samples that belong to the commonest class of their cluster.
-
-    Many small clusters are pure for no good reason: compare purities at equal numbers of clusters
-    only. Label -1 means "in no cluster" and agrees only with -1.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        Integers or strings.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
-
-    Examples
-    --------
-    >>> from onmf.metrics import purity
-    >>> purity(["cat", "cat", "dog", "dog"], [0, 0, 1, 2])
-    1.0
-    """
-    counts, n_nowhere, n = _contingency(y_true, y_pred)
-    return float((counts.max(axis=0, initial=0).sum() + n_nowhere) / n)
-
-
-def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray, int, int]:
-    """Samples per (class, cluster); samples both sides call -1; samples in all."""
-    true, pred = column_or_1d(y_true), column_or_1d(y_pred)
-    check_consistent_length(true, pred)
-    if not true.size:
-        raise ValueError("y_true and y_pred are empty: there is nothing to score.")
-    in_cluster = (true != -1) & (pred != -1)
-    n_nowhere = int(np.sum((true == -1) & (pred == -1)))
-    if not in_cluster.any():
-        return np.zeros((0, 0), dtype=int), n_nowhere, true.size
-    return contingency_matrix(true[in_cluster], pred[in_cluster]), n_nowhere, true.size
 
 
 def orthogonality(H: ArrayLike) -> float:
@@ -134,7 +41,7 @@ def orthogonality(H: ArrayLike) -> float:
     H = np.asarray(H, dtype=np.float64)
     top = np.abs(H).max(axis=0)
     H = H / np.where(top > 0, top, 1)  # lest the squares overflow or vanish
-    return core_orthogonality(H.T @ H)
+    return gram_orthogonality(H.T @ H)
 
 
 def stationarity(
@@ -221,66 +128,6 @@ def relative_error(X: Any, H: ArrayLike, W: ArrayLike) -> float:
     if size == 0:
         return 0.0 if error == 0 else float("inf")
     return error / size
-
-
-def held_out_score(model: Any, X: Any, y: Any = None) -> float:
-    """Share of X that a model predicts, each half of the features from the other half.
-
-    With A and B the halves of the features, in both roles, and k the ray nearest to x on A,
-
-        1 - sum_i ||x_iB - h_i w_kB||^2 / ||X||^2,     h_i = <x_iA, w_kA> / ||w_kA||^2.
-
-    For ``GridSearchCV(ONMF(), {"n_clusters": ...}, scoring=held_out_score)``: the samples are those
-    of the fold that was kept out. `ONMF.score` looks at all features to place a sample, so that it
-    rises with nearly every cluster more, even on new samples; here a cluster that is only noise on
-    A predicts B worse. `choose_k` does the same without refitting, and says how sure it is.
-
-    Parameters
-    ----------
-    model : ONMF, Baseline, or a Pipeline that ends with one
-    X : array or sparse matrix of shape (n_samples, n_features)
-    y : ignored
-
-    Returns
-    -------
-    float
-        At most 1; the same halves every time.
-
-    Examples
-    --------
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from onmf import ONMF
-    >>> from onmf.datasets import make_rays
-    >>> from onmf.metrics import held_out_score
-    >>> X, _ = make_rays(200, 30, 4, noise=0.5, random_state=0)
-    >>> grid = {"n_clusters": [2, 3, 4, 5, 6]}
-    >>> GridSearchCV(ONMF(random_state=0), grid, scoring=held_out_score).fit(X).best_params_
-    {'n_clusters': 4}
-    """
-    if isinstance(model, Pipeline):
-        X, model = model[:-1].transform(X), model[-1]
-    X, W = check_array(X, accept_sparse="csr"), np.asarray(model.cluster_centers_, np.float64)
-    if X.shape[1] != W.shape[1] or X.shape[1] < 2:
-        raise ValueError(
-            f"X has {X.shape[1]} features and the centroids {W.shape[1]}: held_out_score needs the "
-            "features of the fit, and two or more."
-        )
-    order = np.random.default_rng(0).permutation(W.shape[1])
-    A, B = np.sort(order[::2]), np.sort(order[1::2])
-    total = float(X.multiply(X).sum() if sp.issparse(X) else np.vdot(X, X))
-    left = _predicted_error(X, W, A, B) + _predicted_error(X, W, B, A)
-    return 1 - left / total if total > 0 else 1.0
-
-
-def _predicted_error(X: Any, W: NDArray[Any], A: NDArray[Any], B: NDArray[Any]) -> float:
-    """||x_B - h w_B||^2 over all samples, label and h from A: expanded, so that X stays sparse."""
-    rays = Rays.of(W[:, A])
-    code = nearest(X[:, A] @ rays.units)
-    H = rays.memberships(code)
-    XB = X[:, B]
-    energy = float(XB.multiply(XB).sum() if sp.issparse(XB) else np.vdot(XB, XB))
-    products, sizes = XB @ W[:, B].T, np.einsum("km,km->k", W[:, B], W[:, B])
-    return energy - 2 * float(np.sum(H * products)) + float(np.sum(H**2 @ sizes))
 
 
 def partition_error(X: Any, labels: ArrayLike) -> float:

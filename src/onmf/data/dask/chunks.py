@@ -1,14 +1,18 @@
 """A chunk of rows on a worker: what is done to it, without knowing who asks."""
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onmf.core.memory import InMemory, votes
-from onmf.core.rows import Block
+from onmf.core.rows import Block, Move
+from onmf.core.threads import single_threaded_blas
+from onmf.data.check import Inspect
 
 Array = NDArray[Any]
 
@@ -96,6 +100,53 @@ def call(function: Callable[..., Any], *rows: Any) -> Any:
 
 def call_with_weight(function: Callable[..., Any], chunk: Block, *rows: Any) -> Any:
     return function(chunk.weight, *rows)
+
+
+def sweep_chunk(chunk: Block, move: Move, kept: Any, number: int) -> tuple[Any, PartialSum]:
+    """One chunk as if it were alone in memory."""
+    with single_threaded_blas():
+        place = as_place(chunk)
+        rows, stats = place.sweep(move, split_into_blocks(place, kept))
+    return join_blocks(rows), sum_here(stats)
+
+
+def inspect_chunk(chunk: Block, move: Inspect, first: int, number: int) -> tuple[Any, PartialSum]:
+    """The first look; what is wrong is said of rows of X, not of the chunk."""
+    place = as_place(chunk)
+    try:
+        rows, stats = place.sweep(move, [first + start for start in place.first])
+    except ValueError as error:
+        raise ValueError(f"in chunk {number}: {error}") from error
+    return join_blocks(rows), sum_here(stats)
+
+
+def sum_here(stats: Any) -> PartialSum:
+    """The sum over one chunk, where it is."""
+    address = worker_address()
+    return PartialSum(stats, address, 0, frozenset([address]))
+
+
+def add_sums(a: PartialSum, b: PartialSum) -> PartialSum:
+    """The sum of two. Neither is changed: a task may have to run twice."""
+    came = sum(size_of(part.stats) for part in (a, b) if part.where != worker_address())
+    stats = type(a.stats)(*map(operator.add, a.stats, b.stats))
+    received = a.received + b.received + came
+    return PartialSum(stats, worker_address(), received, a.places | b.places)
+
+
+def worker_address() -> str | None:
+    """The address of this worker; None in the process that drives."""
+    try:
+        from distributed import get_worker
+
+        return str(get_worker().address)
+    except (ImportError, ValueError):
+        return None
+
+
+def size_of(value: Any) -> int:
+    """Bytes of a value on its way to another process."""
+    return len(cloudpickle.dumps(value))
 
 
 def on_chunk(

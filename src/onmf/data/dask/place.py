@@ -1,47 +1,37 @@
-"""Rows on Dask: the only module that imports it.
+"""The rows of a Dask array as a place.
 
 A chunk of rows is a piece. A sweep is one round: the move goes to every worker once, each chunk is
-sweep_chunk where it is, as if it were alone in memory, and the sums meet in a binary tree over the
+swept where it is, as if it were alone in memory, and the sums meet in a binary tree over the
 chunks. What is kept for each sample stays beside its chunk. All of it are tasks: what a worker that
 dies takes with it is computed again.
 """
 
 import operator
 from asyncio import CancelledError
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from copy import copy
 from functools import cached_property, partial, wraps
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 from typing import Any, ParamSpec, TypeVar
 
+import dask.array as da
 import numpy as np
 import scipy.sparse as sp
+from dask.base import compute, persist
+from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from onmf.core.memory import is_there, unit_of, votes, weigh, weighted_sum
 from onmf.core.rows import Block, Move, Traffic
-from onmf.core.threads import single_threaded_blas
-from onmf.data import chunks as work
 from onmf.data.check import Check, Inspect, Inspection
-from onmf.data.chunks import PartialSum, on_chunk
+from onmf.data.dask import chunks as work
+from onmf.data.dask.workers import Rows, current_client, on_workers, run_on, sum_neighbours
 from onmf.data.validation import Features, Scale, as_weights
 from onmf.io.source import floating
-
-try:
-    import cloudpickle
-    import dask.array as da
-    from dask.base import annotate, compute, persist
-    from dask.delayed import delayed
-except ImportError as missing:
-    raise ImportError(
-        'Dask collections need Dask: `pip install "onmf[dask]"` installs it.'
-    ) from missing
 
 Array = NDArray[Any]
 P = ParamSpec("P")
 T = TypeVar("T")
-Rows = Sequence[Any]  # one Delayed, or a value, for each chunk
 
 
 def rows_on_dask(
@@ -138,7 +128,7 @@ class OnDask:
 
     @cached_property
     def measured(self) -> tuple[Rows, Inspection]:
-        return self._round(inspect_chunk, Inspect(self.check), self.first)
+        return self._round(work.inspect_chunk, Inspect(self.check), self.first)
 
     @property
     def energy(self) -> Rows:
@@ -214,7 +204,9 @@ class OnDask:
 
     def sweep(self, move: Move, rows: Rows | None = None) -> tuple[Rows, Any]:
         """Apply `move(block, rows) -> (rows, stats)` to every block and add the stats."""
-        return self._round(sweep_chunk, move, [None] * len(self.chunks) if rows is None else rows)
+        return self._round(
+            work.sweep_chunk, move, [None] * len(self.chunks) if rows is None else rows
+        )
 
     @while_connected
     def _round(self, task: Callable[..., Any], move: Any, rows: Rows) -> tuple[Rows, Any]:
@@ -226,62 +218,13 @@ class OnDask:
                 done = visit(self.chunks[number], shared, rows[number], number)
                 moved.append(item(done, 0))
                 parts.append(item(done, 1))
-        *kept, root = persist(*moved, sum_neighbours(delayed(add_sums), parts, self.homes))
-        total: PartialSum = compute(root)[0]
+        *kept, root = persist(*moved, sum_neighbours(delayed(work.add_sums), parts, self.homes))
+        total: work.PartialSum = compute(root)[0]
         if total.where is not None:  # another process
             sent, received = self.traffic
-            sent += len(total.places) * size_of(move)
-            self.traffic = Traffic(sent, received + total.received + size_of(total.stats))
+            sent += len(total.places) * work.size_of(move)
+            self.traffic = Traffic(sent, received + total.received + work.size_of(total.stats))
         return kept, total.stats
-
-
-def current_client() -> Any:
-    """The client of the workers, None without workers."""
-    try:
-        from distributed import get_client
-
-        return get_client()
-    except (ImportError, ValueError):
-        return None
-
-
-def on_workers(client: Any, X: Any, chunks: list[Any]) -> tuple[Rows, list[str | None]]:
-    """Chunks that stay on workers, and on which; without workers, as they are.
-
-    Blocks that X has on workers stay where they are; others go there in runs of neighbours.
-    """
-    if client is None:
-        return chunks, [None] * len(chunks)
-    from distributed import futures_of, wait
-
-    workers = [None] if futures_of(X) else sorted(client.ncores()) or [None]
-    wanted = [workers[i * len(workers) // len(chunks)] for i in range(len(chunks))]
-    stored: list[Any] = []
-    for home, run in groupby(zip(wanted, chunks, strict=True), key=operator.itemgetter(0)):
-        where = {} if home is None else {"workers": [home], "allow_other_workers": True}
-        stored += client.persist([chunk for _, chunk in run], **where)
-    owners = wait(stored) and client.who_has(futures_of(stored))
-    return stored, [min(owners.get(chunk.key, ()), default=None) for chunk in stored]
-
-
-def run_on(home: str | None) -> AbstractContextManager[Any]:
-    """Tasks made inside run on this worker while it lives."""
-    if home is None:
-        return nullcontext()
-    return annotate(workers=[home], allow_other_workers=True)
-
-
-def sum_neighbours(
-    add: Callable[[Any, Any], Any], parts: Sequence[Any], homes: Sequence[str | None]
-) -> Any:
-    """A binary tree, neighbours first: the order of the sums depends on the chunks alone."""
-    while len(parts) > 1:
-        homes, pairs = homes[::2], []
-        for a, b, home in zip(parts[::2], parts[1::2], homes, strict=False):
-            with run_on(home):
-                pairs.append(add(a, b))
-        parts = [*pairs, *parts[len(pairs) * 2 :]]
-    return parts[0]
 
 
 def lazily(
@@ -302,54 +245,4 @@ def lazily(
     if columns is not None:
         form = {"chunks": (X.chunks[0], (columns,))}
     empty = np.empty((0,) if columns is None else (0, columns), dtype)
-    return X.map_blocks(on_chunk, answer, empty, dtype=dtype, meta=empty, **form)
-
-
-# What runs on the workers.
-
-
-def sweep_chunk(chunk: Block, move: Move, kept: Any, number: int) -> tuple[Any, PartialSum]:
-    """One chunk as if it were alone in memory."""
-    with single_threaded_blas():
-        place = work.as_place(chunk)
-        rows, stats = place.sweep(move, work.split_into_blocks(place, kept))
-    return work.join_blocks(rows), sum_here(stats)
-
-
-def inspect_chunk(chunk: Block, move: Inspect, first: int, number: int) -> tuple[Any, PartialSum]:
-    """The first look; what is wrong is said of rows of X, not of the chunk."""
-    place = work.as_place(chunk)
-    try:
-        rows, stats = place.sweep(move, [first + start for start in place.first])
-    except ValueError as error:
-        raise ValueError(f"in chunk {number}: {error}") from error
-    return work.join_blocks(rows), sum_here(stats)
-
-
-def sum_here(stats: Any) -> PartialSum:
-    """The sum over one chunk, where it is."""
-    address = worker_address()
-    return PartialSum(stats, address, 0, frozenset([address]))
-
-
-def add_sums(a: PartialSum, b: PartialSum) -> PartialSum:
-    """The sum of two. Neither is changed: a task may have to run twice."""
-    came = sum(size_of(part.stats) for part in (a, b) if part.where != worker_address())
-    stats = type(a.stats)(*map(operator.add, a.stats, b.stats))
-    received = a.received + b.received + came
-    return PartialSum(stats, worker_address(), received, a.places | b.places)
-
-
-def worker_address() -> str | None:
-    """The address of this worker; None in the process that drives."""
-    try:
-        from distributed import get_worker
-
-        return str(get_worker().address)
-    except (ImportError, ValueError):
-        return None
-
-
-def size_of(value: Any) -> int:
-    """Bytes of a value on its way to another process."""
-    return len(cloudpickle.dumps(value))
+    return X.map_blocks(work.on_chunk, answer, empty, dtype=dtype, meta=empty, **form)

@@ -1,0 +1,49 @@
+"""Quick looks: the rays of a few samples, found from some of their features alone.
+
+U_S = rays of X[:, S]:  a sketch, the search from one start, and a few alternations on X[:, S]
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.core.assign import Rays
+from onmf.core.fast.row_problems import unit
+from onmf.core.fast.settle import Assign
+from onmf.core.fast.sketch import sketch
+from onmf.core.fast.solver import Fast, explore
+from onmf.core.memory import InMemory
+from onmf.core.paper.palm import NON_NEGATIVE, Bounds
+from onmf.core.paper.penalties import SNCP
+from onmf.core.rows import Array, Block
+
+SETTINGS, MOST_SWEEPS = Fast(n_starts=1), 10
+ALTERNATIONS = 4  # on all features of the part, after the search in a sketch
+
+
+def rays_of_parts(
+    seen: Block, parts: Sequence[Array], k: int, rng: np.random.Generator
+) -> list[Array]:
+    """Unit rays (k, features) of the samples for each part of the features, given by numbers."""
+    drawers = rng.spawn(len(parts))
+    return [quick_rays(seen, part, k, own) for part, own in zip(parts, drawers, strict=True)]
+
+
+def quick_rays(seen: Block, features: Array, k: int, rng: np.random.Generator) -> Array:
+    """K unit rays of these samples, from these features alone; fewer if there is not enough."""
+    X = seen.X[:, features]
+    useful = np.asarray(abs(X).sum(axis=1)).ravel() * seen.weight[:, 0] > 0
+    k = min(k, int(useful.sum()))
+    if not k:
+        return np.zeros((0, len(features)))
+    X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
+    data = InMemory(X, seen.weight[useful, 0])
+    small = sketch(data, k, rng, MOST_SWEEPS, lambda sweeps: None)
+    U, _ = explore(SETTINGS, X.shape, small.Y, k, SNCP(), rng)
+    bounds = NON_NEGATIVE if data.extremes[0] >= 0 else Bounds(-np.inf, np.inf)
+    rays = small.lift(U, bounds, data.dtype)
+    for _ in range(ALTERNATIONS):  # what the sketch does not show
+        _, cells = data.sweep(Assign(Rays.of(rays).units))
+        rays = unit(cells.cross, otherwise=rays)
+    return rays

@@ -1,0 +1,35 @@
+"""What a fit tells while it runs: sentences in the log, events to a callback."""
+
+import logging
+from collections.abc import Callable
+
+from onmf.core.result import Event, Stage, Watch, unwatched
+
+LOG = logging.getLogger("onmf")
+
+
+def watcher(verbose: int, callback: Callable[[Event], bool] | None) -> Watch:
+    """The one channel through which progress leaves."""
+    if not verbose and callback is None:
+        return unwatched
+    if verbose and not LOG.hasHandlers():  # nobody has said where the log goes
+        LOG.addHandler(logging.StreamHandler())
+        LOG.setLevel(logging.INFO)
+
+    def watch(event: Event) -> bool:
+        if verbose and event.stage is not None:
+            LOG.info(stage_sentence(event.start, event.stage))
+        return bool(callback(event)) if callback is not None else False
+
+    return watch
+
+
+def stage_sentence(start: int, stage: Stage) -> str:
+    """A stage as people say it."""
+    empty = stage.empty_clusters
+    rest = f", {empty} cluster{'s are' if empty > 1 else ' is'} empty" if empty else ""
+    return (
+        f"Start {start + 1}, penalty weight {stage.rho:.2g}, X read {stage.sweeps} times: "
+        f"{stage.relative_error:.2%} of X is unexplained, the last step moved by "
+        f"{stage.residual:.1e}{rest}."
+    )

@@ -1,0 +1,92 @@
+"""A clusterer that takes in a stream, batch by batch."""
+
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
+
+from onmf.core.fast.settle import settle
+from onmf.core.threads import single_threaded_blas
+from onmf.data import Placement
+from onmf.data.validation import as_it_is
+from onmf.estimators.clusterer import Clusterer
+from onmf.estimators.parameters import bounds_for
+from onmf.estimators.stream import Stream, take_in
+
+
+def _streams(model: "StreamClusterer") -> bool:
+    """Whether a model has `partial_fit`."""
+    return model.solver == "fast"
+
+
+class StreamClusterer(Clusterer):
+    """`partial_fit`, for models whose solver is the default one."""
+
+    solver: str
+    _stream: Stream  # of `partial_fit`, once it has begun
+
+    @available_if(_streams)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Take in one batch of a stream; the first batch is clustered as `fit` does.
+
+        Each later batch is read once: its samples go to their nearest rays, and every ray moves
+        towards the mean, over all batches, of what its samples say, by steps that shrink as
+        t^(-3/4). The rays converge to a fixed point of the exact alternation that ends `fit`, for
+        the distribution the batches are drawn from, or for the data set if its batches are given
+        again and again: every sample with its nearest ray, every ray the leading singular vector
+        of its samples. A distribution that changes is followed ever more slowly.
+
+        Clusters keep their ids. `labels_` and `membership_` are those of the last batch, found with
+        the centroids before it, `relative_error_` as well. `save` does not store how far the stream
+        is: a loaded model begins a new one. Only for ``solver="fast"``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The first batch should have many samples of every cluster.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> from onmf.datasets import make_rays
+        >>> X, _ = make_rays(600, 30, 4, random_state=0)
+        >>> model = ONMF(n_clusters=4, random_state=0)
+        >>> for start in range(0, 600, 200):
+        ...     model = model.partial_fit(X[start : start + 200])
+        >>> model.predict(X).shape
+        (600,)
+        """
+        if not hasattr(self, "_stream"):
+            with self._all_or_nothing():
+                return self._begin_stream(X, sample_weight)
+        with single_threaded_blas(), self._all_or_nothing():
+            rows = self._place_batch(X, sample_weight)
+            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+            bounds = bounds_for(self.center_bounds, rows.data)
+            state, stream, W = take_in(rows.data, W, self._stream, bounds)
+            self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
+            explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
+            self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
+            self.inertia_ = self.relative_error_ * sqnorm
+            self._stream, self.cluster_centers_ = stream, W
+        return self
+
+    def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
+        """Cluster the first batch, and remember what it says of the rays."""
+        self.fit(X, sample_weight=sample_weight)
+        with single_threaded_blas():
+            data = self._place_batch(X, sample_weight).data
+            bounds = bounds_for(self.center_bounds, data)
+            state = settle(data, self.cluster_centers_, bounds, tol=0.0, sweeps=1)
+        self._stream = Stream.begin(state.cells)
+        return self
+
+    def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
+        """A batch of the stream: on the scale that all others have."""
+        return self._place(X, sample_weight, as_it_is, reset=False, equal_votes=self.equal_votes)

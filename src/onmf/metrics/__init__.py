@@ -1,0 +1,28 @@
+"""How good a clustering is, and how close its factors come to the data.
+
+The scores that scikit-learn has (ARI, NMI, AMI) are its own, re-exported here. The paper's "NMI"
+is adjusted mutual information.
+"""
+
+from sklearn.metrics import (
+    adjusted_mutual_info_score,
+    adjusted_rand_score,
+    normalized_mutual_info_score,
+)
+
+from onmf.metrics.classes import clustering_accuracy, purity
+from onmf.metrics.factors import orthogonality, partition_error, relative_error, stationarity
+from onmf.metrics.held_out import held_out_score
+
+__all__ = [
+    "adjusted_mutual_info_score",
+    "adjusted_rand_score",
+    "clustering_accuracy",
+    "held_out_score",
+    "normalized_mutual_info_score",
+    "orthogonality",
+    "partition_error",
+    "purity",
+    "relative_error",
+    "stationarity",
+]

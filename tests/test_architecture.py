@@ -45,6 +45,7 @@ HOMES = {  # an optional dependency and the only file, or folder, that imports i
     "zarr": "io/zarr.py",
     "openpyxl": "io/workbook.py",
     "anndata": "cells.py",
+    "fsspec": "io/remote.py",
     "numba": "core/fast/kernels.py",
     "dask": "data/dask/",
     "distributed": "data/dask/",

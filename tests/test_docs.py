@@ -46,7 +46,12 @@ def desk(tmp_path, monkeypatch):
             for i in range(size):
                 text = " ".join(rng.choice(known.split(), 30))
                 Path(folder, f"{topic}{i}.txt").write_text(text)
+    files = sorted(Path("talks").iterdir())
+    texts = {"title": [f.stem for f in files], "abstract": [f.read_text() for f in files]}
+    pd.DataFrame(texts).to_csv("talks.csv", index=False)
     X, y = onmf.datasets.make_rays(80, 12, 4, random_state=0)
+    twice = pd.DataFrame(X, columns=["gene0", *(f"gene{j}" for j in range(11))])
+    twice.assign(description="of a gene").to_csv("export.csv", sep=";", decimal=",")
     genes = pd.DataFrame(X, columns=[f"gene{j}" for j in range(12)])
     genes.to_csv("cells.csv", index=False)
     genes.assign(type=np.array(["LUAD", "BRCA", "KIRC", "GBM"])[y]).to_csv("tumours.csv")

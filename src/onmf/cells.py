@@ -1,7 +1,6 @@
 """Clusters of an AnnData object, written where users of scanpy look for them."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -121,8 +120,19 @@ def cluster_anndata(
     return (model, adata) if copy else model
 
 
-def annotated(source: Path, model: ONMF, table: Table, file: IO[bytes]) -> None:
+class CellFit(NamedTuple):
+    """A fit to X, or a layer, of an .h5ad file, and what is known of it."""
+
+    model: ONMF
+    table: Table
+    explanation: Explanation | None
+    layer: str | None
+    choice: KChoice | None
+
+
+def annotated(source: str, result: CellFit, file: IO[bytes]) -> None:
     """Into `file`, the .h5ad file `source` with what a fit to its samples found."""
+    model, table, found, layer, choice = result
     try:
         import anndata
     except ImportError as missing:
@@ -130,9 +140,10 @@ def annotated(source: Path, model: ONMF, table: Table, file: IO[bytes]) -> None:
             '--write-h5ad needs AnnData: `pip install "onmf[anndata]"` installs it.'
         ) from missing
     adata = anndata.read_h5ad(source)
-    found = _explained(model, table, adata, None)
+    if not getattr(model, "preprocessing_", ()):  # then the file says by which logarithm X is
+        found = _explained(model, table, adata, layer)
     facts = _Facts.of(model, table, np.ones(adata.n_vars, bool), found)
-    facts.write(adata, "onmf", _told(model, found, "onmf", None, None))
+    facts.write(adata, "onmf", _told(model, found, "onmf", layer, choice))
     adata.write_h5ad(file.name)
 
 

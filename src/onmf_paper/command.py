@@ -29,7 +29,7 @@ GROUPS = {"all": tuple(STUDIES), "figures": FIGURE_STUDIES}
 QUIET = 30.0  # seconds between two lines, where there is no terminal for a bar
 
 
-@click.command()
+@click.command("reproduce")
 @click.argument("what", nargs=-1, required=True, type=click.Choice([*STUDIES, *GROUPS]))
 @click.option("--trials", type=click.IntRange(1), help="Starts of each method on each data set.")
 @click.option("--jobs", type=int, default=-1, help="Processes, a thread each; -1: all processors.")
@@ -41,7 +41,9 @@ QUIET = 30.0  # seconds between two lines, where there is no terminal for a bar
     default=Path("paper"),
     help="Folder for index.html, the tables as CSV, the figures as SVG, and trials.sqlite.",
 )
-def reproduce(what: tuple[str, ...], trials: int | None, jobs: int, only: str, out: Path) -> None:
+def run_reproduce(
+    what: tuple[str, ...], trials: int | None, jobs: int, only: str, out: Path
+) -> None:
     """Run the paper's tables and figures again.
 
     Finished trials are kept in trials.sqlite and are never run twice: stop with Ctrl-C, look at

@@ -640,5 +640,20 @@ def test_the_result_is_written_back_into_annotated_data(here, capsys):
         assert run(*words, "--write-h5ad", target) != 0
         assert said in capsys.readouterr().err
     assert run("cluster", "x.csv", "-k", 3, "-o", "more", "--write-h5ad", "more.h5ad") != 0
-    assert "needs an .h5ad file as input" in capsys.readouterr().err
+    assert "needs an .h5ad file of this machine as input" in capsys.readouterr().err
     assert run(*words, "--force", "--write-h5ad", "with.h5ad") == 0
+
+
+def test_annotated_data_say_what_was_clustered_and_why_so_many(here):
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(COUNTS, pd.DataFrame(index=CELLS), pd.DataFrame(index=NAMES))
+    adata.layers["raw"] = COUNTS + 1
+    adata.write_h5ad("x.h5ad")
+    words = ["cluster", "x.h5ad", "--layer", "raw", "--log", "-k", "2:4", "-o", "result"]
+    assert run(*words, "--write-h5ad", "with.h5ad") == 0
+    told, table = anndata.read_h5ad("with.h5ad").uns, pd.read_csv("result/markers.csv")
+    assert told["onmf"]["params"]["layer"] == "raw"
+    assert told["onmf"]["reason"].startswith("K=")
+    top = told["onmf"]["top_features"]  # the same numbers as in the table beside the page
+    table = table.groupby("cluster").head(20).reset_index(drop=True)
+    np.testing.assert_allclose(top["log2_fold_change"], table["log2_fold_change"], rtol=1e-5)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -73,6 +74,42 @@ def test_the_table_is_what_the_estimators_give_from_the_same_starts(here, file):
             assert float(row[key]) == pytest.approx(np.mean(values), rel=1e-6, abs=1e-9), key
         assert row["converged"] == row["starts"] == "2"
         assert float(row["seconds"]) > 0
+
+
+def test_the_page_has_the_table_and_every_start(here):
+    words = ["--labels", "type", "--methods", "onmf,k-means", "--starts", 2, "-o", "both.csv"]
+    assert run("compare", "x.csv", "-k", 3, *words) == 0
+    page, table = (here / "both.html").read_text(encoding="utf-8"), saved("both.csv")
+    assert "<script" not in page
+    for name, row in table.items():
+        (line,) = re.findall(f'<tr><th scope="row">{name}</th>(.*?)</tr>', page)
+        cells = re.findall("<td[^>]*>(.*?)</td>", line)
+        assert cells[:3] == [f"{100 * float(row[key]):.1f}" for key in ("acc", "ari", "nmi")]
+        assert cells[3] == f"{float(row['relative_error']):.5f}"
+    assert page.count("<figure>") == 3  # error, ARI, seconds
+    assert page.count("<circle") == 3 * 2 * 2
+    lowest = min(float(row["relative_error"]) for row in table.values())
+    assert f'<td class="best">{lowest:.5f}</td>' in page
+    assert f"The lowest error, {lowest:.5f}, is that of " in page
+
+
+def test_a_method_that_fails_and_a_strange_name_are_text_on_the_page(here, monkeypatch):
+    (here / "a<b>&.csv").write_bytes((here / "x.csv").read_bytes())
+    fit = Baseline.fit
+
+    def broken(self, X):
+        if self.method == "hals":
+            raise RuntimeError("<i>no</i>")
+        return fit(self, X)
+
+    monkeypatch.setattr(Baseline, "fit", broken)
+    words = ["--labels", "type", "--methods", "hals,k-means", "--starts", 1]
+    assert run("compare", "a<b>&.csv", "-k", 3, *words) == 3
+    page = (here / "compare.html").read_text(encoding="utf-8")
+    assert "<p>hals: &lt;i&gt;no&lt;/i&gt;</p>" in page
+    assert ">a&lt;b&gt;&amp;.csv</h1>" in page
+    assert "<b>" not in page
+    assert "from one start each" in page
 
 
 def test_without_labels_there_is_no_agreement(here, capsys):

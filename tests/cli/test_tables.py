@@ -241,6 +241,68 @@ def test_numbers_of_genes_are_named_and_can_be_dropped(capsys):
     assert len(labels()) == 90
 
 
+# --- rows that stay on disk ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_disk(monkeypatch):
+    """No file fits into memory; text tables are in memory whatever happens, Parquet is not."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("onmf.data.disk.free_memory", lambda: 100)
+
+
+def test_depth_is_said_of_rows_on_disk(capsys, on_disk):
+    write(reads()).astype(float).to_parquet("x.parquet")
+    said = ask(capsys, "cluster", "x.parquet", "-k", 2, "-o", "out", "--log")
+    assert "these are counts whose totals run from" in said
+    assert "clusters 0 and 1 differ in the totals of their samples" in said
+    write(reads()[:45]).astype(float).to_parquet("even.parquet")
+    assert ask(capsys, "cluster", "even.parquet", "-k", 3, "-o", "even", "--log") == ""
+
+
+@pytest.mark.parametrize(("side", "advice"), [
+    ("row", "sample 'TOTAL' is the sum of all others, and will be clustered like one of them: take "
+            "it out of the file."),
+    ("column", "feature 'TOTAL' is the sum of all others, and will be clustered like one of them: "
+               "leave it out with --drop 'TOTAL'."),
+])  # fmt: skip
+def test_totals_and_numbers_of_things_are_named_on_disk(capsys, on_disk, monkeypatch, side, advice):
+    monkeypatch.setattr("onmf.io.source.PART", 1_000)  # five rows at a time
+    frame = write(reads()).astype(float)
+    if side == "row":
+        frame.loc["TOTAL"] = frame.sum()
+    else:
+        frame["TOTAL"] = frame.sum(axis=1)
+    frame.to_parquet("x.parquet")
+    assert advice in ask(capsys, "cluster", "x.parquet", "-k", 3, "-o", "out")
+    frame.assign(entrez=np.random.default_rng(0).permutation(len(frame)) + 1.0).to_parquet(
+        "x.parquet"
+    )
+    said = ask(capsys, "cluster", "x.parquet", "-k", 3, "-o", "out", "--force")
+    assert "feature 'entrez' looks like numbers of things" in said
+
+
+def test_genes_taken_for_samples_are_said_on_disk(capsys, on_disk):
+    names = [f"ENSG{j:011}" for j in range(200)]
+    patients = [f"patient{i}" for i in range(40)]
+    frame = write(reads().T[:, :40], samples=names, features=patients)
+    frame.astype(float).to_parquet("x.parquet")
+    said = ask(capsys, "cluster", "x.parquet", "-k", 3, "-o", "out")
+    assert "the 200 samples have names of genes" in said
+    write(reads().T, "y.csv", genes(200), [f"patient{i}" for i in range(90)])
+    assert run("cluster", "y.csv", "--transpose", "-k", 3, "-o", "good") == 0
+    pd.read_csv("y.csv", index_col=0).astype(float).to_parquet("y.parquet")
+    said = ask(capsys, "predict", "good", "y.parquet", "-o", "new.csv")
+    assert "its rows are the features of the model: it was transposed" in said
+
+
+def test_the_advice_on_a_row_of_totals_is_one_that_the_file_allows(capsys):
+    frame = write(reads()).astype(float)
+    frame.loc["TOTAL"] = frame.sum()
+    frame.to_parquet("x.parquet")
+    assert "take it out of the file" in ask(capsys, "cluster", "x.parquet", "-k", 3, "-o", "out")
+
+
 # --- one definition of what is done to an input --------------------------------------------------
 
 

@@ -189,3 +189,8 @@ def test_strict_arrays_work_with_dispatch():
     if "No module named 'array_api_strict'" in done.stderr:
         pytest.skip("array-api-strict is not installed")
     assert done.stdout.splitlines() == ["[0, 0, 1] [0, 0, 1]"] * 2, done.stderr
+
+
+def test_texts_are_told_what_takes_them():
+    with pytest.raises(ValueError, match=r"X is a list of texts: .*TfidfVectorizer"):
+        ONMF(2).fit(["stars and planets", "genes and cells"])

@@ -465,6 +465,9 @@ def test_the_sentence_counts_empty_clusters():
         "Start 2, penalty weight 1e-08, X read 3 times: 25.00% of X is unexplained, the last step "
         "moved by 1.0e-03."
     )
+    assert stage_sentence(0, stage._replace(residual=np.inf)).endswith(
+        "25.00% of X is unexplained."
+    )
     assert stage_sentence(0, stage._replace(empty_clusters=1)).endswith(", 1 cluster is empty.")
     assert stage_sentence(0, stage._replace(empty_clusters=2)).endswith(", 2 clusters are empty.")
 

@@ -120,7 +120,7 @@ def test_cells_of_a_parquet_file_that_are_not_numbers_are_named(tmp_path):
     ):
         read_table(tmp_path / "x.parquet")
     frame.drop(columns="v").to_parquet(tmp_path / "x.parquet")
-    expected = "not numbers: 'None' in row 1, column u; 'None' in row 0, column w"
+    expected = "without a value: row 1, column u; row 0, column w; fill them, or leave out"
     with pytest.raises(ValueError, match=expected):
         read_table(tmp_path / "x.parquet")
 

@@ -382,7 +382,7 @@ def tiny(monkeypatch, small):
     monkeypatch.setitem(STUDIES, "tiny", study)
     from onmf_paper import command as reproduce
 
-    monkeypatch.setattr(reproduce.reproduce.params[0].type, "choices", (*STUDIES, "all"))
+    monkeypatch.setattr(reproduce.run_reproduce.params[0].type, "choices", (*STUDIES, "all"))
     return study
 
 

@@ -151,10 +151,11 @@ def test_all_panels_are_there_with_their_headings(opened):
     shown = page.locator("h2:visible").all_text_contents()
     assert shown == [
         "Map",
+        "How many clusters",
         "Clusters",
         "Distinctive features",
+        "Centroids",
         "Against the known classes",
-        "How many clusters",
         "Consensus",
         "Convergence",
         "Parameters and versions",
@@ -162,14 +163,55 @@ def test_all_panels_are_there_with_their_headings(opened):
     assert page.locator(".card").count() == 10
     assert page.locator("#confusion tbody tr").count() == 10
     assert page.locator("#choice-charts svg").count() == 6
+    assert page.locator("#choice-table tr.best th").all_text_contents() == ["3"]
+    assert (
+        page.locator("#answer").text_content() == "Recommended: 3 clusters (confidence 0.90). Why"
+    )
+    assert page.locator("#heat-figure rect").count() == 10 * 50
     assert page.locator("#curves svg").count() == 3
     assert page.locator("#dots-figure circle").count() >= 10 * 20
     assert len(colours(page, "#shares")) > 10
 
 
+def test_clusters_have_one_name_on_the_map_in_the_list_and_in_the_tables(opened):
+    page = opened()
+    names = page.evaluate("data => JSON.parse(data).clusters.map((c) => c.name)",
+                          page.locator("#data").text_content())  # fmt: skip
+    assert all(names)
+    assert page.locator("#legend .words").all_text_contents() == names
+    assert page.locator(".card .called").all_text_contents() == names
+    assert page.locator("#confusion .upright").all_text_contents() == names
+    listed = page.locator("#stability li > span:first-child").all_text_contents()
+    assert [text.split(maxsplit=1)[1] for text in listed] == [" ".join(n.split()) for n in names]
+
+
+def test_in_print_no_heading_stands_alone_no_table_is_cut_and_nothing_is_too_wide(opened):
+    page = opened()
+    page.set_viewport_size({"width": 688, "height": 980})  # A4 without its margins
+    page.emulate_media(media="print")
+    page.wait_for_timeout(100)
+    kept = (
+        "all => all.filter((one) => getComputedStyle(one).breakInside !== 'avoid')"
+        ".map((one) => one.id)"
+    )
+    # A section is on one page, if it fits; the two long ones begin one, or break between groups.
+    assert page.locator("main > section").evaluate_all(kept) == ["clusters", "run"]
+    assert page.locator("table, figure, .card, .record div, tr").evaluate_all(kept) == []
+    begins = "one => getComputedStyle(one).breakBefore"
+    assert page.locator("#clusters").evaluate(begins) == "page"
+    after = "all => all.every((one) => getComputedStyle(one).breakAfter === 'avoid')"
+    assert page.locator("h1, h2, h3, h4, thead").evaluate_all(after)
+    wide = "all => all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).length"
+    assert page.locator("main svg, main canvas, main table, main p").evaluate_all(wide) == 0
+
+
 def test_figures_can_be_saved_for_a_slide(opened, tmp_path):
     page = opened()
-    for section, ending, begins in (("dots", "svg", b"<svg"), ("map", "png", b"\x89PNG")):
+    for section, ending, begins in (
+        ("dots", "svg", b"<svg"),
+        ("heat", "svg", b"<svg"),
+        ("map", "png", b"\x89PNG"),
+    ):
         with page.expect_download() as download:
             page.locator(f"#{section} .save").first.click()
         assert download.value.suggested_filename.endswith(ending)

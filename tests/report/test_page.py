@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
-from onmf.report import clustering, document, embedding, html, package_versions, panels
+from onmf.report import clustering, document, embedding, heat, html, package_versions, panels
 from onmf.report.names import LONGEST, display_name
 from report.standins import choice, consensus
 
@@ -98,6 +98,31 @@ def test_the_picture_of_features_has_the_level_and_share_of_each_in_every_cluste
         np.testing.assert_allclose([row[j] for row in dots["levels"]], expected, atol=1e-2)
         shares = [(column[model.labels_ == k] != 0).mean() for k in range(4)]
         np.testing.assert_allclose([row[j] for row in dots["shares"]], shares, atol=1e-2)
+
+
+@pytest.mark.parametrize("most", [64, 12])
+def test_the_heat_map_has_the_weights_of_the_unit_centroids(data, most, monkeypatch):
+    model, X, _ = data
+    monkeypatch.setattr(heat.heat_columns, "__defaults__", (most,))
+    panel = facts_of(html(model, X))["heat"]
+    W = model.cluster_centers_ / np.linalg.norm(model.cluster_centers_, axis=1, keepdims=True)
+    columns = [int(name[1:]) for name in panel["features"]]
+    np.testing.assert_allclose(panel["weights"], W[:, columns], rtol=1e-2, atol=1e-9)
+    assert panel["largest"] == W.max()
+    if most == 64:
+        assert columns == list(range(30))
+        assert "all features" in panel["note"]
+    else:  # the three heaviest of each of four clusters, each once
+        assert len(columns) == len(set(columns)) <= 12
+        for ray in W:
+            assert set(np.argsort(-ray)[:3]) <= set(columns)
+        assert "the heaviest of the 30 features" in panel["note"]
+
+
+def test_what_the_page_shows_in_full_is_not_listed_again_among_the_parameters(data):
+    model, X, _ = data
+    run = {"table": [{"k": 2}], "reason": "because", "scales": [], "parameters": {"seed": 0}}
+    assert facts_of(html(model, X, run=run))["run"] == {"parameters": {"seed": 0}}
 
 
 def test_clusters_are_called_by_their_features_if_these_have_names(data):
@@ -195,6 +220,9 @@ def test_a_choice_of_k_gives_its_curves_and_reason(data, rows):
     panel = facts_of(html(model, X, choice=chosen))["choice"]
     assert panel["best"] == 3
     assert panel["reason"] == "K = 3: <b>because</b>."
+    assert panel["answer"] == "Recommended: 3 clusters (confidence 0.90)."
+    assert panel["rows"][1] == ["3", "1 ± 0.1", "0.333", "0.8", "0.1", "0.5", "2"]
+    assert panel["rows"][3][5] == ""
     curves = {curve["title"]: curve for curve in panel["curves"]}
     found = curves["Found again by other samples"]
     assert found["x"] == [2, 3, 4, 5]

@@ -74,7 +74,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return failed(f"Error: {error.format_message()}", error.exit_code)
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
         # About the input or the machine: what the user can put right takes one sentence.
-        return failed(f"Error: {sentence(error)}", exit_code(error))
+        return failed(f"Error: {error_sentence(error)}", exit_code(error))
     except (click.Abort, KeyboardInterrupt):
         return failed("Interrupted.", INTERRUPTED)
     finally:
@@ -102,7 +102,7 @@ def exit_code(error: Exception) -> int:
     return NO_SPACE if number in FULL else BAD_INPUT
 
 
-def sentence(error: Exception) -> str:
+def error_sentence(error: Exception) -> str:
     """What an error says; those of the system begin with their file."""
     said = str(error)
     if isinstance(error, OSError) and error.strerror:
@@ -128,7 +128,7 @@ def leaving_when_terminated() -> Iterator[None]:
 
 
 class Commands(click.Group):
-    """The subcommands, each the function of its name in the module of its name."""
+    """The subcommands: `cluster` is `run_cluster` in the module `cluster`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -139,7 +139,7 @@ class Commands(click.Group):
         name = cmd_name.replace("-", "_")
         # The paper's studies are a package of their own, which nothing else loads.
         module = "onmf_paper.command" if name == "reproduce" else f"onmf.cli.{name}"
-        command: click.Command = getattr(import_module(module), name)
+        command: click.Command = getattr(import_module(module), f"run_{name}")
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

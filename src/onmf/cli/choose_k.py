@@ -9,8 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from onmf import ONMF
-from onmf import choose_k as choose
+from onmf import ONMF, choose_k
 from onmf.cli.console import say, waiting
 from onmf.cli.options import (
     INPUT,
@@ -33,7 +32,7 @@ SHOWN = ("score", "found_again", "told_alike", "border", "solid")
 BAR = 16  # characters of the longest bar
 
 
-@click.command()
+@click.command("choose-k")
 @click.argument("input", type=INPUT)
 @click.option(
     "--k",
@@ -58,7 +57,7 @@ BAR = 16  # characters of the longest bar
 @click.option("--only", is_flag=True, help="Do not go on past the last K where it is the best.")
 @RAW_NAMES
 @click.option("--json", "as_json", is_flag=True, help="Print choice.json instead of a table.")
-def choose_k(
+def run_choose_k(
     span: str | None,
     out: Path | None,
     runs: int,
@@ -85,7 +84,7 @@ def choose_k(
     table = at_hand(source.learn(read_with_notes(source))[0], seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with waiting(source.path.name) as advance:
-        choice = choose(
+        choice = choose_k(
             model,
             table.X,
             ks,
@@ -95,16 +94,8 @@ def choose_k(
             beyond=not only,
             progress=advance,
         )
-    tried = [row.k for row in choice.table]
-    steps = list(source.steps)
-    parameters = {"k_range": tried, "n_runs": runs, "random_state": seed, "steps": steps}
-    account = {
-        "input": {"file": source.path.name, "samples": len(table.samples)},
-        "parameters": parameters | options,
-        **choice_record(choice),
-        "confidence": round(choice.confidence, 4),
-        "cluster_stability": choice.consensus.cluster_stability.tolist(),
-    }
+    parameters = {"n_runs": runs, "random_state": seed, "steps": list(source.steps)} | options
+    account = choice_account(choice, source.path.name, len(table.samples), parameters)
     if out is not None:
         page = make_page(table, choice, account)
         replace_files(out, {REPORT: page} | result_files(choice, table.samples, account, raw_names))
@@ -114,6 +105,19 @@ def choose_k(
         say(answer(choice))
         Console().print(choice_grid(choice))
         say("\n".join(remarks(choice, out)))
+
+
+def choice_account(
+    choice: KChoice, file: str, n_samples: int, parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """What was asked, and the answer: the content of choice.json."""
+    return {
+        "input": {"file": file, "samples": n_samples},
+        "parameters": {"k_range": [row.k for row in choice.table]} | parameters,
+        **choice_record(choice),
+        "confidence": round(choice.confidence, 4),
+        "cluster_stability": choice.consensus.cluster_stability.tolist(),
+    }
 
 
 def parse_span(span: str) -> list[int]:

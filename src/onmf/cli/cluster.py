@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from onmf import ONMF, choose_k
-from onmf.cells import annotated
+from onmf.cells import CellFit, annotated
 from onmf.cli import NOT_CONVERGED
 from onmf.cli.console import fit_with_progress, note, notes, place_for, say, waiting, within_memory
 from onmf.cli.options import (
@@ -37,9 +37,10 @@ from onmf.cli.runs import (
     sealed,
 )
 from onmf.io import Table, replace_files
+from onmf.io.remote import is_remote
 
 
-@click.command()
+@click.command("cluster")
 @click.argument("input", type=INPUT)
 @click.option(
     "-k",
@@ -87,7 +88,7 @@ from onmf.io import Table, replace_files
 @click.option("--force", is_flag=True, help="Replace results that are there.")
 @click.option("--no-report", is_flag=True, help="Do not make report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")
-def cluster(
+def run_cluster(
     k: int | range,
     out: Path,
     seed: int,
@@ -102,9 +103,10 @@ def cluster(
 
     INPUT is a table (.csv, .tsv, .txt, also .gz; .parquet, .xlsx), an array (.npy, .npz), a Matrix
     Market file (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a
-    file with one a line, or with --text-column a column of a table. `-` is standard input. Samples
-    are rows. Header and sample names are found by themselves. Arrays, .parquet, .h5ad, .h5 and
-    .zarr that would fill more than half the free memory are read block by block.
+    file with one a line, or with --text-column a column of a table. `-` is standard input, and an
+    address such as s3://bucket/x.npy a file on another machine. Samples are rows. Header and sample
+    names are found by themselves. Arrays, .parquet, .h5ad, .h5 and .zarr that would fill more than
+    half the free memory are read block by block.
 
     Written are labels.csv (cluster, certainty and distance of each sample), markers.csv (what makes
     each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
@@ -124,24 +126,7 @@ def cluster(
         check_annotation(source, write_h5ad, force)
     model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
-        raw = read_with_notes(
-            source,
-            signed=options["center_bounds"] is not None,
-            remedy=", or say --bounds data if they mean something",
-        )
-        table, chain = source.learn(raw)
-        choice = None if isinstance(k, int) else choose_count(model, table, k)
-        model.set_params(n_clusters=choice.best_k if choice else k)
-        with within_memory(source.path.name):
-            seconds = fit_with_progress(model, table, source.path.name)
-        note(source.path.name, after_fit(source, raw, model.labels_, model.cluster_centers_))
-        if chain:
-            model.preprocessing_ = chain
-        with waiting("Comparing the clusters"):
-            explanation = explained(model, table)
-        if explanation is not None:
-            model.certainty_curve_ = explanation.calibration.array()
-        run = FinishedFit(model, source, table, explanation, seconds, first_words(raw), choice)
+        run = fit_input(model, k, source, signed=options["center_bounds"] is not None)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}
@@ -149,10 +134,31 @@ def cluster(
         older = set(RESULTS) - set(files)  # which would speak of another run
         replace_files(out, files, gone=older)
         if write_h5ad is not None:
-            write = partial(annotated, source.path, model, table)
+            result = CellFit(model, run.table, run.explanation, source.layer, run.choice)
+            write = partial(annotated, str(source.path), result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if model.converged_ else NOT_CONVERGED
+
+
+def fit_input(model: ONMF, k: int | range, source: Input, signed: bool) -> FinishedFit:
+    """From a file to a fit that is explained, with notes on what looks wrong on the way."""
+    raw = read_with_notes(source, signed, ", or say --bounds data if they mean something")
+    table, chain = source.learn(raw)
+    choice = None if isinstance(k, int) else choose_count(model, table, k)
+    model.set_params(n_clusters=choice.best_k if choice else k)
+    with within_memory(source.path.name):
+        seconds = fit_with_progress(model, table, source.path.name)
+    with waiting(f"Looking at {source.path.name}"):
+        said = after_fit(source, raw, model.labels_, model.cluster_centers_)
+    note(source.path.name, said)
+    if chain:
+        model.preprocessing_ = chain
+    with waiting("Comparing the clusters"):
+        explanation = explained(model, table)
+    if explanation is not None:
+        model.certainty_curve_ = explanation.calibration.array()
+    return FinishedFit(model, source, table, explanation, seconds, first_words(raw), choice)
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:
@@ -162,8 +168,10 @@ def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[N
 
 def check_annotation(source: Input, target: Path, force: bool) -> None:
     """The result can be written beside the input's own samples and features, into this file."""
-    if source.path.suffix != ".h5ad" or source.transpose:
-        raise ValueError("--write-h5ad needs an .h5ad file as input, and no --transpose.")
+    if source.path.suffix != ".h5ad" or source.transpose or is_remote(source.path):
+        raise ValueError(
+            "--write-h5ad needs an .h5ad file of this machine as input, and no --transpose."
+        )
     if target.resolve() == source.path.resolve():
         raise ValueError(
             f"--write-h5ad names the input {target}, which later commands compare with what was "

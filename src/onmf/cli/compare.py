@@ -1,6 +1,5 @@
 """`onmf compare`."""
 
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,6 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn
-from rich.table import Table as Grid
 
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS as RIVALS
@@ -27,9 +25,17 @@ from onmf.cli.options import (
     reading_options,
     source_of,
 )
-from onmf.cli.runs import at_hand, scores
+from onmf.cli.runs import agreement_scores, at_hand
+from onmf.cli.runs.comparison import (
+    WITH_LABELS,
+    comparison_grid,
+    comparison_json,
+    method_means,
+    page_beside,
+    save_comparison,
+)
 from onmf.datasets import make_rays
-from onmf.io import Table, csv_text, replace_files
+from onmf.io import Table
 from onmf.io.table import one_line, printable
 from onmf.metrics import orthogonality, partition_error
 
@@ -40,15 +46,6 @@ OURS: dict[str, Callable[..., ONMF]] = {
 }
 ALL = [*OURS, *RIVALS]
 QUICK = ["onmf", "alternation", "k-means", "k-means++", "nmf", "hals"]
-WITH_LABELS = {"acc": "ACC", "ari": "ARI", "nmi": "NMI"}  # in percent
-ALWAYS = {
-    "relative_error": "error",
-    "orthogonality": "orthog.",
-    "empty_clusters": "empty",
-    "sweeps": "sweeps",
-    "seconds": "seconds",
-}
-PLACES = {"relative_error": ".5f", "orthogonality": ".1e", "sweeps": ".0f", "seconds": ".2f"}
 
 
 def method_names(context: click.Context, option: click.Parameter, words: str | None) -> list[str]:
@@ -67,7 +64,7 @@ def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path
     return out
 
 
-@click.command()
+@click.command("compare")
 @click.argument("input", type=INPUT)
 @click.option(
     "-k", "--clusters", "k", type=click.IntRange(1), required=True, help="Number of clusters."
@@ -84,11 +81,11 @@ def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path
     type=click.Path(dir_okay=False, path_type=Path),
     callback=csv_file,
     default=Path("compare.csv"),
-    help="Where the table is saved.",
+    help="Where the table is saved; the page goes beside it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print and save JSON with every fit as well.")
 @click.option("--jobs", type=int, default=1, help="Threads of a fit; -1 takes all processors.")
-def compare(
+def run_compare(
     k: int,
     methods: list[str],
     starts: int,
@@ -102,7 +99,8 @@ def compare(
     INPUT is read and prepared as `onmf cluster` does; of a file too large for the memory 20,000
     samples are taken. The relative error is that of the best rays for the labels found; with
     --labels the agreement with the true classes stands beside it. All are means over the starts. A
-    method that fails says why in its row, and the others go on. The table is saved after each.
+    method that fails says why in its row, and the others go on. The table is saved after each, and
+    beside it a page, compare.html, that shows every start.
 
     \b
     Example:
@@ -112,11 +110,14 @@ def compare(
     out.parent.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
     source = source_of(options.pop("input"), options)
     table = at_hand(source.learn(read_with_notes(source))[0], seed=0)
+    n, m = table.X.shape
+    facts = {"file": source.path.name, "samples": n, "features": m, "clusters": k, "starts": starts,
+             "methods": ", ".join(methods), "steps": ", ".join(source.steps) or "none"}  # fmt: skip
     ONMF(2, random_state=0).fit(make_rays(50, 5, 2, random_state=0)[0])  # compiles, once
     for fit in measure_fits(table, k, methods, range(1, starts + 1), jobs):
         fits.append(fit)
         if len(fits) % starts == 0 and not all(fit["failure"] for fit in fits):
-            save_comparison(out, fits, as_json)
+            save_comparison(out, fits, facts, as_json)
     if all(fit["failure"] for fit in fits):
         raise ValueError(fits[0]["failure"])
     if as_json:
@@ -125,7 +126,7 @@ def compare(
         means = f"mean of {starts} start{'s' if starts > 1 else ''}"
         title = f"{escape(printable(source.path.name))}, {k} clusters, {means}"
         Console().print(comparison_grid(method_means(fits), title))
-        say(f"Wrote {out}.")
+        say(f"Wrote {out} and {page_beside(out)}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
 
@@ -162,7 +163,7 @@ def measure_fit(model: ONMF | Baseline, table: Table) -> dict[str, Any]:
     except Exception as error:  # of any kind: the other methods go on
         return {"converged": False, "failure": one_line(error) or type(error).__name__}
     seconds, labels = time.perf_counter() - begin, model.labels_
-    agreement = scores(table.labels, labels) or {}
+    agreement = agreement_scores(table.labels, labels) or {}
     return {
         **dict(zip(WITH_LABELS, agreement.values(), strict=False)),
         "relative_error": partition_error(table.X, labels),
@@ -173,55 +174,3 @@ def measure_fit(model: ONMF | Baseline, table: Table) -> dict[str, Any]:
         "converged": bool(model.converged_),
         "failure": "",
     }
-
-
-def method_means(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row a method: means over the starts that did not fail."""
-    rows = []
-    for name in dict.fromkeys(fit["method"] for fit in fits):
-        mine = [fit for fit in fits if fit["method"] == name]
-        good = [fit for fit in mine if not fit["failure"]]
-        known = [key for key in (*WITH_LABELS, *ALWAYS) if good and key in good[0]]
-        means = {key: float(np.mean([fit[key] for fit in good])) for key in known}
-        converged = sum(fit["converged"] for fit in mine)
-        failure = next((fit["failure"] for fit in mine if fit["failure"]), "")
-        ended = {"converged": converged, "failure": failure}
-        rows.append({"method": name, "starts": len(mine), **means, **ended})
-    return rows
-
-
-def comparison_grid(rows: list[dict[str, Any]], title: str) -> Grid:
-    """The table as it is printed."""
-    known = {key for row in rows for key in row}
-    columns = {key: name for key, name in (WITH_LABELS | ALWAYS).items() if key in known}
-    failed = [escape(f"{row['method']}: {row['failure']}") for row in rows if row["failure"]]
-    grid = Grid(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
-    grid.caption, grid.caption_justify = "\n".join(failed), "left"
-    grid.add_column("method", no_wrap=True)
-    for name in (*columns.values(), "converged"):
-        grid.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        cells = [cell_text(key, row[key]) if key in row else "" for key in columns]
-        ended = "failed" if row["failure"] else f"{row['converged']}/{row['starts']}"
-        grid.add_row(row["method"], *cells, ended)
-    return grid
-
-
-def cell_text(key: str, value: float) -> str:
-    number = 100 * value if key in WITH_LABELS else value
-    return format(number, PLACES.get(key, ".1f"))
-
-
-def save_comparison(out: Path, fits: list[dict[str, Any]], as_json: bool) -> None:
-    """The table into `out`, and every fit into the .json file beside it if asked."""
-    rows = method_means(fits)
-    order = ["method", "starts", *WITH_LABELS, *ALWAYS, "converged", "failure"]
-    columns = [key for key in order if any(key in row for row in rows)]
-    files = {out.name: csv_text(columns, ([row.get(key, "") for key in columns] for row in rows))}
-    if as_json:
-        files[out.with_suffix(".json").name] = comparison_json(fits) + "\n"
-    replace_files(out.parent, files)
-
-
-def comparison_json(fits: list[dict[str, Any]]) -> str:
-    return json.dumps({"methods": method_means(fits), "fits": fits}, indent=2)

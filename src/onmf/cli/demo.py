@@ -16,8 +16,8 @@ from onmf.metrics import adjusted_rand_score, clustering_accuracy, partition_err
 CLUSTERS = 10
 
 
-@click.command()
-def demo() -> None:
+@click.command("demo")
+def run_demo() -> None:
     """Cluster digits and the paper's synthetic data, beside K-means.
 
     The relative error is that of the best rays for the labels found, "empty" the number of clusters

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from onmf.cli.console import place_for, say, waiting
-from onmf.cli.options import RAW_NAMES
+from onmf.cli.options import RAW_NAMES, REMOTE
 from onmf.cli.runs import (
     LABELS,
     MARKERS,
@@ -25,12 +25,13 @@ from onmf.io import replace_files
 TYPICAL, FIRST_WORDS = 3, 72  # samples shown of each cluster, characters shown of a document
 
 
-@click.command()
+@click.command("explain")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--top", type=click.IntRange(1), default=10, help="Features of each cluster.")
+@REMOTE
 @RAW_NAMES
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def explain(folder: Path, top: int, raw_names: bool, as_json: bool) -> None:
+def run_explain(folder: Path, top: int, remote: bool, raw_names: bool, as_json: bool) -> None:
     """Say what makes the clusters of a finished run.
 
     FOLDER is what `onmf cluster` wrote; its input must be where it was, and unchanged. Printed are
@@ -42,7 +43,7 @@ def explain(folder: Path, top: int, raw_names: bool, as_json: bool) -> None:
       onmf explain result
     """
     with place_for(folder, [RUN], force=True):
-        record, source, model, raw, table = read_run(folder)
+        record, source, model, raw, table = read_run(folder, remote)
         with waiting("Comparing the clusters"):
             found = explained(model, table)
         if found is None:

@@ -12,10 +12,10 @@ from onmf.cli.runs import Input, before_fit, check_entries
 from onmf.cli.runs.received import received
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
+from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.preparation.stop_words import LANGUAGES
 from onmf.preparation.texts import MOST_WORDS, PAIRS, WORD
 
-INPUT = click.Path(exists=True, path_type=Path, allow_dash=True)
 STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied, after depth
 DOCUMENT_STEPS = ("words", "tfidf")
 RAW_NAMES = click.option(
@@ -23,6 +23,21 @@ RAW_NAMES = click.option(
     is_flag=True,
     help="Write names into .csv files as they are, also those that a spreadsheet would run.",
 )
+
+
+REMOTE = click.option(
+    "--remote", is_flag=True, help="Fetch the input if it is on another machine, as run.json says."
+)
+
+
+class InputPath(click.Path):
+    """A file or folder of this machine, `-`, or the address of a file elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, path_type=Path, allow_dash=True)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return as_file(value) if is_remote(value) else super().convert(value, param, ctx)
 
 
 class ClusterCount(click.ParamType):
@@ -93,6 +108,9 @@ class CenterBounds(click.ParamType):
         return bounds
 
 
+INPUT = InputPath()
+
+
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How the input is to be read."""
     for option in (
@@ -158,7 +176,7 @@ votes_option = click.option(
 )
 
 
-def source_of(path: Path, options: dict[str, Any]) -> Input:
+def source_of(path: AnyFile, options: dict[str, Any]) -> Input:
     """The source that the options describe, which are taken out of them."""
     options["text"] = options["text"] or options["text_column"] is not None
     if options.pop("characters"):
@@ -184,5 +202,7 @@ def read_with_notes(source: Input, signed: bool = False, remedy: str = "") -> Ta
     with within_memory(name), notes(name), waiting(f"Reading {name}") as progress:
         table = source.read(progress)
         check_entries(table, name, signed, remedy)
-    note(name, before_fit(source, table))
+    with waiting(f"Looking at {name}"):
+        said = before_fit(source, table)
+    note(name, said)
     return table

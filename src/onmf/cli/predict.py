@@ -15,11 +15,11 @@ from onmf.cli.runs import (
     Array,
     Input,
     Model,
+    agreement_scores,
     aligned,
     fitted_model,
     labels_csv,
     lies_across,
-    scores,
 )
 from onmf.cli.runs.received import received
 from onmf.explain import Calibration
@@ -27,7 +27,7 @@ from onmf.io import Table, replace_files
 from onmf.preparation import Words
 
 
-@click.command()
+@click.command("predict")
 @click.argument("model", type=click.Path(exists=True, path_type=Path))
 @click.argument("input", type=INPUT)
 @click.option(
@@ -48,7 +48,7 @@ from onmf.preparation import Words
 @RAW_NAMES
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def predict(
+def run_predict(
     model: Path,
     out: Path,
     missing: str,
@@ -83,7 +83,7 @@ def predict(
         "samples": len(table.samples),
         "cluster_sizes": sizes,
         "samples_in_no_cluster": len(table.samples) - sum(sizes),
-        "scores": scores(table.labels, labels),
+        "scores": agreement_scores(table.labels, labels),
     }
     sentence = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
     say(json.dumps(facts, indent=2) if as_json else sentence)

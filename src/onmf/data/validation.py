@@ -27,6 +27,11 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, tuple[float, float]]:
 
     A matrix is as large as it is: nothing is copied unless its form must change.
     """
+    if isinstance(X, list | tuple) and any(isinstance(row, str) for row in X[:1]):
+        raise ValueError(
+            "X is a list of texts: count their words first, as "
+            "make_pipeline(TfidfVectorizer(), ONMF()) of scikit-learn does."
+        )
     X = check_array(
         X,
         accept_sparse="csr",

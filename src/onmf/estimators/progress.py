@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from math import isfinite
 
 from onmf.core.result import Event, Stage, Watch, unwatched
 
@@ -28,8 +29,9 @@ def stage_sentence(start: int, stage: Stage) -> str:
     """A stage as people say it."""
     empty = stage.empty_clusters
     rest = f", {empty} cluster{'s are' if empty > 1 else ' is'} empty" if empty else ""
+    if isfinite(stage.residual):  # the first has no step behind it
+        rest = f", the last step moved by {stage.residual:.1e}{rest}"
     return (
         f"Start {start + 1}, penalty weight {stage.rho:.2g}, X read {stage.sweeps} times: "
-        f"{stage.relative_error:.2%} of X is unexplained, the last step moved by "
-        f"{stage.residual:.1e}{rest}."
+        f"{stage.relative_error:.2%} of X is unexplained{rest}."
     )

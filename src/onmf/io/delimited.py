@@ -10,7 +10,6 @@ import warnings
 from array import array
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from onmf.exceptions import TableWarning
 from onmf.io.cells import to_number, unguarded
 from onmf.io.flat import check_memory
+from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import text_lines
 from onmf.io.table import (
@@ -55,9 +55,9 @@ class Layout(NamedTuple):
     width: int
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_delimited(path: AnyFile, options: Options) -> Source:
     try:
-        table = as_table(read_cells(path, options), path.name, options)
+        table = as_table(text_cells(path, options), path.name, options)
     except ValueError as error:
         if ".txt" not in path.name.lower():
             raise
@@ -66,7 +66,7 @@ def open_file(path: Path, options: Options) -> Source:
     return InMemoryTable.of(table, path.name)
 
 
-def read_cells(path: Path, options: Options) -> Lines:
+def text_cells(path: AnyFile, options: Options) -> Lines:
     """The cells of every line that has any."""
     text = text_lines(path, options.progress)
     first = next(text, "")

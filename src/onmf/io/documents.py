@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from onmf.io.cells import unguarded
+from onmf.io.delimited import text_cells
 from onmf.io.labels import read_labels
+from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.stream import LONGEST_LINE, text_lines, visible_files
 from onmf.io.table import (
     Options,
@@ -27,7 +29,7 @@ NO_TEXT = (".npy", ".npz", ".mtx", ".h5ad", ".h5", ".hdf5", ".json")
 
 
 def read_documents(
-    path: str | Path,
+    path: str | AnyFile,
     *,
     column: str | None = None,
     id_column: str | None = None,
@@ -41,7 +43,8 @@ def read_documents(
     ----------
     path : str or Path
         A folder, whose hidden files are left out; a text file, which may be packed (`.gz`); or a
-        table (`.csv`, `.tsv`, `.jsonl`, `.parquet`, `.xlsx`).
+        table (`.csv`, `.tsv`, `.jsonl`, `.parquet`, `.xlsx`). But for folders also an address, as
+        for `read_table`.
     column : str, optional
         Column of a table that has the texts.
     id_column : str, optional
@@ -68,16 +71,17 @@ def read_documents(
     >>> read_documents(path)[:2]
     (['stars and planets', 'genes and cells'], ['1', '3'])
     """
-    path = Path(path)
+    path = as_file(path)
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if path.is_file() and ending in NO_TEXT:
         raise ValueError(f"{path.name} has no texts: give a folder, a text file or a table.")
     if path.is_file() and (ending in TABLES or column is not None):
         table = _from_rows(path, ending, column, id_column, labels, progress)
     else:
-        folder = path.is_dir()
         found = (
-            _from_folder(path, follow_links, progress) if folder else _from_lines(path, progress)
+            _from_folder(path, follow_links, progress)
+            if path.is_dir()
+            else _from_lines(path, progress)
         )
         table = Table(list(found.values()), list(found), [])
     if not table.X:
@@ -90,7 +94,7 @@ def read_documents(
 
 
 def _from_rows(
-    path: Path,
+    path: AnyFile,
     ending: str,
     column: str | None,
     id_column: str | None,
@@ -118,7 +122,7 @@ def _from_rows(
     return Table([texts[i] for i in kept], names, [], classes)
 
 
-def _rows(path: Path, ending: str, progress: Progress) -> Iterator[Row]:
+def _rows(path: AnyFile, ending: str, progress: Progress) -> Iterator[Row]:
     if ending in (".jsonl", ".ndjson"):
         return _objects(path, progress)
     if ending in (".parquet", ".pq"):
@@ -127,7 +131,7 @@ def _rows(path: Path, ending: str, progress: Progress) -> Iterator[Row]:
     return _cells(path, ending, progress)
 
 
-def _objects(path: Path, progress: Progress) -> Iterator[Row]:
+def _objects(path: AnyFile, progress: Progress) -> Iterator[Row]:
     for number, line in enumerate(text_lines(path, progress), 1):
         if not line.strip():
             continue
@@ -140,11 +144,12 @@ def _objects(path: Path, progress: Progress) -> Iterator[Row]:
         yield found
 
 
-def _cells(path: Path, ending: str, progress: Progress) -> Iterator[Row]:
-    reader: Any = import_module("onmf.io.workbook" if ending == ".xlsx" else "onmf.io.delimited")
+def _cells(path: AnyFile, ending: str, progress: Progress) -> Iterator[Row]:
+    sheet = ending == ".xlsx"
+    read: Any = import_module("onmf.io.workbook").sheet_cells if sheet else text_cells
     before = csv.field_size_limit(LONGEST_LINE)  # a document may be longer than any number
     try:
-        lines = reader.read_cells(path, Options(progress=progress))
+        lines = read(path, Options(progress=progress))
         _, top = next(lines, (0, []))
         headings = [unguarded(heading.strip()) for heading in top]
         for number, cells in lines:
@@ -158,12 +163,17 @@ def _cells(path: Path, ending: str, progress: Progress) -> Iterator[Row]:
         csv.field_size_limit(before)
 
 
-def _from_lines(path: Path, progress: Progress) -> dict[str, str]:
+def _from_lines(path: AnyFile, progress: Progress) -> dict[str, str]:
     lines = enumerate(text_lines(path, progress), 1)
     return {str(number): line.strip() for number, line in lines if line.strip()}
 
 
-def _from_folder(path: Path, links: bool, progress: Progress) -> dict[str, str]:
+def _from_folder(path: AnyFile, links: bool, progress: Progress) -> dict[str, str]:
+    if isinstance(path, RemoteFile):
+        raise ValueError(
+            f"{path} is a folder, and those of documents are read from this machine only: copy it "
+            "first, or give a table with a document a row."
+        )
     names = visible_files(path, links)
     texts: dict[str, str] = {}
     foreign = []

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from onmf.exceptions import FormatError
 from onmf.io.groups import container_memory
+from onmf.io.remote import AnyFile, RemoteFile
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class FlatFile:
     off kills it.
     """
 
-    path: Path
+    path: AnyFile
     position: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -45,19 +46,27 @@ class FlatFile:
         i, j, _ = rows.indices(self.shape[0])
         count = self._bytes(j - i) // self.dtype.itemsize
         offset = self.position + self._bytes(i)
-        numbers = np.fromfile(self.path, self.dtype, count, offset=offset)
+        numbers = read_numbers(self.path, self.dtype, count, offset)
         if len(numbers) < count:
             raise FormatError(f"{self.path.name} was cut off while it was read.")
         return numbers.reshape(j - i, *self.shape[1:])
 
     def announce(self, i: int, j: int) -> bool:
         """Tell the system what will be read next, if it listens: no thread has to wait for it."""
-        if not hasattr(os, "posix_fadvise"):
+        if isinstance(self.path, RemoteFile) or not hasattr(os, "posix_fadvise"):
             return False
         with self.path.open("rb", buffering=0) as file:
             start, length = self.position + self._bytes(i), self._bytes(j - i)
             os.posix_fadvise(file.fileno(), start, length, os.POSIX_FADV_WILLNEED)
         return True
+
+
+def read_numbers(path: AnyFile, dtype: np.dtype[Any], count: int, offset: int) -> NDArray[Any]:
+    """So many numbers from there on, or as many as there are."""
+    if isinstance(path, Path):
+        return np.fromfile(path, dtype, count, offset=offset)
+    part = path.read_range(offset, offset + count * dtype.itemsize)
+    return np.frombuffer(part, dtype, len(part) // dtype.itemsize)
 
 
 class NoRoomError(OSError):

@@ -2,7 +2,7 @@
 
 import hashlib
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Literal
@@ -12,13 +12,15 @@ import scipy.sparse as sp
 
 from onmf.exceptions import TableWarning
 from onmf.io.labels import read_labels
+from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.source import Source
 from onmf.io.stream import visible_files
 from onmf.io.table import Options, Progress, Table, check_file, check_unique, no_progress
 
 Duplicates = Literal["refuse", "sum", "first"]
+Open = Callable[[AnyFile, Options], Source]
 
-FORMATS = {
+FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".csv": "delimited",
     ".csv.gz": "delimited",
     ".tsv": "delimited",
@@ -39,11 +41,12 @@ FORMATS = {
 }
 FOLDERS = (".parquet", ".zarr")  # which may be folders
 LAYERED = ("hdf5", "zarr")
-WITH_COLUMNS = ("delimited", "workbook", "parquet")
+ROWS_BY_NAME = ("delimited", "workbook")
+WITH_COLUMNS = (*ROWS_BY_NAME, "parquet")
 
 
 def open_source(
-    path: str | Path,
+    path: str | AnyFile,
     *,
     labels: str | None = None,
     layer: str | None = None,
@@ -67,8 +70,8 @@ def open_source(
     >>> source.shape, source.rows(1, 2)
     ((3, 2), array([[2., 3.]]))
     """
-    path = Path(path)
-    ending = next((end for end in FORMATS if path.name.lower().endswith(end)), None)
+    path = as_file(path)
+    ending = known_ending(path.name)
     if path.is_dir() and ending not in FOLDERS:
         raise ValueError(f"{path.name} is a folder; only documents are read from folders (--text).")
     if ending is None:
@@ -81,14 +84,24 @@ def open_source(
         raise FileNotFoundError(f"there is no file {path}.")
     if drop and FORMATS[ending] not in WITH_COLUMNS:
         raise ValueError(f"{path.name} has no columns that could be dropped: only tables have.")
-    reader = import_module(f"onmf.io.{FORMATS[ending]}")
-    asked = Options(labels, layer, decimal, thousands, drop, progress)
-    source: Source = reader.open_file(path, asked)
-    return source
+    kind = FORMATS[ending]
+    open_it: Open = getattr(import_module(f"onmf.io.{kind}"), f"open_{kind}")
+    return open_it(path, Options(labels, layer, decimal, thousands, drop, progress))
+
+
+def known_ending(name: str) -> str | None:
+    """Which of the endings of `FORMATS` a file has, if any."""
+    return next((end for end in FORMATS if name.lower().endswith(end)), None)
+
+
+def can_drop(name: str, rows: bool) -> bool:
+    """Whether rows, or columns, of a file of this name can be left out by their names."""
+    kind = FORMATS.get(known_ending(name) or "")
+    return kind in (ROWS_BY_NAME if rows else WITH_COLUMNS)
 
 
 def read_table(
-    path: str | Path,
+    path: str | AnyFile,
     *,
     transpose: bool = False,
     labels: str | Path | None = None,
@@ -115,6 +128,7 @@ def read_table(
     Parameters
     ----------
     path : str or Path
+        Or the address of a file that fsspec can read, such as "s3://bucket/X.npy".
     transpose : bool, default=False
         The file has features as rows and samples as columns.
     labels : str or Path, optional
@@ -155,7 +169,7 @@ def read_table(
     >>> table.samples, table.features, table.labels
     (['a', 'b'], ['BRCA1', 'TP53'], ['LUAD', 'KIRC'])
     """
-    path = Path(path)
+    path = as_file(path)
     column = None if transpose or labels is None else str(labels)
     table = open_source(
         path, labels=column, layer=layer, decimal=decimal, thousands=thousands, drop=drop,
@@ -211,13 +225,17 @@ def merge_features(table: Table, duplicates: Duplicates, file: str) -> Table:
     return table._replace(X=X, features=[table.features[j] for j in kept])
 
 
-def checksum(path: Path, links: bool = False) -> str:
+def checksum(path: AnyFile, links: bool = False) -> str:
     """SHA-256 of a file, or of the names and contents of the visible files of a folder."""
     if path.is_file():
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
+    inside: Mapping[str, AnyFile]
+    if isinstance(path, RemoteFile):
+        inside = path.files()
+    else:
+        inside = {name.as_posix(): path / name for name in visible_files(path, links)}
     whole = hashlib.sha256()
-    for name in visible_files(path, links):
-        line = f"{checksum(path / name)} {name.as_posix()}\n"
-        whole.update(line.encode("utf-8", "surrogateescape"))
+    for name, file in inside.items():
+        whole.update(f"{checksum(file)} {name}\n".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onmf.io.annotated import observations, open_annotated
+from onmf.io.remote import AnyFile
 from onmf.io.source import Source
 from onmf.io.table import Options, check_size, reading_errors
 
@@ -22,23 +23,27 @@ except ImportError as missing:
 _FORM = "HDF5"
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_hdf5(path: AnyFile, options: Options) -> Source:
     with reading_errors(path.name, _FORM):
-        file = h5py.File(path, "r")
+        file = _open(path)
         try:
-            return open_annotated(file, path.name, options, member)
+            return open_annotated(file, path.name, options, hdf5_member)
         except BaseException:
             file.close()  # what is kept of the error would keep it open
             raise
 
 
-def read_observations(path: Path, name: str) -> list[Any]:
+def read_observations(path: AnyFile, name: str) -> list[Any]:
     """A column of `obs`, None where a value is missing."""
-    with reading_errors(path.name, _FORM), h5py.File(path, "r") as file:
-        return observations(file, name, member)
+    with reading_errors(path.name, _FORM), _open(path) as file:
+        return observations(file, name, hdf5_member)
 
 
-def member(group: Any, name: str) -> Any:
+def _open(path: AnyFile) -> Any:
+    return h5py.File(path if isinstance(path, Path) else path.open(), "r")
+
+
+def hdf5_member(group: Any, name: str) -> Any:
     """A part of the file that is really in the file, and as large as it says."""
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
         raise ValueError(f"its {name} is missing, or only a link to somewhere else")

@@ -7,7 +7,6 @@ damaged files.
 import warnings
 from collections.abc import Iterator
 from io import BufferedIOBase
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from onmf.io.cells import to_count
 from onmf.io.flat import check_memory
+from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import open_unpacked, text_lines
 from onmf.io.table import Options, Table, check_extent, check_size, numbered, reading_errors
@@ -33,7 +33,7 @@ class Head(NamedTuple):
     numbers: int
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_market(path: AnyFile, options: Options) -> Source:
     size = path.stat().st_size
     with reading_errors(path.name, "Matrix Market"), open_unpacked(path) as (stream, raw):
         head = _read_head(stream)
@@ -100,7 +100,7 @@ def _matrix(values: NDArray[np.float64], head: Head) -> Any:
     return sp.csr_array((data, (i, j)), shape=head.shape)
 
 
-def _names(path: Path, called: tuple[str, ...], count: int) -> list[str]:
+def _names(path: AnyFile, called: tuple[str, ...], count: int) -> list[str]:
     """The first column of a table of names beside the matrix, if it is there."""
     for name in called:
         for ending in (".tsv", ".tsv.gz"):

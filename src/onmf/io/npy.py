@@ -9,7 +9,9 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from onmf.exceptions import FormatError
 from onmf.io.flat import FlatFile, TemporaryFolder, check_memory
+from onmf.io.remote import AnyFile, RemoteFile
 from onmf.io.source import Dense, Source, Sparse
 from onmf.io.table import Options, reading_errors
 
@@ -32,11 +34,11 @@ class Header(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_npy(path: AnyFile, options: Options) -> Source:
     return Dense.of(array_in(path), path.name)
 
 
-def array_in(path: Path, position: int = 0, folder: TemporaryFolder | None = None) -> Any:
+def array_in(path: AnyFile, position: int = 0, folder: TemporaryFolder | None = None) -> Any:
     """The array that begins at `position` of a file, to be read by slices."""
     with path.open("rb") as file, reading_errors(path.name, "an array of numbers"):
         file.seek(position)
@@ -44,6 +46,11 @@ def array_in(path: Path, position: int = 0, folder: TemporaryFolder | None = Non
         start = file.tell()
     rows = FlatFile(path, start, shape, dtype, folder)
     if columns_first and len(shape) > 1:  # rows are all over the file: let the system fetch them
+        if isinstance(path, RemoteFile):
+            raise FormatError(
+                f"{path.name} has its columns one after the other, which are read by rows only "
+                "from this machine: copy it first, or store it by rows."
+            )
         return np.memmap(path, dtype, "r", start, shape, order="F")
     return rows
 

@@ -5,9 +5,10 @@ Put together here and not by SciPy, which believes what the headers say of sizes
 
 import shutil
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from onmf.io.flat import room_for
 from onmf.io.npy import KINDS, array_in, check_body, read_array, read_header
+from onmf.io.remote import AnyFile
 from onmf.io.source import Dense, NotByRows, Source, Sparse, floating
 from onmf.io.table import Options, check_extent, check_size, reading_errors
 
@@ -29,18 +31,18 @@ _FORM = "an archive of one table of numbers"
 class Member:
     """One array of an archive: at once, or, unpacked, by slices."""
 
-    path: Path
+    path: AnyFile
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
-        with reading_errors(self.path.name, _FORM), ZipFile(self.path) as archive:
+        with reading_errors(self.path.name, _FORM), _archive(self.path) as archive:
             return _read(archive, archive.getinfo(self.name))[rows]
 
     def unpacked(self) -> Any:
         """The array as it lies in the archive, or in a temporary folder if it was compressed."""
-        with reading_errors(self.path.name, _FORM), ZipFile(self.path) as archive:
+        with reading_errors(self.path.name, _FORM), _archive(self.path) as archive:
             info = archive.getinfo(self.name)
             if info.compress_type == ZIP_STORED:
                 return array_in(self.path, _position(archive, self.path, info))
@@ -51,8 +53,8 @@ class Member:
             return array_in(place, 0, folder)
 
 
-def open_file(path: Path, options: Options) -> Source:
-    with reading_errors(path.name, _FORM), ZipFile(path) as archive:
+def open_npz(path: AnyFile, options: Options) -> Source:
+    with reading_errors(path.name, _FORM), _archive(path) as archive:
         infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         for info in infos.values():
             check_size(info.file_size, info.compress_size, info.filename)
@@ -64,7 +66,13 @@ def open_file(path: Path, options: Options) -> Source:
     return Dense.of(array, path.name)
 
 
-def _open_sparse(archive: ZipFile, path: Path, infos: dict[str, ZipInfo]) -> Source:
+@contextmanager
+def _archive(path: AnyFile) -> Iterator[ZipFile]:
+    with path.open("rb") as file, ZipFile(file) as archive:
+        yield archive
+
+
+def _open_sparse(archive: ZipFile, path: AnyFile, infos: dict[str, ZipInfo]) -> Source:
     kind = _read(archive, infos.pop("format"), "SU").item()
     kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
     n, m = (int(size) for size in _read(archive, infos.pop("shape")))
@@ -80,7 +88,7 @@ def _open_sparse(archive: ZipFile, path: Path, infos: dict[str, ZipInfo]) -> Sou
                      read=read)  # fmt: skip
 
 
-def _member(archive: ZipFile, path: Path, info: ZipInfo) -> Member:
+def _member(archive: ZipFile, path: AnyFile, info: ZipInfo) -> Member:
     with archive.open(info) as file:
         header = read_header(file)
         check_body(header, info.file_size - file.tell())
@@ -92,7 +100,7 @@ def _read(archive: ZipFile, info: ZipInfo, kinds: str = KINDS) -> NDArray[Any]:
         return read_array(file, info.file_size, kinds)
 
 
-def _position(archive: ZipFile, path: Path, info: ZipInfo) -> int:
+def _position(archive: ZipFile, path: AnyFile, info: ZipInfo) -> int:
     """Where the content of a member that is not compressed begins."""
     with archive.open(info) as file:
         while file.read(_BUFFER):  # the archive has a checksum: use it, once

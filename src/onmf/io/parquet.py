@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from onmf.io.delimited import tell_aside
 from onmf.io.flat import FlatFile, room_for
+from onmf.io.remote import AnyFile
 from onmf.io.source import Dense, Source
 from onmf.io.table import (
     ID_HEADINGS,
@@ -39,9 +40,9 @@ _FORM = ("Parquet", pa.ArrowException)
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_parquet(path: AnyFile, options: Options) -> Source:
     with reading_errors(path.name, *_FORM):
-        data = dataset(path, format="parquet")
+        data = open_dataset(path)
         types = {field.name: field.type for field in data.schema}
         if len(types) != len(data.schema):
             raise ValueError("two columns have one name: rename or drop one")
@@ -66,10 +67,18 @@ def open_file(path: Path, options: Options) -> Source:
     return Dense.of(matrix, path.name, names=list(types), samples=samples, labels=labels)
 
 
-def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+def open_dataset(path: AnyFile) -> Any:
+    """The columns and their types, of a file or of the files of a folder."""
+    if isinstance(path, Path):
+        return dataset(path, format="parquet")
+    system, name = path.system
+    return dataset(name, format="parquet", filesystem=system)
+
+
+def read_rows(path: AnyFile) -> Iterator[dict[str, Any]]:
     """The rows of a table of texts, by the names of its columns."""
     with reading_errors(path.name, *_FORM):
-        for batch in dataset(path, format="parquet").to_batches():
+        for batch in open_dataset(path).to_batches():
             yield from batch.to_pylist()
 
 
@@ -77,7 +86,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
 class ColumnMatrix:
     """Columns of numbers as one matrix: at once, or, unpacked, by rows."""
 
-    path: Path
+    path: AnyFile
     data: Any
     names: list[str]
     shape: tuple[int, int]
@@ -144,13 +153,16 @@ def _check_types(types: dict[str, Any], data: Any) -> None:
 
 def _check_gaps(table: Any) -> None:
     gaps = [
-        _cell(None, i, name)
+        f"row {i}, column {one_line(name)}"
         for name, column in zip(table.column_names, table.columns, strict=True)
         if column.null_count
         for i in np.flatnonzero(column.is_null().to_numpy())[:MOST_LISTED].tolist()
     ]
     if gaps:
-        raise ValueError(f"it has cells that are not numbers: {'; '.join(gaps[:MOST_LISTED])}")
+        raise ValueError(
+            f"it has cells without a value: {'; '.join(gaps[:MOST_LISTED])}; fill them, or leave "
+            "out these columns (--drop) or rows"
+        )
 
 
 def _cell(value: Any, row: int, column: str) -> str:

@@ -255,7 +255,7 @@ def _between(array: Any, start: int, stop: int, where: str) -> Any:
     """A slice; what the library behind it says of damage becomes a sentence."""
     try:
         return array[start:stop]
-    except (FileNotFoundError, NoRoomError):
+    except (FileNotFoundError, ConnectionError, NoRoomError):
         raise
     except (OSError, RuntimeError, TypeError, LookupError, ArithmeticError) as error:
         raise FormatError(

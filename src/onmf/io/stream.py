@@ -9,6 +9,7 @@ from io import BufferedIOBase, BufferedReader, TextIOWrapper
 from pathlib import Path
 
 from onmf.exceptions import FormatError
+from onmf.io.remote import AnyFile
 from onmf.io.table import Progress, listing, no_progress, one_line
 
 LONGEST_LINE = 200_000_000  # bytes: more is no table, and may be a packed bomb
@@ -35,7 +36,7 @@ def visible_files(folder: Path, links: bool = False) -> list[Path]:
 
 
 @contextmanager
-def open_unpacked(path: Path) -> Iterator[tuple[BufferedReader | gzip.GzipFile, BufferedIOBase]]:
+def open_unpacked(path: AnyFile) -> Iterator[tuple[BufferedReader | gzip.GzipFile, BufferedIOBase]]:
     """The bytes of a file, unpacked if its name ends in `.gz`, and the file as it lies there."""
     with path.open("rb") as raw:
         packed = path.name.lower().endswith(".gz")
@@ -45,7 +46,7 @@ def open_unpacked(path: Path) -> Iterator[tuple[BufferedReader | gzip.GzipFile, 
             raise FormatError(f"{path.name} is not a whole gzip file: {error}.") from error
 
 
-def text_lines(path: Path, progress: Progress = no_progress) -> Iterator[str]:
+def text_lines(path: AnyFile, progress: Progress = no_progress) -> Iterator[str]:
     """The lines of a file in UTF-8, or UTF-16 with its mark; unpacked if the name ends in .gz."""
     total, unreported, number = path.stat().st_size, 0, 0
     with open_unpacked(path) as (stream, raw):

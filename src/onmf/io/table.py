@@ -60,7 +60,7 @@ def reading_errors(name: str, form: str, *also: type[Exception]) -> Iterator[Non
     """What a library says of a damaged file becomes a sentence that names the file."""
     try:
         yield
-    except (FormatError, FileNotFoundError, NoRoomError, MemoryError):
+    except (FormatError, FileNotFoundError, ConnectionError, NoRoomError, MemoryError):
         raise  # they say what is wrong, and it is not the file
     except DAMAGE + also as error:
         said = one_line(error).removesuffix(".")

@@ -1,11 +1,11 @@
 """The first sheet of an `.xlsx` workbook by openpyxl: the only module that imports it."""
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 from onmf.exceptions import TableWarning
 from onmf.io.delimited import Lines, as_table
+from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.table import Options, reading_errors
 
@@ -18,15 +18,16 @@ except ImportError as missing:
     ) from missing
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_workbook(path: AnyFile, options: Options) -> Source:
     plain = options._replace(decimal=".", thousands="")  # numbers are stored as such
-    return InMemoryTable.of(as_table(read_cells(path, plain), path.name, plain), path.name)
+    return InMemoryTable.of(as_table(sheet_cells(path, plain), path.name, plain), path.name)
 
 
-def read_cells(path: Path, options: Options) -> Lines:
+def sheet_cells(path: AnyFile, options: Options) -> Lines:
     """The cells of every line of the first sheet that has any, as text."""
-    with reading_errors(path.name, "a workbook", InvalidFileException):
-        book = load_workbook(path, read_only=True, data_only=True)
+    form = "a workbook", InvalidFileException
+    with reading_errors(path.name, *form), path.open("rb") as file:
+        book = load_workbook(file, read_only=True, data_only=True)
         try:
             if len(book.sheetnames) > 1:
                 warnings.warn(

@@ -1,10 +1,10 @@
 """Zarr arrays and groups by zarr: the only module that imports it."""
 
 from math import prod
-from pathlib import Path
 from typing import Any
 
 from onmf.io.annotated import is_array, open_annotated, open_matrix
+from onmf.io.remote import AnyFile
 from onmf.io.source import Source
 from onmf.io.table import Options, check_size, reading_errors
 
@@ -16,15 +16,15 @@ except ImportError as missing:
     ) from missing
 
 
-def open_file(path: Path, options: Options) -> Source:
+def open_zarr(path: AnyFile, options: Options) -> Source:
     with reading_errors(path.name, "Zarr"):
         store = zarr.open(str(path), mode="r")
         if is_array(store):
             return open_matrix(_sized(store, path.name), path.name)
-        return open_annotated(store, path.name, options, member)
+        return open_annotated(store, path.name, options, zarr_member)
 
 
-def member(group: Any, name: str) -> Any:
+def zarr_member(group: Any, name: str) -> Any:
     """A part of a group, as large as it says."""
     item = group[name]
     return _sized(item, name) if is_array(item) else item

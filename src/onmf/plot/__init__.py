@@ -11,7 +11,8 @@
 """
 
 from onmf.plot.canvas import colors
-from onmf.plot.fits import centers, confusion, convergence, embedding, markers, top_features
+from onmf.plot.centroids import centers, heat_map, top_features
+from onmf.plot.fits import confusion, convergence, embedding, markers
 from onmf.plot.runs import cluster_stability, consensus_map, k_curves
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "consensus_map",
     "convergence",
     "embedding",
+    "heat_map",
     "k_curves",
     "markers",
     "top_features",

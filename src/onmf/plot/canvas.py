@@ -68,6 +68,11 @@ def shades_of(colour: str) -> Any:
     return LinearSegmentedColormap.from_list("shades", ["#ffffff", colour])
 
 
+def two_shades(below: str, above: str) -> Any:
+    """A colour map from one colour over white to another."""
+    return LinearSegmentedColormap.from_list("two shades", [below, "#ffffff", above])
+
+
 def label_colours(n_clusters: int) -> Any:
     """A colour map of the labels -1, 0, 1, ..."""
     return ListedColormap([MUTED, *colors(n_clusters)])

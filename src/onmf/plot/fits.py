@@ -6,22 +6,21 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils import check_array
 
-from onmf.explain import Markers
+from onmf.explain import Markers, groups
 from onmf.plot.canvas import (
     ACCENT,
     MUTED,
     axes_or_new,
     cluster_look,
-    panels,
     plain_text,
     shades_of,
 )
 from onmf.report.clustering import check_same_samples
 from onmf.report.embedding import embed
-from onmf.report.markers import dot_values, shown_features
-from onmf.report.names import display_names
+from onmf.report.markers import NAME, dot_values, shown_features
+from onmf.report.names import display_name
 from onmf.report.palette import LIGHT
-from onmf.report.panels import class_agreement, heaviest_features
+from onmf.report.panels import class_agreement
 
 
 class FittedModel(Protocol):
@@ -69,9 +68,17 @@ def convergence(model: FittedModel, ax: Any = None) -> Any:
     return ax
 
 
-def embedding(model: FittedModel, X: Any, ax: Any = None, *, random_state: int = 0) -> Any:
+def embedding(
+    model: FittedModel,
+    X: Any,
+    ax: Any = None,
+    *,
+    features: Sequence[str] | None = None,
+    random_state: int = 0,
+) -> Any:
     """Samples in two dimensions by t-SNE, a colour and a shape for each cluster.
 
+    Where features have names, a cluster is called by its two most distinctive ones, as on the page.
     At most 10,000 samples are shown, chosen in proportion to their clusters; of more than 2,000,
     t-SNE lays out 1,000 and the others, drawn fainter, are placed among the nearest of these.
 
@@ -81,6 +88,8 @@ def embedding(model: FittedModel, X: Any, ax: Any = None, *, random_state: int =
     X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         What the model was fitted to.
     ax : Axes, optional
+    features : sequence of names, optional
+        By default those the model was fitted with, if any.
     random_state : int, default=0
 
     Returns
@@ -99,6 +108,7 @@ def embedding(model: FittedModel, X: Any, ax: Any = None, *, random_state: int =
     X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     check_same_samples(X.shape[0], labels)
     shown = embed(X, labels, random_state)
+    called = cluster_names(model, X, features)
     size = np.clip(6e4 / len(shown.samples), 4, 30)
     for faint in (True, False):
         for k in np.unique(labels[shown.samples]):
@@ -110,7 +120,7 @@ def embedding(model: FittedModel, X: Any, ax: Any = None, *, random_state: int =
                 s=size * (0.5 if faint else 1),
                 alpha=0.4 if faint else 0.85,
                 linewidths=0,
-                label=None if faint else ("no cluster" if k < 0 else str(k)),
+                label=None if faint else ("no cluster" if k < 0 else called[k]),
                 **cluster_look(k),
             )
     n_clusters = len(np.unique(labels[labels >= 0]))
@@ -118,6 +128,19 @@ def embedding(model: FittedModel, X: Any, ax: Any = None, *, random_state: int =
     ax.set_aspect("equal", adjustable="datalim")
     ax.legend(title="cluster", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     return ax
+
+
+def cluster_names(model: FittedModel, X: Any, features: Sequence[str] | None) -> list[str]:
+    """Numbers and, if features have names, the most distinctive ones of each cluster."""
+    labels, k = np.asarray(model.labels_), len(model.cluster_centers_)
+    features = getattr(model, "feature_names_in_", None) if features is None else features
+    names = [str(cluster) for cluster in range(k)]
+    if features is None or len(np.unique(labels[labels >= 0])) < 2:
+        return names
+    table = groups(labels, X, features=features)
+    for cluster, name in zip(table.clusters, table.names, strict=True):
+        names[cluster] += f" {plain_text(display_name(name, NAME))}"
+    return names
 
 
 def markers(table: Markers, n: int | None = None, ax: Any = None) -> Any:
@@ -154,84 +177,6 @@ def markers(table: Markers, n: int | None = None, ax: Any = None) -> Any:
     ax.set_yticks(range(len(rows)), [plain_text(str(table.clusters[k])) for k in rows])
     ax.set(ylabel="cluster", xlim=(-0.7, len(columns) - 0.3), ylim=(len(rows) - 0.3, -0.7))
     return ax
-
-
-def top_features(
-    model: FittedModel, n: int = 10, *, features: Sequence[str] | None = None, axes: Any = None
-) -> Any:
-    """The n heaviest features of each cluster, as bars, one panel a cluster.
-
-    Parameters
-    ----------
-    model : fitted ONMF
-    n : int, default=10
-    features : sequence of names, optional
-        By default those the model was fitted with, or numbers.
-    axes : sequence of Axes, optional
-        At least as many as there are clusters.
-
-    Returns
-    -------
-    ndarray of Axes
-        One a cluster.
-
-    Examples
-    --------
-    >>> from onmf import ONMF, plot
-    >>> from onmf.datasets import make_rays
-    >>> X, y = make_rays(60, 8, 3, random_state=0)
-    >>> axes = plot.top_features(ONMF(n_clusters=3, random_state=0).fit(X), n=2)
-    >>> [ax.get_title(loc="left") for ax in axes]
-    ['Cluster 0', 'Cluster 1', 'Cluster 2']
-    """
-    centers = np.asarray(model.cluster_centers_)
-    known = getattr(model, "feature_names_in_", None) if features is None else features
-    names = display_names(known, centers.shape[1], "features", "x")
-    axes = panels(len(centers), 2 + 0.22 * n) if axes is None else np.ravel(axes)
-    for k, (ax, heavy) in enumerate(zip(axes, heaviest_features(centers, names, n), strict=False)):
-        labels, weights = zip(*heavy[::-1], strict=True) if heavy else ((), ())
-        ax.barh(range(len(heavy)), weights, color=cluster_look(k)["color"], height=0.7)
-        ax.set_yticks(range(len(heavy)), map(plain_text, labels))
-        ax.set_title(f"Cluster {k}", loc="left")
-        ax.spines[["top", "right"]].set_visible(False)
-    return axes[: len(centers)]
-
-
-def centers(model: FittedModel, shape: tuple[int, int], axes: Any = None) -> Any:
-    """The centroids as pictures, one panel a cluster with its colour and size; white is zero.
-
-    Parameters
-    ----------
-    model : fitted ONMF
-    shape : (height, width)
-        Of the images whose pixels are the features, row by row.
-    axes : sequence of Axes, optional
-        At least as many as there are clusters.
-
-    Returns
-    -------
-    ndarray of Axes
-        One a cluster.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from onmf import ONMF, plot
-    >>> X, digit = load_digits(return_X_y=True)
-    >>> axes = plot.centers(ONMF(n_clusters=10, random_state=0).fit(X), (8, 8))
-    >>> len(axes)
-    10
-    """
-    images = np.asarray(model.cluster_centers_)
-    axes = panels(len(images), 1.7, across=5, width=1.5) if axes is None else np.ravel(axes)
-    for k, (ax, image) in enumerate(zip(axes, images, strict=False)):
-        colour = cluster_look(k)["color"]
-        ax.imshow(image.reshape(shape), cmap=shades_of(colour), vmin=min(image.min(), 0))
-        size = np.sum(np.asarray(model.labels_) == k)
-        ax.set_title(f"{k}: {size:,}", fontsize="medium")
-        ax.set(xticks=[], yticks=[])
-        ax.spines[:].set_color(MUTED)
-    return axes[: len(images)]
 
 
 def confusion(labels: Any, truth: Any, ax: Any = None) -> Any:

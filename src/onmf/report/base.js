@@ -23,6 +23,7 @@ function draw(tag, attributes = {}, ...children) {
 }
 
 const name = (text) => make("span", { className: "name", dir: "auto", title: text }, text);
+const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 const clusterName = (k) => (k < 0 ? "no cluster" : `Cluster ${k}`);
 const whole = (n) => n.toLocaleString("en");
 const brief = (x) => (x === null ? "–" : String(Number(x.toPrecision(3))));

@@ -54,8 +54,13 @@ function chart({ title, x, y, log = false, best = null, under }) {
   return make("figure", {}, make("figcaption", {}, title, saver(svg, title)), svg);
 }
 
-function choice({ best, reason, curves }) {
+function choice({ best, reason, heads, rows, curves }) {
   $("reason").textContent = reason;
+  const line = (row) => make("tr", { className: row[0] === String(best) ? "best" : "" },
+    make("th", { scope: "row" }, row[0]), ...row.slice(1).map((cell) => make("td", {}, cell)));
+  $("choice-table").append(
+    make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
+    make("tbody", {}, ...rows.map(line)));
   $("choice-charts").append(...curves.map((c) => chart({ ...c, best, under: "clusters" })).filter(Boolean));
 }
 
@@ -68,7 +73,7 @@ function consensus(c) {
     ["cophenetic correlation", c.cophenetic_se === null ? brief(c.cophenetic) : `${brief(c.cophenetic)} ± ${brief(c.cophenetic_se)}`],
     ["dispersion", brief(c.dispersion)], ["ambiguous pairs", brief(c.ambiguous)]]);
   $("stability").append(make("ul", {}, ...bars(c.stability.map((value, k) => {
-    const label = make("span", {}, swatch(k), ` ${clusterName(k)}`);
+    const label = make("span", {}, swatch(k), " ", name(longName(k)));
     return [label, value, tint(k)];
   }))));
   const shares = Uint8Array.from(atob(c.shares), (byte) => byte.charCodeAt(0));

@@ -54,7 +54,8 @@ function show(k) {
 function truth({ scores, classes, match, counts, rest }) {
   figures($("scores"), Object.entries(scores).map(([s, v]) => [s, v.toFixed(3)]));
   const nowhere = [...counts, rest.counts].some((row) => row.at(-1) > 0);
-  const heads = data.clusters.map((_, k) => make("th", { scope: "col", title: data.clusters[k].name }, swatch(k), String(k)));
+  const heads = data.clusters.map((_, k) => make("th", { scope: "col" }, swatch(k), String(k),
+    data.clusters[k].name ? make("span", { className: "upright" }, name(data.clusters[k].name)) : null));
   if (nowhere) heads.push(make("th", { scope: "col" }, "none"));
   const line = (label, row, hit) => {
     const sum = row.reduce((a, b) => a + b, 0) || 1;

@@ -3,10 +3,9 @@
 function legend() {
   const most = Math.max(1, ...data.clusters.map((c) => c.size));
   const buttons = data.clusters.map((cluster, k) => {
-    const words = cluster.features.slice(0, 4).flatMap((f, i) => [i ? ", " : "", name(f.name)]);
     return make("button", { type: "button", tabIndex: k ? -1 : 0, onclick: () => isolate(k) },
       swatch(k), make("span", {}, clusterName(k)), make("span", {}, whole(cluster.size)),
-      make("span", { className: "words" }, ...words),
+      cluster.name ? make("span", { className: "words" }, name(cluster.name)) : null,
       make("span", { className: "bar", "--w": cluster.size / most, "--tint": tint(k) }));
   });
   $("legend").append(...buttons.map((button) => make("li", {}, button)));
@@ -112,10 +111,10 @@ class Atlas {
     brush.lineWidth = 4;
     [brush.strokeStyle, brush.fillStyle] = [colour("var(--sheet)"), colour("var(--ink)")];
     const taken = [];
+    const most = Math.min(32, Math.floor(this.canvas.clientWidth / 18)); // characters of a name
     this.crests.forEach((crest, k) => { // the largest first: a smaller one yields
       if (!crest || (isolated !== null && k !== isolated)) return;
-      const word = data.clusters[k].name ? ` ${data.clusters[k].name.slice(0, 22)}` : "";
-      const text = `${k}${word}`;
+      const text = `${k} ${short(data.clusters[k].name, most)}`.trim();
       const half = brush.measureText(text).width / 2 + 3;
       const [at, y] = this.spot(...crest).map((place, axis) => place - axis * 3 * this.radius);
       const x = Math.max(half, Math.min(this.canvas.clientWidth - half, at));

@@ -28,7 +28,7 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
         inside = np.flatnonzero(clustering.labels == k)
         typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES]]
         unsure = inside[np.argsort(certainty[inside], kind="stable")[:SAMPLES]]
-        others = runners_up(clustering.X[unsure], rays, k)
+        others = next_clusters(clustering.X[unsure], rays, k)
         panels.append(
             {
                 "size": len(inside),
@@ -101,7 +101,7 @@ def dot_values(markers: Markers, columns: list[int]) -> tuple[Array, Array]:
     return np.clip(levels, 0, 1), markers.facts.share_inside[:, columns]
 
 
-def runners_up(X: Any, rays: Array, k: int) -> list[int | None]:
+def next_clusters(X: Any, rays: Array, k: int) -> list[int | None]:
     """The cluster that each of these samples of cluster k would go to if k did not exist."""
     products = np.asarray(X @ rays.T)
     products[:, k] = 0

@@ -3,8 +3,10 @@
 function lead() {
   $("title").textContent = data.title;
   $("sentence").textContent = data.sentence;
+  $("answer").hidden = data.choice === null;
+  if (data.choice) $("answer").prepend(data.choice.answer);
   figures($("figures"), Object.entries(data.figures));
-  for (const id of ["dots", "truth", "choice", "consensus"]) $(id).hidden = data[id] === null;
+  for (const id of ["dots", "heat", "truth", "choice", "consensus"]) $(id).hidden = data[id] === null;
   $("convergence").hidden = !data.convergence.length;
   for (const section of document.querySelectorAll("main > section[id]:not([hidden])")) {
     const title = section.dataset.short ?? section.querySelector("h2").textContent;
@@ -59,6 +61,7 @@ $("map-note").textContent = data.map.note;
 cards();
 $("map-title").after(saver($("canvas"), "map"));
 if (data.dots) dots(data.dots);
+if (data.heat) heat(data.heat);
 if (data.truth) truth(data.truth);
 if (data.choice) choice(data.choice);
 if (data.consensus) consensus(data.consensus);

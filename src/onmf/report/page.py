@@ -13,6 +13,7 @@ from onmf.report.account import default_record, key_figures, opening_sentence, p
 from onmf.report.clustering import FittedClusterer, read_clustering
 from onmf.report.document import asset, document
 from onmf.report.embedding import embed
+from onmf.report.heat import heat_panel
 from onmf.report.markers import cluster_panels, dots_panel
 from onmf.report.names import display_values
 from onmf.report.palette import SHAPES, style
@@ -24,10 +25,11 @@ SCRIPTS = (
     "save.js",
     "map.js",
     "clusters.js",
-    "dots.js",
+    "grids.js",
     "charts.js",
     "page.js",
 )  # one module, in this order
+TOLD = ("choice", "reason", "table", "scales", "cluster_stability")  # elsewhere on the page
 HEADER = '<nav aria-label="Sections"></nav>\n  <button type="button" id="theme">Dark</button>'
 
 
@@ -91,12 +93,13 @@ def html(
         "styles": [style(i) for i in range(k)],
         "clusters": cluster_panels(clustering),
         "dots": dots_panel(clustering),
+        "heat": heat_panel(clustering),
         "map": map_panel(embed(clustering.X, labels), labels, clustering.samples),
         "truth": None if classes is None else class_agreement(classes, labels, k),
         "convergence": convergence_panel(clustering.history),
         "consensus": None if consensus is None else consensus_panel(consensus, labels, k),
         "choice": None if choice is None else choice_panel(choice),
-        "run": display_values({key: value for key, value in run.items() if key != "choice"}),
+        "run": display_values({key: value for key, value in run.items() if key not in TOLD}),
     }
     return document(
         facts["title"],

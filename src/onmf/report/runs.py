@@ -25,6 +25,17 @@ CURVES = {
 }
 
 
+HEADS = {
+    "k": "K",
+    "score": "score",
+    "found_again": "found again",
+    "told_alike": "told alike",
+    "border": "near a border",
+    "valley": "density at borders",
+    "solid": "solid",
+}
+
+
 def linkage_order(consensus: Any, most: int | None = None) -> Array:
     """Samples in the order of the linkage: all that it knows, or so many at even steps."""
     known = np.asarray(consensus.shown)
@@ -76,4 +87,28 @@ def choice_panel(choice: Any) -> dict[str, Any]:
         values = [None if row.get(name) is None else round_digits(row[name]) for row in table]
         if any(value is not None for value in values):
             curves.append({"title": title, "x": [row["k"] for row in table], "y": values})
-    return {"best": int(choice.best_k), "reason": str(choice.reason), "curves": curves}
+    return {
+        "best": int(choice.best_k),
+        "answer": answer_sentence(choice),
+        "reason": str(choice.reason),
+        "heads": list(HEADS.values()),
+        "rows": [[_figure(row, name) for name in HEADS] for row in table],
+        "curves": curves,
+    }
+
+
+def answer_sentence(choice: Any) -> str:
+    """The number of clusters, and how sure it is."""
+    if not getattr(choice, "evidence", True):
+        return str(choice.reason)
+    sure = f" (confidence {choice.confidence:.2f})" if hasattr(choice, "confidence") else ""
+    return f"Recommended: {choice.best_k} clusters{sure}."
+
+
+def _figure(row: dict[str, Any], name: str) -> str:
+    """A cell of the table: a number to three digits, the score with its standard error."""
+    value = row.get(name)
+    if value is None or value != value:
+        return ""
+    error = row.get("score_se") if name == "score" else None
+    return f"{value:.3g}" + ("" if error is None or error != error else f" ± {error:.2g}")

@@ -1,11 +1,12 @@
 """What looks wrong in a table or in its clusters, said before anybody believes it.
 
-Each function gives sentences for the notes of a run, none if all is well.
+Each function gives sentences for the notes of a run, none if all is well. Rows that stay on disk
+are read once for them, part by part.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,9 +14,14 @@ from numpy.typing import NDArray
 
 from onmf.cli.runs.inputs import Input
 from onmf.io import Source, Table
+from onmf.io.formats import can_drop
+from onmf.io.source import PART
+from onmf.io.table import MOST_LISTED
 from onmf.preparation import Depth, Log
 from onmf.preparation.steps import sample_totals
 from onmf.preparation.texts import WORD
+
+Array = NDArray[Any]
 
 MANY = 4  # times as many samples as features: then one may have been taken for the other
 SYMBOL = re.compile(r"[A-Za-z][A-Za-z0-9]{1,9}(?:[-.][A-Za-z0-9]{1,6})?")
@@ -27,6 +33,7 @@ NUMBERING = re.compile(r"(^|[\W_])(id|ids|nr|no|index|row|number)$|entrez|gene_?
 NO_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 CLOSE = 1e-6  # relative difference from a sum that rounding may leave
 UNEVEN = 2.0  # ratio of the 95th to the 5th percentile of the totals that a logarithm would show
+MOST_LOOKED_AT = 50  # features or samples under such a heading
 FEW = 10  # samples of a cluster below which its totals say nothing
 APART = 0.97  # share of pairs of samples, one of each cluster, that are ordered by their totals
 
@@ -35,20 +42,17 @@ def before_fit(source: Input, table: Table) -> list[str]:
     """What to say of a table as it was read."""
     if source.text:
         return [*script(source, table.X)]
-    if isinstance(table.X, Source):
-        return []
-    return [
-        *orientation(source, table),
-        *sums(table.X, table.samples, "sample"),
-        *sums(table.X.T, table.features, "feature"),
-        *numbers_of_things(table),
-        *depth_before(source, table),
-    ]
+    with np.errstate(invalid="ignore"):  # of rows on disk nobody has looked at every entry yet
+        totals = totals_of(table.X)
+        return [
+            *orientation(source, table),
+            *sums_of_others(source, table, totals),
+            *numbers_of_things(source, table),
+            *depth_before(source, totals),
+        ]
 
 
-def after_fit(
-    source: Input, table: Table, labels: NDArray[Any], centers: NDArray[Any]
-) -> list[str]:
+def after_fit(source: Input, table: Table, labels: Array, centers: Array) -> list[str]:
     """What to say of the clusters of a table as it was read."""
     return [*depth_after(source, table, labels, centers)]
 
@@ -89,44 +93,90 @@ def share_of_genes(names: Sequence[str]) -> float:
     return max(genuine, sum(bool(ACCESSION.match(name)) for name in names)) / len(names)
 
 
-def sums(X: Any, names: Sequence[str], what: str) -> Iterator[str]:
-    """A row that is the sum of all others: 2 x_i = sum_i x_i."""
-    total = np.asarray(X.sum(axis=0), np.float64).ravel()
-    size = np.abs(total).sum()
-    if len(names) < 3 or not size > 0:
-        return
-    half = np.isclose(2 * sample_totals(X), total.sum(), rtol=CLOSE)
-    for i in np.flatnonzero(half).tolist():
-        row = X[[i]].toarray().ravel() if sp.issparse(X) else np.asarray(X[i])
-        if np.abs(2 * row - total).sum() <= CLOSE * size:
-            yield (
-                f"{what} {names[i]!r} is the sum of all others, and will be clustered like one of "
-                f"them: leave it out with --drop {names[i]!r}."
-            )
+class Totals(NamedTuple):
+    """Sums of every sample and of every feature; whether all entries are whole and not negative."""
+
+    samples: Array
+    features: Array
+    counts: bool
 
 
-def numbers_of_things(table: Table) -> Iterator[str]:
-    """Whole numbers, no two the same, under a heading that says they number something."""
-    for X, names, what in (
-        (table.X, table.samples, "sample"),
-        (table.X.T, table.features, "feature"),
-    ):
-        for i, name in enumerate(names):
-            if not NUMBERING.search(name):
-                continue
-            row = X[[i]].toarray().ravel() if sp.issparse(X) else np.asarray(X[i])
-            if len(row) > 2 and (row == np.floor(row)).all() and len(np.unique(row)) == len(row):
+def totals_of(X: Any) -> Totals:
+    """From one reading of X."""
+    samples, features, counts = [], np.zeros(X.shape[1]), True
+    for block in blocks(X):
+        samples.append(sample_totals(block))
+        features += np.asarray(block.sum(axis=0), np.float64).ravel()
+        counts = counts and are_counts(block)
+    return Totals(np.concatenate(samples), features, counts)
+
+
+def blocks(X: Any) -> Iterator[Any]:
+    """All rows, a moderate number at a time."""
+    if isinstance(X, Source):
+        return X.parts()
+    step = max(1, PART // max(X.shape[1], 1))
+    return (X[i : i + step] for i in range(0, X.shape[0], step))
+
+
+def some_rows(X: Any, numbers: Sequence[int]) -> Array:
+    return _dense(X[np.asarray(numbers, int)])
+
+
+def some_columns(X: Any, numbers: Sequence[int]) -> Array:
+    """The same of features, as rows."""
+    return np.concatenate([_dense(block[:, list(numbers)]) for block in blocks(X)]).T
+
+
+def _dense(X: Any) -> Array:
+    return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
+def sums_of_others(source: Input, table: Table, totals: Totals) -> Iterator[str]:
+    """Samples and features that are the sum of all others: 2 x_i = sum_i x_i."""
+    sides = (
+        (some_rows, totals.samples, totals.features, table.samples, "sample"),
+        (some_columns, totals.features, totals.samples, table.features, "feature"),
+    )
+    for take, own, total, names, what in sides:
+        size = np.abs(total).sum()
+        half = np.flatnonzero(np.isclose(2 * own, total.sum(), rtol=CLOSE))[:MOST_LISTED]
+        if len(names) < 3 or not size > 0 or not len(half):
+            continue
+        for i, row in zip(half.tolist(), take(table.X, half.tolist()), strict=True):
+            if np.abs(2 * row - total).sum() <= CLOSE * size:
                 yield (
-                    f"{what} {name!r} looks like numbers of things, not amounts: leave it out with "
-                    f"--drop {name!r}."
+                    f"{what} {names[i]!r} is the sum of all others, and will be clustered like one "
+                    f"of them: {leave_out(source, what, names[i])}."
                 )
 
 
-def depth_before(source: Input, table: Table) -> Iterator[str]:
+def numbers_of_things(source: Input, table: Table) -> Iterator[str]:
+    """Whole numbers, no two the same, under a heading that says they number something."""
+    sides = ((some_rows, table.samples, "sample"), (some_columns, table.features, "feature"))
+    for take, names, what in sides:
+        asked = [i for i, name in enumerate(names) if NUMBERING.search(name)][:MOST_LOOKED_AT]
+        for i, row in zip(asked, take(table.X, asked) if asked else (), strict=True):
+            if len(row) > 2 and (row == np.floor(row)).all() and len(np.unique(row)) == len(row):
+                yield (
+                    f"{what} {names[i]!r} looks like numbers of things, not amounts: "
+                    f"{leave_out(source, what, names[i])}."
+                )
+
+
+def leave_out(source: Input, what: str, name: str) -> str:
+    """How to do without a sample or a feature, which may be a row or a column of the file."""
+    row = (what == "sample") != source.transpose
+    if can_drop(source.path.name, row):
+        return f"leave it out with --drop {name!r}"
+    return "take it out of the file"
+
+
+def depth_before(source: Input, totals: Totals) -> Iterator[str]:
     """Counts whose depth the logarithm turns into a direction."""
-    if Log.name not in source.steps or Depth.name in source.steps or not are_counts(table.X):
+    if Log.name not in source.steps or Depth.name in source.steps or not totals.counts:
         return
-    low, high = np.percentile(sample_totals(table.X), [5, 95])
+    low, high = np.percentile(totals.samples, [5, 95])
     if high > UNEVEN * max(low, 1):
         yield (
             f"these are counts whose totals run from {low:.3g} to {high:.3g}: after --log the "
@@ -134,13 +184,11 @@ def depth_before(source: Input, table: Table) -> Iterator[str]:
         )
 
 
-def depth_after(
-    source: Input, table: Table, labels: NDArray[Any], centers: NDArray[Any]
-) -> Iterator[str]:
+def depth_after(source: Input, table: Table, labels: Array, centers: Array) -> Iterator[str]:
     """Two clusters, each the nearest to the other, that differ in the totals of their samples."""
-    if isinstance(table.X, Source) or source.text or Log.name not in source.steps:
+    if source.text or Log.name not in source.steps:
         return
-    totals = sample_totals(table.X)
+    totals = totals_of(table.X).samples
     remedy = "" if Depth.name in source.steps else ": --cpm takes depth away before --log"
     for a, b in mutual_neighbours(centers):
         low, high = sorted((totals[labels == a], totals[labels == b]), key=_median)
@@ -153,14 +201,12 @@ def depth_after(
 
 
 def are_counts(X: Any) -> bool:
-    """Whole numbers, not negative, in memory."""
-    if isinstance(X, Source):
-        return False
+    """Whole numbers, not negative."""
     values = X.data if sp.issparse(X) else np.asarray(X)
-    return bool(values.size and values.min() >= 0 and (values == np.floor(values)).all())
+    return bool(values.min(initial=0) >= 0 and (values == np.floor(values)).all())
 
 
-def mutual_neighbours(centers: NDArray[Any]) -> list[tuple[int, int]]:
+def mutual_neighbours(centers: Array) -> list[tuple[int, int]]:
     """Pairs of centroids each of which is the nearest, by angle, to the other."""
     if len(centers) < 2:
         return []
@@ -172,10 +218,10 @@ def mutual_neighbours(centers: NDArray[Any]) -> list[tuple[int, int]]:
     return [(a, int(b)) for a, b in enumerate(nearest) if a < b and nearest[b] == a]
 
 
-def ordered_share(low: NDArray[Any], high: NDArray[Any]) -> float:
+def ordered_share(low: Array, high: Array) -> float:
     """Share of pairs, one of each side, in which the first is smaller: Mann and Whitney's U."""
     return float(np.searchsorted(np.sort(low), high).mean() / len(low))
 
 
-def _median(values: NDArray[Any]) -> float:
+def _median(values: Array) -> float:
     return float(np.median(values)) if len(values) else 0.0

@@ -14,6 +14,7 @@ from onmf.data import larger_than_memory
 from onmf.data.check import cells
 from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
 from onmf.io.formats import Duplicates
+from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, listing, no_progress, numbered
 from onmf.preparation.steps import STEPS, Depth, Step, apply, apply_step
 from onmf.preparation.stop_words import stop_words
@@ -27,7 +28,7 @@ AT_HAND = 20_000  # samples by which a number of clusters is chosen, if more sta
 class Input:
     """Everything about an input that run.json must tell for the run to be repeated.
 
-    path : file or folder.
+    path : file or folder, or the address of a file elsewhere.
     text : it holds documents.
     transpose : its rows are features.
     labels : column or file of true classes.
@@ -41,7 +42,7 @@ class Input:
     follow_links : documents may be links that lead out of their folder.
     """
 
-    path: Path
+    path: AnyFile
     text: bool = False
     transpose: bool = False
     labels: str | None = None
@@ -117,7 +118,8 @@ class Input:
     def recall(cls, facts: dict[str, Any], folder: Path) -> Self:
         """From the record in a folder."""
         lists = {name: tuple(v) for name, v in facts.items() if isinstance(v, list)}
-        recorded = cls(**facts | lists | {"path": folder / facts["path"]})
+        path = facts["path"] if is_remote(facts["path"]) else folder / facts["path"]
+        recorded = cls(**facts | lists | {"path": as_file(path)})
         beside = folder / (recorded.labels or ".")
         return replace(recorded, labels=str(beside)) if beside.is_file() else recorded
 
@@ -158,7 +160,9 @@ def at_hand(table: Table, seed: int) -> Table:
     return table._replace(X=table.X[some], samples=chosen, labels=labels)
 
 
-def seen_from(folder: Path, path: Path) -> str:
+def seen_from(folder: Path, path: AnyFile) -> str:
+    if isinstance(path, RemoteFile):
+        return path.address
     try:
         return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
     except ValueError:  # on another drive
@@ -168,7 +172,7 @@ def seen_from(folder: Path, path: Path) -> str:
 def lies_across(table: Table, model: ONMF | Baseline) -> bool:
     """Whether the names of the model's features are those of the samples, not of the features."""
     wanted = {str(name) for name in getattr(model, "feature_names_in_", ())}
-    if not wanted or wanted == {*numbered(len(wanted))} or isinstance(table.X, list | Source):
+    if not wanted or wanted == {*numbered(len(wanted))} or isinstance(table.X, list):
         return False
     return len(wanted.intersection(table.samples)) > 2 * len(wanted.intersection(table.features))
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from onmf.io.flat import TemporaryFolder
+from onmf.io.remote import AnyFile
 
 STDIN = Path("-")
 BEGINNINGS = {  # of files that are no text
@@ -18,7 +19,7 @@ BEGINNINGS = {  # of files that are no text
 _KEPT: list[TemporaryFolder] = []  # until the process ends
 
 
-def received(path: Path, text: bool = False) -> Path:
+def received(path: AnyFile, text: bool = False) -> AnyFile:
     """The path itself; for `-` that of a temporary file with what standard input has."""
     if path != STDIN:
         return path

@@ -18,6 +18,7 @@ from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker, clusters
 from onmf.io import Table, checksum, csv_text, to_json_values
 from onmf.io.output import content_bytes
+from onmf.io.remote import RemoteFile
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.preparation.steps import Log
 from onmf.report import package_versions
@@ -63,7 +64,7 @@ def explained(model: Model, table: Table) -> Explanation | None:
     return clusters(model, table, features=table.features, log_base=log_base)
 
 
-def scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float] | None:
+def agreement_scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float] | None:
     """Agreement with the true classes, if they are known."""
     if truth is None:
         return None
@@ -115,7 +116,7 @@ class FinishedFit:
             "converged": bool(self.model.converged_),
             "cluster_sizes": cluster_sizes(labels, self.model.n_clusters).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
-            "scores": scores(self.table.labels, labels),
+            "scores": agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
         }
 
@@ -220,13 +221,21 @@ def not_a_record(path: Path, error: Exception) -> ValueError:
     return ValueError(f"{path} is not the record of a run of onmf cluster: {error}.")
 
 
-def recall(folder: Path) -> tuple[dict[str, Any], Input]:
-    """The record of a finished run, and its input, which must still be the same."""
+def recall(folder: Path, remote: bool = False) -> tuple[dict[str, Any], Input]:
+    """The record of a finished run, and its input, which must still be the same.
+
+    An input on another machine is only asked for if that is allowed: the folder, and the address in
+    it, may be somebody else's.
+    """
     record = read_record(folder)
     try:
         source, digest = Input.recall(record["source"], folder), record["input"]["sha256"]
     except (ValueError, KeyError, TypeError) as error:
         raise not_a_record(folder / RUN, error) from error
+    if isinstance(source.path, RemoteFile) and not remote:
+        raise ValueError(
+            f"the input is {source.path}, on another machine: add --remote if it may be asked."
+        )
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} is no longer there: put it back.")
     if checksum(source.path, source.follow_links) != digest:
@@ -244,9 +253,9 @@ class ReadRun(NamedTuple):
     table: Table
 
 
-def read_run(folder: Path) -> ReadRun:
+def read_run(folder: Path, remote: bool = False) -> ReadRun:
     """What `onmf cluster` left in a folder, and its input, which must still be the same."""
-    record, source = recall(folder)
+    record, source = recall(folder, remote)
     model = fitted_model(folder)
     ours = True
     if not hasattr(model, "labels_"):  # older runs have them in the model

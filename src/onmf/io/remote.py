@@ -1,0 +1,172 @@
+"""Files of other machines by fsspec, the only module that imports it: `s3://bucket/X.npy`.
+
+    part = read_range(start, stop),    0 <= start <= stop <= size
+
+A `RemoteFile` has those members of a `Path` that the readers use, and everything they do with it
+comes down to parts of a file, so that what is read block by block here is fetched block by block.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]+://")
+WEB = ("http://", "https://")  # whose addresses may go on after the name of the file
+FETCHED = 1 << 20  # bytes that are fetched at least
+
+
+class FileSize(NamedTuple):
+    """The part of `os.stat_result` that is known of a remote file."""
+
+    st_size: int
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file or folder at an address; nothing is asked of its machine before it is needed."""
+
+    address: str
+
+    def __str__(self) -> str:
+        return self.address
+
+    @property
+    def name(self) -> str:
+        """What comes after the last slash."""
+        plain = self.address.split("?")[0] if self.address.startswith(WEB) else self.address
+        return plain.rstrip("/").rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        return Path(self.name).suffix
+
+    def resolve(self) -> "RemoteFile":
+        return self
+
+    def with_name(self, name: str) -> "RemoteFile":
+        return RemoteFile(f"{self.address.rstrip('/').rpartition('/')[0]}/{name}")
+
+    @cached_property
+    def system(self) -> tuple[Any, str]:
+        """The file system of fsspec, and the path in it."""
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError as missing:
+            raise ImportError(
+                f"{self.name} is on another machine, and such files are read by fsspec, which "
+                '`pip install "onmf[remote]"` installs.'
+            ) from missing
+        with self._errors():
+            system, path = url_to_fs(self.address)
+        return system, str(path)
+
+    @cached_property
+    def facts(self) -> dict[str, Any] | None:
+        """What the machine says of it; None if there is no such file."""
+        system, path = self.system
+        with self._errors():
+            try:
+                return dict(system.info(path))
+            except FileNotFoundError:
+                return None
+
+    def exists(self) -> bool:
+        return self.facts is not None
+
+    def is_file(self) -> bool:
+        return self.exists() and not self.is_dir()
+
+    def is_dir(self) -> bool:
+        return self.facts is not None and self.facts.get("type") == "directory"
+
+    def stat(self) -> FileSize:
+        """Its size alone."""
+        size = None if self.facts is None else self.facts.get("size")
+        if self.facts is None:
+            raise FileNotFoundError(f"there is no file {self.address}.")
+        if size is None:
+            raise ConnectionError(f"{self.address} does not say how large it is: copy it first.")
+        return FileSize(int(size))
+
+    def files(self) -> dict[str, "RemoteFile"]:
+        """The files of a folder by their names in it, sorted; hidden ones are left out."""
+        system, path = self.system
+        with self._errors():
+            found = sorted(str(name) for name in system.find(path))
+        names = [name.removeprefix(path).lstrip("/") for name in found]
+        visible = [name for name in names if not any(p[0] == "." for p in name.split("/"))]
+        return {name: RemoteFile(f"{self.address.rstrip('/')}/{name}") for name in visible}
+
+    def open(self, mode: str = "rb", buffering: int = -1) -> BufferedReader:
+        """Its bytes, to be read only."""
+        if mode != "rb":
+            raise ValueError(f"{self.address} is only read, never written.")
+        return BufferedReader(RemoteStream(self), FETCHED)
+
+    def read_range(self, start: int, stop: int) -> bytes:
+        """Bytes `start` to `stop` - 1, or as many of them as there are."""
+        system, path = self.system
+        with self._errors():
+            part: bytes = system.cat_file(path, start=start, end=stop) if stop > start else b""
+        if len(part) > stop - start:
+            raise ConnectionError(f"{self.address} cannot be had in parts: copy it first.")
+        return part
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Whatever the many libraries behind fsspec say, in a sentence that has the address."""
+        try:
+            yield
+        except (FileNotFoundError, MemoryError):
+            raise
+        except Exception as error:
+            said = " ".join(str(error).split()).removesuffix(".") or type(error).__name__
+            kind = ImportError if isinstance(error, ImportError) else ConnectionError
+            raise kind(f"{self.address} cannot be read: {said}.") from error
+
+
+class RemoteStream(RawIOBase):
+    """The bytes of a remote file in their order, or from wherever they are sought."""
+
+    def __init__(self, file: RemoteFile) -> None:
+        self.file, self.size, self.position = file, file.stat().st_size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.position
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self.position = (0, self.position, self.size)[whence] + offset
+        return self.position
+
+    def readinto(self, room: Any) -> int:
+        stop = min(self.position + len(room), self.size)
+        part = self.file.read_range(self.position, max(stop, self.position))
+        room[: len(part)] = part
+        self.position += len(part)
+        return len(part)
+
+
+AnyFile = Path | RemoteFile
+
+
+def is_remote(path: object) -> bool:
+    """Whether it is the address of a file on another machine: `s3://bucket/X.npy`."""
+    return isinstance(path, RemoteFile) or (isinstance(path, str) and bool(ADDRESS.match(path)))
+
+
+def as_file(path: str | AnyFile) -> AnyFile:
+    """A path of this machine, or the file at an address."""
+    if isinstance(path, RemoteFile):
+        return path
+    return RemoteFile(path) if isinstance(path, str) and is_remote(path) else Path(path)

@@ -1,0 +1,42 @@
+// Clusters x features: a dot for how distinctive features are spread, a cell for the weights of the centroids.
+
+const longName = (k) => (data.clusters[k].name ? `${k} ${data.clusters[k].name}` : clusterName(k));
+
+// A picture with a row for each cluster and a column for each feature; `mark` draws where they meet.
+function grid(features, rows, across, label, mark) {
+  const [down, left, above] = [22, 150, 104];
+  const [width, height] = [left + across * features.length + 56, above + down * rows.length + 8];
+  const parts = features.map((feature, j) => {
+    const [x, y] = [left + across * (j + 0.5) + 2, above - 8];
+    return draw("text", { x, y, transform: `rotate(-55 ${x} ${y})` }, short(feature, 16), draw("title", {}, feature));
+  });
+  rows.forEach((k, i) => {
+    const y = above + down * (i + 0.5);
+    const title = longName(k);
+    parts.push(draw("text", { x: left - 12, y: y + 4, "text-anchor": "end" }, short(title, 22), draw("title", {}, title)));
+    features.forEach((feature, j) => parts.push(mark(k, j, left + across * (j + 0.5), y)));
+  });
+  return draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }, ...parts);
+}
+
+function showGrid(id, svg) {
+  $(`${id}-figure`).append(svg);
+  $(`${id}-title`).after(saver(svg, id));
+}
+
+function dots({ features, levels, shares }) {
+  const rows = data.clusters.map((_, k) => k).filter((k) => data.clusters[k].size);
+  const label = `Dot plot of ${features.length} distinctive features in ${rows.length} clusters`;
+  showGrid("dots", grid(features, rows, 22, label, (k, j, cx, cy) => draw("circle",
+    { class: "level", cx, cy, r: 1 + 9 * Math.sqrt(shares[k][j]), "fill-opacity": 0.06 + 0.94 * levels[k][j] },
+    draw("title", {}, `${features[j]} in ${clusterName(k)}: level ${brief(levels[k][j])} from 0, its lowest, to 1, in ${percent(shares[k][j])} of the samples`))));
+}
+
+function heat({ features, weights, largest, note }) {
+  $("heat-note").textContent = note;
+  const rows = data.clusters.map((_, k) => k);
+  const label = `Heat map of ${features.length} features in ${rows.length} centroids`;
+  showGrid("heat", grid(features, rows, 14, label, (k, j, x, y) => draw("rect",
+    { class: weights[k][j] < 0 ? "below" : "weight", x: x - 7, y: y - 11, width: 14, height: 22, "fill-opacity": Math.abs(weights[k][j]) / largest },
+    draw("title", {}, `${features[j]} in ${clusterName(k)}: ${brief(weights[k][j])}`))));
+}

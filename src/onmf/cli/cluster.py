@@ -34,6 +34,7 @@ from onmf.cli.runs import (
     at_hand,
     explained,
     first_words,
+    proved,
     sealed,
 )
 from onmf.io import Table, replace_files
@@ -158,7 +159,10 @@ def fit_input(model: ONMF, k: int | range, source: Input, signed: bool) -> Finis
         explanation = explained(model, table)
     if explanation is not None:
         model.certainty_curve_ = explanation.calibration.array()
-    return FinishedFit(model, source, table, explanation, seconds, first_words(raw), choice)
+    with waiting("Bounding the error of all clusterings"):
+        proof = proved(model, table)
+    shown = first_words(raw)
+    return FinishedFit(model, source, table, explanation, seconds, shown, choice, proof)
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:
@@ -206,6 +210,9 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     ]
     if choice is not None:
         lines.insert(0, f"{choice['best_k']} clusters: {choice['reason']}")
+    if results["proof"] is not None:
+        said = results["proof"]["sentence"]
+        lines.append(f"{said[0].upper()}{said[1:]}.")
     if results["scores"] is not None:
         agreement = results["scores"].items()
         lines.append(", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in agreement) + ".")

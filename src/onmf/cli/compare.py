@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn
 
-from onmf import ONMF, Baseline
+from onmf import ONMF, Baseline, certify
 from onmf.baselines import METHODS as RIVALS
 from onmf.cli import NOT_CONVERGED
 from onmf.cli.console import cluster_sizes, progress_bar, say
@@ -114,6 +114,7 @@ def run_compare(
     facts = {"file": source.path.name, "samples": n, "features": m, "clusters": k, "starts": starts,
              "methods": ", ".join(methods), "steps": ", ".join(source.steps) or "none"}  # fmt: skip
     ONMF(2, random_state=0).fit(make_rays(50, 5, 2, random_state=0)[0])  # compiles, once
+    facts |= lowest_error(table, k, jobs)
     for fit in measure_fits(table, k, methods, range(1, starts + 1), jobs):
         fits.append(fit)
         if len(fits) % starts == 0 and not all(fit["failure"] for fit in fits):
@@ -126,8 +127,21 @@ def run_compare(
         means = f"mean of {starts} start{'s' if starts > 1 else ''}"
         title = f"{escape(printable(source.path.name))}, {k} clusters, {means}"
         Console().print(comparison_grid(method_means(fits), title))
+        if "bound" in facts:
+            say(f"No clustering into {k} rays has a relative error below {facts['bound']}.")
         say(f"Wrote {out} and {page_beside(out)}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
+
+
+def lowest_error(table: Table, k: int, jobs: int) -> dict[str, str]:
+    """What no method can be below, rounded down; nothing if there is no fit to begin from."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = ONMF(k, random_state=0, n_jobs=jobs).fit(table.X)
+            return {"bound": f"{np.floor(1e6 * certify(model, table.X).bound) / 1e6:.6f}"}
+    except ValueError:  # each method says so itself
+        return {}
 
 
 def measure_fits(

@@ -68,11 +68,12 @@ class Certificate:
     seconds: float
 
     def __str__(self) -> str:
+        chance = " (but for a chance of one in a million)" if self.doubt else ""
         if self.gap <= ALIKE:
-            return f"proved: no clustering into {self.n_clusters} rays has a lower error"
+            return f"proved{chance}: no clustering into {self.n_clusters} rays has a lower error"
         return (
-            f"proved: no clustering into {self.n_clusters} rays has an error lower by more than "
-            f"{round_up(100 * self.gap)} %"
+            f"proved{chance}: no clustering into {self.n_clusters} rays has an error lower by more "
+            f"than {round_up(100 * self.gap)} %"
         )
 
 

@@ -40,6 +40,7 @@ class ClusteringFacts:
     certainty, explained : of each sample; the share of it that its centroid explains.
     markers : the table of features; None if there is one cluster, hence nothing to compare.
     history : stages of the fit, as in `history_`.
+    proof : bound that no clustering can be below, and gap to it, if the fit knows them.
     """
 
     X: Any
@@ -58,6 +59,7 @@ class ClusteringFacts:
     converged: bool
     method: str
     parameters: dict[str, Any]
+    proof: tuple[float | None, float | None]
 
     @property
     def n_clusters(self) -> int:
@@ -109,6 +111,7 @@ def read_clustering(
         converged=bool(getattr(model, "converged_", True)),
         method=str(parameters.get("method", type(model).__name__)),
         parameters={name: value for name, value in parameters.items() if name != "callback"},
+        proof=(getattr(model, "bound_", None), getattr(model, "gap_", None)),
     )
 
 

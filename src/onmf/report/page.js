@@ -3,6 +3,7 @@
 function lead() {
   $("title").textContent = data.title;
   $("sentence").textContent = data.sentence;
+  $("proof").textContent = data.proof;
   $("answer").hidden = data.choice === null;
   if (data.choice) $("answer").prepend(data.choice.answer);
   figures($("figures"), Object.entries(data.figures));

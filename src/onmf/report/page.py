@@ -9,7 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from onmf.explain import Explanation
-from onmf.report.account import default_record, key_figures, opening_sentence, page_title
+from onmf.report.account import (
+    default_record,
+    key_figures,
+    opening_sentence,
+    page_title,
+    proof_sentence,
+)
 from onmf.report.clustering import FittedClusterer, read_clustering
 from onmf.report.document import asset, document
 from onmf.report.embedding import embed
@@ -87,6 +93,7 @@ def html(
     facts = {
         "title": page_title(run),
         "sentence": opening_sentence(clustering),
+        "proof": proof_sentence(run, *clustering.proof),
         "figures": key_figures(clustering),
         "named": clustering.features_named,
         "shapes": list(SHAPES.values()),

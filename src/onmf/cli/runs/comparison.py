@@ -114,6 +114,8 @@ def opening(rows: list[Fit], facts: dict[str, Any]) -> str:
         f"into {facts['clusters']} clusters, from {starts} each. The lowest error, "
         f"{_best(rows, 'relative_error')}"
     )
+    if "bound" in facts:
+        said += f" (none below {facts['bound']} is possible)"
     if "ari" in known_keys(rows):
         said += f"; the best agreement with the known classes, ARI {_best(rows, 'ari')}"
     return f"{said}."

@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf import ONMF, Baseline, load
+from onmf import ONMF, Baseline, certify, load
 from onmf.cli.console import cluster_sizes, notes, waiting
 from onmf.cli.runs.inputs import Input, aligned
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker, clusters
-from onmf.io import Table, checksum, csv_text, to_json_values
+from onmf.io import Source, Table, checksum, csv_text, to_json_values
 from onmf.io.output import content_bytes
 from onmf.io.remote import RemoteFile
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.preparation.steps import Log
+from onmf.proof import Certificate
 from onmf.report import package_versions
 
 LABELS, MARKERS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
@@ -64,6 +65,17 @@ def explained(model: Model, table: Table) -> Explanation | None:
     return clusters(model, table, features=table.features, log_base=log_base)
 
 
+def proved(model: Model, table: Table) -> Certificate | None:
+    """How far from the best the fit can be; None for rows on disk, which would be read again."""
+    return None if isinstance(table.X, Source) else certify(model, table)
+
+
+def proof_record(certificate: Certificate) -> dict[str, Any]:
+    """The bound as JSON, and what it says."""
+    names = ("bound", "gap", "doubt", "method")
+    return {name: getattr(certificate, name) for name in names} | {"sentence": str(certificate)}
+
+
 def agreement_scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float] | None:
     """Agreement with the true classes, if they are known."""
     if truth is None:
@@ -86,6 +98,7 @@ class FinishedFit:
     seconds: float
     shown: list[str] | None = None  # what the page calls the samples, if not by their names
     choice: Any = None  # what `onmf.choose_k` said, if it was asked
+    certificate: Certificate | None = None  # how far from the best clustering it can be
 
     def record(self, folder: Path) -> dict[str, Any]:
         """What was done, to what, with what, and how it ended: the content of run.json."""
@@ -118,6 +131,7 @@ class FinishedFit:
             "samples_in_no_cluster": int(np.sum(labels < 0)),
             "scores": agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
+            "proof": None if self.certificate is None else proof_record(self.certificate),
         }
 
     def labels_csv(self, raw_names: bool = False) -> str:

@@ -119,8 +119,8 @@ class ONMF(StreamClusterer):
     bound_, gap_ : float or None
         No clustering into n_clusters rays has a relative error below `bound_`, none is better by
         more than the share `gap_`. Known after a default fit where it costs
-        next to nothing, with at most 100 features or samples in memory; elsewhere `certify` finds
-        it, and a closer one.
+        next to nothing, with at most 100 features or samples; elsewhere `certify` finds it, and a
+        closer one.
     n_disagreements_ : int
         Training samples for which `predict` differs from `labels_` ("palm" keeps the paper's
         argmax of H).

@@ -24,6 +24,8 @@ class Presenter(Predictor):
     """Features, explanation, page and file of a fitted model."""
 
     inertia_: float
+    bound_: float | None
+    gap_: float | None
     labels_: Array
 
     def top_features(

@@ -66,7 +66,10 @@ def explained(model: Model, table: Table) -> Explanation | None:
 
 
 def proved(model: Model, table: Table) -> Certificate | None:
-    """How far from the best the fit can be; None for rows on disk, which would be read again."""
+    """How far from the best the fit can be; None if rows on disk had to be read again for it."""
+    if model.bound_ is not None and model.gap_ is not None:
+        k, error = model.n_clusters, model.relative_error_
+        return Certificate(error, model.bound_, model.gap_, 0.0, "spectral", k, 0.0)
     return None if isinstance(table.X, Source) else certify(model, table)
 
 

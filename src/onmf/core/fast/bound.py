@@ -24,7 +24,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.stats import chi2
 
-from onmf.core.memory import InMemory
 from onmf.core.paper.start import Image, Power
 from onmf.core.rows import Array, Block, Data
 
@@ -73,9 +72,8 @@ def gap_between(error: float, bound: float) -> float:
 
 
 def cheap_floor(data: Data, W: Array) -> float | None:
-    """The bound, where it costs next to nothing: X in memory, with few features or samples."""
-    cheap = type(data) is InMemory and min(data.shape) <= EXACT
-    return spectral_floor(data, W, 0).bound if cheap else None
+    """The bound, where it costs one sweep at most: with few features or samples."""
+    return spectral_floor(data, W, 0).bound if min(data.shape) <= EXACT else None
 
 
 def rounding(n: int, m: int) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 
 from onmf import NSNCP, ONMF, SNCP, Baseline, General
 from onmf.datasets import make_three_rays
@@ -101,7 +101,8 @@ def build_estimator(
     if family == "plane":
         return KMeans(k, init=start["init"][1], n_init=1, **changes)
     if family == "reduced":  # `Baseline` takes non-negative data only
-        first = "k-means++" if method == "k-means++" else first_centroids(X, k, seed)
+        draw = one_draw_seeds if method == "k-means++" else first_centroids
+        first = draw(X, k, seed)
         return KMeans(k, init=first, n_init=1, random_state=seed)
     return Baseline(method=method, n_clusters=k, random_state=seed, n_jobs=1, **changes)
 
@@ -110,6 +111,11 @@ def first_centroids(X: Any, k: int, seed: int) -> Any:
     """The centroids of the paper's shared start, as `Baseline` takes them on other data."""
     scale = np.sqrt(np.abs(X).mean() / k)
     return scale * np.random.RandomState(seed).random_sample((X.shape[1], k)).T
+
+
+def one_draw_seeds(X: Any, k: int, seed: int) -> Any:
+    """The seeds of K-means++, one draw each, as `Baseline` takes them on other data."""
+    return kmeans_plusplus(X, k, random_state=seed, n_local_trials=1)[0]
 
 
 def lowest(X: Any) -> float:

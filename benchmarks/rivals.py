@@ -73,7 +73,7 @@ def naive_or_not() -> str:
     """One iteration of ONP-MF as here, and with a full decomposition and row-by-row NNLS."""
     X, _ = make_paper_synthetic(-3)
     data = InMemory(X)
-    H, _ = paper_start(data, 10, 1)
+    H = data.gather(paper_start(data, 10, 1)[0])
 
     def ours(n):
         iterates = updates(data, H, np.ones((len(H), 1)))

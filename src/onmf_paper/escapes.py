@@ -5,12 +5,12 @@ draws, SNCP and NSNCP in at least nine tenths.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from onmf.ledger import Row
 from onmf_paper.data_sets import load_data_set
 from onmf_paper.methods import FAITHFUL, NAMES
-from onmf_paper.trials import KEY
+from onmf_paper.trials import changed_parameters
 from onmf_paper.unlucky import DRAWS, SETTINGS, Setting, are_found
 from onmf_paper.verdicts import UNFINISHED, Verdict
 
@@ -34,7 +34,7 @@ class Tally(NamedTuple):
 def tally_settings(rows: Iterable[Row]) -> list[Tally]:
     """The settings that all of `COMPARED` have been run in, in their order."""
     found = {
-        (row.trial["data"], row.trial["method"], changed_settings(row)): are_found(
+        trial_key(row.trial["data"], row.trial["method"], changed_parameters(row.trial)): are_found(
             load_data_set(row.trial["data"]).y, row.labels
         )
         for row in rows
@@ -42,11 +42,9 @@ def tally_settings(rows: Iterable[Row]) -> list[Tally]:
     }
     tallies = []
     for setting in SETTINGS:
-        changes = dict.fromkeys(FAITHFUL, frozenset(setting.solver_changes.items()))
+        changes = dict.fromkeys(FAITHFUL, setting.solver_changes)
         keys = {
-            method: [
-                (f"{setting.data} {d}", method, changes.get(method, frozenset())) for d in DRAWS
-            ]
+            method: [trial_key(f"{setting.data} {d}", method, changes.get(method)) for d in DRAWS]
             for method in COMPARED
         }
         if all(key in found for some in keys.values() for key in some):
@@ -55,8 +53,8 @@ def tally_settings(rows: Iterable[Row]) -> list[Tally]:
     return tallies
 
 
-def changed_settings(row: Row) -> frozenset[tuple[str, object]]:
-    return frozenset((name, value) for name, value in row.trial.items() if name not in KEY)
+def trial_key(data: str, method: str, changes: dict[str, Any] | None) -> Any:
+    return data, method, frozenset((changes or {}).items())
 
 
 def judge_settings(tallies: list[Tally]) -> Verdict | None:

@@ -11,12 +11,13 @@ from scipy.spatial.distance import pdist
 from onmf import General
 from onmf.datasets import make_three_rays
 from onmf.ledger import Row
-from onmf_paper.curves import changed_parameters, exponents_title, select_rows
+from onmf_paper.curves import exponents_title, select_rows
 from onmf_paper.data_sets import load_data_set
 from onmf_paper.drawing import COLOURS, add_legend, axes_grid
 from onmf_paper.escapes import COMPARED, tally_settings
 from onmf_paper.methods import NAMES
 from onmf_paper.studies import TSNE_SETS
+from onmf_paper.trials import changed_parameters
 
 Array = NDArray[Any]
 
@@ -25,7 +26,7 @@ def draw_consensus(rows: list[Row]) -> Any:
     """How often two samples share a cluster, samples in the order of average linkage."""
     labelings: dict[str, list[Array]] = {}
     for row in rows:
-        if row.labels is not None and not changed_parameters(row):
+        if row.labels is not None and not changed_parameters(row.trial):
             labelings.setdefault(row.trial["method"], []).append(row.labels)
     methods = [method for method in NAMES if len(labelings.get(method, [])) > 1]
     figure, axes = axes_grid(-(-len(methods) // 4) or 1, 4, 2.2, 2.4)
@@ -93,7 +94,9 @@ def draw_three_rays(rows: list[Row]) -> Any:
             axis.axis("on")
             axis.scatter(*X.T, c=np.array(COLOURS)[row.labels], s=1, rasterized=True)
             axis.scatter(*centroids.T, c="black", s=14)
-            when = "".join(f", {unit} {number}" for number in changed_parameters(row).values())
+            when = "".join(
+                f", {unit} {number}" for number in changed_parameters(row.trial).values()
+            )
             title = f"{NAMES[method]}{when}, ACC {row.result['acc']:.1f} %"
             axis.set_title(title, fontsize=7)
     return figure

@@ -41,6 +41,11 @@ def make_trial(data: str, method: str, seed: int, **changes: Any) -> Trial:
     }
 
 
+def changed_parameters(trial: Trial) -> dict[str, Any]:
+    """Those that differ from the paper's."""
+    return {name: value for name, value in trial.items() if name not in KEY}
+
+
 def run_trial(trial: Trial) -> Outcome:
     """Run a trial.
 
@@ -59,7 +64,7 @@ def run_trial(trial: Trial) -> Outcome:
     if trial["fingerprint"] != data_fingerprint(trial["data"]):
         raise ValueError(f"the data of {trial['data']} are not those that the trial was planned on")
     samples = load_data_set(trial["data"])
-    changes = {name: value for name, value in trial.items() if name not in KEY}
+    changes = changed_parameters(trial)
     with threadpool_limits(1), warnings.catch_warnings():
         # Empty clusters and limits that were hit are results here, and recorded as such.
         warnings.simplefilter("ignore")

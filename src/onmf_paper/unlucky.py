@@ -27,7 +27,7 @@ class Setting:
     spread: float = 1.0  # deviation of the noise
     shape: str = "round"  # or "long": four times as wide along the ray as across
     starts: str = "random"  # three points of the largest cluster, or "apart": ends and middle
-    memberships: str = "ray"  # the nearest; "drawn" at random; "equal" for all
+    memberships: str = "ray"  # the nearest; "drawn" at random; "equal", short; "shared", sum 1
     changes: dict[str, float] = field(default_factory=dict)  # parameters of the solver
 
     @property
@@ -51,6 +51,7 @@ SETTINGS = (
     Setting(starts="apart", changes=RIDGE),
     Setting(memberships="drawn"),
     Setting(memberships="equal"),
+    Setting(memberships="shared"),
     Setting(spread=0.5),
     Setting(spread=1.5),
     Setting(shape="long"),
@@ -66,6 +67,7 @@ SETTINGS = (
     Setting(spread=1.5, changes=RIDGE),
     Setting(shape="long", changes=RIDGE),
     Setting(memberships="equal", changes=RIDGE),
+    Setting(memberships="shared", changes=RIDGE),
     Setting(changes=RIDGE | {"inner_tol": 1e-2}),
     Setting(changes=RIDGE | {"growth": 2.0}),
     Setting(starts="apart", changes={"mu_h": 1e-5}),
@@ -98,9 +100,14 @@ def draw_rays(shape: str, spread: float, starts: str, draw: int) -> tuple[Array,
 
 
 def first_memberships(kind: str, n: int, k: int, seed: int) -> Array | None:
-    """H (n, k) with columns of unit length; None leaves each sample to its nearest ray."""
+    """H (n, k) with columns of unit length; None leaves each sample to its nearest ray.
+
+    "shared" alone has rows of sum one, so that the centroids have the right length at once.
+    """
     if kind == "ray":
         return None
+    if kind == "shared":
+        return np.full((n, k), 1 / k)
     drawn = np.eye(k)[np.random.RandomState(seed).randint(k, size=n)]
     H = np.ones((n, k)) if kind == "equal" else drawn
     return H / np.linalg.norm(H, axis=0)

@@ -55,6 +55,7 @@ def test_memberships_have_columns_of_unit_length():
         H = first_memberships(kind, 30, 3, 1)
         np.testing.assert_allclose(np.linalg.norm(H, axis=0), 1)
         assert set((H > 0).sum(axis=1)) == {entries}
+    np.testing.assert_allclose(first_memberships("shared", 30, 3, 1).sum(axis=1), 1)
 
 
 def test_clusters_are_found_when_most_of_each_has_a_label_of_its_own():

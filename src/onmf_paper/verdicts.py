@@ -96,11 +96,13 @@ def judge_rival(
 ) -> str:
     """All differences of a method, each with its standard error, unless all of them are small."""
     mine = {data: entry for (name, data), entry in entries.items() if name == method}
-    if all(map(near, mine.values())):
-        return f"{NAMES[method]}: all cells within {words}."
-    far = [data for data, entry in mine.items() if not near(entry) and not within_noise(entry)]
     starts = min(entry.n for entry in mine.values())
-    word = f"not reproduced at {', '.join(far)}" if far else f"within the noise of {starts} starts"
+    if all(map(near, mine.values())):
+        return f"{NAMES[method]}: all cells within {words}, {starts} starts."
+    far = [data for data, entry in mine.items() if not near(entry) and not within_noise(entry)]
+    word = f"within the noise of {starts} starts"
+    if far:
+        word = f"not reproduced at {', '.join(far)}, {starts} starts"
     differences = (
         f"{entry.difference:+.1f} ± {entry.standard_error:.1f}" for entry in mine.values()
     )

@@ -293,8 +293,8 @@ def test_rivals_do_not_make_the_verdict_but_are_counted():
     told = reach_verdict("table1", {"acc": found._replace(entries=found.entries | rivals)})
     assert told.word == REPRODUCED
     assert "Rivals: 7 of 8 cells within 0.5 points" in told.why
-    assert "DTPP: all cells within 0.5 points." in told.why
-    assert "HALS: not reproduced at synthetic -3 dB (" in told.why
+    assert "DTPP: all cells within 0.5 points, 1 starts." in told.why
+    assert "HALS: not reproduced at synthetic -3 dB, 1 starts (" in told.why
     assert "+0.0 ± 0.0, -6.0 ± 0.0)" in told.why
 
 

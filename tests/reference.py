@@ -125,4 +125,4 @@ def onp_mf_pass(X, H, Z, rho, t):
         value = onp_mf_lagrangian(X, W, new, Z, rho)
         if value <= before + 1e-5 * np.sum(gradient * (new - H)):
             return W, new, np.maximum(0, Z - 100 / t * new), 1.01 * rho
-        step *= 0.01
+        step *= 0.1

@@ -15,16 +15,12 @@ from onmf.ledger import Row
 from onmf_paper.drawing import COLOURS, add_legend, axes_grid
 from onmf_paper.methods import FAITHFUL, NAMES
 from onmf_paper.studies import EPSILONS, EXPONENTS, GROWTHS, HARD, RIDGES, inner_tolerance
-from onmf_paper.trials import KEY
+from onmf_paper.trials import changed_parameters
 
 Array = NDArray[Any]
 
 MARKS = {"residual": "normalised residual", "orthogonality": "orthogonality",
          "relative_error": "relative error", "acc": "accuracy (%)"}  # fmt: skip
-
-
-def changed_parameters(row: Row) -> dict[str, Any]:
-    return {name: value for name, value in row.trial.items() if name not in KEY}
 
 
 def select_rows(rows: Iterable[Row], method: str, data: str = HARD, **changed: Any) -> list[Row]:
@@ -33,7 +29,7 @@ def select_rows(rows: Iterable[Row], method: str, data: str = HARD, **changed: A
         row
         for row in rows
         if (row.trial["method"], row.trial["data"]) == (method, data)
-        and changed_parameters(row) == changed
+        and changed_parameters(row.trial) == changed
     ]
 
 

@@ -28,6 +28,7 @@ from onmf.preparation import (
     tfidf,
 )
 from onmf_paper.published import SNRS
+from onmf_paper.unlucky import DRAWS, SETTINGS, Setting, draw_rays
 
 # Of RandomState: the first whose ten categories have the paper's number of documents.
 SUBSETS = {1: 385, 2: 3066, 3: 1475, 4: 956, 5: 1957, 6: 25967}
@@ -41,6 +42,7 @@ class LabelledData(NamedTuple):
     X: Any
     y: NDArray[Any]
     k: int
+    centroids: Any = None  # where all methods must begin, if that is what the data are for
 
 
 class DataSet(NamedTuple):
@@ -55,8 +57,13 @@ def synthetic_samples(snr: int) -> LabelledData:
 
 
 def three_rays_samples() -> LabelledData:
-    X, y, _ = make_three_rays()
-    return LabelledData(X, y, 3)
+    X, y, centroids = make_three_rays()
+    return LabelledData(X, y, 3, centroids)
+
+
+def unlucky_samples(setting: Setting, draw: int) -> LabelledData:
+    X, y, centroids = draw_rays(setting.shape, setting.spread, setting.starts, draw)
+    return LabelledData(X, y, 3, centroids)
 
 
 @cache
@@ -75,7 +82,7 @@ def documents(subset: int) -> LabelledData:
 
 def reduced_documents(subset: int) -> LabelledData:
     """The documents in ten eigenvectors of their neighbourhood graph."""
-    X, y, k = documents(subset)
+    X, y, k, _ = documents(subset)
     return LabelledData(SpectralReduction(k).fit_transform(X), y, k)
 
 
@@ -107,6 +114,11 @@ DATA_SETS: dict[str, DataSet] = (
         "RNA-seq 6 types": DataSet("expression", rnaseq_tumours),
         "three rays": DataSet("plane", three_rays_samples),
     }
+    | {
+        f"{setting.data} {draw}": DataSet("plane", partial(unlucky_samples, setting, draw))
+        for setting in SETTINGS
+        for draw in DRAWS
+    }
 )
 
 
@@ -124,7 +136,7 @@ def load_data_set(name: str) -> LabelledData:
 @cache
 def data_fingerprint(name: str) -> str:
     """The same text for the same numbers: a trial keeps it, to know its data again."""
-    X, y, _ = load_data_set(name)
+    X, y, _, _ = load_data_set(name)
     parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
     digest = hashlib.sha256(repr(X.shape).encode())
     for part in (*parts, np.unique(y, return_inverse=True)[1]):

@@ -20,6 +20,7 @@ DRAWINGS: dict[str, Callable[[list[Row]], Any]] = {
     "contours": maps.draw_contours,
     "exponents": curves.draw_exponents,
     "three_rays": maps.draw_three_rays,
+    "unlucky_starts": maps.draw_unlucky_starts,
 }
 WITHOUT_TRIALS = ("contours",)
 

@@ -1,4 +1,4 @@
-"""Figures in the plane: consensus maps, t-SNE, contours of penalties, three rays."""
+"""Figures in the plane: consensus maps, t-SNE, contours of penalties, three rays, bad starts."""
 
 import warnings
 from typing import Any
@@ -11,11 +11,13 @@ from scipy.spatial.distance import pdist
 from onmf import General
 from onmf.datasets import make_three_rays
 from onmf.ledger import Row
-from onmf_paper.curves import changed_parameters, exponents_title, select_rows
+from onmf_paper.curves import exponents_title, select_rows
 from onmf_paper.data_sets import load_data_set
-from onmf_paper.drawing import COLOURS, axes_grid
+from onmf_paper.drawing import COLOURS, add_legend, axes_grid
+from onmf_paper.escapes import COMPARED, tally_settings
 from onmf_paper.methods import NAMES
 from onmf_paper.studies import TSNE_SETS
+from onmf_paper.trials import changed_parameters
 
 Array = NDArray[Any]
 
@@ -24,7 +26,7 @@ def draw_consensus(rows: list[Row]) -> Any:
     """How often two samples share a cluster, samples in the order of average linkage."""
     labelings: dict[str, list[Array]] = {}
     for row in rows:
-        if row.labels is not None and not changed_parameters(row):
+        if row.labels is not None and not changed_parameters(row.trial):
             labelings.setdefault(row.trial["method"], []).append(row.labels)
     methods = [method for method in NAMES if len(labelings.get(method, [])) > 1]
     figure, axes = axes_grid(-(-len(methods) // 4) or 1, 4, 2.2, 2.4)
@@ -92,7 +94,23 @@ def draw_three_rays(rows: list[Row]) -> Any:
             axis.axis("on")
             axis.scatter(*X.T, c=np.array(COLOURS)[row.labels], s=1, rasterized=True)
             axis.scatter(*centroids.T, c="black", s=14)
-            when = "".join(f", {unit} {number}" for number in changed_parameters(row).values())
+            when = "".join(
+                f", {unit} {number}" for number in changed_parameters(row.trial).values()
+            )
             title = f"{NAMES[method]}{when}, ACC {row.result['acc']:.1f} %"
             axis.set_title(title, fontsize=7)
+    return figure
+
+
+def draw_unlucky_starts(rows: list[Row]) -> Any:
+    """In how many draws the three clusters are found from three centroids in one of them."""
+    tallies = tally_settings(rows)
+    figure, axes = axes_grid(1, 1, 7, 1 + 0.22 * len(tallies))
+    axis, places = axes[0, 0], -np.arange(len(tallies))
+    for shift, method in zip((0.2, 0, -0.2), COMPARED, strict=True):
+        counts = [tally.found[method] for tally in tallies]
+        axis.barh(places + shift, counts, 0.2, label=NAMES[method])
+    axis.set_yticks(places, [str(tally.setting) for tally in tallies], fontsize=6)
+    axis.set(xlabel="draws", xlim=(0, max((tally.n for tally in tallies), default=1)))
+    add_legend(axis, 7)
     return figure

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 
 from onmf import NSNCP, ONMF, SNCP, Baseline, General
-from onmf.datasets import make_three_rays
 
 NAMES = {  # as tables show them, in their order
     "k-means": "K-means",
@@ -72,16 +71,16 @@ def build_estimator(
     X : array or csr_array
     k, seed : int
     changes : dict
-        Parameters of `ONMF` or of the method; p, q and v choose the penalty.
+        Parameters of `ONMF` or of the method; p, q and v choose the penalty. An `init`, memberships
+        and centroids, is for all methods.
 
     Returns
     -------
     estimator
     """
     settings = FAMILIES[family]
-    start: dict[str, Any] = {"init": (None, make_three_rays()[2])} if family == "plane" else {}
     if method in FAITHFUL:
-        chosen = {"mu_h": settings.mu_h, "mu_w": settings.mu_w} | start | changes
+        chosen = {"mu_h": settings.mu_h, "mu_w": settings.mu_w} | changes
         exponents = [chosen.pop(name) for name in ("p", "q", "v") if name in chosen]
         penalty = SNCP() if method == "sncp" else NSNCP(settings.margin)
         return ONMF(
@@ -95,13 +94,14 @@ def build_estimator(
         )
     if method == "default":
         bounds = "data" if lowest(X) < 0 else (0, None)
-        return ONMF(k, center_bounds=bounds, random_state=seed, n_jobs=1, **start)
+        return ONMF(k, center_bounds=bounds, random_state=seed, n_jobs=1, **changes)
     if method == "k-means-10":
         return KMeans(k, n_init=10, random_state=seed)
     if family == "plane":
-        return KMeans(k, init=start["init"][1], n_init=1, **changes)
+        return KMeans(k, n_init=1, **changes | {"init": changes["init"][1]})
     if family == "reduced":  # `Baseline` takes non-negative data only
-        first = "k-means++" if method == "k-means++" else first_centroids(X, k, seed)
+        draw = one_draw_seeds if method == "k-means++" else first_centroids
+        first = draw(X, k, seed)
         return KMeans(k, init=first, n_init=1, random_state=seed)
     return Baseline(method=method, n_clusters=k, random_state=seed, n_jobs=1, **changes)
 
@@ -110,6 +110,11 @@ def first_centroids(X: Any, k: int, seed: int) -> Any:
     """The centroids of the paper's shared start, as `Baseline` takes them on other data."""
     scale = np.sqrt(np.abs(X).mean() / k)
     return scale * np.random.RandomState(seed).random_sample((X.shape[1], k)).T
+
+
+def one_draw_seeds(X: Any, k: int, seed: int) -> Any:
+    """The seeds of K-means++, one draw each, as `Baseline` takes them on other data."""
+    return kmeans_plusplus(X, k, random_state=seed, n_local_trials=1)[0]
 
 
 def lowest(X: Any) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from onmf.ledger import Ledger, Row
 from onmf.report import package_versions
+from onmf_paper.escapes import judge_settings, tally_settings
 from onmf_paper.methods import NAMES
 from onmf_paper.page import Picture, Section, paper_page
 from onmf_paper.studies import STUDIES, Study
@@ -55,10 +56,11 @@ def study_section(study: Study, rows: Sequence[Row]) -> Section:
         for measure in study.measures
     }
     done = [row for row in rows if row.state == "done"]
+    settings = done if study.name == "unlucky-starts" else []
     return Section(
         study.name,
         study.title,
-        reach_verdict(study.name, tables),
+        reach_verdict(study.name, tables) or judge_settings(tally_settings(settings)),
         study.note,
         list(tables.values()),
         study_pictures(study, done),

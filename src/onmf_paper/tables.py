@@ -43,6 +43,15 @@ class TableEntry(NamedTuple):
     published: float | None
     best: bool = False
 
+    @property
+    def difference(self) -> float:
+        return self.mean - (self.published or 0)
+
+    @property
+    def standard_error(self) -> float:
+        """sd sqrt(2 / n), of the difference: the paper's mean, too, is one over some n starts."""
+        return (self.sd or 0) * (2 / self.n) ** 0.5
+
 
 class ResultTable(NamedTuple):
     """The cells of one measure; a method or data set that was not run has none."""

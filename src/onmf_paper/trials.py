@@ -20,6 +20,7 @@ from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, partition_error
 from onmf_paper.data_sets import DATA_SETS, LabelledData, data_fingerprint, load_data_set
 from onmf_paper.methods import FAITHFUL, build_estimator
+from onmf_paper.unlucky import first_memberships
 
 Trial = dict[str, Any]
 Outcome = tuple[dict[str, Any], NDArray[Any] | None]
@@ -40,6 +41,11 @@ def make_trial(data: str, method: str, seed: int, **changes: Any) -> Trial:
     }
 
 
+def changed_parameters(trial: Trial) -> dict[str, Any]:
+    """Those that differ from the paper's."""
+    return {name: value for name, value in trial.items() if name not in KEY}
+
+
 def run_trial(trial: Trial) -> Outcome:
     """Run a trial.
 
@@ -58,7 +64,7 @@ def run_trial(trial: Trial) -> Outcome:
     if trial["fingerprint"] != data_fingerprint(trial["data"]):
         raise ValueError(f"the data of {trial['data']} are not those that the trial was planned on")
     samples = load_data_set(trial["data"])
-    changes = {name: value for name, value in trial.items() if name not in KEY}
+    changes = changed_parameters(trial)
     with threadpool_limits(1), warnings.catch_warnings():
         # Empty clusters and limits that were hit are results here, and recorded as such.
         warnings.simplefilter("ignore")
@@ -72,21 +78,26 @@ def fit_and_score(
     samples: LabelledData, family: str, trial: Trial, changes: dict[str, Any]
 ) -> Outcome:
     """Cluster, and score what comes out."""
-    X, y, k = samples
+    X, y, k, centroids = samples
     stages = StageScores(y, changes.pop("stages", None))
+    if centroids is not None:
+        kind = changes.pop("memberships", "ray")
+        changes["init"] = (first_memberships(kind, len(X), k, trial["seed"]), centroids)
     model = build_estimator(trial["method"], family, X, k, trial["seed"], changes)
-    if trial["method"] in FAITHFUL:
+    drawn = centroids is None  # as curves
+    if trial["method"] in FAITHFUL and (drawn or stages.last is not None):
         model.set_params(callback=stages)
     begin = time.process_time()
     model.fit(X)
     cpu = time.process_time() - begin - stages.seconds
     labels = model.labels_
     rival = isinstance(model, Baseline)
+    curves = iteration_curves(model.history_) if rival else stages.curves()
     result = score_labels(X, y, k, labels) | {
         "cpu": cpu,
         "sweeps": model.n_iter_,
         "converged": bool(getattr(model, "converged_", True)),
-        "curves": iteration_curves(model.history_) if rival else stages.curves(),
+        "curves": curves if drawn else {},
     }
     return result, labels
 

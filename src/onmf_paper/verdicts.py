@@ -7,6 +7,7 @@ from onmf_paper.methods import FAITHFUL, NAMES, PAPER
 from onmf_paper.tables import ResultTable, TableEntry
 
 REPRODUCED, NOT = "Reproduced for SNCP and NSNCP", "Not reproduced"
+NOISE = 2  # standard errors that the starts alone explain
 UNFINISHED = "Not run in full"
 UNTESTABLE = "Cannot be tested here"
 
@@ -19,11 +20,15 @@ class Verdict(NamedTuple):
 
 
 def within_points(tolerance: float) -> Callable[[TableEntry], bool]:
-    return lambda entry: abs(entry.mean - (entry.published or 0)) <= tolerance + 1e-9
+    return lambda entry: abs(entry.difference) <= tolerance + 1e-9
 
 
 def within_percent(tolerance: float) -> Callable[[TableEntry], bool]:
     return lambda entry: abs(entry.mean / (entry.published or 1) - 1) <= tolerance / 100 + 1e-12
+
+
+def within_noise(entry: TableEntry) -> bool:
+    return abs(entry.difference) <= NOISE * entry.standard_error
 
 
 # measure of the verdict, how near is near enough, in words, and the starts the paper had
@@ -77,18 +82,31 @@ def compare_with_paper(
     if rivals:
         close = sum(map(near, rivals.values()))
         methods = sorted({method for method, _ in rivals}, key=PAPER.index)
-        why += f" Rivals: {close} of {len(rivals)} cells within {words}; furthest: "
-        why += "; ".join(furthest_cell(table, rivals, method) for method in methods) + "."
+        why += f" Rivals: {close} of {len(rivals)} cells within {words}. "
+        why += " ".join(judge_rival(table, rivals, method, near, words) for method in methods)
     return Verdict(UNFINISHED if unfinished else NOT if far else REPRODUCED, why)
 
 
-def furthest_cell(
-    table: ResultTable, entries: dict[tuple[str, str], TableEntry], method: str
+def judge_rival(
+    table: ResultTable,
+    entries: dict[tuple[str, str], TableEntry],
+    method: str,
+    near: Callable[[TableEntry], bool],
+    words: str,
 ) -> str:
-    """The cell of a method that is furthest from the paper."""
-    mine = {cell: entry for cell, entry in entries.items() if cell[0] == method}
-    cell = max(mine, key=lambda c: abs(mine[c].mean - (mine[c].published or 0)))
-    return describe_cell(table, cell, mine[cell])
+    """All differences of a method, each with its standard error, unless all of them are small."""
+    mine = {data: entry for (name, data), entry in entries.items() if name == method}
+    starts = min(entry.n for entry in mine.values())
+    if all(map(near, mine.values())):
+        return f"{NAMES[method]}: all cells within {words}, {starts} starts."
+    far = [data for data, entry in mine.items() if not near(entry) and not within_noise(entry)]
+    word = f"within the noise of {starts} starts"
+    if far:
+        word = f"not reproduced at {', '.join(far)}, {starts} starts"
+    differences = (
+        f"{entry.difference:+.1f} ± {entry.standard_error:.1f}" for entry in mine.values()
+    )
+    return f"{NAMES[method]}: {word} (difference ± its standard error: {', '.join(differences)})."
 
 
 def describe_cell(table: ResultTable, cell: tuple[str, str], entry: TableEntry) -> str:

@@ -35,7 +35,6 @@ def test_the_minus_3_db_row(penalty_name):
 RIVALS = {
     "hals": (range(1, 5), 84.2, 1584),
     "k-means": (range(1, 11), 71.3, None),
-    "k-means++": (range(1, 11), 64.8, None),
 }
 
 

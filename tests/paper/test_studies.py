@@ -286,11 +286,30 @@ def test_rivals_do_not_make_the_verdict_but_are_counted():
     data = COLUMNS["table1"]
     found = exact(lambda method, name: 0.0)["acc"]
     rows = [row("hals", data[0], 1, acc=76.3), row("hals", data[1], 1, acc=80.0)]
+    rows += [
+        row("dtpp", name, 1, acc=published_value("table1", "acc", "dtpp", name)) for name in data
+    ]
     rivals = make_table(rows, "acc", data, PAPER, "table1").entries
     told = reach_verdict("table1", {"acc": found._replace(entries=found.entries | rivals)})
     assert told.word == REPRODUCED
-    assert "Rivals: 1 of 2 cells within 0.5 points" in told.why
-    assert "HALS at synthetic -3 dB: 80.0, paper 86.0" in told.why
+    assert "Rivals: 7 of 8 cells within 0.5 points" in told.why
+    assert "DTPP: all cells within 0.5 points, 1 starts." in told.why
+    assert "HALS: not reproduced at synthetic -3 dB, 1 starts (" in told.why
+    assert "+0.0 ± 0.0, -6.0 ± 0.0)" in told.why
+
+
+@pytest.mark.parametrize(("shift", "word"), [(3.9, "within the noise of 20"), (4.1, "not repr")])
+def test_a_rival_is_judged_by_the_standard_error_of_the_difference(shift, word):
+    # Ten starts 3 above and ten below: sd = 3 sqrt(20 / 19), times sqrt(2 / 20) is 0.973.
+    data = COLUMNS["table1"]
+    spread = [60 + 3 * (-1) ** seed for seed in range(20)]
+    mean = published_value("table1", "acc", "hals", data[0]) - 60
+    rows = [row("hals", data[0], s, acc=a + mean + shift * 0.4867) for s, a in enumerate(spread)]
+    found = exact(lambda method, name: 0.0)["acc"]
+    rivals = make_table(rows, "acc", data, PAPER, "table1").entries
+    told = reach_verdict("table1", {"acc": found._replace(entries=found.entries | rivals)})
+    assert f"HALS: {word}" in told.why
+    assert "± 1.0)" in told.why
 
 
 def test_fewer_starts_than_the_paper_are_said():

@@ -17,7 +17,6 @@ from onmf.baselines.k_means_plus_plus import k_means_plus_plus
 from onmf.baselines.nmf import nmf
 from onmf.baselines.onmf_s import onmf_s
 from onmf.baselines.onp_mf import onp_mf
-from onmf.baselines.onp_mf_svd import onp_mf_svd
 from onmf.core.result import Factorization
 
 __all__ = ["METHODS", "Means", "Start", "shared_draws", "single_codes"]
@@ -27,7 +26,6 @@ METHODS: dict[str, Callable[..., Factorization]] = {
     "onmf-s": onmf_s,
     "hals": hals,
     "onp-mf": onp_mf,
-    "onp-mf-svd": onp_mf_svd,
     "k-means": k_means,
     "k-means++": k_means_plus_plus,
     "alternation": alternation,

@@ -3,7 +3,7 @@
     min  1/2 ||X - HW||^2 - <Z, H> + rho/2 ||min(H, 0)||^2    over W >= 0 and H with H'H = I
 
     W <- argmin_{W >= 0} ||X - HW||^2
-    H <- polar factor of H - s (HWW' - XW' - Z + rho min(H, 0)),   s = 1, 0.01, 0.01^2, ... (Armijo)
+    H <- polar factor of H - s (HWW' - XW' - Z + rho min(H, 0)),   s = 1, 0.1, 0.01, ... (Armijo)
     Z <- max(0, Z - (100 / t) H),   rho <- 1.01 rho                after iteration t = 1, 2, ...
 
 As H'H = I, the least squares problem falls apart into single entries: W = max(0, H'X) is its exact
@@ -20,15 +20,14 @@ from itertools import count
 
 import numpy as np
 
-from onmf.baselines.iterate import TOL, Iterate, Start, iterate, products, summarise
+from onmf.baselines.iterate import MAX_ITER, TOL, Iterate, Start, iterate, products, summarise
 from onmf.core.assign import one_sparse
 from onmf.core.result import Factorization, Watch, unwatched
 from onmf.core.rows import Array, Data
 
-ONP_MF_MAX_ITER = 500
 RHO, GROWTH, DUAL_STEP = 0.01, 1.01, 100.0
-SHRINK, SLOPE = 0.01, 1e-5  # of the line search
-MOST_TRIALS = 12  # steps below 1e-24 are lost in rounding
+SHRINK, SLOPE = 0.1, 1e-5  # of the line search
+MOST_TRIALS = 24  # steps below 1e-24 are lost in rounding
 
 
 def onp_mf(
@@ -36,26 +35,19 @@ def onp_mf(
     start: Start,
     *,
     tol: float = TOL,
-    max_iter: int = ONP_MF_MAX_ITER,
+    max_iter: int = MAX_ITER,
     watch: Watch = unwatched,
 ) -> Factorization:
     """From the largest entries of the start's H; two sweeps an iteration, one before the first."""
     labels = np.where(start.H.any(axis=1), start.H.argmax(axis=1), -1)
-    G = unit_columns(one_sparse(labels, np.sqrt(data.weight), len(start.W)))
-    return descend(data, G, start.W, 0, tol, max_iter, watch)
-
-
-def descend(
-    data: Data, G: Array, W: Array, before: int, tol: float, max_iter: int, watch: Watch
-) -> Factorization:
-    """From orthonormal columns G = D^1/2 H, which took `before` sweeps."""
     root = np.sqrt(data.weight)[:, None]
-    iterates = updates(data, G, root, before)
-    found = iterate(data, (unweighted(G, root), W), iterates, tol, max_iter, watch)
+    G = unit_columns(one_sparse(labels, root[:, 0], len(start.W)))
+    begin = unweighted(G, root), start.W
+    found = iterate(data, begin, updates(data, G, root), tol, max_iter, watch)
     return found._replace(H=np.maximum(found.H, 0))
 
 
-def updates(data: Data, G: Array, root: Array, before: int) -> Iterator[Iterate]:
+def updates(data: Data, G: Array, root: Array) -> Iterator[Iterate]:
     """With G = D^1/2 H, weighted samples are as good as repeated ones: G'G = H'DH = I."""
     Z, rho = np.zeros_like(G), RHO
     _, sums = data.sweep(summarise, data.scatter(unweighted(G, root)))
@@ -64,8 +56,8 @@ def updates(data: Data, G: Array, root: Array, before: int) -> Iterator[Iterate]
         G = descended(G, root * products(data, W), W @ W.T, Z, rho)
         rows, sums = data.sweep(summarise, data.scatter(unweighted(G, root)))
         negative = np.minimum(G, 0)
-        penalty, sweeps = float(np.vdot(negative, negative)) / 2, before + 1 + 2 * t
-        yield Iterate(rows, W, sums, sweeps, rho, penalty)
+        penalty = float(np.vdot(negative, negative)) / 2
+        yield Iterate(rows, W, sums, 1 + 2 * t, rho, penalty)
         Z, rho = np.maximum(0, Z - G.dtype.type(DUAL_STEP / t) * G), GROWTH * rho
 
 

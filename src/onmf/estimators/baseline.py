@@ -29,19 +29,19 @@ class Baseline(Clusterer):
     ----------
     method : str, default="hals"
         "dtpp" (Ding et al. 2006), "onmf-s" (Choi 2008), "hals" (Kimura et al. 2014) and "onp-mf"
-        (Pompili et al. 2014; "onp-mf-svd" is the same from singular vectors, as its authors have
-        it) factorise under an orthogonality constraint. "k-means", "k-means++" and "nmf" (each
-        sample goes to its largest membership, rays having unit length) are scikit-learn's, from
-        one start. "alternation" gives each sample to the ray it fits best and replaces each ray by
-        the leading singular vector of its samples: weighted spherical K-means.
+        (Pompili et al. 2014) factorise under an orthogonality constraint. "k-means", "k-means++"
+        (one draw a seed, as its authors have it) and "nmf" (each sample goes to its largest
+        membership, rays having unit length) are scikit-learn's, from one start. "alternation"
+        gives each sample to the ray it fits best and replaces each ray by the leading singular
+        vector of its samples: weighted spherical K-means.
     n_clusters : int, default=8
         Number of clusters.
     init : {"random", "k-means++", "nndsvd"}, array, (H, W) or callable, default="random"
         As for `ONMF`: "random" with an integer `random_state` is the paper's shared start of that
         seed. Where only centroids are given, the memberships are the best multiple of each
-        centroid alone. "k-means++" and "onp-mf-svd" begin where they choose.
+        centroid alone. "k-means++" begins where it chooses.
     max_iter : int, optional
-        Most iterations (2000; ONP-MF: 500).
+        Most iterations (2000).
     tol : float, optional
         Stop when the relative change of the factors, in one iteration, is below it (1e-5).
         "alternation": when no label changes either. "k-means" and "k-means++" (1e-6) and "nmf"

@@ -236,8 +236,8 @@ STUDIES = {
             figures=("unlucky_starts",),
             note="The supplement does not say how wide the clusters are, how the three points are "
             "drawn, where the memberships begin, or which ridge is used. Each setting is one "
-            f"answer to all of that, tried on {len(DRAWS)} draws. Thirty were chosen on other draws, "
-            "three were added after their neighbours' counts on these.",
+            f"answer to all of that, tried on {len(DRAWS)} draws. Thirty were chosen on other "
+            "draws, three were added after their neighbours' counts on these.",
             most=1,
         ),
     )

@@ -28,8 +28,8 @@ from onmf.core.paper.start import Image, Power
 from onmf.core.rows import Array, Block, Data
 
 DOUBT = 1e-6  # the probability that the bound on ||C|| does not hold
-PROBES = 8  # s
-QUICK, THOROUGH = 3, 12  # q
+PROBES = 4  # s
+QUICK, THOROUGH = 6, 16  # q
 MORE = 5  # columns of the basis besides K rays and K others
 EXACT = 100  # features or samples up to which all eigenvalues are known
 STEPS = 30  # values of e that are tried

@@ -36,7 +36,8 @@ def test_it_is_never_above_that_of_the_full_spectrum_and_close_to_it(container, 
     true = true_floor(X, weight + 1, k)
     assert found.bound <= true
     assert found.doubt == bound.DOUBT
-    assert true - found.bound <= (0.04 if powers == QUICK else 0.01) * true  # a flat spectrum is hard
+    allowed = 0.04 if powers == QUICK else 0.015  # a flat spectrum is hard
+    assert true - found.bound <= allowed * true
 
 
 @given(st.integers(0, 10**6), st.integers(2, 30), st.integers(2, 30), st.integers(1, 6))

@@ -12,7 +12,6 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from onmf.core.assign import labels_of
-from onmf.core.fast.bound import gap_between
 from onmf.core.memory import useful
 from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL, Factorization
@@ -188,9 +187,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_ = solution.stationarity
-        bound, error = solution.bound, self.relative_error_
-        self.bound_ = None if bound is None else min(bound, error)
-        self.gap_ = None if bound is None else gap_between(error, bound)
+        self.bound_, self.gap_ = solution.proof or (None, None)
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
 
     def _why_empty(self, empty: int) -> str:

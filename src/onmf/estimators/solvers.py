@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.core.assign import Code, Rays, labels_of
-from onmf.core.fast.bound import cheap_floor
+from onmf.core.fast.bound import cheap_proof
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
@@ -41,7 +41,7 @@ class Solution(NamedTuple):
     labels: Array
     nearest: Array
     stationarity: float
-    bound: float | None = None  # that no clustering can be below, where it is known
+    proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ class FastSolver:
         except TooFewDirectionsError as few:
             result, state = find(k=few.found)
         labels = state.labels(data)
-        bound = cheap_floor(data, result.W)
-        found = Solution(result, labels, labels, state.stationarity, bound)
+        proof = cheap_proof(data, result.W, result.relative_error)
+        found = Solution(result, labels, labels, state.stationarity, proof)
         return found if len(result.W) == k else with_empty(data, found, k, W)
 
 

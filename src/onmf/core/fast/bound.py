@@ -71,9 +71,12 @@ def gap_between(error: float, bound: float) -> float:
     return max((error - bound) / error, 0.0) if error > 0 else 0.0
 
 
-def cheap_floor(data: Data, W: Array) -> float | None:
-    """The bound, where it costs one sweep at most: with few features or samples."""
-    return spectral_floor(data, W, 0).bound if min(data.shape) <= EXACT else None
+def cheap_proof(data: Data, W: Array, error: float) -> tuple[float, float] | None:
+    """Bound and gap, where they cost one sweep at most: with few features or samples."""
+    if min(data.shape) > EXACT:
+        return None
+    bound = min(spectral_floor(data, W, 0).bound, error)
+    return bound, gap_between(error, bound)
 
 
 def rounding(n: int, m: int) -> float:

@@ -11,7 +11,7 @@ from onmf.stability.halves import (
     along_the_path,
     borders,
     by_centres,
-    compare,
+    clusters_of,
     groups_of,
     overlaps,
 )
@@ -45,10 +45,10 @@ def test_only_samples_of_the_other_half_judge_a_ray():
     agree, differ = np.array([labels, labels]), np.array([labels, other])
     margins = np.ones(4)
     first = Seen(labels, agree, margins)  # of the half False: judged by samples 2 and 3
-    found = compare((first, Seen(labels, differ, margins)), samples, 2)
+    found = clusters_of((first, Seen(labels, differ, margins)), samples, 2)
     np.testing.assert_allclose(found.found, 1)
     np.testing.assert_allclose(found.alike, 1)  # they differ on 2 and 3 alone
-    found = compare((Seen(labels, differ, margins), first), samples, 2)
+    found = clusters_of((Seen(labels, differ, margins), first), samples, 2)
     np.testing.assert_allclose(found.alike[0], [1, 1])  # swapped names are the same clusters
 
 

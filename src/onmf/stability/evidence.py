@@ -19,7 +19,7 @@ from onmf.core.threads import single_threaded_blas
 from onmf.ledger import Ledger, Trial, run
 from onmf.stability import rule
 from onmf.stability.centres import centres
-from onmf.stability.halves import Clusters, Cut, Seen, along_the_path, by_centres, compare
+from onmf.stability.halves import Clusters, Cut, Seen, along_the_path, by_centres, clusters_of
 from onmf.stability.runners import Progress
 
 Array = NDArray[Any]
@@ -63,7 +63,7 @@ class ByFits:
     def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
         cut = Cut.of(self.groups, self.X.shape[1], trial["cut"])
         first, second = (self.seen(cut, side, trial["most"]) for side in (False, True))
-        return packed([compare((first, second), cut.samples, trial["most"])])
+        return packed([clusters_of((first, second), cut.samples, trial["most"])])
 
     def seen(self, cut: Cut, side: bool, k: int) -> Seen:
         """All samples by the clusters that the model finds in one half."""

@@ -83,7 +83,7 @@ class Clusters(NamedTuple):
     labels: Array
 
 
-def compare(seen: tuple[Seen, Seen], samples: Array, k: int) -> Clusters:
+def clusters_of(seen: tuple[Seen, Seen], samples: Array, k: int) -> Clusters:
     """The figures of one K; `samples` says which half each sample is in."""
     labels = np.array([side.labels for side in seen])
     J = overlaps(labels[0], labels[1], k)
@@ -131,13 +131,13 @@ def along_the_path(
     has no more directions.
     """
     size = np.ones(X.shape[0], X.dtype) if scale is None else scale.astype(X.dtype)
-    first = list(islice(Half(X, weight, cut, False, most, size).seen(), most))
-    second = islice(Half(X, weight, cut, True, most, size).seen(), len(first))
+    first = list(islice(Side(X, weight, cut, False, most, size).seen(), most))
+    second = islice(Side(X, weight, cut, True, most, size).seen(), len(first))
     for k, seen in enumerate(zip(first, second, strict=False), 1):
-        yield compare(seen, cut.samples, k)
+        yield clusters_of(seen, cut.samples, k)
 
 
-class Half:
+class Side:
     """One half of the samples: its sketch, in which all samples are looked at, and its path."""
 
     def __init__(
@@ -168,7 +168,9 @@ class Half:
         if self.part is not None:
             Y, gram = self.part
             one = Y @ U.T
-            told = np.array([nearest(one, U, gram), nearest(scores - one, U, self.gram - gram)])
+            told = np.array(
+                [labels_by_part(one, U, gram), labels_by_part(scores - one, U, self.gram - gram)]
+            )
         labels[empty], told[:, empty] = -1, -1
         margins = np.zeros(len(labels), np.float32)
         if k > 1:
@@ -177,7 +179,7 @@ class Half:
         return Seen(labels.astype(np.int16), told.astype(np.int16), margins)
 
 
-def nearest(scores: Array, U: Array, gram: Array) -> Array:
+def labels_by_part(scores: Array, U: Array, gram: Array) -> Array:
     """Labels from products with rays by some of the features: `gram` has those of the basis."""
     size = np.sqrt(np.maximum(np.einsum("kr,rs,ks->k", U, gram, U), 0))
     return np.asarray(np.where(size > 0, scores / np.where(size > 0, size, 1), -np.inf).argmax(1))
@@ -197,7 +199,7 @@ def basis(X: Any, weight: Array, r: int, seed: int) -> Array:
 def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> Seen:
     """All samples by given centroids (k, m): the nearest rays, or the nearest means."""
     parts = [W, W] if features is None else [W * features, W * ~features]
-    scores, *told = (nearness(X, part, rays) for part in (W, *parts))
+    scores, *told = (closeness(X, part, rays) for part in (W, *parts))
     empty = np.asarray(abs(X).sum(axis=1)).ravel() == 0 if rays else np.zeros(X.shape[0], bool)
     labels, by_features = scores.argmax(axis=1), np.array([part.argmax(axis=1) for part in told])
     labels[empty], by_features[:, empty] = -1, -1
@@ -211,7 +213,7 @@ def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> Seen:
     return Seen(labels, by_features, margins)
 
 
-def nearness(X: Any, W: Array, rays: bool) -> Array:
+def closeness(X: Any, W: Array, rays: bool) -> Array:
     """<x, w> / ||w|| for rays, <x, w> - ||w||^2 / 2 for means: the largest is the nearest."""
     products, size = np.asarray(X @ W.T, np.float64), np.einsum("km,km->k", W, W)
     if rays:

@@ -60,6 +60,32 @@ def test_the_number_of_rays_is_found(k, m, sparsity):
     assert adjusted_rand_score(y, choice.consensus.labels) > 0.95
 
 
+def with_outliers(kind, n=400, m=200, k=3):
+    """Three clusters; one sample in twenty is long and like nothing, or on a topic of its own."""
+    rng = np.random.default_rng(3)
+    y, lost = np.arange(n) % k, np.arange(n) % 20 == 0
+    if kind == "documents":
+        topics = rng.gamma(0.5, size=(k + n, m))
+        y = np.where(lost, k + np.arange(n), y)
+        return rng.poisson(250 * topics[y] / topics[y].sum(axis=1, keepdims=True)).astype(float)
+    X = rng.random((k, m))[y] * rng.uniform(0.5, 2, (n, 1)) + 0.3 * rng.standard_normal((n, m))
+    X[lost] = 5 * rng.random((lost.sum(), m))
+    return np.maximum(X, 0)
+
+
+@pytest.mark.parametrize("kind", ["rays", "documents"])
+def test_outliers_are_no_cluster_and_are_told(kind):
+    choice = choose_k(ONMF(random_state=0), with_outliers(kind), range(2, 8), n_runs=4)
+    assert choice.best_k == 3
+    assert "samples unlike all others gather in a cluster of their own" in choice.reason
+    three, four = choice.table[1:3]
+    assert three.outliers >= 0.5
+    assert three[1:] == four[1:]  # four rays: three clusters and the outliers
+    assert 4 not in [scale.k for scale in choice.scales]
+    end = choose_k(ONMF(random_state=0), with_outliers(kind), [2, 3], n_runs=4, beyond=False)
+    assert end.table[-1] == three  # whatever the range
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 12])
 def test_the_true_k_of_the_papers_generator(k):

@@ -95,11 +95,13 @@ def choose_k(
     r"""Recommend a number of clusters, and say why.
 
     The samples are cut in two halves, several times, and each half is clustered with K. A cluster
-    is solid in so far as the other half of the samples finds it again (overlap J), both halves of
-    the features tell it alike (overlap A), and few of its samples (share B) lie near a border:
+    is solid in so far as the other half of the samples finds it again (overlap J) and few of its
+    samples (share B) lie near a border; a share M of all samples keeps its cluster:
 
-    .. math::  q_k = J_k A_k (1 - B_k), \qquad  \text{score}(K) = \sum_{k=1}^{K} (q_k - c).
+    .. math::  q_k = J_k (1 - B_k), \qquad
+               \text{score}(K) = \sum_k (q_k - c) - 4 K \max(0, 0.9 - M).
 
+    Clusters of outliers do not count.
     Recommended is the K with the largest score: the most solid clusters. The score of K depends on
     the data and K alone, neither on the other K asked for nor on a seed.
 

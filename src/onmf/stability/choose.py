@@ -16,7 +16,7 @@ from onmf.stability.agreement import Consensus, agree, majority
 from onmf.stability.choice import KChoice
 from onmf.stability.evidence import SMALLEST, Evidence
 from onmf.stability.runners import Progress, SklearnClusterer
-from onmf.stability.trials import has_more_than, prepare
+from onmf.stability.trials import has_more_than, has_starts, prepare
 
 Array = NDArray[Any]
 
@@ -72,6 +72,7 @@ def consensus(
     1.0
     """
     experiment = prepare(model, X, n_runs, n_jobs)
+    has_starts(model)
     k = model.get_params()[experiment.name]
     check_number(k, experiment.name, 1, whole=True)
     has_more_than(experiment.X, k)
@@ -107,7 +108,7 @@ def choose_k(
 
     Parameters
     ----------
-    model : ONMF or any scikit-learn clusterer with `random_state`
+    model : ONMF or any scikit-learn clusterer with `n_clusters` or `n_components`
         Not changed; its own number of clusters is ignored.
     X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
     k_range : iterable of int, optional

@@ -71,7 +71,9 @@ class ByFits:
     def seen(self, cut: Cut, side: bool, k: int) -> Seen:
         """All samples by the clusters that the model finds in one half."""
         rows = np.flatnonzero(cut.samples == side)
-        model, X = clone(self.model).set_params(**{self.name: k, "random_state": 0}), self.X[rows]
+        model, X = clone(self.model).set_params(**{self.name: k}), self.X[rows]
+        if "random_state" in model.get_params():
+            model.set_params(random_state=0)
         weights = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         labels = np.asarray(model.fit_predict(X, **weights), np.intp)
         rays = hasattr(model, "membership_")

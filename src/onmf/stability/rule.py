@@ -45,7 +45,7 @@ APART = 1.4
 WORTH = 0.25  # of the best score: what a scale needs at least
 MOST_SCALES = 4
 RESAMPLINGS = 200
-WEIGHTS = (-7.0, 1.4, 8.6, 1.6)  # of a constant and of the three `signs`
+WEIGHTS = (-6.8, 3.0, 6.5, 0.5)  # of a constant and of the three `signs`
 
 
 class Figures(NamedTuple):

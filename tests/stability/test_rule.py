@@ -50,6 +50,8 @@ def test_samples_that_do_not_keep_their_cluster_cost_every_cluster():
     whole, torn = (rule.figures([clusters([1.0] * 5, kept=kept)]) for kept in (0.9, 0.8))
     assert whole.score == pytest.approx(5 * (1 - rule.COST))
     assert torn.score == pytest.approx(whole.score - 5 * rule.PRICE * 0.1)
+    many = rule.figures([clusters([1.0] * 40, kept=0.8)])  # but not without end
+    assert many.score == pytest.approx(40 * (1 - rule.COST) - rule.PAYERS * rule.PRICE * 0.1)
 
 
 def test_one_ray_more_is_for_the_outliers_if_it_helps():

@@ -100,7 +100,7 @@ def choose_k(
     samples (share B) lie near a border; a share M of all samples keeps its cluster:
 
     .. math::  q_k = J_k (1 - B_k), \qquad
-               \text{score}(K) = \sum_k (q_k - c) - 4 K \max(0, 0.9 - M).
+               \text{score}(K) = \sum_k (q_k - c) - 4 \min(K, 8) \max(0, 0.9 - M).
 
     Clusters of outliers do not count.
     Recommended is the K with the largest score: the most solid clusters. The score of K depends on

@@ -8,7 +8,7 @@ samples and away from its border,
 and **the score of K counts the solid clusters**, each doubtful one counting against it, clusters of
 outliers not at all, and all of them less where samples do not keep their clusters:
 
-    score(K) = sum over k not astray of (q_k - c)  -  4 K max(0, 0.9 - M),
+    score(K) = sum over k not astray of (q_k - c)  -  4 min(K, 8) max(0, 0.9 - M),
 
 a mean over all cuts and both halves. The K with the largest score is recommended. A K that beats
 all others within a factor of `APART` is a scale of its own: data may have a few coarse groups and
@@ -38,7 +38,8 @@ from onmf.stability.halves import Clusters
 Array = NDArray[Any]
 
 COST = 0.5  # c
-KEPT, PRICE = 0.9, 4.0  # share of samples that must keep their cluster; for each K, if fewer do
+KEPT = 0.9  # share of the samples that must keep their cluster,
+PRICE, PAYERS = 4.0, 8  # else each of up to so many clusters pays
 NOISE = 0.35
 SLOPE = 0.65
 APART = 1.4
@@ -87,7 +88,7 @@ def figures(cuts: Sequence[Clusters]) -> Figures:
     counts = ~np.array([cut.astray for cut in cuts], bool)
     q, kept = found * (1 - border), float(np.mean([cut.kept for cut in cuts]))
     at_border, inside = np.sum([cut.valley for cut in cuts], axis=0)
-    lost = PRICE * q.shape[2] * max(KEPT - kept, 0)
+    lost = PRICE * min(q.shape[2], PAYERS) * max(KEPT - kept, 0)
     some = counts if counts.any() else ~counts
     return Figures(
         scores=np.where(counts, q - COST, 0).sum(axis=2).mean(axis=1) - lost,

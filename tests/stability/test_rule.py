@@ -26,13 +26,16 @@ def known(**scores):
 
 
 def test_the_score_counts_solid_clusters_and_doubtful_ones_against_it():
-    found = rule.figures([clusters([1.0, 0.9, 0.2]), clusters([1.0, 0.7, 0.4])])
+    found = rule.figures([clusters([1.0, 0.9, 0.2]), clusters([1.0, 0.85, 0.25])])
     c = rule.COST
     np.testing.assert_allclose(found.scores, [2.1 - 3 * c, 2.1 - 3 * c])
     assert found.solid == 2
     assert found.score == pytest.approx(2.1 - 3 * c)
     near = rule.figures([clusters([1.0, 1.0], border=0.25)])
-    assert near.score == pytest.approx(2 * (0.75 - c))
+    assert near.score == pytest.approx(2 * (0.75**3 - c))
+    noisy = clusters([1.0, 1.0])
+    noisy = rule.figures([noisy._replace(alike=0.64 * noisy.alike)])
+    assert noisy.score == pytest.approx(2 * (0.8 - c))
 
 
 def test_clusters_astray_do_not_count_for_or_against():

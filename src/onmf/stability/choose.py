@@ -96,10 +96,11 @@ def choose_k(
     r"""Recommend a number of clusters, and say why.
 
     The samples are cut in two halves, several times, and each half is clustered with K. A cluster
-    is solid in so far as the other half of the samples finds it again (overlap J) and few of its
-    samples (share B) lie near a border; a share M of all samples keeps its cluster:
+    is solid in so far as the other half of the samples finds it again (overlap J), both halves of
+    the features tell it alike (overlap A), and few of its samples (share B) lie near a border; a
+    share M of all samples keeps its cluster:
 
-    .. math::  q_k = J_k (1 - B_k), \qquad
+    .. math::  q_k = J_k \sqrt{A_k} (1 - B_k)^3, \qquad
                \text{score}(K) = \sum_k (q_k - c) - 4 \min(K, 8) \max(0, 0.9 - M).
 
     Clusters of outliers do not count.

@@ -1,9 +1,9 @@
 r"""From what is known of the clusters of every K to one K, and to the other scales.
 
-With J_k, B_k, S_k and M of `halves`, cluster k is solid in so far as it is found again by other
-samples and away from its border,
+With J_k, A_k, B_k, S_k and M of `halves`, cluster k is solid in so far as it is found again by
+other samples, told alike by other features and away from its border,
 
-    q_k = J_k (1 - B_k),      0 <= q_k <= 1,
+    q_k = J_k sqrt(A_k) (1 - B_k)^3,      0 <= q_k <= 1,
 
 and **the score of K counts the solid clusters**, each doubtful one counting against it, clusters of
 outliers not at all, and all of them less where samples do not keep their clusters:
@@ -37,7 +37,7 @@ from onmf.stability.halves import Clusters
 
 Array = NDArray[Any]
 
-COST = 0.5  # c
+COST = 0.3  # c
 KEPT = 0.9  # share of the samples that must keep their cluster,
 PRICE, PAYERS = 4.0, 8  # else each of up to so many clusters pays
 NOISE = 0.35
@@ -86,7 +86,8 @@ def figures(cuts: Sequence[Clusters]) -> Figures:
         np.array([getattr(cut, name) for cut in cuts]) for name in ("found", "alike", "border")
     )  # (cuts, 2, K)
     counts = ~np.array([cut.astray for cut in cuts], bool)
-    q, kept = found * (1 - border), float(np.mean([cut.kept for cut in cuts]))
+    q = found * np.sqrt(alike) * (1 - border) ** 3
+    kept = float(np.mean([cut.kept for cut in cuts]))
     at_border, inside = np.sum([cut.valley for cut in cuts], axis=0)
     lost = PRICE * min(q.shape[2], PAYERS) * max(KEPT - kept, 0)
     some = counts if counts.any() else ~counts

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 MOST = 80  # clusters, where nobody says how many
 PER_CLUSTER = 5  # samples that each cluster has at least, on average, where nobody says
 ALIVE = 0.5  # features tell clusters alike at the end of a path: there may be more of them
-FALLEN = 0.8  # of the best score
+FALLEN = 0.9  # of the best score
 
 
 def consensus(

@@ -1,8 +1,12 @@
 """Is the recommended K right, steady and honest, what does it cost, how much memory does it take?
 
-The rule was made with other draws (seeds from 100), other TDT2 subsets (11 to 14), other choices of
-miRNA types and Newsgroups, and at most 1600 samples of each; but also with subsets of the digits,
-of pbmc_facs and of RNA-seq, so that these three, and in part the collections, are not unseen.
+The rule was made with other draws (seeds from 100), other TDT2 subsets (11 to 17), other choices of
+miRNA types and Newsgroups; but also with subsets of the digits, of pbmc_facs and of RNA-seq, so
+that these three, and in part the collections, are not unseen.
+
+Each part is written when it ends: "planted" and "real" take four minutes of one core each, "many"
+and "large" are the dearest. More seeds for the steadiness: `ONMF_SEEDS=20`; some parts alone:
+`ONMF_PARTS=planted,real`.
 """
 
 import os
@@ -24,15 +28,34 @@ from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.exceptions import ConvergenceWarning
 from tables import table, write_section
 
-KS = (3, 5, 8, 12, 20, 40)
-SHUFFLES = range(1, 6)
+KS = (3, 5, 8, 12, 20)
+SHUFFLES = range(1, 4)
+SEEDS = range(int(os.environ.get("ONMF_SEEDS", "2")))
 GRID = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 32, 40)  # K whose fits are looked at for the regret
 
 
 def run() -> None:
+    """Each part into a section of its own, as it ends."""
     warnings.simplefilter("ignore", ConvergenceWarning)
-    parts = [steady(), made_up(), paper_sizes(), nothing(), real(), calibration(), cost(), memory()]
-    write_section("stability", "The recommended K", "\n\n".join(parts))
+    parts = {
+        "planted": ("The recommended K: planted clusters", lambda: made_up(KS)),
+        "many": ("The recommended K: forty planted clusters", lambda: made_up((40,))),
+        "nothing": ("The recommended K: no clusters", nothing),
+        "real": ("The recommended K: real data", lambda: real(real_sets())),
+        "large": ("The recommended K: larger real data", lambda: real(large_sets())),
+        "steady": ("The recommended K: other seeds, ranges and orders", steady),
+        "sizes": ("The recommended K: the paper's sizes", paper_sizes),
+        "confidence": ("The recommended K: confidence", calibration),
+        "cost": ("The recommended K: cost", cost),
+        "memory": ("The recommended K: memory", memory),
+    }
+    asked = os.environ.get("ONMF_PARTS")
+    for name in parts if asked is None else asked.split(","):
+        title, part = parts[name]
+        begin = process_time()
+        body = part()
+        spent = f"{(process_time() - begin) / 60:.0f} minutes of one core."
+        write_section(f"stability {name}", title, f"{body}\n\n{spent}")
 
 
 def planted(k: int, unequal: bool, snr_db: float, outliers: float, counts: bool, seed: int):
@@ -71,11 +94,11 @@ def near(k: int, true: int) -> bool:
     return abs(k - true) <= 0.2 * true
 
 
-def made_up() -> str:
+def made_up(ks) -> str:
     """Planted clusters: how often K is right, and what a wrong one costs."""
     rows = []
-    for k, unequal, snr, share, counts in product(KS, (0, 1), (0, 5), (0, 0.05), (0, 1)):
-        X, y, lost = planted(k, unequal, snr, share, counts, seed=1)
+    for k, unequal, snr, share, counts in product(ks, (0, 1), (0, 5), (0, 0.05), (0, 1)):
+        X, y, lost = planted(k, unequal, snr, share, counts, seed=5)
         choice = choose_k(ONMF(random_state=0), X)
         best = choice.best_k
         found = best_ari(X, y, sorted({best, k, k + 1} - {1}))
@@ -88,7 +111,7 @@ def made_up() -> str:
         "5 % outliers": lambda r: r[1] > 0,
         "dense": lambda r: not r[2],
         "counts": lambda r: r[2],
-        **{f"K = {k}": lambda r, k=k: r[0] == k for k in KS},
+        **{f"K = {k}": lambda r, k=k: r[0] == k for k in ks},
         "**all**": lambda r: True,
     }
     for name, inside in groups.items():
@@ -103,10 +126,10 @@ def made_up() -> str:
     columns = ["sets", "number", "exact", "exact, or K + 1 with the outliers as a cluster"]
     columns += ["within 20 %", "regret"]
     return (
-        "Planted clusters, K = 3 to 40, equal and very unequal sizes (15 samples or more), 0 and "
-        "5 dB, without and with outliers, dense and counts; default range. Regret: the best "
-        "adjusted Rand index among K chosen, true K and true K + 1, minus that of the K chosen.\n\n"
-        + table(columns, lines)
+        f"Planted clusters, K = {', '.join(map(str, ks))}, equal and very unequal sizes (15 or "
+        "more samples), 0 and 5 dB, without and with outliers, dense and counts; default range. "
+        "Regret: the best adjusted Rand index among K chosen, true K and true K + 1, minus that of "
+        "the K chosen.\n\n" + table(columns, lines)
     )
 
 
@@ -187,16 +210,22 @@ def real_sets():
     for subset in range(1, 7):
         yield from text(f"TDT2 {subset}", *sets.tdt2(subset, False))
     yield "pbmc_facs", *sets.pbmc(), False
-    for types in (15, 20, 32):
+    for types in (15, 20):
         yield f"miRNA {types} types", *sets.mirna(types), False
+
+
+def large_sets():
+    if sets.folder() is None:
+        return
+    yield "miRNA 32 types", *sets.mirna(32), False
     messages = sets.load_newsgroups()
     yield from text("20 Newsgroups", sp.csr_array(sets.used(messages.data)), messages.target, 20)
 
 
-def real() -> str:
+def real(collections) -> str:
     """Real data: K, scales and regret."""
     lines, kinds = [], {True: [], False: []}
-    for name, X, y, k, is_text in real_sets():
+    for name, X, y, k, is_text in collections:
         choice = choose_k(ONMF(random_state=0), X)
         around = {c for c in GRID if c <= 1.5 * k}
         found = best_ari(X, y, sorted({*around, k, choice.best_k} - {1}))
@@ -250,7 +279,9 @@ def steady() -> str:
     for name, X in data.items():
         first = choose_k(ONMF(random_state=0), X).best_k
         spans = [range(2, first + 1), range(2, first + 9), range(max(first - 2, 2), first + 15)]
-        ranges = [choose_k(ONMF(random_state=s), X, span).best_k for s, span in enumerate(spans)]
+        ranges = [
+            choose_k(ONMF(random_state=seed), X, span).best_k for span in spans for seed in SEEDS
+        ]
         orders = [
             choose_k(ONMF(random_state=0), X[np.random.default_rng(s).permutation(X.shape[0])])
             for s in SHUFFLES
@@ -259,11 +290,12 @@ def steady() -> str:
         same = f"{sum(k == first for k in ranges)} of {len(ranges)}"
         shuffled = f"{sum(k == first for k in ks)} of {len(ks)} ({', '.join(map(str, ks))})"
         lines.append([name, first, same, shuffled])
+        print(*lines[-1], sep=" | ", file=sys.stderr, flush=True)
     return (
         "Steady: the score of K depends on the data and K alone, no seed enters. Runs with the "
         "same K as the default call: other seeds with other ranges that contain it, and the "
-        "samples in another order, so that all halves are others.\n\n"
-        + table(["data", "K", "seeds and ranges", "orders"], lines)
+        f"samples in another order, so that all halves are others. {len(SEEDS)} seeds x 3 ranges."
+        "\n\n" + table(["data", "K", "seeds and ranges", "orders"], lines)
     )
 
 

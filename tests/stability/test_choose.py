@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture
 from onmf import ONMF, choose_k
 from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.ledger import Ledger
-from onmf.stability import consensus
+from onmf.stability import consensus, evidence
 
 KMEANS = KMeans(n_init=1, random_state=0)
 
@@ -60,6 +60,32 @@ def test_the_number_of_rays_is_found(k, m, sparsity):
     assert adjusted_rand_score(y, choice.consensus.labels) > 0.95
 
 
+def with_outliers(kind, n=400, m=200, k=3):
+    """Three clusters; one sample in twenty is long and like nothing, or on a topic of its own."""
+    rng = np.random.default_rng(3)
+    y, lost = np.arange(n) % k, np.arange(n) % 20 == 0
+    if kind == "documents":
+        topics = rng.gamma(0.5, size=(k + n, m))
+        y = np.where(lost, k + np.arange(n), y)
+        return rng.poisson(250 * topics[y] / topics[y].sum(axis=1, keepdims=True)).astype(float)
+    X = rng.random((k, m))[y] * rng.uniform(0.5, 2, (n, 1)) + 0.3 * rng.standard_normal((n, m))
+    X[lost] = 5 * rng.random((lost.sum(), m))
+    return np.maximum(X, 0)
+
+
+@pytest.mark.parametrize("kind", ["rays", "documents"])
+def test_outliers_are_no_cluster_and_are_told(kind):
+    choice = choose_k(ONMF(random_state=0), with_outliers(kind), range(2, 8), n_runs=4)
+    assert choice.best_k == 3
+    assert "samples unlike all others gather in a cluster of their own" in choice.reason
+    three, four = choice.table[1:3]
+    assert three.outliers >= 0.5
+    assert three[1:] == four[1:]  # four rays: three clusters and the outliers
+    assert 4 not in [scale.k for scale in choice.scales]
+    end = choose_k(ONMF(random_state=0), with_outliers(kind), [2, 3], n_runs=4, beyond=False)
+    assert end.table[-1] == three  # whatever the range
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 12])
 def test_the_true_k_of_the_papers_generator(k):
@@ -69,7 +95,9 @@ def test_the_true_k_of_the_papers_generator(k):
 
 
 @pytest.mark.parametrize("m", [2, pytest.param(20, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("model", [KMEANS, GaussianMixture(random_state=0)], ids=str)
+@pytest.mark.parametrize(
+    "model", [KMEANS, GaussianMixture(random_state=0), AgglomerativeClustering()], ids=str
+)
 def test_any_clusterer_will_do_on_signed_data_too(model, m):
     X, y = make_blobs(300, m, centers=4, cluster_std=1.0, center_box=(-15, 15), random_state=3)
     choice = choose_k(model, X, range(2, 7), n_runs=4)
@@ -180,6 +208,26 @@ def test_a_half_without_anything_in_it_is_told():
         choose_k(ONMF(random_state=0), X, [1, 2], beyond=False)
 
 
+def test_up_to_a_fifth_of_the_samples_every_k_is_judged():
+    X, _ = make_rays(100, 40, 20, noise=0.05, random_state=0)
+    choice = choose_k(ONMF(random_state=0), X, n_runs=2)
+    assert [row.k for row in choice.table] == list(range(2, 21))
+    assert not any(row.failed for row in choice.table)
+
+
+def test_copies_of_the_samples_change_no_figure_much(rays):
+    X = rays[0]
+    once, twice = (choose_k(ONMF(random_state=0), Y, [3, 4, 5]) for Y in (X, np.vstack([X, X])))
+    assert once.best_k == twice.best_k == 4
+    for a, b in zip(once.table, twice.table, strict=True):
+        assert a.found_again == pytest.approx(b.found_again, abs=0.15)
+
+
+def test_runs_need_starts(rays):
+    with pytest.raises(ValueError, match="AgglomerativeClustering has no random_state"):
+        consensus(AgglomerativeClustering(), rays[0])
+
+
 def test_few_samples_are_a_guess(rays):
     assert "24 samples are few" in choose_k(ONMF(random_state=0), rays[0][:24], [2, 3]).reason
 
@@ -284,6 +332,17 @@ def test_a_ledger_of_an_older_version_is_gone_on_with(rays, tmp_path):
     assert choose_k(ONMF(random_state=0), rays[0], range(2, 6), n_runs=2, ledger=path).best_k == 4
 
 
+def test_what_an_older_version_kept_is_not_taken_for_ours(rays, tmp_path, monkeypatch):
+    asked = {"k_range": range(2, 6), "n_runs": 2, "ledger": tmp_path / "runs.ledger"}
+    monkeypatch.setattr(evidence, "EDITION", evidence.EDITION - 1)
+    choose_k(ONMF(random_state=0), rays[0], **asked)
+    monkeypatch.undo()
+    for done in (0, 1):
+        told = Told()
+        assert choose_k(ONMF(random_state=0), rays[0], **asked, progress=told).best_k == 4
+        assert told.seen[0] == (done, 1)
+
+
 def test_a_ledger_is_not_mistaken_for_that_of_other_data_or_parameters(rays, tmp_path):
     X, path = rays[0], tmp_path / "runs.ledger"
     fits = []
@@ -313,8 +372,7 @@ def test_a_ledger_is_not_mistaken_for_that_of_other_data_or_parameters(rays, tmp
         (ONMF(), {"k_range": [0, 2]}, "k_range must be a whole number >= 1, not 0"),
         (ONMF(), {"k_range": [2.5]}, "k_range must be a whole number"),
         (ONMF(), {"k_range": [2, 300]}, "only 240 distinct sample.s., fewer than the 300 clusters"),
-        (AgglomerativeClustering(), {}, "AgglomerativeClustering has no random_state"),
-        (MeanShift(), {}, "MeanShift has no random_state"),
+        (MeanShift(), {}, "MeanShift has neither n_clusters nor n_components: K cannot be set"),
         ("ward", {}, "'ward' is no scikit-learn clusterer"),
         (ONMF(solver="slow"), {}, "solver must be one of"),
     ],

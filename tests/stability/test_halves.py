@@ -1,5 +1,7 @@
 """Clusters found again, told alike, away from the border: against loops and by construction."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,9 +13,12 @@ from onmf.stability.halves import (
     along_the_path,
     borders,
     by_centres,
-    compare,
+    clusters_of,
     groups_of,
+    kept_share,
+    outlier_marks,
     overlaps,
+    strays,
 )
 from onmf.stability.path import paths
 
@@ -39,16 +44,40 @@ def test_borders_by_hand():
     assert typical == pytest.approx(4 / 0.6)
 
 
+def test_samples_keep_their_cluster_whatever_its_number():
+    a, b = np.array([0, 0, 0, 1, 1, 2, -1, 2]), np.array([2, 2, 0, 0, 0, 1, 1, -1])
+    assert kept_share(a, b, 3) == pytest.approx(5 / 6)  # all but the third, of six with a cluster
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 4, (2, 60))
+    best = max(np.mean(a == np.array(order)[b]) for order in permutations(range(4)))
+    assert kept_share(a, b, 4) == pytest.approx(best)
+
+
+def test_outliers_are_far_from_their_ray_or_have_little_in_common_with_it():
+    energy = np.array([10.0, 10, 10, 10, 100, 10, 0])
+    left = np.array([2.0, 2, 2, 2, 8.1, 6.1, 0])  # medians: 2, and 0.8 explained
+    np.testing.assert_array_equal(np.flatnonzero(outlier_marks(left, energy)), [4, 5])
+    assert not outlier_marks(np.zeros(3), np.zeros(3)).any()
+
+
+def test_a_cluster_astray_is_small_and_mostly_outliers():
+    labels = np.repeat([0, 1, 2, -1], [80, 4, 16, 5])
+    outliers = np.repeat([False, True, False, True], [80, 3, 1, 21])
+    np.testing.assert_array_equal(strays(labels, outliers, 4), [False, True, False, False])
+    labels[80:100] = 1  # a fifth of all is too many
+    assert not strays(labels, outliers, 4).any()
+
+
 def test_only_samples_of_the_other_half_judge_a_ray():
     samples = np.array([False, False, True, True])
     labels, other = np.array([0, 1, 0, 1]), np.array([0, 1, 1, 0])
     agree, differ = np.array([labels, labels]), np.array([labels, other])
-    margins = np.ones(4)
-    first = Seen(labels, agree, margins)  # of the half False: judged by samples 2 and 3
-    found = compare((first, Seen(labels, differ, margins)), samples, 2)
+    margins, none = np.ones(4), np.zeros(4, bool)
+    first = Seen(labels, agree, margins, none)  # of the half False: judged by samples 2 and 3
+    found = clusters_of((first, Seen(labels, differ, margins, none)), samples, 2)
     np.testing.assert_allclose(found.found, 1)
     np.testing.assert_allclose(found.alike, 1)  # they differ on 2 and 3 alone
-    found = compare((Seen(labels, differ, margins), first), samples, 2)
+    found = clusters_of((Seen(labels, differ, margins, none), first), samples, 2)
     np.testing.assert_allclose(found.alike[0], [1, 1])  # swapped names are the same clusters
 
 

@@ -7,28 +7,69 @@ from onmf.stability import rule
 from onmf.stability.halves import Clusters
 
 
-def clusters(q, border=0.0, valley=(0.0, 100.0)):
-    """Both halves have clusters of this quality."""
+def clusters(q, border=0.0, valley=(0.0, 100.0), astray=(), kept=1.0):
+    """Both halves have clusters of this quality, those of these numbers are astray."""
     q = np.array([q, q], float)
-    return Clusters(q, np.ones_like(q), np.full_like(q, border), np.array(valley), q[:, :0])
+    lost = np.isin(np.arange(q.shape[1]), astray) & (q > -1)
+    border = np.full_like(q, border)
+    return Clusters(q, np.ones_like(q), border, lost, np.array(valley), np.array(kept), q[:, :0])
 
 
 def known(**scores):
     """Figures with given scores in each of two cuts, and no samples at borders."""
     return {
-        int(k[1:]): rule.Figures(np.atleast_1d(np.array(s, float)), 1.0, 1.0, 0.0, 0.0, 0.0)
+        int(k[1:]): rule.Figures(
+            np.atleast_1d(np.array(s, float)), 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0
+        )
         for k, s in scores.items()
     }
 
 
 def test_the_score_counts_solid_clusters_and_doubtful_ones_against_it():
-    found = rule.figures([clusters([1.0, 0.9, 0.2]), clusters([1.0, 0.7, 0.4])])
+    found = rule.figures([clusters([1.0, 0.9, 0.2]), clusters([1.0, 0.85, 0.25])])
     c = rule.COST
     np.testing.assert_allclose(found.scores, [2.1 - 3 * c, 2.1 - 3 * c])
     assert found.solid == 2
     assert found.score == pytest.approx(2.1 - 3 * c)
     near = rule.figures([clusters([1.0, 1.0], border=0.25)])
-    assert near.score == pytest.approx(2 * (0.75 - c))
+    assert near.score == pytest.approx(2 * (0.75**3 - c))
+    noisy = clusters([1.0, 1.0])
+    noisy = rule.figures([noisy._replace(alike=0.64 * noisy.alike)])
+    assert noisy.score == pytest.approx(2 * (0.8 - c))
+
+
+def test_clusters_astray_do_not_count_for_or_against():
+    found = rule.figures([clusters([1.0, 0.9, 0.1], astray=[2]), clusters([1.0, 0.9, 0.1])])
+    c = rule.COST
+    np.testing.assert_allclose(found.scores, [1.9 - 2 * c, 2.0 - 3 * c])
+    assert found.astray == 0.5
+    assert found.has_outliers
+    assert found.found == pytest.approx((4 * 1.9 + 2 * 0.1) / 10)  # of those that count
+    alone = rule.figures([clusters([0.9], astray=[0])])
+    assert (alone.score, alone.found) == (0, pytest.approx(0.9))
+
+
+def test_samples_that_do_not_keep_their_cluster_cost_every_cluster():
+    whole, torn = (rule.figures([clusters([1.0] * 5, kept=kept)]) for kept in (0.9, 0.8))
+    assert whole.score == pytest.approx(5 * (1 - rule.COST))
+    assert torn.score == pytest.approx(whole.score - 5 * rule.PRICE * 0.1)
+    many = rule.figures([clusters([1.0] * 40, kept=0.8)])  # but not without end
+    assert many.score == pytest.approx(40 * (1 - rule.COST) - rule.PAYERS * rule.PRICE * 0.1)
+
+
+def test_one_ray_more_is_for_the_outliers_if_it_helps():
+    own = rule.figures([clusters([0.8, 0.8])])
+    better = rule.figures([clusters([0.9, 0.9, 0.1], astray=[2])])
+    worse = rule.figures([clusters([0.7, 0.7, 0.1], astray=[2])])
+    split = rule.figures([clusters([0.9, 0.9, 0.9])])
+    assert rule.beside_outliers(own, better) is better
+    for other in (worse, split, None):
+        assert rule.beside_outliers(own, other) is own
+    verdict = rule.decide({2: better, 3: better})  # 3 rays: two clusters and the outliers
+    assert verdict.best == 2
+    assert verdict.scales == [2]
+    lone = rule.decide({2: better}).confidence
+    assert verdict.confidence == lone  # the same fits are no rival
 
 
 def test_the_valley_is_the_density_at_borders_over_that_inside():

@@ -28,7 +28,7 @@ from onmf.report import html
 from onmf.stability import KChoice, KRow
 
 LEDGER = "choose-k.ledger"
-SHOWN = ("score", "found_again", "told_alike", "border", "solid")
+SHOWN = ("score", "found_again", "border", "kept", "solid")
 BAR = 16  # characters of the longest bar
 
 

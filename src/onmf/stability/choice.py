@@ -11,6 +11,7 @@ from onmf.stability.agreement import Consensus
 
 Array = NDArray[Any]
 
+NOISY = 0.5  # overlap of clusters by halves of the features: single samples tell too little
 FEW = 30  # samples: with fewer, every answer is a guess
 
 
@@ -36,6 +37,12 @@ class KRow(NamedTuple):
         pieces, far below for clusters that are apart.
     solid : float
         Number of clusters that count in favour of K.
+    kept : float
+        Share of the samples that keep their cluster from one half to the other; where it is below
+        0.9, the score is lower for it.
+    outliers : float
+        Number of clusters of outliers, which do not count. With 0.5 or more, the K clusters may
+        have been found with K + 1 rays.
     failed : str
         Which fits failed and why, or nothing.
 
@@ -56,6 +63,8 @@ class KRow(NamedTuple):
     border: float
     valley: float
     solid: float
+    kept: float
+    outliers: float
     failed: str
 
 
@@ -145,12 +154,11 @@ class KChoice:
 def row(k: int, known: rule.Figures | None, failed: str) -> KRow:
     """One line of the table."""
     if known is None:
-        unknown = np.nan
-        return KRow(k, unknown, unknown, unknown, unknown, unknown, unknown, unknown, failed)
+        return KRow._make([k, *[np.nan] * (len(KRow._fields) - 2), failed])
     n = len(known.scores)
     error = float(known.scores.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
-    figures = known.found, known.alike, known.border, known.valley, known.solid
-    return KRow(k, known.score, error, *figures, failed)
+    figures = known.found, known.alike, known.border, known.valley, known.solid, known.kept
+    return KRow(k, known.score, error, *figures, known.astray, failed)
 
 
 def scales(
@@ -177,7 +185,7 @@ def scale_sentence(
     k: int, fact: rule.Figures, best: int, above: Scale | None, inside: Array | None
 ) -> str:
     """How good a scale is, and how it lies within the coarser one."""
-    text = f"K={k}: {round(fact.solid)} of {k} clusters are solid, score {fact.score:.2f}"
+    text = f"K={k}: {min(round(fact.solid), k)} of {k} clusters are solid, score {fact.score:.2f}"
     if above is not None and inside is not None:
         within = int(np.sum(inside.max(axis=1) >= 0.9))
         text += f"; {within} of them lie within one cluster of K={above.k}"
@@ -199,16 +207,23 @@ def reason(
         words = ", ".join(f"{j} {'coarser' if j < k else 'finer'}" for j in others)
         also = f"; other scales: {words}"
     return (
-        f"K={k}: {round(fact.solid)} of {k} clusters are solid: two halves of the samples find "
-        f"them again with an overlap of {fact.found:.2f}, two halves of the features tell them "
-        f"alike to {fact.alike:.2f}, and {fact.border:.0%} of their samples lie near a border"
-        f"{also}{too_fine(k, known)}{ended}{guess}."
+        f"K={k}: {min(round(fact.solid), k)} of {k} clusters are solid: two halves of the samples "
+        f"find them again with an overlap of {fact.found:.2f}, {fact.kept:.0%} of the samples keep "
+        f"their cluster, and {fact.border:.0%} of those in a cluster lie near a border"
+        f"{besides(fact)}{also}{too_fine(k, known)}{ended}{guess}."
     )
+
+
+def besides(fact: rule.Figures) -> str:
+    """That there are outliers."""
+    if not fact.has_outliers:
+        return ""
+    return "; samples unlike all others gather in a cluster of their own, which is not counted"
 
 
 def too_fine(best: int, known: dict[int, rule.Figures]) -> str:
     """From which K on the noise of single samples hides the clusters."""
-    hidden = [k for k in sorted(known) if k > best and known[k].alike < rule.COST]
+    hidden = [k for k in sorted(known) if k > best and known[k].alike < NOISY]
     if not hidden:
         return ""
     return f"; from K={hidden[0]} on, single samples are too noisy to tell clusters apart"

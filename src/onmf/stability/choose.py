@@ -16,14 +16,14 @@ from onmf.stability.agreement import Consensus, agree, majority
 from onmf.stability.choice import KChoice
 from onmf.stability.evidence import SMALLEST, Evidence
 from onmf.stability.runners import Progress, SklearnClusterer
-from onmf.stability.trials import has_more_than, prepare
+from onmf.stability.trials import has_more_than, has_starts, prepare
 
 Array = NDArray[Any]
 
 MOST = 80  # clusters, where nobody says how many
 PER_CLUSTER = 5  # samples that each cluster has at least, on average, where nobody says
 ALIVE = 0.5  # features tell clusters alike at the end of a path: there may be more of them
-FALLEN = 0.8  # of the best score
+FALLEN = 0.9  # of the best score
 
 
 def consensus(
@@ -72,6 +72,7 @@ def consensus(
     1.0
     """
     experiment = prepare(model, X, n_runs, n_jobs)
+    has_starts(model)
     k = model.get_params()[experiment.name]
     check_number(k, experiment.name, 1, whole=True)
     has_more_than(experiment.X, k)
@@ -96,16 +97,19 @@ def choose_k(
 
     The samples are cut in two halves, several times, and each half is clustered with K. A cluster
     is solid in so far as the other half of the samples finds it again (overlap J), both halves of
-    the features tell it alike (overlap A), and few of its samples (share B) lie near a border:
+    the features tell it alike (overlap A), and few of its samples (share B) lie near a border; a
+    share M of all samples keeps its cluster:
 
-    .. math::  q_k = J_k A_k (1 - B_k), \qquad  \text{score}(K) = \sum_{k=1}^{K} (q_k - c).
+    .. math::  q_k = J_k \sqrt{A_k} (1 - B_k)^3, \qquad
+               \text{score}(K) = \sum_k (q_k - c) - 4 \min(K, 8) \max(0, 0.9 - M).
 
+    Clusters of outliers do not count.
     Recommended is the K with the largest score: the most solid clusters. The score of K depends on
     the data and K alone, neither on the other K asked for nor on a seed.
 
     Parameters
     ----------
-    model : ONMF or any scikit-learn clusterer with `random_state`
+    model : ONMF or any scikit-learn clusterer with `n_clusters` or `n_components`
         Not changed; its own number of clusters is ignored.
     X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
     k_range : iterable of int, optional

@@ -19,22 +19,24 @@ from onmf.core.threads import single_threaded_blas
 from onmf.ledger import Ledger, Trial, run
 from onmf.stability import rule
 from onmf.stability.centres import centres
-from onmf.stability.halves import Clusters, Cut, Seen, along_the_path, by_centres, compare
+from onmf.stability.halves import Clusters, Cut, Seen, along_the_path, by_centres, clusters_of
 from onmf.stability.runners import Progress
 
 Array = NDArray[Any]
 
 SMALLEST = 20  # K of the first path; each next one goes twice as far
+EDITION = 2  # of what a trial keeps: a ledger with another is not mistaken for this one
 
 
 @dataclass(frozen=True)
 class ByPath:
-    """All K up to the trial's `most`."""
+    """All K up to the trial's `most`, and one ray more for outliers."""
 
     X: Any
     weight: Array
     groups: Array
     scale: Array  # what the samples are multiplied by
+    knows_outliers = True
 
     def trials(self, k: int, cut: int) -> Trial:
         most = SMALLEST
@@ -44,7 +46,7 @@ class ByPath:
 
     def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
         cut = Cut.of(self.groups, self.X.shape[1], trial["cut"])
-        return packed(along_the_path(self.X, self.weight, cut, trial["most"], self.scale))
+        return packed(along_the_path(self.X, self.weight, cut, trial["most"] + 1, self.scale))
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class ByFits:
     groups: Array
     model: Any
     name: str
+    knows_outliers = False
 
     def trials(self, k: int, cut: int) -> Trial:
         return {"cut": cut, "first": k, "most": k}
@@ -63,12 +66,14 @@ class ByFits:
     def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
         cut = Cut.of(self.groups, self.X.shape[1], trial["cut"])
         first, second = (self.seen(cut, side, trial["most"]) for side in (False, True))
-        return packed([compare((first, second), cut.samples, trial["most"])])
+        return packed([clusters_of((first, second), cut.samples, trial["most"])])
 
     def seen(self, cut: Cut, side: bool, k: int) -> Seen:
         """All samples by the clusters that the model finds in one half."""
         rows = np.flatnonzero(cut.samples == side)
-        model, X = clone(self.model).set_params(**{self.name: k, "random_state": 0}), self.X[rows]
+        model, X = clone(self.model).set_params(**{self.name: k}), self.X[rows]
+        if "random_state" in model.get_params():
+            model.set_params(random_state=0)
         weights = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         labels = np.asarray(model.fit_predict(X, **weights), np.intp)
         rays = hasattr(model, "membership_")
@@ -85,14 +90,13 @@ class ByFits:
 def packed(clusters: Iterable[Clusters]) -> tuple[dict[str, Any], Array]:
     """For the ledger: figures as lists, one entry a K, and all labels."""
     known = list(clusters)
-    lists = [[part.tolist() for part in each[:4]] for each in known]
+    lists = [[part.tolist() for part in each[:-1]] for each in known]
     return {"clusters": lists}, np.array([each.labels for each in known])
 
 
 def unpacked(lists: list[Any]) -> Clusters:
     """What the ledger keeps, without the labels."""
-    found, alike, border, valley = map(np.asarray, lists)
-    return Clusters(found, alike, border, valley, np.zeros((2, 0)))
+    return Clusters._make([*map(np.asarray, lists), np.zeros((2, 0))])
 
 
 @dataclass
@@ -119,7 +123,8 @@ class Evidence:
             self.read(k)
 
     def trials(self, k: int) -> list[Trial]:
-        return [self.key | self.work.trials(k, cut) for cut in range(self.n_cuts)]
+        key = self.key | {"edition": EDITION}
+        return [key | self.work.trials(k, cut) for cut in range(self.n_cuts)]
 
     def run(self, trials: list[Trial]) -> None:
         before = self.done
@@ -150,7 +155,12 @@ class Evidence:
         if place >= fewest:
             self.failed[k] = f"a half of the samples has only {fewest} distinct directions"
             return
-        self.figures[k] = rule.figures([unpacked(own[place]) for own in lists])
+        here, more = (
+            rule.figures([unpacked(own[at]) for own in lists]) if at < fewest else None
+            for at in (place, place + 1)
+        )
+        assert here is not None
+        self.figures[k] = rule.beside_outliers(here, more if self.work.knows_outliers else None)
 
     def labels(self, k: int, n: int) -> Array:
         """(n, 2 cuts): all samples by the clusters of every half."""

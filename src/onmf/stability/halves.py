@@ -6,14 +6,20 @@ For cluster k of one half
     J_k   the largest Jaccard overlap with a cluster of the other half, over all samples,
     A_k   the overlap of itself, as seen by one half of the features and by the other,
     B_k   the share of its samples within 0.4 of the mean margin of its border,
+    S_k   whether it is astray: small, and most of its samples are outliers,
 
-A and B over the samples of the other half, which had no part in its rays. The margin of a sample is
-by how much its own ray is nearer than the next. All three are about one cluster of one K: they do
-not depend on which other K were asked for, nor on the seed of the user, for the cuts have seeds of
-their own. Samples that are the same always share a half.
+A, B and S over the samples of the other half, which had no part in its rays. The margin of a sample
+is by how much its own ray is nearer than the next. A sample is an outlier if it is farther from its
+ray than samples are, ||x - h w||^2 > 4 times the median, or has less in common with it, a share
+1 - ||x - h w||^2 / ||x||^2 below half the median. And of all clusters together
+
+    M     the share of the samples that keep their cluster from one half to the other.
+
+All of it is about one K: it does not depend on which other K were asked for, nor on the seed of the
+user, for the cuts have seeds of their own. Samples that are the same always share a half.
 
 J alone would find pieces of a continuum again and again, the better the more samples there are; A
-and B do not depend on their number. `rule` makes one figure of the three.
+and B do not depend on their number. `rule` makes one figure of them.
 """
 
 from collections.abc import Iterator
@@ -22,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from onmf.core.fast.sketch import orthonormal
 from onmf.core.rows import row_sqnorm
@@ -32,6 +39,8 @@ Array = NDArray[Any]
 FEWEST_FEATURES = 8  # with fewer, all features are on both sides
 NEAR = 0.4  # of the mean margin: the border
 AT_THE_BORDER, TYPICAL = 0.2, (0.7, 1.3)  # margins whose densities tell a valley from a slope
+FAR, UNLIKE = 4.0, 0.5  # an outlier: times the median distance, of the median share explained
+MOST_ASTRAY = 0.15  # of the samples: outliers are few
 WIDTH, EXTRA = 3, 20  # columns of a sketch for up to k clusters: WIDTH k + EXTRA
 SUBSPACE_STEPS = 2
 
@@ -67,43 +76,79 @@ class Seen(NamedTuple):
     labels: Array  # (n,)
     by_features: Array  # (2, n): by either half of the features
     margins: Array  # (n,)
+    outliers: Array  # (n,): whether it is one
 
 
 class Clusters(NamedTuple):
     """What is known of the clusters of both halves for one K: (2, K) each, and the labels (2, n).
 
     `valley` has how many samples lie at a border and at a typical distance from it, for equal steps
-    of the margin.
+    of the margin; `kept` is the share of samples that keep their cluster.
     """
 
     found: Array
     alike: Array
     border: Array
+    astray: Array
     valley: Array
+    kept: Array
     labels: Array
 
 
-def compare(seen: tuple[Seen, Seen], samples: Array, k: int) -> Clusters:
+def clusters_of(seen: tuple[Seen, Seen], samples: Array, k: int) -> Clusters:
     """The figures of one K; `samples` says which half each sample is in."""
     labels = np.array([side.labels for side in seen])
-    J = overlaps(labels[0], labels[1], k)
+    J, kept = overlaps(labels[0], labels[1], k), kept_share(labels[0], labels[1], k)
     alike, border, valley = np.ones((2, k)), np.zeros((2, k)), np.zeros(2)
+    astray = np.zeros((2, k), bool)
     for s, side in enumerate(seen):
         others = np.flatnonzero(samples != bool(s))
         first, second = side.by_features[:, others]
         own = overlaps(first, second, k)
         alike[s] = (own.max(axis=1) + own.max(axis=0)) / 2
         border[s], near = borders(side.labels[others], side.margins[others], k)
+        astray[s] = strays(side.labels[others], side.outliers[others], k)
         valley += near
-    return Clusters(np.array([J.max(axis=1), J.max(axis=0)]), alike, border, valley, labels)
+    found = np.array([J.max(axis=1), J.max(axis=0)])
+    return Clusters(found, alike, border, astray, valley, kept, labels)
+
+
+def joint_sizes(a: Array, b: Array, k: int) -> Array:
+    """How many samples each cluster of `a` has in common with each one of `b`."""
+    inside = (a >= 0) & (b >= 0)
+    T = np.bincount(a[inside].astype(np.intp) * k + b[inside], minlength=k * k)
+    return T.reshape(k, k)
 
 
 def overlaps(a: Array, b: Array, k: int) -> Array:
     """Jaccard overlap of every cluster of `a` with every one of `b`."""
-    inside = (a >= 0) & (b >= 0)
-    T = np.bincount(a[inside].astype(np.intp) * k + b[inside], minlength=k * k).reshape(k, k)
+    T = joint_sizes(a, b, k)
     union = T.sum(axis=1)[:, None] + T.sum(axis=0) - T
     return np.asarray(T / np.maximum(union, 1))
+
+
+def kept_share(a: Array, b: Array, k: int) -> Array:
+    """Share of the samples in the same cluster of `a` and `b`, clusters matched one to one."""
+    T = joint_sizes(a, b, k)
+    return np.asarray(T[linear_sum_assignment(T, maximize=True)].sum() / max(T.sum(), 1))
+
+
+def strays(labels: Array, outliers: Array, k: int) -> Array:
+    """Which clusters are astray: few samples, and more than half of them outliers."""
+    inside = labels >= 0
+    size = np.bincount(labels[inside], minlength=k)
+    lost = np.bincount(labels[inside & outliers], minlength=k)
+    return np.asarray((2 * lost > size) & (size <= MOST_ASTRAY * size.sum()))
+
+
+def outlier_marks(left: Array, energy: Array) -> Array:
+    """Which samples are outliers, by what is left of their energy beside their ray."""
+    inside = energy > 0
+    if not inside.any():
+        return inside
+    share = 1 - left / np.where(inside, energy, 1)
+    far = left > FAR * np.median(left[inside])
+    return np.asarray(inside & (far | (share < UNLIKE * np.median(share[inside]))))
 
 
 def borders(labels: Array, margins: Array, k: int) -> tuple[Array, Array]:
@@ -131,13 +176,13 @@ def along_the_path(
     has no more directions.
     """
     size = np.ones(X.shape[0], X.dtype) if scale is None else scale.astype(X.dtype)
-    first = list(islice(Half(X, weight, cut, False, most, size).seen(), most))
-    second = islice(Half(X, weight, cut, True, most, size).seen(), len(first))
+    first = list(islice(Side(X, weight, cut, False, most, size).seen(), most))
+    second = islice(Side(X, weight, cut, True, most, size).seen(), len(first))
     for k, seen in enumerate(zip(first, second, strict=False), 1):
-        yield compare(seen, cut.samples, k)
+        yield clusters_of(seen, cut.samples, k)
 
 
-class Half:
+class Side:
     """One half of the samples: its sketch, in which all samples are looked at, and its path."""
 
     def __init__(
@@ -153,6 +198,8 @@ class Half:
             self.part = np.asarray(X @ inside) * size, inside.T @ inside
         norm = np.sqrt(np.einsum("ij,ij->i", self.Y, self.Y))
         self.norm = np.where(weight > 0, norm, 0)  # samples without weight have no label
+        energy = row_sqnorm(X) * np.square(scale, dtype=np.float64)
+        self.energy = np.where(self.norm > 0, energy, 0)
         self.paths = paths(self.Y[rows], weight[rows], seed=int(side))
 
     def seen(self) -> Iterator[Seen]:
@@ -168,16 +215,20 @@ class Half:
         if self.part is not None:
             Y, gram = self.part
             one = Y @ U.T
-            told = np.array([nearest(one, U, gram), nearest(scores - one, U, self.gram - gram)])
+            told = np.array(
+                [labels_by_part(one, U, gram), labels_by_part(scores - one, U, self.gram - gram)]
+            )
         labels[empty], told[:, empty] = -1, -1
         margins = np.zeros(len(labels), np.float32)
         if k > 1:
             top = np.partition(scores, k - 2, axis=1)
             margins[:] = (top[:, k - 1] - top[:, k - 2]) / np.where(empty, 1, self.norm)
-        return Seen(labels.astype(np.int16), told.astype(np.int16), margins)
+        left = self.energy - np.square(np.maximum(scores.max(axis=1), 0), dtype=np.float64)
+        outliers = outlier_marks(np.maximum(left, 0), self.energy)
+        return Seen(labels.astype(np.int16), told.astype(np.int16), margins, outliers)
 
 
-def nearest(scores: Array, U: Array, gram: Array) -> Array:
+def labels_by_part(scores: Array, U: Array, gram: Array) -> Array:
     """Labels from products with rays by some of the features: `gram` has those of the basis."""
     size = np.sqrt(np.maximum(np.einsum("kr,rs,ks->k", U, gram, U), 0))
     return np.asarray(np.where(size > 0, scores / np.where(size > 0, size, 1), -np.inf).argmax(1))
@@ -195,9 +246,12 @@ def basis(X: Any, weight: Array, r: int, seed: int) -> Array:
 
 
 def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> Seen:
-    """All samples by given centroids (k, m): the nearest rays, or the nearest means."""
+    """All samples by given centroids (k, m): the nearest rays, or the nearest means.
+
+    None is called an outlier: clusters of another model may well differ in width.
+    """
     parts = [W, W] if features is None else [W * features, W * ~features]
-    scores, *told = (nearness(X, part, rays) for part in (W, *parts))
+    scores, *told = (closeness(X, part, rays) for part in (W, *parts))
     empty = np.asarray(abs(X).sum(axis=1)).ravel() == 0 if rays else np.zeros(X.shape[0], bool)
     labels, by_features = scores.argmax(axis=1), np.array([part.argmax(axis=1) for part in told])
     labels[empty], by_features[:, empty] = -1, -1
@@ -208,10 +262,10 @@ def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> Seen:
         apart = W[order[:, 0]] - W[order[:, 1]]
         norm = np.sqrt(row_sqnorm(X)) if rays else np.linalg.norm(apart, axis=1)
         margins = (first - second) / np.where(norm > 0, norm, 1)
-    return Seen(labels, by_features, margins)
+    return Seen(labels, by_features, margins, np.zeros(len(labels), bool))
 
 
-def nearness(X: Any, W: Array, rays: bool) -> Array:
+def closeness(X: Any, W: Array, rays: bool) -> Array:
     """<x, w> / ||w|| for rays, <x, w> - ||w||^2 / 2 for means: the largest is the nearest."""
     products, size = np.asarray(X @ W.T, np.float64), np.einsum("km,km->k", W, W)
     if rays:

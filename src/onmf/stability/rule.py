@@ -1,18 +1,24 @@
 r"""From what is known of the clusters of every K to one K, and to the other scales.
 
-With J_k, A_k and B_k of `halves`, cluster k is solid in so far as it is found again by other
-samples, told alike by other features and away from its border,
+With J_k, A_k, B_k, S_k and M of `halves`, cluster k is solid in so far as it is found again by
+other samples, told alike by other features and away from its border,
 
-    q_k = J_k A_k (1 - B_k),      0 <= q_k <= 1,
+    q_k = J_k sqrt(A_k) (1 - B_k)^3,      0 <= q_k <= 1,
 
-and **the score of K counts the solid clusters**, each doubtful one counting against it:
+and **the score of K counts the solid clusters**, each doubtful one counting against it, clusters of
+outliers not at all, and all of them less where samples do not keep their clusters:
 
-    score(K) = sum_k (q_k - c),   a mean over all cuts and both halves.
+    score(K) = sum over k not astray of (q_k - c)  -  4 min(K, 8) max(0, 0.9 - M),
 
-The K with the largest score is recommended. A K that beats all others within a factor of `APART`
-is a scale of its own: data may have a few coarse groups and finer ones inside.
+a mean over all cuts and both halves. The K with the largest score is recommended. A K that beats
+all others within a factor of `APART` is a scale of its own: data may have a few coarse groups and
+finer ones inside.
 
-**No clusters.** There is evidence only if the mean of q exceeds what noise gives, `NOISE`, and the
+**Outliers.** They may take a ray for themselves, and K clusters are then found with K + 1 rays. If
+at least half of the fits with K + 1 rays have a cluster astray, and that score is larger, it is the
+score of K.
+
+**No clusters.** There is evidence only if J A (1 - B) exceeds what noise gives, `NOISE`, and the
 borders are valleys: with the density of samples at a border above `SLOPE` times that inside, the
 clusters are pieces of one cloud or of a gradient, however well they are found again.
 
@@ -31,18 +37,20 @@ from onmf.stability.halves import Clusters
 
 Array = NDArray[Any]
 
-COST = 0.5  # c
+COST = 0.3  # c
+KEPT = 0.9  # share of the samples that must keep their cluster,
+PRICE, PAYERS = 4.0, 8  # else each of up to so many clusters pays
 NOISE = 0.35
 SLOPE = 0.65
 APART = 1.4
 WORTH = 0.25  # of the best score: what a scale needs at least
 MOST_SCALES = 4
 RESAMPLINGS = 200
-WEIGHTS = (-7.0, 1.4, 8.6, 1.6)  # of a constant and of the three `signs`
+WEIGHTS = (-6.8, 3.0, 6.5, 0.5)  # of a constant and of the three `signs`
 
 
 class Figures(NamedTuple):
-    """One K: its score in each cut, means over the clusters, how many are solid, the valley."""
+    """One K: its score in each cut, means over the clusters, how many are solid or astray."""
 
     scores: Array
     found: float
@@ -50,6 +58,8 @@ class Figures(NamedTuple):
     border: float
     solid: float
     valley: float
+    kept: float
+    astray: float
 
     @property
     def score(self) -> float:
@@ -57,26 +67,47 @@ class Figures(NamedTuple):
 
     @property
     def quality(self) -> float:
-        """About the mean of q."""
+        """About the mean of J A (1 - B)."""
         return self.found * self.alike * (1 - self.border)
 
     @property
     def evident(self) -> bool:
         return self.quality > NOISE and self.valley < SLOPE
 
+    @property
+    def has_outliers(self) -> bool:
+        """Whether most fits have a cluster of outliers."""
+        return self.astray >= 0.5
+
 
 def figures(cuts: Sequence[Clusters]) -> Figures:
     """The figures of one K over all cuts."""
-    q = np.array([cut.found * cut.alike * (1 - cut.border) for cut in cuts])  # (cuts, 2, K)
+    found, alike, border = (
+        np.array([getattr(cut, name) for cut in cuts]) for name in ("found", "alike", "border")
+    )  # (cuts, 2, K)
+    counts = ~np.array([cut.astray for cut in cuts], bool)
+    q = found * np.sqrt(alike) * (1 - border) ** 3
+    kept = float(np.mean([cut.kept for cut in cuts]))
     at_border, inside = np.sum([cut.valley for cut in cuts], axis=0)
+    lost = PRICE * min(q.shape[2], PAYERS) * max(KEPT - kept, 0)
+    some = counts if counts.any() else ~counts
     return Figures(
-        scores=(q - COST).sum(axis=2).mean(axis=1),
-        found=float(np.mean([cut.found for cut in cuts])),
-        alike=float(np.mean([cut.alike for cut in cuts])),
-        border=float(np.mean([cut.border for cut in cuts])),
-        solid=float((q > COST).sum(axis=2).mean()),
+        scores=np.where(counts, q - COST, 0).sum(axis=2).mean(axis=1) - lost,
+        found=float(found[some].mean()),
+        alike=float(alike[some].mean()),
+        border=float(border[some].mean()),
+        solid=float((counts & (q > COST)).sum(axis=2).mean()),
         valley=float(at_border / max(inside, 1)),
+        kept=kept,
+        astray=float((~counts).sum(axis=2).mean()),
     )
+
+
+def beside_outliers(own: Figures, more: Figures | None) -> Figures:
+    """The figures of K: those of its own fits, or of fits with one ray more for the outliers."""
+    if more is None or not more.has_outliers or more.score <= own.score:
+        return own
+    return more
 
 
 class Verdict(NamedTuple):
@@ -91,7 +122,7 @@ class Verdict(NamedTuple):
 
 def decide(known: dict[int, Figures]) -> Verdict:
     """The rule; `known` has the K asked for."""
-    more = {k: fact for k, fact in known.items() if k > 1}
+    more = without_twins({k: fact for k, fact in known.items() if k > 1})
     if not more:
         return Verdict(1, None, [1], False, 0.0)
     score = {k: fact.score for k, fact in more.items()}
@@ -103,6 +134,15 @@ def decide(known: dict[int, Figures]) -> Verdict:
     others = sorted((k for k in score if k != best), key=lambda k: -score[k])
     second = next((k for k in others if k in scales), others[0] if others else None)
     return Verdict(best, second, scales, evidence, confidence(more, best) if evidence else 0.0)
+
+
+def without_twins(known: dict[int, Figures]) -> dict[int, Figures]:
+    """Without the K whose fits are those of K - 1 clusters and of outliers."""
+    return {
+        k: fact
+        for k, fact in known.items()
+        if not (fact.has_outliers and k - 1 in known and known[k - 1].score == fact.score)
+    }
 
 
 def scales_of(score: dict[int, float], best: int) -> list[int]:

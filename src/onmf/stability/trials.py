@@ -89,7 +89,7 @@ def prepare(
         X = check_array(X, accept_sparse="csr", order="C", dtype=[np.float64, np.float32])
         X = sp.csr_array(X) if sp.issparse(X) else X
     parameters = model.get_params()
-    seeds = _seeds(parameters["random_state"], n_runs)
+    seeds = _seeds(parameters.get("random_state"), n_runs)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
     solver = _fast_solver(model, n_jobs)
     runner: Runner = Alone(model, name, X, n_jobs)
@@ -113,17 +113,21 @@ def _parameter_of_k(model: SklearnClusterer) -> str:
     if not hasattr(model, "fit_predict") or not hasattr(model, "get_params"):
         raise ValueError(f"{model!r} is no scikit-learn clusterer: it has no fit_predict.")
     parameters = model.get_params()
-    if "random_state" not in parameters:
-        raise ValueError(
-            f"{type(model).__name__} has no random_state, so that all runs would be the same: "
-            "stability over starts has no meaning for it."
-        )
     for name in ("n_clusters", "n_components"):
         if name in parameters:
             return name
     raise ValueError(
         f"{type(model).__name__} has neither n_clusters nor n_components: K cannot be set."
     )
+
+
+def has_starts(model: SklearnClusterer) -> None:
+    """Refuse a model whose runs would all be the same."""
+    if "random_state" not in model.get_params():
+        raise ValueError(
+            f"{type(model).__name__} has no random_state, so that all runs would be the same: "
+            "stability over starts has no meaning for it."
+        )
 
 
 def _seeds(random_state: Any, n_runs: int) -> list[int]:

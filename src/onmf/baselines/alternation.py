@@ -24,4 +24,4 @@ def alternation(
 ) -> Factorization:
     """From the centroids of the start, until no label changes and the rays move less than `tol`."""
     recorder = Recorder(watch, max_iter)
-    return settle_and_record(data, start.W, NON_NEGATIVE, tol, recorder)[0]
+    return settle_and_record(data, [start.W], NON_NEGATIVE, tol, recorder)[0]

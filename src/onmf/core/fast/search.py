@@ -29,6 +29,7 @@ from onmf.core.rows import Array
 
 ONE_SPARSE = 3e-3  # share of H'H off its diagonal below which the path has done its work
 CALM = 0.008  # root mean square move of the prototypes below which the next tau is left out
+PATIENCE = 2  # times the last gain, that each further one is thought to be at most
 GAIN = 1e-6  # relative gain below which an alternation in the sketch has settled
 BATCH = 10  # seeds there must be for each more that is chosen at a time
 EXPLAINED = 1e-12  # share of a row's energy below which what is left of it is rounding
@@ -128,14 +129,16 @@ class Clustering(NamedTuple):
 def alternate(Y: Array, U: Array, passes: int, goal: float = 0.0) -> Clustering:
     """Exact alternation: nearest ray, then the sum of its rows by weight.
 
-    Its gains fall as a rule: it ends where as many more like the last would not reach the goal.
+    Its gains fall as a rule: it ends where more of them, somewhat larger than the last, would not
+    reach the goal.
     """
     before = -1.0
     for left in range(passes, -1, -1):
         A = scores(Y, U)
         labels, best, P = kernels().images(A, Y)
         energy = float(best @ best)
-        if not left or energy <= before * (1 + GAIN) or energy + left * (energy - before) < goal:
+        gain, before = energy - before, energy
+        if not left or gain <= GAIN * (energy - gain) or energy + PATIENCE * left * gain < goal:
             break
-        before, U = energy, unit(P, otherwise=U)
+        U = unit(P, otherwise=U)
     return Clustering(U, A, labels, best, energy)

@@ -12,6 +12,7 @@ import palm
 import paper
 import quality
 import rivals
+import scale
 import spectral
 import stability
 import votes
@@ -25,6 +26,10 @@ SECTIONS = {
     "quality": quality.run,
     "faithful": quality.run_faithful,
     "growth": growth.run,
+    "topics": scale.run_topics,
+    "samples": scale.run_samples,
+    "libraries": scale.run_libraries,
+    "luck": scale.run_luck,
     "large": large.run,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,
@@ -33,6 +38,7 @@ SECTIONS = {
     "spectral": spectral.run,
     "stability": stability.run,
     "votes": votes.run,
+    "one-vote": votes.run_for_readme,
     "house": house.run,
 }
 

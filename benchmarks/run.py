@@ -14,6 +14,7 @@ import palm
 import paper
 import quality
 import rivals
+import scale
 import spectral
 import stability
 import votes
@@ -29,6 +30,10 @@ SECTIONS = {
     "quality": quality.run,
     "faithful": quality.run_faithful,
     "growth": growth.run,
+    "topics": scale.run_topics,
+    "samples": scale.run_samples,
+    "libraries": scale.run_libraries,
+    "luck": scale.run_luck,
     "large": large.run,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,
@@ -37,6 +42,7 @@ SECTIONS = {
     "spectral": spectral.run,
     "stability": stability.run,
     "votes": votes.run,
+    "one-vote": votes.run_for_readme,
     "house": house.run,
 }
 

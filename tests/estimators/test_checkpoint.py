@@ -33,6 +33,7 @@ def samples():
 
 FITS = {
     "fast": {"tol": 1e-12},
+    "fast, rivals": {"tol": 1e-12, "n_init": 6},
     "nsncp": {"penalty": "nsncp", "tol": 1e-12},
     "given": {"init": (None, make_rays(500, 120, 5, random_state=0)[0][:5]), "tol": 1e-12},
     "palm": {"solver": "palm", "n_init": 2, "growth": 2.0, "max_iter": 120},
@@ -70,6 +71,7 @@ def assert_same(a, b):
     "name",
     [
         "fast",
+        "fast, rivals",
         "palm, nsncp",
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("nsncp", "given", "palm")),
     ],

@@ -3,8 +3,10 @@
     label_i = argmax_k <w_k, x_i> / ||w_k||,      w_k = leading right singular vector of its samples
 
 A ray takes one step towards its singular vector while samples still move, so that both halves
-share one sweep, and goes all the way once they have settled: see `core.fast.settle`, with which the
-default solver ends as well. The error never rises, and an empty cluster is filled at once.
+share one sweep, and goes all the way once they have settled. That takes some more sweeps than
+iterations of an alternation that finds the singular vectors each time: see `core.fast.settle`,
+with which the default solver ends as well. The error never rises, and an empty cluster is filled
+at once.
 """
 
 from onmf.baselines.iterate import MAX_ITER, TOL, Start
@@ -24,4 +26,4 @@ def alternation(
 ) -> Factorization:
     """From the centroids of the start, until no label changes and the rays move less than `tol`."""
     recorder = Recorder(watch, max_iter)
-    return settle_and_record(data, start.W, NON_NEGATIVE, tol, recorder)[0]
+    return settle_and_record(data, [start.W], NON_NEGATIVE, tol, recorder)[0]

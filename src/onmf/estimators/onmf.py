@@ -42,8 +42,9 @@ class ONMF(StreamClusterer):
         cluster ids then keep the order given. A callable receives ``(X, n_clusters,
         random_state)`` and returns either.
     n_init : "auto" or int, default="auto"
-        Number of starts; the result with the lowest error is kept. "auto" is 1 for "palm" and
-        1 to 4, by the shape of X, for "fast", whose starts share every sweep.
+        Number of starts; the result with the lowest error is kept, so that more starts never
+        give a higher one. "auto" is 1 for "palm" and 1 to 4, by the shape of X, for "fast", which
+        then chooses among them without reading X once more.
     rho : float, optional
         First weight of the penalty ("fast": 1e-3, relative; "palm": 1e-8).
     growth : float, optional

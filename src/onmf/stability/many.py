@@ -70,8 +70,8 @@ class Many:
     def _search(self, run: Attempt) -> Array:
         """Centroids for one run, by the search in the sketch."""
         small, rng = narrowed(self.small, run.k), np.random.default_rng(run.seed)
-        U, _ = explore(self.settings, self.data.shape, small.Y, run.k, self.penalty, rng)
-        return small.lift(U, self.settings.bounds, self.data.dtype)
+        best = explore(self.settings, self.data.shape, small.Y, run.k, self.penalty, rng)[0]
+        return small.lift(best.found.U, self.settings.bounds, self.data.dtype)
 
     def _end(self, state: State) -> RunEnd:
         error = 1 - float(state.cells.energy.sum()) / self.data.sqnorm

@@ -1,5 +1,7 @@
 """The path and the swaps: each step lowers what it says it lowers."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from onmf.core.fast import kernels as compiled
 from onmf.core.fast import row_problems as plain
 from onmf.core.fast.moves import relocate
 from onmf.core.fast.row_problems import pulled, solve_rows, unit
-from onmf.core.fast.search import alternate, draw, follow, row_energy, spread
+from onmf.core.fast.search import CALM, alternate, draw, follow, row_energy, spread
 from onmf.core.fast.solver import drawn
 from onmf.core.fast.swaps import improve, merge_losses
 from onmf.core.paper.penalties import PENALTIES, RowPenalty
@@ -186,10 +188,15 @@ def test_machine_code_and_numpy_agree(rows, k, dtype):
         "split_clusters": (Y, labels, unit(rng.random((2, k, 12))), 3),
         "transfers": (A, labels, row_energy(Y), own),
         "pulled": (U, rng.random((k, 12)), rng.random((k, k)), 2),
+        "nearest": (A,),
+        "ray_steps": (*(rng.random((k, 12)) for _ in range(4)), np.arange(k) % 2 == 0, False),
+        "ray_distance": (Y[:k], Y[k : 2 * k]),
     }
     loose = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-4}
     for name, arguments in calls.items():
         ours, theirs = (getattr(module, name)(*arguments) for module in (plain, compiled))
+        if name == "ray_distance":
+            ours, theirs = (ours,), (theirs,)
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(one, other, **loose, err_msg=name)
 
@@ -216,6 +223,25 @@ def test_drawn_rows_keep_sums_of_squares_and_all_that_is_heavy():
     mean = np.mean([Z.T @ Z for Z in draws], axis=0)
     np.testing.assert_allclose(mean, Y.T @ Y, rtol=0.01)
     assert drawn(Y, row_energy(Y), 2000, rng) is Y
+
+
+def test_an_alternation_that_cannot_reach_its_goal_ends_early(rows):
+    """One that can goes on as if it had none."""
+    start = unit(rows[:5])
+    first, free = (alternate(rows, start, passes) for passes in (0, 30))
+    np.testing.assert_array_equal(alternate(rows, start, 30, free.energy).U, free.U)
+    vain = alternate(rows, start, 30, 10 * free.energy)
+    assert first.energy < vain.energy < free.energy
+
+
+def test_where_prototypes_hardly_move_a_tau_is_left_out(rows):
+    taus = np.geomspace(1e-3, 2e-3, 20)  # a path so slow that nothing moves at its end
+    path = list(follow(rows, unit(rows[:5]), ROW_PENALTIES["sncp"], taus))
+    assert len(path) < 20
+    known = [float(tau) for tau in taus]
+    for one, other in pairwise(path):
+        steps = known.index(other.tau) - known.index(one.tau)
+        assert steps == (2 if one.moved < CALM else 1)
 
 
 def test_draws_follow_the_weights_and_survive_having_none():

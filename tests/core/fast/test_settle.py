@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.core.assign import Rays
-from onmf.core.fast.row_problems import unit
-from onmf.core.fast.settle import Assign, State, next_rays, refill, ritz, settle
+from onmf.core.fast import kernels as compiled
+from onmf.core.fast import row_problems as plain
+from onmf.core.fast.row_problems import ritz, unit
+from onmf.core.fast.settle import Assign, State, next_rays, refill, settle
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
 from onmf.datasets import make_rays
@@ -126,6 +128,17 @@ def test_doubled_steps_lose_nothing(noisy, signed):
         own = X[second.labels(data) == k]
         before, after = (np.sum((own @ v) ** 2) for v in (unit(second.W)[k], U[k]))
         assert after >= before * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "numba"])
+def test_a_step_that_goes_back_on_the_last_one_is_not_doubled(module):
+    """Else a sample between two clusters could change sides, and both rays swing, for ever."""
+    east, middle, north = unit(np.array([[1.0, 0], [1, 1], [0, 1]]))
+    last, now = np.array([north, east]), np.array([middle, middle])
+    image = unit(np.array([[3.0, 2], [3, 2]]))  # further east: on the way of the first ray alone
+    nowhere = np.zeros((2, 2))
+    U = module.ray_steps(now, 5 * image, last, nowhere, np.zeros(2, bool), False)
+    np.testing.assert_allclose(U, [unit(2 * image[:1] - middle)[0], image[1]])
 
 
 def test_empty_clusters_take_the_worst_fitted_samples(noisy):

@@ -11,6 +11,7 @@ from onmf import NSNCP, ONMF, General
 from onmf.core import memory as blocks
 from onmf.core.fast import sketch
 from onmf.core.fast import solver as fast
+from onmf.core.fast.search import Clustering
 from onmf.datasets import make_paper_synthetic, make_rays, make_three_rays
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 from onmf.metrics import clustering_accuracy, relative_error
@@ -220,6 +221,26 @@ def test_luck_plays_no_part():
     X = hard(n=600)
     errors = [ONMF(7, random_state=seed).fit(X).relative_error_ for seed in range(10)]
     assert max(errors) <= min(errors) * 1.003
+
+
+def test_more_starts_never_give_a_higher_error():
+    """Where the picture of X would choose another start than X itself."""
+    X, _ = make_paper_synthetic(-3)
+    errors = [ONMF(10, n_init=n, random_state=2102).fit(X).relative_error_ for n in (1, 2, 4)]
+    assert np.diff(errors).max() <= 0
+
+
+def test_of_the_starts_those_better_than_all_before_them_are_finished():
+    def descent(energy):
+        return fast.Descent(Clustering(*4 * [None], energy), [])
+
+    def chosen(*energies):
+        return [one.found.energy for one in fast.records([descent(e) for e in energies])]
+
+    energies = 3.0, 2.0, 5.0, 5.0, 4.0, 7.0, 6.0
+    assert chosen(*energies) == [3, 5, 7]
+    for n in range(1, 7):  # of fewer starts, the first of these
+        assert chosen(*energies[:n]) == chosen(*energies)[: len(chosen(*energies[:n]))]
 
 
 def test_penalty_objects_and_what_belongs_to_the_other_solver():

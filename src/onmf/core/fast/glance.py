@@ -40,9 +40,9 @@ def quick_rays(seen: Block, features: Array, k: int, rng: np.random.Generator) -
     X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
     data = InMemory(X, seen.weight[useful, 0])
     small = sketch(data, k, rng, MOST_SWEEPS, lambda sweeps: None)
-    U, _ = explore(SETTINGS, X.shape, small.Y, k, SNCP(), rng)
+    best = explore(SETTINGS, X.shape, small.Y, k, SNCP(), rng)[0]
     bounds = NON_NEGATIVE if data.extremes[0] >= 0 else Bounds(-np.inf, np.inf)
-    rays = small.lift(U, bounds, data.dtype)
+    rays = small.lift(best.found.U, bounds, data.dtype)
     for _ in range(ALTERNATIONS):  # what the sketch does not show
         _, cells = data.sweep(Assign(Rays.of(rays).units))
         rays = unit(cells.cross, otherwise=rays)

@@ -129,18 +129,36 @@ def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
 
 
 @compiled
+def _first_top(row: Array) -> int:
+    """Where the row is largest; the first of those that are equal."""
+    top, equal = row[0], ROUNDING * np.finfo(row.dtype).eps
+    for j in range(1, len(row)):
+        top = max(top, row[j])
+    b = 0
+    while row[b] < top - equal * abs(top):
+        b += 1
+    return b
+
+
+@compiled
+def nearest(products: Array) -> tuple[Array, Array]:
+    """The ray with the largest product, for each row, and the product; none if lost in rounding."""
+    n, info = len(products), np.finfo(products.dtype)
+    labels, scores = np.empty(n, np.int64), np.empty(n, products.dtype)
+    for i in range(n):
+        b = _first_top(products[i])
+        there = products[i, b] >= info.tiny / info.eps
+        labels[i], scores[i] = (b, products[i, b]) if there else (-1, 0)
+    return labels, scores
+
+
+@compiled
 def images(A: Array, Y: Array) -> tuple[Array, Array, Array]:
     """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster."""
-    n, k = A.shape
-    width, equal = Y.shape[1], ROUNDING * np.finfo(A.dtype).eps
-    labels, best, P = np.empty(n, np.int64), np.empty(n), np.zeros((k, width))
+    n, width = Y.shape
+    labels, best, P = np.empty(n, np.int64), np.empty(n), np.zeros((A.shape[1], width))
     for i in range(n):
-        top = A[i, 0]
-        for j in range(1, k):
-            top = max(top, A[i, j])
-        b = 0
-        while A[i, b] < top - equal * abs(top):  # the first of those that are equal
-            b += 1
+        b = _first_top(A[i])
         score = np.float64(max(A[i, b], 0.0))
         labels[i], best[i] = b, score
         for z in range(width):
@@ -151,18 +169,13 @@ def images(A: Array, Y: Array) -> tuple[Array, Array, Array]:
 @compiled
 def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:
     """The second best ray of each row and its score, not below zero."""
-    n, k = A.shape
+    n, row = len(A), np.empty(A.shape[1], A.dtype)
     second, score = np.empty(n, np.int64), np.empty(n)
-    equal = ROUNDING * np.finfo(A.dtype).eps
     for i in range(n):
-        top = -np.inf
-        for j in range(k):
-            if A[i, j] > top and j != labels[i]:
-                top = A[i, j]
-        b = 0
-        while b == labels[i] or A[i, b] < top - equal * abs(top):
-            b += 1
-        second[i], score[i] = b, max(top, 0.0)
+        row[:] = A[i]
+        row[labels[i]] = -np.inf
+        b = _first_top(row)
+        second[i], score[i] = b, max(row[b], 0.0)
     return second, score
 
 
@@ -191,11 +204,8 @@ def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[A
         if turn < passes:
             for side in range(2):
                 for b in range(k):
-                    size = 0.0
-                    for z in range(width):
-                        size += P[side, b, z] ** 2
-                    if size > 0:
-                        pair[side, b] = P[side, b] / np.sqrt(size)
+                    if P[side, b].any():
+                        pair[side, b] = _along(P[side, b])
     return pair, energy
 
 
@@ -233,3 +243,57 @@ def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array
                     top, where = join, c
         target[i], gain[i] = where, top - stay
     return target, gain
+
+
+@compiled
+def ray_steps(
+    W: Array, cross: Array, last_W: Array, last_cross: Array, kept: Array, signed: bool
+) -> Array:
+    """Unit rays from those along W and last_W and their images: the steps of `settle`."""
+    U = np.empty(W.shape)
+    for j in range(len(W)):
+        u, w, new = _along(last_W[j]), _along(W[j]), U[j]
+        p = _along(cross[j]) if cross[j].any() else w
+        if kept[j]:
+            new[:] = _ritz(u, last_cross[j], w, cross[j])
+            if signed or new.min() >= 0:
+                continue
+        new[:] = p if ((p - w) * (w - u)).sum() < 0 else 2 * p - w
+        if not signed:
+            new[:] = np.maximum(new, 0)
+        new[:] = _along(new) if new.any() else p
+    return U
+
+
+@compiled
+def _ritz(u: Array, Su: Array, w: Array, Sw: Array) -> Array:
+    """As `row_problems.ritz`, for one ray."""
+    c = (u * w).sum()
+    d, uu, ud, dd = w - c * u, 0.0, 0.0, 0.0
+    size = np.sqrt((d * d).sum())
+    if size <= 1e-9:
+        return _along(Sw) if Sw.any() else w
+    for z in range(len(u)):
+        uu += u[z] * Su[z]
+        ud += d[z] * Su[z] / size
+        dd += d[z] * (Sw[z] - c * Su[z]) / size**2
+    angle = 0.5 * np.arctan2(2 * ud, uu - dd)
+    best = np.cos(angle) * Su + np.sin(angle) / size * (Sw - c * Su)
+    return _along(best) if best.any() else w
+
+
+@compiled
+def _along(row: Array) -> Array:
+    """The row in double precision, of unit length if it is not zero."""
+    row = row.astype(np.float64)
+    size = np.sqrt((row * row).sum())
+    return row / size if size > 0 else row
+
+
+@compiled
+def ray_distance(W: Array, V: Array) -> float:
+    """Root mean square distance of the rays along the rows of W and V."""
+    total = 0.0
+    for j in range(len(W)):
+        total += np.square(_along(W[j]) - _along(V[j])).sum()
+    return np.sqrt(total / len(W))

@@ -27,7 +27,9 @@ from onmf.core.fast.row_problems import kernels, sums, unit
 from onmf.core.paper.penalties import RowPenalty
 from onmf.core.rows import Array
 
-ONE_SPARSE = 1e-4  # share of H'H off its diagonal below which the path has done its work
+ONE_SPARSE = 3e-3  # share of H'H off its diagonal below which the path has done its work
+CALM = 0.008  # root mean square move of the prototypes below which the next tau is left out
+PATIENCE = 2  # times the last gain, that each further one is thought to be at most
 GAIN = 1e-6  # relative gain below which an alternation in the sketch has settled
 BATCH = 10  # seeds there must be for each more that is chosen at a time
 EXPLAINED = 1e-12  # share of a row's energy below which what is left of it is rounding
@@ -50,7 +52,11 @@ def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Poi
     A = scores(Y, U)
     support = np.zeros(A.shape, bool)
     support[np.arange(len(A)), first_largest(A)] = True
+    calm = False
     for tau in taus:
+        if calm:
+            calm = False
+            continue
         C = U @ U.T
         H, gram, cross = solve(*penalty.row_problem(C, A, tau), support, Y)
         error = 1 - (2 * np.vdot(cross, U) - np.vdot(gram, C)) / sqnorm
@@ -60,7 +66,7 @@ def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Poi
         yield Point(float(tau), U, float(error), float(overlap), gram, moved)
         if overlap < ONE_SPARSE:
             return  # the rest of the path is plain alternation
-        A, support = scores(Y, U), H > 0
+        A, support, calm = scores(Y, U), H > 0, moved < CALM
 
 
 def spread(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
@@ -120,14 +126,19 @@ class Clustering(NamedTuple):
     energy: float
 
 
-def alternate(Y: Array, U: Array, passes: int) -> Clustering:
-    """Exact alternation: nearest ray, then the sum of its rows by weight."""
+def alternate(Y: Array, U: Array, passes: int, goal: float = 0.0) -> Clustering:
+    """Exact alternation: nearest ray, then the sum of its rows by weight.
+
+    Its gains fall as a rule: it ends where more of them, somewhat larger than the last, would not
+    reach the goal.
+    """
     before = -1.0
     for left in range(passes, -1, -1):
         A = scores(Y, U)
         labels, best, P = kernels().images(A, Y)
         energy = float(best @ best)
-        if not left or energy <= before * (1 + GAIN):
+        gain, before = energy - before, energy
+        if not left or gain <= GAIN * (energy - gain) or energy + PATIENCE * left * gain < goal:
             break
-        before, U = energy, unit(P, otherwise=U)
+        U = unit(P, otherwise=U)
     return Clustering(U, A, labels, best, energy)

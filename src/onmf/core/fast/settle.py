@@ -9,6 +9,8 @@ over its samples. Two things are better than the plain power step w <- Sw / ||Sw
   in the span of two rays (Rayleigh-Ritz), if its image stays non-negative;
 * elsewhere the step is doubled, v = 2p - w with p = Sw / ||Sw||. As w'Sw is convex, v'Sv >= w'Sw +
   2 ||Sw|| p'(v - w): no loss as long as v is no further from p than w is, so the error never rises.
+  A step that would go back on the last one is not doubled: a sample between two clusters could
+  change sides with every sweep, and both rays swing with it for hundreds of them.
 """
 
 from collections.abc import Callable
@@ -19,8 +21,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.core.assign import Code, Rays, labels_of, nearest, one_sparse
-from onmf.core.fast.row_problems import unit
+from onmf.core.assign import Code, Rays, labels_of, one_sparse
+from onmf.core.fast.row_problems import kernels, sums, unit
 from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Array, Block, Data
 
@@ -58,10 +60,13 @@ class Assign:
     units: Array  # (m, k)
 
     def __call__(self, block: Block, last: Code | None) -> tuple[Code, Cells]:
-        code, weight = nearest(block.X @ self.units), block.weight[:, 0]
-        H = one_sparse(code.labels, code.scores * weight, self.units.shape[1])
-        cross = np.asarray(H.T @ block.X, np.float64)
-        return code, Cells(cross, *tallies(code, last, weight, self.units.shape[1]))
+        X, weight, k = block.X, block.weight[:, 0], self.units.shape[1]
+        code = Code(*kernels().nearest(X @ self.units))
+        if sp.issparse(X):
+            cross = one_sparse(code.labels, code.scores * weight, k).T @ X
+        else:  # a sum over the samples, not over samples and clusters
+            cross = sums(np.maximum(code.labels, 0), code.scores * weight, X, k)
+        return code, Cells(np.asarray(cross, np.float64), *tallies(code, last, weight, k))
 
 
 def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array, ...]:
@@ -91,7 +96,7 @@ class State(NamedTuple):
 
     def after(self, W: Array, rows: Any, cells: Cells, tol: float) -> "State":
         """The state after the next sweep, with the centroids W."""
-        residual = ray_distance(unit(W.astype(np.float64)), unit(self.W.astype(np.float64)))
+        residual = kernels().ray_distance(W, self.W)
         settled = residual <= tol and not cells.moves.any() and cells.samples.all()
         return State(W, rows, cells, residual, bool(settled), self.W, self.cells.cross)
 
@@ -103,8 +108,8 @@ class State(NamedTuple):
     @property
     def stationarity(self) -> float:
         """How far the rays are from their own images: zero at a fixed point."""
-        rays = unit(self.W.astype(np.float64))
-        return ray_distance(unit(self.cells.cross, otherwise=rays), rays)
+        images = np.where(self.cells.cross.any(axis=1, keepdims=True), self.cells.cross, self.W)
+        return float(kernels().ray_distance(images, self.W))
 
     def labels(self, data: Data) -> Array:
         """Of all samples."""
@@ -160,32 +165,12 @@ def next_centroids(data: Data, state: State, bounds: Bounds) -> Array:
 
 def next_rays(state: State, signed: bool) -> Array:
     """Rays for the next sweep: doubled steps, and Ritz vectors where no sample moved."""
-    w = unit(state.W.astype(np.float64))
-    p = unit(state.cells.cross, otherwise=w)
-    if state.last_W is None or state.last_cross is None:
-        return p
-    doubled = 2 * p - w
-    U = unit(doubled if signed else np.maximum(doubled, 0), otherwise=p)
-    kept = np.flatnonzero(state.cells.moves == 0)
-    u = unit(state.last_W[kept].astype(np.float64))
-    best = ritz(u, state.last_cross[kept], w[kept], state.cells.cross[kept])
-    inside = np.full(len(kept), signed) | (best >= 0).all(axis=1)  # else the doubled step stands
-    U[kept[inside]] = best[inside]
-    return U
-
-
-def ritz(u: Array, Su: Array, w: Array, Sw: Array) -> Array:
-    """For each row, the image of the vector in span(u, w) with the largest v'Sv, of unit length."""
-    c = np.einsum("km,km->k", u, w)[:, None]
-    d = w - c * u  # orthogonal to u
-    size = np.linalg.norm(d, axis=1, keepdims=True)
-    apart = size > 1e-9  # else the two rays are one
-    size = np.where(apart, size, 1)
-    d, Sd = d / size, (Sw - c * Su) / size
-    uu, ud, dd = (np.einsum("km,km->k", a, b)[:, None] for a, b in ((u, Su), (d, Su), (d, Sd)))
-    angle = 0.5 * np.arctan2(2 * ud, uu - dd)
-    best = np.cos(angle) * Su + np.sin(angle) * Sd
-    return unit(np.where(apart, best, Sw), otherwise=w)
+    W, cells, last_W, last_cross = state.W, state.cells, state.last_W, state.last_cross
+    if last_W is None or last_cross is None:
+        return unit(cells.cross, otherwise=unit(W.astype(np.float64)))
+    return np.asarray(
+        kernels().ray_steps(W, cells.cross, last_W, last_cross, cells.moves == 0, signed)
+    )
 
 
 def refill(data: Data, U: Array, empty: Array, rows: Any) -> Array:
@@ -259,8 +244,3 @@ def stretched(U: Array, energy: Array, bounds: Bounds, dtype: Any) -> Array:
     under = low < bounds.lower
     shrink[under] = np.minimum(shrink[under], bounds.lower / low[under])
     return bounds.clip((W * shrink[:, None]).astype(dtype))
-
-
-def ray_distance(U: Array, V: Array) -> float:
-    """Root mean square distance of two sets of rays."""
-    return float(np.linalg.norm(U - V) / np.sqrt(len(U)))

@@ -8,16 +8,17 @@
 Nothing depends on the scale of X, the number of sweeps has a known limit, no cluster stays empty.
 """
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onmf.core.fast.moves import relocate
 from onmf.core.fast.row_problems import unit
-from onmf.core.fast.search import Clustering, Point, alternate, follow, row_energy, spread
+from onmf.core.fast.search import GAIN, Clustering, Point, alternate, follow, row_energy, spread
 from onmf.core.fast.settle import State, settle
 from onmf.core.fast.sketch import Sketch, sketch
 from onmf.core.fast.swaps import improve
@@ -63,6 +64,13 @@ class Fast:
         return np.geomspace(max(self.start, END / COARSE ** (steps - 1)), END, steps)
 
 
+class Descent(NamedTuple):
+    """What was found from a start, and the path to it."""
+
+    found: Clustering
+    path: list[Point]
+
+
 def cluster(
     settings: Fast,
     data: Data,
@@ -80,8 +88,8 @@ def cluster(
     """
     recorder = Recorder(watch, settings.max_sweeps, journal=journal)
     if noted := recorder.recall("settle"):
-        since = State.from_facts(noted)
-        return settle_and_record(data, since.W, settings.bounds, settings.tol, recorder, since)
+        Ws, since = [noted["W"], *noted["rivals"]], State.from_facts(noted)
+        return settle_and_record(data, Ws, settings.bounds, settings.tol, recorder, since)
 
     def nothing() -> Any:  # what the watcher sees of H while there is none
         zeros = np.zeros((1, k), data.dtype)
@@ -91,14 +99,14 @@ def cluster(
     tell = partial(recorder.tell, membership=nothing)
     small = sketch(data, k, rng, settings.max_sweeps, tell, journal)
     if given is None:
-        U, points = explore(settings, data.shape, small.Y, k, penalty, rng)
+        ends = explore(settings, data.shape, small.Y, k, penalty, rng)
     else:
         start = unit(small.lower(given.astype(np.float64)))
-        points = list(follow(small.Y, start, penalty, settings.taus()))
-        U = alternate(small.Y, points[-1].U, ALTERNATIONS).U
-    recorder.history += [path_stage(point, small, data.traffic) for point in points]
-    W = small.lift(U, settings.bounds, data.dtype)
-    return settle_and_record(data, W, settings.bounds, settings.tol, recorder)
+        path = list(follow(small.Y, start, penalty, settings.taus()))
+        ends = [Descent(alternate(small.Y, path[-1].U, ALTERNATIONS), path)]
+    recorder.history += [path_stage(point, small, data.traffic) for point in ends[0].path]
+    Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
+    return settle_and_record(data, Ws, settings.bounds, settings.tol, recorder)
 
 
 def explore(
@@ -108,8 +116,8 @@ def explore(
     k: int,
     penalty: RowPenalty,
     rng: np.random.Generator,
-) -> tuple[Array, list[Point]]:
-    """The best prototypes found from several starts, and the path of the best start."""
+) -> list[Descent]:
+    """What the search finds from several starts, the best first; only that if no number is set."""
     energy = row_energy(Y)
     if not energy.all():  # a sample of mostly empty rows would be a poor one
         Y, energy = Y[energy > 0], energy[energy > 0]
@@ -119,20 +127,65 @@ def explore(
     n_starts, steps = effort(shape, (min(size, len(Y)), Y.shape[1]), k)
     last, *starts = rng.spawn(1 + (settings.n_starts or n_starts))
     many = drawn(Y, energy, MORE * size, last)
+    search = Search(Y, energy, many, size, k, penalty, settings.taus(steps))
+    found = in_threads(search.descend, starts, settings.n_threads)
+    chosen = records(found) if settings.n_starts else [max(found, key=energy_of)]
+    ends = [search.finish(one, last) for one in chosen]
+    return sorted(ends, key=energy_of, reverse=True)
 
-    def descend(own: np.random.Generator) -> tuple[Clustering, list[Point]]:
-        Z = drawn(Y, energy, size, own)
+
+@dataclass(frozen=True)
+class Search:
+    """The rows Y of mean energy one; a start sees `size` of them, the last swaps `many`."""
+
+    Y: Array
+    energy: Array
+    many: Array
+    size: int
+    k: int
+    penalty: RowPenalty
+    taus: Array
+
+    def descend(self, rng: np.random.Generator) -> Descent:
+        """The path from one start, and swaps, on rows of its own."""
+        Z = drawn(self.Y, self.energy, self.size, rng)
         strength = row_energy(Z)
-        points = list(follow(Z, spread(Z, strength, k, own), penalty, settings.taus(steps)))
-        found = improve(Z, strength, alternate(Z, points[-1].U, 5), own)
-        return found if Z is many else alternate(many, found.U, 3), points
+        path = list(follow(Z, spread(Z, strength, self.k, rng), self.penalty, self.taus))
+        found = improve(Z, strength, alternate(Z, path[-1].U, 5), rng)
+        return Descent(found if Z is self.many else alternate(self.many, found.U, 3), path)
 
-    with ThreadPoolExecutor(settings.n_threads) as pool:
-        ends = list(pool.map(descend, starts))
-    best, points = max(ends, key=lambda end: end[0].energy)
-    if len(many) > size:
-        best = improve(many, row_energy(many), best, last)
-    return relocate(Y, energy, alternate(Y, best.U, ALTERNATIONS), MOVES).U, points
+    def finish(self, descent: Descent, rng: np.random.Generator) -> Descent:
+        """Swaps on many rows, then alternation and moves on all."""
+        found = descent.found
+        if len(self.many) > self.size:
+            found = improve(self.many, row_energy(self.many), found, rng)
+        found = alternate(self.Y, found.U, ALTERNATIONS)
+        return descent._replace(found=relocate(self.Y, self.energy, found, MOVES))
+
+
+def energy_of(descent: Descent) -> float:
+    """What its prototypes explain."""
+    return descent.found.energy
+
+
+def records(descents: Sequence[Descent]) -> list[Descent]:
+    """Those that are better than all before them: more starts can but add to the list.
+
+    So does the best that becomes of them: more starts never give a higher error.
+    """
+    chosen = [descents[0]]
+    for one in descents:
+        if energy_of(one) > energy_of(chosen[-1]) * (1 + GAIN):
+            chosen.append(one)
+    return chosen
+
+
+def in_threads(task: Callable[[Any], Any], items: Sequence[Any], n_threads: int) -> list[Any]:
+    """What the task makes of each item; a single thread is the caller's own."""
+    if n_threads == 1:
+        return list(map(task, items))
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(task, items))
 
 
 def drawn(Y: Array, energy: Array, size: int, rng: np.random.Generator) -> Array:
@@ -179,22 +232,52 @@ def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
 
 def settle_and_record(
     data: Data,
-    W: Array,
+    Ws: Sequence[Array],
     bounds: Bounds,
     tol: float,
     recorder: Recorder,
     since: State | None = None,
 ) -> tuple[Factorization, State]:
-    """The exact alternation from W, each sweep of it a stage."""
+    """The exact alternation from the first of Ws, each sweep of it a stage.
+
+    Its rivals go the same way unseen, and the best of all is one stage more.
+    """
+    W, *rivals = Ws
 
     def enter(state: State) -> bool:
-        recorder.note("settle", state.facts)
-        error = max(1 - float(state.cells.energy.sum()) / data.sqnorm, 0.0)
-        measures = error, 0.0, 0.0, state.residual, len(state.empty)
-        stage = Stage(1.0, recorder.sweeps + 1, *measures, *data.traffic)
+        recorder.note("settle", lambda: state.facts() | {"rivals": rivals})
+        stage = settle_stage(data, state, recorder.sweeps + 1)
         return recorder.record(stage, lambda: state.membership(data))
 
+    before = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=0)
     left = recorder.max_sweeps - recorder.sweeps
     state = settle(data, W, bounds, tol, left, enter, since)
+    if rivals and not recorder.stopped:
+        state, sweeps = contest(data, state, rivals, bounds, tol, recorder.max_sweeps - before)
+        stage = settle_stage(data, state, recorder.sweeps + sweeps)
+        recorder.record(stage, lambda: state.membership(data))
     stop = "converged" if state.settled else "callback" if recorder.stopped else "max_iter"
     return recorder.result(state.membership(data), state.W, 1.0, stop), state
+
+
+def settle_stage(data: Data, state: State, sweeps: int) -> Stage:
+    """A row of the history: the alternation after a sweep."""
+    error = max(1 - float(state.cells.energy.sum()) / data.sqnorm, 0.0)
+    return Stage(1.0, sweeps, error, 0.0, 0.0, state.residual, len(state.empty), *data.traffic)
+
+
+def contest(
+    data: Data, state: State, rivals: Sequence[Array], bounds: Bounds, tol: float, most: int
+) -> tuple[State, int]:
+    """The best of a state and those that the rivals settle to, and the sweeps that took."""
+    sweeps = 0
+
+    def count(state: State) -> bool:
+        nonlocal sweeps
+        sweeps += 1
+        return False
+
+    for W in rivals:
+        other = settle(data, W, bounds, tol, most, count)
+        state = max(state, other, key=lambda one: one.cells.energy.sum())
+    return state, sweeps

@@ -19,6 +19,7 @@ WITHIN = 3  # alternations of the two halves of a cluster
 HEIRS, NEIGHBOURS = 4, 4  # clusters that may adapt: those next to the one given up, to the other
 LOCAL = 4  # alternations of a trial
 GLOBAL, MOVES = 3, 2  # alternations and moves of all rows after a round
+HOPE = 0.1  # a split that gains a smaller share of what the other cluster loses is not tried
 TRIALS = 16  # without gain before a round ends
 FAILURES = 2  # rounds without gain before giving up
 MOST_ROUNDS = 20
@@ -56,7 +57,7 @@ def swapped(
     drop = own - flow.sum(axis=1)
     loss = np.minimum(merge_losses(now, own).min(axis=1), drop)
     promise = gain[None] - loss[:, None]
-    promise[tried] = -np.inf
+    promise[tried | (gain < HOPE * loss[:, None])] = -np.inf
     most = min(k * k, 8 * TRIALS * k)
     pairs = np.argpartition(-promise, most - 1, axis=None)[:most]
     pairs = pairs[np.argsort(-promise.ravel()[pairs], kind="stable")]
@@ -69,10 +70,10 @@ def swapped(
         near = [leaving, split, *heirs[leaving], *heirs[split, :NEIGHBOURS]]
         J = np.array([j for j in dict.fromkeys(near) if not touched[j]])
         rows = np.concatenate([order[edges[j] : edges[j + 1]] for j in J])
-        start = U[J]
+        start, goal = U[J], own[J].sum() + GAIN * total
         start[0], start[1] = halves[1, split], halves[0, split]
-        trial = alternate(Y[rows], start, LOCAL)
-        if trial.energy > own[J].sum() + GAIN * total:
+        trial = alternate(Y.take(rows, axis=0), start, LOCAL, goal)
+        if trial.energy > goal:
             U[J], touched[J] = trial.U, True
         else:
             tried[leaving, split] = True

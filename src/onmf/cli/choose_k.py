@@ -3,7 +3,7 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 from rich.console import Console
@@ -152,7 +152,7 @@ def make_page(table: Samples, choice: KChoice, account: dict[str, Any]) -> str:
     """report.html: the fit with the K recommended, the curves and the consensus map."""
     with waiting("Making report.html"):
         return html(
-            choice.model,
+            cast(ONMF, choice.model),  # as it was asked for
             table.X,
             samples=table.samples,
             features=table.features,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from onmf.stability import rule
 from onmf.stability.agreement import Consensus
+from onmf.stability.runners import SklearnClusterer
 
 Array = NDArray[Any]
 
@@ -142,7 +143,7 @@ class KChoice:
     consensus: Consensus = field(repr=False)
     scales: list[Scale] = field(repr=False)
     evidence: bool
-    model: Any = field(repr=False)
+    model: SklearnClusterer = field(repr=False)
 
     def plot(self) -> Any:
         """The curves over K as a Matplotlib figure."""

@@ -20,7 +20,7 @@ from onmf.ledger import Ledger, Trial, run
 from onmf.stability import rule
 from onmf.stability.centres import centres
 from onmf.stability.halves import Clusters, Cut, Seen, along_the_path, by_centres, clusters_of
-from onmf.stability.runners import Progress
+from onmf.stability.runners import Progress, SklearnClusterer
 
 Array = NDArray[Any]
 
@@ -56,7 +56,7 @@ class ByFits:
     X: Any
     weight: Array | None
     groups: Array
-    model: Any
+    model: SklearnClusterer
     name: str
     knows_outliers = False
 

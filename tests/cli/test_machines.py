@@ -93,6 +93,17 @@ def test_memory_that_parquet_cannot_have_is_not_a_damaged_file(monkeypatch, caps
     assert "out of memory: x.parquet does not fit (malloc of size 1600 failed)" in said
 
 
+def test_a_parquet_file_that_claims_more_than_there_is_is_told(monkeypatch, capsys):
+    """Found by fuzzing: a changed byte of a 2 kB file asked for 274 GB."""
+    pa = pytest.importorskip("pyarrow")
+    pd.read_csv("x.csv").to_parquet("x.parquet")
+    parquet = pytest.importorskip("onmf.io.parquet")
+    error = pa.ArrowMemoryError("malloc of size 274877906944 failed")
+    monkeypatch.setattr(parquet, "_values", fail(error))
+    assert run("cluster", "x.parquet", "-k", 3, "-o", "out") == 4
+    assert "a column of x.parquet takes 274.9 GB of memory" in capsys.readouterr().err
+
+
 def test_a_packed_file_that_would_fill_the_memory_has_its_code(monkeypatch, capsys):
     np.savez_compressed("x.npz", np.ones((1000, 300)))
     monkeypatch.setattr("onmf.io.flat.free_memory", lambda: 200_000)

@@ -5,7 +5,9 @@ to be read by rows it is unpacked once, batch by batch, into a temporary file of
 """
 
 import json
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onmf.io.delimited import tell_aside
-from onmf.io.flat import FlatFile, room_for
+from onmf.io.flat import FlatFile, check_memory, room_for
 from onmf.io.remote import AnyFile
 from onmf.io.source import Dense, Source
 from onmf.io.table import (
@@ -36,12 +38,23 @@ except ImportError as missing:
     ) from missing
 
 BATCH_ENTRIES = 4_000_000
-_FORM = ("Parquet", pa.ArrowException)
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
 
+@contextmanager
+def parquet_errors(name: str) -> Iterator[None]:
+    """What pyarrow says of a damaged file, as a sentence; one may claim to hold any size."""
+    with reading_errors(name, "Parquet", pa.ArrowException):
+        try:
+            yield
+        except pa.ArrowMemoryError as error:
+            if size := re.search(r"of size (\d+)", str(error)):
+                check_memory(int(size[1]), f"a column of {name}")
+            raise
+
+
 def open_parquet(path: AnyFile, options: Options) -> Source:
-    with reading_errors(path.name, *_FORM):
+    with parquet_errors(path.name):
         data = open_dataset(path)
         types = {field.name: field.type for field in data.schema}
         if len(types) != len(data.schema):
@@ -77,7 +90,7 @@ def open_dataset(path: AnyFile) -> Any:
 
 def read_rows(path: AnyFile) -> Iterator[dict[str, Any]]:
     """The rows of a table of texts, by the names of its columns."""
-    with reading_errors(path.name, *_FORM):
+    with parquet_errors(path.name):
         for batch in open_dataset(path).to_batches():
             yield from batch.to_pylist()
 
@@ -93,7 +106,7 @@ class ColumnMatrix:
     dtype: np.dtype[Any]
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
-        with reading_errors(self.path.name, *_FORM):
+        with parquet_errors(self.path.name):
             table = self.data.to_table(columns=self.names)
             _check_gaps(table)
             X = np.empty((table.num_rows, len(self.names)), self.dtype)
@@ -104,7 +117,7 @@ class ColumnMatrix:
     def unpacked(self) -> FlatFile:
         """What is missing becomes NaN, which is refused by its place when it is read."""
         n, m = self.shape
-        with reading_errors(self.path.name, *_FORM):
+        with parquet_errors(self.path.name):
             folder = room_for(n * m * self.dtype.itemsize, self.path.name)
             place, size = folder.path / "rows", max(1, BATCH_ENTRIES // max(1, m))
             with place.open("wb") as file:

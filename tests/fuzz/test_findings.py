@@ -116,6 +116,10 @@ FOUND = {
     "a row of a ledger with no labels": (TARGETS["ledger, row"], b'{"k": 1}|{"e": 1}|noise'),
     "... with half a label": (TARGETS["ledger, row"], b'{"k": 1}|{"e": 1}|' + zlib.compress(b"1")),
     "... that is no JSON": (TARGETS["ledger, row"], b"{|{|" + zlib.compress(b"1234")),
+    "a run whose input is a word": (
+        TARGETS["run.json"],
+        b'{"source": "x", "input": {"sha256": "0"}}',
+    ),
     "a vast matrix in HDF5": (rows_of_h5(huge_hdf5), b""),
     "a part in another file": (rows_of_h5(linked_part), b""),
     "a vast Zarr array": (rows_of_zarr(vast_zarr), b""),

@@ -247,7 +247,7 @@ def recall(folder: Path, remote: bool = False) -> tuple[dict[str, Any], Input]:
     record = read_record(folder)
     try:
         source, digest = Input.recall(record["source"], folder), record["input"]["sha256"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise not_a_record(folder / RUN, error) from error
     if isinstance(source.path, RemoteFile) and not remote:
         raise ValueError(

@@ -24,6 +24,9 @@ from hypothesis.extra import numpy as hnp
 
 from onmf import ONMF, Baseline, choose_k
 from onmf.baselines import METHODS
+from onmf.core.fast.bound import spectral_floor
+from onmf.core.memory import InMemory
+from onmf.metrics import partition_error
 
 USUAL = 300
 CASES = int(os.environ.get("ONMF_FUZZ_CASES", USUAL))
@@ -197,6 +200,24 @@ def answer(work, *args, **options):
 
 def fit(model, X, weight):
     return answer(model.fit, X, sample_weight=weight)
+
+
+@promise(0.4, st.data(), problems())
+def test_no_clustering_is_below_the_bound(data, problem):
+    """Of the fit, and of any labels at all, each with the best rays for them."""
+    X, k = problem
+    weight = data.draw(st.none() | hnp.arrays("f8", len(X), elements=st.sampled_from([0.5, 1, 3])))
+    model = None if extreme(X) else fit(ONMF(k, random_state=0), X, weight)
+    if model is None:
+        return
+    rows = native(X).astype(float) / np.max(X)
+    floor = spectral_floor(
+        InMemory(np.ascontiguousarray(rows), weight), np.ones((k, X.shape[1])), 0
+    )
+    assert floor.bound <= model.relative_error_ + 1e-7 * (X.dtype == np.float32) + 1e-14
+    labels = data.draw(hnp.arrays("i4", len(X), elements=st.integers(0, k - 1)))
+    roots = np.ones(len(X)) if weight is None else np.sqrt(weight)
+    assert floor.bound <= partition_error(roots[:, None] * rows, labels)
 
 
 @promise(1, st.data(), problems(), st.sampled_from(["sncp", "nsncp"]))

@@ -33,6 +33,36 @@ def best_error(X, k, weight):
     return min(partition_error(rows, labels) for labels in partitions(len(X), k))
 
 
+def largest_eigenvalue(A):
+    """To the digits of a long double: the trace of A^(2^p) A over that of A^(2^p)."""
+    A = np.asarray(A, np.longdouble)
+    power = A / np.trace(A)
+    for _ in range(70):
+        power = power @ power
+        power = power / np.trace(power)
+    return np.trace(power @ A)
+
+
+def test_no_bound_is_above_the_optimum_to_more_digits_than_ours():
+    """All partitions of six samples, in long doubles."""
+    rng = np.random.default_rng(11)
+    for seed in range(12):
+        X = rng.random((6, 4)) ** rng.integers(1, 6)
+        gram = X.astype(np.longdouble) @ X.astype(np.longdouble).T
+        explained = max(
+            sum(
+                largest_eigenvalue(gram[np.ix_(own, own)])
+                for c in set(labels)
+                for own in [np.flatnonzero(np.array(labels) == c)]
+            )
+            for labels in partitions(6, 2)
+        )
+        best = 1 - explained / np.trace(gram)
+        model = ONMF(2, random_state=seed).fit(X)
+        for effort in ("quick", "tight", "exact"):
+            assert model.certify(X, effort=effort, seconds=2).bound <= best + 1e-15
+
+
 @pytest.fixture(params=range(6))
 def small(request):
     rng = np.random.default_rng(request.param)

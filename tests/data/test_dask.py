@@ -421,7 +421,7 @@ def test_a_client_closed_in_the_middle_is_named(solver):
     distributed = pytest.importorskip("distributed")
     shape = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
     with distributed.LocalCluster(**shape, dashboard_address=None) as cluster:
-        client = distributed.Client(cluster)
+        client = distributed.Client(cluster, set_as_default=False)  # nothing stays behind
 
         def close(event):
             client.close()

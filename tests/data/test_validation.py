@@ -188,6 +188,8 @@ def test_strict_arrays_work_with_dispatch():
                           env=settings)  # fmt: skip
     if "No module named 'array_api_strict'" in done.stderr:
         pytest.skip("array-api-strict is not installed")
+    if "SciPy must be" in done.stderr:
+        pytest.skip("this SciPy is too old for scikit-learn's dispatch")
     assert done.stdout.splitlines() == ["[0, 0, 1] [0, 0, 1]"] * 2, done.stderr
 
 

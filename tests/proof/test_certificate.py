@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from onmf import ONMF, Baseline, certify
+from onmf.core.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.metrics import partition_error
-from onmf.proof import Certificate, certificate, relaxation
+from onmf.proof import Certificate, relaxation
 from onmf.proof.exact import best_partition, left_by_all
 from onmf.proof.relaxation import largest, nearest_projector, relaxed_floors
 
@@ -106,10 +107,7 @@ def test_parts_and_multipliers_bound_whatever_they_are(monkeypatch):
     X = rng.random((9, 4)) ** 2
     best = best_error(X, 2, np.ones(9))
     model = ONMF(2, random_state=0).fit(X)
-    block = certificate.place(X, None, certificate.Terms(
-        certificate.Check("test", signed=True), certificate.power_of_two
-    )).data.take(np.arange(9))  # fmt: skip
-    floors = list(relaxed_floors(block, model.labels_, 2, lambda share: True))
+    floors = list(relaxed_floors(InMemory(X), model.labels_, 2, lambda share: True))
     assert len(floors) > 4
     assert max(floors) <= best
     for _ in range(50):
@@ -211,3 +209,14 @@ def test_a_fit_knows_its_bound_where_it_costs_nothing():
     wide, _ = make_rays(150, 120, 3, random_state=0)
     assert ONMF(3, random_state=0).fit(wide).bound_ is None
     assert ONMF(3, random_state=0, solver="palm", max_iter=50).fit(X).gap_ is None
+
+
+def test_the_page_of_a_model_says_what_its_fit_knows(tmp_path):
+    X, _ = make_rays(60, 8, 3, noise=0.5, random_state=0)
+    model = ONMF(3, random_state=0).fit(X)
+    model.report(tmp_path / "page.html", X)
+    said = str(model.certify(X))
+    assert f'"proof":"P{said[1:]}."' in (tmp_path / "page.html").read_text(encoding="utf-8")
+    del model.bound_
+    model.report(tmp_path / "page.html", X)
+    assert '"proof":""' in (tmp_path / "page.html").read_text(encoding="utf-8")

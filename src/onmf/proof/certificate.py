@@ -13,12 +13,12 @@ from onmf.core.rows import Array, Data
 from onmf.core.threads import single_threaded_blas
 from onmf.data import Check, Terms, place
 from onmf.data.validation import power_of_two
-from onmf.proof.exact import best_partition
+from onmf.proof.exact import CLOSE, best_partition
 from onmf.proof.relaxation import relaxed_floors
 
 EFFORTS = ("quick", "tight", "exact")
 FEW = 60  # samples up to which "exact" tries all clusterings
-ALIKE = 1e-9  # a gap below this is none: the digits do not tell
+ALIKE = 1e-8  # a gap below this is none: the digits do not tell
 
 Progress = Callable[[str], object]
 
@@ -30,6 +30,13 @@ class FittedClusters(Protocol):
 
     def predict(self, X: Any) -> Any: ...
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float: ...
+
+
+class FittedFactors(Protocol):
+    """What a fit leaves of its factors; `bound_` and `gap_` it may have besides."""
+
+    cluster_centers_: Any
+    relative_error_: float
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,8 @@ class Certificate:
         The probability, over the random numbers of the method, that the bound does not hold: 0 or
         a millionth.
     method : str
-        "spectral", "relaxation", or "exact", which says that the bound is the best error itself.
+        "spectral", "relaxation", "search" (broken off), or "exact": the bound is then the best
+        error itself, to its last digits.
     n_clusters : int
     seconds : float
 
@@ -106,7 +114,7 @@ def certify(
     model : fitted clusterer
         As `onmf.ONMF` or `onmf.Baseline`.
     X : as for `fit`
-        The samples; "tight" and "exact" take them into memory.
+        The samples, of which "tight" takes 500 at a time into memory.
     sample_weight : array of shape (n_samples,), optional
     effort : {"quick", "tight", "exact"}, default="quick"
     seconds : float, default=120
@@ -138,25 +146,34 @@ def certify(
     rows = place(X, sample_weight, Terms(Check("onmf.certify", signed=True), power_of_two))
     data = rows.data.one_vote_each() if getattr(model, "equal_votes", False) else rows.data
     W = np.asarray(model.cluster_centers_, np.float64)
-    best = Certificate(error, 0.0, 1.0, 0.0, "spectral", len(W), 0.0)
-
-    enough = 0.0 if effort == "exact" else gap
+    best, enough = None, 0.0 if effort == "exact" else gap
 
     def go_on(share: float = 1.0) -> bool:
-        return time.monotonic() - begin < share * seconds and best.gap > enough
+        return time.monotonic() - begin < share * seconds and (best is None or best.gap > enough)
 
     try:
         with single_threaded_blas():
             for floor, method in _floors(model, X, data, W, effort, random_state, go_on):
-                if floor.bound > best.bound or method == "exact" or best.seconds == 0:
+                if best is None or floor.bound > best.bound or method == "exact":
                     spent = time.monotonic() - begin
                     best = _certificate(error, floor, method, len(W), spent)
                     if progress is not None:
                         progress(f"{method}: {best}")
     except KeyboardInterrupt:
-        if best.seconds == 0:
+        if best is None:
             raise
+    if best is None:
+        raise AssertionError("the spectrum gives a bound")
     return best
+
+
+def certificate_of_fit(model: FittedFactors) -> Certificate | None:
+    """What a fit found out by itself, in `bound_` and `gap_`, if it did."""
+    bound, gap = getattr(model, "bound_", None), getattr(model, "gap_", None)
+    if bound is None or gap is None:
+        return None
+    k = len(model.cluster_centers_)
+    return Certificate(float(model.relative_error_), bound, gap, 0.0, "spectral", k, 0.0)
 
 
 def _certificate(error: float, floor: Floor, method: str, k: int, seconds: float) -> Certificate:
@@ -178,11 +195,11 @@ def _floors(
     yield spectral_floor(data, W, seed, **powers), "spectral"
     if effort == "quick" or not go_on():
         return
-    labels, everything = np.asarray(model.predict(X)), data.wide().take(np.arange(data.shape[0]))
-    for bound in relaxed_floors(everything, labels, len(W), go_on):
+    data, n, labels = data.wide(), data.shape[0], np.asarray(model.predict(X))
+    for bound in relaxed_floors(data, labels, len(W), go_on):
         yield Floor(bound, 0.0), "relaxation"
-    if effort == "exact" and data.shape[0] <= FEW and go_on():
-        gram = gram_of_samples(everything)
+    if effort == "exact" and n <= FEW and go_on():
+        gram = gram_of_samples(data.take(np.arange(n)))
         left, found = best_partition(gram, np.maximum(labels, 0), len(W), go_on)
-        whole = float(np.trace(gram))
-        yield Floor(left / whole if whole else 0.0, 0.0), "exact" if found is not None else "search"
+        least = max(left / float(np.trace(gram)) - n * CLOSE, 0.0)
+        yield Floor(least, 0.0), "exact" if found is not None else "search"

@@ -15,7 +15,7 @@ import numpy as np
 
 from onmf.core.rows import Array
 
-CLOSE = 1e-12  # share of the trace: branches that promise less than this are not followed
+CLOSE = 1e-13  # share of the trace: branches that promise less than this are not followed
 
 
 class StoppedError(Exception):

@@ -14,13 +14,12 @@ each part leaves of it, as its clusters, restricted to a part, are clusters of t
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from onmf.core.fast.bound import ULP, gram_of_samples, rounding, top_sum
-from onmf.core.rows import Array, Block
+from onmf.core.rows import Array, Data
 
 PART = 500  # samples that are looked at together
 BALANCE = 5.0  # ratio of the two residuals of ADMM beyond which r changes
@@ -28,18 +27,9 @@ LOOK = 10  # iterations between two evaluations of the bound
 SOLVED = 1e-9  # both residuals
 
 
-class Part(NamedTuple):
-    """Some samples: their Gram matrix, of trace 1, and how much of ||X||^2 they are."""
-
-    gram: Array
-    energy: float
-    labels: Array
-
-
-def tighten_part(part: Part, k: int) -> Iterator[float]:
+def tighten_part(G: Array, labels: Array, k: int) -> Iterator[float]:
     """Ever better bounds of the share that k rays explain; ends when the relaxation is solved."""
-    G, Z = part.gram, guess(part.gram, part.labels, k)
-    yield largest(G, k)
+    Z = guess(G, labels, k)
     r, Y, U = 0.01, Z, np.zeros_like(G)
     while True:
         for _ in range(LOOK):
@@ -86,31 +76,38 @@ def guess(G: Array, labels: Array, k: int) -> Array:
     return Z
 
 
-def parts(everything: Block, labels: Array) -> list[Part]:
-    """The samples in parts of at most PART, each with its share of every cluster."""
+def parts(labels: Array) -> list[Array]:
+    """Numbers of the samples of each part, at most PART, with its share of every cluster."""
     count = -(-len(labels) // PART)
     order = np.argsort(labels, kind="stable")
-    found = []
-    for numbers in (np.sort(order[first::count]) for first in range(count)):
-        gram = gram_of_samples(Block(everything.X[numbers], everything.weight[numbers]))
-        energy = float(np.trace(gram))
-        if energy > 0:
-            found.append(Part(gram / energy, energy, labels[numbers]))
-    return found
+    return [np.sort(order[first::count]) for first in range(count)]
 
 
 def relaxed_floors(
-    everything: Block, labels: Array, k: int, go_on: Callable[[float], bool]
+    data: Data, labels: Array, k: int, go_on: Callable[[float], bool]
 ) -> Iterator[float]:
     """Ever higher bounds of the relative error, while the next part may `go_on` with its share."""
-    pieces = parts(everything, labels)
-    whole = sum(piece.energy for piece in pieces)
-    lost = rounding(*everything.X.shape)
-    left = [piece.energy * max(1 - largest(piece.gram, k), 0.0) for piece in pieces]
-    yield max(sum(left) / whole - lost, 0.0) if whole else 0.0
-    for number, piece in enumerate(pieces):
-        for most in tighten_part(piece, k):
-            left[number] = max(left[number], piece.energy * (1 - most))
-            yield max(sum(left) / whole - lost, 0.0)
+    pieces, lost = parts(labels), rounding(*data.shape)
+    left = np.zeros(len(pieces))
+    for number, own in enumerate(pieces):
+        gram, energy = part_gram(data, own)
+        left[number] = energy * max(1 - largest(gram, k), 0.0)
+        if not go_on(1.0):
+            break
+    yield max(float(left.sum()) - lost, 0.0)
+    for number, own in enumerate(pieces):
+        if not go_on((number + 1) / len(pieces)):
+            continue
+        gram, energy = part_gram(data, own)
+        for most in tighten_part(gram, labels[own], k):
+            left[number] = max(left[number], energy * (1 - most))
+            yield max(float(left.sum()) - lost, 0.0)
             if not go_on((number + 1) / len(pieces)):
                 break
+
+
+def part_gram(data: Data, numbers: Array) -> tuple[Array, float]:
+    """The Gram matrix of some samples, of trace 1, and how much of ||X||^2 they are."""
+    gram = gram_of_samples(data.take(numbers))
+    trace = float(np.trace(gram))
+    return (gram / trace if trace else gram), trace / data.sqnorm if data.sqnorm else 0.0

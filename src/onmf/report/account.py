@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onmf.proof import Certificate
 from onmf.report.clustering import ClusteringFacts
 from onmf.report.names import display_name
 
@@ -71,15 +72,12 @@ def opening_sentence(clustering: ClusteringFacts) -> str:
     )
 
 
-def proof_sentence(run: dict[str, Any], bound: float | None, gap: float | None) -> str:
+def proof_sentence(run: dict[str, Any], known: Certificate | None) -> str:
     """How far from the best clustering this one can be, if the run or the fit knows."""
     results = run.get("results")
     told = results.get("proof") if isinstance(results, dict) else None
-    if isinstance(told, dict) and isinstance(said := told.get("sentence"), str):
-        return f"{said[:1].upper()}{said[1:]}."
-    if bound is None or gap is None:
-        return ""
-    return f"Proved: no clustering into as many rays explains more than {1 - bound:.1%}."
+    said = told.get("sentence") if isinstance(told, dict) else known and str(known)
+    return f"{said[:1].upper()}{said[1:]}." if isinstance(said, str) else ""
 
 
 def key_figures(clustering: ClusteringFacts) -> dict[str, str]:

@@ -10,6 +10,8 @@ from sklearn.utils import check_array
 
 from onmf.data import open_rows
 from onmf.explain import Explanation, Markers, clusters
+from onmf.proof import Certificate
+from onmf.proof.certificate import certificate_of_fit
 from onmf.report.names import display_names
 
 Array = NDArray[Any]
@@ -40,7 +42,7 @@ class ClusteringFacts:
     certainty, explained : of each sample; the share of it that its centroid explains.
     markers : the table of features; None if there is one cluster, hence nothing to compare.
     history : stages of the fit, as in `history_`.
-    proof : bound that no clustering can be below, and gap to it, if the fit knows them.
+    proof : how far from the best clustering it can be, if the fit knows.
     """
 
     X: Any
@@ -59,7 +61,7 @@ class ClusteringFacts:
     converged: bool
     method: str
     parameters: dict[str, Any]
-    proof: tuple[float | None, float | None]
+    proof: Certificate | None
 
     @property
     def n_clusters(self) -> int:
@@ -111,7 +113,7 @@ def read_clustering(
         converged=bool(getattr(model, "converged_", True)),
         method=str(parameters.get("method", type(model).__name__)),
         parameters={name: value for name, value in parameters.items() if name != "callback"},
-        proof=(getattr(model, "bound_", None), getattr(model, "gap_", None)),
+        proof=certificate_of_fit(model),
     )
 
 

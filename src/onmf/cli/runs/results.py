@@ -22,6 +22,7 @@ from onmf.io.remote import RemoteFile
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.preparation.steps import Log
 from onmf.proof import Certificate
+from onmf.proof.certificate import certificate_of_fit
 from onmf.report import package_versions
 
 LABELS, MARKERS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
@@ -67,10 +68,8 @@ def explained(model: Model, table: Table) -> Explanation | None:
 
 def proved(model: Model, table: Table) -> Certificate | None:
     """How far from the best the fit can be; None if rows on disk had to be read again for it."""
-    if model.bound_ is not None and model.gap_ is not None:
-        k, error = model.n_clusters, model.relative_error_
-        return Certificate(error, model.bound_, model.gap_, 0.0, "spectral", k, 0.0)
-    return None if isinstance(table.X, Source) else certify(model, table)
+    known = certificate_of_fit(model)
+    return known or (None if isinstance(table.X, Source) else certify(model, table))
 
 
 def proof_record(certificate: Certificate) -> dict[str, Any]:

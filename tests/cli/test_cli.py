@@ -21,6 +21,7 @@ pytest.importorskip("rich")
 
 import click
 
+from command_line import run
 from onmf import cli
 from onmf.cli import demo
 
@@ -51,10 +52,6 @@ def here(tmp_path, monkeypatch):
         with open(name, "w", newline="") as file:
             csv.writer(file, delimiter=delimiter).writerows([["", *names], *rows])
     return tmp_path
-
-
-def run(*words):
-    return cli.main([str(word) for word in words])
 
 
 def read_csv(path):

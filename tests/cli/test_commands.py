@@ -32,7 +32,7 @@ pytest.importorskip("rich")
 
 from rich.console import Console
 
-from onmf import cli
+from command_line import run
 from onmf.cli import console
 from onmf.cli.runs import RESULTS, Input
 
@@ -54,10 +54,6 @@ def here(tmp_path, monkeypatch):
     frame.assign(type=Y).to_csv("typed.csv")
     Path("texts.txt").write_text("\n".join(TEXTS))
     return tmp_path
-
-
-def run(*words):
-    return cli.main([str(word) for word in words])
 
 
 def good(*words):

@@ -21,7 +21,7 @@ from onmf.metrics import (
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from onmf import cli
+from command_line import run
 
 X, Y = make_rays(60, 8, 3, noise=0.2, random_state=0)
 NAMES = np.array(["ovary", "lung", "skin"])[Y]
@@ -39,10 +39,6 @@ def here(tmp_path, monkeypatch):
             csv.writer(file, delimiter=delimiter).writerows([header, *rows])
     np.save("x.npy", X)
     return tmp_path
-
-
-def run(*words):
-    return cli.main([str(word) for word in words])
 
 
 def saved(path="compare.csv"):

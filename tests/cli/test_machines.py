@@ -19,6 +19,7 @@ from onmf.datasets import make_rays
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
+from command_line import run
 from onmf import cli
 from onmf.cli import console
 
@@ -32,10 +33,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame(X, [f"s{i}" for i in range(60)], list("abcdefgh")).to_csv("x.csv")
     return tmp_path
-
-
-def run(*words):
-    return cli.main([str(word) for word in words])
 
 
 CLUSTER = ["cluster", "x.csv", "-k", 3, "-o", "out"]

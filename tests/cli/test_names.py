@@ -13,7 +13,7 @@ from onmf.io import read_table
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from onmf import cli
+from command_line import run
 
 COUNTS = np.round(20 * make_rays(30, 6, 3, noise=0.05, random_state=0)[0])
 GENES = ["=1+1", "@SUM(A1)", "+x", "-y", "plain", "\x1b[31mred"]
@@ -24,10 +24,6 @@ CELLS = ["=HYPERLINK(1)", *(f"cell{i}" for i in range(29))]
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame(COUNTS, CELLS, GENES).to_csv("x.csv")
-
-
-def run(*words):
-    return cli.main([str(word) for word in words])
 
 
 def cells(name):

@@ -12,7 +12,7 @@ from onmf.datasets import make_rays
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from onmf import cli
+from command_line import run
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -29,10 +29,6 @@ def bucket(tmp_path, monkeypatch):
     system.pipe("/data/x.csv", frame.to_csv().encode())
     yield system
     system.store.clear()
-
-
-def run(*words):
-    return cli.main([str(word) for word in words])
 
 
 def test_cluster_and_predict_take_addresses(capsys):

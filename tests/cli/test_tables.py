@@ -9,33 +9,13 @@ from onmf import ONMF, metrics
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
+from command_line import ask, labels, run
 from onmf import cli
 from onmf.cli.options import preparation_options, reading_options
 
 pytestmark = pytest.mark.usefixtures("page", "here")
 
 KINDS = np.arange(90) % 3
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*words):
-    return cli.main([str(word) for word in words])
-
-
-def ask(capsys, *words, code=0):
-    """What a command prints on stderr, once its exit code is right."""
-    capsys.readouterr()
-    assert run(*words) == code, capsys.readouterr().err
-    return capsys.readouterr().err
-
-
-def labels(path="out/labels.csv"):
-    return pd.read_csv(path, index_col="sample", dtype={"sample": str})
 
 
 def reads(seed=0):

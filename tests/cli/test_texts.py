@@ -13,7 +13,7 @@ from onmf import ONMF, metrics
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from onmf import cli
+from command_line import ask, labels, run
 from onmf.preparation.texts import PAIRS
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -26,26 +26,6 @@ TEXTS = [
 ]
 IDS = [f"doc{i}" for i in range(45)]
 FRAME = pd.DataFrame({"key": IDS, "title": "a title", "body": TEXTS, "kind": np.arange(45) % 3})
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*words):
-    return cli.main([str(word) for word in words])
-
-
-def ask(capsys, *words, code=0):
-    capsys.readouterr()
-    assert run(*words) == code, capsys.readouterr().err
-    return capsys.readouterr().err
-
-
-def labels(path="out/labels.csv"):
-    return pd.read_csv(path, index_col="sample", dtype={"sample": str})
 
 
 def top_words(path="out/top_features.csv"):

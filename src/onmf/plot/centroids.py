@@ -50,8 +50,7 @@ def top_features(
     ['Cluster 0', 'Cluster 1', 'Cluster 2']
     """
     centers = np.asarray(model.cluster_centers_)
-    known = getattr(model, "feature_names_in_", None) if features is None else features
-    names = display_names(known, centers.shape[1], "features", "x")
+    names = names_to_show(model, features)
     axes = panels(len(centers), 2 + 0.22 * n) if axes is None else np.ravel(axes)
     for k, (ax, heavy) in enumerate(zip(axes, heaviest_features(centers, names, n), strict=False)):
         labels, weights = zip(*heavy[::-1], strict=True) if heavy else ((), ())
@@ -131,8 +130,7 @@ def heat_map(
     'cluster'
     """
     rays = unit_rays(np.asarray(model.cluster_centers_))
-    known = getattr(model, "feature_names_in_", None) if features is None else features
-    names = display_names(known, rays.shape[1], "features", "x")
+    names = names_to_show(model, features)
     columns = heat_columns(rays, n)
     if ax is None:
         (ax,) = panels(1, 1.5 + 0.25 * len(rays), width=2 + 0.16 * len(columns))
@@ -150,3 +148,9 @@ def heat_map(
     ax.set(ylabel="cluster")
     ax.spines[:].set_visible(False)
     return ax
+
+
+def names_to_show(model: FittedModel, features: Sequence[str] | None) -> list[str]:
+    """Those given, those of the fit, or numbers."""
+    known = getattr(model, "feature_names_in_", None) if features is None else features
+    return display_names(known, np.shape(model.cluster_centers_)[1], "features", "x")

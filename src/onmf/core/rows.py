@@ -39,7 +39,7 @@ class Traffic(NamedTuple):
 
 
 class Data(Protocol):
-    """A place for rows. Solvers ask for nothing else.
+    """Rows, wherever they are. Solvers ask for nothing else.
 
     Only `weight`, `scatter` and `gather` deal with arrays as long as X in this process; the default
     solver gathers nothing so long but the labels.
@@ -73,7 +73,12 @@ class Data(Protocol):
     def total(self, function: Callable[..., Any], *rows: Any) -> Any: ...
     def sweep(self, move: Move, rows: Any = None) -> tuple[Any, Any]: ...
     def wide(self) -> "Data": ...
-    def one_vote_each(self) -> "Data": ...  # the same rows with the weights d_i / ||x_i||^2
+
+
+class Place(Data, Protocol):
+    """Where rows are kept, with their weights; what else is `Data` looks at them through it."""
+
+    def one_vote_each(self) -> "Place": ...  # the same rows with the weights d_i / ||x_i||^2
 
 
 def row_sqnorm(X: Matrix) -> Array:

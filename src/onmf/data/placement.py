@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onmf.core.memory import InMemory
-from onmf.core.rows import Data
+from onmf.core.rows import Place
 from onmf.core.threads import single_threaded_blas
 from onmf.data.check import Check
 from onmf.data.disk import OnDisk, open_rows
@@ -44,7 +44,7 @@ class Placement(NamedTuple):
     X : what a callable `init` is given: the checked array, or whatever else it was.
     """
 
-    data: Data
+    data: Place
     scale: float
     weight: Array | None
     weight_exponent: int

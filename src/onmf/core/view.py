@@ -18,7 +18,7 @@ from onmf.core.rows import Array, Block, Data, Matrix, Move, Traffic
 
 
 @dataclass(frozen=True)
-class Seen:
+class Through:
     """A move of blocks that are changed first."""
 
     change: Callable[[Matrix], Matrix]
@@ -85,7 +85,7 @@ class View:
         return block._replace(X=self.change(block.X))
 
     def sweep(self, move: Move, rows: Any = None) -> tuple[Any, Any]:
-        return self.below.sweep(Seen(self.change, move), rows)
+        return self.below.sweep(Through(self.change, move), rows)
 
     def wide(self) -> "View":
         """The same in larger blocks, if the place has them; what is known stays known."""

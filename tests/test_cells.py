@@ -108,6 +108,7 @@ def test_an_object_without_x_is_refused():
         cluster_anndata(anndata.AnnData(shape=(5, 3)), 2)
 
 
+@pytest.mark.slow
 def test_the_number_of_clusters_can_be_chosen(adata):
     model = cluster_anndata(adata)
     assert model.n_clusters == 4

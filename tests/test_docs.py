@@ -221,6 +221,7 @@ def texts():
                 yield text
 
 
+@pytest.mark.slow
 def test_every_message_on_the_page_is_in_the_source():
     known = set(texts())
     assert [message for message in MESSAGES if message not in known] == []

@@ -133,6 +133,7 @@ def columns(folder):
     return folder / "x.parquet"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["fast", "palm"])
 @pytest.mark.parametrize("make", [packed, columns])
 def test_an_interrupted_fit_of_rows_on_disk_leaves_no_temporary_file(

@@ -161,6 +161,7 @@ print(moment)
 """
 
 
+@pytest.mark.slow
 def test_killed_before_any_statement_it_goes_on_where_it_was(path):
     command = [sys.executable, "-c", KILLED, str(path), str(path) + ".log"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -45,6 +45,7 @@ def test_a_sparse_fit_stays_within_its_bound(solver, starts, dtype):
     assert peak < X.shape[0] * X.shape[1] * X.dtype.itemsize / 4  # far from dense
 
 
+@pytest.mark.slow
 def test_a_dense_fit_does_not_copy_the_data():
     X = np.random.default_rng(0).random((3000, 1500))
     assert peak_of_fit(ONMF(10, random_state=0), X) < allowed(X, 10, WIDTH)

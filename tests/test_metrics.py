@@ -239,6 +239,7 @@ def test_the_held_out_score_is_its_definition(planted):
         metrics.held_out_score(model, X[:, 1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [10, 11])
 def test_a_search_with_the_held_out_score_finds_the_planted_number(seed):
     X, _ = make_rays(240, 40, 5, noise=0.5, random_state=seed)

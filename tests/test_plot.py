@@ -148,6 +148,7 @@ def test_k_curves_draw_every_measure_and_mark_the_best():
         assert list(ax.lines[1].get_xdata()) == [3, 3]
 
 
+@pytest.mark.slow
 def test_axes_that_are_given_are_used(model, agreed, planted):
     _, ax = plt.subplots()
     assert plot.convergence(model, ax) is ax

@@ -205,6 +205,7 @@ def test_a_fit_in_a_cell_of_a_notebook_takes_no_more_than_the_cores():
     assert blas == 1
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_no_threads_and_no_limit_behind():
     def interrupt(event):
         raise KeyboardInterrupt

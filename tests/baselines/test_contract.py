@@ -122,6 +122,7 @@ def test_a_tolerance_stops_it_and_a_limit_is_told(method, planted):
     assert short.iterations == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dtpp", "onmf-s", "hals", "onp-mf"])
 def test_it_ends_with_the_first_residual_below_the_tolerance(name, planted):
     X, _ = planted

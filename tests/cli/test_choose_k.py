@@ -57,6 +57,7 @@ def test_writes_table_labels_and_account(file, tmp_path, capsys):
     assert {row["stability"] for row in labels} == {"1.0"}
 
 
+@pytest.mark.slow
 def test_a_second_run_makes_no_fit(file, tmp_path, monkeypatch):
     command = ["choose-k", str(file), "--k", "2:4", "--runs", "2", "-o", str(tmp_path / "result")]
     assert main(command) == 0
@@ -105,6 +106,7 @@ def test_the_page_shows_the_curves_and_the_consensus_of_the_k_recommended(file, 
     assert shown["choice"]["best"] == 3
 
 
+@pytest.mark.slow
 def test_reads_and_prepares_as_cluster_does(tmp_path, capsys, monkeypatch):
     table = pd.DataFrame(np.expm1(X), columns=[f"g{j}" for j in range(24)]).assign(type=Y)
     table.to_csv(tmp_path / "typed.csv")

@@ -613,6 +613,7 @@ def test_equal_votes_change_nothing_for_documents(here):
     assert first.cluster.equals(second.cluster)
 
 
+@pytest.mark.slow
 def test_the_result_is_written_back_into_annotated_data(here, capsys):
     anndata = pytest.importorskip("anndata")
     frames = pd.DataFrame(index=CELLS), pd.DataFrame(index=NAMES)
@@ -640,6 +641,7 @@ def test_the_result_is_written_back_into_annotated_data(here, capsys):
     assert run(*words, "--force", "--write-h5ad", "with.h5ad") == 0
 
 
+@pytest.mark.slow
 def test_annotated_data_say_what_was_clustered_and_why_so_many(here):
     anndata = pytest.importorskip("anndata")
     adata = anndata.AnnData(COUNTS, pd.DataFrame(index=CELLS), pd.DataFrame(index=NAMES))

@@ -77,6 +77,7 @@ def good(*words):
     assert cli.main([str(word) for word in words]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [as_npy, as_npz, as_parquet, as_h5ad])
 @pytest.mark.parametrize("steps", [(), ("--log", "--unit"), ("--tfidf",)], ids=" ".join)
 def test_the_results_are_those_of_the_file_in_memory(stored, steps, tmp_path, full, monkeypatch):
@@ -91,6 +92,7 @@ def test_the_results_are_those_of_the_file_in_memory(stored, steps, tmp_path, fu
     assert results(tmp_path / "left") == results(tmp_path / "read")
 
 
+@pytest.mark.slow
 def test_names_classes_and_layers_are_found_where_they_are(tmp_path, full):
     path = as_h5ad(tmp_path)
     full()
@@ -105,6 +107,7 @@ def test_names_classes_and_layers_are_found_where_they_are(tmp_path, full):
     assert (tmp_path / "new.csv").read_bytes() == texts["labels.csv"]
 
 
+@pytest.mark.slow
 def test_a_zarr_store_is_clustered(tmp_path):
     zarr = pytest.importorskip("zarr")
     zarr.save(str(tmp_path / "x.zarr"), COUNTS)
@@ -114,6 +117,7 @@ def test_a_zarr_store_is_clustered(tmp_path):
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.slow
 def test_k_is_chosen_by_a_sample_and_says_so(tmp_path, full, monkeypatch, capsys):
     path = as_npy(tmp_path)
     full()
@@ -123,6 +127,7 @@ def test_k_is_chosen_by_a_sample_and_says_so(tmp_path, full, monkeypatch, capsys
     assert results(tmp_path / "out")[1]["choice"]["best_k"] == 3
 
 
+@pytest.mark.slow
 def test_a_killed_fit_goes_on_from_its_notes(tmp_path, monkeypatch):
     path, notes = as_npy(tmp_path), tmp_path / "notes"
     words = ("cluster", path, "-k", 6, "--checkpoint", notes, "--no-report")

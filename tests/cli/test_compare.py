@@ -46,6 +46,7 @@ def saved(path="compare.csv"):
         return {row["method"]: row for row in csv.DictReader(file)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["x.csv", "x.tsv"])
 def test_the_table_is_what_the_estimators_give_from_the_same_starts(here, file):
     code = run("compare", file, "-k", 3, "--labels", "type", "--methods", "onmf,hals,k-means",
@@ -118,6 +119,7 @@ def test_without_labels_there_is_no_agreement(here, capsys):
     assert max(map(len, printed.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_the_quick_methods_are_the_default_and_all_can_be_asked_for(here, capsys):
     run("compare", "x.npy", "-k", 3, "--starts", 1)
     assert list(saved()) == ["onmf", "alternation", "k-means", "k-means++", "nmf", "hals"]

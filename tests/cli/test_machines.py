@@ -148,6 +148,7 @@ def test_a_log_file_has_what_is_said_and_how_far_it_is(monkeypatch, capsys):
     assert "nowhere/run.log: No such file" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_model_does_not_carry_the_samples(page):
     many = np.tile(X, (50, 1))
     np.save("many.npy", many)
@@ -171,6 +172,7 @@ def feed(monkeypatch, content):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
+@pytest.mark.slow
 def test_standard_input_is_an_input(monkeypatch):
     assert run("cluster", "x.csv", "-k", 3, "-o", "plain") == 0
     kinds = [Path("x.csv").read_bytes(), gzip.compress(Path("x.csv").read_bytes())]

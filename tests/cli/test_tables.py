@@ -66,6 +66,7 @@ def test_the_median_depth_is_that_of_the_first_samples():
     np.testing.assert_allclose(labels("new_labels.csv").distance, labels().distance[:5], atol=2e-6)
 
 
+@pytest.mark.slow
 def test_a_split_by_depth_is_said_and_so_are_counts_whose_depth_will_matter(capsys):
     write(reads())
     said = ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out", "--log")
@@ -152,6 +153,7 @@ def test_without_names_the_size_tells_that_a_table_lies_across(capsys):
 # --- as exported ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_german_export_gives_the_same_answer_as_a_plain_table(capsys):
     X = np.round(reads() / 7, 2)
     write(X)
@@ -195,6 +197,7 @@ def test_missing_features_are_zero_if_that_is_said(capsys):
     assert "lacks 200 of the 200 features" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["row", "column"])
 def test_a_row_or_column_of_totals_is_named_and_can_be_dropped(capsys, side):
     frame = write(reads())
@@ -240,6 +243,7 @@ def test_depth_is_said_of_rows_on_disk(capsys, on_disk):
     assert ask(capsys, "cluster", "even.parquet", "-k", 3, "-o", "even", "--log") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("side", "advice"), [
     ("row", "sample 'TOTAL' is the sum of all others, and will be clustered like one of them: take "
             "it out of the file."),

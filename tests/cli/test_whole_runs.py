@@ -73,6 +73,7 @@ def test_a_lock_that_its_owner_removed_meanwhile_is_none(tmp_path, monkeypatch):
     assert not lock.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", [1, 2, 4])
 def test_a_signal_between_two_renames_waits_for_the_last(kind, moment, monkeypatch):

@@ -147,6 +147,7 @@ def test_clusterings_side_by_side_are_those_of_memory(dense):
         np.testing.assert_allclose(a.W, b.W, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_data_frames_bring_their_names(dense):
     pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
     frame = pd.DataFrame(dense, columns=[f"g{j}" for j in range(150)])
@@ -158,6 +159,7 @@ def test_data_frames_bring_their_names(dense):
     np.testing.assert_array_equal(model.predict(lazy).compute(), expected.labels_)
 
 
+@pytest.mark.slow
 def test_weights_go_with_their_chunks(dense):
     weight = np.random.default_rng(0).random(1500)
     expected = ONMF(5, random_state=0).fit(dense, sample_weight=weight)
@@ -170,6 +172,7 @@ def test_weights_go_with_their_chunks(dense):
     )
 
 
+@pytest.mark.slow
 def test_samples_without_weight_do_not_count_on_dask_either(dense):
     weight = np.zeros(len(dense))
     weight[[3, 700, 1400]] = 1

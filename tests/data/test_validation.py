@@ -117,6 +117,7 @@ def test_bad_weights_are_named(weight, message):
         ONMF(4, solver="palm").fit(GOOD, sample_weight=weight)
 
 
+@pytest.mark.slow
 def test_new_samples_pass_the_same_door():
     model = ONMF(2, solver="palm", random_state=0).fit(GOOD)
     with pytest.raises(ValueError, match="5 features"):
@@ -172,6 +173,7 @@ def test_arrays_of_other_libraries_are_taken_over(planted, model):
     assert other.score(OnDevice(X)) == plain.score(X)
 
 
+@pytest.mark.slow
 def test_strict_arrays_work_with_dispatch():
     pytest.importorskip("array_api_strict")
     code = (

@@ -36,6 +36,7 @@ def expected_failures(model):
     return failures
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([FIRST], expected_failed_checks=expected_failures)
 def test_keeps_the_scikit_learn_contract(estimator, check):

@@ -108,6 +108,7 @@ def test_callbacks_of_a_pipeline_and_a_search_reach_the_model(planted):
     assert diary.told.count("setup") == diary.told.count("teardown") == 1
 
 
+@pytest.mark.slow
 def test_without_callbacks_the_estimators_work_as_ever():
     code = (
         "import sys, sklearn.cluster, sklearn.decomposition, sklearn.pipeline\n"

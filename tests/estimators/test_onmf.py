@@ -41,6 +41,7 @@ def test_keeps_the_scikit_learn_contract(estimator, check):
 ANOTHER_START = "sample_weight is not equivalent to removing/repeating samples"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [ONMF()],
@@ -260,6 +261,7 @@ def test_the_same_answer_for_any_number_of_threads(penalty_name, solver):
         np.testing.assert_array_equal(other.cluster_centers_, answers[0].cluster_centers_)
 
 
+@pytest.mark.slow
 def test_more_starts_are_never_worse_and_the_first_is_the_seed(penalty_name):
     X, _ = make_rays(100, 20, 6, noise=0.3, random_state=1)
     one = ONMF(6, solver="palm", penalty=penalty_name, random_state=3).fit(X)
@@ -329,6 +331,7 @@ def test_permuting_samples_permutes_the_labels(penalty_name, solver, planted):
     assert adjusted_rand_score(plain.labels_[order], mixed.labels_) == 1
 
 
+@pytest.mark.slow
 def test_signed_data_needs_bounds_that_allow_it(penalty_name, solver):
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3

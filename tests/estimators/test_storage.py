@@ -382,6 +382,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_refused_in_a_sentence_before_memory_is_spent(path, name):
     forge, message = HOSTILE[name]
@@ -432,6 +433,7 @@ def test_every_truncated_file_is_refused(path, tmp_path):
             onmf.load(cut)
 
 
+@pytest.mark.slow
 def test_a_changed_byte_is_refused_or_harmless(path, tmp_path, model):
     whole, rng = path.read_bytes(), np.random.default_rng(0)
     refused = 0

@@ -34,6 +34,7 @@ def visit(X, W):
     return settle(InMemory(X), W, NON_NEGATIVE, tol=0.0, sweeps=1)
 
 
+@pytest.mark.slow
 def test_repeated_batches_converge_to_a_fixed_point_of_the_alternation(X):
     """At the rate of the steps: eight times the batches, 8^(3/4) times as near."""
     _, early = after_passes(X, 5)
@@ -49,6 +50,7 @@ def test_repeated_batches_converge_to_a_fixed_point_of_the_alternation(X):
         assert np.abs(ray @ np.linalg.svd(own, full_matrices=False)[2][0]) > 1 - 1e-6
 
 
+@pytest.mark.slow
 def test_uneven_batches_lead_to_the_same_fixed_point(X):
     model, _ = after_passes(X, 40)
     uneven, late = after_passes(X, 40, sizes=[700, 701, 750, 1300])

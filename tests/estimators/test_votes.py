@@ -169,6 +169,7 @@ def test_only_yes_or_no_is_an_answer():
         ONMF(K, equal_votes="yes").fit(X)
 
 
+@pytest.mark.slow
 def test_runs_and_choices_of_k_count_votes():
     scaled, settings = ONMF(K, random_state=0), {"n_runs": 3}
     ours, theirs = (consensus(m, Z, **settings) for m, Z in ((vote(), X), (scaled, UNIT)))

@@ -369,6 +369,7 @@ def test_a_bad_file_is_refused_in_a_sentence(tmp_path, name):
         read_table(tmp_path / name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "library"), [("parquet", "pyarrow"), ("h5ad", "h5py")])
 def test_a_missing_library_is_named_with_what_to_install(tmp_path, ending, library):
     (tmp_path / f"x.{ending}").touch()

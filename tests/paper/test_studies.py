@@ -87,6 +87,7 @@ def test_a_cell_that_the_paper_lacks_is_none():
     assert published_value("nowhere", "acc", "sncp", "synthetic 5 dB") is None
 
 
+@pytest.mark.slow
 def test_table_1_is_six_snrs_by_eight_methods_and_ours_from_twenty_starts():
     plan = STUDIES["table1"].plan()
     assert len(plan) == 6 * (8 + 3) * 20
@@ -142,6 +143,7 @@ def small(monkeypatch, planted):
         cached.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", NAMES)
 def test_every_method_is_timed_and_scored(small, method):
     _, y = small
@@ -405,6 +407,7 @@ def tiny(monkeypatch, small):
     return study
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_page_tables_and_figures_and_resumes(
     tiny, tmp_path, capsys, monkeypatch
 ):
@@ -450,6 +453,7 @@ def test_after_ctrl_c_the_page_shows_what_there_is(tiny, tmp_path, monkeypatch):
     assert "3 trials were planned and have not been run" in (tmp_path / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_failed_trials_are_told_and_tried_again(tiny, tmp_path, capsys, monkeypatch):
     def broken(one):
         raise RuntimeError("no luck")

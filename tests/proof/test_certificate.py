@@ -44,6 +44,7 @@ def largest_eigenvalue(A):
     return np.trace(power @ A)
 
 
+@pytest.mark.slow
 def test_no_bound_is_above_the_optimum_to_more_digits_than_ours():
     """All partitions of six samples, in long doubles."""
     rng = np.random.default_rng(11)
@@ -73,6 +74,7 @@ def small(request):
     return X, rng.integers(1, 4, 7).astype(float), 2 + request.param % 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
 def test_every_bound_is_below_the_best_error_of_brute_force(small):
     X, weight, k = small
@@ -132,6 +134,7 @@ def test_the_projector_is_the_nearest_one():
             assert np.linalg.norm(S - Z) <= np.linalg.norm(S - near) + 1e-9
 
 
+@pytest.mark.slow
 def test_the_relaxation_is_far_closer_where_all_share_a_direction():
     X, _ = make_rays(120, 10, 4, noise=1.0, random_state=0)
     model = ONMF(4, random_state=0).fit(X)
@@ -211,6 +214,7 @@ def test_a_fit_knows_its_bound_where_it_costs_nothing():
     assert ONMF(3, random_state=0, solver="palm", max_iter=50).fit(X).gap_ is None
 
 
+@pytest.mark.slow
 def test_the_page_of_a_model_says_what_its_fit_knows(tmp_path):
     X, _ = make_rays(60, 8, 3, noise=0.5, random_state=0)
     model = ONMF(3, random_state=0).fit(X)

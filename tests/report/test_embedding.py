@@ -53,6 +53,7 @@ def test_neighbours_on_the_map_are_of_the_same_ray(blobs, container, landmarks, 
     assert np.mean(mine[near] == mine[:, None]) > 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_maps")
 def test_the_length_of_a_sample_does_not_matter(blobs):
     X, labels = blobs

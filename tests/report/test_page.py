@@ -287,6 +287,7 @@ def test_versions_of_what_is_not_there_are_told_as_such():
     }
 
 
+@pytest.mark.slow
 def test_ten_thousand_samples_with_the_longest_names_stay_under_five_megabytes(monkeypatch):
     monkeypatch.setattr(embedding, "WHOLE", 100)
     monkeypatch.setattr(embedding, "LANDMARKS", 100)

@@ -116,6 +116,7 @@ def test_a_subsample_has_each_cluster_in_proportion():
     np.testing.assert_allclose(np.bincount(labels[chosen]), [70, 25, 5], atol=1)
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_samples_not_with_their_pairs():
     runs = some_runs(n=50_000, n_runs=5).astype(np.int8)
     tracemalloc.start()

@@ -73,6 +73,7 @@ def with_outliers(kind, n=400, m=200, k=3):
     return np.maximum(X, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rays", "documents"])
 def test_outliers_are_no_cluster_and_are_told(kind):
     choice = choose_k(ONMF(random_state=0), with_outliers(kind), range(2, 8), n_runs=4)
@@ -105,6 +106,7 @@ def test_any_clusterer_will_do_on_signed_data_too(model, m):
     assert adjusted_rand_score(y, choice.consensus.labels) == 1
 
 
+@pytest.mark.slow
 def test_neither_the_seed_nor_the_range_changes_what_is_said_of_a_k(rays):
     X = rays[0]
     rows = []
@@ -153,6 +155,7 @@ def test_the_search_goes_on_past_the_range_unless_told_not_to(rays):
     assert "largest K asked for" in here.reason
 
 
+@pytest.mark.slow
 def test_scales_come_with_the_tree_between_them():
     rng = np.random.default_rng(0)
     coarse = np.kron(np.eye(3), np.ones(40))  # three groups of features
@@ -182,6 +185,7 @@ def test_sparse_data_for_another_clusterer(rays):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["noise", "gradient"])
 def test_no_clusters_are_no_evidence(kind):
     rng = np.random.default_rng(0)
@@ -215,6 +219,7 @@ def test_up_to_a_fifth_of_the_samples_every_k_is_judged():
     assert not any(row.failed for row in choice.table)
 
 
+@pytest.mark.slow
 def test_copies_of_the_samples_change_no_figure_much(rays):
     X = rays[0]
     once, twice = (choose_k(ONMF(random_state=0), Y, [3, 4, 5]) for Y in (X, np.vstack([X, X])))
@@ -239,6 +244,7 @@ def test_weights_count(rays):
     assert choice.best_k == 3
 
 
+@pytest.mark.slow
 def test_the_runs_are_fits_from_consecutive_seeds(rays):
     model = ONMF(3, solver="palm", random_state=5, growth=3)
     found = consensus(model, rays[0], n_runs=3)
@@ -301,6 +307,7 @@ def test_all_failing_is_told_with_the_reason(rays):
         consensus(failing(3).set_params(n_clusters=3), rays[0], n_runs=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "parts"), [(ONMF(random_state=0), 3), (KMEANS, 15)], ids=["path", "fits"]
 )
@@ -332,6 +339,7 @@ def test_a_ledger_of_an_older_version_is_gone_on_with(rays, tmp_path):
     assert choose_k(ONMF(random_state=0), rays[0], range(2, 6), n_runs=2, ledger=path).best_k == 4
 
 
+@pytest.mark.slow
 def test_what_an_older_version_kept_is_not_taken_for_ours(rays, tmp_path, monkeypatch):
     asked = {"k_range": range(2, 6), "n_runs": 2, "ledger": tmp_path / "runs.ledger"}
     monkeypatch.setattr(evidence, "EDITION", evidence.EDITION - 1)

@@ -116,6 +116,7 @@ def test_bad_starts_are_overcome():
     assert clustering_accuracy(y, ONMF(3, random_state=0).fit(X).labels_) > 0.97
 
 
+@pytest.mark.slow
 def test_on_the_papers_data_it_beats_the_faithful_solver(penalty_name):
     X, y = make_paper_synthetic(-3)
     model = ONMF(10, penalty=penalty_name, random_state=11).fit(X)
@@ -223,6 +224,7 @@ def test_luck_plays_no_part():
     assert max(errors) <= min(errors) * 1.003
 
 
+@pytest.mark.slow
 def test_more_starts_never_give_a_higher_error():
     """Where the picture of X would choose another start than X itself."""
     X, _ = make_paper_synthetic(-3)

@@ -132,7 +132,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         k, dtype = self._n_features_out, self.cluster_centers_.dtype
         if is_dask(X):
             return self._lazily("decision_function", X, dtype, k)
-        data, centers, unit = self._beside_centers(X)
+        data, centers, unit, _ = self._beside_centers(X)
         rule = self._rule(centers, unit)
         with single_threaded_blas():
             rows, _ = data.sweep(lambda block, _: (rule.scores(block), ()))
@@ -234,7 +234,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         """
         if is_dask(X):
             return Nearness(self.margin(X), self.distance(X))
-        data, centers, _ = self._beside_centers(X)
+        data, centers, *_ = self._beside_centers(X)
         with single_threaded_blas():
             return nearness(data, centers)
 

@@ -1,6 +1,5 @@
 """Outliers: found among planted rays and in the paper's data, and what that costs."""
 
-
 import numpy as np
 import scipy.sparse as sp
 

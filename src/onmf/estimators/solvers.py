@@ -114,7 +114,8 @@ class FastSolver:
         except TooFewDirectionsError as few:
             result, state = find(k=few.found)
         labels = state.labels(data)
-        proof = cheap_proof(data, result.W, result.relative_error)
+        alone = state.fence is None  # else the bound is none for the samples that have a cluster
+        proof = cheap_proof(data, result.W, result.relative_error) if alone else None
         found = Solution(result, labels, labels, state.stationarity, proof, *strangers(data, state))
         return found if len(result.W) == k else with_empty(data, found, k, W)
 

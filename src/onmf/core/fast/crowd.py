@@ -5,12 +5,12 @@ behind the rows gives each its floor (see `outliers`), found again as the rays b
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from onmf.core.fast.moves import relocate
-from onmf.core.fast.outliers import Fence, Outliers, counts
+from onmf.core.fast.outliers import Fence, Outliers, counts, median_of
 from onmf.core.fast.search import Clustering, alternate, row_energy
 from onmf.core.fast.sketch import Sketch
 from onmf.core.fast.swaps import improve
@@ -63,29 +63,35 @@ class Crowd(Rows):
         """From rows with the columns of `with_samples` at their end."""
         Y = np.ascontiguousarray(rows[:, :-SAMPLE])
         root, length, count = rows[:, -SAMPLE:].T.astype(np.float64)
+        root = np.where(root > 0, root, 1)  # rows without weight are left out before they count
         whole = np.square(length / root)
         return cls(Y, row_energy(Y), root, whole, np.square(count), outliers)
-
-    def floor(self, found: Clustering) -> Array:
-        """What each row scores with no cluster."""
-        return self.fence(found).floor(self.whole) * self.root
 
     def fence(self, found: Clustering) -> Fence:
         best = np.maximum(found.scores[:, : len(found.U)].max(axis=1), 0)
         return self.outliers.fence(self.whole, best / self.root, self.count)
 
+    def capped(self, found: Clustering) -> "Capped":
+        """The rows with the floors of the fence that these rays give."""
+        floor = self.fence(found).floor(self.whole)
+        cost = self.whole - np.square(floor)
+        shrink = np.sqrt(np.minimum(1, median_of(cost, self.count) / cost))
+        if (shrink == 1).all():
+            return Capped(self.Y, self.energy, floor * self.root)
+        Y = (self.Y * shrink[:, None]).astype(self.Y.dtype)
+        return Capped(Y, self.energy * np.square(shrink), floor * self.root * shrink)
+
     def alternate(self, U: Array, passes: int) -> Clustering:
-        floor = self.floor(alternate(self.Y, U, 0))
-        return alternate(self.Y, U, passes, floor=floor)
+        return self.capped(alternate(self.Y, U, 0)).alternate(U, passes)
 
     def improve(self, found: Clustering, rng: np.random.Generator) -> Clustering:
         """Swaps with the fence of the rays, until the one after has the same outliers."""
         for turn in range(FENCES):
-            floor, before = self.floor(found), found
-            found = alternate(self.Y, found.U, BEGIN, floor=floor)
-            if turn and np.array_equal(found.labels, before.labels):
+            rows, before = self.capped(found), found.labels
+            found = rows.alternate(found.U, BEGIN)
+            if turn and np.array_equal(found.labels, before):
                 break
-            found = improve(self.Y, self.energy, found, rng, floor)
+            found = improve(rows.Y, rows.energy, found, rng, rows.floor)
         return found
 
     def even(self) -> tuple[Array, Array]:
@@ -94,9 +100,26 @@ class Crowd(Rows):
         return (self.Y * np.sqrt(energy / self.energy)[:, None]).astype(self.Y.dtype), energy
 
     def relocate(self, found: Clustering, rounds: int) -> Clustering:
-        floor = self.floor(found)
-        found = alternate(self.Y, found.U, BEGIN, floor=floor)
-        return relocate(self.Y, self.energy, found, rounds, floor)
+        """Among the rows that are no outliers, as long as they are."""
+        inside = found.labels < len(found.U)
+        rows = Rows(self.Y[inside], self.energy[inside])
+        found = rows.relocate(rows.alternate(found.U, BEGIN), rounds)
+        return self.alternate(found.U, BEGIN)
+
+
+class Capped(NamedTuple):
+    """Rows, their energy, and what each scores with no cluster.
+
+    Rows whose cost is above that of half of them are shortened to have that one: a ray through one
+    long outlier would otherwise explain more than one through a cluster of short samples.
+    """
+
+    Y: Array
+    energy: Array
+    floor: Array
+
+    def alternate(self, U: Array, passes: int) -> Clustering:
+        return alternate(self.Y, U, passes, floor=self.floor)
 
 
 def with_samples(data: Data, small: Sketch) -> Array:

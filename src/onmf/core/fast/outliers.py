@@ -161,6 +161,11 @@ def steady_power(apart: Array, scores: Array, weight: Array) -> float:
     return best
 
 
+def median_of(values: Array, weight: Array) -> float:
+    order = np.argsort(values, kind="stable")
+    return float(values[order][half_way(weight[order])])
+
+
 def spread_of(values: Array, weight: Array) -> float:
     """Median absolute deviation."""
     order = np.argsort(values, kind="stable")

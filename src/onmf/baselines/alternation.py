@@ -10,8 +10,7 @@ at once.
 """
 
 from onmf.baselines.iterate import MAX_ITER, TOL, Start
-from onmf.core.fast.solver import settle_and_record
-from onmf.core.paper.palm import NON_NEGATIVE
+from onmf.core.fast.solver import Fast, settle_and_record
 from onmf.core.result import Factorization, Recorder, Watch, unwatched
 from onmf.core.rows import Data
 
@@ -26,4 +25,4 @@ def alternation(
 ) -> Factorization:
     """From the centroids of the start, until no label changes and the rays move less than `tol`."""
     recorder = Recorder(watch, max_iter)
-    return settle_and_record(data, [start.W], NON_NEGATIVE, tol, recorder)[0]
+    return settle_and_record(data, [start.W], Fast(tol=tol), None, recorder)[0]

@@ -12,12 +12,21 @@ import click
 from onmf import ONMF, choose_k
 from onmf.cells import CellFit, annotated
 from onmf.cli import NOT_CONVERGED
-from onmf.cli.console import fit_with_progress, note, notes, place_for, say, waiting, within_memory
+from onmf.cli.console import (
+    fit_with_progress,
+    note,
+    notes,
+    place_for,
+    say,
+    waiting,
+    within_memory,
+)
 from onmf.cli.options import (
     INPUT,
     RAW_NAMES,
     CenterBounds,
     ClusterCount,
+    OutlierCount,
     preparation_options,
     read_with_notes,
     reading_options,
@@ -39,6 +48,7 @@ from onmf.cli.runs import (
 )
 from onmf.io import Table, replace_files
 from onmf.io.remote import is_remote
+from onmf.io.table import one_line
 
 
 @click.command("cluster")
@@ -62,6 +72,12 @@ from onmf.io.remote import is_remote
 @reading_options
 @preparation_options
 @votes_option
+@click.option(
+    "--outliers",
+    type=OutlierCount(),
+    metavar=OutlierCount.name,
+    help="Samples that fit no cluster get -1: those far off, this share, or so many.",
+)
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), help="palm: the paper's method.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
@@ -119,6 +135,7 @@ def run_cluster(
       onmf cluster tumours.csv -k 10 -o result --cpm --log --labels cancer_type
       onmf cluster talks.csv --text-column abstract -k auto -o topics
       onmf cluster talks/ --text -k auto -o topics --jobs -1
+      onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
     """
     source = source_of(options.pop("input"), options)
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
@@ -208,6 +225,8 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
         f"Clusters of {sizes} samples, relative error {results['relative_error']:.4g}, "
         f"{results['sweeps']} sweeps, {results['seconds']:.1f} s."
     ]
+    if results["outliers"] is not None:
+        lines.append(outlier_sentence(**results["outliers"]))
     if choice is not None:
         lines.insert(0, f"{choice['best_k']} clusters: {choice['reason']}")
     if results["proof"] is not None:
@@ -218,3 +237,10 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
         lines.append(", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in agreement) + ".")
     written = [name for name in RESULTS if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
+
+
+def outlier_sentence(samples: int, worst: list[dict[str, Any]]) -> str:
+    """How many samples fit no cluster, and the worst of them."""
+    names = ", ".join(one_line(each["sample"]) for each in worst[:3])
+    more = ", ..." if samples > 3 else ""
+    return f"{samples} outliers in no cluster{f': {names}{more}' if samples else ''}."

@@ -73,6 +73,23 @@ class DocumentCount(click.ParamType):
         return number
 
 
+class OutlierCount(click.ParamType):
+    """`auto`, a share of the samples, or a number of them."""
+
+    name = "auto|SHARE|N"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | float | str:
+        if value == "auto":
+            return "auto"
+        try:
+            number = to_number(str(value)) if "." in str(value) else to_count(str(value))
+        except ValueError:
+            number = -1
+        if number < 0 or (isinstance(number, float) and number >= 1):
+            self.fail(f"{value!r} is neither auto nor a share nor a number of samples.", param, ctx)
+        return number
+
+
 class WordRange(click.ParamType):
     """FEWEST:MOST words in a row."""
 

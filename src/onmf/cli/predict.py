@@ -75,7 +75,10 @@ def run_predict(
         table, said = aligned(read_along(source, fitted), fitted, missing == "zero")
         labels = fitted.predict(table)
         sure, distance = how_sure(fitted, table, labels)
-        text = labels_csv(table.samples, labels, raw_names, certainty=sure, distance=distance)
+        columns = {"certainty": sure, "distance": distance}
+        if hasattr(fitted, "outlier_fence_"):
+            columns["outlier_score"] = fitted.outlier_score(table)
+        text = labels_csv(table.samples, labels, raw_names, **columns)
         replace_files(out.parent, {out.name: text})
     note(source.path.name, said)
     sizes = cluster_sizes(labels, fitted.n_clusters).tolist()

@@ -92,3 +92,7 @@ class Rays:
 
 def labels_of(code: Code) -> Array:
     return code.labels
+
+
+def scores_of(code: Code) -> Array:
+    return code.scores

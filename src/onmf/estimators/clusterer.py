@@ -29,6 +29,9 @@ from onmf.io.table import listing
 
 Array = NDArray[Any]
 
+# What belonged to an earlier fit.
+BEFORE = ("preprocessing_", "certainty_curve_", "_stream", "outlier_score_", "outlier_fence_")
+
 LIMITS = {
     "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",
     "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
@@ -171,11 +174,13 @@ class Clusterer(CallbackSupportMixin, Presenter):
             raise
 
     def _keep(self, solution: Solution, rows: Placement) -> None:
-        # What belonged to an earlier fit.
-        for name in ("preprocessing_", "certainty_curve_", "_stream"):
+        for name in BEFORE:
             self.__dict__.pop(name, None)
         best, labels = solution.result, solution.labels
         self.membership_, self.labels_ = best.H, labels
+        if solution.fence is not None and solution.excess is not None:
+            self.outlier_score_ = solution.excess
+            self.outlier_fence_ = solution.fence.scaled(1 / rows.scale)
         scale = best.W.dtype.type(rows.scale)
         self.cluster_centers_ = check_digits(best.W / scale)
         if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
@@ -201,13 +206,15 @@ class Clusterer(CallbackSupportMixin, Presenter):
         """Labels and memberships by the centroids as they are kept, their lost digits included."""
         centers, size = moderate(self.cluster_centers_)
         rule = self._rule(centers, centers.dtype.type(size / rows.scale))
+        rule = self._with_fence(rule, rows.scale)
         with single_threaded_blas():
             codes, _ = rows.data.sweep(rule)
         self.labels_ = rows.data.gather(rows.data.each(labels_of, codes))
         self.membership_ = rows.data.array(self.n_clusters, rule.memberships, codes)
 
     def _warn(self, best: Factorization) -> None:
-        missing = np.flatnonzero(self.labels_ < 0)
+        near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # an outlier was asked for
+        missing = np.flatnonzero((self.labels_ < 0) & near)
         if len(missing):
             warnings.warn(
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "

@@ -7,7 +7,13 @@ from typing import Any
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import Event
 from onmf.estimators.beginning import Beginning
-from onmf.estimators.parameters import check_bounds, check_choice, check_flag, check_number
+from onmf.estimators.parameters import (
+    as_outliers,
+    check_bounds,
+    check_choice,
+    check_flag,
+    check_number,
+)
 from onmf.estimators.progress import watcher
 from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver
 from onmf.estimators.stream_clusterer import StreamClusterer
@@ -60,6 +66,12 @@ class ONMF(StreamClusterer):
         left. The clusters are those of samples scaled to length 1, but nothing is copied, and
         `membership_` and `transform` stay in the sample's own units. Right where length says how
         much was recorded, not how well: raw counts, documents.
+    outliers : "auto", float or int, optional
+        Samples that no ray explains are outliers: they have label -1, pull no centroid and use up
+        no cluster. "auto": those whose distance from the nearest ray is far beyond that of most
+        (five robust deviations above the median); a float between 0 and 1: this share of the
+        samples, those that lie furthest from their rays; an int: so many of them. None: every
+        sample has a cluster. Only for ``solver="fast"``.
     tol : float, optional
         "fast": stop when no label changes and the rays move by less than it (1e-5). "palm": stop
         when orthogonality and normalised residual are below it (1e-5 with "sncp", 1e-3 with
@@ -91,7 +103,8 @@ class ONMF(StreamClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, the largest cluster being 0; -1 for a sample that is all zero.
+        Cluster of each sample, the largest cluster being 0; -1 for a sample that is all zero and
+        for an outlier.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centroids W.
     membership_ : ndarray of shape (n_samples, n_clusters)
@@ -99,7 +112,14 @@ class ONMF(StreamClusterer):
         temporary file, if large; for rows on Dask a Dask array.
     relative_error_ : float
         ||X - HW||^2 / ||X||^2; with `equal_votes` the mean over the samples that are not all zero
-        of ||x - hW||^2 / ||x||^2.
+        of ||x - hW||^2 / ||x||^2. The row of an outlier in H is zero: all of it counts as error,
+        and ``1 - model.score(X[model.labels_ >= 0])`` is the error of the others.
+    outlier_score_ : ndarray of shape (n_samples,)
+        With `outliers`: what its ray leaves of each sample, ||x - hW||^2, as a multiple of what may
+        be left of one of its length. Above 1 for outliers, and higher is worse.
+    outlier_fence_ : (float, float)
+        With `outliers`: (c, p), a sample being one if ||x - hW||^2 > c ||hW||^(2p). p says how
+        noise grows with the length of the samples: 0 not at all, 1/2 as in counts, 1 in proportion.
     inertia_ : float
         ||X - HW||^2, the weighted sum of squared distances; with `equal_votes` the sum of the
         shares that are left.
@@ -158,6 +178,7 @@ class ONMF(StreamClusterer):
         mu_w: float | None = None,
         center_bounds: Any = (0, None),
         equal_votes: bool = False,
+        outliers: float | int | str | None = None,
         tol: float | None = None,
         inner_tol: float | None = None,
         max_iter: int | None = None,
@@ -179,6 +200,7 @@ class ONMF(StreamClusterer):
         self.mu_w = mu_w
         self.center_bounds = center_bounds
         self.equal_votes = equal_votes
+        self.outliers = outliers
         self.tol = tol
         self.inner_tol = inner_tol
         self.max_iter = max_iter
@@ -212,6 +234,7 @@ class ONMF(StreamClusterer):
             check_number(self.n_init, "n_init", 1, whole=True)
         check_bounds(self.center_bounds)
         check_flag(self.equal_votes, "equal_votes")
+        as_outliers(self.outliers)
         if self.growth is not None:
             check_number(self.growth, "growth", 1, open_=True)
         for name in ("rho", "mu_h", "mu_w", "inner_tol"):
@@ -232,4 +255,5 @@ class ONMF(StreamClusterer):
             inner_tol=self.inner_tol,
             max_iter=self.max_iter,
             center_bounds=self.center_bounds,
+            outliers=as_outliers(self.outliers),
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onmf.core.fast.outliers import Outliers
 from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Data
 from onmf.io.table import listing
@@ -48,6 +49,22 @@ def check_flag(value: Any, name: str) -> None:
     """`value` is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, not {value!r}.")
+
+
+def as_outliers(value: Any) -> Outliers | None:
+    """What `outliers` asks for: None, "auto", a share of the samples or a number of them."""
+    if value is None:
+        return None
+    if isinstance(value, str) and value == "auto":
+        return Outliers()
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0:
+        return Outliers(count=int(value))
+    if isinstance(value, Real) and not isinstance(value, Integral) and 0 <= float(value) < 1:
+        return Outliers(share=float(value))
+    raise ValueError(
+        "outliers must be None, 'auto', a share of the samples from 0 to below 1, or a whole "
+        f"number of them, not {value!r}."
+    )
 
 
 def check_bounds(center_bounds: CenterBounds) -> None:

@@ -1,5 +1,6 @@
 """What a fitted model says of samples: clusters, memberships, and how sure it is of them."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from onmf.core.assign import labels_of
+from onmf.core.fast.outliers import excess_of
 from onmf.core.nearness import Nearness, nearness
 from onmf.core.threads import single_threaded_blas
 from onmf.data import is_dask
@@ -132,7 +134,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         k, dtype = self._n_features_out, self.cluster_centers_.dtype
         if is_dask(X):
             return self._lazily("decision_function", X, dtype, k)
-        data, centers, unit = self._beside_centers(X)
+        data, centers, unit, _ = self._beside_centers(X)
         rule = self._rule(centers, unit)
         with single_threaded_blas():
             rows, _ = data.sweep(lambda block, _: (rule.scores(block), ()))
@@ -163,6 +165,41 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         """
         fit = self._assign(X, sample_weight, self.equal_votes).fit
         return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
+
+    def outlier_score(self, X: Any) -> NDArray[np.float64]:
+        """How far each sample is from all clusters: above 1 for outliers, and higher is worse.
+
+        What the nearest ray leaves of a sample, as a multiple of what may be left of one of its
+        length: for new samples what `outlier_score_` is for those of the fit.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> from onmf.datasets import make_rays
+        >>> X, y = make_rays(200, 30, 3, outliers=0.1, random_state=0)
+        >>> model = ONMF(n_clusters=3, outliers="auto", random_state=0).fit(X)
+        >>> ((model.outlier_score(X) > 1) == (y == -1)).all()
+        np.True_
+        """
+        check_is_fitted(self)
+        fence = self._fence
+        if fence is None:
+            raise ValueError("the model knows no outliers: fit it with outliers='auto'.")
+        if is_dask(X):
+            return self._lazily("outlier_score", X, np.float64)
+        data, centers, unit, scale = self._beside_centers(X)
+        rule, find = self._rule(centers, unit), partial(excess_of, fence.scaled(scale))
+        with single_threaded_blas():
+            rows, _ = data.sweep(rule)
+            return data.gather(data.each(find, data.energy, rows))
 
     def margin(self, X: Any) -> NDArray[np.float64]:
         """By how much the cosine of each sample with its centroid exceeds that with the next.
@@ -234,7 +271,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         """
         if is_dask(X):
             return Nearness(self.margin(X), self.distance(X))
-        data, centers, _ = self._beside_centers(X)
+        data, centers, *_ = self._beside_centers(X)
         with single_threaded_blas():
             return nearness(data, centers)
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.baselines import Means
 from onmf.core.assign import Fit, Rays
+from onmf.core.fast.outliers import Fence, FencedRays
 from onmf.core.rows import Data
 from onmf.core.threads import single_threaded_blas
 from onmf.data import Check, Features, Placement, Terms, place
@@ -33,6 +34,7 @@ class Samples(BaseEstimator):
     n_clusters: int
     n_features_in_: int
     cluster_centers_: Array
+    outlier_fence_: tuple[float, float]
     equal_votes = False  # whether the length of a sample has no say
     _hint = ""  # what else to do about negative data
     _put = staticmethod(place)  # where the samples go
@@ -75,25 +77,38 @@ class Samples(BaseEstimator):
         self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
     ) -> Assignment:
         """The cluster of every sample; reads X once."""
-        data, centers, unit = self._beside_centers(X, sample_weight, equal_votes)
-        rule = self._rule(centers, unit)
+        data, centers, unit, scale = self._beside_centers(X, sample_weight, equal_votes)
+        rule = self._with_fence(self._rule(centers, unit), scale)
         with single_threaded_blas():
             return Assignment(data, rule, *data.sweep(rule))
 
     def _beside_centers(
         self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
-    ) -> tuple[Data, Array, Any]:
-        """Samples and centroids, both of moderate size, and the unit that their codes are in."""
+    ) -> tuple[Data, Array, Any, float]:
+        """Samples and centroids, both of moderate size, the unit that their codes are in, and what
+        the samples were multiplied by."""
         check_is_fitted(self)
         rows = self._place(X, sample_weight, power_of_two, reset=False, equal_votes=equal_votes)
         W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
         centers, size = moderate(W)
-        return rows.data, centers, W.dtype.type(size / rows.scale)
+        return rows.data, centers, W.dtype.type(size / rows.scale), rows.scale
 
     def _rule(self, centers: Array, unit: Any) -> Rays | Means:
         """What gives a sample to a cluster."""
         rays = Rays.of(centers)
         return replace(rays, lengths=rays.lengths / unit)
+
+    @property
+    def _fence(self) -> Fence | None:
+        """Beyond which samples are outliers, if they may be."""
+        known = getattr(self, "outlier_fence_", None)
+        return None if known is None else Fence(*known)
+
+    def _with_fence(self, rule: Rays | Means, scale: float) -> Rays | Means:
+        """The rule for samples multiplied by `scale`, and label -1 for the outliers among them."""
+        if self._fence is None or not isinstance(rule, Rays):
+            return rule
+        return FencedRays.beyond(rule, self._fence.scaled(scale))
 
     def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:
         """A Dask array of what `method` says of each chunk of X."""
@@ -102,5 +117,7 @@ class Samples(BaseEstimator):
 
         light = clone(self).set_params(callback=None)
         light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
+        if self._fence is not None:
+            light.outlier_fence_ = self._fence
         answer = getattr(light, method)
         return lazily(answer, X, dtype, columns, self._features, type(self).__name__)

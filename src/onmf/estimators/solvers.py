@@ -16,8 +16,9 @@ from scipy.optimize import linear_sum_assignment
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.core.assign import Code, Rays, labels_of
 from onmf.core.fast.bound import cheap_proof
+from onmf.core.fast.outliers import Fence, FencedRays, Outliers, excess_of
 from onmf.core.fast.row_problems import unit
-from onmf.core.fast.settle import TooFewDirectionsError
+from onmf.core.fast.settle import State, TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.path import Path, tighten
@@ -42,6 +43,8 @@ class Solution(NamedTuple):
     nearest: Array
     stationarity: float
     proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
+    fence: Fence | None = None  # beyond which samples are outliers
+    excess: Array | None = None  # by how much each sample is: above 1 beyond it
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class FastSolver:
         tol: float | None,
         max_iter: int | None,
         center_bounds: CenterBounds,
+        outliers: Outliers | None = None,
         **palms: Any,
     ) -> Self:
         if unused := list(without_none(**palms)):
@@ -85,6 +89,7 @@ class FastSolver:
             **without_none(start=rho, growth=growth, tol=tol, max_sweeps=max_iter),
             n_starts=None if begin.n_init == "auto" else int(begin.n_init),
             n_threads=n_threads,
+            outliers=outliers,
         )
         return cls(begin, watch, rows, settings, center_bounds)
 
@@ -93,8 +98,10 @@ class FastSolver:
         return self.settings.max_sweeps
 
     def settings_for(self, data: Data) -> Fast:
-        """With bounds on the centroids that may be those of the data."""
-        return replace(self.settings, bounds=bounds_for(self.center_bounds, data))
+        """With bounds on the centroids that may be those of the data, and a share of outliers."""
+        outliers = self.settings.outliers and self.settings.outliers.among(data.shape[0])
+        bounds = bounds_for(self.center_bounds, data)
+        return replace(self.settings, bounds=bounds, outliers=outliers)
 
     def solve(self, rows: Placement, journal: Journal) -> Solution:
         data, begin, k = rows.data, self.begin, self.begin.n_clusters
@@ -107,8 +114,9 @@ class FastSolver:
         except TooFewDirectionsError as few:
             result, state = find(k=few.found)
         labels = state.labels(data)
-        proof = cheap_proof(data, result.W, result.relative_error)
-        found = Solution(result, labels, labels, state.stationarity, proof)
+        alone = state.fence is None  # else the bound is none for the samples that have a cluster
+        proof = cheap_proof(data, result.W, result.relative_error) if alone else None
+        found = Solution(result, labels, labels, state.stationarity, proof, *strangers(data, state))
         return found if len(result.W) == k else with_empty(data, found, k, W)
 
 
@@ -142,7 +150,10 @@ class PaperSolver:
         inner_tol: float | None,
         max_iter: int | None,
         center_bounds: CenterBounds,
+        outliers: Outliers | None = None,
     ) -> Self:
+        if outliers is not None:
+            raise ValueError("outliers belong to solver='fast': leave them out, or use it.")
         chosen: Penalty = PENALTIES[penalty] if isinstance(penalty, str) else penalty
         palm = PALM(**without_none(mu_h=mu_h, mu_w=mu_w, tol=inner_tol))
         steps = {"tol": chosen.tol} | without_none(start=rho, growth=growth, tol=tol)
@@ -227,6 +238,14 @@ SOLVERS: dict[str, type[FastSolver] | type[PaperSolver]] = {"fast": FastSolver, 
 NEAREST: dict[str, Callable[[Array], Means]] = {"k-means": Means, "k-means++": Means}
 
 
+def strangers(data: Data, state: State) -> tuple[Fence | None, Array | None]:
+    """The fence, if samples may be outliers, and how far each is: above 1 beyond it."""
+    if state.fence is None:
+        return None, None
+    find = partial(excess_of, state.fence)
+    return state.fence, data.gather(data.each(find, data.energy, state.rows))
+
+
 def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solution:
     """The solution with empty clusters besides, their centroids zero, so that there are k.
 
@@ -238,9 +257,10 @@ def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solu
     wide = np.zeros((k, W.shape[1]), W.dtype)
     wide[ids] = W
     labels = np.append(ids, -1)[found.labels]
-    rows, _ = data.sweep(Rays.of(wide))
+    rule = Rays.of(wide) if found.fence is None else FencedRays.beyond(Rays.of(wide), found.fence)
+    rows, _ = data.sweep(rule)
     history = [s._replace(empty_clusters=k - len(W)) for s in found.result.history]
-    H = data.array(k, Rays.of(wide).memberships, rows)
+    H = data.array(k, rule.memberships, rows)
     result = found.result._replace(H=H, W=wide, history=history)
     return found._replace(result=result, labels=labels, nearest=labels)
 

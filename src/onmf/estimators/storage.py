@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from onmf.core.fast.outliers import POWERS
 from onmf.core.result import Stage
 from onmf.estimators.values import decode, encode, encode_all
 from onmf.exceptions import FormatError, UnsavedParameterWarning
@@ -26,6 +27,7 @@ from onmf.preparation.steps import STEPS, Step
 Array = NDArray[Any]
 
 OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command keeps labels.csv
+STRANGENESS, FENCE = "outlier_score_", "outlier_fence_"  # of models with outliers
 NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
 PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}  # of the header
@@ -49,7 +51,7 @@ def model_bytes(model: BaseEstimator, samples: bool = True) -> bytes:
     """The content of the file of a fitted model; without its samples, what predicts is left."""
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
     if not samples:
-        fitted = {name: v for name, v in fitted.items() if name not in OF_SAMPLES}
+        fitted = {n: v for n, v in fitted.items() if n not in (*OF_SAMPLES, STRANGENESS)}
     if hasattr(fitted.get("membership_"), "dask"):  # the workers have it
         fitted["membership_"] = np.asarray(fitted["membership_"])
     chain, names = fitted.pop(CHAIN, ()), fitted.pop(NAMES, None)
@@ -147,9 +149,19 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
         raise ValueError("its centroids or memberships are not all finite.")
     if len(labels) and not -1 <= labels.min() <= labels.max() < len(W):
         raise ValueError("it has labels of clusters that it does not have.")
+    if arrays.get(STRANGENESS, labels).shape != labels.shape:
+        raise ValueError("it has not as many scores of outliers as labels.")
+    _check_fence(attributes.get(FENCE, (0.0, 0.0)))
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")
     return W.shape[1]
+
+
+def _check_fence(fence: Any) -> None:
+    """Two numbers that are not negative, the second one of the powers there are."""
+    numbers = isinstance(fence, tuple) and [type(part) for part in fence] == [float, float]
+    if not numbers or not 0 <= fence[0] < np.inf or fence[1] not in POWERS:
+        raise ValueError("its limit of outliers is no pair of a height and a power.")
 
 
 def _take_out(settings: Any, place: int, arrays: dict[str, Array]) -> Step:

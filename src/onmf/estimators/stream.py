@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from onmf.core.fast.outliers import Fence
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import Cells, State, settle, stretched
 from onmf.core.paper.palm import Bounds
@@ -58,8 +59,10 @@ class Stream(NamedTuple):
         return stretched(U, typical, bounds, W.dtype)
 
 
-def take_in(data: Data, W: Array, stream: Stream, bounds: Bounds) -> tuple[State, Stream, Array]:
+def take_in(
+    data: Data, W: Array, stream: Stream, bounds: Bounds, fence: Fence | None = None
+) -> tuple[State, Stream, Array]:
     """One sweep over a batch: how it looks with the centroids W, and the centroids after it."""
-    state = settle(data, W, bounds, tol=0.0, sweeps=1)
+    state = settle(data, W, bounds, tol=0.0, sweeps=1, fence=fence)
     stream, some = stream.after(state.cells), state.cells.weight > 0
     return state, stream, np.where(some[:, None], stream.centroids(W, bounds), W)

@@ -69,7 +69,7 @@ class StreamClusterer(Clusterer):
             rows = self._place_batch(X, sample_weight)
             W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
             bounds = bounds_for(self.center_bounds, rows.data)
-            state, stream, W = take_in(rows.data, W, self._stream, bounds)
+            state, stream, W = take_in(rows.data, W, self._stream, bounds, self._fence)
             self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
             explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
             self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
@@ -83,7 +83,9 @@ class StreamClusterer(Clusterer):
         with single_threaded_blas():
             data = self._place_batch(X, sample_weight).data
             bounds = bounds_for(self.center_bounds, data)
-            state = settle(data, self.cluster_centers_, bounds, tol=0.0, sweeps=1)
+            state = settle(
+                data, self.cluster_centers_, bounds, tol=0.0, sweeps=1, fence=self._fence
+            )
         self._stream = Stream.begin(state.cells)
         return self
 

@@ -64,6 +64,9 @@ def opening_sentence(clustering: ClusteringFacts) -> str:
     by = ", ".join(filter(None, means))
     sweeps = f"{clustering.sweeps:,} sweep{'' if clustering.sweeps == 1 else 's'}"
     ending = "" if clustering.converged else ", where a limit stopped it"
+    lost = int(np.sum(clustering.labels < 0))
+    if clustering.parameters.get("outliers") is not None:
+        ending += f"; {lost:,} samples fit no cluster"
     return (
         f"{clustering.method} put {n:,} samples of {m:,} features into "
         f"{clustering.n_clusters:,} clusters{f' ({by})' if by else ''}. One centroid a sample "

@@ -77,7 +77,7 @@ def consensus(
     check_number(k, experiment.name, 1, whole=True)
     has_more_than(experiment.X, k)
     with _open_ledger(ledger) as book:
-        experiment.runner(book, experiment.runs(k), progress)
+        experiment.fits(book, experiment.runs(k), progress)
         return _consensus_of(book.rows(experiment.runs(k)), k)
 
 

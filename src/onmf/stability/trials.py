@@ -45,6 +45,12 @@ class Experiment(NamedTuple):
     key: Trial  # what all trials have in common
     n_jobs: int | None
 
+    @property
+    def fits(self) -> Runner:
+        """Runs of the model as it is: those that share their sweeps know no outliers."""
+        apart = isinstance(self.runner, Together) and self.runner.settings.outliers is not None
+        return Alone(self.model, self.name, self.X, self.n_jobs) if apart else self.runner
+
     def runs(self, k: int) -> list[Trial]:
         """One trial a seed."""
         return [self.key | {"k": k, "seed": seed} for seed in self.seeds]

@@ -36,6 +36,7 @@ LABELS, MARKERS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
 )
 TOP_FEATURES = 20  # a cluster
 MOST_MARKERS = 100  # a cluster
+WORST = 10  # outliers that run.json names
 
 Model = ONMF | Baseline
 Array = NDArray[Any]
@@ -67,7 +68,10 @@ def explained(model: Model, table: Table) -> Explanation | None:
 
 
 def proved(model: Model, table: Table) -> Certificate | None:
-    """How far from the best the fit can be; None if rows on disk had to be read again for it."""
+    """How far from the best the fit can be; None if rows on disk had to be read again for it, or
+    if samples may be outliers: the bound holds where each has a cluster."""
+    if getattr(model, "outliers", None) is not None:
+        return None
     known = certificate_of_fit(model)
     return known or (None if isinstance(table.X, Source) else certify(model, table))
 
@@ -86,6 +90,18 @@ def agreement_scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[
         "accuracy": float(clustering_accuracy(truth, labels)),
         "adjusted_rand_index": float(adjusted_rand_score(truth, labels)),
         "normalized_mutual_information": float(normalized_mutual_info_score(truth, labels)),
+    }
+
+
+def outlier_record(model: Model, samples: Sequence[str]) -> dict[str, Any] | None:
+    """How many outliers there are, and the worst of them by name; None if nobody asked."""
+    if not hasattr(model, "outlier_score_"):
+        return None
+    score = model.outlier_score_
+    worst = [i for i in np.argsort(-score, kind="stable")[:WORST] if score[i] > 1]
+    return {
+        "samples": int(np.sum(score > 1)),
+        "worst": [{"sample": str(samples[i]), "score": float(f"{score[i]:.4g}")} for i in worst],
     }
 
 
@@ -131,6 +147,7 @@ class FinishedFit:
             "converged": bool(self.model.converged_),
             "cluster_sizes": cluster_sizes(labels, self.model.n_clusters).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
+            "outliers": outlier_record(self.model, self.table.samples),
             "scores": agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
             "proof": None if self.certificate is None else proof_record(self.certificate),
@@ -142,6 +159,8 @@ class FinishedFit:
         certainty = (labels >= 0).astype(float) if found is None else found.certainty
         distance = self.model.distance(self.table) if found is None else found.distance
         columns = {"certainty": certainty, "distance": distance}
+        if hasattr(self.model, "outlier_score_"):
+            columns["outlier_score"] = self.model.outlier_score_
         return labels_csv(self.table.samples, labels, raw_names, **columns)
 
     def files(self, raw_names: bool = False) -> dict[str, str | bytes]:

@@ -12,23 +12,27 @@ they are.
 import numpy as np
 
 from onmf.core.fast.row_problems import kernels, sums, unit
-from onmf.core.fast.search import GAIN, Clustering, alternate
+from onmf.core.fast.search import GAIN, Clustering, alternate, every_place
 from onmf.core.rows import Array
 
 POWER_STEPS = 3  # for the rays of clusters that rows came to or left
 ALTERNATIONS = 5  # after every round of moves
+FIRM = 1e3  # times all energy: no row that comes or leaves turns what the outliers have for a ray
 
 
-def relocate(Y: Array, energy: Array, now: Clustering, rounds: int) -> Clustering:
+def relocate(
+    Y: Array, energy: Array, now: Clustering, rounds: int, floor: Array | None = None
+) -> Clustering:
     """The clustering after moves of rows that explain more, all at once or the best of them."""
-    k = len(now.U)
+    k, places = len(now.U), now.scores.shape[1]
     for _ in range(rounds if k > 1 else 0):
-        own = np.bincount(now.labels, np.square(now.best), k)
+        own = np.bincount(now.labels, np.square(now.best), places)
+        own[k:] = FIRM * now.energy
         target, gain = kernels().transfers(now.scores, now.labels, energy, own)
         going = np.flatnonzero(gain > GAIN * now.energy / len(Y))
         going = going[np.argsort(-gain[going], kind="stable")]
         while len(going):
-            new = _refitted(Y, now, going, target[going])
+            new = _refitted(Y, now, going, target[going], floor)
             if new.energy > now.energy * (1 + GAIN):
                 break
             going = going[: len(going) // 2]
@@ -38,10 +42,12 @@ def relocate(Y: Array, energy: Array, now: Clustering, rounds: int) -> Clusterin
     return now
 
 
-def _refitted(Y: Array, now: Clustering, going: Array, target: Array) -> Clustering:
+def _refitted(
+    Y: Array, now: Clustering, going: Array, target: Array, floor: Array | None
+) -> Clustering:
     """The alternation goes on after these rows have moved."""
-    labels, U = now.labels.copy(), now.U
+    labels, k, U = now.labels.copy(), len(now.U), every_place(now)
     labels[going] = target
     for _ in range(POWER_STEPS):
         U = unit(sums(labels, np.einsum("ij,ij->i", Y, U[labels]), Y, len(U)), otherwise=U)
-    return alternate(Y, U, ALTERNATIONS)
+    return alternate(Y, U[:k], ALTERNATIONS, floor=floor)

@@ -106,9 +106,10 @@ def draw(weight: Array, size: int, rng: np.random.Generator) -> Array:
     )
 
 
-def scores(Y: Array, U: Array) -> Array:
-    """<y_i, u_k> (n, k), in the precision of Y."""
-    return np.asarray(Y @ U.T.astype(Y.dtype, copy=False))
+def scores(Y: Array, U: Array, floor: Array | None = None) -> Array:
+    """<y_i, u_k> (n, k), in the precision of Y; with a floor, that of no cluster is one more."""
+    A = np.asarray(Y @ U.T.astype(Y.dtype, copy=False))
+    return A if floor is None else np.column_stack([A, floor.astype(Y.dtype, copy=False)])
 
 
 def row_energy(Y: Array) -> Array:
@@ -117,7 +118,10 @@ def row_energy(Y: Array) -> Array:
 
 
 class Clustering(NamedTuple):
-    """Prototypes (k, r), scores (n, k), where each row scores best, that score, and the energy."""
+    """Prototypes (k, r), scores (n, k), where each row scores best, that score, and the energy.
+
+    Where rows may be outliers there is one score more, and label k is that of no cluster.
+    """
 
     U: Array
     scores: Array
@@ -126,19 +130,26 @@ class Clustering(NamedTuple):
     energy: float
 
 
-def alternate(Y: Array, U: Array, passes: int, goal: float = 0.0) -> Clustering:
+def every_place(now: Clustering) -> Array:
+    """A ray for each label: zero for that of the outliers."""
+    return np.vstack([now.U, np.zeros((now.scores.shape[1] - len(now.U), now.U.shape[1]))])
+
+
+def alternate(
+    Y: Array, U: Array, passes: int, goal: float = 0.0, floor: Array | None = None
+) -> Clustering:
     """Exact alternation: nearest ray, then the sum of its rows by weight.
 
     Its gains fall as a rule: it ends where more of them, somewhat larger than the last, would not
-    reach the goal.
+    reach the goal. A row that scores below its `floor` on every ray is an outlier and pulls none.
     """
     before = -1.0
     for left in range(passes, -1, -1):
-        A = scores(Y, U)
+        A = scores(Y, U, floor)
         labels, best, P = kernels().images(A, Y)
         energy = float(best @ best)
         gain, before = energy - before, energy
         if not left or gain <= GAIN * (energy - gain) or energy + PATIENCE * left * gain < goal:
             break
-        U = unit(P, otherwise=U)
+        U = unit(P[: len(U)], otherwise=U)
     return Clustering(U, A, labels, best, energy)

@@ -22,9 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.core.assign import Code, Rays, labels_of, one_sparse
+from onmf.core.fast.outliers import Fence, Trim
 from onmf.core.fast.row_problems import kernels, sums, unit
 from onmf.core.paper.palm import Bounds
-from onmf.core.rows import Array, Block, Data
+from onmf.core.rows import Array, Block, Data, row_sqnorm
 
 SPARE = 20  # badly fitted samples looked at for each empty cluster, and then some
 
@@ -58,14 +59,18 @@ class Assign:
     """Nearest rays of a block, and what the next rays need."""
 
     units: Array  # (m, k)
+    fence: Fence | None = None  # samples beyond it have no cluster
 
     def __call__(self, block: Block, last: Code | None) -> tuple[Code, Cells]:
         X, weight, k = block.X, block.weight[:, 0], self.units.shape[1]
         code = Code(*kernels().nearest(X @ self.units))
+        if self.fence is not None:
+            code = self.fence.applied(row_sqnorm(X), code)
         if sp.issparse(X):
             cross = one_sparse(code.labels, code.scores * weight, k).T @ X
         else:  # a sum over the samples, not over samples and clusters
-            cross = sums(np.maximum(code.labels, 0), code.scores * weight, X, k)
+            factors = np.where(code.labels >= 0, code.scores * weight, 0)
+            cross = sums(np.maximum(code.labels, 0), factors, X, k)
         return code, Cells(np.asarray(cross, np.float64), *tallies(code, last, weight, k))
 
 
@@ -76,8 +81,10 @@ def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array
     changed = slice(0) if last is None else labels != last.labels
     both = labels[changed] if last is None else np.append(labels[changed], last.labels[changed])
     return (
-        np.bincount(where, mass * np.square(code.scores[inside], dtype=np.float64), k),
-        np.bincount(where, mass, k),
+        np.bincount(where, mass * np.square(code.scores[inside], dtype=np.float64), k).astype(
+            float
+        ),
+        np.bincount(where, mass, k).astype(float),  # of no samples it counts in whole numbers
         np.bincount(where[mass > 0], minlength=k),
         np.bincount(both[both >= 0], minlength=k),
     )
@@ -93,12 +100,15 @@ class State(NamedTuple):
     settled: bool = False  # hardly, and no label changed
     last_W: Array | None = None  # of the sweep before, and their images
     last_cross: Array | None = None
+    fence: Fence | None = None  # beyond which the samples of this sweep are outliers
 
-    def after(self, W: Array, rows: Any, cells: Cells, tol: float) -> "State":
+    def after(
+        self, W: Array, rows: Any, cells: Cells, tol: float, fence: Fence | None = None
+    ) -> "State":
         """The state after the next sweep, with the centroids W."""
         residual = kernels().ray_distance(W, self.W)
         settled = residual <= tol and not cells.moves.any() and cells.samples.all()
-        return State(W, rows, cells, residual, bool(settled), self.W, self.cells.cross)
+        return State(W, rows, cells, residual, bool(settled), self.W, self.cells.cross, fence)
 
     @property
     def empty(self) -> Array:
@@ -110,6 +120,12 @@ class State(NamedTuple):
         """How far the rays are from their own images: zero at a fixed point."""
         images = np.where(self.cells.cross.any(axis=1, keepdims=True), self.cells.cross, self.W)
         return float(kernels().ray_distance(images, self.W))
+
+    def worth(self, data: Data) -> float:
+        """What the clusters explain; where samples may be outliers, beyond the cap as well."""
+        if self.fence is None:
+            return float(self.cells.energy.sum())
+        return float(data.total(self.fence.capped, data.energy, self.rows))
 
     def labels(self, data: Data) -> Array:
         """Of all samples."""
@@ -126,7 +142,8 @@ class State(NamedTuple):
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Self:
         known = {name: facts[name] for name in cls._fields}
-        return cls(**known | {"cells": Cells(**facts["cells"])})
+        fence = None if facts["fence"] is None else Fence(*facts["fence"])
+        return cls(**known | {"cells": Cells(**facts["cells"]), "fence": fence})
 
 
 def settle(
@@ -137,18 +154,25 @@ def settle(
     sweeps: int,
     watch: Callable[[State], bool] = lambda state: False,
     since: State | None = None,
+    fence: Fence | None = None,
+    trim: Trim | None = None,
 ) -> State:
     """Alternate from W for at most `sweeps` sweeps; `watch(state)` may stop earlier.
 
     `since` is the state with these W of an alternation that was broken off; it lacks the codes.
+    Samples beyond the `fence` take no part; `trim` finds it again after every sweep.
     """
-    rows, cells = data.sweep(Assign(Rays.of(W).units))
-    state = State(W, rows, cells) if since is None else since._replace(rows=rows)
+    rows, cells = data.sweep(Assign(Rays.of(W).units, fence))
+    state = State(W, rows, cells, fence=fence) if since is None else since._replace(rows=rows)
     for _ in range(sweeps - 1):
+        if trim is not None and state.fence is not None:
+            fence, same = trim.again(data, state.rows, state.fence)
+            state = state._replace(settled=state.settled and same)
         if watch(state) or state.settled:
             return state
         W = next_centroids(data, state, bounds)
-        state = state.after(W, *data.sweep(Assign(Rays.of(W).units), state.rows), tol)
+        moved = data.sweep(Assign(Rays.of(W).units, fence), state.rows)
+        state = state.after(W, *moved, tol, fence)
     watch(state)
     return state
 
@@ -157,7 +181,10 @@ def next_centroids(data: Data, state: State, bounds: Bounds) -> Array:
     """Centroids for the next sweep; none of them stays without samples."""
     U, cells = next_rays(state, bounds.lower < 0), state.cells
     if len(state.empty):
-        U = refill(data, U, state.empty, state.rows)
+        rows = state.rows
+        if state.fence is not None:  # an outlier is no direction for a cluster
+            rows = data.each(state.fence.hidden, data.energy, rows)
+        U = refill(data, U, state.empty, rows)
     return stretched(
         U, cells.energy / np.where(cells.weight > 0, cells.weight, 1), bounds, data.dtype
     )

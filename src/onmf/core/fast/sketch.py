@@ -33,6 +33,7 @@ class Sketch(NamedTuple):
     Y: Array  # (rows, r), square roots of the weights included
     share: float  # of the energy of these rows that the basis keeps
     sweeps: int
+    seen: Any  # which rows, a mask cut like those of the data in large blocks
 
     def lift(self, U: Array, bounds: Bounds, dtype: Any) -> Array:
         """Rays in the space of the features, non-negative if centroids must be."""
@@ -73,10 +74,11 @@ def sketch(
             tell(sweep)
         V = V if iterations else orthonormal(V)
     project = Project(np.eye(m, dtype=data.dtype) if V is None else V)
-    parts, energy = data.sweep(project, sample(data, rng))
+    seen = sample(data, rng)
+    parts, energy = data.sweep(project, seen)
     sweeps = 1 if V is None else iterations + 1
     tell(sweeps)
-    return Sketch(V, data.gather(parts), energy.inside / energy.whole, sweeps)
+    return Sketch(V, data.gather(parts), energy.inside / energy.whole, sweeps, seen)
 
 
 def sample(data: Data, rng: np.random.Generator) -> Any:

@@ -10,18 +10,18 @@ Nothing depends on the scale of X, the number of sweeps has a known limit, no cl
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from onmf.core.fast.moves import relocate
+from onmf.core.fast.crowd import Crowd, Rows, with_samples
+from onmf.core.fast.outliers import Fence, Outliers, Trim
 from onmf.core.fast.row_problems import unit
-from onmf.core.fast.search import GAIN, Clustering, Point, alternate, follow, row_energy, spread
+from onmf.core.fast.search import GAIN, Clustering, Point, follow, spread
 from onmf.core.fast.settle import State, settle
 from onmf.core.fast.sketch import Sketch, sketch
-from onmf.core.fast.swaps import improve
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
 from onmf.core.paper.penalties import RowPenalty
 from onmf.core.result import (
@@ -58,10 +58,15 @@ class Fast:
     max_sweeps: int = 40
     bounds: Bounds = NON_NEGATIVE
     n_threads: int = 1
+    outliers: Outliers | None = None  # None: every sample has a cluster
 
     def taus(self, most: int = MOST_STEPS) -> Array:
         steps = min(2 + int(np.log(END / self.start) / np.log(self.growth)), most)
         return np.geomspace(max(self.start, END / COARSE ** (steps - 1)), END, steps)
+
+    def rows(self, Y: Array) -> Rows:
+        """Rows of a sketch, as a search sees them."""
+        return Rows.of(Y) if self.outliers is None else Crowd.parted(self.outliers, Y)
 
 
 class Descent(NamedTuple):
@@ -69,6 +74,7 @@ class Descent(NamedTuple):
 
     found: Clustering
     path: list[Point]
+    fence: Fence | None = None  # beyond which samples are outliers
 
 
 def cluster(
@@ -89,7 +95,7 @@ def cluster(
     recorder = Recorder(watch, settings.max_sweeps, journal=journal)
     if noted := recorder.recall("settle"):
         Ws, since = [noted["W"], *noted["rivals"]], State.from_facts(noted)
-        return settle_and_record(data, Ws, settings.bounds, settings.tol, recorder, since)
+        return settle_and_record(data, Ws, settings, since.fence, recorder, since)
 
     def nothing() -> Any:  # what the watcher sees of H while there is none
         zeros = np.zeros((1, k), data.dtype)
@@ -98,15 +104,17 @@ def cluster(
     rng = np.random.default_rng(seed)
     tell = partial(recorder.tell, membership=nothing)
     small = sketch(data, k, rng, settings.max_sweeps, tell, journal)
+    Y = small.Y if settings.outliers is None else with_samples(data, small)
     if given is None:
-        ends = explore(settings, data.shape, small.Y, k, penalty, rng)
+        ends = explore(settings, data.shape, Y, k, penalty, rng)
     else:
-        start = unit(small.lower(given.astype(np.float64)))
-        path = list(follow(small.Y, start, penalty, settings.taus()))
-        ends = [Descent(alternate(small.Y, path[-1].U, ALTERNATIONS), path)]
+        rows, start = settings.rows(Y), unit(small.lower(given.astype(np.float64)))
+        path = list(follow(rows.Y, start, penalty, settings.taus()))
+        found = rows.alternate(path[-1].U, ALTERNATIONS)
+        ends = [Descent(found, path, rows.fence(found))]
     recorder.history += [path_stage(point, small, data.traffic) for point in ends[0].path]
     Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
-    return settle_and_record(data, Ws, settings.bounds, settings.tol, recorder)
+    return settle_and_record(data, Ws, settings, ends[0].fence, recorder)
 
 
 def explore(
@@ -118,7 +126,7 @@ def explore(
     rng: np.random.Generator,
 ) -> list[Descent]:
     """What the search finds from several starts, the best first; only that if no number is set."""
-    energy = row_energy(Y)
+    energy = settings.rows(Y).energy
     if not energy.all():  # a sample of mostly empty rows would be a poor one
         Y, energy = Y[energy > 0], energy[energy > 0]
     scale = energy.mean()  # squares in single precision must neither vanish nor overflow
@@ -127,7 +135,7 @@ def explore(
     n_starts, steps = effort(shape, (min(size, len(Y)), Y.shape[1]), k)
     last, *starts = rng.spawn(1 + (settings.n_starts or n_starts))
     many = drawn(Y, energy, MORE * size, last)
-    search = Search(Y, energy, many, size, k, penalty, settings.taus(steps))
+    search = Search(settings.rows, Y, energy, many, size, k, penalty, settings.taus(steps))
     found = in_threads(search.descend, starts, settings.n_threads)
     chosen = records(found) if settings.n_starts else [max(found, key=energy_of)]
     ends = [search.finish(one, last) for one in chosen]
@@ -138,6 +146,7 @@ def explore(
 class Search:
     """The rows Y of mean energy one; a start sees `size` of them, the last swaps `many`."""
 
+    rows: Callable[[Array], Rows]
     Y: Array
     energy: Array
     many: Array
@@ -149,18 +158,21 @@ class Search:
     def descend(self, rng: np.random.Generator) -> Descent:
         """The path from one start, and swaps, on rows of its own."""
         Z = drawn(self.Y, self.energy, self.size, rng)
-        strength = row_energy(Z)
-        path = list(follow(Z, spread(Z, strength, self.k, rng), self.penalty, self.taus))
-        found = improve(Z, strength, alternate(Z, path[-1].U, 5), rng)
-        return Descent(found if Z is self.many else alternate(self.many, found.U, 3), path)
+        rows = self.rows(Z)
+        even, energy = rows.even()
+        path = list(follow(even, spread(even, energy, self.k, rng), self.penalty, self.taus))
+        found = rows.improve(rows.alternate(path[-1].U, 5), rng)
+        if Z is not self.many:
+            found = self.rows(self.many).alternate(found.U, 3)
+        return Descent(found, path)
 
     def finish(self, descent: Descent, rng: np.random.Generator) -> Descent:
         """Swaps on many rows, then alternation and moves on all."""
-        found = descent.found
+        found, every = descent.found, replace(self.rows(self.Y), energy=self.energy)
         if len(self.many) > self.size:
-            found = improve(self.many, row_energy(self.many), found, rng)
-        found = alternate(self.Y, found.U, ALTERNATIONS)
-        return descent._replace(found=relocate(self.Y, self.energy, found, MOVES))
+            found = self.rows(self.many).improve(found, rng)
+        found = every.relocate(every.alternate(found.U, ALTERNATIONS), MOVES)
+        return descent._replace(found=found, fence=every.fence(found))
 
 
 def energy_of(descent: Descent) -> float:
@@ -233,8 +245,8 @@ def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
 def settle_and_record(
     data: Data,
     Ws: Sequence[Array],
-    bounds: Bounds,
-    tol: float,
+    settings: Fast,
+    fence: Fence | None,
     recorder: Recorder,
     since: State | None = None,
 ) -> tuple[Factorization, State]:
@@ -251,9 +263,11 @@ def settle_and_record(
 
     before = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=0)
     left = recorder.max_sweeps - recorder.sweeps
-    state = settle(data, W, bounds, tol, left, enter, since)
+    run = partial(settle, data, bounds=settings.bounds, tol=settings.tol)
+    trim = None if settings.outliers is None else Trim.of(data, settings.outliers)
+    state = run(W=W, sweeps=left, watch=enter, since=since, fence=fence, trim=trim)
     if rivals and not recorder.stopped:
-        state, sweeps = contest(data, state, rivals, bounds, tol, recorder.max_sweeps - before)
+        state, sweeps = contest(data, run, state, rivals, recorder.max_sweeps - before)
         stage = settle_stage(data, state, recorder.sweeps + sweeps)
         recorder.record(stage, lambda: state.membership(data))
     stop = "converged" if state.settled else "callback" if recorder.stopped else "max_iter"
@@ -267,7 +281,7 @@ def settle_stage(data: Data, state: State, sweeps: int) -> Stage:
 
 
 def contest(
-    data: Data, state: State, rivals: Sequence[Array], bounds: Bounds, tol: float, most: int
+    data: Data, run: Callable[..., State], state: State, rivals: Sequence[Array], most: int
 ) -> tuple[State, int]:
     """The best of a state and those that the rivals settle to, and the sweeps that took."""
     sweeps = 0
@@ -278,6 +292,6 @@ def contest(
         return False
 
     for W in rivals:
-        other = settle(data, W, bounds, tol, most, count)
-        state = max(state, other, key=lambda one: one.cells.energy.sum())
+        other = run(W=W, sweeps=most, watch=count, fence=state.fence)
+        state = max(state, other, key=lambda one: one.worth(data))
     return state, sweeps

@@ -11,10 +11,11 @@ import numpy as np
 
 from onmf.core.fast.moves import relocate
 from onmf.core.fast.row_problems import kernels, unit
-from onmf.core.fast.search import GAIN, Clustering, alternate, unexplained
+from onmf.core.fast.search import GAIN, Clustering, alternate, every_place, scores, unexplained
 from onmf.core.rows import Array
 
 ENTRANTS = 4  # tried for each split
+LOOKS = 40  # outliers whose directions are compared for a ray through several of them
 WITHIN = 3  # alternations of the two halves of a cluster
 HEIRS, NEIGHBOURS = 4, 4  # clusters that may adapt: those next to the one given up, to the other
 LOCAL = 4  # alternations of a trial
@@ -25,15 +26,21 @@ FAILURES = 2  # rounds without gain before giving up
 MOST_ROUNDS = 20
 
 
-def improve(Y: Array, energy: Array, now: Clustering, rng: np.random.Generator) -> Clustering:
+def improve(
+    Y: Array,
+    energy: Array,
+    now: Clustering,
+    rng: np.random.Generator,
+    floor: Array | None = None,
+) -> Clustering:
     """The clustering after swaps, until FAILURES rounds in a row were in vain."""
-    k = len(now.U)
-    tried, vain = np.eye(k, dtype=bool), 0
+    k, places = len(now.U), now.scores.shape[1]
+    tried, vain = np.eye(k, places, dtype=bool), 0
     for _ in range(MOST_ROUNDS if k > 1 else 0):
-        U = swapped(Y, energy, now, tried, rng)
+        U = swapped(Y, energy, now, tried, rng, floor)
         if U is not None:
-            now = relocate(Y, energy, alternate(Y, U, GLOBAL), MOVES)
-            tried, vain = np.eye(k, dtype=bool), 0
+            now = relocate(Y, energy, alternate(Y, U, GLOBAL, floor=floor), MOVES, floor)
+            tried, vain = np.eye(k, places, dtype=bool), 0
         else:
             vain += 1
             if vain == FAILURES:
@@ -42,43 +49,70 @@ def improve(Y: Array, energy: Array, now: Clustering, rng: np.random.Generator) 
 
 
 def swapped(
-    Y: Array, energy: Array, now: Clustering, tried: Array, rng: np.random.Generator
+    Y: Array,
+    energy: Array,
+    now: Clustering,
+    tried: Array,
+    rng: np.random.Generator,
+    floor: Array | None,
 ) -> Array | None:
     """Prototypes after the swaps of a round, or None; `tried` learns of those in vain."""
-    k, U = len(now.U), now.U.copy()
+    (k, places), U = tried.shape, now.U.copy()
     order = np.argsort(now.labels, kind="stable")
-    edges = np.searchsorted(now.labels[order], np.arange(k + 1))
-    own = np.bincount(now.labels, np.square(now.best), k)
+    edges = np.searchsorted(now.labels[order], np.arange(places + 1))
+    own = np.bincount(now.labels, np.square(now.best), places)
     second, runner = kernels().runners_up(now.scores, now.labels)
-    flow = np.zeros((k, k))
+    flow = np.zeros((places, places))
     np.add.at(flow, (now.labels, second), np.square(runner))
-    heirs = np.argsort(-flow, axis=1, kind="stable")[:, :HEIRS]
+    heirs = np.argsort(-flow[:, :k], axis=1, kind="stable")[:, :HEIRS]
     gain, halves = splits(Y, energy, now, own, order, edges, rng)
-    drop = own - flow.sum(axis=1)
-    loss = np.minimum(merge_losses(now, own).min(axis=1), drop)
+    if floor is not None:
+        gain[k], halves[1, k] = entrance(Y, now, float(own[k]), floor, rng)
+    drop = (own - flow.sum(axis=1))[:k]
+    loss = np.minimum(merge_losses(now, own[:k]).min(axis=1), drop)
     promise = gain[None] - loss[:, None]
     promise[tried | (gain < HOPE * loss[:, None])] = -np.inf
-    most = min(k * k, 8 * TRIALS * k)
+    most = min(k * places, 8 * TRIALS * k)
     pairs = np.argpartition(-promise, most - 1, axis=None)[:most]
     pairs = pairs[np.argsort(-promise.ravel()[pairs], kind="stable")]
-    touched, left, total = np.zeros(k, bool), max(TRIALS, k // 2), now.energy
-    for leaving, split in zip(*np.unravel_index(pairs, (k, k)), strict=True):
+    touched, left, total = np.zeros(places, bool), max(TRIALS, k // 2), now.energy
+    for leaving, split in zip(*np.unravel_index(pairs, promise.shape), strict=True):
         if not left or promise[leaving, split] == -np.inf:
             break
         if touched[leaving] or touched[split]:
             continue
         near = [leaving, split, *heirs[leaving], *heirs[split, :NEIGHBOURS]]
-        J = np.array([j for j in dict.fromkeys(near) if not touched[j]])
-        rows = np.concatenate([order[edges[j] : edges[j + 1]] for j in J])
-        start, goal = U[J], own[J].sum() + GAIN * total
-        start[0], start[1] = halves[1, split], halves[0, split]
-        trial = alternate(Y.take(rows, axis=0), start, LOCAL, goal)
+        J = np.array([j for j in dict.fromkeys(near) if not touched[j] and j < k])
+        those = [*J, *range(k, places)]
+        rows = np.concatenate([order[edges[j] : edges[j + 1]] for j in those])
+        start, goal = U[J], own[those].sum() + GAIN * total
+        start[J == split], start[0] = halves[0, split], halves[1, split]
+        low = None if floor is None else floor[rows]
+        trial = alternate(Y.take(rows, axis=0), start, LOCAL, goal, low)
         if trial.energy > goal:
-            U[J], touched[J] = trial.U, True
+            U[J], touched[J], touched[split] = trial.U, True, True
         else:
             tried[leaving, split] = True
             left -= 1
     return U if touched.any() else None
+
+
+def entrance(
+    Y: Array, now: Clustering, own: float, floor: Array, rng: np.random.Generator
+) -> tuple[float, Array]:
+    """What one more ray explains more of the outliers, and the ray."""
+    rows = np.flatnonzero(now.labels == len(now.U))
+    best, ray = -np.inf, now.U[0]
+    if not len(rows):
+        return best, ray
+    Z, low = Y[rows], floor[rows]
+    some = rng.permutation(len(rows))[:LOOKS]
+    alone = np.maximum(scores(Z, unit(Z[some].astype(np.float64))), low[:, None])
+    for pick in some[np.argsort(-np.square(alone).sum(axis=0), kind="stable")[:ENTRANTS]]:
+        trial = alternate(Z, unit(Z[[pick]].astype(np.float64)), WITHIN, floor=low)
+        if trial.energy - own > best:
+            best, ray = trial.energy - own, trial.U[0]
+    return best, ray
 
 
 def splits(
@@ -91,17 +125,18 @@ def splits(
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
     """What two rays instead of one explain more in each cluster, and the two (2, k, r)."""
-    k = len(now.U)
+    U = every_place(now)
+    k = len(U)
     left = unexplained(energy, np.square(now.best))[order]
     before = np.append(0, np.cumsum(left))
     low, high = before[edges[:-1]], before[edges[1:]]
-    gain, halves = np.full(k, -np.inf), np.stack([now.U, now.U])
+    gain, halves = np.full(k, -np.inf), np.stack([U, U])
     for _ in range(ENTRANTS):
         aim = low + rng.random(k) * (high - low)
         place = np.searchsorted(before, aim, side="right").clip(1, len(Y)) - 1
         row = Y[order[place]].astype(np.float64)
-        aside = unit(row - np.einsum("kr,kr->k", row, now.U)[:, None] * now.U)
-        start = unit(np.stack([now.U + aside, now.U - aside]))
+        aside = unit(row - np.einsum("kr,kr->k", row, U)[:, None] * U)
+        start = unit(np.stack([U + aside, U - aside]))
         pair, explained = kernels().split_clusters(Y, now.labels, start, WITHIN)
         better = explained - own > gain
         gain[better], halves[:, better] = (explained - own)[better], pair[:, better]
@@ -114,7 +149,10 @@ def merge_losses(now: Clustering, own: Array) -> Array:
     In the basis u_k, d = (u_c - c u_k) / s with c = u_k'u_c and s^2 = 1 - c^2 that is the larger
     eigenvalue of a 2 x 2 matrix.
     """
-    squares, products = kernels().pair_sums(now.scores, now.labels, now.best)
+    k = len(now.U)
+    squares, products = (
+        part[:k, :k] for part in kernels().pair_sums(now.scores, now.labels, now.best)
+    )
     C = np.clip(now.U @ now.U.T, -1, 1)
     sine = np.sqrt(np.maximum(1 - C * C, 1e-12))
     uu, cc, uc = own[:, None] + squares.T, squares + own, products + products.T

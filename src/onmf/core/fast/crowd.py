@@ -1,0 +1,134 @@
+"""The rows that a search sees, and how it goes on among them.
+
+In `Rows` every row has a cluster. In a `Crowd` some may be outliers: what is known of the samples
+behind the rows gives each its floor (see `outliers`), found again as the rays become better.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from onmf.core.fast.moves import relocate
+from onmf.core.fast.outliers import Fence, Outliers, counts, median_of
+from onmf.core.fast.search import Clustering, alternate, row_energy
+from onmf.core.fast.sketch import Sketch
+from onmf.core.fast.swaps import improve
+from onmf.core.rows import Array, Data
+
+FENCES = 4  # times that the fence is found again in a round of swaps
+SAMPLE = 3  # columns that tell of the sample behind a row
+BEGIN = 5  # alternations with a new fence, before the swaps
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows Y (n, r) and their energy (n,)."""
+
+    Y: Array
+    energy: Array
+
+    @classmethod
+    def of(cls, Y: Array) -> Self:
+        return cls(Y, row_energy(Y))
+
+    def alternate(self, U: Array, passes: int) -> Clustering:
+        return alternate(self.Y, U, passes)
+
+    def improve(self, found: Clustering, rng: np.random.Generator) -> Clustering:
+        return improve(self.Y, self.energy, found, rng)
+
+    def relocate(self, found: Clustering, rounds: int) -> Clustering:
+        return relocate(self.Y, self.energy, found, rounds)
+
+    def fence(self, found: Clustering) -> Fence | None:
+        return None
+
+    def even(self) -> tuple[Array, Array]:
+        """Rows to begin with, and their energy."""
+        return self.Y, self.energy
+
+
+@dataclass(frozen=True)
+class Crowd(Rows):
+    """Rows of which some may be outliers."""
+
+    root: Array  # (n,) sqrt(d_i)
+    whole: Array  # (n,) ||x_i||^2, of which the sketch may not show all
+    count: Array  # (n,) samples that the row stands for
+    outliers: Outliers
+
+    @classmethod
+    def parted(cls, outliers: Outliers, rows: Array) -> Self:
+        """From rows with the columns of `with_samples` at their end."""
+        Y = np.ascontiguousarray(rows[:, :-SAMPLE])
+        root, length, count = rows[:, -SAMPLE:].T.astype(np.float64)
+        root = np.where(root > 0, root, 1)  # rows without weight are left out before they count
+        whole = np.square(length / root)
+        return cls(Y, row_energy(Y), root, whole, np.square(count), outliers)
+
+    def fence(self, found: Clustering) -> Fence:
+        best = np.maximum(found.scores[:, : len(found.U)].max(axis=1), 0)
+        return self.outliers.fence(self.whole, best / self.root, self.count)
+
+    def capped(self, found: Clustering) -> "Capped":
+        """The rows with the floors of the fence that these rays give."""
+        floor = self.fence(found).floor(self.whole)
+        cost = self.whole - np.square(floor)
+        shrink = np.sqrt(np.minimum(1, median_of(cost, self.count) / cost))
+        if (shrink == 1).all():
+            return Capped(self.Y, self.energy, floor * self.root)
+        Y = (self.Y * shrink[:, None]).astype(self.Y.dtype)
+        return Capped(Y, self.energy * np.square(shrink), floor * self.root * shrink)
+
+    def alternate(self, U: Array, passes: int) -> Clustering:
+        return self.capped(alternate(self.Y, U, 0)).alternate(U, passes)
+
+    def improve(self, found: Clustering, rng: np.random.Generator) -> Clustering:
+        """Swaps with the fence of the rays, until the one after has the same outliers."""
+        for turn in range(FENCES):
+            rows, before = self.capped(found), found.labels
+            found = rows.alternate(found.U, BEGIN)
+            if turn and np.array_equal(found.labels, before):
+                break
+            found = improve(rows.Y, rows.energy, found, rng, rows.floor)
+        return found
+
+    def even(self) -> tuple[Array, Array]:
+        """No row longer than half of them are: long outliers would draw every ray."""
+        energy = np.minimum(self.energy, np.median(self.energy))
+        return (self.Y * np.sqrt(energy / self.energy)[:, None]).astype(self.Y.dtype), energy
+
+    def relocate(self, found: Clustering, rounds: int) -> Clustering:
+        """Among the rows that are no outliers, as long as they are."""
+        inside = found.labels < len(found.U)
+        rows = Rows(self.Y[inside], self.energy[inside])
+        found = rows.relocate(rows.alternate(found.U, BEGIN), rounds)
+        return self.alternate(found.U, BEGIN)
+
+
+class Capped(NamedTuple):
+    """Rows, their energy, and what each scores with no cluster.
+
+    Rows whose cost is above that of half of them are shortened to have that one: a ray through one
+    long outlier would otherwise explain more than one through a cluster of short samples.
+    """
+
+    Y: Array
+    energy: Array
+    floor: Array
+
+    def alternate(self, U: Array, passes: int) -> Clustering:
+        return alternate(self.Y, U, passes, floor=self.floor)
+
+
+def with_samples(data: Data, small: Sketch) -> Array:
+    """The rows of a sketch with sqrt(d_i), sqrt(d_i) ||x_i|| and sqrt(how many it stands for).
+
+    Whatever a row is multiplied by, to make up for its chance, goes for these as well.
+    """
+    seen = data.gather(small.seen)
+    energy, voice = (data.gather(part)[seen] for part in (data.energy, data.voice))
+    weight = data.weight[seen].astype(np.float64)
+    facts = np.sqrt([weight, weight * energy, counts(weight, energy, voice)]).T
+    return np.hstack([small.Y, facts]).astype(small.Y.dtype)

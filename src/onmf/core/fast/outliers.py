@@ -1,0 +1,208 @@
+"""Samples that no ray explains: the loss of each is capped.
+
+    loss_i = min(||x_i||^2 - a_i^2,  cost_i),       a_i the score of sample i on its nearest ray
+
+Beyond the cap a sample is an outlier: it pulls no ray, and a ray through it alone gains no more
+than its cost. How far from its ray a sample may lie depends on how noise grows with its part on it,
+
+    ||x_i||^2 - a_i^2  <=  height (a_i^2)^power,
+
+power 0 for noise of one size, 1/2 for counts, 1 for noise in proportion. Solved for a_i that is the
+least score of a sample of its energy, its floor, and cost_i = ||x_i||^2 - floor_i^2. So an outlier
+is a row that scores more with no cluster, floor_i, than on any ray: one more column of scores is
+all that the search needs to know of it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from onmf.core.assign import Code, Fit, Rays, nearest, scores_of
+from onmf.core.rows import Array, Block, Data, row_sqnorm
+
+DEVIATIONS = 5.0  # robust ones above the median that a sample may lie from its ray
+NORMAL = 1.4826  # times the median absolute deviation is the standard deviation of a normal
+POWERS = (0.0, 0.5, 1.0)
+CLEARLY = 0.8  # times the spread of the power before: else it stays
+VARIED = 0.1  # spread of the logarithms of the scores below which they tell nothing of the power
+ROUNDS = 10  # of finding the scale without those beyond it
+LEAST = 1e-5  # share of a sample that may be unexplained whatever the others are like
+APART = 1e-9  # relative difference of two distances that is more than rounding
+
+
+class Fence(NamedTuple):
+    """A sample is an outlier if ||x||^2 - a^2 > height (a^2)^power."""
+
+    height: float
+    power: float
+
+    def floor(self, energy: Array) -> Array:
+        """The least score of a sample of this energy that is no outlier."""
+        if self.power == 0:
+            least = np.sqrt(np.maximum(energy - self.height, 0))
+        elif self.power == 1:
+            least = np.sqrt(energy / (1 + self.height))
+        else:  # a^2 + height a = energy, without a difference of large numbers
+            root = self.height + np.sqrt(self.height**2 + 4 * energy)
+            least = 2 * energy / np.where(root > 0, root, 1)
+        return np.minimum(least, np.sqrt((1 - LEAST) * energy))
+
+    def excess(self, energy: Array, scores: Array) -> Array:
+        """(||x||^2 - a^2) / cost: above 1 for outliers, 0 for a sample of zeros."""
+        cost = energy - np.square(self.floor(energy))
+        left = np.maximum(energy - np.square(scores, dtype=np.float64), 0)
+        return left / np.where(cost > 0, cost, 1)
+
+    def applied(self, energy: Array, code: Code) -> Code:
+        """The codes with label -1 for outliers; their scores stay, to see how far away they are."""
+        return code._replace(labels=np.where(code.scores < self.floor(energy), -1, code.labels))
+
+    def hidden(self, energy: Array, code: Code) -> Code:
+        """The codes as if nothing were left of the outliers to explain."""
+        strange = code.scores < self.floor(energy)
+        return code._replace(scores=np.where(strange, np.sqrt(energy), code.scores))
+
+    def capped(self, weight: Array, energy: Array, code: Code) -> float:
+        """sum_i d_i max(a_i, floor_i)^2: ||X||^2 less the capped loss."""
+        least = np.maximum(code.scores, self.floor(energy))
+        return float(weight[:, 0].astype(np.float64) @ np.square(least))
+
+    def scaled(self, factor: float) -> "Fence":
+        """The same fence for samples multiplied by `factor`; exact for a power of two."""
+        return self._replace(height=self.height * factor ** (2 - 2 * self.power))
+
+
+def excess_of(fence: Fence, energy: Array, code: Code) -> Array:
+    return fence.excess(energy, code.scores)
+
+
+@dataclass(frozen=True)
+class FencedRays(Rays):
+    """Rays, and the fence beyond which a sample belongs to none of them."""
+
+    fence: Fence
+
+    @classmethod
+    def beyond(cls, rays: Rays, fence: Fence) -> Self:
+        return cls(rays.units, rays.lengths, fence)
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Code, Fit]:
+        energy = row_sqnorm(block.X)
+        code = self.fence.applied(energy, nearest(block.X @ self.units))
+        weight = block.weight[:, 0].astype(np.float64)
+        explained = np.where(code.labels >= 0, np.square(code.scores, dtype=np.float64), 0)
+        return code, Fit(float(weight @ explained), float(weight @ energy))
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """How many samples are to be outliers: a count, a share, or as many as a robust scale says."""
+
+    share: float | None = None
+    count: int | None = None
+
+    def among(self, n: int) -> "Outliers":
+        """The same for n samples: a count is a share of them."""
+        return self if self.count is None else Outliers(self.count / n)
+
+    def fence(self, energy: Array, scores: Array, weight: Array) -> Fence:
+        """Found from the samples as they lie now; those of weight w count w times."""
+        there = (energy > 0) & (weight > 0)
+        energy, scores, weight = energy[there], scores[there].astype(np.float64), weight[there]
+        left = energy - np.square(scores)
+        apart = np.sqrt(np.where(left > LEAST * energy, left, LEAST * energy))
+        power = steady_power(apart, scores, weight)
+        apart /= np.maximum(scores, np.sqrt(LEAST * energy)) ** power
+        order = np.argsort(apart, kind="stable")
+        apart, weight = apart[order], weight[order].astype(np.float64)
+        if self.share is None:
+            return Fence(upper_limit(apart, weight) ** 2, power)
+        return Fence(cut_off(apart, weight, self.share) ** 2, power)
+
+
+@dataclass(frozen=True)
+class Trim:
+    """Finds the fence again after a sweep; reads no X, gathers a number a sample."""
+
+    outliers: Outliers
+    energy: Array  # (n,) ||x_i||^2
+    count: Array  # (n,) d_i, whatever its vote
+
+    @classmethod
+    def of(cls, data: Data, outliers: Outliers) -> Self:
+        energy, voice = (data.gather(part) for part in (data.energy, data.voice))
+        return cls(outliers, energy, counts(data.weight, energy, voice))
+
+    def again(self, data: Data, rows: Any, last: Fence) -> tuple[Fence, bool]:
+        """The fence by the scores of the samples, and whether its outliers are those of `last`."""
+        scores = data.gather(data.each(scores_of, rows))
+        fence = self.outliers.fence(self.energy, scores, self.count)
+        now, before = (scores < one.floor(self.energy) for one in (fence, last))
+        return fence, np.array_equal(now, before)
+
+
+def counts(weight: Array, energy: Array, voice: Array) -> Array:
+    """How many samples each stands for: d_i, which is its weight times ||x_i||^2 with one vote."""
+    return weight.astype(np.float64) * energy / np.where(voice > 0, voice, 1)
+
+
+def steady_power(apart: Array, scores: Array, weight: Array) -> float:
+    """The power of the score that distances grow with: another than 0 if they clearly do."""
+    known = scores > 0
+    apart, size, weight = np.log(apart[known]), np.log(scores[known]), weight[known]
+    if not len(size) or spread_of(size, weight) < VARIED:
+        return POWERS[0]
+    best, least = POWERS[0], np.inf
+    for power in POWERS:
+        spread = spread_of(apart - power * size, weight)
+        if spread < CLEARLY * least:
+            best, least = power, spread
+    return best
+
+
+def median_of(values: Array, weight: Array) -> float:
+    order = np.argsort(values, kind="stable")
+    return float(values[order][half_way(weight[order])])
+
+
+def spread_of(values: Array, weight: Array) -> float:
+    """Median absolute deviation."""
+    order = np.argsort(values, kind="stable")
+    return deviation(values[order], weight[order])[1]
+
+
+def upper_limit(apart: Array, weight: Array) -> float:
+    """Median and DEVIATIONS robust deviations of sorted values, of those that are below it."""
+    end = len(apart)
+    for _ in range(ROUNDS):
+        middle, spread = deviation(apart[:end], weight[:end])
+        limit = middle + DEVIATIONS * NORMAL * spread
+        before, end = end, int(np.searchsorted(apart, limit, side="right"))
+        if end == before:
+            break
+    return limit
+
+
+def cut_off(apart: Array, weight: Array, share: float) -> float:
+    """What at most this share of sorted values exceeds; of equal ones all do, or none."""
+    above = np.append(np.cumsum(weight[::-1])[::-1], 0)  # of the values from each on
+    end = int(np.argmax(above <= share * above[0] * (1 + APART)))
+    while 0 < end < len(apart) and apart[end] <= apart[end - 1] * (1 + APART):
+        end += 1
+    low, high = apart[end - 1], apart[min(end, len(apart) - 1)]
+    return float(np.sqrt(low * high) if end < len(apart) else 2 * low)
+
+
+def deviation(values: Array, weight: Array) -> tuple[float, float]:
+    """Median of sorted values, and the median of their absolute differences from it."""
+    middle = float(values[half_way(weight)])
+    away = np.abs(values - middle)
+    order = np.argsort(away, kind="stable")
+    return middle, float(away[order][half_way(weight[order])])
+
+
+def half_way(weight: Array) -> int:
+    """Where the weights, added up, reach half."""
+    total = np.cumsum(weight)
+    return int(np.searchsorted(total, total[-1] / 2))

@@ -59,13 +59,14 @@ OPTIONS = {
     "nsncp": {"penalty": "nsncp"},
     "palm": {"solver": "palm", "max_iter": 12},
     "palm, nsncp": {"solver": "palm", "penalty": "nsncp", "max_iter": 12},
+    "palm, accelerated": {"solver": "palm", "accelerate": True, "max_iter": 25},
     "nndsvd": {"solver": "palm", "init": "nndsvd", "max_iter": 5},
     "k-means++": {"solver": "palm", "init": "k-means++", "max_iter": 5},
     "bounds": {"center_bounds": "data"},
 }
 
 
-QUICK = {"sncp", "palm, nsncp"}
+QUICK = {"sncp", "palm, nsncp", "palm, accelerated"}
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,7 @@ FITS = {
     name: ONMF(5, solver=name, random_state=0, max_iter=30, callback=lambda e: e.sweep == 12)
     for name in ("fast", "palm")
 }
+FITS["accelerated"] = clone(FITS["palm"]).set_params(accelerate=True)
 FITS_OF_SPARSE = {name: ONMF(5, penalty=name, random_state=0) for name in ("sncp", "nsncp")}
 
 
@@ -129,7 +130,10 @@ def in_memory(dense, sparse):
 
 
 @pytest.mark.parametrize("kind", DENSE, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("solver", ["fast", pytest.param("palm", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "solver",
+    ["fast", *(pytest.param(name, marks=pytest.mark.slow) for name in ("palm", "accelerated"))],
+)
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_files_give_the_bits_of_memory(kind, solver, dense, in_memory, tmp_path):
     stored = kind(dense, tmp_path)

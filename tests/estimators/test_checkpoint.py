@@ -38,6 +38,7 @@ FITS = {
     "given": {"init": (None, make_rays(500, 120, 5, random_state=0)[0][:5]), "tol": 1e-12},
     "palm": {"solver": "palm", "n_init": 2, "growth": 2.0, "max_iter": 120},
     "palm, nsncp": {"solver": "palm", "penalty": "nsncp", "growth": 3.0, "max_iter": 80},
+    "palm, accelerated": {"solver": "palm", "accelerate": True, "growth": 2.0, "max_iter": 120},
 }
 pytestmark = pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
 
@@ -73,6 +74,7 @@ def assert_same(a, b):
         "fast",
         "fast, rivals",
         "palm, nsncp",
+        "palm, accelerated",
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("nsncp", "given", "palm")),
     ],
 )

@@ -66,6 +66,7 @@ SETTINGS = {
     "paper": {"solver": "palm", "penalty": "nsncp", "mu_h": 1e-9, "max_iter": np.int64(500)},
     "penalty": {"solver": "palm", "penalty": General(1, 3, 3)},
     "step": {"solver": "palm", "penalty": NSNCP(margin=1.0)},
+    "inertia": {"solver": "palm", "accelerate": True},
     "bounds": {"center_bounds": (0, np.inf)},
     "data": {"center_bounds": "data"},
     "list": {"center_bounds": [0, None]},

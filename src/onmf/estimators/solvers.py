@@ -20,7 +20,8 @@ from onmf.core.fast.outliers import Fence, FencedRays, Outliers, excess_of
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import State, TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
-from onmf.core.paper.palm import PALM
+from onmf.core.paper.inertia import Inertia
+from onmf.core.paper.palm import PALM, Plain
 from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
 from onmf.core.paper.start import from_centroids
@@ -146,6 +147,7 @@ class PaperSolver:
         growth: float | None,
         mu_h: float | None,
         mu_w: float | None,
+        accelerate: bool | None,
         tol: float | None,
         inner_tol: float | None,
         max_iter: int | None,
@@ -155,7 +157,8 @@ class PaperSolver:
         if outliers is not None:
             raise ValueError("outliers belong to solver='fast': leave them out, or use it.")
         chosen: Penalty = PENALTIES[penalty] if isinstance(penalty, str) else penalty
-        palm = PALM(**without_none(mu_h=mu_h, mu_w=mu_w, tol=inner_tol))
+        pace = Inertia() if accelerate else Plain()
+        palm = PALM(pace=pace, **without_none(mu_h=mu_h, mu_w=mu_w, tol=inner_tol))
         steps = {"tol": chosen.tol} | without_none(start=rho, growth=growth, tol=tol)
         return cls(begin, watch, chosen, palm, Path(max_sweeps=max_iter, **steps), center_bounds)
 

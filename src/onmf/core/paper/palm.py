@@ -7,12 +7,14 @@ of the paper's H and W. c = 2 / ||X||^2, so that the first term is the relative 
 rho = 1e-8 belongs to that scale. W is kept between two bounds, by default W >= 0.
 
 A pass moves H with W fixed, then W with the new H, and costs one sweep: W, the step lengths, the
-objective and all measures need only the summaries H'H, H'X and a few sums.
+objective and all measures need only the summaries H'H, H'X and a few sums. How passes follow each
+other is the affair of a `Pace`: here one after the other, in `inertia` with momentum.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -38,6 +40,7 @@ class Factors(NamedTuple):
     passes: int
     residual: float  # eps_PALM: relative change of both factors in the last pass
     stopped: bool  # by the watcher
+    past: Any  # what the pace remembers from one stage to the next
 
 
 class Bounds(NamedTuple):
@@ -53,6 +56,75 @@ class Bounds(NamedTuple):
 NON_NEGATIVE = Bounds()
 
 
+class Problem(NamedTuple):
+    """What a stage minimises, and how."""
+
+    palm: "PALM"
+    data: Data
+    penalty: Penalty
+    rho: float
+
+
+class Point(NamedTuple):
+    """Where a stage is. `rows` is whatever the pace keeps for each sample."""
+
+    rows: Any
+    W: Array
+    length: float  # ||H||^2
+    stats: Any = None  # of H: `Stats`, and perhaps more
+    residual: float = np.inf  # eps_PALM of the last pass
+    past: Any = None
+
+
+class Pace(Protocol):
+    """How one pass follows another; `past` is what it remembers from one stage to the next."""
+
+    def begin(self, problem: Problem, rows: Any, W: Array, past: Any) -> Point:
+        """The start of a stage."""
+
+    def advance(self, problem: Problem, point: Point) -> Point:
+        """One pass further: one sweep."""
+
+    def memberships(self, data: Data, point: Point) -> Any:
+        """H, cut like the data."""
+
+    def past(self, data: Data, point: Point) -> Any:
+        """What the next stage should know."""
+
+    def facts(self, data: Data, past: Any) -> dict[str, Any]:
+        """The same for a journal."""
+
+    def recall(self, data: Data, noted: dict[str, Any]) -> Any:
+        """What `facts` told it."""
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The paper's: every pass begins where the last one ended, and nothing is remembered."""
+
+    def begin(self, problem: Problem, rows: Any, W: Array, past: Any) -> Point:
+        return Point(rows, W, problem.data.total(sqnorm_of_rows, rows))
+
+    def advance(self, problem: Problem, point: Point) -> Point:
+        palm, data, penalty, rho = problem
+        rows, stats = data.sweep(palm.move(data, point.W, penalty, rho), point.rows)
+        W = palm.centroids(data, point.W, stats)
+        residual = root_ratio(stats.moved, point.length) + relative_change(W, point.W)
+        return Point(rows, W, float(np.trace(stats.gram)), stats, residual)
+
+    def memberships(self, data: Data, point: Point) -> Any:
+        return point.rows
+
+    def past(self, data: Data, point: Point) -> None:
+        return None
+
+    def facts(self, data: Data, past: Any) -> dict[str, Any]:
+        return {}
+
+    def recall(self, data: Data, noted: dict[str, Any]) -> None:
+        return None
+
+
 @dataclass(frozen=True)
 class PALM:
     """Settings of the inner loop; the defaults are those of the paper and its program."""
@@ -63,6 +135,7 @@ class PALM:
     margin: float = 0.51  # inverse step length of W over its curvature; more than 1/2 is needed
     tol: float = 3e-3
     max_passes: int = 1000
+    pace: Pace = Plain()
 
     def run(
         self,
@@ -71,19 +144,19 @@ class PALM:
         W: Array,
         penalty: Penalty,
         rho: float,
-        watch: Callable[[Any, int], bool] = lambda rows, passes: False,
+        watch: Callable[[Callable[[], Any], int], bool] = lambda rows, passes: False,
+        past: Any = None,
     ) -> Factors:
-        """Passes until the factors settle; `watch(rows, passes)` may stop them."""
-        length = data.total(sqnorm_of_rows, rows)
+        """Passes until the factors settle; `watch(rows, passes)` may stop them, rows() being H."""
+        problem, pace = Problem(self, data, penalty, rho), self.pace
+        point = pace.begin(problem, rows, W, past)
         for passes in range(1, self.max_passes + 1):
-            before, W_before = length, W
-            rows, stats = data.sweep(self.move(data, W, penalty, rho), rows)
-            W = self.centroids(data, W, stats)
-            length = float(np.trace(stats.gram))
-            residual = root_ratio(stats.moved, before) + relative_change(W, W_before)
-            if (stopped := watch(rows, passes)) or residual < self.tol:
+            point = pace.advance(problem, point)
+            stopped = watch(partial(pace.memberships, data, point), passes)
+            if stopped or point.residual < self.tol:
                 break
-        return Factors(rows, W, stats, passes, residual, stopped)
+        end, past = pace.memberships(data, point), pace.past(data, point)
+        return Factors(end, point.W, point.stats, passes, point.residual, stopped, past)
 
     def move(self, data: Data, W: Array, penalty: Penalty, rho: float) -> Any:
         """The step on H, ready for any block."""

@@ -7,6 +7,7 @@ grows after every stage (1601 at -3 dB; 1624 with the condition), so that is wha
 also show that a start which loses a cluster ran on to the limit of 500 stages, for both penalties.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -58,12 +59,13 @@ def tighten(
     `rows` are the memberships H, cut like the data. What the journal knows of this restart comes
     before the start given.
     """
-    rho, stop = path.start, "max_stages"
+    rho, stop, past = path.start, "max_stages", None
     most = path.max_stages * palm.max_passes if path.max_sweeps is None else path.max_sweeps
     recorder = Recorder(watch, most, restart, journal)
     if (noted := journal.recall("path")) and noted["restart"] == restart:
         recorder.recall("path")
         rows, W, rho = data.scatter(noted["H"]), noted["W"], noted["rho"]
+        past = palm.pace.recall(data, noted)
 
     def whole(rows: Any) -> Any:
         return data.array(len(W), lambda H: H, rows)
@@ -71,19 +73,20 @@ def tighten(
     def phi(weight: Array, H: Array) -> float:
         return float(penalty.rows(H) @ weight[:, 0])
 
-    def look(rows: Any, passes: int) -> bool:
-        return recorder.tell(recorder.sweeps + passes, partial(whole, rows))
+    def look(rows: Callable[[], Any], passes: int) -> bool:
+        return recorder.tell(recorder.sweeps + passes, lambda: whole(rows()))
 
     def position() -> dict[str, Any]:
-        return {"restart": restart, "H": data.gather(rows), "W": W, "rho": rho}
+        known = {"restart": restart, "H": data.gather(rows), "W": W, "rho": rho}
+        return known | palm.pace.facts(data, past)
 
     while len(recorder.history) < path.max_stages:
         done = recorder.sweeps
         limited = replace(palm, max_passes=min(palm.max_passes, most - done))
-        end = limited.run(data, rows, W, penalty, rho, look)
+        end = limited.run(data, rows, W, penalty, rho, look, past)
         moved = data.total(sqdistance_of_rows, end.rows, rows)
         residual = root_ratio(moved, data.total(sqnorm_of_rows, rows)) + relative_change(end.W, W)
-        rows, W = end.rows, end.W
+        rows, W, past = end.rows, end.W, end.past
         stage = stage_from_sums(
             data, W, end.stats.gram, end.stats.cross,
             rho=rho, sweeps=done + end.passes, penalty=data.total(phi, rows), residual=residual,

@@ -192,6 +192,11 @@ class ONMF(StreamClusterer):
     _hint = ", or pass center_bounds='data' to cluster signed data"
     _unit = "sweeps"
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.solver == "fast"
+        return tags
+
     def _why_empty(self, empty: int) -> str:
         if self.solver != "fast":
             return f"{super()._why_empty(empty)[:-1]}, or use solver='fast', which leaves none."

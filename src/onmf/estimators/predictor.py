@@ -133,7 +133,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         if is_dask(X):
             return self._lazily("decision_function", X, dtype, k)
         data, centers, unit = self._beside_centers(X)
-        rule = self._rule(centers, unit)
+        rule = self._rule(data, centers, unit)
         with single_threaded_blas():
             rows, _ = data.sweep(lambda block, _: (rule.scores(block), ()))
             return data.array(k, lambda scores: scores, rows)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.baselines import Means
 from onmf.core.assign import Fit, Rays
+from onmf.core.holes import rays_beside
 from onmf.core.rows import Data
 from onmf.core.threads import single_threaded_blas
 from onmf.data import Check, Features, Placement, Terms, place
@@ -40,8 +41,8 @@ class Samples(BaseEstimator):
     @property
     def _check(self) -> Check:
         """What the entries of X must be."""
-        signed = not get_tags(self).input_tags.positive_only
-        return Check(type(self).__name__, signed, self._hint)
+        tags = get_tags(self).input_tags
+        return Check(type(self).__name__, not tags.positive_only, self._hint, tags.allow_nan)
 
     @property
     def _features(self) -> Features:
@@ -76,7 +77,7 @@ class Samples(BaseEstimator):
     ) -> Assignment:
         """The cluster of every sample; reads X once."""
         data, centers, unit = self._beside_centers(X, sample_weight, equal_votes)
-        rule = self._rule(centers, unit)
+        rule = self._rule(data, centers, unit)
         with single_threaded_blas():
             return Assignment(data, rule, *data.sweep(rule))
 
@@ -90,9 +91,9 @@ class Samples(BaseEstimator):
         centers, size = moderate(W)
         return rows.data, centers, W.dtype.type(size / rows.scale)
 
-    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
+    def _rule(self, data: Data, centers: Array, unit: Any) -> Rays | Means:
         """What gives a sample to a cluster."""
-        rays = Rays.of(centers)
+        rays = rays_beside(data, centers)
         return replace(rays, lengths=rays.lengths / unit)
 
     def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:

@@ -16,9 +16,11 @@ from scipy.optimize import linear_sum_assignment
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.core.assign import Code, Rays, labels_of
 from onmf.core.fast.bound import cheap_proof
+from onmf.core.fast.holes import cluster_seen, fill_along_ground
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
+from onmf.core.holes import rays_beside
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
@@ -42,6 +44,7 @@ class Solution(NamedTuple):
     nearest: Array
     stationarity: float
     proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
+    unseen: Array | None = None  # features that no sample shows, where X has holes
 
 
 @dataclass(frozen=True)
@@ -99,16 +102,22 @@ class FastSolver:
     def solve(self, rows: Placement, journal: Journal) -> Solution:
         data, begin, k = rows.data, self.begin, self.begin.n_clusters
         given, settings = not begin.is_search, self.settings_for(data)
-        seed = begin.seeds(journal)[0]
-        W = begin.factors(data, rows.X, seed)[1] if given else None
-        find = partial(cluster, settings, data, penalty=self.penalty, seed=seed, watch=self.watch)
+        seed, W = begin.seeds(journal)[0], None
+        if given:
+            full = fill_along_ground(data) if data.holes else data
+            W = begin.factors(full, rows.X, seed)[1]
+        search: Any = cluster_seen if data.holes else cluster
+        find = partial(search, settings, data, penalty=self.penalty, seed=seed, watch=self.watch)
         try:
             result, state = find(k=k, given=W, journal=journal)
         except TooFewDirectionsError as few:
             result, state = find(k=few.found)
         labels = state.labels(data)
-        proof = cheap_proof(data, result.W, result.relative_error)
-        found = Solution(result, labels, labels, state.stationarity, proof)
+        found = Solution(result, labels, labels, state.stationarity)
+        if data.holes:  # the spectrum is that of a matrix without any
+            found = found._replace(unseen=state.unseen)
+        else:
+            found = found._replace(proof=cheap_proof(data, result.W, result.relative_error))
         return found if len(result.W) == k else with_empty(data, found, k, W)
 
 
@@ -238,9 +247,10 @@ def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solu
     wide = np.zeros((k, W.shape[1]), W.dtype)
     wide[ids] = W
     labels = np.append(ids, -1)[found.labels]
-    rows, _ = data.sweep(Rays.of(wide))
+    rule = rays_beside(data, wide)
+    rows, _ = data.sweep(rule)
     history = [s._replace(empty_clusters=k - len(W)) for s in found.result.history]
-    H = data.array(k, Rays.of(wide).memberships, rows)
+    H = data.array(k, rule.memberships, rows)
     result = found.result._replace(H=H, W=wide, history=history)
     return found._replace(result=result, labels=labels, nearest=labels)
 

@@ -98,15 +98,27 @@ def cluster(
     rng = np.random.default_rng(seed)
     tell = partial(recorder.tell, membership=nothing)
     small = sketch(data, k, rng, settings.max_sweeps, tell, journal)
-    if given is None:
-        ends = explore(settings, data.shape, small.Y, k, penalty, rng)
-    else:
-        start = unit(small.lower(given.astype(np.float64)))
-        path = list(follow(small.Y, start, penalty, settings.taus()))
-        ends = [Descent(alternate(small.Y, path[-1].U, ALTERNATIONS), path)]
+    ends = descents(settings, data.shape, small, k, penalty, rng, given)
     recorder.history += [path_stage(point, small, data.traffic) for point in ends[0].path]
     Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
     return settle_and_record(data, Ws, settings.bounds, settings.tol, recorder)
+
+
+def descents(
+    settings: Fast,
+    shape: tuple[int, int],
+    small: Sketch,
+    k: int,
+    penalty: RowPenalty,
+    rng: np.random.Generator,
+    given: Array | None,
+) -> list[Descent]:
+    """What is found in the picture, the best first: by a search, or down from given centroids."""
+    if given is None:
+        return explore(settings, shape, small.Y, k, penalty, rng)
+    start = unit(small.lower(given.astype(np.float64)))
+    path = list(follow(small.Y, start, penalty, settings.taus()))
+    return [Descent(alternate(small.Y, path[-1].U, ALTERNATIONS), path)]
 
 
 def explore(

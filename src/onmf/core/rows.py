@@ -95,6 +95,12 @@ def row_sqnorm(X: Matrix) -> Array:
     return row_sqnorm(without_holes(X)) if np.isnan(energy).any() else energy
 
 
+def count_holes(X: Matrix) -> int:
+    """How many entries are NaN."""
+    values = X.data if sp.issparse(X) else X
+    return int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
+
+
 def without_holes(X: Matrix) -> Matrix:
     """A copy with zeros in the place of NaN, which stands for entries that were not observed."""
     values = X.data if sp.issparse(X) else X

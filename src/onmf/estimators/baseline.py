@@ -89,6 +89,8 @@ class Baseline(Clusterer):
     n_disagreements_ : int
         Training samples for which `predict`, the nearest ray (for K-means the nearest centroid),
         differs from `labels_`.
+    n_missing_ : int
+        0, for these methods take no NaN.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

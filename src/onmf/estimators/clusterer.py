@@ -194,7 +194,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
-        self.stationarity_ = solution.stationarity
+        self.stationarity_, self.n_missing_ = solution.stationarity, rows.data.holes
         self.bound_, self.gap_ = solution.proof or (None, None)
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
 

@@ -125,6 +125,8 @@ class ONMF(StreamClusterer):
     n_disagreements_ : int
         Training samples for which `predict` differs from `labels_` ("palm" keeps the paper's
         argmax of H).
+    n_missing_ : int
+        Entries of X that were NaN, hence not observed: all figures are about the others.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -67,7 +67,10 @@ def explained(model: Model, table: Table) -> Explanation | None:
 
 
 def proved(model: Model, table: Table) -> Certificate | None:
-    """How far from the best the fit can be; None if rows on disk had to be read again for it."""
+    """How far from the best the fit can be; None if rows on disk had to be read again for it, or
+    entries are missing."""
+    if model.n_missing_:
+        return None
     known = certificate_of_fit(model)
     return known or (None if isinstance(table.X, Source) else certify(model, table))
 
@@ -113,6 +116,7 @@ class FinishedFit:
                 "sha256": checksum(self.source.path, self.source.follow_links),
                 "samples": n,
                 "features": m,
+                "missing": getattr(self.model, "n_missing_", 0),
             },
             "source": self.source.record(folder),
             "seed": self.model.random_state,

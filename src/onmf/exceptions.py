@@ -12,6 +12,7 @@ __all__ = [
     "FormatError",
     "TableWarning",
     "UnassignedSampleWarning",
+    "UnobservedWarning",
     "UnsavedParameterWarning",
 ]
 
@@ -100,6 +101,26 @@ class UnassignedSampleWarning(UserWarning):
     ...     model = ONMF(2, random_state=0).fit([[1, 0], [0, 1], [0, 0]])
     >>> model.labels_
     array([ 0, 1, -1])
+    """
+
+
+class UnobservedWarning(UserWarning):
+    """X has NaN, and samples or features of which too little is observed.
+
+    A sample without an observed entry has label -1; a feature without one is zero in every
+    centroid, so that no sample is placed by it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from onmf import ONMF
+    >>> from onmf.exceptions import UnobservedWarning
+    >>> nan = float("nan")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", UnobservedWarning)
+    ...     model = ONMF(2, random_state=0).fit([[3, nan], [nan, 2], [1, 0], [nan, nan]])
+    >>> model.labels_
+    array([ 0, 1, 0, -1])
     """
 
 

@@ -161,7 +161,8 @@ def run_cluster(
 
 def fit_input(model: ONMF, k: int | range, source: Input, signed: bool) -> FinishedFit:
     """From a file to a fit that is explained, with notes on what looks wrong on the way."""
-    raw = read_with_notes(source, signed, ", or say --bounds data if they mean something")
+    remedy = ", or say --bounds data if they mean something"
+    raw = read_with_notes(source, signed, remedy, holes=model.solver == "fast")
     table, chain = source.learn(raw)
     choice = None if isinstance(k, int) else choose_count(model, table, k)
     model.set_params(n_clusters=choice.best_k if choice else k)

@@ -213,12 +213,14 @@ def source_of(path: AnyFile, options: dict[str, Any]) -> Input:
     return Input(received(path, lines), steps=steps, **{name: options.pop(name) for name in own})
 
 
-def read_with_notes(source: Input, signed: bool = False, remedy: str = "") -> Table:
+def read_with_notes(
+    source: Input, signed: bool = False, remedy: str = "", holes: bool = False
+) -> Table:
     """The input as it is, once its entries pass, and what there is to say about it."""
     name = source.path.name
     with within_memory(name), notes(name), waiting(f"Reading {name}") as progress:
         table = source.read(progress)
-        check_entries(table, name, signed, remedy)
+        check_entries(table, name, signed, remedy, holes)
     with waiting(f"Looking at {name}"):
         said = before_fit(source, table)
     note(name, said)

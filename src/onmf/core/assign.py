@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onmf.core.rows import Array, Block, row_sqnorm
+from onmf.core.rows import Array, Block, Matrix, row_sqnorm
 
 ROUNDING = 32  # times the machine precision: products that differ by less are equal
 
@@ -81,8 +81,12 @@ class Rays:
     def scores(self, block: Block) -> Array:
         """Cosines (b, k) of the samples of a block with the rays; 0 for a sample of zeros."""
         size = np.sqrt(row_sqnorm(block.X))[:, None]
-        cosines = (block.X @ self.units) / np.where(size > 0, size, 1)
+        cosines = self.products(block.X) / np.where(size > 0, size, 1)
         return np.clip(cosines, -1, 1).astype(self.units.dtype)
+
+    def products(self, X: Matrix) -> Array:
+        """<u_k, x> (b, k)."""
+        return np.asarray(X @ self.units)
 
     def memberships(self, code: Code) -> Array:
         """H (b, k) of a block: the best multiple of the centroid itself."""

@@ -29,8 +29,10 @@ class InMemory:
 
     traffic = Traffic()
 
-    def __init__(self, X: Matrix, weight: Array | None = None, n_threads: int = 1) -> None:
-        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+    def __init__(
+        self, X: Matrix, weight: Array | None = None, n_threads: int = 1, holes: int = 0
+    ) -> None:
+        self.X, self.shape, self.dtype, self._holes = X, X.shape, X.dtype, holes
         self.weight = np.ones(X.shape[0], X.dtype) if weight is None else weight.astype(X.dtype)
         self._threads: Callable[..., Any] = (
             ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
@@ -96,6 +98,11 @@ class InMemory:
     def sqnorm(self) -> float:
         return self.measured[1].sqnorm
 
+    @property
+    def holes(self) -> int:
+        """How many entries of X are NaN: not observed."""
+        return self._holes
+
     @cached_property
     def mean(self) -> float:
         _, total = self.sweep(weigh, self.own_unit)
@@ -103,8 +110,8 @@ class InMemory:
 
     @cached_property
     def extremes(self) -> tuple[float, float]:
-        ends = [(float(block.X.min()), float(block.X.max())) for block in self.blocks]
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        ends = np.array([ends_of(block.X) for block in self.blocks])
+        return float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1]))
 
     def take(self, numbers: Array) -> Block:
         """A few samples, by number."""
@@ -183,6 +190,13 @@ def rows_between(X: Matrix, i: int, j: int) -> Matrix:
     part.data, part.indices = X.data[start:stop], X.indices[start:stop]
     part.indptr = X.indptr[i : j + 1] - start
     return part
+
+
+def ends_of(X: Matrix) -> tuple[float, float]:
+    """The smallest and the largest entry of those that are observed; NaN if none is."""
+    if sp.issparse(X):
+        return float(X.nanmin()), float(X.nanmax())
+    return float(np.fmin.reduce(X, axis=None)), float(np.fmax.reduce(X, axis=None))
 
 
 class Size(NamedTuple):

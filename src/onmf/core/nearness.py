@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmf.core.assign import Rays
+from onmf.core.holes import rays_beside
 from onmf.core.rows import Array, Block, Data, row_sqnorm
 
 
@@ -28,7 +29,7 @@ class Angles:
     rays: Rays
 
     def __call__(self, block: Block, rows: Any) -> tuple[Nearness, tuple[()]]:
-        products = np.maximum(block.X @ self.rays.units, 0).astype(np.float64, copy=False)
+        products = np.maximum(self.rays.products(block.X), 0).astype(np.float64, copy=False)
         products.partition(-min(2, products.shape[1]), axis=1)
         size = np.sqrt(row_sqnorm(block.X))
         first = np.divide(products[:, -1], size, out=np.zeros_like(size), where=size > 0)
@@ -40,7 +41,7 @@ class Angles:
 
 def nearness(data: Data, W: Array) -> Nearness:
     """Margin and distance of every sample; reads X once."""
-    rows, _ = data.sweep(Angles(Rays.of(W)))
+    rows, _ = data.sweep(Angles(rays_beside(data, W)))
     return Nearness(
         data.gather(data.each(lambda row: row.margin, rows)),
         data.gather(data.each(lambda row: row.distance, rows)),

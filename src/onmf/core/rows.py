@@ -47,8 +47,9 @@ class Data(Protocol):
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    traffic: Traffic  # so far
 
+    @property
+    def traffic(self) -> Traffic: ...  # so far
     @property
     def weight(self) -> Array: ...  # d_i
     @property
@@ -61,6 +62,8 @@ class Data(Protocol):
     def own_unit(self) -> Any: ...  # of its membership: 1, or ||x_i|| where each has one vote
     @property
     def sqnorm(self) -> float: ...  # ||X||^2
+    @property
+    def holes(self) -> int: ...  # how many entries of X are NaN: not observed
     @property
     def mean(self) -> float: ...  # of |X|
     @property
@@ -82,9 +85,31 @@ class Place(Data, Protocol):
 
 
 def row_sqnorm(X: Matrix) -> Array:
-    """||x_i||^2, in double precision."""
-    if not sp.issparse(X):
-        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    squares = np.append(np.square(X.data, dtype=np.float64), 0)  # reduceat needs one beyond the end
-    sums = np.add.reduceat(squares, np.minimum(X.indptr[:-1], len(squares) - 1))
-    return np.where(np.diff(X.indptr) > 0, sums, 0)
+    """||x_i||^2 of what is observed, in double precision."""
+    if sp.issparse(X):
+        squares = np.append(np.square(X.data, dtype=np.float64), 0)  # reduceat needs one beyond
+        sums = np.add.reduceat(squares, np.minimum(X.indptr[:-1], len(squares) - 1))
+        energy = np.where(np.diff(X.indptr) > 0, sums, 0)
+    else:
+        energy = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return row_sqnorm(without_holes(X)) if np.isnan(energy).any() else energy
+
+
+def count_holes(X: Matrix) -> int:
+    """How many entries are NaN."""
+    values = X.data if sp.issparse(X) else X
+    return int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
+
+
+def without_holes(X: Matrix) -> Matrix:
+    """A copy with zeros in the place of NaN, which stands for entries that were not observed."""
+    values = X.data if sp.issparse(X) else X
+    seen = np.fmax(values, 0)  # the number of the two: ten times as fast as a choice by a mask
+    if np.fmin.reduce(values, axis=None, initial=0) < 0:
+        seen += np.fmin(values, 0)
+    return same_pattern(X, seen) if sp.issparse(X) else seen
+
+
+def same_pattern(X: Matrix, values: Array) -> Matrix:
+    """A CSR matrix with other values in the places of X."""
+    return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from onmf.core.memory import Size, measure, weigh
+from onmf.core.memory import Size, ends_of, measure, weigh
 from onmf.core.rows import Array, Block, Data, Matrix, Move, Traffic
 
 
@@ -70,6 +70,10 @@ class View:
     def sqnorm(self) -> float:
         return self.measured[1].sqnorm
 
+    @property
+    def holes(self) -> int:
+        return self.below.holes
+
     @cached_property
     def mean(self) -> float:
         _, total = self.sweep(weigh, self.own_unit)
@@ -78,7 +82,7 @@ class View:
     @cached_property
     def extremes(self) -> tuple[float, float]:
         ends = self.gather(self.sweep(_ends)[0])
-        return float(ends.min()), float(ends.max())
+        return float(np.fmin.reduce(ends)), float(np.fmax.reduce(ends))
 
     def take(self, numbers: Array) -> Block:
         block = self.below.take(numbers)
@@ -98,4 +102,4 @@ class View:
 
 
 def _ends(block: Block, rows: Any) -> tuple[Array, Size]:
-    return np.array([block.X.min(), block.X.max()], np.float64), Size(0.0)
+    return np.array(ends_of(block.X), np.float64), Size(0.0)

@@ -5,6 +5,7 @@
 
 from onmf.data.check import Check
 from onmf.data.disk import OnDisk, larger_than_memory, open_rows
+from onmf.data.holes import fill_holes
 from onmf.data.placement import Placement, Terms, is_dask, matrix_of, place, place_in_memory
 from onmf.data.validation import Features
 
@@ -14,6 +15,7 @@ __all__ = [
     "OnDisk",
     "Placement",
     "Terms",
+    "fill_holes",
     "is_dask",
     "larger_than_memory",
     "matrix_of",

@@ -26,14 +26,22 @@ class Check:
     name: str  # of the estimator
     signed: bool = False  # whether entries may be negative
     hint: str = ""  # what else to do about those that are
+    holes: bool = False  # whether NaN may stand for entries that were not observed
 
-    def __call__(self, X: Matrix, first: int = 0) -> tuple[float, float]:
-        """The extremes of rows that pass; `first` is the number of the first."""
+    def __call__(self, X: Matrix, first: int = 0) -> "Span":
+        """The extremes of rows that pass, and their holes; `first` is the number of the first."""
         values = X.data if sp.issparse(X) else X
         low, high = stored_extremes(X)
+        missing = np.isnan(values) if self.holes and np.isnan(low) else None
+        if missing is not None:
+            low, high = (float(end.reduce(values, axis=None)) for end in (np.fmin, np.fmax))
+            low, high = (low, high) if low == low else (0.0, 0.0)  # nothing was observed
         if not np.isfinite(low + high):
+            wrong, kind = ~np.isfinite(values), "NaN or infinity"
+            if missing is not None:
+                wrong, kind = np.isinf(values), "infinity"
             raise ValueError(
-                f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values), first)}: "
+                f"Input X contains {kind} at {cells(X, wrong, first)}: "
                 "fill these entries or drop the samples."
             )
         if not self.signed and low < 0:
@@ -41,7 +49,7 @@ class Check:
                 f"Negative values in data passed to {self.name} at "
                 f"{cells(X, values < 0, first)}: shift or clip them{self.hint}."
             )
-        return low, high
+        return Span(low, high, 0 if missing is None else int(missing.sum()))
 
 
 def stored_extremes(X: Matrix) -> tuple[float, float]:
@@ -75,13 +83,18 @@ def cells(
 
 
 class Span:
-    """Smallest and largest entry; sums take in both."""
+    """Smallest and largest entry, and how many are holes; sums take in both."""
 
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high
+    def __init__(self, low: float, high: float, holes: int = 0) -> None:
+        self.low, self.high, self.holes = low, high, holes
 
     def __add__(self, other: "Span") -> "Span":
-        return Span(min(self.low, other.low), max(self.high, other.high))
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        return Span(low, high, self.holes + other.holes)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.low, self.high
 
 
 class Inspection(NamedTuple):
@@ -92,7 +105,7 @@ class Inspection(NamedTuple):
 
     @property
     def extremes(self) -> tuple[float, float]:
-        return self.span.low, self.span.high
+        return self.span.ends
 
 
 @dataclass(frozen=True)
@@ -102,7 +115,7 @@ class Inspect:
     check: Check
 
     def __call__(self, block: Block, first: int) -> tuple[Array, Inspection]:
-        span = Span(*self.check(block.X, first))
+        span = self.check(block.X, first)
         if sp.issparse(block.X) and block.X.nnz < block.X.shape[0] * block.X.shape[1]:
             span += Span(0, 0)  # the entries that are not stored
         energy, size = measure(block, None)

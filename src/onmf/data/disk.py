@@ -117,6 +117,10 @@ class OnDisk(InMemory):
     def extremes(self) -> tuple[float, float]:
         return self.measured[1].extremes
 
+    @property
+    def holes(self) -> int:
+        return int(self.measured[1].span.holes)
+
     def scaled(self, factor: float) -> Self:
         """The same rows times a power of two."""
         if factor == 1:

@@ -127,16 +127,17 @@ def is_anndata(X: Any) -> bool:
 
 
 def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms) -> Placement:
-    X, extremes = as_samples(X, terms.check)
+    X, span = as_samples(X, terms.check)
     features = None
     if names is not None:
         features = Features.of(X.shape, names)
         features.check(terms.known, terms.check.name)
     weight, exponent = as_weights(sample_weight, X.shape, X.dtype, terms.scale)
-    factor = terms.scale(*extremes, X.dtype, X.shape)
+    factor = terms.scale(*span.ends, X.dtype, X.shape)
     if factor != 1:
         X = X * X.dtype.type(factor)
-    return Placement(InMemory(X, weight, terms.n_threads), factor, weight, exponent, features, X)
+    data = InMemory(X, weight, terms.n_threads, span.holes)
+    return Placement(data, factor, weight, exponent, features, X)
 
 
 def as_numpy(X: Any) -> Any:

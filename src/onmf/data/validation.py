@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from onmf.data.check import Check, Matrix, stored_extremes
+from onmf.data.check import Check, Matrix, Span, stored_extremes
 from onmf.io.table import listing
 
 Array = NDArray[Any]
@@ -22,8 +22,8 @@ MOST_BITS = 100  # between weights: single precision holds 126
 Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two
 
 
-def as_samples(X: Any, check: Check) -> tuple[Matrix, tuple[float, float]]:
-    """Floating samples that pass the check, as a C-ordered array or a `csr_array`; their extremes.
+def as_samples(X: Any, check: Check) -> tuple[Matrix, Span]:
+    """Floating samples that pass the check, as a C-ordered array or a `csr_array`; their span.
 
     A matrix is as large as it is: nothing is copied unless its form must change.
     """

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from onmf.baselines import METHODS, Means
 from onmf.core.assign import Rays
 from onmf.core.result import Event
+from onmf.core.rows import Data
 from onmf.data import place_in_memory
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
@@ -88,6 +89,8 @@ class Baseline(Clusterer):
     n_disagreements_ : int
         Training samples for which `predict`, the nearest ray (for K-means the nearest centroid),
         differs from `labels_`.
+    n_missing_ : int
+        0, for these methods take no NaN.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -140,7 +143,7 @@ class Baseline(Clusterer):
             without_none(tol=self.tol, max_iter=self.max_iter),
         )
 
-    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
+    def _rule(self, data: Data, centers: Array, unit: Any) -> Rays | Means:
         if self.method in NEAREST:
             return NEAREST[self.method](centers / unit)
-        return super()._rule(centers, unit)
+        return super()._rule(data, centers, unit)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from onmf.core.assign import labels_of
 from onmf.core.memory import useful
 from onmf.core.paper.start import STARTS
-from onmf.core.result import FORGETFUL, Factorization
+from onmf.core.result import FORGETFUL
 from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
 from onmf.data.validation import moderate, too_few
@@ -24,7 +24,12 @@ from onmf.estimators.ordering import arrange, canonical_order
 from onmf.estimators.parameters import CenterBounds, allows_signs, check_choice, check_number
 from onmf.estimators.presenter import Presenter
 from onmf.estimators.solvers import Solution, Solver
-from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
+from onmf.exceptions import (
+    ConvergenceWarning,
+    EmptyClusterWarning,
+    UnassignedSampleWarning,
+    UnobservedWarning,
+)
 from onmf.io.table import listing
 
 Array = NDArray[Any]
@@ -58,10 +63,13 @@ class Clusterer(CallbackSupportMixin, Presenter):
         Parameters
         ----------
         X : array, sparse matrix, DataFrame, path or Dask collection (n_samples, n_features)
-            Non-negative data; a sparse matrix is never made dense. `ONMF` reads a path (.npy, .npz,
-            .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of h5py or zarr block by
-            block, and leaves a Dask array or DataFrame on its workers; `Baseline` needs X in
-            memory. An ``onmf.io.Table`` is a matrix whose features have names.
+            Non-negative data; a sparse matrix is never made dense. NaN is an entry that was not
+            observed, for `ONMF` by its default solver: the error counts what is observed. In a
+            sparse matrix such an entry is a stored NaN, for what is not stored is zero. `ONMF`
+            reads a path (.npy, .npz, .h5, .h5ad, .zarr, .parquet), a memory map or an open data
+            set of h5py or zarr block by block, and leaves a Dask array or DataFrame on its workers;
+            `Baseline` needs X in memory. An ``onmf.io.Table`` is a matrix whose features have
+            names.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             A sample of weight 2 counts as if it were there twice.
@@ -72,8 +80,8 @@ class Clusterer(CallbackSupportMixin, Presenter):
 
         Warns
         -----
-        UnassignedSampleWarning, EmptyClusterWarning, ConvergenceWarning, CheckpointWarning
-            Of ``onmf.exceptions``, which says when.
+        UnassignedSampleWarning, UnobservedWarning, EmptyClusterWarning, ConvergenceWarning
+            and CheckpointWarning, of ``onmf.exceptions``, which says when.
 
         Notes
         -----
@@ -124,7 +132,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
             notes.close(solution.result.stop)
         if tasks is not None:
             tasks.end()
-        self._warn(solution.result)
+        self._warn(solution)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -191,7 +199,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
-        self.stationarity_ = solution.stationarity
+        self.stationarity_, self.n_missing_ = solution.stationarity, rows.data.holes
         self.bound_, self.gap_ = solution.proof or (None, None)
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
 
@@ -205,17 +213,20 @@ class Clusterer(CallbackSupportMixin, Presenter):
     def _relabel(self, rows: Placement) -> None:
         """Labels and memberships by the centroids as they are kept, their lost digits included."""
         centers, size = moderate(self.cluster_centers_)
-        rule = self._rule(centers, centers.dtype.type(size / rows.scale))
-        rule = self._with_fence(rule, rows.scale)
+        rule = self._rule(rows.data, centers, centers.dtype.type(size / rows.scale))
+        rule = self._with_fence(rows.data, rule, rows.scale)
         with single_threaded_blas():
             codes, _ = rows.data.sweep(rule)
         self.labels_ = rows.data.gather(rows.data.each(labels_of, codes))
         self.membership_ = rows.data.array(self.n_clusters, rule.memberships, codes)
 
-    def _warn(self, best: Factorization) -> None:
+    def _warn(self, solution: Solution) -> None:
         near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # an outlier was asked for
         missing = np.flatnonzero((self.labels_ < 0) & near)
-        if len(missing):
+        best, unseen = solution.result, solution.unseen
+        if unseen is not None and len(missing) + len(unseen):
+            warnings.warn(_why_unobserved(missing, unseen), UnobservedWarning, 3 + FRAMES)
+        elif len(missing):
             warnings.warn(
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
                 f"have label -1: {listing(missing)}.",
@@ -236,6 +247,22 @@ class Clusterer(CallbackSupportMixin, Presenter):
                 ConvergenceWarning,
                 stacklevel=3 + FRAMES,
             )
+
+
+def _why_unobserved(samples: Array, features: Array) -> str:
+    """What to say of samples without a cluster and features without a sample, where X has NaN."""
+    said = []
+    if len(samples):
+        said.append(
+            f"{len(samples)} sample(s) have no observed entry that is not zero and shared by a "
+            f"cluster, and label -1: {listing(samples)}"
+        )
+    if len(features):
+        said.append(
+            f"{len(features)} feature(s) are observed in no sample that has a cluster and are left "
+            f"out, zero in every centroid: {listing(features)}"
+        )
+    return f"{'; '.join(said)}."
 
 
 def check_digits(W: Array) -> Array:

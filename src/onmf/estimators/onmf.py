@@ -149,6 +149,8 @@ class ONMF(StreamClusterer):
     n_disagreements_ : int
         Training samples for which `predict` differs from `labels_` ("palm" keeps the paper's
         argmax of H).
+    n_missing_ : int
+        Entries of X that were NaN, hence not observed: all figures are about the others.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -219,6 +221,11 @@ class ONMF(StreamClusterer):
 
     _hint = ", or pass center_bounds='data' to cluster signed data"
     _unit = "sweeps"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.solver == "fast"
+        return tags
 
     def _why_empty(self, empty: int) -> str:
         if self.solver != "fast":

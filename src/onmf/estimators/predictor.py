@@ -135,7 +135,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         if is_dask(X):
             return self._lazily("decision_function", X, dtype, k)
         data, centers, unit, _ = self._beside_centers(X)
-        rule = self._rule(centers, unit)
+        rule = self._rule(data, centers, unit)
         with single_threaded_blas():
             rows, _ = data.sweep(lambda block, _: (rule.scores(block), ()))
             return data.array(k, lambda scores: scores, rows)
@@ -196,7 +196,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         if is_dask(X):
             return self._lazily("outlier_score", X, np.float64)
         data, centers, unit, scale = self._beside_centers(X)
-        rule, find = self._rule(centers, unit), partial(excess_of, fence.scaled(scale))
+        rule, find = self._rule(data, centers, unit), partial(excess_of, fence.scaled(scale))
         with single_threaded_blas():
             rows, _ = data.sweep(rule)
             return data.gather(data.each(find, data.energy, rows))

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onmf.baselines import Means
 from onmf.core.assign import Fit, Rays
 from onmf.core.fast.outliers import Fence, FencedRays
+from onmf.core.holes import check_no_holes, rays_beside
 from onmf.core.rows import Data
 from onmf.core.threads import single_threaded_blas
 from onmf.data import Check, Features, Placement, Terms, place
@@ -42,8 +43,8 @@ class Samples(BaseEstimator):
     @property
     def _check(self) -> Check:
         """What the entries of X must be."""
-        signed = not get_tags(self).input_tags.positive_only
-        return Check(type(self).__name__, signed, self._hint)
+        tags = get_tags(self).input_tags
+        return Check(type(self).__name__, not tags.positive_only, self._hint, tags.allow_nan)
 
     @property
     def _features(self) -> Features:
@@ -78,7 +79,7 @@ class Samples(BaseEstimator):
     ) -> Assignment:
         """The cluster of every sample; reads X once."""
         data, centers, unit, scale = self._beside_centers(X, sample_weight, equal_votes)
-        rule = self._with_fence(self._rule(centers, unit), scale)
+        rule = self._with_fence(data, self._rule(data, centers, unit), scale)
         with single_threaded_blas():
             return Assignment(data, rule, *data.sweep(rule))
 
@@ -93,9 +94,9 @@ class Samples(BaseEstimator):
         centers, size = moderate(W)
         return rows.data, centers, W.dtype.type(size / rows.scale), rows.scale
 
-    def _rule(self, centers: Array, unit: Any) -> Rays | Means:
+    def _rule(self, data: Data, centers: Array, unit: Any) -> Rays | Means:
         """What gives a sample to a cluster."""
-        rays = Rays.of(centers)
+        rays = rays_beside(data, centers)
         return replace(rays, lengths=rays.lengths / unit)
 
     @property
@@ -104,10 +105,11 @@ class Samples(BaseEstimator):
         known = getattr(self, "outlier_fence_", None)
         return None if known is None else Fence(*known)
 
-    def _with_fence(self, rule: Rays | Means, scale: float) -> Rays | Means:
+    def _with_fence(self, data: Data, rule: Rays | Means, scale: float) -> Rays | Means:
         """The rule for samples multiplied by `scale`, and label -1 for the outliers among them."""
         if self._fence is None or not isinstance(rule, Rays):
             return rule
+        check_no_holes(data)
         return FencedRays.beyond(rule, self._fence.scaled(scale))
 
     def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:

@@ -16,10 +16,12 @@ from scipy.optimize import linear_sum_assignment
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.core.assign import Code, Rays, labels_of
 from onmf.core.fast.bound import cheap_proof
+from onmf.core.fast.holes import cluster_seen, fill_along_ground
 from onmf.core.fast.outliers import Fence, FencedRays, Outliers, excess_of
 from onmf.core.fast.row_problems import unit
-from onmf.core.fast.settle import State, TooFewDirectionsError
+from onmf.core.fast.settle import TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
+from onmf.core.holes import check_no_holes, rays_beside
 from onmf.core.paper.inertia import Inertia
 from onmf.core.paper.palm import PALM, Plain
 from onmf.core.paper.path import Path, tighten
@@ -46,6 +48,7 @@ class Solution(NamedTuple):
     proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
     fence: Fence | None = None  # beyond which samples are outliers
     excess: Array | None = None  # by how much each sample is: above 1 beyond it
+    unseen: Array | None = None  # features that no sample shows, where X has holes
 
 
 @dataclass(frozen=True)
@@ -107,17 +110,29 @@ class FastSolver:
     def solve(self, rows: Placement, journal: Journal) -> Solution:
         data, begin, k = rows.data, self.begin, self.begin.n_clusters
         given, settings = not begin.is_search, self.settings_for(data)
-        seed = begin.seeds(journal)[0]
-        W = begin.factors(data, rows.X, seed)[1] if given else None
-        find = partial(cluster, settings, data, penalty=self.penalty, seed=seed, watch=self.watch)
+        if settings.outliers is not None:
+            check_no_holes(data)
+        seed, W = begin.seeds(journal)[0], None
+        if given:
+            full = fill_along_ground(data) if data.holes else data
+            W = begin.factors(full, rows.X, seed)[1]
+        search: Any = cluster_seen if data.holes else cluster
+        find = partial(search, settings, data, penalty=self.penalty, seed=seed, watch=self.watch)
         try:
             result, state = find(k=k, given=W, journal=journal)
         except TooFewDirectionsError as few:
             result, state = find(k=few.found)
         labels = state.labels(data)
-        alone = state.fence is None  # else the bound is none for the samples that have a cluster
-        proof = cheap_proof(data, result.W, result.relative_error) if alone else None
-        found = Solution(result, labels, labels, state.stationarity, proof, *strangers(data, state))
+        found = Solution(result, labels, labels, state.stationarity)
+        if data.holes:  # the spectrum is that of a matrix without any
+            found = found._replace(unseen=state.unseen)
+        elif state.fence is not None:  # and its bound none for the samples that have a cluster
+            excess = partial(excess_of, state.fence)
+            found = found._replace(
+                fence=state.fence, excess=data.gather(data.each(excess, data.energy, state.rows))
+            )
+        else:
+            found = found._replace(proof=cheap_proof(data, result.W, result.relative_error))
         return found if len(result.W) == k else with_empty(data, found, k, W)
 
 
@@ -241,14 +256,6 @@ SOLVERS: dict[str, type[FastSolver] | type[PaperSolver]] = {"fast": FastSolver, 
 NEAREST: dict[str, Callable[[Array], Means]] = {"k-means": Means, "k-means++": Means}
 
 
-def strangers(data: Data, state: State) -> tuple[Fence | None, Array | None]:
-    """The fence, if samples may be outliers, and how far each is: above 1 beyond it."""
-    if state.fence is None:
-        return None, None
-    find = partial(excess_of, state.fence)
-    return state.fence, data.gather(data.each(find, data.energy, state.rows))
-
-
 def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solution:
     """The solution with empty clusters besides, their centroids zero, so that there are k.
 
@@ -260,7 +267,8 @@ def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solu
     wide = np.zeros((k, W.shape[1]), W.dtype)
     wide[ids] = W
     labels = np.append(ids, -1)[found.labels]
-    rule = Rays.of(wide) if found.fence is None else FencedRays.beyond(Rays.of(wide), found.fence)
+    rule = rays_beside(data, wide)
+    rule = rule if found.fence is None else FencedRays.beyond(rule, found.fence)
     rows, _ = data.sweep(rule)
     history = [s._replace(empty_clusters=k - len(W)) for s in found.result.history]
     H = data.array(k, rule.memberships, rows)

@@ -43,7 +43,7 @@ class StreamClusterer(Clusterer):
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
-            The first batch should have many samples of every cluster.
+            The first batch should have many samples of every cluster. NaN is refused.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
 
@@ -91,4 +91,10 @@ class StreamClusterer(Clusterer):
 
     def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
         """A batch of the stream: on the scale that all others have."""
-        return self._place(X, sample_weight, as_it_is, reset=False, equal_votes=self.equal_votes)
+        rows = self._place(X, sample_weight, as_it_is, reset=False, equal_votes=self.equal_votes)
+        if rows.data.holes:
+            raise ValueError(
+                f"the batch has {rows.data.holes} NaN, which partial_fit does not take: fill them, "
+                "as inverse_transform(transform(X)) of a fitted model has them, or use fit."
+            )
+        return rows

@@ -18,9 +18,8 @@ from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
 from onmf.core.rows import Array
-from onmf.explain.tally import PowerSums, Weights
+from onmf.explain.tally import ROUNDING, PowerSums, Weights
 
-ROUNDING = 1e-12  # a difference or variance below this share of the whole is none
 SHARPEST = 1e-8  # s is at least this share of the difference, lest a score be infinite
 ABSENT = 1e-9  # of the larger mean, added to both, lest a fold change be infinite
 
@@ -50,7 +49,7 @@ class Comparison(NamedTuple):
 
 def group(sums: PowerSums, weights: Weights) -> Group:
     """Facts about groups of samples with these sums."""
-    total, square = weights.total[:, None], weights.square[:, None]
+    total, square = (part.reshape(len(part), -1) for part in weights[:2])
     n = np.where(total > 0, total, 1)
     mean, mean_square = sums.first / n, sums.second / n
     freedom = n - square / n  # n - 1, if all weights are one
@@ -71,8 +70,11 @@ def compare_groups(
     Means are told in multiples of `unit`. If X holds log(1 + x) to the base `log_base`, the fold
     change is that of x, at the means of X.
     """
-    inside, outside = group(sums, weights), group(*_rest(sums, weights))
+    others = _rest(sums, weights)
+    inside, outside = group(sums, weights), group(*others)
     known = ((weights.samples > 0) & (weights.samples < weights.samples.sum()))[:, None]
+    if weights.total.ndim > 1:  # and the feature is seen on both sides
+        known = known & (weights.total > 0) & (others[1].total > 0)
     difference = inside.mean - outside.mean
     plain = np.abs(difference) > ROUNDING * (np.abs(inside.mean) + np.abs(outside.mean))
     difference = np.where(known & plain, difference, 0)
@@ -90,7 +92,7 @@ def _rest(sums: PowerSums, weights: Weights) -> tuple[PowerSums, Weights]:
     """All samples that are not in a cluster but in another."""
     return (
         PowerSums(*(np.maximum(part.sum(axis=0) - part, 0) for part in sums)),
-        Weights(*(part.sum() - part for part in weights)),
+        Weights(*(part.sum(axis=0) - part for part in weights)),
     )
 
 

@@ -131,7 +131,7 @@ def clusters(
     p_value = np.empty_like(facts.score)
     for half, (own_sums, own_weights) in zip(pairs[0][::-1], tests, strict=True):
         part = PowerSums(*(total[:, half.features] for total in own_sums))
-        p_value[:, half.features] = compare_groups(part, own_weights)[1]
+        p_value[:, half.features] = compare_groups(part, own_weights.of_features(half.features))[1]
     agree = [(a == b) & (a >= 0) for a, b in zip(looks[::2], looks[1::2], strict=True)]
     curve = calibrate(near.margin, np.mean(agree, axis=0))
     return Explanation(
@@ -203,7 +203,9 @@ def _numbered(labels: Any) -> tuple[list[Any], Array]:
 
 def _rows(X: Any, sample_weight: Any, n: int, otherwise: str) -> Any:
     """X in its place; as many samples as there are labels."""
-    rows = place(X, sample_weight, Terms(Check("onmf.explain", signed=True), power_of_two))
+    rows = place(
+        X, sample_weight, Terms(Check("onmf.explain", signed=True, holes=True), power_of_two)
+    )
     if rows.data.shape[0] != n:
         raise ValueError(
             f"X has {rows.data.shape[0]} samples but {otherwise}: give the X that they belong to."

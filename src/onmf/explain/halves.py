@@ -19,7 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
+from onmf.core.assign import Rays
 from onmf.core.fast.glance import rays_of_parts
+from onmf.core.holes import SeenRays
 from onmf.core.rows import Array, Block, Data
 
 SPLITS = 5
@@ -69,11 +71,11 @@ def side_by_side(halves: list[Half], m: int, dtype: Any) -> tuple[Array, list[in
 class Labels:
     """The nearest ray of each half (b, halves) for the samples of a block; -1 if there is none."""
 
-    units: Array
+    rays: Rays
     edges: list[int]
 
     def __call__(self, block: Block, rows: Any) -> tuple[Array, tuple[()]]:
-        products = np.asarray(block.X @ self.units)
+        products = self.rays.products(block.X)
         labels = np.full((len(products), len(self.edges) - 1), -1, np.int32)
         for h, (i, j) in enumerate(zip(self.edges, self.edges[1:], strict=False)):
             if j > i:
@@ -86,7 +88,9 @@ class Labels:
 def half_labels(data: Data, pairs: list[tuple[Half, Half]]) -> Array:
     """Labels (n, 2 splits) by every half; reads X once."""
     halves = [half for pair in pairs for half in pair]
-    rows, _ = data.sweep(Labels(*side_by_side(halves, data.shape[1], data.dtype)))
+    units, edges = side_by_side(halves, data.shape[1], data.dtype)
+    kind = SeenRays if data.holes else Rays
+    rows, _ = data.sweep(Labels(kind(units, np.ones(edges[-1], data.dtype)), edges))
     labels: Array = data.gather(rows)
     return labels
 

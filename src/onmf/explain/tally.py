@@ -13,15 +13,35 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.core.rows import Array, Block, Data
+from onmf.core.assign import one_sparse
+from onmf.core.holes import open_up
+from onmf.core.rows import Array, Block, Data, without_holes
+from onmf.core.view import View
+
+ROUNDING = 1e-12  # a weight, difference or variance below this share of the whole is none
 
 
 class Weights(NamedTuple):
-    """What the samples of each cluster weigh: sums of d and of d^2, and how many weigh at all."""
+    """What the samples of each cluster weigh: sums of d and of d^2, and how many weigh at all.
+
+    The sums are (k,), or (k, m) where samples have holes: over those in which a feature is seen.
+    """
 
     total: Array
     square: Array
     samples: Array
+
+    def of_features(self, features: Array) -> "Weights":
+        """Those that belong to some features."""
+        if self.total.ndim == 1:
+            return self
+        return self._replace(total=self.total[:, features], square=self.square[:, features])
+
+    def less(self, hidden: "Hidden") -> "Weights":
+        """Without what lies in holes (k, m)."""
+        total, square = self.total[:, None] - hidden.weight, self.square[:, None] - hidden.square
+        seen = total > ROUNDING * self.total[:, None]
+        return self._replace(total=np.where(seen, total, 0), square=np.where(seen, square, 0))
 
     @classmethod
     def of(cls, labels: Array, weight: Array, k: int) -> "Weights":
@@ -85,9 +105,39 @@ def _sparse_sums(X: Any, labels: Array, weight: Array, k: int) -> PowerSums:
     return PowerSums(*sums)
 
 
+class Hidden(NamedTuple):
+    """Sums of d and of d^2 over the samples in which a feature is a hole (clusterings, k, m)."""
+
+    weight: Array
+    square: Array
+
+
+@dataclass(frozen=True)
+class TallyHoles:
+    """What the holes of a block weigh, for the labels (b, clusterings) of its samples."""
+
+    k: int
+
+    def __call__(self, block: Block, labels: Array) -> tuple[Array, Hidden]:
+        opened, weight = open_up(block.X), block.weight[:, 0].astype(np.float64)
+        sums = np.zeros((2, labels.shape[1], self.k, block.X.shape[1]))
+        if opened is not None:
+            for c, p in np.ndindex(labels.shape[1], 2):
+                marks = one_sparse(labels[:, c], weight ** (p + 1), self.k)
+                sums[p, c] = marks.T @ opened.holes
+        return labels, Hidden(*sums)
+
+
 def tally(data: Data, clusterings: Sequence[Array], k: int) -> list[tuple[PowerSums, Weights]]:
-    """PowerSums (k, m) and weights of the k clusters of each clustering; reads X once."""
+    """PowerSums (k, m) and weights of the k clusters of each clustering; reads X once.
+
+    Twice if samples have holes, which add to no sum.
+    """
     data, labels = data.wide(), np.stack(clusterings, axis=1).astype(np.intp)
-    _, sums = data.sweep(Tally(k), data.scatter(labels))
+    full = View(data, without_holes) if data.holes else data
+    _, sums = full.sweep(Tally(k), data.scatter(labels))
     weights = [Weights.of(column, data.weight, k) for column in labels.T]
+    if data.holes:
+        _, hidden = data.sweep(TallyHoles(k), data.scatter(labels))
+        weights = [own.less(Hidden(*(s[c] for s in hidden))) for c, own in enumerate(weights)]
     return [(PowerSums(*(s[c] for s in sums)), own) for c, own in enumerate(weights)]

@@ -1,10 +1,11 @@
 """Text tables: `.csv`, `.tsv` and `.txt`, also packed with gzip; read as a whole when opened.
 
-Cells become numbers, names or classes here, also those of a workbook. A column of text is set aside
-and a warning names it; a single cell of text is refused by its place.
+Cells become numbers, names or classes here, also those of a workbook; one without a value is NaN.
+A column of text is set aside and a warning names it; a single cell of text is refused by its place.
 """
 
 import csv
+import math
 import re
 import warnings
 from array import array
@@ -132,11 +133,12 @@ def _layout(top: list[list[str]], name: str, options: Options, number: Number) -
     short = len(top) > 1 and len(first) == len(second) - 1  # R leaves the first heading out
     headed = len(first) > 1 and first[0].strip().lower() in ID_HEADINGS
     counted = len(first) > 1 and first == numbered(len(first))  # as pandas numbers columns
-    header = short or headed or counted or not all(_is(number, c) for c in first[1:] or first)
+    header = short or headed or counted or not _is_data(number, first[1:] or first)
     if header and len(top) < 2:
         raise ValueError(f"{name} has a header but no samples.")
     headings = [unguarded(cell.strip()) for cell in (["", *first] if short else first)]
-    named = short or headed or not _is(number, second[0])
+    ids = [row[0] for row in top[1:] or top if row[0].strip().lower() not in NO_VALUE]
+    named = short or headed or not _is(number, ids[0] if ids else second[0])
     place = headings.index(label) if header and label in headings else None
     if named and place == 0:
         named = False
@@ -194,12 +196,13 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
             del cells[j]
         numbers = cells[1:] if layout.named else cells
         try:
-            values.extend(map(_quick(number, numbers), numbers))
+            values.extend(list(map(_quick(number, numbers), numbers)))
         except ValueError:
             pairs = zip(layout.features, numbers, strict=True)
-            bad += [(line, column, c) for column, c in pairs if not _is(number, c)]
+            bad += [(line, column, c) for column, c in pairs if not _is(number, c, gaps=True)]
             if len(bad) >= MOST_LISTED:
                 break
+            values.extend(number(c) if _is(number, c) else math.nan for c in numbers)
     if bad:
         raise ValueError(_bad_cells(name, bad[:MOST_LISTED], options))
     if unknown := [repr(row) for row in sorted(layout.rows - gone)]:
@@ -210,12 +213,6 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
 
 def _bad_cells(name: str, bad: list[tuple[int, str, str]], options: Options) -> str:
     """Which cells cannot be read, and why, as far as one can tell."""
-    if all(cell.strip().lower() in NO_VALUE for _, _, cell in bad):
-        where = "; ".join(f"{c!r} in line {i}, column {one_line(f)}" for i, f, c in bad)
-        return (
-            f"{name} has cells without a value: {where}; fill them, or leave out these columns or "
-            "rows (--drop)."
-        )
     where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for i, f, c in bad)
     comma = any(re.fullmatch(r"[+-]?[\d.]+,\d+|[+-]?[\d,]+", c.strip()) for _, _, c in bad)
     advice = ""
@@ -231,11 +228,17 @@ def _is_text(number: Number, cells: list[str]) -> bool:
     return known and not any(DIGITS.fullmatch(cell) or _is(number, cell) for cell in cells)
 
 
-def _is(number: Number, cell: str) -> bool:
+def _is_data(number: Number, cells: list[str]) -> bool:
+    """Numbers, some of which may lack."""
+    return any(_is(number, c) for c in cells) and all(_is(number, c, gaps=True) for c in cells)
+
+
+def _is(number: Number, cell: str, gaps: bool = False) -> bool:
+    """Whether a cell is a number or, if there may be gaps, has no value."""
     try:
         number(cell)
     except ValueError:
-        return False
+        return gaps and cell.strip().lower() in NO_VALUE
     return True
 
 

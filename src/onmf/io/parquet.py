@@ -1,7 +1,8 @@
 """Parquet, a file or a folder of files, by pyarrow: the only module that imports it.
 
 Columns are packed one by one, so that a sweep by rows would unpack the data set again every time:
-to be read by rows it is unpacked once, batch by batch, into a temporary file of plain numbers.
+to be read by rows it is unpacked once, batch by batch, into a temporary file of plain numbers. What
+is missing becomes NaN.
 """
 
 import json
@@ -108,14 +109,13 @@ class ColumnMatrix:
     def __getitem__(self, rows: slice) -> NDArray[Any]:
         with parquet_errors(self.path.name):
             table = self.data.to_table(columns=self.names)
-            _check_gaps(table)
             X = np.empty((table.num_rows, len(self.names)), self.dtype)
             for j, column in enumerate(table.columns):
                 X[:, j] = self._numbers(column)
         return X[rows]
 
     def unpacked(self) -> FlatFile:
-        """What is missing becomes NaN, which is refused by its place when it is read."""
+        """The rows, one after the other, in a temporary file."""
         n, m = self.shape
         with parquet_errors(self.path.name):
             folder = room_for(n * m * self.dtype.itemsize, self.path.name)
@@ -162,20 +162,6 @@ def _check_types(types: dict[str, Any], data: Any) -> None:
         cells = [_cell(v, i, name) for name in few.column_names
                  for i, v in enumerate(few[name].to_pylist())]  # fmt: skip
         raise ValueError(f"it has cells that are not numbers: {'; '.join(cells[:MOST_LISTED])}")
-
-
-def _check_gaps(table: Any) -> None:
-    gaps = [
-        f"row {i}, column {one_line(name)}"
-        for name, column in zip(table.column_names, table.columns, strict=True)
-        if column.null_count
-        for i in np.flatnonzero(column.is_null().to_numpy())[:MOST_LISTED].tolist()
-    ]
-    if gaps:
-        raise ValueError(
-            f"it has cells without a value: {'; '.join(gaps[:MOST_LISTED])}; fill them, or leave "
-            "out these columns (--drop) or rows"
-        )
 
 
 def _cell(value: Any, row: int, column: str) -> str:

@@ -64,10 +64,11 @@ class Tfidf:
     @classmethod
     def fit(cls, X: Any) -> Self:
         parts = X.parts() if isinstance(X, Source) else [X]
-        having = sum(np.asarray((_non_negative(part, "tf-idf") != 0).sum(axis=0)) for part in parts)
+        having = sum(np.asarray((_complete(part, "tf-idf") != 0).sum(axis=0)) for part in parts)
         return cls(1 + np.log((1 + X.shape[0]) / (1 + np.ravel(having))))
 
     def __call__(self, X: Any) -> Any:
+        X = _complete(X, "tf-idf")
         idf = self.idf.astype(X.dtype if X.dtype.kind == "f" else np.float64)
         weighted = sp.csr_array(X.multiply(idf)) if sp.issparse(X) else X * idf
         return normalize(weighted, copy=False)
@@ -102,11 +103,11 @@ class Depth:
         if total is not None:
             return cls(float(total))
         parts = X.parts() if isinstance(X, Source) else [X]
-        totals = np.concatenate([sample_totals(_non_negative(part, "depth")) for part in parts])
+        totals = np.concatenate([sample_totals(_complete(part, "depth")) for part in parts])
         return cls(float(np.median(totals[totals > 0])) if totals.any() else 1.0)
 
     def __call__(self, X: Any) -> Any:
-        totals = sample_totals(_non_negative(X, "depth"))
+        totals = sample_totals(_complete(X, "depth"))
         factor = self.total / np.where(totals == 0, 1, totals)[:, None]
         if getattr(X, "dtype", None) == np.float32:  # single precision stays
             factor = factor.astype(np.float32)
@@ -149,7 +150,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Unit:
-    """x_i / ||x_i||: every sample counts the same.
+    """x_i / ||x_i||: every sample counts the same. NaN stays, the length being that of the rest.
 
     Examples
     --------
@@ -166,7 +167,12 @@ class Unit:
         return cls()
 
     def __call__(self, X: Any) -> Any:
-        return normalize(X)
+        values = X.data if sp.issparse(X) else np.asarray(X)
+        if values.dtype.kind != "f" or not np.isnan(values).any():
+            return normalize(X)
+        size = np.sqrt(sample_totals(_squares(X)))[:, None]
+        factor = (1 / np.where(size > 0, size, 1)).astype(values.dtype)
+        return sp.csr_array(X.multiply(factor)) if sp.issparse(X) else values * factor
 
     def check(self, n_features: int) -> None:
         """Any number will do."""
@@ -213,9 +219,29 @@ def sample_totals(X: Any) -> NDArray[np.float64]:
     return np.asarray(X.sum(axis=1), np.float64).ravel()
 
 
+def _squares(X: Any) -> Any:
+    """x_ij^2, zero where nothing is known."""
+    if not sp.issparse(X):
+        return np.square(np.nan_to_num(X), dtype=np.float64)
+    squares = X.astype(np.float64)
+    squares.data = np.square(np.nan_to_num(squares.data))
+    return squares
+
+
 def _non_negative(X: Any, what: str) -> Any:
-    """X, if neither step nor logarithm can go wrong; NaN is left to the estimator's own check."""
+    """X, if neither step nor logarithm can go wrong; infinity is left to the estimator's check."""
     values = X.data if sp.issparse(X) else np.asarray(X)
-    if values.size and values.min() < 0:
+    if values.size and np.fmin.reduce(values, axis=None) < 0:
         raise ValueError(f"Negative values in data: {what} needs counts or amounts.")
     return X
+
+
+def _complete(X: Any, what: str) -> Any:
+    """The same for steps that need every entry of a sample."""
+    values = X.data if sp.issparse(X) else np.asarray(X)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise ValueError(
+            f"Missing values in data: {what} needs every entry of a sample; leave the step out, or "
+            "fill them."
+        )
+    return _non_negative(X, what)

@@ -143,7 +143,13 @@ def certify(
         raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}.")
     begin = time.monotonic()
     error = max(1 - model.score(X, sample_weight=sample_weight), 0.0)
-    rows = place(X, sample_weight, Terms(Check("onmf.certify", signed=True), power_of_two))
+    check = Check("onmf.certify", signed=True, holes=True)
+    rows = place(X, sample_weight, Terms(check, power_of_two))
+    if rows.data.holes:
+        raise ValueError(
+            f"X has {rows.data.holes} NaN, and no bound is known for samples that are not observed "
+            "in full: certify a fit to samples that are."
+        )
     data = rows.data.one_vote_each() if getattr(model, "equal_votes", False) else rows.data
     W = np.asarray(model.cluster_centers_, np.float64)
     best, enough = None, 0.0 if effort == "exact" else gap

@@ -64,14 +64,19 @@ def opening_sentence(clustering: ClusteringFacts) -> str:
     by = ", ".join(filter(None, means))
     sweeps = f"{clustering.sweeps:,} sweep{'' if clustering.sweeps == 1 else 's'}"
     ending = "" if clustering.converged else ", where a limit stopped it"
-    lost = int(np.sum(clustering.labels < 0))
+    lost, holes = int(np.sum(clustering.labels < 0)), ""
     if clustering.parameters.get("outliers") is not None:
         ending += f"; {lost:,} samples fit no cluster"
+    if clustering.holes:
+        holes = (
+            f" {100 * clustering.holes:.2g} % of the entries were not observed: the error leaves "
+            "them out, and the map has them as the centroids do."
+        )
     return (
         f"{clustering.method} put {n:,} samples of {m:,} features into "
         f"{clustering.n_clusters:,} clusters{f' ({by})' if by else ''}. One centroid a sample "
         f"explains {1 - clustering.relative_error:.1%} of the data, after {sweeps} over "
-        f"them{ending}."
+        f"them{ending}.{holes}"
     )
 
 

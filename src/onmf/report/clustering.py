@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from onmf.data import open_rows
+from onmf.data import fill_holes, open_rows
 from onmf.explain import Explanation, Markers, clusters
 from onmf.proof import Certificate
 from onmf.proof.certificate import certificate_of_fit
@@ -36,7 +36,8 @@ class FittedClusterer(Protocol):
 class ClusteringFacts:
     """Samples, the clusters they were put into, and how that came about.
 
-    X : array, CSR or rows on disk.
+    X : array, CSR or rows on disk; what was not observed is as the centroids have it.
+    holes : the share of such entries.
     samples, features : names, fit to be shown; `features_named` if they are more than numbers.
     truth : known classes, if there are any.
     certainty, explained : of each sample; the share of it that its centroid explains.
@@ -46,6 +47,7 @@ class ClusteringFacts:
     """
 
     X: Any
+    holes: float
     samples: list[str]
     features: list[str]
     features_named: bool
@@ -80,6 +82,7 @@ def read_clustering(
     samples = getattr(X, "index", None) if samples is None else samples
     features = getattr(model, "feature_names_in_", None) if features is None else features
     rows, labels = samples_to_show(X), np.asarray(model.labels_)
+    rows = fill_holes(rows, np.asarray(model.cluster_centers_))
     check_same_samples(rows.shape[0], labels)
     if truth is not None and len(truth) != len(labels):
         raise ValueError(
@@ -98,6 +101,7 @@ def read_clustering(
     parameters = model.get_params(deep=False)
     return ClusteringFacts(
         X=rows,
+        holes=getattr(model, "n_missing_", 0) / np.prod(rows.shape, dtype=float),
         samples=sample_names,
         features=feature_names,
         features_named=features is not None,

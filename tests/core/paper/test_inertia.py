@@ -192,7 +192,7 @@ def test_half_the_paper_s_iterations_at_its_accuracy(name):
 
 
 def test_the_default_solver_refuses_it(planted):
-    with pytest.raises(ValueError, match="^accelerate belong to solver='palm': leave them out.$"):
+    with pytest.raises(ValueError, match=r"^accelerate belong to solver='palm': leave them out\.$"):
         ONMF(4, accelerate=True).fit(planted[0])
     with pytest.raises(ValueError, match="accelerate must be True or False, not 'yes'"):
         ONMF(4, solver="palm", accelerate="yes").fit(planted[0])

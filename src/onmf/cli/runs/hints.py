@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onmf.cli.runs.inputs import Input
+from onmf.core.rows import count_holes, without_holes
 from onmf.io import Source, Table
 from onmf.io.formats import can_drop
 from onmf.io.source import PART
@@ -45,6 +46,7 @@ def before_fit(source: Input, table: Table) -> list[str]:
     with np.errstate(invalid="ignore"):  # of rows on disk nobody has looked at every entry yet
         totals = totals_of(table.X)
         return [
+            *gaps(table, totals),
             *orientation(source, table),
             *sums_of_others(source, table, totals),
             *numbers_of_things(source, table),
@@ -64,6 +66,16 @@ def script(source: Input, texts: Sequence[str]) -> Iterator[str]:
         yield (
             "these documents are written without spaces between words: --characters counts pairs "
             "of characters instead, or put spaces between the words first."
+        )
+
+
+def gaps(table: Table, totals: "Totals") -> Iterator[str]:
+    """Entries without a value."""
+    if totals.holes:
+        share = totals.holes / np.prod(table.X.shape, dtype=float)
+        yield (
+            f"{totals.holes} entries ({100 * share:.2g} %) have no value: they count as not "
+            "observed, and the error leaves them out."
         )
 
 
@@ -94,21 +106,27 @@ def share_of_genes(names: Sequence[str]) -> float:
 
 
 class Totals(NamedTuple):
-    """Sums of every sample and of every feature; whether all entries are whole and not negative."""
+    """Sums of every sample and of every feature; whether all entries are whole and not negative.
+
+    And how many entries have no value; these add nothing.
+    """
 
     samples: Array
     features: Array
     counts: bool
+    holes: int
 
 
 def totals_of(X: Any) -> Totals:
     """From one reading of X."""
-    samples, features, counts = [], np.zeros(X.shape[1]), True
+    samples, features, counts, holes = [], np.zeros(X.shape[1]), True, 0
     for block in blocks(X):
+        if missing := count_holes(block):
+            holes, block = holes + missing, without_holes(block)
         samples.append(sample_totals(block))
         features += np.asarray(block.sum(axis=0), np.float64).ravel()
         counts = counts and are_counts(block)
-    return Totals(np.concatenate(samples), features, counts)
+    return Totals(np.concatenate(samples), features, counts, holes)
 
 
 def blocks(X: Any) -> Iterator[Any]:

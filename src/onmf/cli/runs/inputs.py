@@ -124,18 +124,27 @@ class Input:
         return replace(recorded, labels=str(beside)) if beside.is_file() else recorded
 
 
-def check_entries(table: Table, file: str, signed: bool = False, remedy: str = "") -> None:
-    """Finite and, unless they may be signed, not negative; else their names are given."""
+def check_entries(
+    table: Table, file: str, signed: bool = False, remedy: str = "", holes: bool = False
+) -> None:
+    """Finite and, unless they may be signed, not negative; else their names are given.
+
+    With `holes` an entry may be missing, which is NaN.
+    """
     if isinstance(table.X, list | Source):
         return
     values = table.X.data if sp.issparse(table.X) else np.asarray(table.X)
     names = table.samples, table.features
-    if not np.isfinite(values.sum()) and not (finite := np.isfinite(values)).all():
+    wrong = np.zeros(0, bool) if np.isfinite(values.sum()) else ~np.isfinite(values)
+    if holes and wrong.any():
+        wrong = np.isinf(values)
+    if wrong.any():
+        kind = "infinity" if holes else "NaN or infinity"
         raise ValueError(
-            f"{file} has NaN or infinity at {cells(table.X, ~finite, names=names)}: fill these "
+            f"{file} has {kind} at {cells(table.X, wrong, names=names)}: fill these "
             "entries, or leave out these rows or columns (--drop)."
         )
-    if not signed and values.size and values.min() < 0:
+    if not signed and values.size and np.fmin.reduce(values, axis=None) < 0:
         raise ValueError(
             f"Negative values in data of {file} at {cells(table.X, values < 0, names=names)}: "
             f"shift or clip them{remedy}."

@@ -69,8 +69,8 @@ def explained(model: Model, table: Table) -> Explanation | None:
 
 def proved(model: Model, table: Table) -> Certificate | None:
     """How far from the best the fit can be; None if rows on disk had to be read again for it, or
-    if samples may be outliers: the bound holds where each has a cluster."""
-    if getattr(model, "outliers", None) is not None:
+    if samples may be outliers, or entries are missing: the bound holds for clusters of all."""
+    if getattr(model, "outliers", None) is not None or model.n_missing_:
         return None
     known = certificate_of_fit(model)
     return known or (None if isinstance(table.X, Source) else certify(model, table))
@@ -129,6 +129,7 @@ class FinishedFit:
                 "sha256": checksum(self.source.path, self.source.follow_links),
                 "samples": n,
                 "features": m,
+                "missing": getattr(self.model, "n_missing_", 0),
             },
             "source": self.source.record(folder),
             "seed": self.model.random_state,

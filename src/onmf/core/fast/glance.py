@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.core.assign import Rays
+from onmf.core.fast.holes import lie_of
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import Assign
 from onmf.core.fast.sketch import sketch
@@ -16,7 +17,7 @@ from onmf.core.fast.solver import Fast, explore
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
 from onmf.core.paper.penalties import SNCP
-from onmf.core.rows import Array, Block
+from onmf.core.rows import Array, Block, Data, count_holes, without_holes
 
 SETTINGS, MOST_SWEEPS = Fast(n_starts=1), 10
 ALTERNATIONS = 4  # on all features of the part, after the search in a sketch
@@ -33,15 +34,18 @@ def rays_of_parts(
 def quick_rays(seen: Block, features: Array, k: int, rng: np.random.Generator) -> Array:
     """K unit rays of these samples, from these features alone; fewer if there is not enough."""
     X = seen.X[:, features]
-    useful = np.asarray(abs(X).sum(axis=1)).ravel() * seen.weight[:, 0] > 0
+    holes = count_holes(X)
+    shown = without_holes(X) if holes else X
+    useful = np.asarray(abs(shown).sum(axis=1)).ravel() * seen.weight[:, 0] > 0
     k = min(k, int(useful.sum()))
     if not k:
         return np.zeros((0, len(features)))
     X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
-    data = InMemory(X, seen.weight[useful, 0])
+    rows = InMemory(X, seen.weight[useful, 0], holes=holes)
+    data: Data = lie_of(rows, k, rng, MOST_SWEEPS).fill(rows) if holes else rows
     small = sketch(data, k, rng, MOST_SWEEPS, lambda sweeps: None)
     best = explore(SETTINGS, X.shape, small.Y, k, SNCP(), rng)[0]
-    bounds = NON_NEGATIVE if data.extremes[0] >= 0 else Bounds(-np.inf, np.inf)
+    bounds = NON_NEGATIVE if rows.extremes[0] >= 0 else Bounds(-np.inf, np.inf)
     rays = small.lift(best.found.U, bounds, data.dtype)
     for _ in range(ALTERNATIONS):  # what the sketch does not show
         _, cells = data.sweep(Assign(Rays.of(rays).units))

@@ -104,17 +104,30 @@ def cluster(
     rng = np.random.default_rng(seed)
     tell = partial(recorder.tell, membership=nothing)
     small = sketch(data, k, rng, settings.max_sweeps, tell, journal)
-    Y = small.Y if settings.outliers is None else with_samples(data, small)
-    if given is None:
-        ends = explore(settings, data.shape, Y, k, penalty, rng)
-    else:
-        rows, start = settings.rows(Y), unit(small.lower(given.astype(np.float64)))
-        path = list(follow(rows.Y, start, penalty, settings.taus()))
-        found = rows.alternate(path[-1].U, ALTERNATIONS)
-        ends = [Descent(found, path, rows.fence(found))]
+    if settings.outliers is not None:
+        small = small._replace(Y=with_samples(data, small))
+    ends = descents(settings, data.shape, small, k, penalty, rng, given)
     recorder.history += [path_stage(point, small, data.traffic) for point in ends[0].path]
     Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
     return settle_and_record(data, Ws, settings, ends[0].fence, recorder)
+
+
+def descents(
+    settings: Fast,
+    shape: tuple[int, int],
+    small: Sketch,
+    k: int,
+    penalty: RowPenalty,
+    rng: np.random.Generator,
+    given: Array | None,
+) -> list[Descent]:
+    """What is found in the picture, the best first: by a search, or down from given centroids."""
+    if given is None:
+        return explore(settings, shape, small.Y, k, penalty, rng)
+    rows, start = settings.rows(small.Y), unit(small.lower(given.astype(np.float64)))
+    path = list(follow(rows.Y, start, penalty, settings.taus()))
+    found = rows.alternate(path[-1].U, ALTERNATIONS)
+    return [Descent(found, path, rows.fence(found))]
 
 
 def explore(

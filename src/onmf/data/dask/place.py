@@ -152,6 +152,11 @@ class OnDask:
     def extremes(self) -> tuple[float, float]:
         return self.measured[1].extremes
 
+    @property
+    def holes(self) -> int:
+        """How many entries of X are NaN: not observed."""
+        return self.measured[1].span.holes
+
     @cached_property
     def mean(self) -> float:
         _, total = self.sweep(weigh, self.own_unit)

@@ -1,0 +1,182 @@
+"""The default solver on samples with holes: fill, search, settle on what is observed.
+
+1. `lie_of`: the one ray of all samples, and a basis V of them with their holes filled by it.
+2. The search of `solver`, in a picture of the samples whose holes are filled from V: each is what
+   the projection onto V of the filled sample has there, twice.
+3. `settle_seen`: the exact alternation on the observed entries alone, to a fixed point.
+
+Nothing that is filled in lasts: what is filled only shows the search where to look. Holes filled by
+the rays of a first fit would tell the next search what the first one found.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onmf.core.fast.observed import AssignSeen, SeenState, settle_seen
+from onmf.core.fast.row_problems import unit
+from onmf.core.fast.sketch import damping, orthonormal, sketch, width
+from onmf.core.fast.solver import Fast, descents, path_stage
+from onmf.core.holes import Fill, Filled, SeenRays, open_up, put_in
+from onmf.core.paper.penalties import RowPenalty
+from onmf.core.paper.start import Power
+from onmf.core.result import (
+    FORGETFUL,
+    Factorization,
+    Journal,
+    Recorder,
+    Stage,
+    Watch,
+    unwatched,
+)
+from onmf.core.rows import Array, Data, Matrix
+
+GROUND_SWEEPS, BASIS_SWEEPS = 2, 2
+PASSES = 2  # of projections onto the basis, for each block
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """Holes as the ground has them, then as the projection onto V (m, r) of what is there does."""
+
+    ground: Fill
+    V: Array
+
+    def __call__(self, X: Matrix) -> Matrix:
+        opened = open_up(X)
+        if opened is None:
+            return X
+        full = self.ground.within(X, opened)
+        for _ in range(PASSES):
+            full = put_in(opened, np.asarray(full @ self.V), self.V)
+        return full
+
+
+class Lie(NamedTuple):
+    """The one ray of all samples (m,), a basis of them (m, r), and the sweeps they took."""
+
+    ground: Array
+    V: Array | None
+    sweeps: int
+
+    def fill(self, data: Data) -> Filled:
+        """The samples without holes."""
+        ground = Fill.by(self.ground[None].astype(data.dtype))
+        return Filled(data, ground if self.V is None else Smooth(ground, self.V))
+
+
+def lie_of(data: Data, k: int, rng: np.random.Generator, most: int) -> Lie:
+    """How the samples lie, as far as is seen, in at most so many sweeps."""
+    (n, m), first = data.shape, min(GROUND_SWEEPS, most)
+    ground = ground_ray(data, first)
+    # Fewer columns than half of the samples or features: else nothing is smoothed.
+    r = min(width(k), (n + 1) // 2, (m + 1) // 2)
+    V = rng.standard_normal((m, r)).astype(data.dtype)
+    view = Filled(data, Fill.by(ground[None])).wide()
+    damp, later = damping(view), min(BASIS_SWEEPS, most - first)
+    for _ in range(later):
+        V = orthonormal(view.sweep(Power(V), damp)[1].cross).astype(data.dtype)
+    return Lie(ground, V if later else None, first + later)
+
+
+def ground_ray(data: Data, sweeps: int = GROUND_SWEEPS) -> Array:
+    """The one ray of all samples (m,), from equal entries; zero where no sample shows a feature."""
+    m = data.shape[1]
+    W = np.ones((1, m), data.dtype)
+    for _ in range(sweeps):
+        state = SeenState(W, *data.sweep(AssignSeen(SeenRays.of(W))), np.zeros(m))
+        W = unit(state.images()).astype(data.dtype)
+    return W[0]
+
+
+def fill_along_ground(data: Data) -> Filled:
+    """The samples with their holes along the one ray of all."""
+    return Filled(data, Fill.by(ground_ray(data)[None]))
+
+
+class Known(Journal):
+    """A journal in which the basis of a sketch is noted already."""
+
+    def __init__(self, V: Array | None) -> None:
+        self.V = V
+
+    def recall(self, name: str) -> dict[str, Any] | None:
+        return None if self.V is None else {"V": self.V, "sweeps": BASIS_SWEEPS}
+
+
+def cluster_seen(
+    settings: Fast,
+    data: Data,
+    k: int,
+    penalty: RowPenalty,
+    seed: int,
+    given: Array | None = None,
+    watch: Watch = unwatched,
+    journal: Journal = FORGETFUL,
+) -> tuple[Factorization, SeenState]:
+    """K clusters of rows with holes, and the state behind them: `solver.cluster` for such rows."""
+    recorder = Recorder(watch, settings.max_sweeps, journal=journal)
+    if noted := recorder.recall("settle"):
+        Ws, since = [noted["W"], *noted["rivals"]], SeenState.from_facts(noted)
+        return settle_in_turn(settings, data, Ws, since.ground, recorder, since)
+    nothing = partial(data.array, k, partial(no_memberships, k, data.dtype), data.energy)
+    rng = np.random.default_rng(seed)
+    lie = lie_of(data, k, rng, settings.max_sweeps - 2)
+    recorder.tell(lie.sweeps, nothing)
+    small = sketch(lie.fill(data), k, rng, 2, lambda sweeps: None, Known(lie.V))
+    small = small._replace(sweeps=lie.sweeps + 1)
+    recorder.tell(small.sweeps, nothing)
+    ends = descents(settings, data.shape, small, k, penalty, rng, given)
+    recorder.history += [path_stage(point, small, data.traffic) for point in ends[0].path]
+    Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
+    return settle_in_turn(settings, data, Ws, lie.ground.astype(np.float64), recorder)
+
+
+def no_memberships(k: int, dtype: Any, energy: Array) -> Array:
+    return np.zeros((len(energy), k), dtype)
+
+
+def settle_in_turn(
+    settings: Fast,
+    data: Data,
+    Ws: Sequence[Array],
+    ground: Array,
+    recorder: Recorder,
+    since: SeenState | None = None,
+) -> tuple[Factorization, SeenState]:
+    """The exact alternation from the first of Ws, each sweep of it a stage.
+
+    Its rivals go the same way unseen, and the best of all is one stage more.
+    """
+    W, *rivals = Ws
+    before = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=0)
+    done = 0
+
+    def count(state: SeenState) -> bool:
+        nonlocal done
+        done += 1
+        return False
+
+    def enter(state: SeenState) -> bool:
+        recorder.note("settle", lambda: state.facts() | {"rivals": rivals})
+        stage = seen_stage(data, state, recorder.sweeps + 1)
+        return recorder.record(stage, lambda: state.membership(data))
+
+    go = partial(settle_seen, data, ground=ground, bounds=settings.bounds, tol=settings.tol)
+    state = go(W, sweeps=recorder.max_sweeps - recorder.sweeps, watch=enter, since=since)
+    if rivals and not recorder.stopped:
+        others = [go(W, sweeps=recorder.max_sweeps - before, watch=count) for W in rivals]
+        state = max([state, *others], key=lambda one: one.explained)
+        stage = seen_stage(data, state, recorder.sweeps + done)
+        recorder.record(stage, lambda: state.membership(data))
+    stop = "converged" if state.settled else "callback" if recorder.stopped else "max_iter"
+    return recorder.result(state.membership(data), state.W, 1.0, stop), state
+
+
+def seen_stage(data: Data, state: SeenState, sweeps: int) -> Stage:
+    """A row of the history: the alternation after a sweep, its error that of what is observed."""
+    error = max(1 - state.explained / data.sqnorm, 0.0)
+    return Stage(1.0, sweeps, error, 0.0, 0.0, state.residual, len(state.empty), *data.traffic)

@@ -1,0 +1,167 @@
+"""The exact alternation on samples with holes, to a fixed point.
+
+    label_i, h_i  by what is seen of the sample (`core.holes`),
+    w_kj = sum_i d_i h_i x_ij / sum_i d_i h_i^2 m_ij  over the samples i of cluster k
+
+Both are exact, so the error over the observed entries never rises. A feature that no sample of a
+cluster shows may have any entry there: it gets that of the one ray of all samples.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.core.assign import ROUNDING, Code, labels_of, one_sparse
+from onmf.core.fast.row_problems import kernels, sums, unit
+from onmf.core.fast.settle import refill, stretched, tallies
+from onmf.core.holes import Fill, Filled, PartCode, SeenRays, open_up
+from onmf.core.paper.palm import Bounds
+from onmf.core.rows import Array, Block, Data, Matrix
+
+
+class SeenCells(NamedTuple):
+    """Additive facts about the clusters, a_i being the score of sample i, h_i its multiple."""
+
+    cross: Array  # sum_i d_i h_i x_i (k, m)
+    hidden: Array  # sum_i d_i h_i^2 (1 - m_i) (k, m)
+    mass: Array  # sum_i d_i h_i^2 (k,)
+    energy: Array  # sum_i d_i a_i^2 (k,)
+    weight: Array  # sum_i d_i (k,)
+    samples: Array  # how many have weight (k,)
+    moves: Array  # how many came or left (k,)
+
+
+@dataclass(frozen=True)
+class AssignSeen:
+    """Nearest rays of a block by what is seen, and what the next rays need."""
+
+    rays: SeenRays
+
+    def __call__(self, block: Block, last: Any) -> tuple[PartCode, SeenCells]:
+        weight, k, opened = block.weight[:, 0], self.rays.units.shape[1], open_up(block.X)
+        code = self.rays.code(block.X, opened)
+        X, labels, h = block.X if opened is None else opened.X, code.labels, code.multiples
+        cross = cell_sums(labels, h * weight, X, k)
+        hidden = np.zeros(cross.shape)
+        if opened is not None:
+            hidden = cell_sums(labels, h * h * weight, opened.holes, k)
+        inside = labels >= 0
+        square = np.square(h[inside], dtype=np.float64) * weight[inside]
+        mass = np.bincount(labels[inside], square, k)
+        return code, SeenCells(
+            cross, hidden, mass, *tallies(Code(labels, code.scores), last, weight, k)
+        )
+
+
+def cell_sums(labels: Array, factors: Array, X: Matrix, k: int) -> Array:
+    """sum_i f_i x_i over the samples of each of k clusters (k, m); f = 0 in none of them."""
+    if sp.issparse(X):
+        return np.asarray(one_sparse(labels, factors, k).T @ X, np.float64)
+    return np.asarray(sums(np.maximum(labels, 0), factors, X, k), np.float64)
+
+
+class SeenState(NamedTuple):
+    """The clustering after a sweep with the centroids W."""
+
+    W: Array
+    rows: Any  # the codes, wherever the rows are
+    cells: SeenCells
+    ground: Array  # the one ray of all samples (m,)
+    residual: float = np.inf  # how far the rays moved before this sweep
+    settled: bool = False  # hardly, and no label changed
+
+    @property
+    def empty(self) -> Array:
+        """The clusters without samples."""
+        return np.flatnonzero(self.cells.samples == 0)
+
+    @property
+    def explained(self) -> float:
+        """Of the energy that is observed."""
+        return float(self.cells.energy.sum())
+
+    @property
+    def shown(self) -> Array:
+        """Which features the samples of each cluster show (k, m)."""
+        mass, eps = self.cells.mass[:, None], np.finfo(self.W.dtype).eps
+        return np.asarray(mass - self.cells.hidden > ROUNDING * eps * mass)
+
+    @property
+    def unseen(self) -> Array:
+        """The features that no sample of any cluster shows."""
+        return np.flatnonzero(~self.shown.any(axis=0))
+
+    def images(self) -> Array:
+        """The best centroids (k, m) for the codes, along the ground where nothing is shown."""
+        cells, ground, seen = self.cells, self.ground, self.shown
+        mass, W = cells.mass[:, None] - cells.hidden, unit(self.W.astype(np.float64))
+        images = np.where(seen, cells.cross / np.where(seen, mass, 1), 0)
+        size = np.where(seen, ground * ground, 0).sum(axis=1)
+        along = np.where(size > 0, (images @ ground) / np.where(size > 0, size, 1), 0)
+        images = np.where(seen, images, along[:, None] * ground)
+        return np.where(images.any(axis=1, keepdims=True), images, W)
+
+    @property
+    def stationarity(self) -> float:
+        """How far the rays are from their own images: zero at a fixed point."""
+        return float(kernels().ray_distance(self.images(), self.W))
+
+    def labels(self, data: Data) -> Array:
+        """Of all samples."""
+        return data.gather(data.each(labels_of, self.rows))
+
+    def membership(self, data: Data) -> Any:
+        """H (n, k), as the place keeps arrays of that size."""
+        return data.array(len(self.W), SeenRays.of(self.W).memberships, self.rows)
+
+    def facts(self) -> dict[str, Any]:
+        """All but the codes, which one sweep with W gives again."""
+        return self._asdict() | {"rows": None, "cells": self.cells._asdict()}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        known = {name: facts[name] for name in cls._fields}
+        return cls(**known | {"cells": SeenCells(**facts["cells"])})
+
+
+def settle_seen(
+    data: Data,
+    W: Array,
+    ground: Array,
+    bounds: Bounds,
+    tol: float,
+    sweeps: int,
+    watch: Callable[[SeenState], bool] = lambda state: False,
+    since: SeenState | None = None,
+) -> SeenState:
+    """Alternate from W for at most `sweeps` sweeps; `watch(state)` may stop earlier.
+
+    `since` is the state with these W of an alternation that was broken off; it lacks the codes.
+    """
+    rows, cells = data.sweep(AssignSeen(SeenRays.of(W)))
+    state = SeenState(W, rows, cells, ground) if since is None else since._replace(rows=rows)
+    for _ in range(sweeps - 1):
+        if watch(state) or state.settled:
+            return state
+        W = next_seen(data, state, bounds)
+        rows, cells = data.sweep(AssignSeen(SeenRays.of(W)), state.rows)
+        residual = kernels().ray_distance(W, state.W)
+        settled = residual <= tol and not cells.moves.any() and cells.samples.all()
+        state = SeenState(W, rows, cells, ground, residual, bool(settled))
+    watch(state)
+    return state
+
+
+def next_seen(data: Data, state: SeenState, bounds: Bounds) -> Array:
+    """Centroids for the next sweep; none of them stays without samples."""
+    images, cells = state.images(), state.cells
+    # As long as a typical sample would be, were all of it seen: the mean of h^2 is then one.
+    size = np.einsum("km,km->k", images, images)
+    typical = size * cells.mass / np.where(cells.weight > 0, cells.weight, 1)
+    U = unit(images if bounds.lower < 0 else np.maximum(images, 0))
+    if len(state.empty):
+        U = refill(Filled(data, Fill.by(state.W)), U, state.empty, state.rows)
+    return stretched(U, typical, bounds, data.dtype)

@@ -1,0 +1,174 @@
+"""Samples with holes: a NaN in X is an entry that was not observed, and nothing is lost there.
+
+    min over h >= 0 of sum_j m_ij (x_ij - h w_kj)^2,      m_ij = 0 in a hole, 1 elsewhere
+    =>  k = argmax_k [<w_k, x>]_+ / ||m w_k||,   h_k = [<w_k, x>]_+ / ||m w_k||^2,
+
+x being zero in its holes. ``||m w||^2`` is ``||w||^2`` less what lies in the holes: one product
+more. Holes stay in the place as they are, and a block is opened when its turn comes. In a CSR
+matrix a stored NaN is a hole; an entry that is not stored is zero, as ever.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.core.assign import ROUNDING, Code, Fit, Rays, first_largest, nearest, one_sparse
+from onmf.core.rows import (
+    Array,
+    Block,
+    Data,
+    Matrix,
+    row_sqnorm,
+    same_pattern,
+    without_holes,
+)
+from onmf.core.view import View
+
+
+class Opened(NamedTuple):
+    """A block with zeros in its holes, and a matrix with ones in them and zeros elsewhere."""
+
+    X: Matrix
+    holes: Matrix
+
+
+def open_up(X: Matrix) -> Opened | None:
+    """What is seen and what is not; None if all is seen."""
+    missing = np.isnan(X.data if sp.issparse(X) else X)
+    if not missing.any():
+        return None
+    holes = missing.astype(X.dtype)
+    return Opened(without_holes(X), same_pattern(X, holes) if sp.issparse(X) else holes)
+
+
+def put_in(opened: Opened, A: Array, B: Array) -> Matrix:
+    """The block with <a_i, b_j> in its holes; A (b, r), B (m, r)."""
+    X, holes = opened
+    if not sp.issparse(X):
+        return X + holes * (A @ B.T)
+    values, inside = X.data.copy(), np.flatnonzero(holes.data)
+    rows = np.searchsorted(X.indptr, inside, side="right") - 1
+    values[inside] = np.einsum("er,er->e", A[rows], B[X.indices[inside]])
+    return same_pattern(X, values)
+
+
+class PartCode(NamedTuple):
+    """A `Code` by what is seen: label, score <w, x> / ||m w||, and the multiple of a unit ray."""
+
+    labels: Array
+    scores: Array
+    multiples: Array
+
+
+@dataclass(frozen=True)
+class SeenRays(Rays):
+    """Rays beside samples with holes; beside others they are what `Rays` are."""
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Any, Fit]:
+        code, weight = self.code(block.X, open_up(block.X)), block.weight[:, 0].astype(np.float64)
+        explained = float(weight @ np.square(code.scores, dtype=np.float64))
+        return code, Fit(explained, float(weight @ row_sqnorm(block.X)))
+
+    def code(self, X: Matrix, opened: Opened | None) -> PartCode:
+        """The nearest ray of each sample, by what is seen of both."""
+        if opened is None:
+            code = nearest(X @ self.units)
+            return PartCode(*code, code.scores)
+        products, reach = self._beside(opened)
+        code = nearest_seen(products, reach)
+        own = reach[np.arange(len(reach)), code.labels]
+        return PartCode(*code, code.scores / np.where(own > 0, own, 1))
+
+    def _beside(self, opened: Opened) -> tuple[Array, Array]:
+        """<u_k, x> / ||m u_k|| and ||m u_k|| (b, k); zero where nothing of a ray is seen."""
+        reach = 1 - np.asarray(opened.holes @ np.square(self.units))
+        none = ROUNDING * np.finfo(reach.dtype).eps
+        reach = np.sqrt(np.where(reach > none, reach, 0))
+        products = np.asarray(opened.X @ self.units)
+        return np.divide(products, reach, out=np.zeros_like(reach), where=reach > 0), reach
+
+    def products(self, X: Matrix) -> Array:
+        """<u_k, x> / ||m u_k|| (b, k)."""
+        opened = open_up(X)
+        return super().products(X) if opened is None else self._beside(opened)[0]
+
+    def memberships(self, code: Any) -> Array:
+        """H (b, k) of a block: the best multiple of the centroid itself, by what is seen."""
+        return super().memberships(Code(code.labels, code.multiples))
+
+
+def nearest_seen(products: Array, reach: Array) -> Code:
+    """The ray with the largest product, as `nearest`; of several, that of which most is seen.
+
+    A sample of one entry fits every ray that has some of it: who comes first must not decide.
+    """
+    top = products.max(axis=1, keepdims=True)
+    close = products >= top - ROUNDING * np.finfo(products.dtype).eps * np.abs(top)
+    labels = first_largest(np.where(close, reach, -1))
+    code = nearest(products[np.arange(len(labels)), labels, None])
+    return Code(np.where(code.labels < 0, -1, labels), code.scores)
+
+
+def check_no_holes(data: Data) -> None:
+    """How far a sample may lie from its ray is known of whole samples alone."""
+    if data.holes:
+        raise ValueError(
+            "X has missing values, where outliers cannot be told: fill them, or fit with "
+            "outliers=None."
+        )
+
+
+def rays_beside(data: Data, W: Array) -> Rays:
+    """The rule by which these centroids take the samples of a place, with holes or without."""
+    return SeenRays.of(W) if data.holes else Rays.of(W)
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Every hole as the nearest ray has it, x_ij = h_i w_kj; zero where a sample has no ray."""
+
+    rays: SeenRays
+
+    @classmethod
+    def by(cls, W: Array) -> "Fill":
+        return cls(SeenRays.of(W))
+
+    def __call__(self, X: Matrix) -> Matrix:
+        opened = open_up(X)
+        return X if opened is None else self.within(X, opened)
+
+    def within(self, X: Matrix, opened: Opened) -> Matrix:
+        """The same, of a block whose holes are known."""
+        code = self.rays.code(X, opened)
+        A = one_sparse(code.labels, code.multiples, self.rays.units.shape[1])
+        return put_in(opened, A, self.rays.units)
+
+
+class Filled(View):
+    """The rows of a place with their holes filled; a sample counts for what is seen of it."""
+
+    @property
+    def holes(self) -> int:
+        return 0
+
+    @property
+    def energy(self) -> Any:
+        return self.below.energy
+
+    @property
+    def sqnorm(self) -> float:
+        return self.below.sqnorm
+
+    @property
+    def voice(self) -> Any:
+        return self.below.voice
+
+    @property
+    def own_unit(self) -> Any:
+        return self.below.own_unit
+
+    def wide(self) -> "Filled":
+        below = self.below.wide()
+        return self if below is self.below else Filled(below, self.change)

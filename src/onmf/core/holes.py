@@ -3,9 +3,9 @@
     min over h >= 0 of sum_j m_ij (x_ij - h w_kj)^2,      m_ij = 0 in a hole, 1 elsewhere
     =>  k = argmax_k [<w_k, x>]_+ / ||m w_k||,   h_k = [<w_k, x>]_+ / ||m w_k||^2,
 
-x being zero in its holes. ``||m w||^2`` is ``||w||^2`` less what lies in the holes: one product
-more. Holes stay in the place as they are, and a block is opened when its turn comes. In a CSR
-matrix a stored NaN is a hole; an entry that is not stored is zero, as ever.
+x being zero in its holes. ``||m w||^2`` is one product more. Holes stay in the place as they are: a
+block is opened when its turn comes. In a CSR matrix a stored NaN is a hole; an entry that is not
+stored is zero, as ever.
 """
 
 from dataclasses import dataclass
@@ -32,6 +32,18 @@ class Opened(NamedTuple):
 
     X: Matrix
     holes: Matrix
+
+    def seen(self, A: Array) -> Array:
+        """sum_j m_ij a_jk (b, k), for A >= 0: digits are lost only where zeros are not stored."""
+        if not sp.issparse(self.holes):
+            return np.asarray((1 - self.holes) @ A)
+        whole = A.sum(axis=0, dtype=np.float64)
+        return without_noise(whole - self.holes @ A.astype(np.float64), whole)
+
+
+def without_noise(left: Array, whole: Array) -> Array:
+    """What is left of a sum after a subtraction, zero if that is rounding."""
+    return np.where(left > ROUNDING * np.finfo(np.float64).eps * whole, left, 0)
 
 
 def open_up(X: Matrix) -> Opened | None:
@@ -83,9 +95,7 @@ class SeenRays(Rays):
 
     def _beside(self, opened: Opened) -> tuple[Array, Array]:
         """<u_k, x> / ||m u_k|| and ||m u_k|| (b, k); zero where nothing of a ray is seen."""
-        reach = 1 - np.asarray(opened.holes @ np.square(self.units))
-        none = ROUNDING * np.finfo(reach.dtype).eps
-        reach = np.sqrt(np.where(reach > none, reach, 0))
+        reach = np.sqrt(opened.seen(np.square(self.units))).astype(self.units.dtype, copy=False)
         products = np.asarray(opened.X @ self.units)
         return np.divide(products, reach, out=np.zeros_like(reach), where=reach > 0), reach
 

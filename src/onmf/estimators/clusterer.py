@@ -254,8 +254,8 @@ def _why_unobserved(samples: Array, features: Array) -> str:
     said = []
     if len(samples):
         said.append(
-            f"{len(samples)} sample(s) have no observed entry that is not zero and shared by a "
-            f"cluster, and label -1: {listing(samples)}"
+            f"{len(samples)} sample(s) show nothing that a cluster explains and have label -1: "
+            f"{listing(samples)}"
         )
     if len(features):
         said.append(

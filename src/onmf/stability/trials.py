@@ -16,13 +16,14 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
+from onmf.core.fast.holes import mended
 from onmf.core.threads import blas_threads
 from onmf.data import matrix_of
 from onmf.data.validation import as_samples
 from onmf.estimators import ONMF
 from onmf.estimators.parameters import check_number
 from onmf.estimators.solvers import FastSolver
-from onmf.exceptions import UnassignedSampleWarning
+from onmf.exceptions import UnassignedSampleWarning, UnobservedWarning
 from onmf.ledger import Ledger, Trial
 from onmf.stability.evidence import ByFits, ByPath, Evidence
 from onmf.stability.halves import groups_of
@@ -72,6 +73,7 @@ class Experiment(NamedTuple):
         weights = {} if self.weight is None else {"sample_weight": self.weight}
         with warnings.catch_warnings():  # samples without a cluster had none in the halves either
             warnings.simplefilter("ignore", UnassignedSampleWarning)
+            warnings.simplefilter("ignore", UnobservedWarning)
             return clone(self.model).set_params(**{self.name: k}).fit(X, **weights)
 
 
@@ -90,7 +92,8 @@ def prepare(
     if isinstance(model, ONMF):
         own: ONMF = clone(model).set_params(callback=None)
         own._check_parameters()
-        model, (X, _) = own, as_samples(X, own._check)
+        model, (X, span) = own, as_samples(X, own._check)
+        X = mended(X) if span.holes else X
     else:
         X = check_array(X, accept_sparse="csr", order="C", dtype=[np.float64, np.float32])
         X = sp.csr_array(X) if sp.issparse(X) else X

@@ -15,12 +15,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from onmf.core.fast.observed import AssignSeen, SeenState, settle_seen
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.sketch import damping, orthonormal, sketch, width
 from onmf.core.fast.solver import Fast, descents, path_stage
 from onmf.core.holes import Fill, Filled, SeenRays, open_up, put_in
+from onmf.core.memory import InMemory
 from onmf.core.paper.penalties import RowPenalty
 from onmf.core.paper.start import Power
 from onmf.core.result import (
@@ -32,9 +34,10 @@ from onmf.core.result import (
     Watch,
     unwatched,
 )
-from onmf.core.rows import Array, Data, Matrix
+from onmf.core.rows import Array, Data, Matrix, count_holes, same_pattern
 
 GROUND_SWEEPS, BASIS_SWEEPS = 2, 2
+TYPICAL = 10  # clusters, where their number is not known yet
 PASSES = 2  # of projections onto the basis, for each block
 
 
@@ -68,18 +71,24 @@ class Lie(NamedTuple):
         return Filled(data, ground if self.V is None else Smooth(ground, self.V))
 
 
-def lie_of(data: Data, k: int, rng: np.random.Generator, most: int) -> Lie:
+def lie_of(
+    data: Data, k: int, rng: np.random.Generator, most: int, journal: Journal = FORGETFUL
+) -> Lie:
     """How the samples lie, as far as is seen, in at most so many sweeps."""
     (n, m), first = data.shape, min(GROUND_SWEEPS, most)
-    ground = ground_ray(data, first)
     # Fewer columns than half of the samples or features: else nothing is smoothed.
     r = min(width(k), (n + 1) // 2, (m + 1) // 2)
     V = rng.standard_normal((m, r)).astype(data.dtype)
+    if noted := journal.recall("lie"):
+        return Lie(noted["ground"], noted["V"], noted["sweeps"])
+    ground = ground_ray(data, first)
     view = Filled(data, Fill.by(ground[None])).wide()
     damp, later = damping(view), min(BASIS_SWEEPS, most - first)
     for _ in range(later):
         V = orthonormal(view.sweep(Power(V), damp)[1].cross).astype(data.dtype)
-    return Lie(ground, V if later else None, first + later)
+    lie = Lie(ground, V if later else None, first + later)
+    journal.note("lie", lie._asdict)
+    return lie
 
 
 def ground_ray(data: Data, sweeps: int = GROUND_SWEEPS) -> Array:
@@ -95,6 +104,20 @@ def ground_ray(data: Data, sweeps: int = GROUND_SWEEPS) -> Array:
 def fill_along_ground(data: Data) -> Filled:
     """The samples with their holes along the one ray of all."""
     return Filled(data, Fill.by(ground_ray(data)[None]))
+
+
+def above(X: Matrix, low: float) -> Matrix:
+    """X with no stored entry below `low`."""
+    return same_pattern(X, np.maximum(X.data, low)) if sp.issparse(X) else np.maximum(X, low)
+
+
+def mended(X: Matrix) -> Matrix:
+    """A full copy, for those who look at X in many ways; where X is not negative, neither is it."""
+    data = InMemory(X, holes=count_holes(X))
+    view = lie_of(data, TYPICAL, np.random.default_rng(0), GROUND_SWEEPS + BASIS_SWEEPS).fill(data)
+    low = 0.0 if data.extremes[0] >= 0 else -np.inf
+    parts, _ = view.sweep(lambda block, rows: (above(block.X, low), ()))
+    return sp.vstack(parts, "csr") if sp.issparse(X) else np.concatenate(parts)
 
 
 class Known(Journal):
@@ -124,7 +147,7 @@ def cluster_seen(
         return settle_in_turn(settings, data, Ws, since.ground, recorder, since)
     nothing = partial(data.array, k, partial(no_memberships, k, data.dtype), data.energy)
     rng = np.random.default_rng(seed)
-    lie = lie_of(data, k, rng, settings.max_sweeps - 2)
+    lie = lie_of(data, k, rng, settings.max_sweeps - 2, journal)
     recorder.tell(lie.sweeps, nothing)
     small = sketch(lie.fill(data), k, rng, 2, lambda sweeps: None, Known(lie.V))
     small = small._replace(sweeps=lie.sweeps + 1)

@@ -14,10 +14,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.core.assign import ROUNDING, Code, labels_of, one_sparse
+from onmf.core.assign import Code, labels_of, one_sparse
 from onmf.core.fast.row_problems import kernels, sums, unit
 from onmf.core.fast.settle import refill, stretched, tallies
-from onmf.core.holes import Fill, Filled, PartCode, SeenRays, open_up
+from onmf.core.holes import (
+    Fill,
+    Filled,
+    Opened,
+    PartCode,
+    SeenRays,
+    open_up,
+    without_noise,
+)
 from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Array, Block, Data, Matrix
 
@@ -26,7 +34,7 @@ class SeenCells(NamedTuple):
     """Additive facts about the clusters, a_i being the score of sample i, h_i its multiple."""
 
     cross: Array  # sum_i d_i h_i x_i (k, m)
-    hidden: Array  # sum_i d_i h_i^2 (1 - m_i) (k, m)
+    shown: Array  # sum_i d_i h_i^2 m_i (k, m)
     mass: Array  # sum_i d_i h_i^2 (k,)
     energy: Array  # sum_i d_i a_i^2 (k,)
     weight: Array  # sum_i d_i (k,)
@@ -44,16 +52,23 @@ class AssignSeen:
         weight, k, opened = block.weight[:, 0], self.rays.units.shape[1], open_up(block.X)
         code = self.rays.code(block.X, opened)
         X, labels, h = block.X if opened is None else opened.X, code.labels, code.multiples
-        cross = cell_sums(labels, h * weight, X, k)
-        hidden = np.zeros(cross.shape)
-        if opened is not None:
-            hidden = cell_sums(labels, h * h * weight, opened.holes, k)
         inside = labels >= 0
         square = np.square(h[inside], dtype=np.float64) * weight[inside]
         mass = np.bincount(labels[inside], square, k)
-        return code, SeenCells(
-            cross, hidden, mass, *tallies(Code(labels, code.scores), last, weight, k)
-        )
+        cross = cell_sums(labels, h * weight, X, k)
+        shown = np.repeat(mass[:, None], X.shape[1], axis=1)
+        if opened is not None:
+            shown = shown_sums(labels, h * h * weight, mass, opened)
+        tallied = tallies(Code(labels, code.scores), last, weight, k)
+        return code, SeenCells(cross, shown, mass, *tallied)
+
+
+def shown_sums(labels: Array, factors: Array, mass: Array, opened: Opened) -> Array:
+    """sum_i f_i m_i over the samples of each cluster (k, m); `mass` (k,) is the sum of all f_i."""
+    if not sp.issparse(opened.holes):
+        return cell_sums(labels, factors, 1 - opened.holes, len(mass))
+    hidden = cell_sums(labels, factors.astype(np.float64), opened.holes, len(mass))
+    return without_noise(mass[:, None] - hidden, mass[:, None])
 
 
 def cell_sums(labels: Array, factors: Array, X: Matrix, k: int) -> Array:
@@ -84,25 +99,19 @@ class SeenState(NamedTuple):
         return float(self.cells.energy.sum())
 
     @property
-    def shown(self) -> Array:
-        """Which features the samples of each cluster show (k, m)."""
-        mass, eps = self.cells.mass[:, None], np.finfo(self.W.dtype).eps
-        return np.asarray(mass - self.cells.hidden > ROUNDING * eps * mass)
-
-    @property
     def unseen(self) -> Array:
         """The features that no sample of any cluster shows."""
-        return np.flatnonzero(~self.shown.any(axis=0))
+        return np.flatnonzero(~self.cells.shown.any(axis=0))
 
     def images(self) -> Array:
         """The best centroids (k, m) for the codes, along the ground where nothing is shown."""
-        cells, ground, seen = self.cells, self.ground, self.shown
-        mass, W = cells.mass[:, None] - cells.hidden, unit(self.W.astype(np.float64))
-        images = np.where(seen, cells.cross / np.where(seen, mass, 1), 0)
+        cells, ground, seen = self.cells, self.ground, self.cells.shown > 0
+        images = np.where(seen, cells.cross / np.where(seen, cells.shown, 1), 0)
         size = np.where(seen, ground * ground, 0).sum(axis=1)
         along = np.where(size > 0, (images @ ground) / np.where(size > 0, size, 1), 0)
         images = np.where(seen, images, along[:, None] * ground)
-        return np.where(images.any(axis=1, keepdims=True), images, W)
+        rays = unit(self.W.astype(np.float64))
+        return np.where(images.any(axis=1, keepdims=True), images, rays)
 
     @property
     def stationarity(self) -> float:

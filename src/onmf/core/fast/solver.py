@@ -109,7 +109,7 @@ def cluster(
         ends = explore(settings, data.shape, Y, k, penalty, rng)
     else:
         rows, start = settings.rows(Y), unit(small.lower(given.astype(np.float64)))
-        path = list(follow(rows.Y, start, penalty, settings.taus()))
+        path = list(follow(rows.even()[0], start, penalty, settings.taus()))
         found = rows.alternate(path[-1].U, ALTERNATIONS)
         ends = [Descent(found, path, rows.fence(found))]
     recorder.history += [path_stage(point, small, data.traffic) for point in ends[0].path]

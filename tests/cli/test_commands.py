@@ -655,3 +655,25 @@ def test_annotated_data_say_what_was_clustered_and_why_so_many(here):
     top = told["onmf"]["top_features"]  # the same numbers as in the table beside the page
     table = table.groupby("cluster").head(20).reset_index(drop=True)
     np.testing.assert_allclose(top["log2_fold_change"], table["log2_fold_change"], rtol=1e-5)
+
+
+def test_outliers_are_named_and_told_again_of_new_samples(here, capsys):
+    strange = np.vstack([COUNTS, np.full((2, COUNTS.shape[1]), COUNTS.max())])
+    names = [*CELLS, "odd", "=odder"]
+    pd.DataFrame(strange, names, NAMES).to_csv("strange.csv")
+    good("cluster", "strange.csv", "-k", 3, "-o", "out", "--outliers", 2)
+    assert "2 outliers in no cluster: odd" in capsys.readouterr().out
+    found, record = labels("out/labels.csv"), json.loads(Path("out/run.json").read_text())
+    assert (found.cluster[-2:] == -1).all()
+    assert ((found.cluster < 0) == (found.outlier_score > 1)).all()
+    told = record["results"]["outliers"]
+    assert told["samples"] == 2
+    assert {each["sample"] for each in told["worst"]} == {"odd", "=odder"}
+    assert record["results"]["proof"] is None
+    assert "2 samples fit no cluster" in Path("out/report.html").read_text()
+    good("predict", "out", "strange.csv", "-o", "new.csv")
+    again = labels("new.csv")
+    assert again.cluster.equals(found.cluster)
+    np.testing.assert_allclose(again.outlier_score, found.outlier_score, atol=1e-5)
+    good("report", "out")
+    assert "neither auto nor a share" in bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "o", "--outliers", "1.5")

@@ -103,7 +103,9 @@ class FastSolver:
 
     def settings_for(self, data: Data) -> Fast:
         """With bounds on the centroids that may be those of the data, and a share of outliers."""
-        outliers = self.settings.outliers and self.settings.outliers.among(data.shape[0])
+        outliers = self.settings.outliers
+        if outliers is not None:
+            outliers = outliers.among(data.shape[0], self.begin.n_clusters)
         bounds = bounds_for(self.center_bounds, data)
         return replace(self.settings, bounds=bounds, outliers=outliers)
 

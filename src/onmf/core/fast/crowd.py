@@ -17,6 +17,7 @@ from onmf.core.fast.swaps import improve
 from onmf.core.rows import Array, Data
 
 FENCES = 4  # times that the fence is found again in a round of swaps
+SAME = 1e-6  # costs that differ by less are equal
 SAMPLE = 3  # columns that tell of the sample behind a row
 BEGIN = 5  # alternations with a new fence, before the swaps
 
@@ -75,10 +76,11 @@ class Crowd(Rows):
         """The rows with the floors of the fence that these rays give."""
         floor = self.fence(found).floor(self.whole)
         cost = self.whole - np.square(floor)
-        shrink = np.sqrt(np.minimum(1, median_of(cost, self.count) / cost))
-        if (shrink == 1).all():
+        typical = median_of(cost, self.count)
+        if (cost <= typical * (1 + SAME)).all():
             return Capped(self.Y, self.energy, floor * self.root)
-        Y = (self.Y * shrink[:, None]).astype(self.Y.dtype)
+        shrink = np.sqrt(typical / np.maximum(cost, typical))
+        Y = self.Y * shrink[:, None].astype(self.Y.dtype)
         return Capped(Y, self.energy * np.square(shrink), floor * self.root * shrink)
 
     def alternate(self, U: Array, passes: int) -> Clustering:
@@ -96,12 +98,13 @@ class Crowd(Rows):
 
     def even(self) -> tuple[Array, Array]:
         """No row longer than half of them are: long outliers would draw every ray."""
-        energy = np.minimum(self.energy, np.median(self.energy))
-        return (self.Y * np.sqrt(energy / self.energy)[:, None]).astype(self.Y.dtype), energy
+        bound = np.median(self.energy)
+        shrink = np.sqrt(bound / np.maximum(self.energy, bound)) if bound else self.energy > 0
+        return self.Y * shrink[:, None].astype(self.Y.dtype), self.energy * np.square(shrink)
 
     def relocate(self, found: Clustering, rounds: int) -> Clustering:
         """Among the rows that are no outliers, as long as they are."""
-        inside = found.labels < len(found.U)
+        inside = np.flatnonzero(found.labels < len(found.U))
         rows = Rows(self.Y[inside], self.energy[inside])
         found = rows.relocate(rows.alternate(found.U, BEGIN), rounds)
         return self.alternate(found.U, BEGIN)

@@ -27,6 +27,7 @@ POWERS = (0.0, 0.5, 1.0)
 CLEARLY = 0.8  # times the spread of the power before: else it stays
 VARIED = 0.1  # spread of the logarithms of the scores below which they tell nothing of the power
 ROUNDS = 10  # of finding the scale without those beyond it
+FREE_TURNS = 8  # of finding the fence again, before it stays or rises
 LEAST = 1e-5  # share of a sample that may be unexplained whatever the others are like
 APART = 1e-9  # relative difference of two distances that is more than rounding
 
@@ -102,19 +103,27 @@ class Outliers:
     share: float | None = None
     count: int | None = None
 
-    def among(self, n: int) -> "Outliers":
-        """The same for n samples: a count is a share of them."""
-        return self if self.count is None else Outliers(self.count / n)
+    def among(self, n: int, k: int) -> "Outliers":
+        """The same for n samples and k clusters: a count is a share of them."""
+        share = self.share if self.count is None else self.count / n
+        if share is not None and n - share * n < k:
+            raise ValueError(
+                f"outliers={self.share if self.count is None else self.count} leaves fewer than "
+                f"n_clusters={k} of {n} samples: ask for fewer outliers or clusters."
+            )
+        return Outliers(share)
 
-    def fence(self, energy: Array, scores: Array, weight: Array) -> Fence:
+    def fence(
+        self, energy: Array, scores: Array, weight: Array, power: float | None = None
+    ) -> Fence:
         """Found from the samples as they lie now; those of weight w count w times."""
         there = (energy > 0) & (weight > 0)
         energy, scores, weight = energy[there], scores[there].astype(np.float64), weight[there]
         left = energy - np.square(scores)
         apart = np.sqrt(np.where(left > LEAST * energy, left, LEAST * energy))
-        power = steady_power(apart, scores, weight)
+        power = steady_power(apart, scores, weight) if power is None else power
         apart /= np.maximum(scores, np.sqrt(LEAST * energy)) ** power
-        order = np.argsort(apart, kind="stable")
+        order = np.argsort(apart)
         apart, weight = apart[order], weight[order].astype(np.float64)
         if self.share is None:
             return Fence(upper_limit(apart, weight) ** 2, power)
@@ -134,10 +143,15 @@ class Trim:
         energy, voice = (data.gather(part) for part in (data.energy, data.voice))
         return cls(outliers, energy, counts(data.weight, energy, voice))
 
-    def again(self, data: Data, rows: Any, last: Fence) -> tuple[Fence, bool]:
-        """The fence by the scores of the samples, and whether its outliers are those of `last`."""
+    def again(self, data: Data, rows: Any, last: Fence, turn: int) -> tuple[Fence, bool]:
+        """The fence by the scores of the samples, and whether its outliers are those of `last`.
+
+        Rays and outliers might change places for ever: after some turns it can but rise.
+        """
         scores = data.gather(data.each(scores_of, rows))
-        fence = self.outliers.fence(self.energy, scores, self.count)
+        fence = self.outliers.fence(self.energy, scores, self.count, last.power)
+        if turn >= FREE_TURNS:
+            fence = max(fence, last)
         now, before = (scores < one.floor(self.energy) for one in (fence, last))
         return fence, np.array_equal(now, before)
 
@@ -162,13 +176,13 @@ def steady_power(apart: Array, scores: Array, weight: Array) -> float:
 
 
 def median_of(values: Array, weight: Array) -> float:
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)
     return float(values[order][half_way(weight[order])])
 
 
 def spread_of(values: Array, weight: Array) -> float:
     """Median absolute deviation."""
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)
     return deviation(values[order], weight[order])[1]
 
 
@@ -198,7 +212,7 @@ def deviation(values: Array, weight: Array) -> tuple[float, float]:
     """Median of sorted values, and the median of their absolute differences from it."""
     middle = float(values[half_way(weight)])
     away = np.abs(values - middle)
-    order = np.argsort(away, kind="stable")
+    order = np.argsort(away)
     return middle, float(away[order][half_way(weight[order])])
 
 

@@ -101,6 +101,7 @@ class State(NamedTuple):
     last_W: Array | None = None  # of the sweep before, and their images
     last_cross: Array | None = None
     fence: Fence | None = None  # beyond which the samples of this sweep are outliers
+    turn: int = 0  # sweeps before this one
 
     def after(
         self, W: Array, rows: Any, cells: Cells, tol: float, fence: Fence | None = None
@@ -108,7 +109,8 @@ class State(NamedTuple):
         """The state after the next sweep, with the centroids W."""
         residual = kernels().ray_distance(W, self.W)
         settled = residual <= tol and not cells.moves.any() and cells.samples.all()
-        return State(W, rows, cells, residual, bool(settled), self.W, self.cells.cross, fence)
+        before = (self.W, self.cells.cross)
+        return State(W, rows, cells, residual, bool(settled), *before, fence, self.turn + 1)
 
     @property
     def empty(self) -> Array:
@@ -166,7 +168,7 @@ def settle(
     state = State(W, rows, cells, fence=fence) if since is None else since._replace(rows=rows)
     for _ in range(sweeps - 1):
         if trim is not None and state.fence is not None:
-            fence, same = trim.again(data, state.rows, state.fence)
+            fence, same = trim.again(data, state.rows, state.fence, state.turn)
             state = state._replace(settled=state.settled and same)
         if watch(state) or state.settled:
             return state

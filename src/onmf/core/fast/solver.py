@@ -125,7 +125,7 @@ def descents(
     if given is None:
         return explore(settings, shape, small.Y, k, penalty, rng)
     rows, start = settings.rows(small.Y), unit(small.lower(given.astype(np.float64)))
-    path = list(follow(rows.Y, start, penalty, settings.taus()))
+    path = list(follow(rows.even()[0], start, penalty, settings.taus()))
     found = rows.alternate(path[-1].U, ALTERNATIONS)
     return [Descent(found, path, rows.fence(found))]
 

@@ -12,6 +12,7 @@ import house
 import large
 import palm
 import paper
+import passes
 import quality
 import rivals
 import scale
@@ -35,6 +36,7 @@ SECTIONS = {
     "libraries": scale.run_libraries,
     "luck": scale.run_luck,
     "large": large.run,
+    "passes": passes.run,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,
     "spherical": quality.run_spherical,

@@ -90,6 +90,12 @@ from onmf.io.table import one_line
     help="Of the centroids; data: the range of the data, which may then be negative.",
 )
 @click.option("--max-iter", type=click.IntRange(1), help="Raise it if a fit does not converge.")
+@click.option(
+    "--passes",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Read the rows N times in all: 2 find the clusters on a sample of them, and label.",
+)
 @click.option("--jobs", "n_jobs", type=int, help="Threads; -1 takes all processors.")
 @click.option(
     "--checkpoint",
@@ -136,6 +142,7 @@ def run_cluster(
       onmf cluster talks.csv --text-column abstract -k auto -o topics
       onmf cluster talks/ --text -k auto -o topics --jobs -1
       onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
+      onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
     """
     source = source_of(options.pop("input"), options)
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):

@@ -33,7 +33,9 @@ class InMemory:
         self, X: Matrix, weight: Array | None = None, n_threads: int = 1, holes: int = 0
     ) -> None:
         self.X, self.shape, self.dtype, self._holes = X, X.shape, X.dtype, holes
-        self.weight = np.ones(X.shape[0], X.dtype) if weight is None else weight.astype(X.dtype)
+        self.weight = (
+            np.ones(X.shape[0], X.dtype) if weight is None else weight.astype(X.dtype, copy=False)
+        )
         self._threads: Callable[..., Any] = (
             ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
         )
@@ -50,9 +52,12 @@ class InMemory:
 
     def _blocks(self) -> Sequence[Block]:
         return [
-            Block(rows_between(self.X, i, j), self.weight[i:j, None])
-            for i, j in pairwise(self.cuts)
+            Block(rows_between(self.X, i, j), self._weights(i, j)) for i, j in pairwise(self.cuts)
         ]
+
+    def _weights(self, i: int, j: int) -> Array:
+        """Of a block (b, 1), in a row even if all rows share one: sums have then the same bits."""
+        return np.ascontiguousarray(self.weight[i:j, None])
 
     def _visit(self, group: Sequence[int]) -> Iterator[Block]:
         """The blocks of a group, in order."""
@@ -139,7 +144,7 @@ class InMemory:
 
     def total(self, function: Callable[..., Any], *rows: Sequence[Any]) -> Any:
         """Sum of `function(weight, *rows)` over the blocks, without reading X."""
-        weights = (self.weight[i:j, None] for i, j in pairwise(self.cuts))
+        weights = (self._weights(i, j) for i, j in pairwise(self.cuts))
         return reduce(operator.add, map(function, weights, *rows))
 
     def sweep(self, move: Move, rows: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
@@ -154,8 +159,11 @@ class InMemory:
                 total = stats if total is None else add_stats(total, stats)
             return moved, total
 
-        done = list(self._map(visit, self.groups))
-        return [row for moved, _ in done for row in moved], reduce(add_stats, [s for _, s in done])
+        done, sums = [], None
+        for moved, stats in self._map(visit, self.groups):  # a sum is as large as a part of it
+            done += moved
+            sums = stats if sums is None else add_stats(sums, stats)
+        return done, sums
 
 
 def add_stats(total: Any, part: Any) -> Any:
@@ -171,6 +179,8 @@ def is_sparse(X: Any) -> bool:
 def block_edges(X: Matrix, entries: int) -> list[int]:
     """First rows of the blocks of about so many entries, and the end."""
     n, m = X.shape
+    if (edges := getattr(X, "edges", None)) is not None:  # blocks that are made as a whole
+        return list(edges)
     if is_sparse(X):
         # Each block pays for a dense m x k summary: give it eight times as many non-zeros.
         size = max(8 * m, entries // WIDE)  # a sparse entry is a lot of work

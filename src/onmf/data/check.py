@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from onmf.core.memory import measure
 from onmf.core.rows import Block
+from onmf.core.summary import Lottery, Summary
 from onmf.io.table import MOST_LISTED, listing
 
 Array = NDArray[Any]
@@ -115,8 +116,50 @@ class Inspect:
     check: Check
 
     def __call__(self, block: Block, first: int) -> tuple[Array, Inspection]:
-        span = self.check(block.X, first)
-        if sp.issparse(block.X) and block.X.nnz < block.X.shape[0] * block.X.shape[1]:
-            span += Span(0, 0)  # the entries that are not stored
+        span = entries_of(block, self.check, first)
         energy, size = measure(block, None)
         return energy, Inspection(size.sqnorm, span)
+
+
+def entries_of(block: Block, check: Check, first: int) -> Span:
+    """The range of the entries of a block that passes the check."""
+    span = check(block.X, first)
+    if sp.issparse(block.X) and block.X.nnz < block.X.shape[0] * block.X.shape[1]:
+        span += Span(0, 0)  # the entries that are not stored
+    return span
+
+
+class Look(NamedTuple):
+    """An inspection that also brings a summary of the rows."""
+
+    sqnorm: float
+    span: Span
+    summary: Summary
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        return self.span.ends
+
+
+@dataclass(frozen=True)
+class Summarize:
+    """The first look at rows that are to be read but a few times."""
+
+    inspect: Inspect
+    lottery: Lottery
+
+    def __call__(self, block: Block, first: int) -> tuple[Array, Look]:
+        energy, seen = self.inspect(block, first)
+        return energy, Look(*seen, self.lottery.draw(block, first))
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """The only look at rows that are to be read once: nothing is kept for each of them."""
+
+    check: Check
+    lottery: Lottery
+
+    def __call__(self, block: Block, first: int) -> tuple[None, Look]:
+        span, summary = entries_of(block, self.check, first), self.lottery.draw(block, first)
+        return None, Look(summary.voice, span, summary)

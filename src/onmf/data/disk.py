@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onmf.core.memory import InMemory, rows_between
-from onmf.core.rows import Block
+from onmf.core.rows import Block, Move
 from onmf.data.check import Check, Inspect
 from onmf.io import Source, open_source
 from onmf.io.annotated import open_matrix
@@ -35,13 +35,15 @@ SMALL = 64 << 20  # bytes: a map of fewer is taken as an array
 IN_MEMORY = 256 << 20  # bytes of memberships that are kept in memory
 
 
-def open_rows(X: Any) -> Source | None:
+def open_rows(X: Any, few: bool = False) -> Source | None:
     """Rows to be read block by block, or None if X is in memory.
 
     Parameters
     ----------
     X : str, Path, memory map, CSR matrix of memory maps, data set of HDF5 or Zarr, or Source
         A path has one of the endings of `onmf.io.FORMATS`.
+    few : bool
+        Whether they will be read but a few times, so that unpacking them first does not pay.
 
     Returns
     -------
@@ -62,7 +64,8 @@ def open_rows(X: Any) -> Source | None:
     if isinstance(X, Source):
         return X
     if isinstance(X, str | Path):
-        return open_source(X).unpacked()
+        source = open_source(X)
+        return source.in_order() if few else source.unpacked()
     if isinstance(X, np.memmap) or sp.issparse(X):
         return open_mapped(X, SMALL)
     X = getattr(X, "group", X)  # anndata's view of a sparse matrix on disk
@@ -77,12 +80,19 @@ def larger_than_memory(source: Source) -> bool:
 
 
 class OnDisk(InMemory):
-    """The rows of a source. `check(rows, first)` looks at each block once and may refuse it."""
+    """The rows of a source. The first look at each block checks it, and may refuse it."""
 
     def __init__(
-        self, source: Source, weight: Array | None, check: Check, n_threads: int = 1
+        self,
+        source: Source,
+        weight: Array | None,
+        check: Check,
+        n_threads: int = 1,
+        look: Move | None = None,
     ) -> None:
-        self.check, self.n_threads = check, n_threads
+        self.check, self.n_threads, self.look = check, n_threads, look or Inspect(check)
+        if weight is None:  # as long as the rows, and of no size
+            weight = np.broadcast_to(np.ones(1, source.dtype), source.shape[0])
         super().__init__(source, weight, n_threads)
 
     def _blocks(self) -> Sequence[Block]:
@@ -105,13 +115,11 @@ class OnDisk(InMemory):
         X, edges = self.X.rows(first, last), pairwise([*(self.cuts[b] for b in piece), last])
         if following is not None:
             self.X.announce(*self._span(following))
-        return [
-            Block(rows_between(X, i - first, j - first), self.weight[i:j, None]) for i, j in edges
-        ]
+        return [Block(rows_between(X, i - first, j - first), self._weights(i, j)) for i, j in edges]
 
     @cached_property
     def measured(self) -> tuple[Any, Any]:
-        return self.sweep(Inspect(self.check), self.first)
+        return self.sweep(self.look, self.first)
 
     @cached_property
     def extremes(self) -> tuple[float, float]:
@@ -148,7 +156,7 @@ class BlockReader(Sequence[Block]):
 
     def __getitem__(self, b: Any) -> Any:
         i, j = self.spans[b]
-        return Block(self.data.X.rows(i, j), self.data.weight[i:j, None])
+        return Block(self.data.X.rows(i, j), self.data._weights(i, j))
 
 
 class ToOneArray:

@@ -7,10 +7,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.memory import InMemory
-from onmf.core.rows import Place
+from onmf.core.memory import InMemory, Size, useful
+from onmf.core.rows import Move, Place
+from onmf.core.summary import Lottery, Summary
 from onmf.core.threads import single_threaded_blas
-from onmf.data.check import Check
+from onmf.data.check import Check, Glimpse, Inspect, Summarize
 from onmf.data.disk import OnDisk, open_rows
 from onmf.data.validation import Features, Scale, as_it_is, as_samples, as_weights
 from onmf.io import Table
@@ -26,6 +27,8 @@ class Terms:
     scale : the power of two to multiply them by, for given extremes, dtype and shape.
     known : the features they must have if they bring the names of theirs with them.
     equal_votes : weigh every sample by d_i / ||x_i||^2 instead of d_i.
+    lottery : how the first look chooses the rows of a summary, if one is wanted.
+    once : whether the first look is also the last.
     """
 
     check: Check
@@ -33,6 +36,17 @@ class Terms:
     known: Features | None = None
     n_threads: int = 1
     equal_votes: bool = False
+    lottery: Lottery | None = None
+    once: bool = False
+
+    @property
+    def look(self) -> Move:
+        """What the first sweep over the rows does."""
+        if self.lottery is None:
+            return Inspect(self.check)
+        if self.once:
+            return Glimpse(self.check, self.lottery)
+        return Summarize(Inspect(self.check), self.lottery)
 
 
 class Placement(NamedTuple):
@@ -42,6 +56,7 @@ class Placement(NamedTuple):
     weight : of each sample, divided by two to the `weight_exponent`; None if all count the same.
     features : None for arrays and DataFrames, whose features are scikit-learn's affair.
     X : what a callable `init` is given: the checked array, or whatever else it was.
+    summary : of the rows, if one was wanted.
     """
 
     data: Place
@@ -50,6 +65,19 @@ class Placement(NamedTuple):
     weight_exponent: int
     features: Features | None
     X: Any
+    summary: Summary | None = None
+
+    @property
+    def useful(self) -> int:
+        """How many samples are not all zero and have weight."""
+        if self.summary is not None:
+            return self.summary.count
+        return int(self.data.total(useful, self.data.energy))
+
+    @property
+    def sqnorm(self) -> float:
+        """||X||^2, or the sum of the weights where each sample has one vote."""
+        return self.data.sqnorm if self.summary is None else self.summary.voice
 
 
 def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
@@ -62,7 +90,7 @@ def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
     terms : Terms
     """
     rows = _where_it_is(X, sample_weight, terms)
-    if not terms.equal_votes:
+    if not terms.equal_votes or terms.once:
         return rows
     with single_threaded_blas():
         return rows._replace(data=rows.data.one_vote_each())
@@ -77,17 +105,32 @@ def _where_it_is(X: Any, sample_weight: Any, terms: Terms) -> Placement:
         if is_dask(X):
             from onmf.data.dask import rows_on_dask
 
-            found = rows_on_dask(X, sample_weight, terms.scale, terms.check, terms.known)
-            return Placement(*found, X)
-        source = open_rows(rows)
+            found = rows_on_dask(
+                X, sample_weight, terms.scale, terms.check, terms.known, terms.look
+            )
+            return _summarized(Placement(*found, X), terms, found[0].measured[1])
+        source = open_rows(rows, few=terms.lottery is not None)
         if source is None:
             return _in_memory(rows, names, sample_weight, terms)
         features = Features.of(source.shape, source.names if names is None else names)
         features.check(terms.known, terms.check.name)
         weight, exponent = as_weights(sample_weight, source.shape, source.dtype, terms.scale)
-        disk = OnDisk(source, weight, terms.check, terms.n_threads)
+        disk = OnDisk(source, weight, terms.check, terms.n_threads, terms.look)
         factor = terms.scale(*disk.extremes, source.dtype, source.shape)
-        return Placement(disk.scaled(factor), factor, weight, exponent, features, X)
+        rows = Placement(disk.scaled(factor), factor, weight, exponent, features, X)
+        return _summarized(rows, terms, disk.measured[1])
+
+
+def _summarized(rows: Placement, terms: Terms, seen: Any) -> Placement:
+    """With the summary that the first look has seen, if one was wanted."""
+    if terms.lottery is None:
+        return rows
+    if rows.scale != 1:
+        raise ValueError(
+            "the entries of X are too small or too large to be squared and added in one reading: "
+            "multiply X by a number."
+        )
+    return rows._replace(summary=seen.summary)
 
 
 def place_in_memory(X: Any, sample_weight: Any, terms: Terms) -> Placement:
@@ -137,7 +180,13 @@ def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms
     if factor != 1:
         X = X * X.dtype.type(factor)
     data = InMemory(X, weight, terms.n_threads, span.holes)
-    return Placement(data, factor, weight, exponent, features, X)
+    rows = Placement(data, factor, weight, exponent, features, X)
+    if terms.lottery is None:
+        return rows
+    with single_threaded_blas():
+        energy, seen = data.sweep(terms.look, data.first)
+    data.measured, data.extremes = (energy, Size(seen.sqnorm)), seen.extremes
+    return rows._replace(summary=seen.summary)
 
 
 def as_numpy(X: Any) -> Any:

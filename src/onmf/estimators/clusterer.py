@@ -12,7 +12,6 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from onmf.core.assign import labels_of
-from onmf.core.memory import useful
 from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL
 from onmf.core.threads import blas_threads, single_threaded_blas
@@ -20,6 +19,7 @@ from onmf.data import Placement
 from onmf.data.validation import moderate, too_few
 from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
+from onmf.estimators.few_passes import FewPasses
 from onmf.estimators.ordering import arrange, canonical_order
 from onmf.estimators.parameters import CenterBounds, allows_signs, check_choice, check_number
 from onmf.estimators.presenter import Presenter
@@ -39,6 +39,7 @@ BEFORE = ("preprocessing_", "certainty_curve_", "_stream", "outlier_score_", "ou
 
 LIMITS = {
     "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",
+    "summary": "on the summary of X: raise max_iter, or loosen tol",
     "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
 }
 
@@ -112,9 +113,10 @@ class Clusterer(CallbackSupportMixin, Presenter):
                 reset=anew,
                 n_threads=n_threads,
                 equal_votes=self.equal_votes,
+                **solver.summary,
             )
             with single_threaded_blas():
-                n_useful = rows.data.total(useful, rows.data.energy)
+                n_useful = rows.useful
                 if n_useful < self.n_clusters:
                     raise too_few(n_useful, rows.data.shape[0], self.n_clusters)
                 notes = None
@@ -124,7 +126,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
                         self.checkpoint, type(self).__name__, parameters, rows.data
                     )
                 solution = solver.solve(rows, notes or FORGETFUL)
-            if isinstance(init, str):
+            if isinstance(init, str) and len(solution.labels):
                 order = canonical_order(solution.labels, rows.weight, self.n_clusters)
                 solution = arrange(solution, order)
             self._keep(solution, rows)
@@ -166,7 +168,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
             )
         return self.cluster_centers_, False
 
-    def _solver(self, n_threads: int) -> Solver:
+    def _solver(self, n_threads: int) -> Solver | FewPasses:
         """The parameters, resolved: all that is below sees nothing else of the estimator."""
         raise NotImplementedError
 
@@ -195,13 +197,15 @@ class Clusterer(CallbackSupportMixin, Presenter):
             self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         unit = 1 if self.equal_votes else rows.scale  # shares have none
-        error = float(best.relative_error * rows.data.sqnorm) / unit / unit
+        error = float(best.relative_error * rows.sqnorm) / unit / unit
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_, self.n_missing_ = solution.stationarity, rows.data.holes
         self.bound_, self.gap_ = solution.proof or (None, None)
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
+        if not len(labels):  # X was read once
+            del self.labels_, self.membership_
 
     def _why_empty(self, empty: int) -> str:
         """What to say of so many empty clusters."""
@@ -221,8 +225,9 @@ class Clusterer(CallbackSupportMixin, Presenter):
         self.membership_ = rows.data.array(self.n_clusters, rule.memberships, codes)
 
     def _warn(self, solution: Solution) -> None:
+        labels = getattr(self, "labels_", np.arange(self.n_clusters))
         near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # an outlier was asked for
-        missing = np.flatnonzero((self.labels_ < 0) & near)
+        missing = np.flatnonzero((labels < 0) & near)
         best, unseen = solution.result, solution.unseen
         if unseen is not None and len(missing) + len(unseen):
             warnings.warn(_why_unobserved(missing, unseen), UnobservedWarning, 3 + FRAMES)
@@ -233,11 +238,11 @@ class Clusterer(CallbackSupportMixin, Presenter):
                 UnassignedSampleWarning,
                 stacklevel=3 + FRAMES,
             )
-        empty = self.n_clusters - len(np.unique(self.labels_[self.labels_ >= 0]))
+        empty = self.n_clusters - len(np.unique(labels[labels >= 0]))
         if empty:
             warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=3 + FRAMES)
         # An empty cluster alone keeps the paper's orthogonality too large.
-        if best.stop == "max_iter" or (best.stop == "max_stages" and not empty):
+        if best.stop in ("max_iter", "summary") or (best.stop == "max_stages" and not empty):
             reason = LIMITS[best.stop].format(
                 iterations=best.iterations, unit=self._unit, stages=len(best.history)
             )

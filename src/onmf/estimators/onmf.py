@@ -7,6 +7,7 @@ from typing import Any
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import Event
 from onmf.estimators.beginning import Beginning
+from onmf.estimators.few_passes import FewPasses
 from onmf.estimators.parameters import (
     as_outliers,
     check_bounds,
@@ -103,6 +104,14 @@ class ONMF(StreamClusterer):
         Folder in which the fit notes how far it is, after every sweep ("palm": every stage). A fit
         with the same data and parameters that finds such notes goes on from there and ends as if
         it had not been broken off; one that ends removes them.
+    passes : int, optional
+        How often X may be read, the check of its entries included; None: as often as `max_iter`
+        allows. In the first pass a summary is made, a weighted sample of 20,000 samples or 1,000 a
+        cluster, if that is more, and the clusters are found on it; a second one labels all
+        samples, further ones go on with the exact alternation. With 1 there are no `labels_` and
+        no `membership_`, nothing is kept for each sample, and `relative_error_` is that of the
+        summary: for streams (`onmf.io.Blocks`), and where the labels are to stay on the workers of
+        a Dask cluster (`predict`). "fast" only, without `checkpoint` and `outliers`.
 
     Attributes
     ----------
@@ -195,6 +204,7 @@ class ONMF(StreamClusterer):
         callback: Callable[[Event], bool] | None = None,
         warm_start: bool = False,
         checkpoint: str | Path | None = None,
+        passes: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.penalty = penalty
@@ -218,6 +228,7 @@ class ONMF(StreamClusterer):
         self.callback = callback
         self.warm_start = warm_start
         self.checkpoint = checkpoint
+        self.passes = passes
 
     _hint = ", or pass center_bounds='data' to cluster signed data"
     _unit = "sweeps"
@@ -249,14 +260,16 @@ class ONMF(StreamClusterer):
         check_flag(self.equal_votes, "equal_votes")
         as_outliers(self.outliers)
         check_flag(self.accelerate, "accelerate")
+        if self.passes is not None:
+            check_number(self.passes, "passes", 1, whole=True)
         if self.growth is not None:
             check_number(self.growth, "growth", 1, open_=True)
         for name in ("rho", "mu_h", "mu_w", "inner_tol"):
             if (value := getattr(self, name)) is not None:
                 check_number(value, name, 0, open_=name == "rho")
 
-    def _solver(self, n_threads: int) -> FastSolver | PaperSolver:
-        return SOLVERS[self.solver].of(
+    def _solver(self, n_threads: int) -> FastSolver | PaperSolver | FewPasses:
+        solver = SOLVERS[self.solver].of(
             Beginning(self.n_clusters, self._start()[0], self.n_init, self.random_state),
             watcher(self.verbose, self.callback),
             n_threads,
@@ -272,3 +285,7 @@ class ONMF(StreamClusterer):
             center_bounds=self.center_bounds,
             outliers=as_outliers(self.outliers),
         )
+        if self.passes is None:
+            return solver
+        others = {"checkpoint": self.checkpoint, "outliers": self.outliers}
+        return FewPasses.of(solver, self.passes, self.equal_votes, **others)

@@ -97,7 +97,7 @@ class Presenter(Predictor):
         """
         from onmf.explain import clusters
 
-        check_is_fitted(self)
+        self._check_labels()
         return clusters(self, X, **options)
 
     def certify(self, X: Any, **options: Any) -> "Certificate":
@@ -152,9 +152,18 @@ class Presenter(Predictor):
         """
         from onmf.report import html
 
-        check_is_fitted(self)
+        self._check_labels()
         path = Path(path)
         replace_files(path.parent, {path.name: html(self, X, truth=labels, **panels)})
+
+    def _check_labels(self) -> None:
+        """There are clusters, and samples in them."""
+        check_is_fitted(self)
+        if not hasattr(self, "labels_"):
+            raise ValueError(
+                f"this {type(self).__name__} has no labels, for it read X once: fit it with "
+                "passes=2, or set labels_ to what predict(X) gives."
+            )
 
     def save(self, path: str | Path) -> None:
         """Put the fitted model into a file, without pickle; `onmf.load` reads it.

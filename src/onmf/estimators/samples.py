@@ -60,10 +60,12 @@ class Samples(BaseEstimator):
         reset: bool,
         n_threads: int = 1,
         equal_votes: bool = False,
+        **summary: Any,
     ) -> Placement:
         """Checked samples, where they are; their features become those of the fit, or are."""
         known = None if reset else self._features
-        terms = Terms(self._check, scale, known, n_threads, equal_votes)
+        check = replace(self._check, holes=False) if summary else self._check
+        terms = Terms(check, scale, known, n_threads, equal_votes, **summary)
         rows = self._put(X, sample_weight, terms)
         if rows.features is None:
             validate_data(self, X, reset=reset, skip_check_array=True)

@@ -39,7 +39,10 @@ Array = NDArray[Any]
 
 
 class Solution(NamedTuple):
-    """The factors, the label of each sample of X, and the one that `predict` gives to it."""
+    """The factors, the label of each sample of X, and the one that `predict` gives to it.
+
+    Where X was read once, there are none.
+    """
 
     result: Factorization
     labels: Array
@@ -62,6 +65,7 @@ class FastSolver:
     center_bounds: CenterBounds
 
     scale: ClassVar[Scale] = staticmethod(power_of_two)
+    summary: ClassVar[dict[str, Any]] = {}
 
     @classmethod
     def of(
@@ -151,6 +155,7 @@ class PaperSolver:
 
     # It depends on the scale of X as the paper's does, and must be given X as it is.
     scale: ClassVar[Scale] = staticmethod(check_scale)
+    summary: ClassVar[dict[str, Any]] = {}
 
     @classmethod
     def of(
@@ -216,6 +221,7 @@ class RivalSolver:
     settings: dict[str, Any]
 
     scale: ClassVar[Scale] = staticmethod(check_scale)
+    summary: ClassVar[dict[str, Any]] = {}
 
     @property
     def most_sweeps(self) -> int | None:

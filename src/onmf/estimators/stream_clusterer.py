@@ -77,6 +77,28 @@ class StreamClusterer(Clusterer):
             self._stream, self.cluster_centers_ = stream, W
         return self
 
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Cluster the samples of X, and give the cluster of each.
+
+        With ``passes=1``, which leaves no `labels_`, X is read once more, by `predict`.
+
+        Parameters
+        ----------
+        X, y, **options : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> ONMF(n_clusters=2, random_state=0, passes=1).fit_predict([[3, 0], [2, 0.1], [0, 1]])
+        array([0, 0, 1])
+        """
+        self.fit(X, y, **options)
+        return self.labels_ if hasattr(self, "labels_") else self.predict(X)
+
     def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
         """Cluster the first batch, and remember what it says of the rays."""
         self.fit(X, sample_weight=sample_weight)

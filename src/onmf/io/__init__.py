@@ -6,6 +6,7 @@ Documents, which have no columns yet, are always read as a whole. Nothing is eve
 result is lost to a failed write.
 """
 
+from onmf.io.blocks import Blocks
 from onmf.io.documents import read_documents
 from onmf.io.formats import FORMATS, checksum, complete_table, open_source, read_table
 from onmf.io.output import csv_text, replace_files, sole_writer, to_json_values
@@ -14,6 +15,7 @@ from onmf.io.table import Table
 
 __all__ = [
     "FORMATS",
+    "Blocks",
     "Source",
     "Table",
     "checksum",

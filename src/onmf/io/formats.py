@@ -73,6 +73,8 @@ def open_source(
     path = as_file(path)
     ending = known_ending(path.name)
     if path.is_dir() and ending not in FOLDERS:
+        ending = folder_ending(path)
+    if path.is_dir() and ending not in FOLDERS:
         raise ValueError(f"{path.name} is a folder; only documents are read from folders (--text).")
     if ending is None:
         raise ValueError(
@@ -92,6 +94,15 @@ def open_source(
 def known_ending(name: str) -> str | None:
     """Which of the endings of `FORMATS` a file has, if any."""
     return next((end for end in FORMATS if name.lower().endswith(end)), None)
+
+
+def folder_ending(path: AnyFile) -> str | None:
+    """That of all files of a folder, if it is one in which a folder could end, too."""
+    if not isinstance(path, Path):
+        return None
+    names = [file.name for file in visible_files(path) if file.name[0] != "_"]
+    endings = {known_ending(name) for name in names}
+    return ".parquet" if endings == {".parquet"} else None
 
 
 def can_drop(name: str, rows: bool) -> bool:

@@ -7,9 +7,11 @@ is missing becomes NaN.
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,7 @@ except ImportError as missing:
     ) from missing
 
 BATCH_ENTRIES = 4_000_000
+LARGEST_GROUP = 64_000_000  # entries of a row group that is read as a whole
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 
 
@@ -109,10 +112,7 @@ class ColumnMatrix:
     def __getitem__(self, rows: slice) -> NDArray[Any]:
         with parquet_errors(self.path.name):
             table = self.data.to_table(columns=self.names)
-            X = np.empty((table.num_rows, len(self.names)), self.dtype)
-            for j, column in enumerate(table.columns):
-                X[:, j] = self._numbers(column)
-        return X[rows]
+            return self.numbers(table)[rows]
 
     def unpacked(self) -> FlatFile:
         """The rows, one after the other, in a temporary file."""
@@ -122,13 +122,51 @@ class ColumnMatrix:
             place, size = folder.path / "rows", max(1, BATCH_ENTRIES // max(1, m))
             with place.open("wb") as file:
                 for batch in self.data.to_batches(columns=self.names, batch_size=size):
-                    np.stack([self._numbers(c) for c in batch.columns], axis=1).tofile(file)
+                    self.numbers(batch).tofile(file)
             return FlatFile(place, 0, self.shape, self.dtype, folder)
 
-    def _numbers(self, column: Any) -> NDArray[Any]:
-        numbers = column.cast(pa.from_numpy_dtype(self.dtype), safe=False)
-        whole = isinstance(numbers, pa.ChunkedArray)
-        return numbers.to_numpy() if whole else numbers.to_numpy(zero_copy_only=False)
+    def by_groups(self) -> "RowGroups | None":
+        """By row groups, if none is large; what is missing becomes NaN here, too."""
+        with parquet_errors(self.path.name):
+            files = self.data.get_fragments()
+            every = [group for file in files for group in file.split_by_row_group()]
+        groups = [group for group in every if group.row_groups[0].num_rows]
+        sizes = [group.row_groups[0].num_rows for group in groups]
+        if max(sizes, default=0) * self.shape[1] > LARGEST_GROUP:
+            return None
+        return RowGroups(self, groups, [0, *accumulate(sizes)], self.shape, self.dtype)
+
+    def numbers(self, table: Any) -> NDArray[Any]:
+        """The columns of a table, or of a part of one, side by side."""
+        X = np.empty((table.num_rows, len(self.names)), self.dtype)
+        for j, column in enumerate(table.columns):
+            cast = column.cast(pa.from_numpy_dtype(self.dtype), safe=False)
+            whole = isinstance(cast, pa.ChunkedArray)
+            X[:, j] = cast.to_numpy() if whole else cast.to_numpy(zero_copy_only=False)
+        return X
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """The same matrix, of which only the row groups are read that a slice has a share in."""
+
+    whole: ColumnMatrix
+    groups: list[Any]
+    edges: list[int]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        i, j, _ = rows.indices(self.shape[0])
+        first = bisect_right(self.edges, i) - 1
+        last = max(bisect_left(self.edges, j), first + 1)
+        with parquet_errors(self.whole.path.name):
+            parts = [self._numbers(group) for group in self.groups[first:last]]
+        X = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return X[i - self.edges[first] : j - self.edges[first]]
+
+    def _numbers(self, group: Any) -> NDArray[Any]:
+        return self.whole.numbers(group.to_table(columns=self.whole.names))
 
 
 def _values(data: Any, column: str) -> list[Any]:

@@ -6,7 +6,7 @@ a data set of HDF5 or Zarr, a memory map; or on another source (`Changed`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -34,6 +34,7 @@ class Source(ABC):
     names: list[str] | None = None  # of the features
     samples: list[str] | None = None  # their names
     labels: list[str] | None = None  # their true classes, if they were asked for
+    edges: Sequence[int] | None = None  # where it is best cut: first rows of blocks, and the end
 
     @abstractmethod
     def rows(self, i: int, j: int) -> Any:
@@ -60,6 +61,10 @@ class Source(ABC):
         """The same, its rows quick to read; a packed file is unpacked into a temporary one."""
         return self
 
+    def in_order(self) -> "Source":
+        """The same, for those who read it a few times, from the first row to the last."""
+        return self.unpacked()
+
     def announce(self, i: int, j: int) -> bool:
         """Have rows i to j - 1 fetched while others are worked on; False if nobody can."""
         return False
@@ -81,7 +86,7 @@ class Source(ABC):
         ordered, place = np.unique(numbers, return_inverse=True)
         runs = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
         parts = [self.rows(int(run[0]), int(run[-1]) + 1) for run in runs]
-        return (np.concatenate(parts) if self.indptr is None else sp.vstack(parts, "csr"))[place]
+        return stack_rows(parts)[place]
 
     def parts(self) -> Iterator[Any]:
         """All rows, a moderate number at a time."""
@@ -124,6 +129,12 @@ class Dense(Source):
 
     def unpacked(self) -> Source:
         return replace(self, array=_unpacked(self.array))
+
+    def in_order(self) -> Source:
+        packed = getattr(self.array, "by_groups", lambda: None)()
+        if packed is None:
+            return self.unpacked()
+        return replace(self, array=packed, edges=packed.edges)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -249,6 +260,13 @@ class Changed(Source):
 
     def matrix(self) -> Any:
         return self.rows(0, self.shape[0])
+
+
+def stack_rows(parts: Sequence[Any]) -> Any:
+    """Parts of a matrix, one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return sp.vstack(parts, "csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _between(array: Any, start: int, stop: int, where: str) -> Any:

@@ -114,6 +114,9 @@ def _fast_solver(model: SklearnClusterer, n_jobs: int | None) -> FastSolver | No
     if not isinstance(model, ONMF):
         return None
     solver = model._solver(blas_threads() if n_jobs is None else joblib.effective_n_jobs(n_jobs))
+    solver = getattr(
+        solver, "fast", solver
+    )  # trials share their sweeps, however few a fit may have
     return solver if isinstance(solver, FastSolver) and solver.begin.is_search else None
 
 

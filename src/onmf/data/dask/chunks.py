@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from onmf.core.memory import InMemory, votes
 from onmf.core.rows import Block, Move
 from onmf.core.threads import single_threaded_blas
-from onmf.data.check import Inspect
 
 Array = NDArray[Any]
 
@@ -110,7 +109,7 @@ def sweep_chunk(chunk: Block, move: Move, kept: Any, number: int) -> tuple[Any, 
     return join_blocks(rows), sum_here(stats)
 
 
-def inspect_chunk(chunk: Block, move: Inspect, first: int, number: int) -> tuple[Any, PartialSum]:
+def look_at_chunk(chunk: Block, move: Move, first: int, number: int) -> tuple[Any, PartialSum]:
     """The first look; what is wrong is said of rows of X, not of the chunk."""
     place = as_place(chunk)
     try:

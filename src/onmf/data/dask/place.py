@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from onmf.core.memory import is_there, unit_of, votes, weigh, weighted_sum
 from onmf.core.rows import Block, Move, Traffic
-from onmf.data.check import Check, Inspect, Inspection
+from onmf.data.check import Check, Inspect
 from onmf.data.dask import chunks as work
 from onmf.data.dask.workers import Rows, current_client, on_workers, run_on, sum_neighbours
 from onmf.data.validation import Features, Scale, as_weights
@@ -35,7 +35,12 @@ T = TypeVar("T")
 
 
 def rows_on_dask(
-    X: Any, sample_weight: Any, scale: Scale, check: Check, known: Features | None
+    X: Any,
+    sample_weight: Any,
+    scale: Scale,
+    check: Check,
+    known: Features | None,
+    look: Move | None = None,
 ) -> tuple["OnDask", float, Array | None, int, Features]:
     """A Dask array or DataFrame as a place, with its factor; the weights with theirs; names."""
     X, names = as_array(X)
@@ -45,7 +50,7 @@ def rows_on_dask(
     features = Features.of(X.shape, names)
     features.check(known, check.name)
     weight, exponent = as_weights(compute(sample_weight)[0], X.shape, dtype, scale)
-    data = OnDask(X, dtype, weight, check)
+    data = OnDask(X, dtype, weight, check, look)
     factor = scale(*data.extremes, dtype, X.shape)
     return data.scaled(factor), factor, weight, exponent, features
 
@@ -82,8 +87,10 @@ def while_connected(method: Callable[P, T]) -> Callable[P, T]:
 class OnDask:
     """The rows of a Dask array."""
 
-    def __init__(self, X: Any, dtype: Any, weight: Array | None, check: Check) -> None:
-        self.shape, self.dtype, self.check = X.shape, dtype, check
+    def __init__(
+        self, X: Any, dtype: Any, weight: Array | None, check: Check, look: Move | None = None
+    ) -> None:
+        self.shape, self.dtype, self.look = X.shape, dtype, look or Inspect(check)
         self.traffic, self._weight = Traffic(), weight
         sizes = [(index, size) for index, size in enumerate(X.chunks[0]) if size]
         self.cuts = [0, *accumulate(size for _, size in sizes)]
@@ -127,8 +134,8 @@ class OnDask:
         return other
 
     @cached_property
-    def measured(self) -> tuple[Rows, Inspection]:
-        return self._round(work.inspect_chunk, Inspect(self.check), self.first)
+    def measured(self) -> tuple[Rows, Any]:
+        return self._round(work.look_at_chunk, self.look, self.first)
 
     @property
     def energy(self) -> Rows:
@@ -146,11 +153,12 @@ class OnDask:
 
     @property
     def sqnorm(self) -> float:
-        return self.measured[1].sqnorm
+        return float(self.measured[1].sqnorm)
 
     @property
     def extremes(self) -> tuple[float, float]:
-        return self.measured[1].extremes
+        low, high = self.measured[1].extremes
+        return low, high
 
     @property
     def holes(self) -> int:

@@ -1,0 +1,98 @@
+"""A fit that reads X a given number of times.
+
+    1      a summary of the rows (`core.summary`), on which the default solver finds the centroids
+    2      every sample goes to its nearest centroid: labels, and the exact error
+    3 ...  more of the exact alternation on X
+
+Whatever the number of samples, the first sweep brings the same number of bytes, and the centroids
+are the same bits wherever the rows are and however they are cut.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from onmf.core.fast.solver import settle_and_record
+from onmf.core.memory import InMemory
+from onmf.core.result import Journal, Recorder, Watch
+from onmf.core.rows import Place
+from onmf.core.summary import Lottery
+from onmf.data import Placement
+from onmf.data.validation import Scale, power_of_two
+from onmf.estimators.ordering import arrange, canonical_order
+from onmf.estimators.parameters import without_none
+from onmf.estimators.solvers import FastSolver, PaperSolver, Solution
+
+FEWEST_ROWS, ROWS_PER_CLUSTER = 20_000, 1_000  # of the summary
+
+
+@dataclass(frozen=True)
+class FewPasses:
+    """The default solver on a summary of the rows, and what else the passes allow on all rows."""
+
+    fast: FastSolver
+    passes: int
+    equal_votes: bool
+    watch: Watch
+
+    scale: ClassVar[Scale] = staticmethod(power_of_two)
+
+    @classmethod
+    def of(
+        cls, fast: FastSolver | PaperSolver, passes: int, equal_votes: bool, **others: Any
+    ) -> Self:
+        """The summary and the search share one seed; what else was asked for may not fit in."""
+        for other in without_none(**others):
+            raise ValueError(f"passes and {other} do not go together: leave one of them out.")
+        if not isinstance(fast, FastSolver):
+            raise ValueError("passes belong to solver='fast': leave them out, or use it.")
+        begin = replace(fast.begin, random_state=fast.begin.seeds()[0])
+        return cls(replace(fast, begin=begin), passes, equal_votes, fast.watch)
+
+    @property
+    def most_sweeps(self) -> int | None:
+        return self.fast.most_sweeps
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What the first look at the rows must bring."""
+        begin = self.fast.begin
+        size = max(FEWEST_ROWS, ROWS_PER_CLUSTER * begin.n_clusters)
+        lottery = Lottery(size, begin.random_state, self.equal_votes)
+        return {"lottery": lottery, "once": self.passes == 1}
+
+    def solve(self, rows: Placement, journal: Journal) -> Solution:
+        some = self._sample(rows)
+        fast = replace(self.fast, watch=self.watch)
+        found = fast.solve(rows._replace(data=some, X=some.X), journal)
+        if isinstance(fast.begin.init, str):
+            order = canonical_order(found.labels, some.weight, len(found.result.W))
+            found = arrange(found, order)
+        traffic = rows.data.traffic._asdict()
+        history = [stage._replace(sweeps=1, **traffic) for stage in found.result.history]
+        stop = "summary" if found.result.stop == "max_iter" else found.result.stop
+        result = found.result._replace(history=history, sweeps=1, iterations=1, stop=stop)
+        if self.passes == 1:
+            nobody = np.empty(0, np.intp)
+            return Solution(result._replace(H=result.H[:0]), nobody, nobody, found.stationarity)
+        return self._on_all_rows(rows.data, found._replace(result=result))
+
+    def _sample(self, rows: Placement) -> InMemory:
+        """The summary as a place of its own."""
+        if rows.summary is None:
+            raise AssertionError("the first look was to bring a summary")
+        X, weight = rows.summary.rows()
+        some = InMemory(X, weight[:, 0], self.fast.settings.n_threads)
+        some.extremes = rows.data.extremes
+        return some.one_vote_each() if self.equal_votes else some
+
+    def _on_all_rows(self, data: Place, found: Solution) -> Solution:
+        """The labels of all samples, after as much of the exact alternation as there is left."""
+        result, settings = found.result, self.fast.settings_for(data)
+        passes = self.passes if result.W.any(axis=1).all() else 2  # no direction to fill empty ones
+        recorder = Recorder(self.watch, passes, history=result.history)
+        last, state = settle_and_record(data, [result.W], settings, None, recorder)
+        labels = state.labels(data)
+        stop = result.stop if last.stop == "max_iter" else last.stop
+        return Solution(last._replace(stop=stop), labels, labels, state.stationarity)

@@ -1,0 +1,85 @@
+"""Rows that nobody stores: a function makes them, a block at a time, whenever they are read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.exceptions import FormatError
+from onmf.io.source import Source, floating, stack_rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blocks(Source):
+    """Samples that are made, or fetched, block by block: ``make(0)``, ``make(1)``, ...
+
+    With ``ONMF(passes=1)`` each block is made once, so that as many samples as there is time for
+    can be clustered. Blocks of some megabytes are best. Without `passes` all of them are made
+    again in every sweep.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf import ONMF
+    >>> from onmf.io import Blocks
+    >>> def make(number):
+    ...     rng = np.random.default_rng(number)
+    ...     return np.eye(3, dtype=np.float32)[rng.integers(0, 3, 100)] + rng.random((100, 1)) / 9
+    >>> X = Blocks.of(make, shape=(1000, 3), size=100)
+    >>> model = ONMF(n_clusters=3, passes=1, random_state=0).fit(X)
+    >>> model.predict(make(0)).shape
+    (100,)
+    """
+
+    make: Callable[[int], Any]
+    step: int  # rows of a block
+
+    @classmethod
+    def of(
+        cls,
+        make: Callable[[int], Any],
+        shape: tuple[int, int],
+        size: int,
+        dtype: Any = np.float32,
+        **names: Any,
+    ) -> Self:
+        """Blocks of `size` rows, arrays or CSR matrices; the last may have fewer.
+
+        Parameters
+        ----------
+        make : callable
+            ``make(number)`` gives the rows from ``number * size`` on, the same at each call;
+            several threads may call it at once.
+        shape : (n_samples, n_features)
+        size : int
+        dtype : float32 or float64
+        **names
+            `names` of the features.
+        """
+        n, where = shape[0], "X in blocks"
+        if size < 1:
+            raise ValueError(f"blocks need a size of 1 row or more, not {size!r}.")
+        return cls(make=make, step=size, where=where, shape=shape, dtype=floating(dtype, where),
+                   edges=[*range(0, n, size), n], **names)  # fmt: skip
+
+    def rows(self, i: int, j: int) -> Any:
+        first = min(i, self.shape[0] - 1) // self.step
+        numbers = range(first, max(-(-j // self.step), first + 1))
+        whole = stack_rows([self._block(number) for number in numbers])
+        i, j = i - first * self.step, j - first * self.step
+        return whole if (i, j) == (0, whole.shape[0]) else whole[i:j]
+
+    def _block(self, number: int) -> Any:
+        """One block, as it is to be; `make` may be anybody's."""
+        n, m = self.shape
+        X, wanted = self.make(number), (min(self.step, n - number * self.step), m)
+        if not sp.issparse(X):
+            X = np.ascontiguousarray(X, self.dtype)
+        if X.shape != wanted:
+            raise FormatError(f"block {number} has the shape {X.shape} instead of {wanted}.")
+        return sp.csr_array(X, dtype=self.dtype) if sp.issparse(X) else X
+
+    def matrix(self) -> Any:
+        return self.rows(0, self.shape[0])

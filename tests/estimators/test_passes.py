@@ -1,0 +1,182 @@
+"""`passes`: X is read so often and no more, and what is found hardly depends on it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import onmf
+from onmf import ONMF
+from onmf.datasets import make_rays
+from onmf.estimators import few_passes
+from onmf.exceptions import FormatError
+from onmf.io import Blocks
+
+K, N, M, STEP, SIZE = 5, 3000, 40, 250, 600
+X = make_rays(N, M, K, noise=1.0, random_state=0)[0]
+WEIGHT = np.random.default_rng(0).integers(0, 3, N).astype(float)
+
+
+@pytest.fixture(autouse=True)
+def small_summary(monkeypatch, short_maps):
+    monkeypatch.setattr(few_passes, "FEWEST_ROWS", SIZE)
+    monkeypatch.setattr(few_passes, "ROWS_PER_CLUSTER", 1)
+
+
+def fit(X, passes=2, weight=None, **options):
+    return ONMF(K, random_state=0, passes=passes, **options).fit(X, sample_weight=weight)
+
+
+def blocks(X=X, calls=None):
+    def make(number):
+        if calls is not None:
+            calls.append(number)
+        return X[number * STEP : (number + 1) * STEP]
+
+    return Blocks.of(make, X.shape, STEP, X.dtype)
+
+
+def on_dask(folder):
+    return pytest.importorskip("dask.array").from_array(X, chunks=((1, 999, 1500, 500), M))
+
+
+def as_npy(folder):
+    np.save(folder / "x.npy", X)
+    return folder / "x.npy"
+
+
+def as_parquet(folder):
+    """A folder whose name says nothing, of three files with four row groups each."""
+    pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    names = [f"f{j}" for j in range(M)]
+    (folder / "parts").mkdir()
+    for number, part in enumerate(np.split(X, 3)):
+        frame = pd.DataFrame(part, columns=names)
+        frame.to_parquet(folder / "parts" / f"{number}.parquet", row_group_size=STEP, index=False)
+    return folder / "parts"
+
+
+PLACES = {
+    "disk": as_npy,
+    "dask": on_dask,
+    "blocks": lambda folder: blocks(),
+    "parquet": as_parquet,
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"equal_votes": True}, {"center_bounds": "data"}], ids=str)
+@pytest.mark.parametrize("place", PLACES)
+def test_the_centroids_are_the_same_bits_in_every_place(place, options, tmp_path):
+    there = PLACES[place](tmp_path)
+    for passes, weight in ((1, None), (2, WEIGHT)):
+        expected = fit(X, passes, weight, **options)
+        found = fit(there, passes, weight, n_jobs=3, **options)
+        np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+        assert found.relative_error_ == pytest.approx(expected.relative_error_, rel=1e-9)
+        assert found.inertia_ == pytest.approx(expected.inertia_, rel=1e-9)
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+
+
+def test_sparse_blocks_are_sparse_rows():
+    S = sp.csr_array(X * (X > np.median(X)))
+    expected, found = fit(S), fit(blocks(S))
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    np.testing.assert_array_equal(found.predict(S), expected.labels_)
+
+
+@pytest.mark.parametrize("passes", [1, 2, 3, 4])
+def test_every_block_is_made_as_often_as_allowed(passes):
+    calls = []
+    with pytest.warns(onmf.exceptions.ConvergenceWarning, match="on the summary of X"):
+        model = fit(blocks(calls=calls), passes, tol=0, max_iter=4)
+    np.testing.assert_array_equal(np.bincount(calls), np.full(N // STEP, passes))
+    assert model.n_iter_ == model.history_[-1].sweeps == passes
+
+
+def test_few_samples_are_their_own_summary():
+    few = X[:SIZE]
+    expected, found = ONMF(K, random_state=0).fit(few), fit(few)
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert found.relative_error_ == pytest.approx(expected.relative_error_, rel=1e-12)
+
+
+@pytest.mark.parametrize("order", ["shuffled", "by class"])
+def test_the_error_is_near_that_of_the_full_fit(order):
+    """About K / s above it, s being the size of the summary; one more pass makes up for it."""
+    labels = ONMF(K, random_state=0).fit(X).labels_
+    rows = X if order == "shuffled" else X[np.argsort(labels, kind="stable")]
+    full = ONMF(K, random_state=0).fit(rows).relative_error_
+    excess = [fit(rows, passes).relative_error_ / full - 1 for passes in (2, 3)]
+    assert -1e-9 < excess[0] < 3 * K / SIZE
+    assert abs(excess[1]) < 1e-4
+
+
+def test_once_means_no_labels(tmp_path):
+    model = fit(X, 1)
+    assert not hasattr(model, "labels_")
+    assert not hasattr(model, "membership_")
+    assert model.converged_
+    two = fit(X, 2)
+    order = [np.flatnonzero((two.cluster_centers_ == w).all(axis=1))[0] for w in model.components_]
+    np.testing.assert_array_equal(np.array(order)[model.predict(X)], two.labels_)
+    np.testing.assert_array_equal(fit(X, 1).fit_predict(X), model.predict(X))
+    model.save(tmp_path / "model.onmf")
+    np.testing.assert_array_equal(onmf.load(tmp_path / "model.onmf").predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="passes=2"):
+        model.explain(X)
+    two.set_params(passes=1).fit(X)
+    assert not hasattr(two, "labels_")
+
+
+def test_given_centroids_keep_their_ids():
+    given = ONMF(K, random_state=0).fit(X).cluster_centers_[::-1]
+    for passes in (1, 2):
+        model = fit(X, passes, init=given)
+        cosines = model.cluster_centers_ @ given.T
+        cosines /= np.linalg.norm(model.cluster_centers_, axis=1)[:, None]
+        assert (cosines / np.linalg.norm(given, axis=1)).diagonal().min() > 0.99
+
+
+@pytest.mark.parametrize("passes", [1, 2, 4])
+def test_fewer_directions_than_clusters_are_an_answer(passes):
+    two = np.repeat(np.eye(2, 3), 400, axis=0)
+    with pytest.warns(onmf.exceptions.EmptyClusterWarning) if passes > 1 else np.errstate():
+        model = fit(two, passes)
+    assert model.relative_error_ == pytest.approx(0, abs=1e-12)
+    assert len(np.unique(model.predict(two))) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"passes": 0}, "passes must be a whole number >= 1"),
+        ({"passes": 2.5}, "passes must be a whole number >= 1"),
+        ({"passes": 2, "solver": "palm"}, "passes belong to solver='fast'"),
+        ({"passes": 2, "outliers": 0.1}, "passes and outliers do not go together"),
+        ({"passes": 2, "checkpoint": "notes"}, "passes and checkpoint do not go together"),
+    ],
+)
+def test_what_cannot_be_is_said(options, words):
+    with pytest.raises(ValueError, match=words):
+        ONMF(K, **options).fit(X)
+
+
+def test_entries_that_cannot_be_squared_are_refused_where_they_cannot_be_scaled(tmp_path):
+    np.save(tmp_path / "x.npy", 1e200 * X)
+    with pytest.raises(ValueError, match="too small or too large"), np.errstate(over="ignore"):
+        fit(tmp_path / "x.npy")
+    np.testing.assert_array_equal(fit(1e200 * X).labels_, fit(X).labels_)
+
+
+def test_a_block_of_another_shape_is_named():
+    wrong = Blocks.of(lambda number: X[: STEP - number], X.shape, STEP, X.dtype)
+    with pytest.raises(FormatError, match=r"block 1 has the shape \(249, 40\)"):
+        fit(wrong)
+
+
+def test_what_is_wrong_in_a_block_is_named_by_its_row():
+    bad = X.copy()
+    bad[1003, 7] = np.nan
+    with pytest.raises(ValueError, match=r"NaN or infinity at \(row 1003, column 7\)"):
+        fit(blocks(bad), 1)

@@ -287,8 +287,8 @@ def on_workers(da, n: int):
 
 def one_chunk(block_info=None) -> np.ndarray:
     (i, j), _ = block_info[None]["array-location"]
-    step = 12_500
-    return np.concatenate([rows(s, step, PLANTED[1], np.float32) for s in range(i, j, step)])
+    parts = [rows(s, min(12_500, j - s), PLANTED[1], np.float32) for s in range(i, j, 12_500)]
+    return np.concatenate(parts)
 
 
 def rivals(X) -> dict:

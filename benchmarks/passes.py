@@ -7,11 +7,13 @@ as many samples as ONMF_BLOCKS says (100,000,000), "sparse" as ONMF_SPARSE says 
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import warnings
 from itertools import pairwise
 from pathlib import Path
+from threading import Timer
 from time import perf_counter
 
 import numpy as np
@@ -41,7 +43,8 @@ def run() -> None:
         "shards": ("One round: shards in turn", shards),
         "blocks": ("One pass: samples that are made as they are read", blocks),
         "sparse": ("One pass: sparse samples that are made as they are read", sparse),
-        "workers": ("One round: Dask workers", workers),
+        "two": ("One round: two Dask workers", lambda: workers(2)),
+        "four": ("One round: four Dask workers", lambda: workers(4)),
     }
     asked = os.environ.get("ONMF_PARTS")
     for name in parts if asked is None else asked.split(","):
@@ -262,21 +265,32 @@ def made_as_read(program: str, n: int, features: str, size: int) -> str:
 # Workers
 
 
-def workers() -> str:
+def workers(count: int) -> str:
     import dask.array as da
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, wait
 
     lines = []
-    for count in (2, 4):
-        options = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": ":0"}
-        with LocalCluster(processes=True, **options) as cluster, Client(cluster) as client:
-            for n in (PLANTED[0] // 10, PLANTED[0] // 2):
-                there = client.persist(on_workers(da, n))
-                for name, task in rivals(there).items():
-                    lines.append([count, f"{n:,}", name, *watched(task)])
-    columns = ["workers", "samples", "method", "rounds", "bytes on the wire", "relative error",
-               "seconds"]  # fmt: skip
+    options = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(processes=True, **options) as cluster, Client(cluster) as client:
+        for n in (100_000, 400_000):
+            there = client.persist(on_workers(da, n))
+            wait(there)
+            for name, task in rivals(there).items():
+                lines.append([f"{n:,}", name, *watched(task)])
+                print(lines[-1], flush=True)
+        lines.append(["400,000", "ONMF(passes=2), a worker killed", *killed(client, there)])
+    columns = ["samples", "method", "rounds", "bytes on the wire", "relative error", "seconds"]
     return table(columns, lines) + WORKERS_NOTE
+
+
+def killed(client, X) -> list[str]:
+    """A worker is killed half a second after the round has begun; are the labels the same?"""
+    expected = ONMF(K, random_state=0, n_jobs=1, passes=2).fit(X).labels_
+    victim = min(client.run(os.getpid).values())
+    Timer(0.5, os.kill, (victim, signal.SIGKILL)).start()
+    model = ONMF(K, random_state=0, n_jobs=1, passes=2).fit(X)
+    same = "the same labels" if np.array_equal(model.labels_, expected) else "OTHER LABELS"
+    return [model.n_iter_, "", f"{model.relative_error_:.6f}", same]
 
 
 def on_workers(da, n: int):

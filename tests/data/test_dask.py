@@ -15,6 +15,7 @@ from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.data import Check, Terms, place
 from onmf.datasets import make_rays
+from onmf.estimators import few_passes
 from onmf.stability.many import settle_together
 
 da = pytest.importorskip("dask.array")
@@ -347,6 +348,34 @@ def test_bytes_of_a_round_do_not_depend_on_the_number_of_samples(client, dense):
         out, back = np.median(np.diff(list(ends.values()), axis=0), axis=0)
         assert out == pytest.approx(bound, rel=0.15)
         assert back == pytest.approx(bound, rel=0.15)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_one_round_brings_a_summary_and_survives_its_worker(client, dense, tmp_path, monkeypatch):
+    """Its bytes have a bound that knows nothing of n, and who makes the rows does not matter."""
+    size = 100
+    monkeypatch.setattr(few_passes, "FEWEST_ROWS", size)
+    monkeypatch.setattr(few_passes, "ROWS_PER_CLUSTER", 1)
+    died = tmp_path / "died"
+
+    def load(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == 4 and not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    expected = ONMF(5, random_state=0, passes=1).fit(dense)
+    model = ONMF(5, random_state=0, passes=1)
+    model.fit(chunked(dense, UNEVEN).map_blocks(load, dtype=float, meta=np.empty((0, 0))))
+    assert died.exists()
+    np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+    row = 150 * 8 + 4 * 8
+    for X in (dense, np.tile(dense, (3, 1))):
+        bound = (len(UNEVEN) + 1) * (2 * (size + 1) * row + 4000)
+        history = ONMF(5, random_state=0, passes=1).fit(chunked(X, len(X) // 7)).history_
+        assert 0 < history[-1].received < bound
+        assert {stage.sweeps for stage in history} == {1}
 
 
 @pytest.mark.slow

@@ -64,6 +64,7 @@ PLACES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"equal_votes": True}, {"center_bounds": "data"}], ids=str)
 @pytest.mark.parametrize("place", PLACES)
 def test_the_centroids_are_the_same_bits_in_every_place(place, options, tmp_path):
@@ -101,6 +102,7 @@ def test_few_samples_are_their_own_summary():
     assert found.relative_error_ == pytest.approx(expected.relative_error_, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["shuffled", "by class"])
 def test_the_error_is_near_that_of_the_full_fit(order):
     """About K / s above it, s being the size of the summary; one more pass makes up for it."""
@@ -112,6 +114,7 @@ def test_the_error_is_near_that_of_the_full_fit(order):
     assert abs(excess[1]) < 1e-4
 
 
+@pytest.mark.slow
 def test_once_means_no_labels(tmp_path):
     model = fit(X, 1)
     assert not hasattr(model, "labels_")

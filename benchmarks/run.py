@@ -10,6 +10,7 @@ import fast
 import growth
 import house
 import large
+import missing
 import palm
 import paper
 import passes
@@ -37,6 +38,7 @@ SECTIONS = {
     "luck": scale.run_luck,
     "large": large.run,
     "passes": passes.run,
+    "missing": missing.run,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,
     "spherical": quality.run_spherical,

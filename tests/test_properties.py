@@ -179,7 +179,7 @@ KNOWN = "|".join(
     [
         "should be >= n_clusters", "is all zero", "samples are non-zero", "weighs nothing",
         "sample_weight is zero", "distinct direction", "too small or too large",
-        "NaN or infinity", "Negative values", "distinct sample", "cannot be judged",
+        "infinity at", "Negative values", "distinct sample", "cannot be judged",
     ]
 )  # fmt: skip
 
@@ -333,9 +333,7 @@ def test_rows_on_dask_give_a_valid_clustering_or_a_sentence(problem, chunk):
     assert directions(X) < k or set(model.labels_) - {-1} == set(range(k))
 
 
-@promise(
-    0.2, samples(), st.integers(0, 2**32 - 1), st.sampled_from([np.nan, np.inf, -np.inf, -1.0])
-)
+@promise(0.2, samples(), st.integers(0, 2**32 - 1), st.sampled_from([np.inf, -np.inf, -1.0]))
 def test_a_bad_entry_is_named_with_its_place(X, where, value):
     X = X.astype("f8")
     row, column = divmod(where % X.size, X.shape[1])

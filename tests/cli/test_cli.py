@@ -124,7 +124,7 @@ def test_nothing_but_the_summary_is_printed_when_not_a_terminal(here, capsys):
 
 
 def bad_files(here):
-    np.save("nan.npy", np.where(np.eye(60, 8), np.nan, X))
+    np.save("infinite.npy", np.where(np.eye(60, 8), np.inf, X))
     np.save("negative.npy", -X)
     np.save("pickle.npy", np.array([[{}]]), allow_pickle=True)
     np.save("line.npy", X[0])
@@ -138,7 +138,7 @@ def bad_files(here):
     ("words", "said"),
     [
         (["missing.npy"], "missing.npy"),
-        (["nan.npy"], "NaN"),
+        (["infinite.npy"], "infinity"),
         (["negative.npy"], "Negative"),
         (["pickle.npy"], "pickle"),
         (["line.npy"], "1 dimension"),

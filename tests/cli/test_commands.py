@@ -470,8 +470,8 @@ BAD_INPUT = {
         "Negative values in data of minus.csv at (sample 'a', feature 'v')",
     ),
     "gap.csv": (
-        "id,u,v\na,1,nan\nb,3,4\n",
-        "gap.csv has NaN or infinity at (sample 'a', feature 'v')",
+        "id,u,v\na,1,inf\nb,3,4\n",
+        "gap.csv has infinity at (sample 'a', feature 'v')",
     ),
     "empty.csv": ("", "empty.csv is empty"),
     "strange.xyz": ("1,2", "does not end in"),

@@ -249,8 +249,8 @@ def test_odd_chunks_are_no_trouble(case, dense, of_dense):
 
 def test_a_chunk_that_is_not_what_it_should_be_is_named(dense):
     X = dense.copy()
-    X[901, 7] = np.nan
-    sentence = r"in chunk 5: Input X contains NaN or infinity at \(row 901, column 7\)"
+    X[901, 7] = np.inf
+    sentence = r"in chunk 5: Input X contains infinity at \(row 901, column 7\)"
     with pytest.raises(ValueError, match=sentence):
         ONMF(5).fit(chunked(X, UNEVEN))
     with pytest.raises(

@@ -104,10 +104,6 @@ BAD_FILES = {
     "ragged3.csv": (b"id,u\na,1\nb,2,3\n", "3 cells in line 3 but 2 above"),
     "latin.csv": (b"u,v\n1,2\n\xe9,3\n", r"not UTF-8 in line 3 \(byte 0xe9\)"),
     "wide.csv": ("u,v\n1,2\n3,".encode("utf-16")[:-1], "not UTF-16 after line 2"),
-    "gap.csv": (
-        b"id,u,v\na,1,\nb,NA,3\n",
-        "'' in line 2, column v; 'NA' in line 3, column u",
-    ),
     "ids twice.csv": (b"id,u\na,1\nb,2\na,3\n", "samples of the same name: 'a'"),
     "features twice.csv": (b"id,u,v,u\na,1,2,3\n", "features of the same name: 'u'"),
     "cut.csv.gz": (gzip.compress(b"1,2\n3,4\n" * 1000)[:40], "not a whole gzip file"),

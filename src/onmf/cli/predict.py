@@ -26,6 +26,8 @@ from onmf.explain import Calibration
 from onmf.io import Table, replace_files
 from onmf.preparation import Words
 
+MISSING = {"refuse": None, "zero": 0.0, "nan": np.nan}
+
 
 @click.command("predict")
 @click.argument("model", type=click.Path(exists=True, path_type=Path))
@@ -40,9 +42,10 @@ from onmf.preparation import Words
 @reading_options
 @click.option(
     "--missing",
-    type=click.Choice(["refuse", "zero"]),
+    type=click.Choice(list(MISSING)),
     default="refuse",
-    help="What becomes of features of the model that the input lacks.",
+    help="What becomes of features of the model that the input lacks; nan: they count as not "
+    "observed.",
 )
 @click.option("--follow-links", is_flag=True, help="Of documents: also links out of the folder.")
 @RAW_NAMES
@@ -72,7 +75,7 @@ def run_predict(
         of_words = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
         lines = of_words and options["text_column"] is None
         source = Input(received(options.pop("input"), lines), text=of_words, **options)
-        table, said = aligned(read_along(source, fitted), fitted, missing == "zero")
+        table, said = aligned(read_along(source, fitted), fitted, MISSING[missing])
         labels = fitted.predict(table)
         sure, distance = how_sure(fitted, table, labels)
         columns = {"certainty": sure, "distance": distance}

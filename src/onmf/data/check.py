@@ -37,12 +37,14 @@ class Check:
         if missing is not None:
             low, high = (float(end.reduce(values, axis=None)) for end in (np.fmin, np.fmax))
             low, high = (low, high) if low == low else (0.0, 0.0)  # nothing was observed
-        if not np.isfinite(low + high):
-            wrong, kind = ~np.isfinite(values), "NaN or infinity"
-            if missing is not None:
-                wrong, kind = np.isinf(values), "infinity"
+        if self.holes and not np.isfinite(low + high):
             raise ValueError(
-                f"Input X contains {kind} at {cells(X, wrong, first)}: "
+                f"Input X contains infinity at {cells(X, np.isinf(values), first)}: make it NaN if "
+                "it was not observed, or drop the samples."
+            )
+        if not np.isfinite(low + high):
+            raise ValueError(
+                f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values), first)}: "
                 "fill these entries or drop the samples."
             )
         if not self.signed and low < 0:

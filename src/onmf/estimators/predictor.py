@@ -77,7 +77,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
 
     def inverse_transform(self, X: Any) -> Array:
         """Samples with these memberships: X W, so that ``inverse_transform(transform(X))`` is the
-        multiple of its centroid that stands for each sample.
+        multiple of its centroid that stands for each sample, also where it has NaN.
 
         Parameters
         ----------

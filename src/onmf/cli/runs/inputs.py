@@ -186,12 +186,14 @@ def lies_across(table: Table, model: ONMF | Baseline) -> bool:
     return len(wanted.intersection(table.samples)) > 2 * len(wanted.intersection(table.features))
 
 
-def aligned(table: Table, model: ONMF | Baseline, fill: bool = False) -> tuple[Table, list[str]]:
+def aligned(
+    table: Table, model: ONMF | Baseline, fill: float | None = None
+) -> tuple[Table, list[str]]:
     """New samples as the model wants them, and what there is to say about it.
 
     Features are put in the model's order by their names, if both sides have names; then come the
-    steps of the model. Those that are missing are refused, or filled with zeros. Without names the
-    number of features must be right.
+    steps of the model. Those that are missing are refused, or filled with zero or NaN. Without
+    names the number of features must be right.
     """
     chain = getattr(model, "preprocessing_", ())
     words = next((step for step in chain if isinstance(step, Words)), None)
@@ -219,21 +221,20 @@ def aligned(table: Table, model: ONMF | Baseline, fill: bool = False) -> tuple[T
     return table._replace(X=apply(chain, X), features=wanted), said
 
 
-def _filled(table: Table, wanted: list[str], fill: bool) -> tuple[Table, list[str]]:
-    """A table with all features wanted, zeros where it has none; that must be allowed."""
+def _filled(table: Table, wanted: list[str], fill: float | None) -> tuple[Table, list[str]]:
+    """A table with all features wanted, `fill` where it has none; None refuses that."""
     there = {*table.features}
     missing = [name for name in wanted if name not in there]
     if not missing:
         return table, []
     names = f"{len(missing)} of the {len(wanted)} features of the model: "
     names += listing(map(repr, missing), len(missing))
-    if not fill or isinstance(table.X, Source) or len(missing) == len(wanted):
-        advice = "" if len(missing) == len(wanted) else "; --missing zero takes them as zero"
+    if fill is None or isinstance(table.X, Source) or len(missing) == len(wanted):
+        advice = "; --missing zero takes them as zero, --missing nan as not observed"
+        advice = "" if len(missing) == len(wanted) else advice
         raise ValueError(f"the input lacks {names}{advice}.")
-    shape = len(table.samples), len(missing)
-    if sp.issparse(table.X):
-        X = sp.hstack([table.X, sp.csr_array(shape)], "csr")
-    else:
-        X = np.hstack([table.X, np.zeros(shape)])
+    more = np.full((len(table.samples), len(missing)), fill)
+    sparse = sp.issparse(table.X)
+    X = sp.hstack([table.X, sp.csr_array(more)], "csr") if sparse else np.hstack([table.X, more])
     full = table._replace(X=X, features=[*table.features, *missing])
-    return full, [f"the input lacks {names}, taken as zero."]
+    return full, [f"the input lacks {names}, taken as {'not observed' if fill else 'zero'}."]

@@ -21,7 +21,7 @@ import numpy as np
 from onmf.core.assign import Code, Fit, Rays, nearest, scores_of
 from onmf.core.rows import Array, Block, Data, row_sqnorm
 
-DEVIATIONS = 5.0  # robust ones above the median that a sample may lie from its ray
+DEVIATIONS = 4.5  # robust ones above the median that a sample may lie from its ray
 NORMAL = 1.4826  # times the median absolute deviation is the standard deviation of a normal
 POWERS = (0.0, 0.5, 1.0)
 CLEARLY = 0.8  # times the spread of the power before: else it stays

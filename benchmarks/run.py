@@ -10,6 +10,7 @@ import fast
 import growth
 import house
 import large
+import outliers
 import palm
 import paper
 import quality
@@ -35,6 +36,7 @@ SECTIONS = {
     "libraries": scale.run_libraries,
     "luck": scale.run_luck,
     "large": large.run,
+    "outliers": outliers.run,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,
     "spherical": quality.run_spherical,

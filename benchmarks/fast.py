@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from onmf import ONMF
 from onmf.core.assign import Rays
-from onmf.core.fast import moves, search, sketch, swaps
+from onmf.core.fast import crowd, moves, search, sketch, swaps
 from onmf.core.fast import row_problems as rows
 from onmf.core.fast import settle as finish
 from onmf.core.fast import solver as fast
@@ -141,10 +141,10 @@ VARIANTS = {
     "no path": [(fast.Fast, "taus", lambda self, most: np.array([0.5]))],
     "path of 10 steps": [(fast.Fast, "taus", lambda self, most: np.geomspace(0.02, 0.5, 10))],
     "one start": [(fast, "MOST_STARTS", 1), (fast, "MOST_CHEAP_STARTS", 1)],
-    "no moves": [(fast, "relocate", as_it_is), (swaps, "relocate", as_it_is)],
-    "no swaps": [(fast, "improve", as_it_is)],
+    "no moves": [(crowd, "relocate", as_it_is), (swaps, "relocate", as_it_is)],
+    "no swaps": [(crowd, "improve", as_it_is)],
     "sketch of 2k columns": [(sketch, "WIDTH", 2), (sketch, "EXTRA", 0)],
-    "one subspace iteration": [(sketch, "ITERATIONS", 1)],
+    "one subspace iteration": [(fast, "PLAIN", sketch.PLAIN._replace(iterations=1))],
     "plain power steps": [(finish, "next_rays", plain_rays)],
 }
 ABLATED = [

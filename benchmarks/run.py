@@ -11,6 +11,7 @@ import growth
 import house
 import large
 import missing
+import outliers
 import palm
 import paper
 import passes
@@ -39,6 +40,7 @@ SECTIONS = {
     "large": large.run,
     "passes": passes.run,
     "missing": missing.run,
+    "outliers": outliers.run,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,
     "spherical": quality.run_spherical,

@@ -42,7 +42,7 @@ class Data(Protocol):
     """Rows, wherever they are. Solvers ask for nothing else.
 
     Only `weight`, `scatter` and `gather` deal with arrays as long as X in this process; the default
-    solver gathers nothing so long but the labels.
+    solver gathers nothing so long but the labels and, to find outliers, the scores.
     """
 
     shape: tuple[int, int]

@@ -74,7 +74,7 @@ class ONMF(StreamClusterer):
     outliers : "auto", float or int, optional
         Samples that no ray explains are outliers: they have label -1, pull no centroid and use up
         no cluster. "auto": those whose distance from the nearest ray is far beyond that of most
-        (five robust deviations above the median); a float between 0 and 1: this share of the
+        (4.5 robust deviations above the median); a float between 0 and 1: this share of the
         samples, those that lie furthest from their rays; an int: so many of them. None: every
         sample has a cluster. Only for ``solver="fast"``.
     tol : float, optional

@@ -25,6 +25,8 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees.
 
+        A model that was fitted with `outliers` says -1 of them as well, by the limit of its fit.
+
         Parameters
         ----------
         X : as for `fit`

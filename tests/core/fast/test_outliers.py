@@ -55,12 +55,12 @@ def test_a_fence_goes_with_the_scale_of_the_samples_to_the_bit(power, factor):
 
 
 def slow_limit(apart):
-    """Median and five robust deviations, of those below, by loops."""
+    """Median and 4.5 robust deviations, of those below, by loops."""
     kept = sorted(apart)
     while True:
         middle = kept[(len(kept) - 1) // 2]
         away = sorted(abs(value - middle) for value in kept)
-        limit = middle + 5 * 1.4826 * away[(len(kept) - 1) // 2]
+        limit = middle + 4.5 * 1.4826 * away[(len(kept) - 1) // 2]
         now = [value for value in sorted(apart) if value <= limit]
         if len(now) == len(kept):
             return limit

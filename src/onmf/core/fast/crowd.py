@@ -4,14 +4,14 @@ In `Rows` every row has a cluster. In a `Crowd` some may be outliers: what is kn
 behind the rows gives each its floor (see `outliers`), found again as the rays become better.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from onmf.core.fast.moves import relocate
 from onmf.core.fast.outliers import Fence, Outliers, counts, median_of
-from onmf.core.fast.search import Clustering, alternate, row_energy
+from onmf.core.fast.search import Clustering, alternate, row_energy, scores
 from onmf.core.fast.sketch import Sketch
 from onmf.core.fast.swaps import improve
 from onmf.core.rows import Array, Data
@@ -66,10 +66,12 @@ class Crowd(Rows):
         root, length, count = rows[:, -SAMPLE:].T.astype(np.float64)
         root = np.where(root > 0, root, 1)  # rows without weight are left out before they count
         whole = np.square(length / root)
+        # A cluster of equal samples without a ray must be missed to be found.
+        outliers = replace(outliers, together=True)
         return cls(Y, row_energy(Y), root, whole, np.square(count), outliers)
 
     def fence(self, found: Clustering) -> Fence:
-        best = np.maximum(found.scores[:, : len(found.U)].max(axis=1), 0)
+        best = np.maximum(scores(self.Y, found.U).max(axis=1), 0)  # of rows as long as they are
         return self.outliers.fence(self.whole, best / self.root, self.count)
 
     def capped(self, found: Clustering) -> "Capped":

@@ -21,7 +21,7 @@ import numpy as np
 from onmf.core.assign import Code, Fit, Rays, nearest, scores_of
 from onmf.core.rows import Array, Block, Data, row_sqnorm
 
-DEVIATIONS = 5.0  # robust ones above the median that a sample may lie from its ray
+DEVIATIONS = 4.5  # robust ones above the median that a sample may lie from its ray
 NORMAL = 1.4826  # times the median absolute deviation is the standard deviation of a normal
 POWERS = (0.0, 0.5, 1.0)
 CLEARLY = 0.8  # times the spread of the power before: else it stays
@@ -29,6 +29,7 @@ VARIED = 0.1  # spread of the logarithms of the scores below which they tell not
 ROUNDS = 10  # of finding the scale without those beyond it
 FREE_TURNS = 8  # of finding the fence again, before it stays or rises
 LEAST = 1e-5  # share of a sample that may be unexplained whatever the others are like
+MARGIN = 1.05  # above the furthest of the other samples, where there is room
 APART = 1e-9  # relative difference of two distances that is more than rounding
 
 
@@ -102,6 +103,7 @@ class Outliers:
 
     share: float | None = None
     count: int | None = None
+    together: bool = False  # where equal samples are at the limit, all of them; else none
 
     def among(self, n: int, k: int) -> "Outliers":
         """The same for n samples and k clusters: a count is a share of them."""
@@ -127,7 +129,7 @@ class Outliers:
         apart, weight = apart[order], weight[order].astype(np.float64)
         if self.share is None:
             return Fence(upper_limit(apart, weight) ** 2, power)
-        return Fence(cut_off(apart, weight, self.share) ** 2, power)
+        return Fence(cut_off(apart, weight, self.share, self.together) ** 2, power)
 
 
 @dataclass(frozen=True)
@@ -198,14 +200,15 @@ def upper_limit(apart: Array, weight: Array) -> float:
     return limit
 
 
-def cut_off(apart: Array, weight: Array, share: float) -> float:
-    """What at most this share of sorted values exceeds; of equal ones all do, or none."""
+def cut_off(apart: Array, weight: Array, share: float, together: bool) -> float:
+    """What this share of sorted values exceeds; of equal ones all do, or none."""
     above = np.append(np.cumsum(weight[::-1])[::-1], 0)  # of the values from each on
     end = int(np.argmax(above <= share * above[0] * (1 + APART)))
     while 0 < end < len(apart) and apart[end] <= apart[end - 1] * (1 + APART):
-        end += 1
-    low, high = apart[end - 1], apart[min(end, len(apart) - 1)]
-    return float(np.sqrt(low * high) if end < len(apart) else 2 * low)
+        end += -1 if together else 1
+    end = end or len(apart)  # all are equal
+    low, high = apart[end - 1], np.append(apart, np.inf)[end]
+    return float(min(np.sqrt(low * high), MARGIN * low))  # what costs more draws the rays
 
 
 def deviation(values: Array, weight: Array) -> tuple[float, float]:

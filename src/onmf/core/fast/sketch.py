@@ -20,10 +20,19 @@ from onmf.core.result import FORGETFUL, Journal
 from onmf.core.rows import Array, Block, Data, row_sqnorm
 
 WIDTH, SPARE, EXTRA = 4, 60, 30  # r = min(WIDTH k, k + SPARE) + EXTRA
-ITERATIONS = 2
-HEAVY = 1e4  # samples of more than this many times the median energy count as if they had that much
 LEAST = 1e-30  # no sample counts for less than this share: it would vanish in single precision
 MOST_ROWS = 20_000
+
+
+class Pains(NamedTuple):
+    """How a basis is found."""
+
+    heavy: float  # samples of more times the median energy count as if they had no more
+    iterations: int
+
+
+PLAIN = Pains(heavy=1e4, iterations=2)
+ROBUST = Pains(heavy=2, iterations=3)  # outliers would fill a basis that has room for clusters
 
 
 class Sketch(NamedTuple):
@@ -57,16 +66,17 @@ def sketch(
     max_sweeps: int,
     tell: Callable[[int], object],
     journal: Journal = FORGETFUL,
+    pains: Pains = PLAIN,
 ) -> Sketch:
     """Basis and picture; reads X three times, once if there are few features or sweeps."""
     data, (n, m) = data.wide(), data.shape
     r = width(k) if n > 2 * width(k) else n  # few samples: all of their span
-    iterations, V = min(ITERATIONS, max_sweeps - 2), None
+    iterations, V = min(pains.iterations, max_sweeps - 2), None
     if 2 * r < m:  # else the smaller picture is not worth its sweeps
         V, done = rng.standard_normal((m, r)).astype(data.dtype), 0
         if noted := journal.recall("basis"):
             V, done = noted["V"], noted["sweeps"]
-        damp = damping(data)
+        damp = damping(data, pains.heavy)
         for sweep in range(done + 1, iterations + 1):  # subspace iteration
             _, image = data.sweep(Power(V), damp)
             V = orthonormal(image.cross).astype(data.dtype)
@@ -101,17 +111,17 @@ def sample(data: Data, rng: np.random.Generator) -> Any:
     )
 
 
-def damping(data: Data) -> Any:
+def damping(data: Data, heavy: float = PLAIN.heavy) -> Any:
     """A factor for the weight of each sample: one enormous sample would hide all the others.
 
-    Those with more than HEAVY times the median energy count as if they had that much. Where every
+    Those with more than `heavy` times the median energy count as if they had that much. Where every
     sample has one vote, none is enormous.
     """
     facts = data.gather(data.each(_top_and_median, data.voice))
     bound, medians = facts[:, 0].max(), facts[facts[:, 1] > 0, 1]
-    if bound > HEAVY * medians.min():  # the median of all is not below the least of the pieces
+    if bound > heavy * medians.min():  # the median of all is not below the least of the pieces
         energy = data.gather(data.voice)
-        typical = HEAVY * np.median(energy[energy > 0])
+        typical = heavy * np.median(energy[energy > 0])
         bound = min(bound, max(typical, LEAST * bound))
     dtype = data.dtype
     return data.each(

@@ -21,7 +21,7 @@ from onmf.core.fast.outliers import Fence, Outliers, Trim
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.search import GAIN, Clustering, Point, follow, spread
 from onmf.core.fast.settle import State, settle
-from onmf.core.fast.sketch import Sketch, sketch
+from onmf.core.fast.sketch import PLAIN, ROBUST, Sketch, sketch
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
 from onmf.core.paper.penalties import RowPenalty
 from onmf.core.result import (
@@ -103,7 +103,8 @@ def cluster(
 
     rng = np.random.default_rng(seed)
     tell = partial(recorder.tell, membership=nothing)
-    small = sketch(data, k, rng, settings.max_sweeps, tell, journal)
+    pains = PLAIN if settings.outliers is None else ROBUST
+    small = sketch(data, k, rng, settings.max_sweeps, tell, journal, pains)
     if settings.outliers is not None:
         small = small._replace(Y=with_samples(data, small))
     ends = descents(settings, data.shape, small, k, penalty, rng, given)

@@ -128,8 +128,9 @@ def run_cluster(
     Market file (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a
     file with one a line, or with --text-column a column of a table. `-` is standard input, and an
     address such as s3://bucket/x.npy a file on another machine. Samples are rows. Header and sample
-    names are found by themselves; a cell without a value (empty, NA) is not observed. Arrays, .parquet, .h5ad, .h5 and .zarr that would fill more than
-    half the free memory are read block by block.
+    names are found by themselves; a cell without a value (empty, NA) is not observed. Arrays,
+    .parquet, .h5ad, .h5 and .zarr that would fill more than half the free memory are read block by
+    block.
 
     Written are labels.csv (cluster, certainty and distance of each sample), markers.csv (what makes
     each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and

@@ -43,12 +43,12 @@ from onmf.cli.runs import (
     at_hand,
     explained,
     first_words,
+    outlier_sentence,
     proved,
     sealed,
 )
 from onmf.io import Table, replace_files
 from onmf.io.remote import is_remote
-from onmf.io.table import one_line
 
 
 @click.command("cluster")
@@ -246,10 +246,3 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
         lines.append(", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in agreement) + ".")
     written = [name for name in RESULTS if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
-
-
-def outlier_sentence(samples: int, worst: list[dict[str, Any]]) -> str:
-    """How many samples fit no cluster, and the worst of them."""
-    names = ", ".join(one_line(each["sample"]) for each in worst[:3])
-    more = ", ..." if samples > 3 else ""
-    return f"{samples} outliers in no cluster{f': {names}{more}' if samples else ''}."

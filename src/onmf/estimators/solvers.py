@@ -17,7 +17,7 @@ from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.core.assign import Code, Rays, labels_of
 from onmf.core.fast.bound import cheap_proof
 from onmf.core.fast.holes import cluster_seen, fill_along_ground
-from onmf.core.fast.outliers import Fence, FencedRays, Outliers, excess_of
+from onmf.core.fast.outliers import Fence, FencedRays, Outliers
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
@@ -133,10 +133,7 @@ class FastSolver:
         if data.holes:  # the spectrum is that of a matrix without any
             found = found._replace(unseen=state.unseen)
         elif state.fence is not None:  # and its bound none for the samples that have a cluster
-            excess = partial(excess_of, state.fence)
-            found = found._replace(
-                fence=state.fence, excess=data.gather(data.each(excess, data.energy, state.rows))
-            )
+            found = found._replace(fence=state.fence, excess=state.excess(data))
         else:
             found = found._replace(proof=cheap_proof(data, result.W, result.relative_error))
         return found if len(result.W) == k else with_empty(data, found, k, W)

@@ -9,8 +9,7 @@ from onmf.core.fast import kernels as compiled
 from onmf.core.fast import row_problems as plain
 from onmf.core.fast.moves import relocate
 from onmf.core.fast.row_problems import pulled, solve_rows, unit
-from onmf.core.fast.search import CALM, alternate, draw, follow, row_energy, spread
-from onmf.core.fast.solver import drawn
+from onmf.core.fast.search import CALM, alternate, draw, drawn, follow, row_energy, spread
 from onmf.core.fast.swaps import improve, merge_losses
 from onmf.core.paper.penalties import PENALTIES, RowPenalty
 

@@ -2,6 +2,7 @@
 
 from onmf.cli.runs.hints import after_fit, before_fit
 from onmf.cli.runs.inputs import Input, aligned, at_hand, check_entries, first_words, lies_across
+from onmf.cli.runs.outliers import outlier_sentence
 from onmf.cli.runs.results import (
     LABELS,
     MARKERS,
@@ -51,6 +52,7 @@ __all__ = [
     "labels_csv",
     "lies_across",
     "markers_csv",
+    "outlier_sentence",
     "proved",
     "read_record",
     "read_run",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onmf import ONMF, Baseline, certify, load
 from onmf.cli.console import cluster_sizes, notes, waiting
 from onmf.cli.runs.inputs import Input, aligned
+from onmf.cli.runs.outliers import outlier_record
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker, clusters
 from onmf.io import Source, Table, checksum, csv_text, to_json_values
@@ -36,7 +37,6 @@ LABELS, MARKERS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
 )
 TOP_FEATURES = 20  # a cluster
 MOST_MARKERS = 100  # a cluster
-WORST = 10  # outliers that run.json names
 
 Model = ONMF | Baseline
 Array = NDArray[Any]
@@ -90,18 +90,6 @@ def agreement_scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[
         "accuracy": float(clustering_accuracy(truth, labels)),
         "adjusted_rand_index": float(adjusted_rand_score(truth, labels)),
         "normalized_mutual_information": float(normalized_mutual_info_score(truth, labels)),
-    }
-
-
-def outlier_record(model: Model, samples: Sequence[str]) -> dict[str, Any] | None:
-    """How many outliers there are, and the worst of them by name; None if nobody asked."""
-    if not hasattr(model, "outlier_score_"):
-        return None
-    score = model.outlier_score_
-    worst = [i for i in np.argsort(-score, kind="stable")[:WORST] if score[i] > 1]
-    return {
-        "samples": int(np.sum(score > 1)),
-        "worst": [{"sample": str(samples[i]), "score": float(f"{score[i]:.4g}")} for i in worst],
     }
 
 

@@ -106,6 +106,23 @@ def draw(weight: Array, size: int, rng: np.random.Generator) -> Array:
     )
 
 
+def drawn(Y: Array, energy: Array, size: int, rng: np.random.Generator) -> Array:
+    """All rows, or `size` of them, by chance p_i: half uniform, half by energy; y_i / sqrt(p_i)
+    keeps every sum of squares unbiased. Rows of more than their share are always there."""
+    n = len(Y)
+    if n <= size:
+        return Y
+    chance, sure = 0.5 / n + 0.5 * energy / energy.sum(), np.zeros(n, bool)
+    while True:
+        p = np.where(sure, 1.0, chance * (size - sure.sum()) / chance[~sure].sum())
+        if (p <= 1).all():
+            break
+        sure |= p >= 1
+    picks = np.searchsorted(np.cumsum(p), rng.random() + np.arange(size), side="right")
+    picks = picks.clip(max=n - 1)
+    return (Y[picks] / np.sqrt(p[picks])[:, None]).astype(Y.dtype, copy=False)
+
+
 def scores(Y: Array, U: Array, floor: Array | None = None) -> Array:
     """<y_i, u_k> (n, k), in the precision of Y; with a floor, that of no cluster is one more."""
     A = np.asarray(Y @ U.T.astype(Y.dtype, copy=False))

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.core.assign import Code, Rays, labels_of, one_sparse
-from onmf.core.fast.outliers import Fence, Trim
+from onmf.core.fast.outliers import Fence, Trim, excess_of
 from onmf.core.fast.row_problems import kernels, sums, unit
 from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Array, Block, Data, row_sqnorm
@@ -128,6 +128,13 @@ class State(NamedTuple):
         if self.fence is None:
             return float(self.cells.energy.sum())
         return float(data.total(self.fence.capped, data.energy, self.rows))
+
+    def excess(self, data: Data) -> Array | None:
+        """By how much each sample is an outlier, above 1 if it is; None if none can be."""
+        if self.fence is None:
+            return None
+        find = partial(excess_of, self.fence)
+        return data.gather(data.each(find, data.energy, self.rows))
 
     def labels(self, data: Data) -> Array:
         """Of all samples."""

@@ -19,7 +19,7 @@ import numpy as np
 from onmf.core.fast.crowd import Crowd, Rows, with_samples
 from onmf.core.fast.outliers import Fence, Outliers, Trim
 from onmf.core.fast.row_problems import unit
-from onmf.core.fast.search import GAIN, Clustering, Point, follow, spread
+from onmf.core.fast.search import GAIN, Clustering, Point, drawn, follow, spread
 from onmf.core.fast.settle import State, settle
 from onmf.core.fast.sketch import PLAIN, ROBUST, Sketch, sketch
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
@@ -212,23 +212,6 @@ def in_threads(task: Callable[[Any], Any], items: Sequence[Any], n_threads: int)
         return list(map(task, items))
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(task, items))
-
-
-def drawn(Y: Array, energy: Array, size: int, rng: np.random.Generator) -> Array:
-    """All rows, or `size` of them, by chance p_i: half uniform, half by energy; y_i / sqrt(p_i)
-    keeps every sum of squares unbiased. Rows of more than their share are always there."""
-    n = len(Y)
-    if n <= size:
-        return Y
-    chance, sure = 0.5 / n + 0.5 * energy / energy.sum(), np.zeros(n, bool)
-    while True:
-        p = np.where(sure, 1.0, chance * (size - sure.sum()) / chance[~sure].sum())
-        if (p <= 1).all():
-            break
-        sure |= p >= 1
-    picks = np.searchsorted(np.cumsum(p), rng.random() + np.arange(size), side="right")
-    picks = picks.clip(max=n - 1)
-    return (Y[picks] / np.sqrt(p[picks])[:, None]).astype(Y.dtype, copy=False)
 
 
 def effort(shape: tuple[int, int], seen: tuple[int, int], k: int) -> tuple[int, int]:

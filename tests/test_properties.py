@@ -301,6 +301,31 @@ def test_a_choice_of_k_is_one_of_those_asked_for_or_a_sentence(X, first, penalty
         assert choice.reason
 
 
+@promise(0.4, st.data(), problems(), st.booleans())
+def test_samples_with_holes_give_a_valid_clustering_or_a_sentence(data, problem, sparse):
+    X, k = problem
+    X = native(X).astype(np.float32 if X.dtype == np.float32 else np.float64)
+    holes = data.draw(hnp.arrays("?", X.shape, elements=st.booleans()))
+    Z = np.where(holes, X.dtype.type(np.nan), X)
+    model = fit(ONMF(k, random_state=0), sp.csr_array(Z) if sparse else Z, None)
+    if model is None:
+        return
+    H, W, labels = model.membership_, model.cluster_centers_, model.labels_
+    assert np.isfinite(W).all()
+    assert np.isfinite(H).all()
+    assert (W >= 0).all()
+    assert ((H > 0).sum(axis=1) <= 1).all()
+    assert (labels[holes.all(axis=1)] == -1).all()
+    assert not W[:, holes.all(axis=0)].any()
+    assert 0 <= model.relative_error_ <= 1
+    np.testing.assert_array_equal(model.predict(Z), labels)
+    if not extreme(X):
+        scale = X.max()
+        left = np.nansum(((Z - H @ W) / scale).astype(float) ** 2)
+        whole = np.nansum((Z / scale).astype(float) ** 2)
+        assert left / whole == pytest.approx(model.relative_error_, abs=1e-4)
+
+
 @promise(0.1, problems(), st.sampled_from(["sncp", "nsncp"]), st.booleans())
 def test_rows_on_disk_give_the_bits_of_memory_or_the_same_sentence(problem, penalty, sparse):
     X, k = problem

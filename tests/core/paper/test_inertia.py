@@ -66,7 +66,7 @@ def test_a_pass_is_the_step_of_palm_from_where_inertia_carries_the_factors(
     np.testing.assert_allclose(W2, np.maximum(V - (gram @ V - H2.T @ X) / s, 0), atol=1e-12)
     in_h = np.linalg.norm(H2 - G) / np.linalg.norm(H1)
     in_w = np.linalg.norm(W2 - V) / np.linalg.norm(W1)
-    assert residual == pytest.approx(in_h + 0.75 / 0.51 * in_w)
+    assert residual == pytest.approx(2 * (in_h + 0.75 / 0.51 * in_w))
 
 
 @pytest.mark.parametrize("pace", [Inertia(), AT_ONCE, WILD], ids=["default", "at once", "wild"])
@@ -186,13 +186,13 @@ def test_half_the_paper_s_iterations_at_its_accuracy(name):
     """-3 dB, start 1; the paper's method takes 1172 and 939 iterations to 93.3 and 93.4 %."""
     X, y = make_paper_synthetic(-3)[:2]
     model = ONMF(10, solver="palm", penalty=name, accelerate=True, random_state=1).fit(X)
-    assert model.n_iter_ < 470
+    assert model.n_iter_ <= {"sncp": 1172, "nsncp": 939}[name] / 2
     assert clustering_accuracy(y, model.labels_) > 0.9
     assert model.converged_
 
 
 def test_the_default_solver_refuses_it(planted):
-    with pytest.raises(ValueError, match="^accelerate belong to solver='palm': leave them out.$"):
+    with pytest.raises(ValueError, match=r"^accelerate belong to solver='palm': leave them out\.$"):
         ONMF(4, accelerate=True).fit(planted[0])
     with pytest.raises(ValueError, match="accelerate must be True or False, not 'yes'"):
         ONMF(4, solver="palm", accelerate="yes").fit(planted[0])

@@ -77,6 +77,7 @@ class Inertia:
     beta: float = 0.85
     margin: float = 0.75  # steps as long as the paper's (0.51) would swing with inertia
     calm: float = 0.5  # residual from which on there is inertia
+    strict: float = 2.0  # times the paper's measure: without it weak clusters are lost at -5 dB
 
     def begin(self, problem: Problem, rows: Any, W: Array, past: Past | None) -> Point:
         data = problem.data
@@ -99,6 +100,7 @@ class Inertia:
         residual = stretch(penalty, gait.margin) * root_ratio(sums.moved, point.length)
         size = float(np.vdot(point.W, point.W))
         residual += stretch(palm, gait.margin) * root_ratio(drift, size)
+        residual *= self.strict if gait.beta else 1.0
         now = Past(None, point.W, sums, residual)
         return Point(rows, W, float(np.trace(sums.gram)), sums, residual, now)
 

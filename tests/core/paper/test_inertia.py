@@ -11,7 +11,7 @@ import reference
 from onmf import ONMF
 from onmf.core import memory as blocks
 from onmf.core.memory import InMemory
-from onmf.core.paper.inertia import Inertia, Past, Sums, value_from_sums
+from onmf.core.paper.inertia import GlideStats, Inertia, Past, value_from_sums
 from onmf.core.paper.palm import PALM, Bounds, Problem
 from onmf.core.paper.start import paper_start
 from onmf.datasets import make_paper_synthetic
@@ -128,7 +128,7 @@ def test_the_value_is_that_of_the_definition(planted, any_penalty):
     data, H, W = begin(X, weight=weight)
     state, H = run(PALM(**RIDGE, max_passes=7, pace=Inertia()), data, H, W, any_penalty)
     assert isinstance(state.past, Past)
-    assert isinstance(state.stats, Sums)
+    assert isinstance(state.stats, GlideStats)
     found = value_from_sums(Problem(PALM(**RIDGE), data, any_penalty, RHO), state.W, state.stats)
     expected = objective(X, H, state.W, any_penalty, **RIDGE, weight=weight)
     assert found == pytest.approx(expected, rel=1e-12)

@@ -9,6 +9,7 @@ import explain
 import fast
 import growth
 import house
+import joint
 import large
 import missing
 import outliers
@@ -33,6 +34,7 @@ SECTIONS = {
     "quality": quality.run,
     "faithful": quality.run_faithful,
     "growth": growth.run,
+    "joint": joint.run,
     "topics": scale.run_topics,
     "samples": scale.run_samples,
     "libraries": scale.run_libraries,

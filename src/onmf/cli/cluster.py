@@ -80,6 +80,7 @@ from onmf.io.remote import is_remote
 )
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), help="palm: the paper's method.")
+@click.option("--accelerate", is_flag=True, help="With --solver palm: fewer sweeps, by inertia.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
 @click.option("--starts", "--n-init", "n_init", type=click.IntRange(1), help="The best is kept.")
 @click.option(
@@ -144,6 +145,7 @@ def run_cluster(
       onmf cluster talks/ --text -k auto -o topics --jobs -1
       onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
+      onmf cluster tumours.csv -k 10 -o paper --cpm --log --solver palm --accelerate
     """
     source = source_of(options.pop("input"), options)
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):

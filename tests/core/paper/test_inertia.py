@@ -11,7 +11,7 @@ import reference
 from onmf import ONMF
 from onmf.core import memory as blocks
 from onmf.core.memory import InMemory
-from onmf.core.paper.inertia import Inertia, Past, Sums, value_from_sums
+from onmf.core.paper.inertia import GlideStats, Inertia, Past, value_from_sums
 from onmf.core.paper.palm import PALM, Bounds, Problem
 from onmf.core.paper.start import paper_start
 from onmf.datasets import make_paper_synthetic
@@ -66,7 +66,7 @@ def test_a_pass_is_the_step_of_palm_from_where_inertia_carries_the_factors(
     np.testing.assert_allclose(W2, np.maximum(V - (gram @ V - H2.T @ X) / s, 0), atol=1e-12)
     in_h = np.linalg.norm(H2 - G) / np.linalg.norm(H1)
     in_w = np.linalg.norm(W2 - V) / np.linalg.norm(W1)
-    assert residual == pytest.approx(in_h + 0.75 / 0.51 * in_w)
+    assert residual == pytest.approx(2 * (in_h + 0.75 / 0.51 * in_w))
 
 
 @pytest.mark.parametrize("pace", [Inertia(), AT_ONCE, WILD], ids=["default", "at once", "wild"])
@@ -128,7 +128,7 @@ def test_the_value_is_that_of_the_definition(planted, any_penalty):
     data, H, W = begin(X, weight=weight)
     state, H = run(PALM(**RIDGE, max_passes=7, pace=Inertia()), data, H, W, any_penalty)
     assert isinstance(state.past, Past)
-    assert isinstance(state.stats, Sums)
+    assert isinstance(state.stats, GlideStats)
     found = value_from_sums(Problem(PALM(**RIDGE), data, any_penalty, RHO), state.W, state.stats)
     expected = objective(X, H, state.W, any_penalty, **RIDGE, weight=weight)
     assert found == pytest.approx(expected, rel=1e-12)
@@ -186,7 +186,7 @@ def test_half_the_paper_s_iterations_at_its_accuracy(name):
     """-3 dB, start 1; the paper's method takes 1172 and 939 iterations to 93.3 and 93.4 %."""
     X, y = make_paper_synthetic(-3)[:2]
     model = ONMF(10, solver="palm", penalty=name, accelerate=True, random_state=1).fit(X)
-    assert model.n_iter_ < 470
+    assert model.n_iter_ <= {"sncp": 1172, "nsncp": 939}[name] / 2
     assert clustering_accuracy(y, model.labels_) > 0.9
     assert model.converged_
 

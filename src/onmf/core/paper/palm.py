@@ -65,7 +65,7 @@ class Problem(NamedTuple):
     rho: float
 
 
-class Point(NamedTuple):
+class Position(NamedTuple):
     """Where a stage is. `rows` is whatever the pace keeps for each sample."""
 
     rows: Any
@@ -79,16 +79,16 @@ class Point(NamedTuple):
 class Pace(Protocol):
     """How one pass follows another; `past` is what it remembers from one stage to the next."""
 
-    def begin(self, problem: Problem, rows: Any, W: Array, past: Any) -> Point:
+    def begin(self, problem: Problem, rows: Any, W: Array, past: Any) -> Position:
         """The start of a stage."""
 
-    def advance(self, problem: Problem, point: Point) -> Point:
+    def advance(self, problem: Problem, point: Position) -> Position:
         """One pass further: one sweep."""
 
-    def memberships(self, data: Data, point: Point) -> Any:
+    def memberships(self, data: Data, point: Position) -> Any:
         """H, cut like the data."""
 
-    def past(self, data: Data, point: Point) -> Any:
+    def past(self, data: Data, point: Position) -> Any:
         """What the next stage should know."""
 
     def facts(self, data: Data, past: Any) -> dict[str, Any]:
@@ -102,20 +102,20 @@ class Pace(Protocol):
 class Plain:
     """The paper's: every pass begins where the last one ended, and nothing is remembered."""
 
-    def begin(self, problem: Problem, rows: Any, W: Array, past: Any) -> Point:
-        return Point(rows, W, problem.data.total(sqnorm_of_rows, rows))
+    def begin(self, problem: Problem, rows: Any, W: Array, past: Any) -> Position:
+        return Position(rows, W, problem.data.total(sqnorm_of_rows, rows))
 
-    def advance(self, problem: Problem, point: Point) -> Point:
+    def advance(self, problem: Problem, point: Position) -> Position:
         palm, data, penalty, rho = problem
         rows, stats = data.sweep(palm.move(data, point.W, penalty, rho), point.rows)
         W = palm.centroids(data, point.W, stats)
         residual = root_ratio(stats.moved, point.length) + relative_change(W, point.W)
-        return Point(rows, W, float(np.trace(stats.gram)), stats, residual)
+        return Position(rows, W, float(np.trace(stats.gram)), stats, residual)
 
-    def memberships(self, data: Data, point: Point) -> Any:
+    def memberships(self, data: Data, point: Position) -> Any:
         return point.rows
 
-    def past(self, data: Data, point: Point) -> None:
+    def past(self, data: Data, point: Position) -> None:
         return None
 
     def facts(self, data: Data, past: Any) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
                 reset=anew,
                 n_threads=n_threads,
                 equal_votes=self.equal_votes,
-                **solver.summary,
+                **(solver.summary if isinstance(solver, FewPasses) else {}),
             )
             with single_threaded_blas():
                 n_useful = rows.useful

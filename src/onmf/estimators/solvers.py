@@ -39,10 +39,7 @@ Array = NDArray[Any]
 
 
 class Solution(NamedTuple):
-    """The factors, the label of each sample of X, and the one that `predict` gives to it.
-
-    Where X was read once, there are none.
-    """
+    """The factors, the label of each sample of X, and the one that `predict` gives to it."""
 
     result: Factorization
     labels: Array
@@ -65,7 +62,6 @@ class FastSolver:
     center_bounds: CenterBounds
 
     scale: ClassVar[Scale] = staticmethod(power_of_two)
-    summary: ClassVar[dict[str, Any]] = {}
 
     @classmethod
     def of(
@@ -152,7 +148,6 @@ class PaperSolver:
 
     # It depends on the scale of X as the paper's does, and must be given X as it is.
     scale: ClassVar[Scale] = staticmethod(check_scale)
-    summary: ClassVar[dict[str, Any]] = {}
 
     @classmethod
     def of(
@@ -218,7 +213,6 @@ class RivalSolver:
     settings: dict[str, Any]
 
     scale: ClassVar[Scale] = staticmethod(check_scale)
-    summary: ClassVar[dict[str, Any]] = {}
 
     @property
     def most_sweeps(self) -> int | None:

@@ -15,6 +15,7 @@ from onmf.metrics import clustering_accuracy, partition_error
 from tables import table, write_section
 
 SEEDS = (1801, 1802, 1803, 1804, 1805)  # never used while the rule was made
+FEWER = SEEDS[:3]  # for the many planted sets
 SNRS = (-5, -3, -1, 1, 3, 5)
 SHARES = (0.0, 0.01, 0.05, 0.2)
 N, M, K, NOISE = 2000, 100, 8, 0.3
@@ -35,7 +36,7 @@ PLANTED_COLUMNS = [
 ]  # fmt: skip
 PLANTED_NOTE = f"""
 
-{N} samples of {K} clusters, means over seeds {SEEDS[0]}-{SEEDS[-1]}. *Dense*: rays of {M}
+{N} samples of {K} clusters, means over seeds {FEWER[0]}-{FEWER[-1]}. *Dense*: rays of {M}
 exponential entries, lengths log-normal, noise of one size; *counts*: Poisson counts in {5 * M}
 features, CSR. Outliers are *uniform* (no feature is preferred, as long as the others), *far* (a
 direction of its own, five times as long) or *near* (halfway between two rays). *F1* by
@@ -48,10 +49,16 @@ above that without `outliers`, in percent of it. *Time*: as above."""
 def run() -> None:
     warnings.simplefilter("ignore")
     ONMF(2, outliers="auto", random_state=0).fit(np.eye(9))  # compiled once
-    title = "Outliers: the paper's data"
-    write_section("outliers-paper", title, table(PAPER_COLUMNS, paper_rows()) + PAPER_NOTE)
-    title = "Outliers among planted rays"
-    write_section("outliers", title, table(PLANTED_COLUMNS, planted_rows()) + PLANTED_NOTE)
+    rows: list[list[str]] = []
+    for row in paper_rows():
+        rows.append(row)
+        body = table(PAPER_COLUMNS, rows) + PAPER_NOTE
+        write_section("outliers-paper", "Outliers: the paper's data", body)
+    rows = []
+    for row in planted_rows():
+        rows.append(row)
+        body = table(PLANTED_COLUMNS, rows) + PLANTED_NOTE
+        write_section("outliers", "Outliers among planted rays", body)
 
 
 def both_fits(X, k: int, seed: int):
@@ -92,7 +99,7 @@ def planted_rows():
     for make in (dense, counts):
         for kind in (uniform, far, near):
             for share in SHARES if kind is uniform else SHARES[1:]:
-                figures = [judge(*planted(make, kind, share, seed), share, seed) for seed in SEEDS]
+                figures = [judge(*planted(make, kind, share, seed), share, seed) for seed in FEWER]
                 called, f1, forest, factor, ours, before, error, cost = np.mean(figures, axis=0)
                 scores = [f"{value:.2f}" for value in (f1, forest, factor)] if share else ["-"] * 3
                 yield [

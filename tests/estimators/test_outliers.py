@@ -88,6 +88,14 @@ def test_how_far_away_an_outlier_is_changes_no_other_label():
         np.testing.assert_array_equal(model().fit(moved).labels_, before.labels_)
 
 
+@pytest.mark.parametrize(("n", "seed"), [(60, 2), (120, 0), (120, 3), (200, 4)])
+def test_a_long_outlier_is_not_worth_a_cluster_of_short_samples(n, seed):
+    data, classes = make_rays(n, 60, K, noise=0.3, outliers=0.08, random_state=seed)
+    fitted = model().fit(data)
+    np.testing.assert_array_equal(fitted.labels_ < 0, classes < 0)
+    assert clustering_accuracy(classes[classes >= 0], fitted.labels_[classes >= 0]) == 1
+
+
 def test_the_error_is_that_of_the_memberships():
     fitted = model().fit(X)
     left = np.square(X - fitted.membership_ @ fitted.cluster_centers_).sum()

@@ -25,6 +25,7 @@ DEVIATIONS = 4.5  # robust ones above the median that a sample may lie from its 
 NORMAL = 1.4826  # times the median absolute deviation is the standard deviation of a normal
 POWERS = (0.0, 0.5, 1.0)
 CLEARLY = 0.8  # times the spread of the power before: else it stays
+TELLING = 4000  # samples, about, that the power is found from
 VARIED = 0.1  # spread of the logarithms of the scores below which they tell nothing of the power
 ROUNDS = 10  # of finding the scale without those beyond it
 FREE_TURNS = 8  # of finding the fence again, before it stays or rises
@@ -165,7 +166,8 @@ def counts(weight: Array, energy: Array, voice: Array) -> Array:
 
 def steady_power(apart: Array, scores: Array, weight: Array) -> float:
     """The power of the score that distances grow with: another than 0 if they clearly do."""
-    known = scores > 0
+    known = np.flatnonzero(scores > 0)
+    known = known[:: 1 + len(known) // TELLING]
     apart, size, weight = np.log(apart[known]), np.log(scores[known]), weight[known]
     if not len(size) or spread_of(size, weight) < VARIED:
         return POWERS[0]
@@ -215,7 +217,7 @@ def deviation(values: Array, weight: Array) -> tuple[float, float]:
     """Median of sorted values, and the median of their absolute differences from it."""
     middle = float(values[half_way(weight)])
     away = np.abs(values - middle)
-    order = np.argsort(away)
+    order = np.argsort(away, kind="stable")  # falls, then rises: merged rather than sorted
     return middle, float(away[order][half_way(weight[order])])
 
 

@@ -34,7 +34,7 @@ PLANTED_COLUMNS = [
     "data", "outliers", "share", "called outliers", "F1", "IsolationForest", "LocalOutlierFactor",
     "ACC of the others", "without `outliers`", "error at no outliers", "time",
 ]  # fmt: skip
-PLANTED_NOTE = f"""
+NOTE = f"""
 
 {N} samples of {K} clusters, means over seeds {FEWER[0]}-{FEWER[-1]}. *Dense*: rays of {M}
 exponential entries, lengths log-normal, noise of one size; *counts*: Poisson counts in {5 * M}
@@ -47,18 +47,22 @@ above that without `outliers`, in percent of it. *Time*: as above."""
 
 
 def run() -> None:
+    write_rows("outliers", "Outliers among planted rays", PLANTED_COLUMNS, planted_rows(), NOTE)
+
+
+def run_on_paper() -> None:
+    title = "Outliers: the paper's data"
+    write_rows("outliers-paper", title, PAPER_COLUMNS, paper_rows(), PAPER_NOTE)
+
+
+def write_rows(name: str, title: str, columns: list[str], rows, note: str) -> None:
+    """The section with one row more as soon as it is known."""
     warnings.simplefilter("ignore")
     ONMF(2, outliers="auto", random_state=0).fit(np.eye(9))  # compiled once
-    rows: list[list[str]] = []
-    for row in paper_rows():
-        rows.append(row)
-        body = table(PAPER_COLUMNS, rows) + PAPER_NOTE
-        write_section("outliers-paper", "Outliers: the paper's data", body)
-    rows = []
-    for row in planted_rows():
-        rows.append(row)
-        body = table(PLANTED_COLUMNS, rows) + PLANTED_NOTE
-        write_section("outliers", "Outliers among planted rays", body)
+    known = []
+    for row in rows:
+        known.append(row)
+        write_section(name, title, table(columns, known) + note)
 
 
 def both_fits(X, k: int, seed: int):

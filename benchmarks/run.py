@@ -43,6 +43,7 @@ SECTIONS = {
     "passes": passes.run,
     "missing": missing.run,
     "outliers": outliers.run,
+    "outliers-paper": outliers.run_on_paper,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,
     "spherical": quality.run_spherical,

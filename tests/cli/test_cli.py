@@ -89,7 +89,13 @@ def test_run_json_tells_input_parameters_versions_and_results(here):
     assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--seed", 5, "--penalty", "nsncp") == 0
     record = json.loads((here / "out/run.json").read_text())
     digest = hashlib.sha256((here / "x.csv").read_bytes()).hexdigest()
-    assert record["input"] == {"file": "x.csv", "sha256": digest, "samples": 60, "features": 8}
+    assert record["input"] == {
+        "file": "x.csv",
+        "sha256": digest,
+        "samples": 60,
+        "features": 8,
+        "missing": 0,
+    }
     assert record["seed"] == 5
     assert record["parameters"]["penalty"] == "nsncp"
     assert set(record["parameters"]) == set(ONMF().get_params()) - {"callback"}

@@ -261,7 +261,7 @@ REFUSED = {
 SENTENCES = {
     "palm": r"NaN or infinity at \(row 0, column",
     "rival": r"NaN or infinity at \(row 0, column",
-    "infinity": "NaN or infinity at",
+    "infinity": "contains infinity at",
     "infinity beside NaN": r"contains infinity at \(row 300, column 0\)",
     "negative beside NaN": r"Negative values .* \(row 300, column 0\)",
     "nothing": "nothing to cluster",

@@ -27,7 +27,7 @@ from onmf.core.rows import (
 from onmf.core.view import View
 
 
-class Opened(NamedTuple):
+class Gaps(NamedTuple):
     """A block with zeros in its holes, and a matrix with ones in them and zeros elsewhere."""
 
     X: Matrix
@@ -46,16 +46,16 @@ def without_noise(left: Array, whole: Array) -> Array:
     return np.where(left > ROUNDING * np.finfo(np.float64).eps * whole, left, 0)
 
 
-def open_up(X: Matrix) -> Opened | None:
+def open_up(X: Matrix) -> Gaps | None:
     """What is seen and what is not; None if all is seen."""
     missing = np.isnan(X.data if sp.issparse(X) else X)
     if not missing.any():
         return None
     holes = missing.astype(X.dtype)
-    return Opened(without_holes(X), same_pattern(X, holes) if sp.issparse(X) else holes)
+    return Gaps(without_holes(X), same_pattern(X, holes) if sp.issparse(X) else holes)
 
 
-def put_in(opened: Opened, A: Array, B: Array) -> Matrix:
+def put_in(opened: Gaps, A: Array, B: Array) -> Matrix:
     """The block with <a_i, b_j> in its holes; A (b, r), B (m, r)."""
     X, holes = opened
     if not sp.issparse(X):
@@ -83,7 +83,7 @@ class SeenRays(Rays):
         explained = float(weight @ np.square(code.scores, dtype=np.float64))
         return code, Fit(explained, float(weight @ row_sqnorm(block.X)))
 
-    def code(self, X: Matrix, opened: Opened | None) -> PartCode:
+    def code(self, X: Matrix, opened: Gaps | None) -> PartCode:
         """The nearest ray of each sample, by what is seen of both."""
         if opened is None:
             code = nearest(X @ self.units)
@@ -93,7 +93,7 @@ class SeenRays(Rays):
         own = reach[np.arange(len(reach)), code.labels]
         return PartCode(*code, code.scores / np.where(own > 0, own, 1))
 
-    def _beside(self, opened: Opened) -> tuple[Array, Array]:
+    def _beside(self, opened: Gaps) -> tuple[Array, Array]:
         """<u_k, x> / ||m u_k|| and ||m u_k|| (b, k); zero where nothing of a ray is seen."""
         reach = np.sqrt(opened.seen(np.square(self.units))).astype(self.units.dtype, copy=False)
         products = np.asarray(opened.X @ self.units)
@@ -149,14 +149,14 @@ class Fill:
         opened = open_up(X)
         return X if opened is None else self.within(X, opened)
 
-    def within(self, X: Matrix, opened: Opened) -> Matrix:
+    def within(self, X: Matrix, opened: Gaps) -> Matrix:
         """The same, of a block whose holes are known."""
         code = self.rays.code(X, opened)
         A = one_sparse(code.labels, code.multiples, self.rays.units.shape[1])
         return put_in(opened, A, self.rays.units)
 
 
-class Filled(View):
+class FullView(View):
     """The rows of a place with their holes filled; a sample counts for what is seen of it."""
 
     @property
@@ -179,6 +179,6 @@ class Filled(View):
     def own_unit(self) -> Any:
         return self.below.own_unit
 
-    def wide(self) -> "Filled":
+    def wide(self) -> "FullView":
         below = self.below.wide()
-        return self if below is self.below else Filled(below, self.change)
+        return self if below is self.below else FullView(below, self.change)

@@ -37,7 +37,7 @@ class Weights(NamedTuple):
             return self
         return self._replace(total=self.total[:, features], square=self.square[:, features])
 
-    def less(self, hidden: "Hidden") -> "Weights":
+    def less(self, hidden: "HoleWeights") -> "Weights":
         """Without what lies in holes (k, m)."""
         total, square = self.total[:, None] - hidden.weight, self.square[:, None] - hidden.square
         seen = total > ROUNDING * self.total[:, None]
@@ -105,7 +105,7 @@ def _sparse_sums(X: Any, labels: Array, weight: Array, k: int) -> PowerSums:
     return PowerSums(*sums)
 
 
-class Hidden(NamedTuple):
+class HoleWeights(NamedTuple):
     """Sums of d and of d^2 over the samples in which a feature is a hole (clusterings, k, m)."""
 
     weight: Array
@@ -118,14 +118,14 @@ class TallyHoles:
 
     k: int
 
-    def __call__(self, block: Block, labels: Array) -> tuple[Array, Hidden]:
+    def __call__(self, block: Block, labels: Array) -> tuple[Array, HoleWeights]:
         opened, weight = open_up(block.X), block.weight[:, 0].astype(np.float64)
         sums = np.zeros((2, labels.shape[1], self.k, block.X.shape[1]))
         if opened is not None:
             for c, p in np.ndindex(labels.shape[1], 2):
                 marks = one_sparse(labels[:, c], weight ** (p + 1), self.k)
                 sums[p, c] = marks.T @ opened.holes
-        return labels, Hidden(*sums)
+        return labels, HoleWeights(*sums)
 
 
 def tally(data: Data, clusterings: Sequence[Array], k: int) -> list[tuple[PowerSums, Weights]]:
@@ -139,5 +139,5 @@ def tally(data: Data, clusterings: Sequence[Array], k: int) -> list[tuple[PowerS
     weights = [Weights.of(column, data.weight, k) for column in labels.T]
     if data.holes:
         _, hidden = data.sweep(TallyHoles(k), data.scatter(labels))
-        weights = [own.less(Hidden(*(s[c] for s in hidden))) for c, own in enumerate(weights)]
+        weights = [own.less(HoleWeights(*(s[c] for s in hidden))) for c, own in enumerate(weights)]
     return [(PowerSums(*(s[c] for s in sums)), own) for c, own in enumerate(weights)]

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
-from onmf.core.fast.holes import mended
+from onmf.core.fast.holes import full_copy
 from onmf.core.threads import blas_threads
 from onmf.data import matrix_of
 from onmf.data.validation import as_samples
@@ -93,7 +93,7 @@ def prepare(
         own: ONMF = clone(model).set_params(callback=None)
         own._check_parameters()
         model, (X, span) = own, as_samples(X, own._check)
-        X = mended(X) if span.holes else X
+        X = full_copy(X) if span.holes else X
     else:
         X = check_array(X, accept_sparse="csr", order="C", dtype=[np.float64, np.float32])
         X = sp.csr_array(X) if sp.issparse(X) else X

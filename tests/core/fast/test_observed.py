@@ -105,23 +105,22 @@ def test_an_empty_cluster_gets_the_sample_of_which_most_is_unexplained():
 
 
 def test_a_feature_that_a_cluster_never_shows_lies_along_the_ray_of_all():
-    X, _ = samples(6, share=0.2)
+    rays = np.zeros((2, 12))
+    rays[0, :5], rays[1, 5:10], rays[:, 10:] = 1, 1, 1
+    labels = np.arange(40) % 2
+    X = rays[labels] * np.random.default_rng(0).uniform(1, 2, (40, 12))
+    X[labels == 0, 10] = np.nan  # nobody in cluster 0 shows it, others do
+    X[:, 11] = np.nan  # nobody at all
     data = placed(X)
-    first = state_of(data, np.random.default_rng(0).random((3, 14)))
-    own = first.labels(data) == 0
-    X[own, 4] = np.nan  # nobody in cluster 0 shows it, others do
-    X[:, 9] = np.nan  # nobody at all
-    data = placed(X)
-    state = state_of(data, first.W)._replace(rows=None)
-    mine = np.flatnonzero(state.cells.shown[0] == 0)
-    images, g = state.images(), state.ground
-    assert 9 in state.unseen
-    assert (images[:, 9] == 0).all()
-    assert g[9] == 0
-    for j in mine:
-        rest = state.cells.shown[0] > 0
-        along = images[0, rest] @ g[rest] / (g[rest] @ g[rest])
-        assert images[0, j] == pytest.approx(along * g[j])
+    state = state_of(data, rays)
+    assert np.array_equal(state.labels(data), labels)
+    images, g, shown = state.images(), state.ground, state.cells.shown > 0
+    assert state.unseen.tolist() == [11]
+    assert not images[:, 11].any()
+    assert shown[:, 10].tolist() == [False, True]
+    along = images[0, shown[0]] @ g[shown[0]] / (g[shown[0]] @ g[shown[0]])
+    assert images[0, 10] == pytest.approx(along * g[10])
+    assert images[0, 10] > 0
 
 
 def test_what_is_filled_for_the_search_leaves_the_observed_entries_alone():

@@ -21,7 +21,7 @@ from onmf.core.fast.observed import AssignSeen, SeenState, settle_seen
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.sketch import damping, orthonormal, sketch, width
 from onmf.core.fast.solver import Fast, descents, path_stage
-from onmf.core.holes import Fill, Filled, SeenRays, open_up, put_in
+from onmf.core.holes import Fill, FullView, SeenRays, open_up, put_in
 from onmf.core.memory import InMemory
 from onmf.core.paper.penalties import RowPenalty
 from onmf.core.paper.start import Power
@@ -65,10 +65,10 @@ class Lie(NamedTuple):
     V: Array | None
     sweeps: int
 
-    def fill(self, data: Data) -> Filled:
+    def fill(self, data: Data) -> FullView:
         """The samples without holes."""
         ground = Fill.by(self.ground[None].astype(data.dtype))
-        return Filled(data, ground if self.V is None else Smooth(ground, self.V))
+        return FullView(data, ground if self.V is None else Smooth(ground, self.V))
 
 
 def lie_of(
@@ -82,7 +82,7 @@ def lie_of(
     if noted := journal.recall("lie"):
         return Lie(noted["ground"], noted["V"], noted["sweeps"])
     ground = ground_ray(data, first)
-    view = Filled(data, Fill.by(ground[None])).wide()
+    view = FullView(data, Fill.by(ground[None])).wide()
     damp, later = damping(view), min(BASIS_SWEEPS, most - first)
     for _ in range(later):
         V = orthonormal(view.sweep(Power(V), damp)[1].cross).astype(data.dtype)
@@ -101,9 +101,9 @@ def ground_ray(data: Data, sweeps: int = GROUND_SWEEPS) -> Array:
     return W[0]
 
 
-def fill_along_ground(data: Data) -> Filled:
+def fill_along_ground(data: Data) -> FullView:
     """The samples with their holes along the one ray of all."""
-    return Filled(data, Fill.by(ground_ray(data)[None]))
+    return FullView(data, Fill.by(ground_ray(data)[None]))
 
 
 def above(X: Matrix, low: float) -> Matrix:
@@ -111,7 +111,7 @@ def above(X: Matrix, low: float) -> Matrix:
     return same_pattern(X, np.maximum(X.data, low)) if sp.issparse(X) else np.maximum(X, low)
 
 
-def mended(X: Matrix) -> Matrix:
+def full_copy(X: Matrix) -> Matrix:
     """A full copy, for those who look at X in many ways; where X is not negative, neither is it."""
     data = InMemory(X, holes=count_holes(X))
     view = lie_of(data, TYPICAL, np.random.default_rng(0), GROUND_SWEEPS + BASIS_SWEEPS).fill(data)
@@ -120,7 +120,7 @@ def mended(X: Matrix) -> Matrix:
     return sp.vstack(parts, "csr") if sp.issparse(X) else np.concatenate(parts)
 
 
-class Known(Journal):
+class BasisJournal(Journal):
     """A journal in which the basis of a sketch is noted already."""
 
     def __init__(self, V: Array | None) -> None:
@@ -149,7 +149,7 @@ def cluster_seen(
     rng = np.random.default_rng(seed)
     lie = lie_of(data, k, rng, settings.max_sweeps - 2, journal)
     recorder.tell(lie.sweeps, nothing)
-    small = sketch(lie.fill(data), k, rng, 2, lambda sweeps: None, Known(lie.V))
+    small = sketch(lie.fill(data), k, rng, 2, lambda sweeps: None, BasisJournal(lie.V))
     small = small._replace(sweeps=lie.sweeps + 1)
     recorder.tell(small.sweeps, nothing)
     ends = descents(settings, data.shape, small, k, penalty, rng, given)

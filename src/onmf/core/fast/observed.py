@@ -19,8 +19,8 @@ from onmf.core.fast.row_problems import kernels, sums, unit
 from onmf.core.fast.settle import refill, stretched, tallies
 from onmf.core.holes import (
     Fill,
-    Filled,
-    Opened,
+    FullView,
+    Gaps,
     PartCode,
     SeenRays,
     open_up,
@@ -63,7 +63,7 @@ class AssignSeen:
         return code, SeenCells(cross, shown, mass, *tallied)
 
 
-def shown_sums(labels: Array, factors: Array, mass: Array, opened: Opened) -> Array:
+def shown_sums(labels: Array, factors: Array, mass: Array, opened: Gaps) -> Array:
     """sum_i f_i m_i over the samples of each cluster (k, m); `mass` (k,) is the sum of all f_i."""
     if not sp.issparse(opened.holes):
         return cell_sums(labels, factors, 1 - opened.holes, len(mass))
@@ -172,5 +172,5 @@ def next_seen(data: Data, state: SeenState, bounds: Bounds) -> Array:
     typical = size * cells.mass / np.where(cells.weight > 0, cells.weight, 1)
     U = unit(images if bounds.lower < 0 else np.maximum(images, 0))
     if len(state.empty):
-        U = refill(Filled(data, Fill.by(state.W)), U, state.empty, state.rows)
+        U = refill(FullView(data, Fill.by(state.W)), U, state.empty, state.rows)
     return stretched(U, typical, bounds, data.dtype)

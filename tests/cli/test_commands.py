@@ -606,6 +606,16 @@ def test_equal_votes_are_those_of_the_model(here):
     )
 
 
+def test_inertia_is_that_of_the_model(here, capsys):
+    run("cluster", "x.csv", "-k", 3, "-o", "out", "--solver", "palm", "--accelerate", "--no-report")
+    model = onmf.load("out/model.onmf")
+    own = ONMF(3, solver="palm", accelerate=True, random_state=0).fit(COUNTS)
+    assert model.accelerate
+    assert model.n_iter_ == own.n_iter_
+    wrong = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "other", "--accelerate")
+    assert "accelerate belong to solver='palm'" in wrong
+
+
 def test_equal_votes_change_nothing_for_documents(here):
     for folder, words in (("plain", []), ("equal", ["--equal-votes"])):
         assert run("cluster", "texts.txt", "--text", "-k", 3, "-o", folder, *words) == 0

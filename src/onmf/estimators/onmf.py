@@ -60,8 +60,8 @@ class ONMF(StreamClusterer):
         Ridge on memberships and centroids ("palm" only: 1e-10 and 0).
     accelerate : bool, default=False
         Inertial passes, "palm" only: each factor goes on a little in the direction it came before
-        it takes its step, and a pass that would raise the objective is undone. About a third of
-        the sweeps for the same accuracy on the paper's data.
+        it takes its step, and a pass that would raise the objective is undone. Fewer sweeps, on
+        a way that is not the paper's.
     center_bounds : (lower, upper) or "data", default=(0, None)
         Bounds on the entries of the centroids, None for no bound; "data" is the range of X. With a
         lower bound below zero the data may be signed.

@@ -180,11 +180,11 @@ def placed(client, X):
     """X on the workers, runs of neighbours together."""
     from distributed import wait
 
-    halves = np.array_split(np.arange(X.numblocks[0]), 2)
     workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+    runs = np.array_split(np.arange(X.numblocks[0]), len(workers))
     parts = [
-        client.persist(X.blocks[half.tolist()], workers=[worker], allow_other_workers=True)
-        for half, worker in zip(halves, workers, strict=True)
+        client.persist(X.blocks[run.tolist()], workers=[worker], allow_other_workers=True)
+        for run, worker in zip(runs, workers, strict=True)
     ]
     wait(parts)
     import dask.array as da

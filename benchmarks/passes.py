@@ -19,7 +19,7 @@ from time import perf_counter
 import numpy as np
 
 import sets
-from large import K, rows
+from large import K, placed, rows
 from onmf import ONMF
 from onmf.core.memory import InMemory
 from onmf.core.rows import Block
@@ -210,11 +210,11 @@ def make(b):
 """
 CSR = """
 m, size, words = 50_000, 10_000, 50
-topics = np.random.default_rng(0).integers(0, m, (K, 400))
+topics = np.random.default_rng(0).integers(0, m, (K, 100))
 pointers = np.arange(0, size * words + 1, words)
 def make(b):
     rng = np.random.default_rng([1, b])
-    own = topics[rng.integers(0, K, size)[:, None], rng.integers(0, 400, (size, words))]
+    own = topics[rng.integers(0, K, size)[:, None], rng.integers(0, 100, (size, words))]
     other = rng.integers(0, m, (size, words))
     columns = np.where(rng.random((size, words), np.float32) < 0.5, own, other)
     X = sp.csr_array((rng.random(size * words, np.float32), columns.ravel(), pointers), (size, m))
@@ -277,14 +277,13 @@ def made_as_read(program: str, n: int, features: str, size: int) -> str:
 
 def workers(count: int) -> str:
     import dask.array as da
-    from distributed import Client, LocalCluster, wait
+    from distributed import Client, LocalCluster
 
     lines = []
     options = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(processes=True, **options) as cluster, Client(cluster) as client:
         for n in (100_000, 400_000):
-            there = client.persist(on_workers(da, n))
-            wait(there)
+            there = placed(client, on_workers(da, n))
             for name, task in rivals(there).items():
                 lines.append([f"{n:,}", name, *watched(task)])
                 print(lines[-1], flush=True)
@@ -327,7 +326,7 @@ def rivals(X) -> dict:
         "ONMF(passes=1)": lambda: ours(1),
         "ONMF(passes=2)": lambda: ours(2),
     }
-    if DASK_ML:
+    if DASK_ML and len(X) <= 100_000:  # it takes minutes for more
         sys.path.append(DASK_ML)
         from dask_ml.cluster import KMeans
 

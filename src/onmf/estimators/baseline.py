@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from onmf.baselines import METHODS, Means
 from onmf.core.assign import Rays
+from onmf.core.divergence import Shares
 from onmf.core.result import Event
 from onmf.core.rows import Data
 from onmf.data import place_in_memory
@@ -143,7 +144,7 @@ class Baseline(Clusterer):
             without_none(tol=self.tol, max_iter=self.max_iter),
         )
 
-    def _rule(self, data: Data, centers: Array, unit: Any) -> Rays | Means:
+    def _rule(self, data: Data, centers: Array, unit: Any) -> Rays | Means | Shares:
         if self.method in NEAREST:
             return NEAREST[self.method](centers / unit)
         return super()._rule(data, centers, unit)

@@ -242,6 +242,8 @@ def test_explanation_page_and_number_of_clusters_know_the_loss(fitted, tmp_path)
         ({"penalty": "nsncp"}, "penalty belongs to loss='frobenius'"),
         ({"rho": 1e-3, "growth": 1.5}, "rho, growth belong to loss='frobenius'"),
         ({"mu_h": 1.0}, "mu_h belongs to loss='frobenius'"),
+        ({"outliers": "auto"}, "outliers belongs to loss='frobenius'"),
+        ({"passes": 2}, "passes and loss='kl' do not go together"),
         ({"center_bounds": "data"}, "leave center_bounds"),
         ({"center_bounds": (0, 1)}, "leave center_bounds"),
         ({"max_iter": 2}, "max_iter"),
@@ -257,5 +259,7 @@ def test_negative_data_and_proofs_are_refused(fitted):
     X, _, model = fitted
     with pytest.raises(ValueError, match="Negative values"):
         kl().fit(X - 1)
+    with pytest.raises(ValueError, match="NaN"):
+        kl().fit(np.where(X > 3, np.nan, X))
     with pytest.raises(ValueError, match="certify bounds squared errors"):
         model.certify(X)

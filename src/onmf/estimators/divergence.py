@@ -43,6 +43,7 @@ class CountSolver:
     settings: Kullback
 
     scale: ClassVar[Scale] = staticmethod(power_of_two)
+    summary: ClassVar[dict[str, Any]] = {}
 
     @classmethod
     def of(

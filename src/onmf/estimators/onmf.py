@@ -138,9 +138,9 @@ class ONMF(StreamClusterer):
     relative_error_ : float
         ||X - HW||^2 / ||X||^2; with `equal_votes` the mean over the samples that are not all zero
         of ||x - hW||^2 / ||x||^2. The row of an outlier in H is zero: all of it counts as error,
-        and ``1 - model.score(X[model.labels_ >= 0])`` is the error of the others. With ``loss="kl"`` the
-        relative divergence: KL(X || HW) over that of a single cluster for all samples, which is the
-        share of the information that samples have about features and clusters have not.
+        and ``1 - model.score(X[model.labels_ >= 0])`` is the error of the others. With
+        ``loss="kl"`` the relative divergence: KL(X || HW) over that of a single cluster for all
+        samples, the share of what samples say about features that their clusters do not.
     outlier_score_ : ndarray of shape (n_samples,)
         With `outliers`: what its ray leaves of each sample, ||x - hW||^2, as a multiple of what may
         be left of one of its length. Above 1 for outliers, and higher is worse.

@@ -20,13 +20,14 @@ from onmf.data.validation import Scale, moderate, power_of_two
 from onmf.estimators.divergence import shares_rule
 
 Array = NDArray[Any]
+Rule = Rays | Means | Shares  # what gives a sample to a cluster
 
 
 class Assignment(NamedTuple):
     """Codes of samples, where the samples are, by which rule, and how much they explain."""
 
     data: Data
-    rule: Rays | Means | Shares
+    rule: Rule
     rows: Any
     fit: Fit | Divergence
 
@@ -100,7 +101,7 @@ class Samples(BaseEstimator):
         centers, size = moderate(W)
         return rows.data, centers, W.dtype.type(size / rows.scale), rows.scale
 
-    def _rule(self, data: Data, centers: Array, unit: Any) -> Rays | Means | Shares:
+    def _rule(self, data: Data, centers: Array, unit: Any) -> Rule:
         """What gives a sample to a cluster."""
         if self.loss == "kl":
             return shares_rule(centers, unit, self.equal_votes)
@@ -113,7 +114,7 @@ class Samples(BaseEstimator):
         known = getattr(self, "outlier_fence_", None)
         return None if known is None else Fence(*known)
 
-    def _with_fence(self, data: Data, rule: Rays | Means, scale: float) -> Rays | Means:
+    def _with_fence(self, data: Data, rule: Rule, scale: float) -> Rule:
         """The rule for samples multiplied by `scale`, and label -1 for the outliers among them."""
         if self._fence is None or not isinstance(rule, Rays):
             return rule

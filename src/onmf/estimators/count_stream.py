@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from onmf.core.divergence import Shares, Voice
-from onmf.core.fast.divergence import Gather, Groups, KullbackState, Look, as_centroids
+from onmf.core.fast.divergence import Gather, Groups, KullbackState, Survey, as_centroids
 from onmf.core.rows import Array, Data
 from onmf.estimators.stream import DECAY
 
@@ -57,6 +57,6 @@ class Batch(NamedTuple):
 
 def look_at(data: Data, W: Array, voice: Voice) -> Batch:
     """The codes of a batch, and how much they leave; reads it twice."""
-    _, portrait = data.sweep(Look(voice))
+    _, portrait = data.sweep(Survey(voice))
     state = KullbackState(W, *data.sweep(Gather(Shares.of(W, voice))))
     return Batch(state, max(portrait.own - state.groups.inside, 0.0), portrait.whole)

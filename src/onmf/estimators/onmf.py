@@ -22,6 +22,11 @@ from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver
 from onmf.estimators.stream_clusterer import StreamClusterer
 
 
+FOR_SOLVERS = (  # parameters that they take as they are
+    "penalty", "rho", "growth", "mu_h", "mu_w", "tol", "inner_tol", "max_iter", "center_bounds",
+)  # fmt: skip
+
+
 class ONMF(StreamClusterer):
     r"""Cluster non-negative data by orthogonal NMF with a non-convex penalty.
 
@@ -39,12 +44,10 @@ class ONMF(StreamClusterer):
     n_clusters : int, default=8
         Number of clusters.
     loss : {"frobenius", "kl"}, default="frobenius"
-        What is minimised: squares, or for counts (words, reads, cells) the Kullback-Leibler
-        divergence ``KL(X || HW)``, the sum of ``x log(x / y) - x + y`` over the entries x of X and
-        y of HW. A sample then goes to the centroid under which its counts are likeliest, a centroid
-        is the mean of its samples, and raw counts need no preparation. A hundredth of each centroid
-        is the overall mean, so that one word that a cluster happens not to have does not rule it
-        out. Only with ``solver="fast"``.
+        What is minimised: squares, or for counts (words, reads) the Kullback-Leibler divergence
+        KL(X || HW), the sum of ``x log(x / y) - x + y`` over the entries of X and HW. A sample then
+        goes where its counts are likeliest, a centroid is the mean of its samples with a hundredth
+        of the overall mean, and raw counts need no preparation. Only with ``solver="fast"``.
     penalty : {"sncp", "nsncp"} or penalty object, default="sncp"
         The smooth penalty, the non-smooth one, or any object like those in
         `onmf.core.paper.penalties`, for example ``General(p=1, q=3, v=3)``.
@@ -299,17 +302,9 @@ class ONMF(StreamClusterer):
             Beginning(self.n_clusters, self._start()[0], self.n_init, self.random_state),
             watcher(self.verbose, self.callback),
             n_threads,
-            penalty=self.penalty,
-            rho=self.rho,
-            growth=self.growth,
-            mu_h=self.mu_h,
-            mu_w=self.mu_w,
             accelerate=self.accelerate or None,
-            tol=self.tol,
-            inner_tol=self.inner_tol,
-            max_iter=self.max_iter,
-            center_bounds=self.center_bounds,
             outliers=as_outliers(self.outliers),
+            **{name: getattr(self, name) for name in FOR_SOLVERS},
         )
         if self.passes is not None:
             others = {"checkpoint": self.checkpoint, "outliers": self.outliers}

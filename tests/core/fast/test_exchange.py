@@ -91,10 +91,10 @@ def test_moves_in_machine_code_are_those_of_numpy(monkeypatch):
         start = np.random.default_rng(seed).integers(0, 4, 150)
         for first, width in ((everywhere(X), 4), (2 * (start // 2), 2)):
             ends = []
-            for move_rows in (exchange.move_rows, compiled.move_rows):
+            for move_rows in (exchange.move_rows, compiled.shift_rows):
                 monkeypatch.setattr(exchange, "mover", lambda move_rows=move_rows: move_rows)
                 rng = np.random.default_rng(9)
-                ends.append(exchange.moved(counts_of(X), start, first, width, 6, rng))
+                ends.append(exchange.exchange_rows(counts_of(X), start, first, width, 6, rng))
             np.testing.assert_array_equal(*ends)
             assert ((ends[0] >= first) & (ends[0] < first + width)).all()
 
@@ -103,7 +103,7 @@ def test_moves_and_swaps_never_lose():
     X, rng = some(120, 15, 6, 3), np.random.default_rng(0)
     counts, labels = counts_of(X), rng.integers(0, 6, 120)
     for _ in range(6):
-        moved = exchange.moved(counts, labels, everywhere(X), 6, 1, rng)
+        moved = exchange.exchange_rows(counts, labels, everywhere(X), 6, 1, rng)
         assert left(X, moved, 6) <= left(X, labels, 6) + 1e-9
         labels = exchange.swap(counts, moved, 6, 0.0, rng)
         if labels is None:
@@ -114,11 +114,13 @@ def test_moves_and_swaps_never_lose():
 def test_an_empty_cluster_is_filled_and_a_sample_stays_that_has_nowhere_better_to_go():
     X = some(30)
     start = np.zeros(30, int)  # clusters 1 and 2 are empty
-    labels = exchange.moved(counts_of(X), start, everywhere(X), 3, 20, np.random.default_rng(0))
+    labels = exchange.exchange_rows(
+        counts_of(X), start, everywhere(X), 3, 20, np.random.default_rng(0)
+    )
     assert set(labels) == {0, 1, 2}
     twins = np.repeat([[3.0, 1.0], [1.0, 4.0]], 3, axis=0)
     labels = np.repeat([0, 1], 3)
-    end = exchange.moved(
+    end = exchange.exchange_rows(
         counts_of(twins), labels, everywhere(twins), 4, 20, np.random.default_rng(0)
     )
     np.testing.assert_array_equal(end, labels)  # a third cluster would explain nothing more

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from onmf.core.assign import Code, labels_of, one_sparse
 from onmf.core.divergence import Shares, Voice, by_count, phi, row_sums
-from onmf.core.fast.exchange import FIRST, Counts, explains, moved, search
+from onmf.core.fast.exchange import FIRST, Counts, explains, exchange_rows, search
 from onmf.core.result import FORGETFUL, Factorization, Journal, Recorder, Stage, Watch, unwatched
 from onmf.core.rows import Array, Block, Data
 
@@ -62,7 +62,7 @@ class Portrait(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Look:
+class Survey:
     """The totals of the samples of a block, and what they add to the portrait."""
 
     voice: Voice
@@ -163,7 +163,7 @@ def cluster_counts(
     those of the start. A fit that was broken off goes on from its journal.
     """
     recorder = Recorder(watch, settings.max_sweeps, journal=journal)
-    totals, portrait = data.sweep(Look(settings.voice))
+    totals, portrait = data.sweep(Survey(settings.voice))
     alternation = Alternation(settings, data, portrait, recorder)
     if noted := recorder.recall("settle"):
         Ws, since = [noted["W"], *noted["rivals"]], KullbackState.from_facts(noted)
@@ -171,19 +171,23 @@ def cluster_counts(
     zeros = np.zeros((1, k), data.dtype)  # what the watcher sees of H while there is none
     recorder.tell(1, lambda: data.array(k, lambda t: zeros.repeat(len(t), axis=0), totals))
     starts = np.random.default_rng(seed).spawn(settings.n_starts)
-    rows = some_rows(data, totals, portrait.entries, starts[0])
+    rows = rows_to_search(data, totals, portrait.entries, starts[0])
     counts = Counts.of(rows, settings.voice)
     if given is None:
         found = [search(counts, k, rng) for rng in starts]
     else:
-        near = Shares.of(mixed(given.astype(np.float64), portrait.mean)).nearest(counts.X)[0].labels
-        found = [moved(counts, near, np.zeros_like(near), k, FIRST, starts[0])]
+        near = (
+            Shares.of(mix_in_mean(given.astype(np.float64), portrait.mean))
+            .nearest(counts.X)[0]
+            .labels
+        )
+        found = [exchange_rows(counts, near, np.zeros_like(near), k, FIRST, starts[0])]
     weights = [np.bincount(labels, rows.weight[:, 0], k) for labels in found]
     sums = [counts.sums(labels, k) for labels in found]
     return alternation.run(list(map(alternation.centroids, sums, weights)))
 
 
-def some_rows(data: Data, totals: Any, entries: int, rng: np.random.Generator) -> Block:
+def rows_to_search(data: Data, totals: Any, entries: int, rng: np.random.Generator) -> Block:
     """The samples that are not all zero, or as many of them as the search looks at."""
     useful = np.flatnonzero((data.gather(totals) > 0) & (data.weight > 0))
     most = min(MOST_ROWS, max(1, int(MOST_ENTRIES * data.shape[0] / max(entries, 1))))
@@ -192,7 +196,7 @@ def some_rows(data: Data, totals: Any, entries: int, rng: np.random.Generator) -
     return data.take(useful)
 
 
-def mixed(S: Array, mean: Array) -> Array:
+def mix_in_mean(S: Array, mean: Array) -> Array:
     """p_k (k, m): the shares of the sums, and LAMBDA of the overall mean; zero without samples."""
     totals = S.sum(axis=1, keepdims=True)
     shares = (1 - LAMBDA) * S / np.where(totals > 0, totals, 1) + LAMBDA * mean
@@ -202,7 +206,7 @@ def mixed(S: Array, mean: Array) -> Array:
 def as_centroids(S: Array, weight: Array, mean: Array) -> Array:
     """The mean sample of each cluster, LAMBDA of it the overall mean."""
     length = S.sum(axis=1) / np.where(weight > 0, weight, 1)
-    return np.asarray(mixed(S, mean) * length[:, None])
+    return np.asarray(mix_in_mean(S, mean) * length[:, None])
 
 
 @dataclass(frozen=True)

@@ -72,14 +72,14 @@ def explains(S: Array) -> Array:
 def search(counts: Counts, k: int, rng: np.random.Generator) -> Array:
     """Labels of the rows: the default search in roots, moves, and swaps of clusters."""
     everywhere = np.zeros(len(counts.totals), np.int64)
-    labels = moved(counts, labels_by_roots(counts, k, rng), everywhere, k, FIRST, rng)
+    labels = exchange_rows(counts, labels_by_roots(counts, k, rng), everywhere, k, FIRST, rng)
     worth = WORTH * to_explain(counts)
     for _ in range(SWAPS if k > 2 else 0):
         swapped = swap(counts, labels, k, worth, rng)
         if swapped is None:
             break
-        labels = moved(counts, swapped, everywhere, k, AFTER, rng)
-    return moved(counts, labels, everywhere, k, LAST, rng)
+        labels = exchange_rows(counts, swapped, everywhere, k, AFTER, rng)
+    return exchange_rows(counts, labels, everywhere, k, LAST, rng)
 
 
 def to_explain(counts: Counts) -> float:
@@ -101,7 +101,7 @@ def labels_by_roots(counts: Counts, k: int, rng: np.random.Generator) -> Array:
     return first_largest(np.asarray(roots @ rays.T))
 
 
-def moved(
+def exchange_rows(
     counts: Counts, labels: Array, first: Array, width: int, rounds: int, rng: np.random.Generator
 ) -> Array:
     """Labels after rounds of moves of single rows: row i within first_i, ..., first_i + width - 1.
@@ -122,7 +122,9 @@ def swap(
     """Labels after all swaps that gain more than they are worth, or None; each cluster once."""
     S = counts.sums(labels, k)
     now = explains(S)
-    halves = moved(counts, 2 * labels + rng.integers(0, 2, len(labels)), 2 * labels, 2, WITHIN, rng)
+    halves = exchange_rows(
+        counts, 2 * labels + rng.integers(0, 2, len(labels)), 2 * labels, 2, WITHIN, rng
+    )
     gains = explains(counts.sums(halves, 2 * k)).reshape(k, 2).sum(axis=1) - now
     new, free, merges = labels.copy(), np.ones(k, bool), merge_costs(S, now)
     for split in np.argsort(-gains, kind="stable"):
@@ -154,7 +156,7 @@ def move_rows(
     order: Array,
     limits: tuple[int, int, float],
 ) -> Array:
-    """The moves, which use up S (m, k); their twin in machine code is in `exchange_kernel`."""
+    """The moves, which use up S (m, k); their twin in machine code is `exchange_kernel.shift_rows`."""
     indptr, indices, values, totals = rows
     rounds, few, least = limits
     T, wake = S.sum(axis=0), np.zeros(len(labels))
@@ -196,7 +198,7 @@ def less(s: Any, x: Any) -> Any:
 def mover() -> Callable[..., Array]:
     """`move_rows` in machine code if numba is there, or this one."""
     try:
-        from onmf.core.fast.exchange_kernel import move_rows as compiled_moves
+        from onmf.core.fast.exchange_kernel import shift_rows
     except ImportError:
         return move_rows
-    return compiled_moves
+    return shift_rows

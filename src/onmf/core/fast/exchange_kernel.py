@@ -40,7 +40,7 @@ def _gains(
 
 
 @compiled
-def move_rows(
+def shift_rows(
     rows: tuple[Array, Array, Array, Array],
     labels: Array,
     first: Array,

@@ -21,7 +21,6 @@ from onmf.estimators.progress import watcher
 from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver
 from onmf.estimators.stream_clusterer import StreamClusterer
 
-
 FOR_SOLVERS = (  # parameters that they take as they are
     "penalty", "rho", "growth", "mu_h", "mu_w", "tol", "inner_tol", "max_iter", "center_bounds",
 )  # fmt: skip

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from onmf.core.assign import Code, labels_of, one_sparse
 from onmf.core.divergence import Shares, Voice, by_count, phi, row_sums
-from onmf.core.fast.exchange import FIRST, Counts, explains, exchange_rows, search
+from onmf.core.fast.exchange import FIRST, Counts, exchange_rows, explains, search
 from onmf.core.result import FORGETFUL, Factorization, Journal, Recorder, Stage, Watch, unwatched
 from onmf.core.rows import Array, Block, Data
 

@@ -156,7 +156,7 @@ def move_rows(
     order: Array,
     limits: tuple[int, int, float],
 ) -> Array:
-    """The moves, which use up S (m, k); their twin in machine code is `exchange_kernel.shift_rows`."""
+    """The moves, which use up S (m, k); in machine code they are `exchange_kernel.shift_rows`."""
     indptr, indices, values, totals = rows
     rounds, few, least = limits
     T, wake = S.sum(axis=0), np.zeros(len(labels))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import Event
@@ -21,9 +21,7 @@ from onmf.estimators.progress import watcher
 from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver
 from onmf.estimators.stream_clusterer import StreamClusterer
 
-FOR_SOLVERS = (  # parameters that they take as they are
-    "penalty", "rho", "growth", "mu_h", "mu_w", "tol", "inner_tol", "max_iter", "center_bounds",
-)  # fmt: skip
+AS_THEY_ARE = ("penalty", "rho", "growth", "mu_h", "mu_w", "tol", "inner_tol", "max_iter")
 
 
 class ONMF(StreamClusterer):
@@ -92,13 +90,11 @@ class ONMF(StreamClusterer):
     tol : float, optional
         "fast": stop when no label changes and the rays move by less than it (1e-5). "palm": stop
         when orthogonality and normalised residual are below it (1e-5 with "sncp", 1e-3 with
-        "nsncp"). ``loss="kl"``: stop when no label changes or the divergence falls by a smaller
-        share (1e-5).
+        "nsncp"). ``loss="kl"``: also when the divergence falls by a smaller share.
     inner_tol : float, optional
         Relative change of the factors that ends a stage ("palm" only: 3e-3).
     max_iter : int, optional
-        Most sweeps over the data ("fast": 40, and at least 2, or 3 with ``loss="kl"``; "palm":
-        500,000, for each start).
+        Most sweeps over the data ("fast": 40, at least 2, "kl" 3; "palm": 500,000 for each start).
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
     n_jobs : int, optional
@@ -141,8 +137,7 @@ class ONMF(StreamClusterer):
         ||X - HW||^2 / ||X||^2; with `equal_votes` the mean over the samples that are not all zero
         of ||x - hW||^2 / ||x||^2. The row of an outlier in H is zero: all of it counts as error,
         and ``1 - model.score(X[model.labels_ >= 0])`` is the error of the others. With
-        ``loss="kl"`` the relative divergence: KL(X || HW) over that of a single cluster for all
-        samples, the share of what samples say about features that their clusters do not.
+        ``loss="kl"`` KL(X || HW) over that of a single cluster for all samples.
     outlier_score_ : ndarray of shape (n_samples,)
         With `outliers`: what its ray leaves of each sample, ||x - hW||^2, as a multiple of what may
         be left of one of its length. Above 1 for outliers, and higher is worse.
@@ -193,12 +188,8 @@ class ONMF(StreamClusterer):
     >>> X = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [0, 2]])
     >>> ONMF(n_clusters=2, random_state=0).fit_predict(X)
     array([1, 1, 0, 0, 0])
-
-    Counts as they are, by their likelihood:
-
-    >>> counts = [[9, 1, 0], [3, 0, 1], [0, 4, 8], [1, 1, 3]]
-    >>> ONMF(n_clusters=2, loss="kl", random_state=0).fit_predict(counts)
-    array([0, 0, 1, 1])
+    >>> ONMF(n_clusters=2, loss="kl", random_state=0).fit_predict([[9, 1], [3, 0], [2, 8]])
+    array([0, 0, 1])
     """
 
     def __init__(
@@ -294,8 +285,8 @@ class ONMF(StreamClusterer):
                 check_number(value, name, 0, open_=name == "rho")
 
     def _solver(self, n_threads: int) -> FastSolver | PaperSolver | CountSolver | FewPasses:
-        of: Any = SOLVERS[self.solver].of
-        if self.loss == "kl":
+        kl, of = self.loss == "kl" or None, cast(Any, SOLVERS[self.solver]).of
+        if kl:
             of = partial(CountSolver.of, solver=self.solver, equal_votes=self.equal_votes)
         solver: Any = of(
             Beginning(self.n_clusters, self._start()[0], self.n_init, self.random_state),
@@ -303,10 +294,10 @@ class ONMF(StreamClusterer):
             n_threads,
             accelerate=self.accelerate or None,
             outliers=as_outliers(self.outliers),
-            **{name: getattr(self, name) for name in FOR_SOLVERS},
+            center_bounds=self.center_bounds,
+            **{name: getattr(self, name) for name in AS_THEY_ARE},
         )
         if self.passes is not None:
-            others = {"checkpoint": self.checkpoint, "outliers": self.outliers}
-            others |= {"loss='kl'": self.loss if self.loss == "kl" else None}
+            others = {"checkpoint": self.checkpoint, "outliers": self.outliers, "loss='kl'": kl}
             solver = FewPasses.of(solver, self.passes, self.equal_votes, **others)
         return solver

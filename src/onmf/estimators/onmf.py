@@ -79,8 +79,7 @@ class ONMF(StreamClusterer):
         is minimised is the mean, over the samples, of the share ||x - hW||^2 / ||x||^2 that is
         left. The clusters are those of samples scaled to length 1, but nothing is copied, and
         `membership_` and `transform` stay in the sample's own units. Right where length says how
-        much was recorded, not how well: raw counts, documents. With ``loss="kl"`` every sample is
-        weighed by 1 / its total.
+        much was recorded, not how well: raw counts, documents. With ``loss="kl"``: by 1 / total.
     outliers : "auto", float or int, optional
         Samples that no ray explains are outliers: they have label -1, pull no centroid and use up
         no cluster. "auto": those whose distance from the nearest ray is far beyond that of most

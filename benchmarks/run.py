@@ -5,6 +5,7 @@ import sys
 import certificate
 import checkpoint
 import command
+import divergence
 import explain
 import fast
 import growth
@@ -26,6 +27,7 @@ import votes
 SECTIONS = {
     "certificate": certificate.run,
     "checkpoint": checkpoint.run,
+    "divergence": divergence.run,
     "explain": explain.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,

@@ -14,6 +14,7 @@ from onmf.cli.console import say, waiting
 from onmf.cli.options import (
     INPUT,
     RAW_NAMES,
+    loss_option,
     preparation_options,
     read_with_notes,
     reading_options,
@@ -48,6 +49,7 @@ BAR = 16  # characters of the longest bar
 )
 @reading_options
 @preparation_options
+@loss_option
 @votes_option
 @click.option("--runs", type=int, default=8, help="Fits on halves of the samples for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")

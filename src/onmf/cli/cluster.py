@@ -27,6 +27,7 @@ from onmf.cli.options import (
     CenterBounds,
     ClusterCount,
     OutlierCount,
+    loss_option,
     preparation_options,
     read_with_notes,
     reading_options,
@@ -71,6 +72,7 @@ from onmf.io.remote import is_remote
 )
 @reading_options
 @preparation_options
+@loss_option
 @votes_option
 @click.option(
     "--outliers",
@@ -146,6 +148,7 @@ def run_cluster(
       onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
       onmf cluster tumours.csv -k 10 -o paper --cpm --log --solver palm --accelerate
+      onmf cluster talks/ --text -k 20 -o topics --loss kl
     """
     source = source_of(options.pop("input"), options)
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
@@ -232,8 +235,9 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     """The result in a few lines."""
     results, choice = record["results"], record["choice"]
     sizes = ", ".join(map(str, results["cluster_sizes"]))
+    measure = "divergence" if record["parameters"]["loss"] == "kl" else "error"
     lines = [
-        f"Clusters of {sizes} samples, relative error {results['relative_error']:.4g}, "
+        f"Clusters of {sizes} samples, relative {measure} {results['relative_error']:.4g}, "
         f"{results['sweeps']} sweeps, {results['seconds']:.1f} s."
     ]
     if results["outliers"] is not None:

@@ -193,6 +193,14 @@ votes_option = click.option(
 )
 
 
+loss_option = click.option(
+    "--loss",
+    type=click.Choice(["frobenius", "kl"]),
+    default="frobenius",
+    help="kl: for counts as they are (words, reads), the Kullback-Leibler divergence.",
+)
+
+
 def source_of(path: AnyFile, options: dict[str, Any]) -> Input:
     """The source that the options describe, which are taken out of them."""
     options["text"] = options["text"] or options["text_column"] is not None
@@ -207,7 +215,8 @@ def source_of(path: AnyFile, options: dict[str, Any]) -> Input:
         )
     steps = tuple(chosen)
     if options["text"]:
-        steps = ("strip", *DOCUMENT_STEPS) if options["strip"] else DOCUMENT_STEPS
+        steps = DOCUMENT_STEPS[:1] if options.get("loss") == "kl" else DOCUMENT_STEPS  # counts
+        steps = ("strip", *steps) if options["strip"] else steps
     own = {field.name for field in fields(Input)} & options.keys()
     lines = options["text"] and options["text_column"] is None
     return Input(received(path, lines), steps=steps, **{name: options.pop(name) for name in own})

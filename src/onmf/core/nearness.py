@@ -3,6 +3,9 @@
 With c_1 >= c_2 its two largest cosines with a centroid (those below zero count as zero),
 
     margin = c_1 - c_2,   distance = sqrt(1 - c_1^2);   0 and 1 where c_1 = 0.
+
+Under the Kullback-Leibler divergence c = 1 / (1 + KL(x / t || p)) in place of the squared cosine is
+the share that is explained: margin = c_1 - c_2, distance = sqrt(1 - c_1).
 """
 
 from dataclasses import dataclass
@@ -11,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmf.core.assign import Rays
+from onmf.core.divergence import Shares
 from onmf.core.holes import rays_beside
 from onmf.core.rows import Array, Block, Data, row_sqnorm
 
@@ -39,9 +43,22 @@ class Angles:
         return Nearness(first - second, np.sqrt(np.maximum(1 - first**2, 0))), ()
 
 
-def nearness(data: Data, W: Array) -> Nearness:
+@dataclass(frozen=True)
+class Divergences:
+    """Margin and distance of the samples of a block, by their likelihood."""
+
+    shares: Shares
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Nearness, tuple[()]]:
+        scores = np.sort(self.shares.scores(block).astype(np.float64), axis=1)
+        first, second = scores[:, -1], scores[:, -2] if scores.shape[1] > 1 else 0.0
+        return Nearness(first - second, np.sqrt(1 - first)), ()
+
+
+def nearness(data: Data, W: Array, loss: str = "frobenius") -> Nearness:
     """Margin and distance of every sample; reads X once."""
-    rows, _ = data.sweep(Angles(rays_beside(data, W)))
+    move = Divergences(Shares.of(W)) if loss == "kl" else Angles(rays_beside(data, W))
+    rows, _ = data.sweep(move)
     return Nearness(
         data.gather(data.each(lambda row: row.margin, rows)),
         data.gather(data.each(lambda row: row.distance, rows)),

@@ -5,8 +5,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from onmf.baselines import METHODS, Means
-from onmf.core.assign import Rays
+from onmf.baselines import METHODS
 from onmf.core.result import Event
 from onmf.core.rows import Data
 from onmf.data import place_in_memory
@@ -14,6 +13,7 @@ from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.parameters import check_choice, without_none
 from onmf.estimators.progress import watcher
+from onmf.estimators.samples import Rule
 from onmf.estimators.solvers import NEAREST, RivalSolver
 
 Array = NDArray[Any]
@@ -143,7 +143,7 @@ class Baseline(Clusterer):
             without_none(tol=self.tol, max_iter=self.max_iter),
         )
 
-    def _rule(self, data: Data, centers: Array, unit: Any) -> Rays | Means:
+    def _rule(self, data: Data, centers: Array, unit: Any) -> Rule:
         if self.method in NEAREST:
             return NEAREST[self.method](centers / unit)
         return super()._rule(data, centers, unit)

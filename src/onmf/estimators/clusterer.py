@@ -19,6 +19,7 @@ from onmf.data import Placement
 from onmf.data.validation import moderate, too_few
 from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
+from onmf.estimators.divergence import CountSolver
 from onmf.estimators.few_passes import FewPasses
 from onmf.estimators.ordering import arrange, canonical_order
 from onmf.estimators.parameters import CenterBounds, allows_signs, check_choice, check_number
@@ -168,7 +169,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
             )
         return self.cluster_centers_, False
 
-    def _solver(self, n_threads: int) -> Solver | FewPasses:
+    def _solver(self, n_threads: int) -> Solver | CountSolver | FewPasses:
         """The parameters, resolved: all that is below sees nothing else of the estimator."""
         raise NotImplementedError
 
@@ -198,6 +199,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         unit = 1 if self.equal_votes else rows.scale  # shares have none
         error = float(best.relative_error * rows.sqnorm) / unit / unit
+        error = error if solution.inertia is None else solution.inertia
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"

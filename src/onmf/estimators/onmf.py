@@ -1,12 +1,14 @@
 """`ONMF`: parameters in, attributes out. No mathematics here."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import Event
 from onmf.estimators.beginning import Beginning
+from onmf.estimators.divergence import LOSSES, CountSolver
 from onmf.estimators.few_passes import FewPasses
 from onmf.estimators.parameters import (
     as_outliers,
@@ -18,6 +20,8 @@ from onmf.estimators.parameters import (
 from onmf.estimators.progress import watcher
 from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver
 from onmf.estimators.stream_clusterer import StreamClusterer
+
+AS_THEY_ARE = ("penalty", "rho", "growth", "mu_h", "mu_w", "tol", "inner_tol", "max_iter")
 
 
 class ONMF(StreamClusterer):
@@ -36,6 +40,11 @@ class ONMF(StreamClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters.
+    loss : {"frobenius", "kl"}, default="frobenius"
+        What is minimised: squares, or for counts (words, reads) the Kullback-Leibler divergence
+        KL(X || HW), the sum of ``x log(x / y) - x + y`` over the entries of X and HW. A sample then
+        goes where its counts are likeliest, a centroid is the mean of its samples with a hundredth
+        of the overall mean, and raw counts need no preparation. Only with ``solver="fast"``.
     penalty : {"sncp", "nsncp"} or penalty object, default="sncp"
         The smooth penalty, the non-smooth one, or any object like those in
         `onmf.core.paper.penalties`, for example ``General(p=1, q=3, v=3)``.
@@ -70,7 +79,7 @@ class ONMF(StreamClusterer):
         is minimised is the mean, over the samples, of the share ||x - hW||^2 / ||x||^2 that is
         left. The clusters are those of samples scaled to length 1, but nothing is copied, and
         `membership_` and `transform` stay in the sample's own units. Right where length says how
-        much was recorded, not how well: raw counts, documents.
+        much was recorded, not how well: raw counts, documents. With ``loss="kl"``: by 1 / total.
     outliers : "auto", float or int, optional
         Samples that no ray explains are outliers: they have label -1, pull no centroid and use up
         no cluster. "auto": those whose distance from the nearest ray is far beyond that of most
@@ -80,11 +89,11 @@ class ONMF(StreamClusterer):
     tol : float, optional
         "fast": stop when no label changes and the rays move by less than it (1e-5). "palm": stop
         when orthogonality and normalised residual are below it (1e-5 with "sncp", 1e-3 with
-        "nsncp").
+        "nsncp"). ``loss="kl"``: also when the divergence falls by a smaller share.
     inner_tol : float, optional
         Relative change of the factors that ends a stage ("palm" only: 3e-3).
     max_iter : int, optional
-        Most sweeps over the data ("fast": 40, and at least 2; "palm": 500,000, for each start).
+        Most sweeps over the data ("fast": 40, at least 2, "kl" 3; "palm": 500,000 for each start).
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
     n_jobs : int, optional
@@ -126,7 +135,8 @@ class ONMF(StreamClusterer):
     relative_error_ : float
         ||X - HW||^2 / ||X||^2; with `equal_votes` the mean over the samples that are not all zero
         of ||x - hW||^2 / ||x||^2. The row of an outlier in H is zero: all of it counts as error,
-        and ``1 - model.score(X[model.labels_ >= 0])`` is the error of the others.
+        and ``1 - model.score(X[model.labels_ >= 0])`` is the error of the others. With
+        ``loss="kl"`` KL(X || HW) over that of a single cluster for all samples.
     outlier_score_ : ndarray of shape (n_samples,)
         With `outliers`: what its ray leaves of each sample, ||x - hW||^2, as a multiple of what may
         be left of one of its length. Above 1 for outliers, and higher is worse.
@@ -135,7 +145,7 @@ class ONMF(StreamClusterer):
         noise grows with the length of the samples: 0 not at all, 1/2 as in counts, 1 in proportion.
     inertia_ : float
         ||X - HW||^2, the weighted sum of squared distances; with `equal_votes` the sum of the
-        shares that are left.
+        shares that are left. With ``loss="kl"`` KL(X || HW).
     components_ : ndarray of shape (n_clusters, n_features)
         Another name of `cluster_centers_`, for those who come from decompositions.
     reconstruction_err_ : float
@@ -154,7 +164,7 @@ class ONMF(StreamClusterer):
         No clustering into n_clusters rays has a relative error below `bound_`, none is better by
         more than the share `gap_`. Known after a default fit where it costs
         next to nothing, with at most 100 features or samples; elsewhere `certify` finds it, and a
-        closer one.
+        closer one. None with ``loss="kl"``.
     n_disagreements_ : int
         Training samples for which `predict` differs from `labels_` ("palm" keeps the paper's
         argmax of H).
@@ -177,12 +187,15 @@ class ONMF(StreamClusterer):
     >>> X = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [0, 2]])
     >>> ONMF(n_clusters=2, random_state=0).fit_predict(X)
     array([1, 1, 0, 0, 0])
+    >>> ONMF(n_clusters=2, loss="kl", random_state=0).fit_predict([[9, 1], [3, 0], [2, 8]])
+    array([0, 0, 1])
     """
 
     def __init__(
         self,
         n_clusters: int = 8,
         *,
+        loss: str = "frobenius",
         penalty: str | Penalty = "sncp",
         solver: str = "fast",
         init: Any = "random",
@@ -207,6 +220,7 @@ class ONMF(StreamClusterer):
         passes: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.loss = loss
         self.penalty = penalty
         self.solver = solver
         self.init = init
@@ -235,7 +249,7 @@ class ONMF(StreamClusterer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.solver == "fast"
+        tags.input_tags.allow_nan = self.solver == "fast" and self.loss == "frobenius"
         return tags
 
     def _why_empty(self, empty: int) -> str:
@@ -251,6 +265,7 @@ class ONMF(StreamClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_choice(self.loss, "loss", LOSSES)
         check_choice(self.solver, "solver", list(SOLVERS))
         if isinstance(self.penalty, str) or not hasattr(self.penalty, "step"):
             check_choice(self.penalty, "penalty", list(PENALTIES), " or a penalty object")
@@ -268,24 +283,20 @@ class ONMF(StreamClusterer):
             if (value := getattr(self, name)) is not None:
                 check_number(value, name, 0, open_=name == "rho")
 
-    def _solver(self, n_threads: int) -> FastSolver | PaperSolver | FewPasses:
-        solver = SOLVERS[self.solver].of(
+    def _solver(self, n_threads: int) -> FastSolver | PaperSolver | CountSolver | FewPasses:
+        kl, of = self.loss == "kl" or None, cast(Any, SOLVERS[self.solver]).of
+        if kl:
+            of = partial(CountSolver.of, solver=self.solver, equal_votes=self.equal_votes)
+        solver: Any = of(
             Beginning(self.n_clusters, self._start()[0], self.n_init, self.random_state),
             watcher(self.verbose, self.callback),
             n_threads,
-            penalty=self.penalty,
-            rho=self.rho,
-            growth=self.growth,
-            mu_h=self.mu_h,
-            mu_w=self.mu_w,
             accelerate=self.accelerate or None,
-            tol=self.tol,
-            inner_tol=self.inner_tol,
-            max_iter=self.max_iter,
-            center_bounds=self.center_bounds,
             outliers=as_outliers(self.outliers),
+            center_bounds=self.center_bounds,
+            **{name: getattr(self, name) for name in AS_THEY_ARE},
         )
-        if self.passes is None:
-            return solver
-        others = {"checkpoint": self.checkpoint, "outliers": self.outliers}
-        return FewPasses.of(solver, self.passes, self.equal_votes, **others)
+        if self.passes is not None:
+            others = {"checkpoint": self.checkpoint, "outliers": self.outliers, "loss='kl'": kl}
+            solver = FewPasses.of(solver, self.passes, self.equal_votes, **others)
+        return solver

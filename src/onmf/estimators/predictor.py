@@ -26,6 +26,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees.
 
         A model that was fitted with `outliers` says -1 of them as well, by the limit of its fit.
+        With ``loss="kl"`` the centroid under which its counts are likeliest.
 
         Parameters
         ----------
@@ -113,7 +114,8 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         The largest is that of the label that `predict` gives, and `margin` compares the two
         largest. Unlike the memberships of `transform`, all of them speak: they are the coordinates
         for neighbours, maps and a second model. For `Baseline` with K-means the score is the share
-        of the sample that the centroid explains, 1 - ||x - w||^2 / ||x||^2.
+        of the sample that the centroid explains, 1 - ||x - w||^2 / ||x||^2; with ``loss="kl"`` it
+        is 1 / (1 + KL), of the shares of the sample and of the centroid: 1 on the centroid.
 
         Parameters
         ----------
@@ -145,7 +147,8 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of ``||X||^2`` that the clusters explain: 1 - relative error of `transform`.
 
-        With `equal_votes` the mean over the samples of the share of each that is explained.
+        With `equal_votes` the mean over the samples of the share of each that is explained. With
+        ``loss="kl"`` 1 - KL(X || HW) / KL of a single cluster for all samples of this X.
 
         Parameters
         ----------
@@ -207,7 +210,8 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         """By how much the cosine of each sample with its centroid exceeds that with the next.
 
         A negative cosine counts as zero; 0 for label -1. What a margin is worth depends on the
-        data: `onmf.explain.clusters` turns it into a probability.
+        data: `onmf.explain.clusters` turns it into a probability. With ``loss="kl"`` by how much
+        the score of `decision_function` exceeds the next.
 
         Parameters
         ----------
@@ -231,7 +235,8 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
     def distance(self, X: Any) -> NDArray[np.float64]:
         """Sine of the angle between each sample and its centroid: sqrt(1 - c1^2); 1 for label -1.
 
-        Its square is the share of the sample that the cluster leaves unexplained.
+        Its square is the share of the sample that the cluster leaves unexplained. With
+        ``loss="kl"`` sqrt(1 - s), s being the largest score of `decision_function`.
 
         Parameters
         ----------
@@ -275,7 +280,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
             return Nearness(self.margin(X), self.distance(X))
         data, centers, *_ = self._beside_centers(X)
         with single_threaded_blas():
-            return nearness(data, centers)
+            return nearness(data, centers, self.loss)
 
     @property
     def _n_features_out(self) -> int:

@@ -10,23 +10,26 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.baselines import Means
 from onmf.core.assign import Fit, Rays
+from onmf.core.divergence import Divergence, Shares
 from onmf.core.fast.outliers import Fence, FencedRays
 from onmf.core.holes import check_no_holes, rays_beside
 from onmf.core.rows import Data
 from onmf.core.threads import single_threaded_blas
 from onmf.data import Check, Features, Placement, Terms, place
 from onmf.data.validation import Scale, moderate, power_of_two
+from onmf.estimators.divergence import shares_rule
 
 Array = NDArray[Any]
+Rule = Rays | Means | Shares  # what gives a sample to a cluster
 
 
 class Assignment(NamedTuple):
     """Codes of samples, where the samples are, by which rule, and how much they explain."""
 
     data: Data
-    rule: Rays | Means
+    rule: Rule
     rows: Any
-    fit: Fit
+    fit: Fit | Divergence
 
 
 class Samples(BaseEstimator):
@@ -37,6 +40,7 @@ class Samples(BaseEstimator):
     cluster_centers_: Array
     outlier_fence_: tuple[float, float]
     equal_votes = False  # whether the length of a sample has no say
+    loss = "frobenius"
     _hint = ""  # what else to do about negative data
     _put = staticmethod(place)  # where the samples go
 
@@ -65,7 +69,8 @@ class Samples(BaseEstimator):
         """Checked samples, where they are; their features become those of the fit, or are."""
         known = None if reset else self._features
         check = replace(self._check, holes=False) if summary else self._check
-        terms = Terms(check, scale, known, n_threads, equal_votes, **summary)
+        votes = equal_votes and self.loss == "frobenius"  # else the rule itself gives one each
+        terms = Terms(check, scale, known, n_threads, votes, **summary)
         rows = self._put(X, sample_weight, terms)
         if rows.features is None:
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -96,8 +101,10 @@ class Samples(BaseEstimator):
         centers, size = moderate(W)
         return rows.data, centers, W.dtype.type(size / rows.scale), rows.scale
 
-    def _rule(self, data: Data, centers: Array, unit: Any) -> Rays | Means:
+    def _rule(self, data: Data, centers: Array, unit: Any) -> Rule:
         """What gives a sample to a cluster."""
+        if self.loss == "kl":
+            return shares_rule(centers, unit, self.equal_votes)
         rays = rays_beside(data, centers)
         return replace(rays, lengths=rays.lengths / unit)
 
@@ -107,7 +114,7 @@ class Samples(BaseEstimator):
         known = getattr(self, "outlier_fence_", None)
         return None if known is None else Fence(*known)
 
-    def _with_fence(self, data: Data, rule: Rays | Means, scale: float) -> Rays | Means:
+    def _with_fence(self, data: Data, rule: Rule, scale: float) -> Rule:
         """The rule for samples multiplied by `scale`, and label -1 for the outliers among them."""
         if self._fence is None or not isinstance(rule, Rays):
             return rule

@@ -49,6 +49,7 @@ class Solution(NamedTuple):
     fence: Fence | None = None  # beyond which samples are outliers
     excess: Array | None = None  # by how much each sample is: above 1 beyond it
     unseen: Array | None = None  # features that no sample shows, where X has holes
+    inertia: float | None = None  # what is left of X, if it is not squares that are minimised
 
 
 @dataclass(frozen=True)

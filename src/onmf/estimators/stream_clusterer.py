@@ -6,10 +6,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from onmf.core.fast.settle import settle
+from onmf.core.rows import Data
 from onmf.core.threads import single_threaded_blas
 from onmf.data import Placement
 from onmf.data.validation import as_it_is
 from onmf.estimators.clusterer import Clusterer
+from onmf.estimators.count_stream import CountStream, look_at
+from onmf.estimators.divergence import voice_of
 from onmf.estimators.parameters import bounds_for
 from onmf.estimators.stream import Stream, take_in
 
@@ -23,7 +26,7 @@ class StreamClusterer(Clusterer):
     """`partial_fit`, for models whose solver is the default one."""
 
     solver: str
-    _stream: Stream  # of `partial_fit`, once it has begun
+    _stream: Any  # a Stream, or a CountStream, of `partial_fit`, once it has begun
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -67,6 +70,8 @@ class StreamClusterer(Clusterer):
                 return self._begin_stream(X, sample_weight)
         with single_threaded_blas(), self._all_or_nothing():
             rows = self._place_batch(X, sample_weight)
+            if self.loss == "kl":
+                return self._take_in_counts(rows.data)
             W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
             bounds = bounds_for(self.center_bounds, rows.data)
             state, stream, W = take_in(rows.data, W, self._stream, bounds, self._fence)
@@ -104,11 +109,25 @@ class StreamClusterer(Clusterer):
         self.fit(X, sample_weight=sample_weight)
         with single_threaded_blas():
             data = self._place_batch(X, sample_weight).data
+            if self.loss == "kl":
+                batch = look_at(data, self.cluster_centers_, voice_of(self.equal_votes))
+                self._stream = CountStream.begin(batch.state.groups)
+                return self
             bounds = bounds_for(self.center_bounds, data)
             state = settle(
                 data, self.cluster_centers_, bounds, tol=0.0, sweeps=1, fence=self._fence
             )
         self._stream = Stream.begin(state.cells)
+        return self
+
+    def _take_in_counts(self, data: Data) -> Self:
+        """One batch more of a stream of counts."""
+        W = self.cluster_centers_.astype(data.dtype, copy=False)
+        batch = look_at(data, W, voice_of(self.equal_votes))
+        self.labels_, self.membership_ = batch.state.labels(data), batch.state.membership(data)
+        self.relative_error_ = batch.left / batch.whole if batch.whole > 0 else 0.0
+        self.inertia_, self._stream = batch.left, self._stream.after(batch.state.groups)
+        self.cluster_centers_ = self._stream.centroids(W)
         return self
 
     def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:

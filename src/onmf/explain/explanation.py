@@ -7,9 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onmf.core.divergence import root_shares
 from onmf.core.nearness import nearness
-from onmf.core.rows import Array
+from onmf.core.rows import Array, Place
 from onmf.core.threads import single_threaded_blas
+from onmf.core.view import View
 from onmf.data import Check, Terms, place
 from onmf.data.validation import power_of_two
 from onmf.explain.certainty import Calibration, calibrate
@@ -122,10 +124,11 @@ def clusters(
     names = _names(features, data.shape[1])
     _check_groups(np.bincount(labels[labels >= 0], minlength=k))
     with single_threaded_blas():
-        near = nearness(data, W.astype(data.dtype, copy=False))
-        voters = data.one_vote_each() if getattr(model, "equal_votes", False) else data
+        loss = getattr(model, "loss", "frobenius")
+        near = nearness(data, W.astype(data.dtype, copy=False), loss)
+        voters, seen = _looked_at(data, loss, getattr(model, "equal_votes", False))
         pairs = split_fits(voters, k, splits, random_state)
-        looks = [matched(labels, look, k) for look in half_labels(data, pairs).T]
+        looks = [matched(labels, look, k) for look in half_labels(seen, pairs).T]
         (sums, weights), *tests = tally(data, [labels, *looks[:2]], k)
     facts, _ = compare_groups(sums, weights, log_base, 1 / rows.scale)
     p_value = np.empty_like(facts.score)
@@ -199,6 +202,14 @@ def _numbered(labels: Any) -> tuple[list[Any], Array]:
     place = {label: i for i, label in enumerate(known)}
     numbers = [-1 if none else place[label] for label, none in zip(given, missing, strict=True)]
     return [getattr(label, "item", lambda own=label: own)() for label in known], np.array(numbers)
+
+
+def _looked_at(data: Place, loss: str, equal_votes: bool) -> tuple[Any, Any]:
+    """The rows by which halves are clustered, and by which they label: roots stand for KL."""
+    if loss == "kl":
+        roots = View(data, root_shares if equal_votes else np.sqrt)
+        return roots, roots
+    return data.one_vote_each() if equal_votes else data, data
 
 
 def _rows(X: Any, sample_weight: Any, n: int, otherwise: str) -> Any:

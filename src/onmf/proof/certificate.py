@@ -141,6 +141,10 @@ def certify(
     """
     if effort not in EFFORTS:
         raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}.")
+    if getattr(model, "loss", "frobenius") != "frobenius":
+        raise ValueError(
+            "certify bounds squared errors, not divergences: fit with loss='frobenius' for a proof."
+        )
     begin = time.monotonic()
     error = max(1 - model.score(X, sample_weight=sample_weight), 0.0)
     check = Check("onmf.certify", signed=True, holes=True)

@@ -59,6 +59,8 @@ def opening_sentence(clustering: ClusteringFacts) -> str:
     """What was done, for people."""
     n, m = clustering.X.shape
     means = [PENALTIES.get(str(clustering.parameters.get("penalty")), "")]
+    if _by_divergence(clustering):
+        means = ["Kullback-Leibler divergence"]
     if isinstance(seed := clustering.parameters.get("random_state"), int | np.integer):
         means.append(f"seed {seed}")
     by = ", ".join(filter(None, means))
@@ -80,6 +82,10 @@ def opening_sentence(clustering: ClusteringFacts) -> str:
     )
 
 
+def _by_divergence(clustering: ClusteringFacts) -> bool:
+    return clustering.parameters.get("loss") == "kl"
+
+
 def proof_sentence(run: dict[str, Any], known: Certificate | None) -> str:
     """How far from the best clustering this one can be, if the run or the fit knows."""
     results = run.get("results")
@@ -96,7 +102,9 @@ def key_figures(clustering: ClusteringFacts) -> dict[str, str]:
         "samples": f"{n:,}",
         "features": f"{m:,}",
         "clusters": f"{clustering.n_clusters:,}",
-        "relative error": f"{clustering.relative_error:.4f}",
+        ("relative divergence" if _by_divergence(clustering) else "relative error"): (
+            f"{clustering.relative_error:.4f}"
+        ),
         "sweeps": f"{clustering.sweeps:,}",
     }
     return texts | ({"in no cluster": f"{missing:,}"} if missing else {})

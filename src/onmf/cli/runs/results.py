@@ -69,7 +69,10 @@ def explained(model: Model, table: Table) -> Explanation | None:
 
 def proved(model: Model, table: Table) -> Certificate | None:
     """How far from the best the fit can be; None if rows on disk had to be read again for it, or
-    if samples may be outliers, or entries are missing: the bound holds for clusters of all."""
+    if samples may be outliers, or entries are missing: the bound holds for clusters of all; or if
+    it is no squares that are minimised."""
+    if model.get_params().get("loss") == "kl":
+        return None
     if getattr(model, "outliers", None) is not None or model.n_missing_:
         return None
     known = certificate_of_fit(model)

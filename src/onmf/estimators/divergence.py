@@ -1,0 +1,96 @@
+"""`loss="kl"`: from parameters to a solver with frozen settings, and the rule that predicts.
+
+It is the default solver under another loss, and takes of the parameters what makes sense there.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
+
+from onmf.core.divergence import Shares, Voice, by_count, by_sample
+from onmf.core.fast.divergence import Kullback, cluster_counts
+from onmf.core.paper.penalties import Penalty
+from onmf.core.result import Journal, Watch
+from onmf.data import Placement
+from onmf.data.validation import Scale, power_of_two
+from onmf.estimators.beginning import Beginning
+from onmf.estimators.parameters import CenterBounds, check_number, without_none
+from onmf.estimators.solvers import Solution
+
+Array = NDArray[Any]
+
+LOSSES = ("frobenius", "kl")
+
+
+def voice_of(equal_votes: bool) -> Voice:
+    """What a sample counts for: its total, or one vote."""
+    return by_sample if equal_votes else by_count
+
+
+def shares_rule(centers: Array, unit: Any, equal_votes: bool) -> Shares:
+    """What gives a sample to a cluster; memberships are in the unit of the user's samples."""
+    shares = Shares.of(centers, voice_of(equal_votes))
+    return replace(shares, totals=shares.totals / unit)
+
+
+@dataclass(frozen=True)
+class CountSolver:
+    """The default solver under the Kullback-Leibler divergence."""
+
+    begin: Beginning
+    watch: Watch
+    settings: Kullback
+
+    scale: ClassVar[Scale] = staticmethod(power_of_two)
+    summary: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        begin: Beginning,
+        watch: Watch,
+        n_threads: int,
+        *,
+        equal_votes: bool,
+        solver: str,
+        penalty: str | Penalty,
+        tol: float | None,
+        max_iter: int | None,
+        center_bounds: CenterBounds,
+        **others: Any,
+    ) -> Self:
+        if solver != "fast":
+            raise ValueError("loss='kl' needs solver='fast': the paper's method is for squares.")
+        if unused := list(without_none(**others)) + ["penalty"] * (penalty != "sncp"):
+            verb, them = ("belongs", "it") if len(unused) == 1 else ("belong", "them")
+            raise ValueError(f"{', '.join(unused)} {verb} to loss='frobenius': leave {them} out.")
+        if isinstance(center_bounds, str) or tuple(center_bounds) != (0, None):
+            raise ValueError(
+                "loss='kl' is for data that are not negative, and its centroids are means of "
+                "them: leave center_bounds as (0, None)."
+            )
+        if max_iter is not None:
+            check_number(max_iter, "max_iter", 3, whole=True)
+        settings = Kullback(
+            **without_none(tol=tol, max_sweeps=max_iter),
+            n_starts=1 if begin.n_init == "auto" else int(begin.n_init),
+            voice=voice_of(equal_votes),
+        )
+        return cls(begin, watch, settings)
+
+    @property
+    def most_sweeps(self) -> int | None:
+        return self.settings.max_sweeps
+
+    def solve(self, rows: Placement, journal: Journal) -> Solution:
+        data, begin = rows.data, self.begin
+        seed = begin.seeds(journal)[0]
+        W = None if begin.is_search else begin.factors(data, rows.X, seed)[1]
+        result, state, whole, stationarity = cluster_counts(
+            self.settings, data, begin.n_clusters, seed, W, self.watch, journal
+        )
+        labels = state.labels(data)
+        unit = 1.0 if self.settings.voice is by_sample else rows.scale
+        inertia = result.relative_error * whole / unit
+        return Solution(result, labels, labels, stationarity, inertia=inertia)

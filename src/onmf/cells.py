@@ -158,7 +158,7 @@ class _Facts(NamedTuple):
 
     @classmethod
     def of(cls, model: ONMF, X: Table, used: Array, found: Explanation | None) -> "_Facts":
-        W = np.zeros((len(used), model.n_clusters), model.cluster_centers_.dtype)
+        W = np.zeros((len(used), len(model.cluster_centers_)), model.cluster_centers_.dtype)
         W[used] = model.cluster_centers_.T
         H = np.asarray(model.membership_)
         sure = (model.labels_ >= 0).astype(float) if found is None else found.certainty

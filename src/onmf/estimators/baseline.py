@@ -105,6 +105,7 @@ class Baseline(Clusterer):
     array([1, 1, 0, 0, 0])
     """
 
+    n_clusters: int
     _put = staticmethod(place_in_memory)
 
     def __init__(

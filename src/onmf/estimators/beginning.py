@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL, Journal
 from onmf.core.rows import Data
+from onmf.estimators.ancestor import Ancestor
 
 Array = NDArray[Any]
 
@@ -21,7 +22,7 @@ class Beginning:
     """How many clusters, from which starting factors, from how many starts and which seed."""
 
     n_clusters: int
-    init: Any  # a name, centroids W, a pair (H, W), or a callable that gives either
+    init: Any  # a name, centroids W, a pair (H, W), a callable that gives either, an Ancestor
     n_init: int | str
     random_state: Any
 
@@ -29,6 +30,11 @@ class Beginning:
     def is_search(self) -> bool:
         """Whether the default solver finds its own starts, which is where its seed matters."""
         return isinstance(self.init, str) and self.init != "nndsvd"
+
+    @property
+    def ancestor(self) -> Ancestor | None:
+        """The model that the fit goes on from, its features those of X."""
+        return self.init if isinstance(self.init, Ancestor) else None
 
     def seeds(self, journal: Journal = FORGETFUL) -> list[int]:
         """One a start: those of the journal, or drawn; an integer `random_state` is the first."""
@@ -47,7 +53,7 @@ class Beginning:
         """Starting factors for one seed, H cut like the data; None if only centroids are given."""
         if isinstance(self.init, str):
             return STARTS[self.init](data, self.n_clusters, seed)
-        given = self.init
+        given = self.init.centers if isinstance(self.init, Ancestor) else self.init
         if callable(given):
             given = given(X, self.n_clusters, np.random.RandomState(seed))
         H, W = as_start(given, data.shape, self.n_clusters, data.dtype)

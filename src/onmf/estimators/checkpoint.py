@@ -30,7 +30,15 @@ Array = NDArray[Any]
 
 KIND = "onmf checkpoint"
 SUFFIX = ".notes"
-NOT_COMPARED = ("n_jobs", "verbose", "callback", "warm_start", "checkpoint", "random_state")
+NOT_COMPARED = (
+    "n_jobs",
+    "verbose",
+    "callback",
+    "warm_start",
+    "max_clusters",
+    "checkpoint",
+    "random_state",
+)
 
 
 class Checkpoint(Journal):

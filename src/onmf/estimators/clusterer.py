@@ -17,6 +17,7 @@ from onmf.core.result import FORGETFUL
 from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
 from onmf.data.validation import moderate, too_few
+from onmf.estimators.beginning import Beginning
 from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.divergence import CountSolver
@@ -36,7 +37,14 @@ from onmf.io.table import listing
 Array = NDArray[Any]
 
 # What belonged to an earlier fit.
-BEFORE = ("preprocessing_", "certainty_curve_", "_stream", "outlier_score_", "outlier_fence_")
+BEFORE = (
+    "preprocessing_",
+    "certainty_curve_",
+    "_stream",
+    "_evolution",
+    "outlier_score_",
+    "outlier_fence_",
+)
 
 LIMITS = {
     "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",
@@ -100,7 +108,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
         """
         self._check_parameters()
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        init, anew = self._start()
+        anew = self._start()[1]
         solver = self._solver(n_threads)
         weights = None if sample_weight is None else {"sample_weight": sample_weight}
         tasks = Tasks.begin(self, solver.most_sweeps, X=X, y=y, metadata=weights)
@@ -118,19 +126,17 @@ class Clusterer(CallbackSupportMixin, Presenter):
             )
             with single_threaded_blas():
                 n_useful = rows.useful
-                if n_useful < self.n_clusters:
-                    raise too_few(n_useful, rows.data.shape[0], self.n_clusters)
+                if n_useful < (k := solver.begin.n_clusters):
+                    raise too_few(n_useful, rows.data.shape[0], k)
+                solver = self._rooted(solver)
                 notes = None
                 if self.checkpoint is not None:
-                    parameters = self.get_params(deep=False) | {"init": init}
+                    parameters = self.get_params(deep=False) | {"init": solver.begin.init}
                     notes = Checkpoint.of(
                         self.checkpoint, type(self).__name__, parameters, rows.data
                     )
                 solution = solver.solve(rows, notes or FORGETFUL)
-            if isinstance(init, str) and len(solution.labels):
-                order = canonical_order(solution.labels, rows.weight, self.n_clusters)
-                solution = arrange(solution, order)
-            self._keep(solution, rows)
+            self._keep(self._numbered(solution, rows, solver.begin), rows)
         if notes is not None:
             notes.close(solution.result.stop)
         if tasks is not None:
@@ -146,11 +152,8 @@ class Clusterer(CallbackSupportMixin, Presenter):
         return tags
 
     def _check_parameters(self) -> None:
-        check_number(self.n_clusters, "n_clusters", 1, whole=True)
-        if isinstance(self.init, str):
-            check_choice(
-                self.init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable"
-            )
+        self._check_count()
+        self._check_init()
         if self.max_iter is not None:
             check_number(self.max_iter, "max_iter", 1, whole=True)
         if self.tol is not None:
@@ -158,16 +161,35 @@ class Clusterer(CallbackSupportMixin, Presenter):
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, not {self.callback!r}.")
 
+    def _check_count(self) -> None:
+        check_number(self.n_clusters, "n_clusters", 1, whole=True)
+
+    def _check_init(self) -> None:
+        if isinstance(self.init, str):
+            check_choice(
+                self.init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable"
+            )
+
     def _start(self) -> tuple[Any, bool]:
         """Where the fit begins, and whether anew: or at the centroids of the fit before."""
         if not self.warm_start or not hasattr(self, "cluster_centers_"):
             return self.init, True
-        if len(self.cluster_centers_) != self.n_clusters:
+        if self.n_clusters not in (None, len(self.cluster_centers_)):
             raise ValueError(
                 f"warm_start goes on from {len(self.cluster_centers_)} clusters, not from "
                 f"n_clusters={self.n_clusters}: fit a clone, or leave n_clusters as it was."
             )
         return self.cluster_centers_, False
+
+    def _rooted(self, solver: Any) -> Any:
+        """The solver, now that the features of X are known."""
+        return solver
+
+    def _numbered(self, solution: Solution, rows: Placement, begin: Beginning) -> Solution:
+        """The solution with its clusters in the order of their numbers."""
+        if not isinstance(begin.init, str) or not len(solution.labels):
+            return solution
+        return arrange(solution, canonical_order(solution.labels, rows.weight, begin.n_clusters))
 
     def _solver(self, n_threads: int) -> Solver | CountSolver | FewPasses:
         """The parameters, resolved: all that is below sees nothing else of the estimator."""
@@ -212,8 +234,8 @@ class Clusterer(CallbackSupportMixin, Presenter):
     def _why_empty(self, empty: int) -> str:
         """What to say of so many empty clusters."""
         return (
-            f"{empty} of {self.n_clusters} clusters are empty: ask for fewer, or try another init "
-            "or random_state."
+            f"{empty} of {len(self.cluster_centers_)} clusters are empty: ask for fewer, or try "
+            "another init or random_state."
         )
 
     def _relabel(self, rows: Placement) -> None:
@@ -224,10 +246,10 @@ class Clusterer(CallbackSupportMixin, Presenter):
         with single_threaded_blas():
             codes, _ = rows.data.sweep(rule)
         self.labels_ = rows.data.gather(rows.data.each(labels_of, codes))
-        self.membership_ = rows.data.array(self.n_clusters, rule.memberships, codes)
+        self.membership_ = rows.data.array(len(centers), rule.memberships, codes)
 
     def _warn(self, solution: Solution) -> None:
-        labels = getattr(self, "labels_", np.arange(self.n_clusters))
+        labels = getattr(self, "labels_", np.arange(len(self.cluster_centers_)))
         near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # an outlier was asked for
         missing = np.flatnonzero((labels < 0) & near)
         best, unseen = solution.result, solution.unseen
@@ -240,7 +262,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
                 UnassignedSampleWarning,
                 stacklevel=3 + FRAMES,
             )
-        empty = self.n_clusters - len(np.unique(labels[labels >= 0]))
+        empty = len(self.cluster_centers_) - len(np.unique(labels[labels >= 0]))
         if empty:
             warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=3 + FRAMES)
         # An empty cluster alone keeps the paper's orthogonality too large.

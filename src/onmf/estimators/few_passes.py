@@ -20,6 +20,7 @@ from onmf.core.rows import Place
 from onmf.core.summary import Lottery
 from onmf.data import Placement
 from onmf.data.validation import Scale, power_of_two
+from onmf.estimators.beginning import Beginning
 from onmf.estimators.ordering import arrange, canonical_order
 from onmf.estimators.parameters import without_none
 from onmf.estimators.solvers import FastSolver, PaperSolver, Solution
@@ -49,6 +50,10 @@ class FewPasses:
             raise ValueError("passes belong to solver='fast': leave them out, or use it.")
         begin = replace(fast.begin, random_state=fast.begin.seeds()[0])
         return cls(replace(fast, begin=begin), passes, equal_votes, fast.watch)
+
+    @property
+    def begin(self) -> Beginning:
+        return self.fast.begin
 
     @property
     def most_sweeps(self) -> int | None:

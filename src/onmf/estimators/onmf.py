@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from onmf.core.paper.penalties import PENALTIES, Penalty
 from onmf.core.result import Event
+from onmf.estimators.ancestor import is_model
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.divergence import LOSSES, CountSolver
 from onmf.estimators.few_passes import FewPasses
@@ -38,8 +39,8 @@ class ONMF(StreamClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters : int, optional
+        Number of clusters; None is 8, or as many as the model given as `init` has.
     loss : {"frobenius", "kl"}, default="frobenius"
         What is minimised: squares, or for counts (words, reads) the Kullback-Leibler divergence
         KL(X || HW), the sum of ``x log(x / y) - x + y`` over the entries of X and HW. A sample then
@@ -52,11 +53,14 @@ class ONMF(StreamClusterer):
         "fast" follows the growing penalty in a small picture of the data and finishes on the data
         itself: a handful of sweeps, no empty cluster, no dependence on the scale of X. "palm" is
         the paper's method to the letter and depends on that scale as the paper's does.
-    init : {"random", "k-means++", "nndsvd"}, array, (H, W) or callable, default="random"
+    init : {"random", "k-means++", "nndsvd"}, array, (H, W), model, path or callable, \
+default="random"
         "random" with an integer `random_state` is the paper's shared start of that seed. An array
         gives centroids (n_clusters, n_features), a pair also memberships (n_samples, n_clusters);
         cluster ids then keep the order given. A callable receives ``(X, n_clusters,
-        random_state)`` and returns either.
+        random_state)`` and returns either. A fitted model, or the path of a saved one (.onmf): the
+        fit goes on from its rays, moves them no more than it must, and `cluster_ids_` says which
+        clusters are those of that model; features are matched by their names.
     n_init : "auto" or int, default="auto"
         Number of starts; the result with the lowest error is kept, so that more starts never
         give a higher one. "auto" is 1 for "palm" and 1 to 4, by the shape of X, for "fast", which
@@ -109,6 +113,9 @@ class ONMF(StreamClusterer):
     warm_start : bool, default=False
         Whether a further `fit` goes on from the centroids of the one before instead of `init`: the
         clusters keep their ids while the data grow or change. The features must be the same.
+    max_clusters : int, optional
+        For `partial_fit`: clusters may be born and closed as the stream goes on, and there are at
+        most so many at a time. None: `n_clusters` stay as they are.
     checkpoint : str or Path, optional
         Folder in which the fit notes how far it is, after every sweep ("palm": every stage). A fit
         with the same data and parameters that finds such notes goes on from there and ends as if
@@ -129,6 +136,13 @@ class ONMF(StreamClusterer):
         for an outlier.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centroids W.
+    cluster_ids_ : ndarray of shape (n_clusters,)
+        The id of each cluster; ``cluster_ids_[labels_]`` are the ids of the samples. 0, 1, ... as
+        in `labels_` unless the fit went on from another model or a stream: then a cluster that is
+        still there has the id it had, a new one an id that no cluster ever had.
+    lineage_ : Lineage or None
+        What became of the clusters of the model before: `kept`, `born` and `vanished` ids, `drift`
+        in degrees, and how many features are new and lost; None if there was none.
     membership_ : ndarray of shape (n_samples, n_clusters)
         H; one non-zero entry a row after a converged fit. For rows on disk a memory map of a
         temporary file, if large; for rows on Dask a Dask array.
@@ -193,7 +207,7 @@ class ONMF(StreamClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = None,
         *,
         loss: str = "frobenius",
         penalty: str | Penalty = "sncp",
@@ -216,6 +230,7 @@ class ONMF(StreamClusterer):
         verbose: int = 0,
         callback: Callable[[Event], bool] | None = None,
         warm_start: bool = False,
+        max_clusters: int | None = None,
         checkpoint: str | Path | None = None,
         passes: int | None = None,
     ) -> None:
@@ -241,6 +256,7 @@ class ONMF(StreamClusterer):
         self.verbose = verbose
         self.callback = callback
         self.warm_start = warm_start
+        self.max_clusters = max_clusters
         self.checkpoint = checkpoint
         self.passes = passes
 
@@ -257,9 +273,9 @@ class ONMF(StreamClusterer):
             return f"{super()._why_empty(empty)[:-1]}, or use solver='fast', which leaves none."
         if self.cluster_centers_.any(axis=1).all():  # a limit came before they were filled
             return super()._why_empty(empty)
-        found = self.n_clusters - empty
+        k = len(self.cluster_centers_)
         return (
-            f"X has only {found} distinct directions, fewer than n_clusters={self.n_clusters}: the "
+            f"X has only {k - empty} distinct directions, fewer than n_clusters={k}: the "
             f"other {empty} clusters are empty; ask for fewer."
         )
 
@@ -277,6 +293,11 @@ class ONMF(StreamClusterer):
         check_flag(self.accelerate, "accelerate")
         if self.passes is not None:
             check_number(self.passes, "passes", 1, whole=True)
+        if self.max_clusters is not None:
+            check_number(self.max_clusters, "max_clusters", self.n_clusters or 1, whole=True)
+            other = "outliers" if self.outliers is not None else "loss='kl'"
+            if self.outliers is not None or self.loss == "kl":
+                raise ValueError(f"max_clusters and {other} do not go together: leave one out.")
         if self.growth is not None:
             check_number(self.growth, "growth", 1, open_=True)
         for name in ("rho", "mu_h", "mu_w", "inner_tol"):
@@ -288,7 +309,7 @@ class ONMF(StreamClusterer):
         if kl:
             of = partial(CountSolver.of, solver=self.solver, equal_votes=self.equal_votes)
         solver: Any = of(
-            Beginning(self.n_clusters, self._start()[0], self.n_init, self.random_state),
+            Beginning(self._count, self._start()[0], self.n_init, self.random_state),
             watcher(self.verbose, self.callback),
             n_threads,
             accelerate=self.accelerate or None,
@@ -298,5 +319,6 @@ class ONMF(StreamClusterer):
         )
         if self.passes is not None:
             others = {"checkpoint": self.checkpoint, "outliers": self.outliers, "loss='kl'": kl}
+            others["a model as init"] = self.init if is_model(self.init) else None
             solver = FewPasses.of(solver, self.passes, self.equal_votes, **others)
         return solver

@@ -35,7 +35,7 @@ class Assignment(NamedTuple):
 class Samples(BaseEstimator):
     """What an estimator does with samples before it says anything of them."""
 
-    n_clusters: int
+    n_clusters: int | None
     n_features_in_: int
     cluster_centers_: Array
     outlier_fence_: tuple[float, float]

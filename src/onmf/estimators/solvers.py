@@ -115,14 +115,16 @@ class FastSolver:
         given, settings = not begin.is_search, self.settings_for(data)
         if settings.outliers is not None:
             check_no_holes(data)
-        seed, W = begin.seeds(journal)[0], None
-        if given:
+        seed, W, old = begin.seeds(journal)[0], None, {}
+        if begin.ancestor is not None and settings.outliers is None and not data.holes:
+            old = {"old": begin.ancestor.centers}
+        elif given:
             full = fill_along_ground(data) if data.holes else data
             W = begin.factors(full, rows.X, seed)[1]
         search: Any = cluster_seen if data.holes else cluster
         find = partial(search, settings, data, penalty=self.penalty, seed=seed, watch=self.watch)
         try:
-            result, state = find(k=k, given=W, journal=journal)
+            result, state = find(k=k, given=W, journal=journal, **old)
         except TooFewDirectionsError as few:
             result, state = find(k=few.found)
         labels = state.labels(data)

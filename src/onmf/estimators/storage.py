@@ -18,6 +18,8 @@ from sklearn.base import BaseEstimator
 
 from onmf.core.fast.outliers import POWERS
 from onmf.core.result import Stage
+from onmf.estimators.lineage import Lineage
+from onmf.estimators.stream_storage import stream_arrays, take_stream
 from onmf.estimators.values import decode, encode, encode_all
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.io.container import MODEL, Container, container_bytes, read_container
@@ -29,6 +31,7 @@ Array = NDArray[Any]
 OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command keeps labels.csv
 STRANGENESS, FENCE = "outlier_score_", "outlier_fence_"  # of models with outliers
 NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
+LINEAGE = "lineage_"
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
 PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}  # of the header
 
@@ -47,8 +50,11 @@ def write_model(model: BaseEstimator, path: str | Path) -> None:
     replace_files(path.parent, {path.name: model_bytes(model)})
 
 
-def model_bytes(model: BaseEstimator, samples: bool = True) -> bytes:
-    """The content of the file of a fitted model; without its samples, what predicts is left."""
+def model_bytes(model: BaseEstimator, samples: bool = True, **more: Any) -> bytes:
+    """The content of the file of a fitted model; without its samples, what predicts is left.
+
+    `more` is JSON for the header, which whoever wrote it will look for.
+    """
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
     if not samples:
         fitted = {n: v for n, v in fitted.items() if n not in (*OF_SAMPLES, STRANGENESS)}
@@ -67,7 +73,9 @@ def model_bytes(model: BaseEstimator, samples: bool = True) -> bytes:
         "features": None if names is None else [str(name) for name in names],
         "chain": [_put_away(step, place, arrays) for place, step in enumerate(chain)],
     }
-    return container_bytes(MODEL, header, arrays)
+    own = vars(model)
+    arrays |= stream_arrays(own.get("_stream"), own.get("_evolution"))
+    return container_bytes(MODEL, header | more, arrays)
 
 
 def _put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]:
@@ -79,9 +87,14 @@ def _put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]
 
 
 def _storable_parameters(model: BaseEstimator) -> dict[str, Any]:
-    """Those that can be stored; the others are named in a warning."""
+    """Those that can be stored; the others are named in a warning.
+
+    But for a model that the fit went on from: what it left is in the lineage.
+    """
     kept, left_out = {}, []
     for name, value in model.get_params(deep=False).items():
+        if isinstance(value, BaseEstimator):
+            continue
         try:
             kept[name] = encode(value)
         except TypeError:
@@ -118,11 +131,15 @@ def _sound_model(stored: Container) -> StoredModel:
             raise ValueError(f"its {part} is missing.")
     attributes = {name: decode(value) for name, value in header["attributes"].items()}
     n_features = _check_arrays(arrays, attributes)
+    stream = take_stream(arrays, arrays["cluster_centers_"].shape)
     chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
     for step in chain:
         step.check(n_features)
     if HISTORY in arrays:
         attributes[HISTORY] = _as_stages(arrays.pop(HISTORY))
+    if attributes.get(LINEAGE) is not None:
+        k = len(arrays["cluster_centers_"])
+        attributes[LINEAGE] = Lineage.sound(attributes[LINEAGE], k)
     if (names := header.get("features")) is not None:
         attributes[NAMES] = _as_names(names, n_features)
     attributes |= arrays | ({CHAIN: chain} if chain else {})
@@ -130,9 +147,10 @@ def _sound_model(stored: Container) -> StoredModel:
         if not (name.isidentifier() and name.endswith("_") and name[0] != "_"):
             raise ValueError(f"{name!r} is no name of a fitted attribute.")
     settings = {name: decode(value) for name, value in header["parameters"].items()}
-    if settings.get("n_clusters") != len(arrays["cluster_centers_"]):
+    known = (len(arrays["cluster_centers_"]), None)  # None: as many as the model before had
+    if attributes.get(LINEAGE) is None and settings.get("n_clusters") not in known:
         raise ValueError("it does not have n_clusters centroids.")
-    return StoredModel(header["class"], settings, attributes)
+    return StoredModel(header["class"], settings, attributes | stream)
 
 
 def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:

@@ -51,6 +51,19 @@ class Stream(NamedTuple):
             self.weight + eta * (now.weight - self.weight),
         )
 
+    def only(self, order: Array) -> "Stream":
+        """With these clusters, in this order."""
+        return Stream(*(part[order] for part in self))
+
+    def as_mean_of(self, batches: int) -> "Stream":
+        """The sums of so many batches at once, as the mean of them."""
+        count = np.where(self.batches > 0, batches, 0)
+        return Stream(count, self.image / batches, self.energy / batches, self.weight / batches)
+
+    def with_more(self, other: "Stream") -> "Stream":
+        """And those of the other."""
+        return Stream(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
     def centroids(self, W: Array, bounds: Bounds) -> Array:
         """Along the images, as long as a typical sample; W where a cluster never had one."""
         U = unit(self.image, otherwise=unit(W.astype(np.float64)))

@@ -5,14 +5,14 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
-from onmf.core.fast.settle import settle
 from onmf.core.rows import Data
 from onmf.core.threads import single_threaded_blas
 from onmf.data import Placement
 from onmf.data.validation import as_it_is
-from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.count_stream import CountStream, look_at
 from onmf.estimators.divergence import voice_of
+from onmf.estimators.evolution import Batch, Evolution
+from onmf.estimators.evolver import Evolver, own_weight
 from onmf.estimators.parameters import bounds_for
 from onmf.estimators.stream import Stream, take_in
 
@@ -22,7 +22,7 @@ def _streams(model: "StreamClusterer") -> bool:
     return model.solver == "fast"
 
 
-class StreamClusterer(Clusterer):
+class StreamClusterer(Evolver):
     """`partial_fit`, for models whose solver is the default one."""
 
     solver: str
@@ -40,8 +40,15 @@ class StreamClusterer(Clusterer):
         of its samples. A distribution that changes is followed ever more slowly.
 
         Clusters keep their ids. `labels_` and `membership_` are those of the last batch, found with
-        the centroids before it, `relative_error_` as well. `save` does not store how far the stream
-        is: a loaded model begins a new one. Only for ``solver="fast"``.
+        the centroids before it, `relative_error_` as well. `save` stores how far the stream is.
+        Only for ``solver="fast"``.
+
+        With `max_clusters` the clusters themselves may change. The first samples, seventy for each
+        cluster, are kept and clustered again now and then until they are all there. From then on a
+        sample that is strange to every ray waits for two batches, and where eight of them agree on
+        a ray of their own, a cluster is born; one that has had nothing for ten times as long as
+        usual is closed. `lineage_` tells what the batch changed, `cluster_ids_` who is who, and
+        what is shown of the batch is found with the centroids after it.
 
         Parameters
         ----------
@@ -72,14 +79,14 @@ class StreamClusterer(Clusterer):
             rows = self._place_batch(X, sample_weight)
             if self.loss == "kl":
                 return self._take_in_counts(rows.data)
+            if self.max_clusters is not None:
+                self._evolve(rows)
+                return self
             W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
             bounds = bounds_for(self.center_bounds, rows.data)
-            state, stream, W = take_in(rows.data, W, self._stream, bounds, self._fence)
-            self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
-            explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
-            self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
-            self.inertia_ = self.relative_error_ * sqnorm
-            self._stream, self.cluster_centers_ = stream, W
+            state, self._stream, W = take_in(rows.data, W, self._stream, bounds, self._fence)
+            self._show(rows, state)
+            self.cluster_centers_ = W
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Any:
@@ -108,16 +115,16 @@ class StreamClusterer(Clusterer):
         """Cluster the first batch, and remember what it says of the rays."""
         self.fit(X, sample_weight=sample_weight)
         with single_threaded_blas():
-            data = self._place_batch(X, sample_weight).data
+            rows = self._place_batch(X, sample_weight)
             if self.loss == "kl":
-                batch = look_at(data, self.cluster_centers_, voice_of(self.equal_votes))
+                batch = look_at(rows.data, self.cluster_centers_, voice_of(self.equal_votes))
                 self._stream = CountStream.begin(batch.state.groups)
                 return self
-            bounds = bounds_for(self.center_bounds, data)
-            state = settle(
-                data, self.cluster_centers_, bounds, tol=0.0, sweeps=1, fence=self._fence
-            )
-        self._stream = Stream.begin(state.cells)
+            state = self._look(rows)
+            self._stream = Stream.begin(state.cells)
+            if self.max_clusters is not None:
+                seen = Batch.of(rows.data, state)
+                self._evolution = Evolution.begin(seen, own_weight(rows), len(state.W))
         return self
 
     def _take_in_counts(self, data: Data) -> Self:

@@ -137,8 +137,9 @@ def clusters(
         p_value[:, half.features] = compare_groups(part, own_weights.of_features(half.features))[1]
     agree = [(a == b) & (a >= 0) for a, b in zip(looks[::2], looks[1::2], strict=True)]
     curve = calibrate(near.margin, np.mean(agree, axis=0))
+    called = np.asarray(getattr(model, "cluster_ids_", range(k))).tolist()
     return Explanation(
-        markers=Markers(list(range(k)), weights.samples, names, facts, p_value, adjusted(p_value)),
+        markers=Markers(called, weights.samples, names, facts, p_value, adjusted(p_value)),
         labels=labels,
         certainty=np.where(labels >= 0, curve(near.margin), 0.0),
         margin=near.margin,

@@ -18,6 +18,7 @@ import numpy as np
 
 from onmf.core.fast.crowd import Crowd, Rows, with_samples
 from onmf.core.fast.outliers import Fence, Outliers, Trim
+from onmf.core.fast.renewal import renew
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.search import GAIN, Clustering, Point, drawn, follow, spread
 from onmf.core.fast.settle import State, settle
@@ -86,11 +87,13 @@ def cluster(
     given: Array | None = None,
     watch: Watch = unwatched,
     journal: Journal = FORGETFUL,
+    old: Array | None = None,
 ) -> tuple[Factorization, State]:
     """K clusters of the rows of `data`, and the state behind them.
 
     `given` centroids (k, m) are followed down the path and not searched around, so that the ids of
-    the clusters stay those of the start. A fit that was broken off goes on from its journal.
+    the clusters stay those of the start; `old` ones, as many as there are, move no more than they
+    must. A fit that was broken off goes on from its journal.
     """
     recorder = Recorder(watch, settings.max_sweeps, journal=journal)
     if noted := recorder.recall("settle"):
@@ -107,7 +110,11 @@ def cluster(
     small = sketch(data, k, rng, settings.max_sweeps, tell, journal, pains)
     if settings.outliers is not None:
         small = small._replace(Y=with_samples(data, small))
-    ends = descents(settings, data.shape, small, k, penalty, rng, given)
+    if old is None:
+        ends = descents(settings, data.shape, small, k, penalty, rng, given)
+    else:
+        found, end = renew(small.Y, unit(small.lower(old.astype(np.float64))), k, rng)
+        ends = [Descent(found, [end])]
     recorder.history += [path_stage(point, small, data.traffic) for point in ends[0].path]
     Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
     return settle_and_record(data, Ws, settings, ends[0].fence, recorder)

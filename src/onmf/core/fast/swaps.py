@@ -32,12 +32,16 @@ def improve(
     now: Clustering,
     rng: np.random.Generator,
     floor: Array | None = None,
+    least: float = GAIN,
 ) -> Clustering:
-    """The clustering after swaps, until FAILURES rounds in a row were in vain."""
+    """The clustering after swaps, until FAILURES rounds in a row were in vain.
+
+    A swap must gain the share `least` of what is explained.
+    """
     k, places = len(now.U), now.scores.shape[1]
     tried, vain = np.eye(k, places, dtype=bool), 0
     for _ in range(MOST_ROUNDS if k > 1 else 0):
-        U = swapped(Y, energy, now, tried, rng, floor)
+        U = swapped(Y, energy, now, tried, rng, floor, least)
         if U is not None:
             now = relocate(Y, energy, alternate(Y, U, GLOBAL, floor=floor), MOVES, floor)
             tried, vain = np.eye(k, places, dtype=bool), 0
@@ -55,12 +59,11 @@ def swapped(
     tried: Array,
     rng: np.random.Generator,
     floor: Array | None,
+    least: float,
 ) -> Array | None:
     """Prototypes after the swaps of a round, or None; `tried` learns of those in vain."""
     (k, places), U = tried.shape, now.U.copy()
-    order = np.argsort(now.labels, kind="stable")
-    edges = np.searchsorted(now.labels[order], np.arange(places + 1))
-    own = np.bincount(now.labels, np.square(now.best), places)
+    order, edges, own = members(now)
     second, runner = kernels().runners_up(now.scores, now.labels)
     flow = np.zeros((places, places))
     np.add.at(flow, (now.labels, second), np.square(runner))
@@ -85,7 +88,7 @@ def swapped(
         J = np.array([j for j in dict.fromkeys(near) if not touched[j] and j < k])
         those = [*J, *range(k, places)]
         rows = np.concatenate([order[edges[j] : edges[j + 1]] for j in those])
-        start, goal = U[J], own[those].sum() + GAIN * total
+        start, goal = U[J], own[those].sum() + least * total
         start[J == split], start[0] = halves[0, split], halves[1, split]
         low = None if floor is None else floor[rows]
         trial = alternate(Y.take(rows, axis=0), start, LOCAL, goal, low)
@@ -113,6 +116,16 @@ def entrance(
         if trial.energy - own > best:
             best, ray = trial.energy - own, trial.U[0]
     return best, ray
+
+
+def members(now: Clustering) -> tuple[Array, Array, Array]:
+    """Rows place by place, where each place begins, and the energy that each explains.
+
+    The places are the clusters and, if there are outliers, one more for them.
+    """
+    places, order = now.scores.shape[1], np.argsort(now.labels, kind="stable")
+    edges = np.searchsorted(now.labels[order], np.arange(places + 1))
+    return order, edges, np.bincount(now.labels, np.square(now.best), places)
 
 
 def splits(

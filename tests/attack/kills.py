@@ -1,6 +1,7 @@
 """Processes that die at any moment: what they leave is whole, and what goes on ends the same."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -144,8 +145,49 @@ def a_run_that_is_ended_is_whole_or_leaves_no_folder(rng, folder):
         check_run(folder, {3})
 
 
+def update(folder, name):
+    return start("-m", "onmf", "update", folder / name, folder / "new.csv")
+
+
+def an_update_that_is_killed_counts_its_batch_once(rng, folder):
+    """Given again after a kill at a random moment it leaves what one left that was not killed."""
+    write_table(folder)
+    rows, _ = make_rays(150, 30, 5, noise=1.0, random_state=int(rng.integers(100)))
+    pd.DataFrame(rows, [f"n{i}" for i in range(150)]).to_csv(folder / "new.csv")
+    with cluster(folder, 4) as first:
+        _, said = first.communicate()
+    assert first.returncode == 0, said
+    (folder / "whole").mkdir()
+    shutil.copytree(folder / "out", folder / "whole" / "out")
+    begin = time.monotonic()
+    with update(folder, "whole/out") as process:
+        _, said = process.communicate()
+    assert process.returncode == 0, said
+    with update(folder, "out") as process:
+        time.sleep(rng.uniform(0.3, 1.0) * (time.monotonic() - begin))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    killed = process.returncode == -signal.SIGKILL
+    counted = (folder / "out" / "stream.onmf").exists()
+    with update(folder, "out") as process:
+        _, said = process.communicate()
+    assert process.returncode == 0, said
+    from onmf.io import checksum
+
+    ends = []
+    for out in (folder / "out", folder / "whole" / "out"):
+        files = [path for path in out.rglob("*") if path.is_file() and path.name[0] != "."]
+        sums = {str(path.relative_to(out)): checksum(path) for path in files}
+        ends.append({name: digest for name, digest in sums.items() if name != "run.json"})
+    assert ends[0] == ends[1], "not the same state"
+    if not killed:
+        return "ended before its kill"
+    return "killed after it counted" if counted else "killed before it counted"
+
+
 ATTACKS = (
     a_killed_fit_of_a_memory_map_goes_on,
     a_run_that_is_killed_is_whole_or_none,
     a_run_that_is_ended_is_whole_or_leaves_no_folder,
+    an_update_that_is_killed_counts_its_batch_once,
 )

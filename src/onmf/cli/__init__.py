@@ -42,6 +42,7 @@ COMMANDS = {  # what `onmf --help` says of each, without importing it
     "compare": "Compare methods on the rows of a file, from the same starts.",
     "explain": "Say what makes the clusters of a finished run.",
     "predict": "Give new samples the clusters of a model.",
+    "update": "Take one batch more into the clusters of a finished run.",
     "report": "Make report.html of a finished run again.",
     "demo": "Cluster digits and the paper's synthetic data, beside K-means.",
     "reproduce": "Run the paper's tables and figures again.",

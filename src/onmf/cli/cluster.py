@@ -23,6 +23,7 @@ from onmf.cli.console import (
 )
 from onmf.cli.options import (
     INPUT,
+    LIKE,
     RAW_NAMES,
     CenterBounds,
     ClusterCount,
@@ -34,12 +35,13 @@ from onmf.cli.options import (
     source_of,
     votes_option,
 )
-from onmf.cli.report import make_report
+from onmf.cli.report import make_report, spread_over_time
 from onmf.cli.runs import (
     REPORT,
     RESULTS,
     FinishedFit,
     Input,
+    Parent,
     after_fit,
     at_hand,
     explained,
@@ -50,6 +52,7 @@ from onmf.cli.runs import (
 )
 from onmf.io import Table, replace_files
 from onmf.io.remote import is_remote
+from onmf.io.table import listing
 
 
 @click.command("cluster")
@@ -60,8 +63,7 @@ from onmf.io.remote import is_remote
     "k",
     type=ClusterCount(),
     metavar=ClusterCount.name,
-    required=True,
-    help="Number of clusters; LOW:HIGH or auto: as `onmf choose-k` says.",
+    help="Number of clusters; LOW:HIGH or auto: as `onmf choose-k` says. As there with --like.",
 )
 @click.option(
     "-o",
@@ -70,6 +72,8 @@ from onmf.io.remote import is_remote
     required=True,
     help="Folder for the results.",
 )
+@LIKE
+@click.option("--time", metavar="COLUMN", help="When each sample was: the report then tells of it.")
 @reading_options
 @preparation_options
 @loss_option
@@ -115,8 +119,9 @@ from onmf.io.remote import is_remote
 @click.option("--no-report", is_flag=True, help="Do not make report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")
 def run_cluster(
-    k: int | range,
+    k: int | range | None,
     out: Path,
+    like: Path | None,
     seed: int,
     force: bool,
     raw_names: bool,
@@ -149,15 +154,20 @@ def run_cluster(
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
       onmf cluster tumours.csv -k 10 -o paper --cpm --log --solver palm --accelerate
       onmf cluster talks/ --text -k 20 -o topics --loss kl
+      onmf cluster talks.csv --text-column abstract -k 20 -o topics --time year
+      onmf cluster tonight.csv --like result -o tonight
     """
-    source = source_of(options.pop("input"), options)
+    parent = None if like is None else Parent.of(like)
+    source = source_of(options.pop("input"), options, parent)
+    if k is None and parent is None:
+        raise click.UsageError("Missing option '-k' / '--clusters'.")
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
         raise ValueError("the results must not lie among the documents: choose another folder.")
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
     model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
-        run = fit_input(model, k, source, signed=options["center_bounds"] is not None)
+        run = fit_input(model, k, source, parent, signed=options["center_bounds"] is not None)
         with waiting(f"Taking the checksum of {source.path.name}"):
             record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}
@@ -172,13 +182,18 @@ def run_cluster(
     return 0 if model.converged_ else NOT_CONVERGED
 
 
-def fit_input(model: ONMF, k: int | range, source: Input, signed: bool) -> FinishedFit:
+def fit_input(
+    model: ONMF, k: int | range | None, source: Input, parent: Parent | None, signed: bool
+) -> FinishedFit:
     """From a file to a fit that is explained, with notes on what looks wrong on the way."""
     remedy = ", or say --bounds data if they mean something"
     raw = read_with_notes(source, signed, remedy, holes=model.solver == "fast")
     table, chain = source.learn(raw)
-    choice = None if isinstance(k, int) else choose_count(model, table, k)
-    model.set_params(n_clusters=choice.best_k if choice else k)
+    choice = None if k is None or isinstance(k, int) else choose_count(model, table, k)
+    model.set_params(
+        n_clusters=choice.best_k if choice else k,
+        init="random" if parent is None else parent.model,
+    )
     with within_memory(source.path.name):
         seconds = fit_with_progress(model, table, source.path.name)
     with waiting(f"Looking at {source.path.name}"):
@@ -192,8 +207,11 @@ def fit_input(model: ONMF, k: int | range, source: Input, signed: bool) -> Finis
         model.certainty_curve_ = explanation.calibration.array()
     with waiting("Bounding the error of all clusterings"):
         proof = proved(model, table)
+    periods = spread_over_time(model, source, table)
     shown = first_words(raw)
-    return FinishedFit(model, source, table, explanation, seconds, shown, choice, proof)
+    return FinishedFit(
+        model, source, table, explanation, seconds, shown, choice, proof, parent, periods
+    )
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:
@@ -242,6 +260,8 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     ]
     if results["outliers"] is not None:
         lines.append(outlier_sentence(**results["outliers"]))
+    if record["lineage"]:
+        lines.append(descent_sentence(record["lineage"][-1]))
     if choice is not None:
         lines.insert(0, f"{choice['best_k']} clusters: {choice['reason']}")
     if results["proof"] is not None:
@@ -252,3 +272,14 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
         lines.append(", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in agreement) + ".")
     written = [name for name in RESULTS if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
+
+
+def descent_sentence(told: dict[str, Any]) -> str:
+    """What became of the clusters of the run before."""
+    turned = max((angle for angle in told["drift"] if angle is not None), default=0)
+    said = f"{len(told['kept'])} clusters kept their ids (turned by at most {turned:.1f} degrees)"
+    for word in ("born", "vanished"):
+        said += f", {word}: {listing(told[word]) or 'none'}"
+    if told["new_features"] or told["lost_features"]:
+        said += f"; {told['new_features']} features are new, {told['lost_features']} lost"
+    return f"{said}."

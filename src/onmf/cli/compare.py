@@ -182,7 +182,7 @@ def measure_fit(model: ONMF | Baseline, table: Table) -> dict[str, Any]:
         **dict(zip(WITH_LABELS, agreement.values(), strict=False)),
         "relative_error": partition_error(table.X, labels),
         "orthogonality": orthogonality(model.membership_),
-        "empty_clusters": int(np.sum(cluster_sizes(labels, model.n_clusters) == 0)),
+        "empty_clusters": int(np.sum(cluster_sizes(labels, len(model.cluster_centers_)) == 0)),
         "sweeps": model.history_[-1].sweeps,
         "seconds": seconds,
         "converged": bool(model.converged_),

@@ -74,7 +74,7 @@ def cluster_facts(found: Explanation, names: list[str], top: int) -> list[dict[s
         means = markers.facts.mean_inside[k]
         facts.append(
             {
-                "cluster": k,
+                "cluster": markers.clusters[k],
                 "name": markers.names[k],
                 "samples": len(inside),
                 "certainty": round(float(found.certainty[inside].mean()), 4),

@@ -1,14 +1,16 @@
 """Options that several subcommands share, and the words they understand."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from onmf.cli.console import note, notes, waiting, within_memory, write_log
-from onmf.cli.runs import Input, before_fit, check_entries
+from onmf.cli.runs import Input, Parent, before_fit, check_entries
+from onmf.cli.runs.parent import READING
 from onmf.cli.runs.received import received
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
@@ -25,6 +27,11 @@ RAW_NAMES = click.option(
 )
 
 
+LIKE = click.option(
+    "--like",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of an earlier run to go on from: read and prepare as there; clusters keep ids.",
+)
 REMOTE = click.option(
     "--remote", is_flag=True, help="Fetch the input if it is on another machine, as run.json says."
 )
@@ -201,8 +208,31 @@ loss_option = click.option(
 )
 
 
-def source_of(path: AnyFile, options: dict[str, Any]) -> Input:
+def source_like(parent: Parent, path: AnyFile, options: dict[str, Any]) -> Input:
+    """The source that the parent describes; options of the command line may say how it is read."""
+    told = click.get_current_context().get_parameter_source
+    given = {name for name in options if told(name) is ParameterSource.COMMANDLINE}
+    own = {field.name for field in fields(Input)}
+    prepared = sorted(given & {*own, *STEP_OPTIONS, "characters"} - {*READING, "follow_links"})
+    if prepared:
+        raise click.UsageError(
+            "--like prepares the input as the run before: leave out "
+            f"--{', --'.join(prepared).replace('_', '-')}."
+        )
+    reading = {name: options[name] for name in READING if name in given}
+    for name, value in parent.settings().items():
+        options[name] = options[name] if name in given else value
+    follow = options["follow_links"]
+    for name in {*own, *STEP_OPTIONS, "characters"} & options.keys():
+        del options[name]
+    source = parent.source(path, reading, follow)
+    return replace(source, path=received(path, source.text and source.text_column is None))
+
+
+def source_of(path: AnyFile, options: dict[str, Any], parent: Parent | None = None) -> Input:
     """The source that the options describe, which are taken out of them."""
+    if parent is not None:
+        return source_like(parent, path, options)
     options["text"] = options["text"] or options["text_column"] is not None
     if options.pop("characters"):
         options["pattern"] = PAIRS

@@ -20,6 +20,7 @@ from onmf.cli.runs import (
     fitted_model,
     labels_csv,
     lies_across,
+    named_clusters,
 )
 from onmf.cli.runs.received import received
 from onmf.explain import Calibration
@@ -81,10 +82,10 @@ def run_predict(
         columns = {"certainty": sure, "distance": distance}
         if hasattr(fitted, "outlier_fence_"):
             columns["outlier_score"] = fitted.outlier_score(table)
-        text = labels_csv(table.samples, labels, raw_names, **columns)
+        text = labels_csv(table.samples, named_clusters(fitted, labels), raw_names, **columns)
         replace_files(out.parent, {out.name: text})
     note(source.path.name, said)
-    sizes = cluster_sizes(labels, fitted.n_clusters).tolist()
+    sizes = cluster_sizes(labels, len(fitted.cluster_centers_)).tolist()
     facts = {
         "samples": len(table.samples),
         "cluster_sizes": sizes,

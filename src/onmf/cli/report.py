@@ -1,5 +1,6 @@
 """`onmf report`."""
 
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,9 +9,23 @@ import click
 
 from onmf.cli.console import notes, place_for, say, waiting
 from onmf.cli.options import REMOTE
-from onmf.cli.runs import REPORT, RUN, FinishedFit, explained, first_words, read_run, sealed_again
-from onmf.io import replace_files
+from onmf.cli.runs import (
+    REPORT,
+    RUN,
+    FinishedFit,
+    Input,
+    Model,
+    explained,
+    first_words,
+    named_clusters,
+    read_run,
+    sealed_again,
+)
+from onmf.cli.runs.times import periods_of, read_times
+from onmf.io import Table, replace_files
 from onmf.report import html
+from onmf.report.flow import Flow
+from onmf.report.periods import Period
 
 
 @click.command("report")
@@ -37,8 +52,25 @@ def write_report(folder: Path, remote: bool) -> None:
     with waiting("Comparing the clusters"):
         explanation = explained(model, table)
     seconds = record["results"]["seconds"]
-    run = FinishedFit(model, source, table, explanation, seconds, first_words(raw), choice)
+    run = FinishedFit(
+        model,
+        source,
+        table,
+        explanation,
+        seconds,
+        first_words(raw),
+        choice,
+        periods=spread_over_time(model, source, table),
+    )
     replace_files(folder, sealed_again(record, {REPORT: make_report(run, record)}))
+
+
+def spread_over_time(model: Model, source: Input, table: Table) -> list[Period]:
+    """The samples in periods, if their times are known."""
+    if source.time is None:
+        return []
+    with waiting("Looking at the times") as progress:
+        return periods_of(model, table, read_times(source, progress))
 
 
 def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
@@ -53,4 +85,19 @@ def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
             explanation=run.explanation,
             run=record,
             choice=run.choice,
+            flow=flow_into(run, record["lineage"][-1]) if record.get("lineage") else None,
+            periods=run.periods,
         )
+
+
+def flow_into(run: FinishedFit, told: dict[str, Any]) -> Flow:
+    """What became of the clusters of the run before, as run.json tells it, for the page."""
+    ids = named_clusters(run.model, run.model.labels_).tolist()
+    turned = zip(told["ids"], told["drift"], strict=True)
+    return Flow(
+        moves={(old, new): n for old, new, n in told["moves"]},
+        before={int(i): n for i, n in told["before"].items()},
+        after=Counter(i for i in ids if i >= 0),
+        drift={i: angle for i, angle in turned if angle is not None},
+        names={},
+    )

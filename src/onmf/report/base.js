@@ -24,7 +24,7 @@ function draw(tag, attributes = {}, ...children) {
 
 const name = (text) => make("span", { className: "name", dir: "auto", title: text }, text);
 const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-const clusterName = (k) => (k < 0 ? "no cluster" : `Cluster ${k}`);
+const clusterName = (k) => (k < 0 ? "no cluster" : `Cluster ${data.ids[k]}`);
 const whole = (n) => n.toLocaleString("en");
 const brief = (x) => (x === null ? "–" : String(Number(x.toPrecision(3))));
 const fixed = (x) => (x === null ? "–" : Math.abs(x) < 5e-4 && x ? x.toExponential(0) : x.toFixed(3));

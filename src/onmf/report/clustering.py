@@ -43,6 +43,7 @@ class ClusteringFacts:
     certainty, explained : of each sample; the share of it that its centroid explains.
     markers : the table of features; None if there is one cluster, hence nothing to compare.
     history : stages of the fit, as in `history_`.
+    ids : of the clusters, by which they are called.
     proof : how far from the best clustering it can be, if the fit knows.
     """
 
@@ -64,6 +65,7 @@ class ClusteringFacts:
     method: str
     parameters: dict[str, Any]
     proof: Certificate | None
+    ids: list[int]
 
     @property
     def n_clusters(self) -> int:
@@ -118,6 +120,7 @@ def read_clustering(
         method=str(parameters.get("method", type(model).__name__)),
         parameters={name: value for name, value in parameters.items() if name != "callback"},
         proof=certificate_of_fit(model),
+        ids=np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist(),
     )
 
 

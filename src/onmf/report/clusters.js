@@ -39,7 +39,7 @@ function cards() {
     make("ul", { className: "bars" }, ...c.features.map((entry) => feature(entry, k))),
     list("Most typical", c.typical.map(([s, e]) => [s, `${percent(e)} explained`])),
     list("Least certain", c.unsure.map(([s, p, other]) =>
-      [s, `${p.toFixed(2)}${other === null ? "" : ` · or cluster ${other}`}`]))));
+      [s, `${p.toFixed(2)}${other === null ? "" : ` · or cluster ${data.ids[other]}`}`]))));
   $("cards").append(...made);
   listeners.push(() => made.forEach((card, k) =>
     card.classList.toggle("dim", isolated !== null && isolated !== k)));
@@ -54,7 +54,7 @@ function show(k) {
 function truth({ scores, classes, match, counts, rest }) {
   figures($("scores"), Object.entries(scores).map(([s, v]) => [s, v.toFixed(3)]));
   const nowhere = [...counts, rest.counts].some((row) => row.at(-1) > 0);
-  const heads = data.clusters.map((_, k) => make("th", { scope: "col" }, swatch(k), String(k),
+  const heads = data.clusters.map((_, k) => make("th", { scope: "col" }, swatch(k), String(data.ids[k]),
     data.clusters[k].name ? make("span", { className: "upright" }, name(data.clusters[k].name)) : null));
   if (nowhere) heads.push(make("th", { scope: "col" }, "none"));
   const line = (label, row, hit) => {

@@ -1,6 +1,6 @@
 // Clusters x features: a dot for how distinctive features are spread, a cell for the weights of the centroids.
 
-const longName = (k) => (data.clusters[k].name ? `${k} ${data.clusters[k].name}` : clusterName(k));
+const longName = (k) => (data.clusters[k].name ? `${data.ids[k]} ${data.clusters[k].name}` : clusterName(k));
 
 // A picture with a row for each cluster and a column for each feature; `mark` draws where they meet.
 function grid(features, rows, across, label, mark) {

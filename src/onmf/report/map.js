@@ -114,7 +114,7 @@ class Atlas {
     const most = Math.min(32, Math.floor(this.canvas.clientWidth / 18)); // characters of a name
     this.crests.forEach((crest, k) => { // the largest first: a smaller one yields
       if (!crest || (isolated !== null && k !== isolated)) return;
-      const text = `${k} ${short(data.clusters[k].name, most)}`.trim();
+      const text = `${data.ids[k]} ${short(data.clusters[k].name, most)}`.trim();
       const half = brush.measureText(text).width / 2 + 3;
       const [at, y] = this.spot(...crest).map((place, axis) => place - axis * 3 * this.radius);
       const x = Math.max(half, Math.min(this.canvas.clientWidth - half, at));

@@ -5,7 +5,8 @@ alone: whatever they hold, it is text.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from string import Template
 from typing import Any
 
 from onmf.explain import Explanation
@@ -19,11 +20,13 @@ from onmf.report.account import (
 from onmf.report.clustering import FittedClusterer, read_clustering
 from onmf.report.document import asset, document
 from onmf.report.embedding import embed
+from onmf.report.flow import Flow, flow_section
 from onmf.report.heat import heat_panel
 from onmf.report.markers import cluster_panels, dots_panel
 from onmf.report.names import display_values
 from onmf.report.palette import SHAPES, style
 from onmf.report.panels import class_agreement, convergence_panel, map_panel
+from onmf.report.periods import Period, periods_section
 from onmf.report.runs import choice_panel, consensus_panel
 
 SCRIPTS = (
@@ -35,7 +38,14 @@ SCRIPTS = (
     "charts.js",
     "page.js",
 )  # one module, in this order
-TOLD = ("choice", "reason", "table", "scales", "cluster_stability")  # elsewhere on the page
+TOLD = (
+    "choice",
+    "lineage",
+    "reason",
+    "table",
+    "scales",
+    "cluster_stability",
+)  # elsewhere on the page
 HEADER = '<nav aria-label="Sections"></nav>\n  <button type="button" id="theme">Dark</button>'
 
 
@@ -50,6 +60,8 @@ def html(
     run: dict[str, Any] | None = None,
     choice: Any = None,
     consensus: Any = None,
+    flow: Flow | None = None,
+    periods: Sequence[Period] = (),
 ) -> str:
     """A page about a fitted model and the samples it was fitted to.
 
@@ -71,6 +83,11 @@ def html(
         Adds the curves over the number of clusters.
     consensus : Consensus, optional
         Adds the consensus map; by default that of `choice`, if it has one.
+
+    flow : Flow, optional
+        Adds what became of the clusters of the run before.
+    periods : sequence of Period, optional
+        Adds sizes and words of the clusters over time.
 
     Returns
     -------
@@ -97,7 +114,8 @@ def html(
         "figures": key_figures(clustering),
         "named": clustering.features_named,
         "shapes": list(SHAPES.values()),
-        "styles": [style(i) for i in range(k)],
+        "ids": clustering.ids,
+        "styles": [style(i) for i in clustering.ids],
         "clusters": cluster_panels(clustering),
         "dots": dots_panel(clustering),
         "heat": heat_panel(clustering),
@@ -108,11 +126,18 @@ def html(
         "choice": None if choice is None else choice_panel(choice),
         "run": display_values({key: value for key, value in run.items() if key not in TOLD}),
     }
+    names = {i: panel["name"] for i, panel in zip(clustering.ids, facts["clusters"], strict=True)}
     return document(
         facts["title"],
-        asset("clustering.html"),
+        Template(asset("clustering.html")).substitute(more=sections(names, flow, periods)),
         header=HEADER,
-        css=asset("clustering.css"),
+        css=asset("clustering.css") + asset("periods.css"),
         data=json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")),
         script="\n".join(map(asset, SCRIPTS)),
     )
+
+
+def sections(names: Mapping[int, str], flow: Flow | None, periods: Sequence[Period]) -> str:
+    """What is there to say of the run before, and of time, as HTML."""
+    moved = "" if flow is None else flow_section(flow._replace(names={**flow.names, **names}))
+    return moved + (periods_section(periods, names) if periods else "")

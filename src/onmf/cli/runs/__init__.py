@@ -3,30 +3,30 @@
 from onmf.cli.runs.hints import after_fit, before_fit
 from onmf.cli.runs.inputs import Input, aligned, at_hand, check_entries, first_words, lies_across
 from onmf.cli.runs.outliers import outlier_sentence
-from onmf.cli.runs.results import (
+from onmf.cli.runs.parent import Parent
+from onmf.cli.runs.records import (
     LABELS,
     MARKERS,
     MODEL,
     REPORT,
     RESULTS,
     RUN,
-    Array,
+    read_record,
+    stored_column,
+)
+from onmf.cli.runs.results import (
     FinishedFit,
-    Model,
     agreement_scores,
     choice_record,
     explained,
     fitted_model,
-    labels_csv,
-    markers_csv,
     proved,
-    read_record,
     read_run,
     recall,
     sealed,
     sealed_again,
-    stored_labels,
 )
+from onmf.cli.runs.tables import Array, Model, labels_csv, markers_csv, named_clusters
 
 __all__ = [
     "LABELS",
@@ -39,6 +39,7 @@ __all__ = [
     "FinishedFit",
     "Input",
     "Model",
+    "Parent",
     "after_fit",
     "agreement_scores",
     "aligned",
@@ -52,6 +53,7 @@ __all__ = [
     "labels_csv",
     "lies_across",
     "markers_csv",
+    "named_clusters",
     "outlier_sentence",
     "proved",
     "read_record",
@@ -59,5 +61,5 @@ __all__ = [
     "recall",
     "sealed",
     "sealed_again",
-    "stored_labels",
+    "stored_column",
 ]

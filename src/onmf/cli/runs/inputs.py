@@ -13,7 +13,7 @@ from onmf import ONMF, Baseline
 from onmf.data import larger_than_memory
 from onmf.data.check import cells
 from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
-from onmf.io.formats import Duplicates
+from onmf.io.formats import Duplicates, can_drop
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, listing, no_progress, numbered
 from onmf.preparation.steps import STEPS, Depth, Step, apply, apply_step
@@ -40,6 +40,7 @@ class Input:
     min_df, max_df, stop_words, ngrams, pattern : which words to keep, see `onmf.preparation.Words`.
     strip : what is taken out of texts, see `onmf.preparation.Strip`.
     follow_links : documents may be links that lead out of their folder.
+    time : column, or file, that says when each sample was.
     """
 
     path: AnyFile
@@ -62,6 +63,7 @@ class Input:
     pattern: str = WORD
     strip: tuple[str, ...] = ()
     follow_links: bool = False
+    time: str | None = None
 
     def read(self, progress: Progress = no_progress) -> Table:
         """The input as it is; rows that would fill the memory stay where they are."""
@@ -72,13 +74,19 @@ class Input:
             )  # fmt: skip
         how: Any = {
             "labels": self.labels, "layer": self.layer, "decimal": self.decimal,
-            "thousands": self.thousands, "drop": self.drop, "progress": progress,
+            "thousands": self.thousands, "drop": self._aside(), "progress": progress,
         }  # fmt: skip
         if self.transpose:
             return read_table(self.path, transpose=True, duplicates=self.duplicates, **how)
         source = open_source(self.path, **how)
         table = source.outline() if larger_than_memory(source) else source.load()
         return complete_table(table, self.labels, self.path.name, self.duplicates)
+
+    def _aside(self) -> tuple[str, ...]:
+        """Columns that are no features: those to drop, and that of the time."""
+        own = self.time is not None and not Path(self.time).is_file()
+        column = own and not self.transpose and can_drop(self.path.name, rows=False)
+        return (*self.drop, str(self.time)) if column else self.drop
 
     def learn(self, table: Table) -> tuple[Table, tuple[Step, ...]]:
         """The table after all steps, and the steps, fitted to it."""

@@ -1,6 +1,5 @@
 """The files of a result: what they hold, and how a finished run is found again."""
 
-import csv
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -11,13 +10,37 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf import ONMF, Baseline, certify, load
+from onmf import ONMF, certify, load
 from onmf.cli.console import cluster_sizes, notes, waiting
 from onmf.cli.runs.inputs import Input, aligned
 from onmf.cli.runs.outliers import outlier_record
+from onmf.cli.runs.parent import Parent
+from onmf.cli.runs.records import (
+    CENTERS,
+    LABELS,
+    MARKERS,
+    MODEL,
+    PAGE,
+    RUN,
+    STREAM,
+    TOP,
+    is_of_run,
+    not_a_record,
+    read_record,
+    stored_column,
+)
+from onmf.cli.runs.tables import (
+    Array,
+    Model,
+    centers_csv,
+    labels_csv,
+    markers_csv,
+    named_clusters,
+    top_csv,
+)
 from onmf.estimators.storage import model_bytes
-from onmf.explain import Explanation, Marker, clusters
-from onmf.io import Source, Table, checksum, csv_text, to_json_values
+from onmf.explain import Explanation, clusters
+from onmf.io import Source, Table, checksum, to_json_values
 from onmf.io.output import content_bytes
 from onmf.io.remote import RemoteFile
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
@@ -25,37 +48,7 @@ from onmf.preparation.steps import Log
 from onmf.proof import Certificate
 from onmf.proof.certificate import certificate_of_fit
 from onmf.report import package_versions
-
-LABELS, MARKERS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
-    "labels.csv",
-    "markers.csv",
-    "centers.csv",
-    "top_features.csv",
-    "model.onmf",
-    "report.html",
-    "run.json",
-)
-TOP_FEATURES = 20  # a cluster
-MOST_MARKERS = 100  # a cluster
-
-Model = ONMF | Baseline
-Array = NDArray[Any]
-
-
-def labels_csv(
-    samples: Sequence[str], labels: Array, raw_names: bool = False, **columns: Array
-) -> str:
-    """The text of labels.csv: the cluster of each sample, and what else is known of it."""
-    told = ([f"{value:.6f}" for value in column.tolist()] for column in columns.values())
-    rows = zip(samples, labels.tolist(), *told, strict=True)
-    return csv_text(["sample", "cluster", *columns], rows, raw_names)
-
-
-def markers_csv(explanation: Explanation | None, raw_names: bool = False) -> str:
-    """The text of markers.csv: the most distinctive features of each cluster, best first."""
-    found = [] if explanation is None else list(explanation.markers.rows(MOST_MARKERS))
-    rows = [[row.cluster, row.feature, *(f"{value:.6g}" for value in row[2:])] for row in found]
-    return csv_text(list(Marker._fields), rows, raw_names)
+from onmf.report.periods import Period
 
 
 def explained(model: Model, table: Table) -> Explanation | None:
@@ -108,16 +101,19 @@ class FinishedFit:
     shown: list[str] | None = None  # what the page calls the samples, if not by their names
     choice: Any = None  # what `onmf.choose_k` said, if it was asked
     certificate: Certificate | None = None  # how far from the best clustering it can be
+    parent: Parent | None = None  # the run it goes on from
+    periods: Sequence[Period] = ()  # its samples over time, if that was asked
 
     def record(self, folder: Path) -> dict[str, Any]:
         """What was done, to what, with what, and how it ended: the content of run.json."""
         parameters = self.model.get_params(deep=False)
         del parameters["callback"]
         n, m = self.table.X.shape
+        digest = checksum(self.source.path, self.source.follow_links)
         facts = {
             "input": {
                 "file": self.source.path.resolve().name,
-                "sha256": checksum(self.source.path, self.source.follow_links),
+                "sha256": digest,
                 "samples": n,
                 "features": m,
                 "missing": getattr(self.model, "n_missing_", 0),
@@ -127,17 +123,26 @@ class FinishedFit:
             "parameters": parameters,
             "versions": package_versions(),
             "choice": None if self.choice is None else choice_record(self.choice),
+            "lineage": self.lineage(digest),
             "results": self.results(),
         }
         return dict(json.loads(json.dumps(facts, allow_nan=False)))
 
+    def lineage(self, digest: str) -> list[dict[str, Any]]:
+        """What became of the clusters of the runs before, the last of them last."""
+        if self.parent is None or not isinstance(self.model, ONMF):
+            return []
+        ids = named_clusters(self.model, self.model.labels_).tolist()
+        return self.parent.chain(self.model.lineage_, digest, self.table.samples, ids)
+
     def results(self) -> dict[str, Any]:
-        labels = self.model.labels_
+        labels, k = self.model.labels_, len(self.model.cluster_centers_)
         return {
             "relative_error": float(self.model.relative_error_),
             "sweeps": int(self.model.n_iter_),
             "converged": bool(self.model.converged_),
-            "cluster_sizes": cluster_sizes(labels, self.model.n_clusters).tolist(),
+            "cluster_ids": named_clusters(self.model, np.arange(k)).tolist(),
+            "cluster_sizes": cluster_sizes(labels, k).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
             "outliers": outlier_record(self.model, self.table.samples),
             "scores": agreement_scores(self.table.labels, labels),
@@ -153,34 +158,18 @@ class FinishedFit:
         columns = {"certainty": certainty, "distance": distance}
         if hasattr(self.model, "outlier_score_"):
             columns["outlier_score"] = self.model.outlier_score_
-        return labels_csv(self.table.samples, labels, raw_names, **columns)
+        ids = named_clusters(self.model, labels)
+        return labels_csv(self.table.samples, ids, raw_names, **columns)
 
     def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
         """All files but the report and run.json."""
-        top_features = self.model.top_features(TOP_FEATURES)
-        centers = [[i, *row] for i, row in enumerate(self.model.cluster_centers_.tolist())]
-        top = [
-            [cluster, rank, name, f"{weight:.6g}"]
-            for cluster, features in enumerate(top_features)
-            for rank, (name, weight) in enumerate(features, 1)
-        ]
         return {
             LABELS: self.labels_csv(raw_names),
             MARKERS: markers_csv(self.explanation, raw_names),
-            CENTERS: csv_text(["cluster", *self.table.features], centers, raw_names),
-            TOP: csv_text(["cluster", "rank", "feature", "weight"], top, raw_names),
+            CENTERS: centers_csv(self.model, self.table.features, raw_names),
+            TOP: top_csv(self.model, raw_names),
             MODEL: model_bytes(self.model, samples=False),
         }
-
-
-def stored_labels(folder: Path) -> NDArray[np.int64]:
-    """The clusters of the samples of a finished run, which its model does not have."""
-    path = folder / LABELS
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return np.array([int(row["cluster"]) for row in csv.DictReader(file)], np.int64)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} does not hold the labels of a run: {error}.") from error
 
 
 def choice_record(choice: Any) -> dict[str, Any]:
@@ -212,40 +201,15 @@ def sealed_again(
 
 
 def fitted_model(folder: Path) -> Model:
-    """The model of a finished run."""
+    """The model of a finished run, as its last batch left it if it went on as a stream."""
+    if (folder / STREAM).exists():
+        return load(folder / STREAM)
     if not is_of_run(folder, MODEL, read_record(folder)):
         raise ValueError(
             f"{folder / MODEL} is not the model of {RUN} beside it: run onmf cluster again, or "
             f"name {MODEL} itself."
         )
     return load(folder / MODEL)
-
-
-def is_of_run(folder: Path, name: str, record: dict[str, Any]) -> bool:
-    """Whether a file is the one that run.json is about; runs of the first version cannot tell."""
-    digest = record.get("files", {}).get(name)
-    return digest is None or checksum(folder / name) == digest
-
-
-def read_record(folder: Path) -> dict[str, Any]:
-    """The content of run.json, which is there if the run has ended."""
-    path = folder / RUN
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{folder} has no {RUN}, so no finished run: run onmf cluster again, or name the "
-            "file of a model."
-        )
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record.get("files", {}), dict):
-            raise TypeError("its files have no names")
-        return dict(record)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise not_a_record(path, error) from error
-
-
-def not_a_record(path: Path, error: Exception) -> ValueError:
-    return ValueError(f"{path} is not the record of a run of onmf cluster: {error}.")
 
 
 def recall(folder: Path, remote: bool = False) -> tuple[dict[str, Any], Input]:
@@ -270,6 +234,20 @@ def recall(folder: Path, remote: bool = False) -> tuple[dict[str, Any], Input]:
     return record, source
 
 
+def labels_of_run(folder: Path, model: Model) -> Array:
+    """The numbers of the clusters of the samples, whose ids labels.csv has."""
+    ids = named_clusters(model, np.arange(len(model.cluster_centers_))).tolist()
+    place = {-1: -1} | {cluster: number for number, cluster in enumerate(ids)}
+    stored = stored_column(folder, "cluster", int)
+    if not {*stored} <= {*place}:
+        raise labels_of_another(folder)
+    return np.array([place[cluster] for cluster in stored], np.int64)
+
+
+def labels_of_another(folder: Path) -> ValueError:
+    return ValueError(f"labels.csv in {folder} is not that of the run: run onmf cluster again.")
+
+
 class ReadRun(NamedTuple):
     """A finished run, read again: its record, input and model, what was read and its features."""
 
@@ -282,14 +260,16 @@ class ReadRun(NamedTuple):
 
 def read_run(folder: Path, remote: bool = False) -> ReadRun:
     """What `onmf cluster` left in a folder, and its input, which must still be the same."""
+    if (folder / STREAM).exists():
+        raise ValueError(f"{folder} went on as a stream: its page is {PAGE}, made by onmf update.")
     record, source = recall(folder, remote)
     model = fitted_model(folder)
     ours = True
     if not hasattr(model, "labels_"):  # older runs have them in the model
-        model.labels_, ours = stored_labels(folder), is_of_run(folder, LABELS, record)
+        model.labels_, ours = labels_of_run(folder, model), is_of_run(folder, LABELS, record)
     with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
         raw = source.read(progress)
     table, _ = aligned(raw, model)
     if not ours or len(model.labels_) != len(table.samples):
-        raise ValueError(f"labels.csv in {folder} is not that of the run: run onmf cluster again.")
+        raise labels_of_another(folder)
     return ReadRun(record, source, model, raw, table)

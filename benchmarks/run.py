@@ -22,6 +22,7 @@ import rivals
 import scale
 import spectral
 import stability
+import stream
 import votes
 
 SECTIONS = {
@@ -52,6 +53,11 @@ SECTIONS = {
     "command": command.run,
     "spectral": spectral.run,
     "stability": stability.run,
+    "stream": stream.run,
+    "stream-random": stream.run_random,
+    "stream-topics": stream.run_topics,
+    "stream-nights": stream.run_nights,
+    "stream-kills": stream.run_kills,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "house": house.run,

@@ -139,6 +139,22 @@ def test_a_refit_is_the_same_from_disk_in_single_precision_and_with_votes(tmp_pa
     assert single.lineage_.kept == (0, 1, 2, 3)
 
 
+def test_a_refit_goes_with_outliers_and_holes_but_not_with_few_passes():
+    X, _ = rays(300, range(3))
+    first = ONMF(3, random_state=0).fit(X)
+    far = np.vstack([X, np.random.default_rng(0).exponential(size=(5, 30)) ** 6])
+    model = ONMF(init=first, outliers=5, random_state=0).fit(far)
+    assert model.lineage_.kept == (0, 1, 2)
+    np.testing.assert_array_equal(model.labels_[:300], first.labels_)
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    assert ONMF(init=first, random_state=0).fit(holes).lineage_.kept == (0, 1, 2)
+    with pytest.raises(ValueError, match="passes and a model as init do not go together"):
+        ONMF(init=first, passes=2).fit(X)
+    with pytest.raises(ValueError, match="max_clusters and outliers do not go together"):
+        ONMF(3, max_clusters=5, outliers=5).partial_fit(X)
+
+
 def forge(path, **changes):
     """The file with other values in the lineage of its header, its checksums right."""
     with zipfile.ZipFile(path) as archive:

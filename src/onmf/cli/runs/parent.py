@@ -15,7 +15,13 @@ from onmf.io.remote import AnyFile
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
            "text_column", "id_column", "time")  # fmt: skip
-SETTINGS = ("penalty", "solver", "center_bounds", "equal_votes")  # that a run takes over
+SETTINGS = (
+    "penalty",
+    "solver",
+    "center_bounds",
+    "equal_votes",
+    "outliers",
+)  # that a run takes over
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,11 @@ class StreamRun:
         model = load(folder / MODEL)
         if not isinstance(model, ONMF) or model.solver != "fast":
             raise ValueError("only a run of the default solver can go on as a stream.")
+        if model.outliers is not None:
+            raise ValueError(
+                "a run with --outliers cannot go on as a stream, in which what is strange waits: run "
+                "onmf cluster without it."
+            )
         labels, told = labels_of_run(folder, model), record["input"]
         words = {str(i): named[:WORDS] for i, named in heavy_words(model).items()}
         first = {"key": told["sha256"], "name": told["file"], "samples": len(labels)}

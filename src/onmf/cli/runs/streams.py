@@ -74,7 +74,7 @@ class StreamRun:
             raise ValueError("only a run of the default solver can go on as a stream.")
         if model.outliers is not None:
             raise ValueError(
-                "a run with --outliers cannot go on as a stream, in which what is strange waits: run "
+                "a run with --outliers cannot go on as a stream, where what is strange waits: run "
                 "onmf cluster without it."
             )
         labels, told = labels_of_run(folder, model), record["input"]

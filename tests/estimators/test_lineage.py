@@ -274,6 +274,16 @@ def test_samples_that_agree_on_nothing_stay_outside():
     assert list(waiting.newborns(both, near, 0.5)) == []
 
 
+def test_a_stream_takes_tables_with_names_and_weights():
+    X, _ = rays(600, range(4))
+    table = pd.DataFrame(X, columns=[f"w{j}" for j in range(30)])
+    named, plain = (ONMF(4, max_clusters=9, random_state=0) for _ in range(2))
+    for rows in np.array_split(np.arange(600), 6):
+        named.partial_fit(table.iloc[rows], sample_weight=np.full(100, 2.0))
+        plain.partial_fit(X[rows])
+    np.testing.assert_allclose(named.cluster_centers_, plain.cluster_centers_, rtol=1e-6)
+
+
 def test_who_waits_is_bounded():
     model = ONMF(2, max_clusters=2, random_state=0)
     rng = np.random.default_rng(0)

@@ -182,6 +182,30 @@ def test_a_forged_lineage_is_refused(tmp_path, changes):
         load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("stream.image", np.zeros((2, 30))),
+        ("stream.energy", np.full(3, np.nan)),
+        ("life.since", np.zeros(7, np.int64)),
+        ("life.room.indptr", np.array([0, 5, 0])),
+        ("life.room.indices", np.zeros(1)),
+        ("life.early.data", np.ones(4)),
+    ],
+)
+def test_a_forged_stream_is_refused(tmp_path, name, value):
+    from onmf.io.container import MODEL, read_container, write_container
+
+    model = ONMF(3, max_clusters=9, random_state=0).partial_fit(rays(300, range(3))[0])
+    model.partial_fit(rays(300, range(3), seed=1)[0]).save(path := tmp_path / "a.onmf")
+    header, arrays = read_container(path, MODEL)
+    assert name in arrays
+    with path.open("wb") as file:
+        write_container(file, MODEL, header, arrays | {name: value})
+    with pytest.raises(FormatError, match="stream"):
+        load(path)
+
+
 def stream_of(batches, **options):
     model = ONMF(random_state=0, **options)
     for batch in batches:

@@ -45,7 +45,7 @@ def take_stream(arrays: dict[str, Array], shape: tuple[int, int]) -> dict[str, A
         return {}
     k, m = shape
     wide = {name: (k, m) if name == "image" else (k,) for name in Stream._fields}
-    _check({name: array.shape for name, array in told.items()}, wide)
+    _check(told, wide)
     found: dict[str, Any] = {"_stream": Stream(**told)}
     return found | ({"_evolution": _sound_life(life, k, m)} if life else {})
 
@@ -55,7 +55,7 @@ def _sound_life(told: dict[str, Array], k: int, m: int) -> Evolution:
     waiting, early = (rows[name].shape[0] for name in ROWS)
     wanted = {"batch": (1,), "first": (k,), "last": (k,), "levels": (3, k)}
     wanted |= {"room_weight": (waiting,), "since": (waiting,), "early_weight": (early,)}
-    _check({name: array.shape for name, array in told.items()}, wanted)
+    _check(told, wanted)
     batch, levels = int(told.pop("batch")[0]), Levels(*told.pop("levels"))
     return Evolution(batch=batch, levels=levels, **rows, **told)
 
@@ -64,6 +64,11 @@ def _sound_rows(parts: list[Array], m: int) -> sp.csr_array:
     data, indices, indptr = parts
     if indices.dtype.kind != "i" or indptr.dtype.kind != "i" or data.dtype.kind != "f":
         raise ValueError("the samples of its stream are of the wrong type.")
+    if not {data.ndim, indices.ndim, indptr.ndim} == {1} or len(indptr) < 1:
+        raise ValueError("the samples of its stream are no matrix.")
+    ends = indptr[0] == 0 and indptr[-1] == len(data) == len(indices)
+    if not ends or (np.diff(indptr) < 0).any():  # which SciPy's check may let pass
+        raise ValueError("the samples of its stream have no sound rows.")
     rows = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, m))
     rows.check_format(full_check=True)
     if not np.isfinite(data).all():
@@ -71,6 +76,9 @@ def _sound_rows(parts: list[Array], m: int) -> sp.csr_array:
     return rows
 
 
-def _check(shapes: dict[str, Any], wanted: dict[str, Any]) -> None:
-    if shapes != wanted:
+def _check(parts: dict[str, Array], wanted: dict[str, Any]) -> None:
+    """They are all there, of these shapes, and finite."""
+    if {name: array.shape for name, array in parts.items()} != wanted:
         raise ValueError("the parts of its stream differ in shape.")
+    if not all(np.isfinite(array).all() for array in parts.values()):
+        raise ValueError("the parts of its stream are not all finite.")

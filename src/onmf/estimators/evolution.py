@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.assign import Code, Rays
+from onmf.core.assign import Rays, scores_of
 from onmf.core.fast.settle import State
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import Bounds
@@ -179,7 +179,3 @@ def first_sums(evolution: Evolution, born: Newborn) -> Stream:
 def enough(X: sp.csr_array, weight: Array, k: int) -> tuple[sp.csr_array, Array]:
     """What is to be kept of the early samples: nothing, once there are enough."""
     return (X, weight) if X.shape[0] < EARLY * k else (X[:0], weight[:0])
-
-
-def scores_of(code: Code) -> Array:
-    return code.scores

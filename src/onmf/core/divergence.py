@@ -42,7 +42,7 @@ class Divergence(NamedTuple):
     @property
     def sqnorm(self) -> float:
         """KL of one cluster for all: what there is to explain."""
-        return max(self.own - float(phi(self.sums).sum() - phi(self.sums.sum())), 0.0)
+        return max(self.own - float(explains(self.sums)), 0.0)
 
     @property
     def explained(self) -> float:
@@ -115,6 +115,11 @@ def phi(s: Any) -> Any:
     return xlogy(s, s)
 
 
+def explains(S: Array) -> Array:
+    """g(s) = sum_j s_j log s_j - t log t, t = sum_j s_j, of each row of S."""
+    return np.asarray(phi(S).sum(axis=-1) - phi(S.sum(axis=-1)))
+
+
 def itself(values: Array) -> Array:
     return values
 
@@ -133,3 +138,35 @@ def root_shares(X: Matrix) -> Matrix:
     totals = row_sums(X)
     scale = (1 / np.sqrt(np.where(totals > 0, totals, 1))).astype(X.dtype)[:, None]
     return sp.csr_array(np.sqrt(X).multiply(scale)) if sp.issparse(X) else np.sqrt(X) * scale
+
+
+class Portrait(NamedTuple):
+    """Additive: sum_i d_i <x_i, log(x_i / t_i)>, sum_i d_i x_i (m,), how many entries there are."""
+
+    own: float
+    sums: Array
+    entries: int
+
+    @property
+    def whole(self) -> float:
+        """KL of one cluster for all."""
+        return max(self.own - float(explains(self.sums)), 0.0)
+
+    @property
+    def mean(self) -> Array:
+        """The shares of the features (m,)."""
+        return np.asarray(self.sums / self.sums.sum())
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The totals of the samples of a block, and what they add to the portrait."""
+
+    voice: Voice
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Array, Portrait]:
+        X, totals = block.X, row_sums(block.X)
+        weight = self.voice(block.weight[:, 0].astype(np.float64), totals)
+        own = float(weight @ (row_sums(X, phi) - phi(totals)))
+        entries = X.nnz if sp.issparse(X) else X.size
+        return totals, Portrait(own, np.asarray(weight @ X).ravel(), entries)

@@ -11,8 +11,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from onmf.core.divergence import Shares, Voice
-from onmf.core.fast.divergence import Gather, Groups, KullbackState, Survey, as_centroids
+from onmf.core.divergence import Shares, Survey, Voice
+from onmf.core.fast.divergence import Gather, Groups, KullbackState, as_centroids
 from onmf.core.rows import Array, Data
 from onmf.estimators.stream import DECAY
 

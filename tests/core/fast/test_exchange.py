@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.divergence import by_count, by_sample
-from onmf.core.fast import exchange
+from onmf.core.divergence import Survey, by_count, by_sample
+from onmf.core.fast import divergence, exchange
+from onmf.core.fast.divergence import Alternation, Kullback
 from onmf.core.fast.exchange import Counts
+from onmf.core.memory import InMemory
+from onmf.core.result import Recorder
 from onmf.core.rows import Block
 
 
@@ -132,3 +135,18 @@ def test_the_search_finds_the_best_of_all_clusterings(seed):
     best = min(left(X, np.array((0, *rest)), 3) for rest in product(range(3), repeat=8))
     ends = [exchange.search(counts_of(X), 3, np.random.default_rng(s)) for s in range(3)]
     assert min(left(X, labels, 3) for labels in ends) == pytest.approx(best)
+
+
+def test_the_alternation_ends_before_the_divergence_would_rise(monkeypatch):
+    monkeypatch.setattr(divergence, "LAMBDA", 0.97)  # so much that means are not the best centroids
+    rose = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        data = InMemory(rng.poisson(rng.gamma(0.3, 4, (60, 12))) + np.eye(60, 12))
+        _, portrait = data.sweep(Survey(by_count))
+        recorder, W = Recorder(max_sweeps=40), rng.gamma(0.3, 1, (4, 12)) + 1e-3
+        alternation = Alternation(Kullback(tol=0.0), data, portrait, recorder)
+        end = alternation.run([W]).state
+        assert (np.diff([stage.relative_error for stage in recorder.history]) <= 0).all()
+        rose += alternation.divergence(alternation.after(end)) > alternation.divergence(end)
+    assert rose > 0  # else nothing was tested

@@ -19,11 +19,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from onmf.core.assign import Code, labels_of, one_sparse
-from onmf.core.divergence import Shares, Voice, by_count, phi, row_sums
-from onmf.core.fast.exchange import FIRST, Counts, exchange_rows, explains, search
+from onmf.core.divergence import Portrait, Shares, Survey, Voice, by_count
+from onmf.core.fast.exchange import FIRST, Counts, exchange_rows, search
 from onmf.core.result import FORGETFUL, Factorization, Journal, Recorder, Stage, Watch, unwatched
 from onmf.core.rows import Array, Block, Data
 
@@ -41,38 +40,6 @@ class Kullback:
     tol: float = 1e-5
     max_sweeps: int = 40
     voice: Voice = by_count
-
-
-class Portrait(NamedTuple):
-    """Additive: sum_i d_i <x_i, log(x_i / t_i)>, sum_i d_i x_i (m,), how many entries there are."""
-
-    own: float
-    sums: Array
-    entries: int
-
-    @property
-    def whole(self) -> float:
-        """KL of one cluster for all."""
-        return max(self.own - float(explains(self.sums)), 0.0)
-
-    @property
-    def mean(self) -> Array:
-        """The shares of the features (m,)."""
-        return np.asarray(self.sums / self.sums.sum())
-
-
-@dataclass(frozen=True)
-class Survey:
-    """The totals of the samples of a block, and what they add to the portrait."""
-
-    voice: Voice
-
-    def __call__(self, block: Block, rows: Any) -> tuple[Array, Portrait]:
-        X, totals = block.X, row_sums(block.X)
-        weight = self.voice(block.weight[:, 0].astype(np.float64), totals)
-        own = float(weight @ (row_sums(X, phi) - phi(totals)))
-        entries = X.nnz if sp.issparse(X) else X.size
-        return totals, Portrait(own, np.asarray(weight @ X).ravel(), entries)
 
 
 class Groups(NamedTuple):

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.core.assign import first_largest
-from onmf.core.divergence import Voice, phi, row_sums
+from onmf.core.divergence import Voice, explains, phi, row_sums
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.sketch import sketch
 from onmf.core.fast.solver import Fast, explore
@@ -62,11 +62,6 @@ class Counts(NamedTuple):
         n = len(labels)
         H = sp.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
         return np.asarray((H.T @ self.X).toarray(order="C"))
-
-
-def explains(S: Array) -> Array:
-    """g of each row of S."""
-    return np.asarray(phi(S).sum(axis=-1) - phi(S.sum(axis=-1)))
 
 
 def search(counts: Counts, k: int, rng: np.random.Generator) -> Array:

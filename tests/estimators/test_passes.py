@@ -78,6 +78,37 @@ def test_the_centroids_are_the_same_bits_in_every_place(place, options, tmp_path
     np.testing.assert_array_equal(found.labels_, expected.labels_)
 
 
+@pytest.mark.parametrize("passes", [1, 2])
+def test_one_vote_each_is_kept_whatever_the_lengths(passes):
+    """The error is near that of the full fit, which a sample by energy would not give."""
+    far = X * np.random.default_rng(1).lognormal(0, 2, (N, 1))
+    full = ONMF(K, random_state=0, equal_votes=True).fit(far)
+    few = fit(far, passes, equal_votes=True)
+    assert 1 - few.score(far) == pytest.approx(full.relative_error_, rel=3 * K / SIZE)
+    assert few.inertia_ == pytest.approx(N * few.relative_error_)
+
+
+def test_the_inertia_is_the_error_times_the_energy():
+    for passes in (1, 2):
+        model = fit(X, passes, WEIGHT)
+        energy = WEIGHT @ np.square(X).sum(axis=1)
+        assert model.inertia_ == pytest.approx(model.relative_error_ * energy)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_blocks_give_any_rows(kind):
+    few = kind(X[:1100])  # the last block is short
+    source = blocks(few)
+    for i, j in ((0, 0), (0, 250), (100, 900), (999, 1001), (1000, 1100), (1100, 1100)):
+        np.testing.assert_array_equal(full(source.rows(i, j)), X[i:j])
+    numbers = np.array([7, 1099, 250, 251, 7])
+    np.testing.assert_array_equal(full(source[numbers]), X[numbers])
+
+
+def full(rows):
+    return rows.toarray() if sp.issparse(rows) else rows
+
+
 def test_sparse_blocks_are_sparse_rows():
     S = sp.csr_array(X * (X > np.median(X)))
     expected, found = fit(S), fit(blocks(S))

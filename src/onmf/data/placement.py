@@ -74,11 +74,6 @@ class Placement(NamedTuple):
             return self.summary.count
         return int(self.data.total(useful, self.data.energy))
 
-    @property
-    def sqnorm(self) -> float:
-        """||X||^2, or the sum of the weights where each sample has one vote."""
-        return self.data.sqnorm if self.summary is None else self.summary.voice
-
 
 def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
     """Samples that are checked and of moderate size, where they are.

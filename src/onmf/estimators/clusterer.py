@@ -220,7 +220,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
             self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         unit = 1 if self.equal_votes else rows.scale  # shares have none
-        error = float(best.relative_error * rows.sqnorm) / unit / unit
+        error = float(best.relative_error * rows.data.sqnorm) / unit / unit
         error = error if solution.inertia is None else solution.inertia
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))

@@ -29,12 +29,12 @@ NOTE = f"""
 
 Adjusted Rand index in percent, means over seeds {SEEDS[0]}-{SEEDS[-1]} of holes and of fits (KNN:
 the first seed alone but on digits; miRNA: neighbours among {DONORS} samples). *Complete*: ONMF on
-the data without holes; *NaN*: ONMF on the data as they are; the others are filled first, by the mean of each feature
-or by scikit-learn's KNNImputer (5 neighbours), then clustered by ONMF or K-means (10 starts).
-*Small ones*: an entry is missing with a chance that falls from 60 % to 0 with its rank among all
-entries. Error filled: root of the squared error over the squared size of the entries that were
-removed; NaN is `inverse_transform(transform(X))`. Time ratio: processor time of the fit with holes
-to that without, both interleaved, the least of the seeds each, one thread."""
+the data without holes; *NaN*: ONMF on the data as they are; the others are filled first, by the
+mean of each feature or by scikit-learn's KNNImputer (5 neighbours), then clustered by ONMF or
+K-means (10 starts). *Small ones*: an entry is missing with a chance that falls from 60 % to 0 with
+its rank among all entries. Error filled: root of the squared error over the squared size of the
+entries that were removed; NaN is `inverse_transform(transform(X))`. Time ratio: processor time of
+the fit with holes to that without, the least of the seeds each, one thread, one after the other."""
 
 
 def ranks(X, rng):

@@ -27,7 +27,7 @@ from onmf.core.result import FORGETFUL, Factorization, Journal, Recorder, Stage,
 from onmf.core.rows import Array, Block, Data
 
 LAMBDA = 0.01
-MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 21  # that the search looks at: a log for each, and k
+MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 20  # that the search looks at: a log for each, and k
 BEFORE = 2  # reads of X before the alternation: the look, and what the search takes
 FLAT = 1e-12  # of the information: below it all samples have the same shares
 

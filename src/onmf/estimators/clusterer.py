@@ -16,7 +16,7 @@ from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL
 from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
-from onmf.data.validation import moderate, too_few
+from onmf.data.validation import check_digits, moderate, too_few
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
@@ -292,20 +292,3 @@ def _why_unobserved(samples: Array, features: Array) -> str:
             f"out, zero in every centroid: {listing(features)}"
         )
     return f"{'; '.join(said)}."
-
-
-def check_digits(W: Array) -> Array:
-    """The same, if finite and not so small that the digits by which samples are told apart go."""
-    top = np.abs(W).max(axis=1)
-    if not np.isfinite(top).all():
-        raise ValueError(
-            "the entries of X are too small or too large, or too far apart: divide each sample by "
-            "its largest entry."
-        )
-    lost = np.flatnonzero((top > 0) & (top < np.finfo(W.dtype).tiny))
-    if len(lost):
-        raise ValueError(
-            f"the samples of cluster(s) {listing(lost)} are too small or too large for {W.dtype} "
-            f"(largest entry {top[lost[0]]:.3g}): multiply X by a number."
-        )
-    return W

@@ -31,7 +31,7 @@ QUIET = 10
 EARLY = 70  # samples for each cluster that a stream begins with
 
 
-class Batch(NamedTuple):
+class Arrivals(NamedTuple):
     """Samples with their weights, clusters and cosines with their rays."""
 
     X: sp.csr_array
@@ -73,13 +73,13 @@ class Evolution(NamedTuple):
     early_weight: Array
 
     @classmethod
-    def begin(cls, batch: Batch, weight: Array, k: int) -> Self:
+    def begin(cls, batch: Arrivals, weight: Array, k: int) -> Self:
         """After the first batch, clustered, with its weights as they were given."""
         none, levels = np.zeros(k, np.int64), Levels.of(batch.labels, batch.near, k)
         nobody = batch.X[:0], np.empty(0), np.empty(0, np.int64)
         return cls(1, none, none, levels, *nobody, *enough(batch.X, weight, k))
 
-    def strange(self, batch: Batch) -> Array:
+    def strange(self, batch: Arrivals) -> Array:
         """Which samples no ray explains."""
         return np.asarray(batch.near < np.append(self.levels.low(), np.inf)[batch.labels])
 
@@ -87,7 +87,7 @@ class Evolution(NamedTuple):
         """Which samples have waited in vain: they go to their nearest rays after all."""
         return np.asarray(self.since <= self.batch - PATIENCE)
 
-    def after(self, strangers: Batch, counted: Batch) -> Self:
+    def after(self, strangers: Arrivals, counted: Arrivals) -> Self:
         """With one batch more, of which the strangers wait and the others counted."""
         k, stay = len(self.last), ~self.leaving()
         own = Levels.of(counted.labels, counted.near, k)
@@ -144,7 +144,7 @@ class Living(NamedTuple):
     W: Array
     lineage: Lineage
 
-    def after(self, batch: Batch, bounds: Bounds, most: int) -> Self:
+    def after(self, batch: Arrivals, bounds: Bounds, most: int) -> Self:
         """With one batch more; there are at most so many clusters."""
         strange, leaving = self.evolution.strange(batch), self.evolution.leaving()
         X = sp.vstack([batch.X[~strange], self.evolution.room[leaving]], format="csr")
@@ -153,7 +153,7 @@ class Living(NamedTuple):
         if len(weight):
             data = InMemory(X, weight)
             state, stream, W = take_in(data, W, stream, bounds)
-            counted = Batch.of(data, state)
+            counted = Arrivals.of(data, state)
         evolution = self.evolution.after(batch.some(strange), counted)
         stays = np.flatnonzero(~evolution.silent(stream.batches))
         stream, evolution, W = stream.only(stays), evolution.only(stays), W[stays]

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from onmf.core.fast.settle import State, settle
 from onmf.data import Placement
-from onmf.estimators.evolution import Batch, Evolution, Living, enough
+from onmf.estimators.evolution import Arrivals, Evolution, Living, enough
 from onmf.estimators.lineage import Lineage
 from onmf.estimators.parameters import bounds_for
 from onmf.estimators.refit import Refitter
@@ -46,7 +46,7 @@ class Evolver(Refitter):
     def _evolve(self, rows: Placement) -> None:
         """Take in a batch by which clusters may be born and closed."""
         state = self._look(rows)
-        batch = Batch.of(rows.data, state)
+        batch = Arrivals.of(rows.data, state)
         if self._evolution.early.shape[0]:
             self._begin_again(batch, own_weight(rows))
         else:
@@ -71,10 +71,10 @@ class Evolver(Refitter):
         self._stream = Stream(some, image, weight * sqnorm, weight).as_mean_of(batches)
         X = sp.csr_array((0, W.shape[1]), dtype=self.cluster_centers_.dtype)
         near = np.sqrt(np.maximum(1 - np.square(distance), 0))
-        begun = Evolution.begin(Batch(X, np.empty(0), labels, near), np.empty(0), len(W))
+        begun = Evolution.begin(Arrivals(X, np.empty(0), labels, near), np.empty(0), len(W))
         self._evolution = begun._replace(batch=batches, last=begun.last + batches - 1)
 
-    def _begin_again(self, batch: Batch, weight: Array) -> None:
+    def _begin_again(self, batch: Arrivals, weight: Array) -> None:
         """Cluster all samples so far, from the rays that they have: there were too few before.
 
         That is done whenever there are twice as many batches, and once there are enough samples.
@@ -97,7 +97,7 @@ class Evolver(Refitter):
         rows = self._place_batch(every, weight)
         state = self._look(rows)
         self._stream = Stream.begin(state.cells).as_mean_of(t)
-        begun = Evolution.begin(Batch.of(rows.data, state), weight, len(state.W))
+        begun = Evolution.begin(Arrivals.of(rows.data, state), weight, len(state.W))
         self._evolution = begun._replace(batch=t, last=begun.last + known.batch)
 
 

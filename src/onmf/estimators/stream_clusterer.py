@@ -11,7 +11,7 @@ from onmf.data import Placement
 from onmf.data.validation import as_it_is
 from onmf.estimators.count_stream import CountStream, look_at
 from onmf.estimators.divergence import voice_of
-from onmf.estimators.evolution import Batch, Evolution
+from onmf.estimators.evolution import Arrivals, Evolution
 from onmf.estimators.evolver import Evolver, own_weight
 from onmf.estimators.parameters import bounds_for
 from onmf.estimators.stream import Stream, take_in
@@ -123,7 +123,7 @@ class StreamClusterer(Evolver):
             state = self._look(rows)
             self._stream = Stream.begin(state.cells)
             if self.max_clusters is not None:
-                seen = Batch.of(rows.data, state)
+                seen = Arrivals.of(rows.data, state)
                 self._evolution = Evolution.begin(seen, own_weight(rows), len(state.W))
         return self
 

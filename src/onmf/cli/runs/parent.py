@@ -21,6 +21,7 @@ SETTINGS = (
     "center_bounds",
     "equal_votes",
     "outliers",
+    "loss",
 )  # that a run takes over
 
 

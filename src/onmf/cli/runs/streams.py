@@ -70,8 +70,8 @@ class StreamRun:
         if not is_of_run(folder, MODEL, record) or not is_of_run(folder, LABELS, record):
             raise ValueError(f"the files in {folder} are of two runs: run onmf cluster again.")
         model = load(folder / MODEL)
-        if not isinstance(model, ONMF) or model.solver != "fast":
-            raise ValueError("only a run of the default solver can go on as a stream.")
+        if not isinstance(model, ONMF) or model.solver != "fast" or model.loss == "kl":
+            raise ValueError("only a run of the default solver and loss can go on as a stream.")
         if model.outliers is not None:
             raise ValueError(
                 "a run with --outliers cannot go on as a stream, where what is strange waits: run "

@@ -91,9 +91,8 @@ def cluster(
 ) -> tuple[Factorization, State]:
     """K clusters of the rows of `data`, and the state behind them.
 
-    `given` centroids (k, m) are followed down the path and not searched around, so that the ids of
-    the clusters stay those of the start; `old` ones, as many as there are, move no more than they
-    must. A fit that was broken off goes on from its journal.
+    `given` centroids (k, m) are followed down the path and not searched around: they keep their
+    ids; `old` ones, however many, move no more than they must. A journal is gone on from.
     """
     recorder = Recorder(watch, settings.max_sweeps, journal=journal)
     if noted := recorder.recall("settle"):

@@ -126,8 +126,7 @@ default="random"
         more than 100 million dense entries), on which the clusters are found; a second labels all
         samples, further ones go on with the exact alternation. With 1 there are no `labels_` and
         `membership_`, and `relative_error_` is the summary's: for streams (`onmf.io.Blocks`) and
-        labels that stay on the workers of Dask (`predict`). Not with "palm", ``loss="kl"``, missing
-        values, `checkpoint` and `outliers`.
+        labels that stay on Dask (`predict`). Not with "palm", "kl", NaN, `checkpoint`, `outliers`.
 
     Attributes
     ----------
@@ -291,8 +290,7 @@ default="random"
         check_flag(self.equal_votes, "equal_votes")
         as_outliers(self.outliers)
         check_flag(self.accelerate, "accelerate")
-        if self.passes is not None:
-            check_number(self.passes, "passes", 1, whole=True)
+        check_number(1 if self.passes is None else self.passes, "passes", 1, whole=True)
         if self.max_clusters is not None:
             check_number(self.max_clusters, "max_clusters", self.n_clusters or 1, whole=True)
             other = "outliers" if self.outliers is not None else "loss='kl'"

@@ -25,6 +25,13 @@ import stability
 import stream
 import votes
 
+
+def run_large() -> None:
+    """Many passes, and few."""
+    large.run()
+    passes.run()
+
+
 SECTIONS = {
     "certificate": certificate.run,
     "checkpoint": checkpoint.run,
@@ -42,7 +49,7 @@ SECTIONS = {
     "samples": scale.run_samples,
     "libraries": scale.run_libraries,
     "luck": scale.run_luck,
-    "large": large.run,
+    "large": run_large,
     "passes": passes.run,
     "missing": missing.run,
     "outliers": outliers.run,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from onmf.core import summary
 from onmf.core.rows import Block
 from onmf.core.summary import Lottery, lots, two_digits
 
@@ -98,6 +99,13 @@ def test_no_more_than_a_few_rows_are_ever_kept():
         assert sum(len(part.numbers) for part in total.tickets) <= 3 * (SIZE + 1) + N
     assert total.rows().X.shape == (SIZE, M)
     assert total.count == 30 * np.sum(X.any(axis=1) & (WEIGHT > 0))
+
+
+def test_long_dense_rows_are_fewer(monkeypatch):
+    for most, kept in ((240, 40), (120, 20), (1, 4)):
+        monkeypatch.setattr(summary, "MOST_ENTRIES", most)
+        assert drawn(Lottery(SIZE), X, WEIGHT, (100,)).X.shape == (kept, M)
+        assert drawn(Lottery(SIZE), sp.csr_array(X), WEIGHT, (100,)).X.shape == (SIZE, M)
 
 
 def test_sums_over_the_summary_are_unbiased():

@@ -189,6 +189,7 @@ def test_fewer_directions_than_clusters_are_an_answer(passes):
         ({"passes": 2, "solver": "palm"}, "passes belong to solver='fast'"),
         ({"passes": 2, "outliers": 0.1}, "passes and outliers do not go together"),
         ({"passes": 2, "checkpoint": "notes"}, "passes and checkpoint do not go together"),
+        ({"passes": 2, "loss": "kl"}, "passes and loss='kl' do not go together"),
     ],
 )
 def test_what_cannot_be_is_said(options, words):

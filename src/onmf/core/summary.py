@@ -26,6 +26,8 @@ import scipy.sparse as sp
 
 from onmf.core.rows import Array, Block, Matrix, row_sqnorm
 
+MOST_ENTRIES = 100_000_000  # of a summary of dense rows, unless that leaves it a TENTH of its size
+TENTH = 10
 SPARE = 1  # times as many rows as must be kept may wait before the others are dropped
 GOLDEN = 0x9E3779B97F4A7C15  # steps and factors of the generator SplitMix64
 MIX = (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)
@@ -158,4 +160,10 @@ class Lottery:
         total = float(weight[useful].sum()), float(weight[useful] @ voice[useful])
         part = Tickets(block.X, numbers, lots(numbers, self.seed), weight, two_digits(voice))
         part = part if len(useful) == len(energy) else part.take(useful)
-        return Summary(self.size, [part], len(useful), *total)
+        return Summary(self.room(block.X), [part], len(useful), *total)
+
+    def room(self, X: Matrix) -> int:
+        """How many rows like these a summary has: fewer if they are dense and very long."""
+        if sp.issparse(X):
+            return self.size
+        return min(self.size, max(MOST_ENTRIES // X.shape[1], self.size // TENTH, 1))

@@ -121,13 +121,12 @@ default="random"
         with the same data and parameters that finds such notes goes on from there and ends as if
         it had not been broken off; one that ends removes them.
     passes : int, optional
-        How often X may be read, the check of its entries included; None: as often as `max_iter`
-        allows. In the first pass a summary is made, a weighted sample of 20,000 samples or 1,000 a
-        cluster, if that is more, and the clusters are found on it; a second one labels all
+        How often X may be read, its check included; None: as `max_iter` allows. The first pass
+        makes a summary, a weighted sample of 20,000 samples or 1,000 a cluster (fewer if that is
+        more than 100 million dense entries), on which the clusters are found; a second labels all
         samples, further ones go on with the exact alternation. With 1 there are no `labels_` and
-        no `membership_`, nothing is kept for each sample, and `relative_error_` is that of the
-        summary: for streams (`onmf.io.Blocks`), and where the labels are to stay on the workers of
-        a Dask cluster (`predict`). "fast" only, without `checkpoint` and `outliers`.
+        `membership_`, and `relative_error_` is the summary's: for streams (`onmf.io.Blocks`) and
+        labels that stay on Dask (`predict`). Not with "palm", "kl", NaN, `checkpoint`, `outliers`.
 
     Attributes
     ----------
@@ -291,8 +290,7 @@ default="random"
         check_flag(self.equal_votes, "equal_votes")
         as_outliers(self.outliers)
         check_flag(self.accelerate, "accelerate")
-        if self.passes is not None:
-            check_number(self.passes, "passes", 1, whole=True)
+        check_number(1 if self.passes is None else self.passes, "passes", 1, whole=True)
         if self.max_clusters is not None:
             check_number(self.max_clusters, "max_clusters", self.n_clusters or 1, whole=True)
             other = "outliers" if self.outliers is not None else "loss='kl'"

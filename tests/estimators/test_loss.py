@@ -261,3 +261,12 @@ def test_negative_data_and_proofs_are_refused(fitted):
         kl().fit(np.where(X > 3, np.nan, X))
     with pytest.raises(ValueError, match="certify bounds squared errors"):
         model.certify(X)
+
+
+def test_the_search_may_look_at_some_of_the_samples(monkeypatch):
+    monkeypatch.setattr("onmf.core.fast.divergence.MOST_ROWS", 10)
+    monkeypatch.setattr("onmf.core.fast.divergence.FEWEST_PER_CLUSTER", 15)
+    X, y = counts()
+    model = kl().fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    np.testing.assert_array_equal(model.predict(X), model.labels_)

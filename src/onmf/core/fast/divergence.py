@@ -28,6 +28,7 @@ from onmf.core.rows import Array, Block, Data
 
 LAMBDA = 0.01
 MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 20  # that the search looks at: a log for each, and k
+FEWEST_PER_CLUSTER = 50  # rows, however long they are
 BEFORE = 2  # reads of X before the alternation: the look, and what the search takes
 FLAT = 1e-12  # of the information: below it all samples have the same shares
 
@@ -138,7 +139,7 @@ def cluster_counts(
     zeros = np.zeros((1, k), data.dtype)  # what the watcher sees of H while there is none
     recorder.tell(1, lambda: data.array(k, lambda t: zeros.repeat(len(t), axis=0), totals))
     starts = np.random.default_rng(seed).spawn(settings.n_starts)
-    rows = rows_to_search(data, totals, portrait.entries, starts[0])
+    rows = rows_to_search(data, totals, portrait.entries, k, starts[0])
     counts = Counts.of(rows, settings.voice)
     if given is None:
         found = [search(counts, k, rng) for rng in starts]
@@ -154,10 +155,13 @@ def cluster_counts(
     return alternation.run(list(map(alternation.centroids, sums, weights)))
 
 
-def rows_to_search(data: Data, totals: Any, entries: int, rng: np.random.Generator) -> Block:
+def rows_to_search(
+    data: Data, totals: Any, entries: int, k: int, rng: np.random.Generator
+) -> Block:
     """The samples that are not all zero, or as many of them as the search looks at."""
     useful = np.flatnonzero((data.gather(totals) > 0) & (data.weight > 0))
-    most = min(MOST_ROWS, max(1, int(MOST_ENTRIES * data.shape[0] / max(entries, 1))))
+    affordable = int(MOST_ENTRIES * data.shape[0] / max(entries, 1))
+    most = max(min(MOST_ROWS, affordable), FEWEST_PER_CLUSTER * k)
     if len(useful) > most:
         useful = np.sort(rng.choice(useful, most, replace=False))
     return data.take(useful)

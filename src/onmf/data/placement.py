@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.memory import InMemory, Size, useful
+from onmf.core.memory import InMemory, Size
 from onmf.core.rows import Move, Place
 from onmf.core.summary import Lottery, Summary
 from onmf.core.threads import single_threaded_blas
@@ -66,13 +66,6 @@ class Placement(NamedTuple):
     features: Features | None
     X: Any
     summary: Summary | None = None
-
-    @property
-    def useful(self) -> int:
-        """How many samples are not all zero and have weight."""
-        if self.summary is not None:
-            return self.summary.count
-        return int(self.data.total(useful, self.data.energy))
 
 
 def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:

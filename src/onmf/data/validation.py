@@ -182,20 +182,3 @@ def check_scale(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> 
             "added: divide X by its largest entry, or use ONMF with solver='fast', which does."
         )
     return 1.0
-
-
-def check_digits(W: Array) -> Array:
-    """The same, if finite and not so small that the digits by which samples are told apart go."""
-    top = np.abs(W).max(axis=1)
-    if not np.isfinite(top).all():
-        raise ValueError(
-            "the entries of X are too small or too large, or too far apart: divide each sample by "
-            "its largest entry."
-        )
-    lost = np.flatnonzero((top > 0) & (top < np.finfo(W.dtype).tiny))
-    if len(lost):
-        raise ValueError(
-            f"the samples of cluster(s) {listing(lost)} are too small or too large for {W.dtype} "
-            f"(largest entry {top[lost[0]]:.3g}): multiply X by a number."
-        )
-    return W

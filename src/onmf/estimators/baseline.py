@@ -13,8 +13,8 @@ from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.parameters import check_choice, without_none
 from onmf.estimators.progress import watcher
+from onmf.estimators.rival_solver import NEAREST, RivalSolver
 from onmf.estimators.samples import Rule
-from onmf.estimators.solvers import NEAREST, RivalSolver
 
 Array = NDArray[Any]
 

@@ -12,20 +12,28 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from onmf.core.assign import labels_of
+from onmf.core.memory import useful
 from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL
 from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
-from onmf.data.validation import check_digits, moderate, too_few
+from onmf.data.validation import moderate, too_few
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.divergence import CountSolver
 from onmf.estimators.few_passes import FewPasses
 from onmf.estimators.ordering import arrange, canonical_order
-from onmf.estimators.parameters import CenterBounds, allows_signs, check_choice, check_number
+from onmf.estimators.parameters import (
+    CenterBounds,
+    allows_signs,
+    check_choice,
+    check_number,
+)
 from onmf.estimators.presenter import Presenter
-from onmf.estimators.solvers import Solution, Solver
+from onmf.estimators.rival_solver import RivalSolver
+from onmf.estimators.sentences import LIMITS, check_digits, why_unobserved
+from onmf.estimators.solvers import FastSolver, PaperSolver, Solution
 from onmf.exceptions import (
     ConvergenceWarning,
     EmptyClusterWarning,
@@ -46,11 +54,9 @@ BEFORE = (
     "outlier_fence_",
 )
 
-LIMITS = {
-    "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",
-    "summary": "on the summary of X: raise max_iter, or loosen tol",
-    "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
-}
+# A method with its settings: `scale` says what X is multiplied by before `solve`, `most_sweeps` how
+# many there can be, over all starts, if that is known.
+Solver = FastSolver | PaperSolver | RivalSolver | CountSolver | FewPasses
 
 
 class Clusterer(CallbackSupportMixin, Presenter):
@@ -125,7 +131,11 @@ class Clusterer(CallbackSupportMixin, Presenter):
                 **(solver.summary if isinstance(solver, FewPasses) else {}),
             )
             with single_threaded_blas():
-                n_useful = rows.useful
+                known = rows.summary
+                if known is None:
+                    n_useful = rows.data.total(useful, rows.data.energy)
+                else:
+                    n_useful = known.count
                 if n_useful < (k := solver.begin.n_clusters):
                     raise too_few(n_useful, rows.data.shape[0], k)
                 solver = self._rooted(solver)
@@ -181,7 +191,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
             )
         return self.cluster_centers_, False
 
-    def _rooted(self, solver: Any) -> Any:
+    def _rooted(self, solver: Solver) -> Solver:
         """The solver, now that the features of X are known."""
         return solver
 
@@ -191,7 +201,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
             return solution
         return arrange(solution, canonical_order(solution.labels, rows.weight, begin.n_clusters))
 
-    def _solver(self, n_threads: int) -> Solver | CountSolver | FewPasses:
+    def _solver(self, n_threads: int) -> Solver:
         """The parameters, resolved: all that is below sees nothing else of the estimator."""
         raise NotImplementedError
 
@@ -254,7 +264,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
         missing = np.flatnonzero((labels < 0) & near)
         best, unseen = solution.result, solution.unseen
         if unseen is not None and len(missing) + len(unseen):
-            warnings.warn(_why_unobserved(missing, unseen), UnobservedWarning, 3 + FRAMES)
+            warnings.warn(why_unobserved(missing, unseen), UnobservedWarning, 3 + FRAMES)
         elif len(missing):
             warnings.warn(
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
@@ -276,19 +286,3 @@ class Clusterer(CallbackSupportMixin, Presenter):
                 ConvergenceWarning,
                 stacklevel=3 + FRAMES,
             )
-
-
-def _why_unobserved(samples: Array, features: Array) -> str:
-    """What to say of samples without a cluster and features without a sample, where X has NaN."""
-    said = []
-    if len(samples):
-        said.append(
-            f"{len(samples)} sample(s) show nothing that a cluster explains and have label -1: "
-            f"{listing(samples)}"
-        )
-    if len(features):
-        said.append(
-            f"{len(features)} feature(s) are observed in no sample that has a cluster and are left "
-            f"out, zero in every centroid: {listing(features)}"
-        )
-    return f"{'; '.join(said)}."

@@ -5,19 +5,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from onmf.core.paper.penalties import PENALTIES, Penalty
+from onmf.core.paper.penalties import Penalty
 from onmf.core.result import Event
 from onmf.estimators.ancestor import is_model
 from onmf.estimators.beginning import Beginning
-from onmf.estimators.divergence import LOSSES, CountSolver
+from onmf.estimators.checks import check_values
+from onmf.estimators.divergence import CountSolver
 from onmf.estimators.few_passes import FewPasses
-from onmf.estimators.parameters import (
-    as_outliers,
-    check_bounds,
-    check_choice,
-    check_flag,
-    check_number,
-)
+from onmf.estimators.parameters import as_outliers
 from onmf.estimators.progress import watcher
 from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver
 from onmf.estimators.stream_clusterer import StreamClusterer
@@ -280,27 +275,7 @@ default="random"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice(self.loss, "loss", LOSSES)
-        check_choice(self.solver, "solver", list(SOLVERS))
-        if isinstance(self.penalty, str) or not hasattr(self.penalty, "step"):
-            check_choice(self.penalty, "penalty", list(PENALTIES), " or a penalty object")
-        if self.n_init != "auto":
-            check_number(self.n_init, "n_init", 1, whole=True)
-        check_bounds(self.center_bounds)
-        check_flag(self.equal_votes, "equal_votes")
-        as_outliers(self.outliers)
-        check_flag(self.accelerate, "accelerate")
-        check_number(1 if self.passes is None else self.passes, "passes", 1, whole=True)
-        if self.max_clusters is not None:
-            check_number(self.max_clusters, "max_clusters", self.n_clusters or 1, whole=True)
-            other = "outliers" if self.outliers is not None else "loss='kl'"
-            if self.outliers is not None or self.loss == "kl":
-                raise ValueError(f"max_clusters and {other} do not go together: leave one out.")
-        if self.growth is not None:
-            check_number(self.growth, "growth", 1, open_=True)
-        for name in ("rho", "mu_h", "mu_w", "inner_tol"):
-            if (value := getattr(self, name)) is not None:
-                check_number(value, name, 0, open_=name == "rho")
+        check_values(self.get_params(deep=False))
 
     def _solver(self, n_threads: int) -> FastSolver | PaperSolver | CountSolver | FewPasses:
         kl, of = self.loss == "kl" or None, cast(Any, SOLVERS[self.solver]).of

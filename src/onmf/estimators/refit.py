@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from onmf.data import Placement
 from onmf.estimators.ancestor import Ancestor, is_model
 from onmf.estimators.beginning import Beginning
-from onmf.estimators.clusterer import Clusterer
+from onmf.estimators.clusterer import Clusterer, Solver
 from onmf.estimators.few_passes import FewPasses
 from onmf.estimators.lineage import Lineage
 from onmf.estimators.ordering import arrange
@@ -54,8 +54,8 @@ class Refitter(Clusterer):
         init, anew = super()._start()
         return (Ancestor.of(init), True) if anew and is_model(init) else (init, anew)
 
-    def _rooted(self, solver: Any) -> Any:
-        begin: Beginning = solver.begin
+    def _rooted(self, solver: Solver) -> Solver:
+        begin = solver.begin
         if begin.ancestor is None or isinstance(solver, FewPasses):
             return solver
         return replace(solver, begin=replace(begin, init=begin.ancestor.seen_by(self._features)))

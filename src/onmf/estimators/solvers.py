@@ -4,7 +4,6 @@ A parameter that is None takes the solver's own default: the paper's for "palm" 
 best we have for "fast".
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
+from onmf.baselines import Means
 from onmf.core.assign import Code, Rays, labels_of
 from onmf.core.fast.bound import cheap_proof
 from onmf.core.fast.holes import cluster_seen, fill_along_ground
@@ -29,7 +28,6 @@ from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
 from onmf.core.paper.start import from_centroids
 from onmf.core.result import Factorization, Journal, Stage, Watch
 from onmf.core.rows import Data
-from onmf.core.threads import openmp_threads
 from onmf.data import Placement
 from onmf.data.validation import Scale, check_scale, power_of_two
 from onmf.estimators.beginning import Beginning
@@ -115,9 +113,10 @@ class FastSolver:
         given, settings = not begin.is_search, self.settings_for(data)
         if settings.outliers is not None:
             check_no_holes(data)
-        seed, W, old = begin.seeds(journal)[0], None, {}
-        if begin.ancestor is not None and settings.outliers is None and not data.holes:
-            old = {"old": begin.ancestor.centers}
+        W, old, ancestor = None, {}, begin.ancestor
+        seed = begin.seeds(journal)[0]
+        if ancestor is not None and settings.outliers is None and not data.holes:
+            old = {"old": ancestor.centers}
         elif given:
             full = fill_along_ground(data) if data.holes else data
             W = begin.factors(full, rows.X, seed)[1]
@@ -202,60 +201,10 @@ class PaperSolver:
         if best is None:
             raise AssertionError("there is at least one start")
         stationarity = palm.stationarity(data, data.scatter(best.H), best.W, self.penalty, best.rho)
-        return _with_labels(data, best, Rays.of(best.W), stationarity)
+        return with_labels(data, best, Rays.of(best.W), stationarity)
 
-
-@dataclass(frozen=True)
-class RivalSolver:
-    """A method that ONMF is compared with, from the start that all methods share."""
-
-    begin: Beginning
-    watch: Watch
-    n_threads: int
-    method: str
-    settings: dict[str, Any]
-
-    scale: ClassVar[Scale] = staticmethod(check_scale)
-
-    @property
-    def most_sweeps(self) -> int | None:
-        return self.settings.get("max_iter")
-
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
-        data, seed = rows.data, self.begin.seeds()[0]
-        zero = data.gather(data.energy) == 0
-        H, W = self._start(data, rows.X, seed)
-        H[zero] = 0  # nothing to explain, hence no cluster
-        H.flags.writeable = W.flags.writeable = False  # shared by all methods
-        with openmp_threads(self.n_threads):
-            result = METHODS[self.method](
-                data, Start(H, W, seed), watch=self.watch, **self.settings
-            )
-        result.H[zero] = 0
-        rule = NEAREST.get(self.method, Rays.of)
-        return _with_labels(data, result, rule(result.W), result.history[-1].residual)
-
-    def _start(self, data: Data, X: Any, seed: int) -> tuple[Array, Array]:
-        """Starting factors as the rivals take them: H full, for what is zero often stays zero."""
-        named = isinstance(self.begin.init, str)
-        if named and self.begin.init == "random":
-            return shared_draws(data, self.begin.n_clusters, seed)
-        H, W = self.begin.factors(data, X, seed)
-        if W.min() < 0:
-            raise ValueError("the centroids W in init must not be negative.")
-        if H is None or named:
-            return single_codes(data, W), W
-        return data.gather(H), W
-
-
-# A method with its settings: `scale` says what X is multiplied by before `solve`, `most_sweeps` how
-# many there can be, over all starts, if that is known.
-Solver = FastSolver | PaperSolver | RivalSolver
 
 SOLVERS: dict[str, type[FastSolver] | type[PaperSolver]] = {"fast": FastSolver, "palm": PaperSolver}
-
-# How `predict` places a sample; by the nearest ray where nothing else is said.
-NEAREST: dict[str, Callable[[Array], Means]] = {"k-means": Means, "k-means++": Means}
 
 
 def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solution:
@@ -278,7 +227,7 @@ def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solu
     return found._replace(result=result, labels=labels, nearest=labels)
 
 
-def _with_labels(
+def with_labels(
     data: Data, result: Factorization, rule: Rays | Means, stationarity: float
 ) -> Solution:
     """With the labels of the factors, and those that the rule gives; reads X once."""

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from onmf.cli.runs.tables import Model
 from onmf.io.table import one_line
 
 WORST = 10  # outliers that run.json names
 
 
-def outlier_record(model: Any, samples: Sequence[str]) -> dict[str, Any] | None:
+def outlier_record(model: Model, samples: Sequence[str]) -> dict[str, Any] | None:
     """How many outliers there are, and the worst of them by name; None if nobody asked."""
     if not hasattr(model, "outlier_score_"):
         return None

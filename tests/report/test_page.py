@@ -5,6 +5,7 @@ import hashlib
 import json
 import platform
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,6 +133,14 @@ def test_clusters_are_called_by_their_features_if_these_have_names(data):
     expected = explain.clusters(model, X, features=genes).markers.names
     assert [panel["name"] for panel in facts_of(named)["clusters"]] == expected
     assert not any(panel["name"] for panel in facts_of(numbered)["clusters"])
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_the_page_of_a_file_is_that_of_its_array(data, kind, tmp_path):
+    model, X, _ = data
+    np.save(tmp_path / "x.npy", X)
+    page, same = html(model, kind(tmp_path / "x.npy")), html(model, X)
+    assert facts_of(page)["clusters"] == facts_of(same)["clusters"]
 
 
 def test_a_single_cluster_is_described_by_its_heaviest_features():

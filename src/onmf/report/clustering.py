@@ -81,7 +81,8 @@ def read_clustering(
     explanation: Explanation | None,
 ) -> ClusteringFacts:
     """What a model found in X; `explanation` is that of its clusters, if it is known already."""
-    samples = getattr(X, "index", None) if samples is None else samples
+    if samples is None and hasattr(X, "columns"):  # a DataFrame; a str has an `index` as well
+        samples = X.index
     features = getattr(model, "feature_names_in_", None) if features is None else features
     rows, labels = samples_to_show(X), np.asarray(model.labels_)
     rows = fill_holes(rows, np.asarray(model.cluster_centers_))

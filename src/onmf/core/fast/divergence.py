@@ -23,7 +23,16 @@ import numpy as np
 from onmf.core.assign import Code, labels_of, one_sparse
 from onmf.core.divergence import Portrait, Shares, Survey, Voice, by_count
 from onmf.core.fast.exchange import FIRST, Counts, exchange_rows, search
-from onmf.core.result import FORGETFUL, Factorization, Journal, Recorder, Stage, Watch, unwatched
+from onmf.core.result import (
+    FORGETFUL,
+    Factorization,
+    Journal,
+    Recorder,
+    Stage,
+    Watch,
+    contest,
+    unwatched,
+)
 from onmf.core.rows import Array, Block, Data
 
 LAMBDA = 0.01
@@ -201,26 +210,13 @@ class Alternation:
 
         state = self.settle(W, enter, since)
         if rivals and not recorder.stopped:
-            state, sweeps = self.contest(state, rivals)
+            state, sweeps = contest(self.settle, state, rivals, lambda one: -self.divergence(one))
             stage = self.stage(state, recorder.sweeps + sweeps)
             recorder.record(stage, lambda: state.membership(data))
         stop = "converged" if state.settled else "callback" if recorder.stopped else "max_iter"
         result = recorder.result(state.membership(data), state.W, 1.0, stop)
         images = self.centroids(state.groups.sums, state.groups.weight)
         return CountFit(result, state, self.portrait.whole, apart(images, state.W))
-
-    def contest(self, state: KullbackState, rivals: list[Array]) -> tuple[KullbackState, int]:
-        """The best of a state and those that the rivals settle to, and the sweeps that took."""
-        sweeps = 0
-
-        def count(state: KullbackState) -> bool:
-            nonlocal sweeps
-            sweeps += 1
-            return False
-
-        for W in rivals:
-            state = min(state, self.settle(W, count), key=self.divergence)
-        return state, sweeps
 
     def settle(
         self,

@@ -32,6 +32,7 @@ from onmf.core.result import (
     Recorder,
     Stage,
     Watch,
+    contest,
     gram_orthogonality,
     unwatched,
 )
@@ -270,7 +271,11 @@ def settle_and_record(
     trim = None if settings.outliers is None else Trim.of(data, settings.outliers)
     state = run(W=W, sweeps=left, watch=enter, since=since, fence=fence, trim=trim)
     if rivals and not recorder.stopped:
-        state, sweeps = contest(data, run, state, rivals, recorder.max_sweeps - before)
+        most = recorder.max_sweeps - before
+        rival = partial(run, sweeps=most, fence=state.fence)
+        state, sweeps = contest(
+            lambda W, watch: rival(W=W, watch=watch), state, rivals, lambda one: one.worth(data)
+        )
         stage = settle_stage(data, state, recorder.sweeps + sweeps)
         recorder.record(stage, lambda: state.membership(data))
     stop = "converged" if state.settled else "callback" if recorder.stopped else "max_iter"
@@ -281,20 +286,3 @@ def settle_stage(data: Data, state: State, sweeps: int) -> Stage:
     """A row of the history: the alternation after a sweep."""
     error = max(1 - float(state.cells.energy.sum()) / data.sqnorm, 0.0)
     return Stage(1.0, sweeps, error, 0.0, 0.0, state.residual, len(state.empty), *data.traffic)
-
-
-def contest(
-    data: Data, run: Callable[..., State], state: State, rivals: Sequence[Array], most: int
-) -> tuple[State, int]:
-    """The best of a state and those that the rivals settle to, and the sweeps that took."""
-    sweeps = 0
-
-    def count(state: State) -> bool:
-        nonlocal sweeps
-        sweeps += 1
-        return False
-
-    for W in rivals:
-        other = run(W=W, sweeps=most, watch=count, fence=state.fence)
-        state = max(state, other, key=lambda one: one.worth(data))
-    return state, sweeps

@@ -48,10 +48,10 @@ class ONMF(StreamClusterer):
         "fast" follows the growing penalty in a small picture of the data and finishes on the data
         itself: a handful of sweeps, no empty cluster, no dependence on the scale of X. "palm" is
         the paper's method to the letter and depends on that scale as the paper's does.
-    init : {"random", "k-means++", "nndsvd"}, array, (H, W), model, path or callable, \
-default="random"
-        "random" with an integer `random_state` is the paper's shared start of that seed. An array
-        gives centroids (n_clusters, n_features), a pair also memberships (n_samples, n_clusters);
+    init : str, array, (H, W), model, path or callable, default="random"
+        "random", which with an integer `random_state` is the paper's shared start of that seed,
+        "k-means++" or "nndsvd". An array gives centroids (n_clusters, n_features), a pair also
+        memberships (n_samples, n_clusters);
         cluster ids then keep the order given. A callable receives ``(X, n_clusters,
         random_state)`` and returns either. A fitted model, or the path of a saved one (.onmf): the
         fit goes on from its rays, moves them no more than it must, and `cluster_ids_` says which

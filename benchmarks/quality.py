@@ -39,8 +39,8 @@ COLUMNS = [
 NOTE = f"""
 
 Means over seeds {SEEDS[0]}-{SEEDS[-1]}; the time is the best of them, in processor seconds of
-one thread, its ratio that to K-means with ten starts. Relative error: of the best rays for the labels;
-*after alternation*: once the exact alternation has run from there to its fixed point."""
+one thread, its ratio that to K-means with ten starts. Relative error: of the best rays for the
+labels; *after alternation*: once the exact alternation has run from there to its fixed point."""
 
 
 NMF_NOTE = f"""

@@ -37,7 +37,8 @@ class Stream(NamedTuple):
     def begin(cls, cells: Cells) -> Self:
         """The first batch, clustered."""
         some = (cells.weight > 0).astype(np.intp)
-        return cls(some, cells.cross, cells.energy, cells.weight)
+        image = np.ascontiguousarray(cells.cross)  # as a file keeps it: sums end in the same bits
+        return cls(some, image, cells.energy, cells.weight)
 
     def after(self, cells: Cells) -> "Stream":
         """With one batch more; a cluster that it has nothing of stays as it is."""

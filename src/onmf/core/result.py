@@ -3,15 +3,13 @@
 One `Recorder` keeps the stages of a fit, shows them to its watcher and notes them in its journal.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onmf.core.rows import Array, Data
-
-S = TypeVar("S")  # a state of an alternation
 
 
 class Stage(NamedTuple):
@@ -203,22 +201,3 @@ def stage_from_sums(data: Data, W: Array, gram: Array, cross: Array, **known: An
         received=data.traffic.received,
         **known,
     )
-
-
-def contest(
-    settle_from: Callable[[Array, Callable[[S], bool]], S],
-    state: S,
-    rivals: Sequence[Array],
-    worth: Callable[[S], float],
-) -> tuple[S, int]:
-    """The best of a state and those that the rivals settle to, and the sweeps that took."""
-    sweeps = 0
-
-    def count(state: S) -> bool:
-        nonlocal sweeps
-        sweeps += 1
-        return False
-
-    for W in rivals:
-        state = max(state, settle_from(W, count), key=worth)
-    return state, sweeps

@@ -23,6 +23,7 @@ import numpy as np
 from onmf.core.assign import Code, labels_of, one_sparse
 from onmf.core.divergence import Portrait, Shares, Survey, Voice, by_count
 from onmf.core.fast.exchange import FIRST, Counts, exchange_rows, search
+from onmf.core.fast.finish import Finish, nothing_yet
 from onmf.core.result import (
     FORGETFUL,
     Factorization,
@@ -30,7 +31,6 @@ from onmf.core.result import (
     Recorder,
     Stage,
     Watch,
-    contest,
     unwatched,
 )
 from onmf.core.rows import Array, Block, Data
@@ -145,19 +145,15 @@ def cluster_counts(
     if noted := recorder.recall("settle"):
         Ws, since = [noted["W"], *noted["rivals"]], KullbackState.from_facts(noted)
         return alternation.run(Ws, since)
-    zeros = np.zeros((1, k), data.dtype)  # what the watcher sees of H while there is none
-    recorder.tell(1, lambda: data.array(k, lambda t: zeros.repeat(len(t), axis=0), totals))
+    recorder.tell(1, nothing_yet(data, k, totals))
     starts = np.random.default_rng(seed).spawn(settings.n_starts)
     rows = rows_to_search(data, totals, portrait.entries, k, starts[0])
     counts = Counts.of(rows, settings.voice)
     if given is None:
         found = [search(counts, k, rng) for rng in starts]
     else:
-        near = (
-            Shares.of(mix_in_mean(given.astype(np.float64), portrait.mean))
-            .nearest(counts.X)[0]
-            .labels
-        )
+        profiles = Shares.of(mix_in_mean(given.astype(np.float64), portrait.mean))
+        near = profiles.nearest(counts.X)[0].labels
         found = [exchange_rows(counts, near, np.zeros_like(near), k, FIRST, starts[0])]
     weights = [np.bincount(labels, rows.weight[:, 0], k) for labels in found]
     sums = [counts.sums(labels, k) for labels in found]
@@ -200,21 +196,14 @@ class Alternation:
 
     def run(self, Ws: list[Array], since: KullbackState | None = None) -> CountFit:
         """From the first of the starts; its rivals go the same way unseen, the best is kept."""
-        W, *rivals = Ws
-        recorder, data = self.recorder, self.data
-
-        def enter(state: KullbackState) -> bool:
-            recorder.note("settle", lambda: state.facts() | {"rivals": rivals})
-            stage = self.stage(state, (recorder.sweeps or BEFORE) + 1)
-            return recorder.record(stage, lambda: state.membership(data))
-
-        state = self.settle(W, enter, since)
-        if rivals and not recorder.stopped:
-            state, sweeps = contest(self.settle, state, rivals, lambda one: -self.divergence(one))
-            stage = self.stage(state, recorder.sweeps + sweeps)
-            recorder.record(stage, lambda: state.membership(data))
-        stop = "converged" if state.settled else "callback" if recorder.stopped else "max_iter"
-        result = recorder.result(state.membership(data), state.W, 1.0, stop)
+        finish = Finish(
+            self.data, self.recorder, self.stage, lambda one: -self.divergence(one), BEFORE
+        )
+        result, state = finish.run(
+            Ws,
+            lambda W, see: self.settle(W, see, since),
+            lambda W, see, _: self.settle(W, see),
+        )
         images = self.centroids(state.groups.sums, state.groups.weight)
         return CountFit(result, state, self.portrait.whole, apart(images, state.W))
 

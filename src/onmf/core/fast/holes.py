@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from onmf.core.fast.finish import Finish, nothing_yet
 from onmf.core.fast.observed import AssignSeen, SeenState, settle_seen
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.sketch import damping, orthonormal, sketch, width
-from onmf.core.fast.solver import Fast, descents, path_stage
+from onmf.core.fast.solver import Fast, descents, path_stage, path_sweeps
 from onmf.core.holes import Fill, FullView, SeenRays, open_up, put_in
 from onmf.core.memory import InMemory
 from onmf.core.paper.penalties import RowPenalty
@@ -145,7 +146,7 @@ def cluster_seen(
     if noted := recorder.recall("settle"):
         Ws, since = [noted["W"], *noted["rivals"]], SeenState.from_facts(noted)
         return settle_in_turn(settings, data, Ws, since.ground, recorder, since)
-    nothing = partial(data.array, k, partial(no_memberships, k, data.dtype), data.energy)
+    nothing = nothing_yet(data, k, data.energy)
     rng = np.random.default_rng(seed)
     lie = lie_of(data, k, rng, settings.max_sweeps - 2, journal)
     recorder.tell(lie.sweeps, nothing)
@@ -158,10 +159,6 @@ def cluster_seen(
     return settle_in_turn(settings, data, Ws, lie.ground.astype(np.float64), recorder)
 
 
-def no_memberships(k: int, dtype: Any, energy: Array) -> Array:
-    return np.zeros((len(energy), k), dtype)
-
-
 def settle_in_turn(
     settings: Fast,
     data: Data,
@@ -170,33 +167,14 @@ def settle_in_turn(
     recorder: Recorder,
     since: SeenState | None = None,
 ) -> tuple[Factorization, SeenState]:
-    """The exact alternation from the first of Ws, each sweep of it a stage.
-
-    Its rivals go the same way unseen, and the best of all is one stage more.
-    """
-    W, *rivals = Ws
-    before = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=0)
-    done = 0
-
-    def count(state: SeenState) -> bool:
-        nonlocal done
-        done += 1
-        return False
-
-    def enter(state: SeenState) -> bool:
-        recorder.note("settle", lambda: state.facts() | {"rivals": rivals})
-        stage = seen_stage(data, state, recorder.sweeps + 1)
-        return recorder.record(stage, lambda: state.membership(data))
-
+    """The alternation over observed entries from Ws, as `Finish` has it."""
     go = partial(settle_seen, data, ground=ground, bounds=settings.bounds, tol=settings.tol)
-    state = go(W, sweeps=recorder.max_sweeps - recorder.sweeps, watch=enter, since=since)
-    if rivals and not recorder.stopped:
-        others = [go(W, sweeps=recorder.max_sweeps - before, watch=count) for W in rivals]
-        state = max([state, *others], key=lambda one: one.explained)
-        stage = seen_stage(data, state, recorder.sweeps + done)
-        recorder.record(stage, lambda: state.membership(data))
-    stop = "converged" if state.settled else "callback" if recorder.stopped else "max_iter"
-    return recorder.result(state.membership(data), state.W, 1.0, stop), state
+    left, most = recorder.max_sweeps - recorder.sweeps, recorder.max_sweeps - path_sweeps(recorder)
+    return Finish(data, recorder, partial(seen_stage, data), lambda one: one.explained).run(
+        Ws,
+        lambda W, see: go(W, sweeps=left, watch=see, since=since),
+        lambda W, see, _: go(W, sweeps=most, watch=see),
+    )
 
 
 def seen_stage(data: Data, state: SeenState, sweeps: int) -> Stage:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmf.core.fast.crowd import Crowd, Rows, with_samples
+from onmf.core.fast.finish import Finish, nothing_yet
 from onmf.core.fast.outliers import Fence, Outliers, Trim
 from onmf.core.fast.renewal import renew
 from onmf.core.fast.row_problems import unit
@@ -32,7 +33,6 @@ from onmf.core.result import (
     Recorder,
     Stage,
     Watch,
-    contest,
     gram_orthogonality,
     unwatched,
 )
@@ -100,12 +100,8 @@ def cluster(
         Ws, since = [noted["W"], *noted["rivals"]], State.from_facts(noted)
         return settle_and_record(data, Ws, settings, since.fence, recorder, since)
 
-    def nothing() -> Any:  # what the watcher sees of H while there is none
-        zeros = np.zeros((1, k), data.dtype)
-        return data.array(k, lambda energy: zeros.repeat(len(energy), axis=0), data.energy)
-
     rng = np.random.default_rng(seed)
-    tell = partial(recorder.tell, membership=nothing)
+    tell = partial(recorder.tell, membership=nothing_yet(data, k, data.energy))
     pains = PLAIN if settings.outliers is None else ROBUST
     small = sketch(data, k, rng, settings.max_sweeps, tell, journal, pains)
     if settings.outliers is not None:
@@ -254,32 +250,20 @@ def settle_and_record(
     recorder: Recorder,
     since: State | None = None,
 ) -> tuple[Factorization, State]:
-    """The exact alternation from the first of Ws, each sweep of it a stage.
-
-    Its rivals go the same way unseen, and the best of all is one stage more.
-    """
-    W, *rivals = Ws
-
-    def enter(state: State) -> bool:
-        recorder.note("settle", lambda: state.facts() | {"rivals": rivals})
-        stage = settle_stage(data, state, recorder.sweeps + 1)
-        return recorder.record(stage, lambda: state.membership(data))
-
-    before = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=0)
-    left = recorder.max_sweeps - recorder.sweeps
+    """The exact alternation from Ws, as `Finish` has it."""
     run = partial(settle, data, bounds=settings.bounds, tol=settings.tol)
     trim = None if settings.outliers is None else Trim.of(data, settings.outliers)
-    state = run(W=W, sweeps=left, watch=enter, since=since, fence=fence, trim=trim)
-    if rivals and not recorder.stopped:
-        most = recorder.max_sweeps - before
-        rival = partial(run, sweeps=most, fence=state.fence)
-        state, sweeps = contest(
-            lambda W, watch: rival(W=W, watch=watch), state, rivals, lambda one: one.worth(data)
-        )
-        stage = settle_stage(data, state, recorder.sweeps + sweeps)
-        recorder.record(stage, lambda: state.membership(data))
-    stop = "converged" if state.settled else "callback" if recorder.stopped else "max_iter"
-    return recorder.result(state.membership(data), state.W, 1.0, stop), state
+    left, most = recorder.max_sweeps - recorder.sweeps, recorder.max_sweeps - path_sweeps(recorder)
+    return Finish(data, recorder, partial(settle_stage, data), lambda one: one.worth(data)).run(
+        Ws,
+        lambda W, see: run(W, sweeps=left, watch=see, since=since, fence=fence, trim=trim),
+        lambda W, see, best: run(W, sweeps=most, watch=see, fence=best.fence),
+    )
+
+
+def path_sweeps(recorder: Recorder) -> int:
+    """How many there were before the alternation."""
+    return max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=0)
 
 
 def settle_stage(data: Data, state: State, sweeps: int) -> Stage:

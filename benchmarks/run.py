@@ -54,6 +54,7 @@ SECTIONS = {
     "missing": missing.run,
     "outliers": outliers.run,
     "outliers-paper": outliers.run_on_paper,
+    "outliers-draws": outliers.run_on_draws,
     "nmf": quality.run_nmf,
     "rivals": rivals.run,
     "spherical": quality.run_spherical,

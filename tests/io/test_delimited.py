@@ -220,6 +220,46 @@ def test_columns_and_rows_can_be_dropped_by_name(tmp_path):
         read_table(path, drop=["description", "chromosome", "TOTAL", "nowhere"])
 
 
+PENGUINS = "species,island,mass,bill\n" + "".join(
+    f"{kind},Biscoe,{i},{'NA' if i == 1 else i + 1}\n"
+    for i, kind in enumerate(["A"] * 4 + ["G"] * 4)
+)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_first_column_of_classes_does_not_name_the_samples(tmp_path, ending):
+    path = write(tmp_path / "x.csv", PENGUINS)
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+        frame = pytest.importorskip("pandas").read_csv(path)
+        path = tmp_path / "x.parquet"
+        frame.to_parquet(path, index=False)
+    with pytest.warns(TableWarning, match="set aside: species, island"):
+        plain = read_table(path)
+    assert plain.samples == [str(i) for i in range(8)]
+    assert plain.features == ["mass", "bill"]
+    assert plain.X[:, 0].tolist() == list(range(8))
+    with pytest.warns(TableWarning, match="set aside: island"):
+        classes = read_table(path, labels="species")
+    assert classes.labels == ["A"] * 4 + ["G"] * 4
+    np.testing.assert_array_equal(classes.X, plain.X)
+    np.testing.assert_array_equal(read_table(path, drop=["species", "island"]).X, plain.X)
+
+
+@pytest.mark.parametrize("heading", ["gene", "id"])
+def test_the_column_of_names_can_be_dropped(tmp_path, heading):
+    path = write(tmp_path / "x.csv", f"{heading},a,b\nTP53,1,2\nKRAS,NA,4\n")
+    table = read_table(path, drop=[heading])
+    assert (table.samples, table.features) == (["0", "1"], ["a", "b"])
+    np.testing.assert_array_equal(table.X, [[1, 2], [np.nan, 4]])
+
+
+def test_a_few_names_that_repeat_are_refused_with_a_way_out(tmp_path):
+    path = write(tmp_path / "x.csv", "name,a\nu,1\nv,2\nu,3\nw,4\n")
+    with pytest.raises(ValueError, match=r"same name: 'u'.*--labels.*--drop"):
+        read_table(path)
+
+
 def test_features_of_one_name_are_summed_or_the_first_is_taken(tmp_path):
     path = write(tmp_path / "x.csv", "gene,a,b\nv,1,2\nu,3,4\nv,10,20\n")
     with pytest.raises(ValueError, match=r"same name: 'v'.*--duplicates"):

@@ -23,9 +23,11 @@ from onmf.io.source import InMemoryTable, Source
 from onmf.io.stream import text_lines
 from onmf.io.table import (
     ID_HEADINGS,
+    LOOK,
     MOST_LISTED,
     Options,
     Table,
+    are_classes,
     check_file,
     class_names,
     listing,
@@ -37,7 +39,6 @@ STRIDE = 4096  # rows between two looks at the memory
 Lines = Iterator[tuple[int, list[str]]]  # number of the line, and its cells
 Number = Callable[[str], float]  # of a cell; ValueError if it is none
 
-LOOK = 20  # lines by which a column of text is told from a wrong cell
 SPACES = " \u00a0\u202f"  # which may all group digits
 DIGITS = re.compile(r"\s*[+-]?\d[\d.,'_\s]*")  # a number in somebody's notation
 NO_VALUE = {"", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "missing"}
@@ -138,16 +139,15 @@ def _layout(top: list[list[str]], name: str, options: Options, number: Number) -
         raise ValueError(f"{name} has a header but no samples.")
     headings = [unguarded(cell.strip()) for cell in (["", *first] if short else first)]
     ids = [row[0] for row in top[1:] or top if row[0].strip().lower() not in NO_VALUE]
-    named = short or headed or not _is(number, ids[0] if ids else second[0])
     place = headings.index(label) if header and label in headings else None
-    if named and place == 0:
-        named = False
+    dropped = {j for j, heading in enumerate(headings) if header and heading in options.drop}
+    words = not _is(number, ids[0] if ids else second[0]) and not (header and are_classes(ids))
+    named = (short or headed or words) and 0 not in {place, *dropped}
     names = headings if header else numbered(len(first))
     taken = {place} | ({0} if named else set())
     rows = [row for row in top[header:] if len(row) == len(headings)]
     rest = [j for j in range(len(headings)) if j not in taken]
     text = {j for j in rest if header and _is_text(number, [row[j] for row in rows])}
-    dropped = {j for j, heading in enumerate(headings) if header and heading in options.drop}
     aside = sorted(text | dropped)
     left = [j for j in rest if j not in aside]
     if text and not left:

@@ -8,7 +8,7 @@ is missing becomes NaN.
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -24,8 +24,10 @@ from onmf.io.remote import AnyFile
 from onmf.io.source import Dense, Source
 from onmf.io.table import (
     ID_HEADINGS,
+    LOOK,
     MOST_LISTED,
     Options,
+    are_classes,
     class_names,
     listing,
     one_line,
@@ -66,13 +68,12 @@ def open_parquet(path: AnyFile, options: Options) -> Source:
         labels = None
         if options.labels is not None and options.labels in types:
             labels = class_names(_values(data, options.labels))
-            del types[options.labels]
-        column = _name_column(types, data.schema.metadata or {})
+        column = _name_column(data, {options.labels, *options.drop})
         samples = None if column is None else [str(name) for name in _values(data, column)]
-        types.pop(column, None)
         if unknown := [repr(name) for name in options.drop if name not in data.schema.names]:
             raise ValueError(f"it has no column {listing(unknown)} to drop")
-        types = {name: kind for name, kind in types.items() if name not in options.drop}
+        taken = {options.labels, column, *options.drop}
+        types = {name: kind for name, kind in types.items() if name not in taken}
         text = [name for name, kind in types.items() if _is_text(kind)]
         if len(text) < len(types):
             tell_aside(text, path.name)
@@ -174,16 +175,22 @@ def _values(data: Any, column: str) -> list[Any]:
     return values
 
 
-def _name_column(types: dict[str, Any], metadata: dict[bytes, bytes]) -> str | None:
+def _name_column(data: Any, taken: Collection[str | None]) -> str | None:
     """The column of sample names: the index of a pandas table, or a first one that looks it."""
+    metadata = data.schema.metadata or {}
     index = json.loads(metadata.get(b"pandas", "{}")).get("index_columns", [])
-    for name in types:
-        if isinstance(index, list) and name in index:
-            return name
-    first = next(iter(types), None)
-    if first is None:
+    for name in data.schema.names:
+        if isinstance(index, list) and name in index and name not in taken:
+            return str(name)
+    first = next(iter(data.schema), None)
+    if first is None or first.name in taken:
         return None
-    return first if _is_text(types[first]) or first.strip().lower() in ID_HEADINGS else None
+    if first.name.strip().lower() in ID_HEADINGS:
+        return str(first.name)
+    if not _is_text(first.type):
+        return None
+    few = data.head(LOOK, columns=[first.name]).column(0).to_pylist()
+    return None if are_classes(few) else str(first.name)
 
 
 def _is_text(kind: Any) -> bool:

@@ -15,6 +15,7 @@ from onmf.io.flat import NoRoomError
 
 ID_HEADINGS = {"", "id", "index", "sample", "sample_id"}
 MOST_LISTED = 10  # names or cells that an error lists
+LOOK = 20  # lines by which a column of text is told from a wrong cell, and classes from names
 DAMAGE: tuple[type[Exception], ...] = (  # what libraries raise on files that are damaged or forged
     ArithmeticError, AttributeError, BadZipFile, EOFError, LookupError, OSError, RuntimeError,
     TypeError, ValueError, struct.error, zlib.error,
@@ -72,6 +73,12 @@ def numbered(n: int) -> list[str]:
     return [str(i) for i in range(n)]
 
 
+def are_classes(names: Sequence[str]) -> bool:
+    """The first of them repeat each other: classes of the samples, not their names."""
+    few = names[:LOOK]
+    return 4 * len(set(few)) <= len(few)
+
+
 def listing(names: Iterable[Any], total: int | None = None) -> str:
     """'a, b, c and 12 more'."""
     named = list(names)
@@ -97,7 +104,8 @@ def check_unique(names: Sequence[str], what: str, file: str) -> None:
     twice = [repr(name) for name, count in Counter(names).items() if count > 1]
     raise ValueError(
         f"{file} has {what} of the same name: {listing(twice)}; rename or drop them, or, for "
-        "features, take their sum or the first (--duplicates)."
+        "features, take their sum or the first (--duplicates); a column of classes is named by "
+        "--labels, or left out by --drop."
     )
 
 

@@ -68,6 +68,7 @@ SECTIONS = {
     "stream-kills": stream.run_kills,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
+    "units": votes.run_units,
     "house": house.run,
 }
 

@@ -313,3 +313,21 @@ def test_cluster_compare_and_choose_k_prepare_their_input_alike(capsys):
     found = pd.read_csv("compare.csv").relative_error[0]
     model = ONMF(3, random_state=1).fit(X)
     assert found == pytest.approx(metrics.partition_error(X, model.labels_))
+
+
+@pytest.mark.parametrize(("unit", "said"), [(1000.0, True), (1.0, False)])
+def test_features_in_different_units_are_named_and_can_be_scaled(capsys, unit, said):
+    """Of the species in the first column, the species no name of a sample."""
+    rng = np.random.default_rng(7)
+    kinds = np.array([[1.0, 5.0, 1.0], [5.0, 1.0, 1.0]])[np.arange(40) % 2]
+    X = (kinds + rng.random((40, 3)) / 2) * [1.0, 1.0, unit]
+    write(X, samples=pd.Index(list("AB" * 20), name="species"), features=["bill", "wing", "mass"])
+    first = ask(capsys, "cluster", "x.csv", "-k", 2, "--labels", "species", "-o", "out")
+    assert ("'mass' alone holds 100 % of the sum of squares" in first) is said
+    scaled = "--labels", "species", "-o", "scaled", "--scale"
+    assert "sum of squares" not in ask(capsys, "cluster", "x.csv", "-k", 2, *scaled)
+    clusters = labels("scaled/labels.csv").cluster
+    assert metrics.clustering_accuracy(np.arange(40) % 2, clusters) == 1
+    write(X[:5], "new.csv", features=["bill", "wing", "mass"])
+    assert run("predict", "scaled", "new.csv", "-o", "new_labels.csv") == 0
+    np.testing.assert_array_equal(labels("new_labels.csv").cluster, clusters[:5])

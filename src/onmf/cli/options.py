@@ -18,7 +18,12 @@ from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.preparation.stop_words import LANGUAGES
 from onmf.preparation.texts import MOST_WORDS, PAIRS, WORD
 
-STEP_OPTIONS = ("log", "tfidf", "unit")  # in the order in which they are applied, after depth
+STEP_OPTIONS = (
+    "log",
+    "scale",
+    "tfidf",
+    "unit",
+)  # in order, after depth
 DOCUMENT_STEPS = ("words", "tfidf")
 RAW_NAMES = click.option(
     "--raw-names",
@@ -180,6 +185,8 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help=f"With --text: words to leave out; LANG is {', '.join(LANGUAGES)}."),
         click.option("--unit", is_flag=True, help="Scale every sample to length 1."),
         click.option("--tfidf", is_flag=True, help="Weigh counts by tf-idf."),
+        click.option("--scale", is_flag=True,
+                     help="Give every feature the same weight: for measurements in many units."),
         click.option("--log", is_flag=True, help="Take log2(1 + x); of counts after --cpm."),
         click.option("--cpm-median", "total", flag_value="median", default=None,
                      help="The same, to the median of the samples' totals."),
@@ -240,8 +247,8 @@ def source_of(path: AnyFile, options: dict[str, Any], parent: Parent | None = No
     chosen += [name for name in STEP_OPTIONS if options.pop(name)]
     if options["text"] and (chosen or options["transpose"] or options["layer"]):
         raise click.UsageError(
-            "--text has its own weights: leave out --cpm, --log, --tfidf, --unit, --transpose and "
-            "--layer."
+            "--text has its own weights: leave out --cpm, --log, --scale, --tfidf, --unit, "
+            "--transpose and --layer."
         )
     steps = tuple(chosen)
     if options["text"]:

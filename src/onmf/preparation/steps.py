@@ -2,6 +2,7 @@
 
     depth  x_i total / sum_j x_ij                log    log2(1 + x)
     tfidf  x_ij idf_j, samples of length 1       unit   x_i / ||x_i||
+    scale  x_ij / s_j, features of one size
 
 Those of texts are in `texts`. A step is a frozen object with its name, what it has learnt as
 fields, and a call that applies it; `fit` makes it from data. New samples then go through exactly
@@ -24,6 +25,7 @@ __all__ = [
     "STEPS",
     "Depth",
     "Log",
+    "Scale",
     "Step",
     "Tfidf",
     "Unit",
@@ -149,6 +151,47 @@ class Log:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """x_ij / s_j,  s_j^2 = mean over i of x_ij^2: every feature has the same weight.
+
+    For measurements in different units, of which the one with the largest numbers would decide
+    alone. Entries that are NaN stay, and s_j is that of the others; a feature that is all zero
+    stays so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation import Scale
+    >>> X = np.array([[3000.0, 1.0], [4000.0, 7.0]])
+    >>> Scale.fit(X).sizes.round(1)
+    array([3535.5, 5. ])
+    """
+
+    sizes: NDArray[np.float64]
+    name: ClassVar[str] = "scale"
+
+    @classmethod
+    def fit(cls, X: Any) -> Self:
+        squares, holes = np.zeros((2, X.shape[1]))
+        for part in X.parts() if isinstance(X, Source) else [X]:
+            squares += feature_squares(part)
+            holes += np.ravel(_holes(part).sum(axis=0))
+        mean = squares / np.maximum(X.shape[0] - holes, 1)
+        return cls(np.sqrt(np.where(mean > 0, mean, 1)))
+
+    def __call__(self, X: Any) -> Any:
+        factor = 1 / self.sizes
+        if getattr(X, "dtype", None) == np.float32:  # single precision stays
+            factor = factor.astype(np.float32)
+        return sp.csr_array(X.multiply(factor)) if sp.issparse(X) else X * factor
+
+    def check(self, n_features: int) -> None:
+        sound = isinstance(self.sizes, np.ndarray) and self.sizes.shape == (n_features,)
+        if not sound or not ((0 < self.sizes) & (self.sizes < np.inf)).all():
+            raise ValueError(f"its sizes are not {n_features} positive numbers.")
+
+
+@dataclass(frozen=True)
 class Unit:
     """x_i / ||x_i||: every sample counts the same. NaN stays, the length being that of the rest.
 
@@ -178,7 +221,7 @@ class Unit:
         """Any number will do."""
 
 
-STEPS: dict[str, Any] = {step.name: step for step in (Strip, Words, Depth, Log, Tfidf, Unit)}
+STEPS: dict[str, Any] = {step.name: step for step in (Strip, Words, Depth, Log, Scale, Tfidf, Unit)}
 
 
 def apply(chain: Iterable[Step], X: Any) -> Any:
@@ -217,6 +260,18 @@ def apply_step(step: Step, X: Any) -> Any:
 def sample_totals(X: Any) -> NDArray[np.float64]:
     """sum_j x_ij of each sample."""
     return np.asarray(X.sum(axis=1), np.float64).ravel()
+
+
+def feature_squares(X: Any) -> NDArray[np.float64]:
+    """sum_i x_ij^2 of each feature."""
+    return np.asarray(_squares(X).sum(axis=0), np.float64).ravel()
+
+
+def _holes(X: Any) -> Any:
+    """1 where nothing is known."""
+    if not sp.issparse(X):
+        return np.isnan(X)
+    return sp.csr_array((np.isnan(X.data), X.indices, X.indptr), shape=X.shape)
 
 
 def _squares(X: Any) -> Any:

@@ -19,7 +19,7 @@ from onmf.io.formats import can_drop
 from onmf.io.source import PART
 from onmf.io.table import MOST_LISTED
 from onmf.preparation import Depth, Log
-from onmf.preparation.steps import sample_totals
+from onmf.preparation.steps import feature_squares, sample_totals
 from onmf.preparation.texts import WORD
 
 Array = NDArray[Any]
@@ -36,6 +36,8 @@ CLOSE = 1e-6  # relative difference from a sum that rounding may leave
 UNEVEN = 2.0  # ratio of the 95th to the 5th percentile of the totals that a logarithm would show
 MOST_LOOKED_AT = 50  # features or samples under such a heading
 FEW = 10  # samples of a cluster below which its totals say nothing
+HEAVY = 0.95  # share of the sum of squares that so few features have that they alone decide:
+FEW_HEAVY = 3  # at most so many, and at most half of all
 APART = 0.97  # share of pairs of samples, one of each cluster, that are ordered by their totals
 
 
@@ -51,6 +53,7 @@ def before_fit(source: Input, table: Table) -> list[str]:
             *sums_of_others(source, table, totals),
             *numbers_of_things(source, table),
             *depth_before(source, totals),
+            *units(source, table, totals),
         ]
 
 
@@ -108,25 +111,27 @@ def share_of_genes(names: Sequence[str]) -> float:
 class Totals(NamedTuple):
     """Sums of every sample and of every feature; whether all entries are whole and not negative.
 
-    And how many entries have no value; these add nothing.
+    And the features' sums of squares, and how many entries have no value; these add nothing.
     """
 
     samples: Array
     features: Array
+    squares: Array
     counts: bool
     holes: int
 
 
 def totals_of(X: Any) -> Totals:
     """From one reading of X."""
-    samples, features, counts, holes = [], np.zeros(X.shape[1]), True, 0
+    samples, features, squares, counts, holes = [], *np.zeros((2, X.shape[1])), True, 0
     for block in blocks(X):
         if missing := count_holes(block):
             holes, block = holes + missing, without_holes(block)
         samples.append(sample_totals(block))
         features += np.asarray(block.sum(axis=0), np.float64).ravel()
+        squares += feature_squares(block)
         counts = counts and are_counts(block)
-    return Totals(np.concatenate(samples), features, counts, holes)
+    return Totals(np.concatenate(samples), features, squares, counts, holes)
 
 
 def blocks(X: Any) -> Iterator[Any]:
@@ -199,6 +204,24 @@ def depth_before(source: Input, totals: Totals) -> Iterator[str]:
         yield (
             f"these are counts whose totals run from {low:.3g} to {high:.3g}: after --log the "
             "depth of a sample is a difference like any other; --cpm takes it away first."
+        )
+
+
+def units(source: Input, table: Table, totals: Totals) -> Iterator[str]:
+    """A few features with nearly all of the sum of squares, as large numbers in one unit give."""
+    m, total = len(totals.squares), totals.squares.sum()
+    few = min(FEW_HEAVY, m // 2)
+    if source.steps or m < 3 or not 0 < total < np.inf:
+        return
+    order = np.argsort(-totals.squares, kind="stable")
+    count = int(np.searchsorted(totals.squares[order].cumsum(), HEAVY * total)) + 1
+    if count <= few:
+        share = totals.squares[order[:count]].sum() / total
+        names = ", ".join(repr(table.features[j]) for j in order[:count])
+        yield (
+            f"{names} alone hold{'s' * (count == 1)} {100 * share:.3g} % of the sum of squares, so "
+            "that the other features hardly count: --scale gives every feature the same weight "
+            "(measurements in different units), --log tames counts."
         )
 
 

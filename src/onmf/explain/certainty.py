@@ -2,12 +2,12 @@
 
 Let c_1 >= c_2 be the two largest cosines of a sample with a centroid, and t = c_1 - c_2 its margin.
 The certainty is the probability that two looks at the sample, with different halves of the
-features, put it into the same cluster:
+features or, where these are few, with different noise, put it into the same cluster:
 
     P(agree | t) = 1 / (1 + exp(-a - b log(s + 1/100) - c s - d s^2)),    s = t / T,   b, c, d >= 0,
 
 T being the median margin. The four numbers are those of greatest likelihood for the splits that
-were made (`halves`), with Platt's targets, so that no certainty is quite 0 or 1.
+were made (`halves`, `noise`), with Platt's targets, so that no certainty is quite 0 or 1.
 """
 
 from dataclasses import dataclass

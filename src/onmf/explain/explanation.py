@@ -18,6 +18,7 @@ from onmf.explain.certainty import Calibration, calibrate
 from onmf.explain.comparison import adjusted, compare_groups
 from onmf.explain.halves import SPLITS, half_labels, matched, split_fits
 from onmf.explain.markers import Markers
+from onmf.explain.noise import FEW_FEATURES, noisy_agreement
 from onmf.explain.tally import PowerSums, tally
 
 STRAY = 0.01  # of the samples may have another label: near ties, on rows kept elsewhere
@@ -33,8 +34,9 @@ class Explanation:
         The table of features.
     labels : ndarray of shape (n_samples,)
     certainty : ndarray of shape (n_samples,)
-        The probability that two looks at the sample, with different halves of the features, put it
-        into the same cluster; 0 for label -1, 1 if there is one cluster.
+        The probability that two looks at the sample, with different halves of the features (or, if
+        there are fewer than 16, with different noise), put it into the same cluster; 0 for label
+        -1.
     margin : ndarray of shape (n_samples,)
         By how much its cosine with the nearest centroid exceeds that with the second.
     distance : ndarray of shape (n_samples,)
@@ -136,7 +138,13 @@ def clusters(
         part = PowerSums(*(total[:, half.features] for total in own_sums))
         p_value[:, half.features] = compare_groups(part, own_weights.of_features(half.features))[1]
     agree = [(a == b) & (a >= 0) for a, b in zip(looks[::2], looks[1::2], strict=True)]
-    curve = calibrate(near.margin, np.mean(agree, axis=0))
+    margins, share = near.margin, np.mean(agree, axis=0)
+    if data.shape[1] < FEW_FEATURES:
+        rays = np.sqrt(W) if loss == "kl" else W
+        some, disturbed = noisy_agreement(seen, labels, rays, splits, random_state)
+        if len(some):  # none is without holes otherwise
+            margins, share = near.margin[some], disturbed
+    curve = calibrate(margins, share)
     called = np.asarray(getattr(model, "cluster_ids_", range(k))).tolist()
     return Explanation(
         markers=Markers(called, weights.samples, names, facts, p_value, adjusted(p_value)),

@@ -4,7 +4,7 @@ const longName = (k) => (data.clusters[k].name ? `${data.ids[k]} ${data.clusters
 
 // A picture with a row for each cluster and a column for each feature; `mark` draws where they meet.
 function grid(features, rows, across, label, mark) {
-  const [down, left, above] = [22, 150, 104];
+  const [down, left, above] = [22, 176, 104];
   const [width, height] = [left + across * features.length + 56, above + down * rows.length + 8];
   const parts = features.map((feature, j) => {
     const [x, y] = [left + across * (j + 0.5) + 2, above - 8];
@@ -36,7 +36,8 @@ function heat({ features, weights, largest, note }) {
   $("heat-note").textContent = note;
   const rows = data.clusters.map((_, k) => k);
   const label = `Heat map of ${features.length} features in ${rows.length} centroids`;
-  showGrid("heat", grid(features, rows, 14, label, (k, j, x, y) => draw("rect",
-    { class: weights[k][j] < 0 ? "below" : "weight", x: x - 7, y: y - 11, width: 14, height: 22, "fill-opacity": Math.abs(weights[k][j]) / largest },
+  const across = features.length > 40 ? 14 : 22;
+  showGrid("heat", grid(features, rows, across, label, (k, j, x, y) => draw("rect",
+    { class: weights[k][j] < 0 ? "below" : "weight", x: x - across / 2, y: y - 11, width: across, height: 22, "fill-opacity": Math.abs(weights[k][j]) / largest },
     draw("title", {}, `${features[j]} in ${clusterName(k)}: ${brief(weights[k][j])}`))));
 }

@@ -591,6 +591,7 @@ def test_topics_are_told_by_words_and_first_words_of_documents(here, capsys):
 
 def test_a_single_cluster_has_nothing_to_be_explained_by(here, capsys):
     good("cluster", "x.csv", "-k", 1, "-o", "out")
+    assert "feature names" not in capsys.readouterr().err  # of scikit-learn, from the page
     assert (labels("out/labels.csv").certainty == 1).all()
     assert "nothing to compare it with" in bad(capsys, "explain", "out")
 

@@ -156,6 +156,13 @@ def clusters(
     )
 
 
+def distances(model: LabelledRays, X: Any) -> Array:
+    """Sine of the angle between each sample and its centroid, also if there is but one."""
+    data = _rows(X, None, len(model.labels_), f"the model has {len(model.labels_)}").data
+    W = np.asarray(model.cluster_centers_).astype(data.dtype, copy=False)
+    return nearness(data, W, getattr(model, "loss", "frobenius")).distance
+
+
 def groups(
     labels: Any,
     X: Any,

@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 
 from onmf.data import fill_holes, open_rows
 from onmf.explain import Explanation, Markers, clusters
+from onmf.explain.explanation import distances
 from onmf.proof import Certificate
 from onmf.proof.certificate import certificate_of_fit
 from onmf.report.names import display_names
@@ -26,8 +27,6 @@ class FittedClusterer(Protocol):
     n_iter_: int
 
     def predict(self, X: Any) -> Any: ...
-
-    def nearness(self, X: Any) -> tuple[Array, Array]: ...
 
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
@@ -97,7 +96,7 @@ def read_clustering(
         explanation = clusters(model, X, features=features)
     if explanation is None:
         certainty, markers = (labels >= 0).astype(float), None
-        _, distance = model.nearness(X)
+        distance = distances(model, X)
     else:
         certainty, markers = explanation.certainty, explanation.markers
         distance = explanation.distance

@@ -331,3 +331,9 @@ def test_features_in_different_units_are_named_and_can_be_scaled(capsys, unit, s
     write(X[:5], "new.csv", features=["bill", "wing", "mass"])
     assert run("predict", "scaled", "new.csv", "-o", "new_labels.csv") == 0
     np.testing.assert_array_equal(labels("new_labels.csv").cluster, clusters[:5])
+
+
+def test_a_table_with_one_value_a_line_is_told_from_one_with_features(capsys):
+    write(np.arange(1.0, 9)[:, None], features=["price"])
+    said = ask(capsys, "cluster", "x.csv", "-k", 1, "-o", "out")
+    assert "there is only one feature, 'price'" in said

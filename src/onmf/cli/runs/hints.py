@@ -54,6 +54,7 @@ def before_fit(source: Input, table: Table) -> list[str]:
             *numbers_of_things(source, table),
             *depth_before(source, totals),
             *units(source, table, totals),
+            *single_feature(table),
         ]
 
 
@@ -222,6 +223,16 @@ def units(source: Input, table: Table, totals: Totals) -> Iterator[str]:
             f"{names} alone hold{'s' * (count == 1)} {100 * share:.3g} % of the sum of squares, so "
             "that the other features hardly count: --scale gives every feature the same weight "
             "(measurements in different units), --log tames counts."
+        )
+
+
+def single_feature(table: Table) -> Iterator[str]:
+    """One number a sample, as in a table with a line for each sample and feature."""
+    if table.X.shape[1] == 1:
+        yield (
+            f"there is only one feature, {table.features[0]!r}, and samples differ by direction, of "
+            "which one feature has none: a table with one value a line has to become one with a "
+            "row for each sample and a column for each feature first."
         )
 
 

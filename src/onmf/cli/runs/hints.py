@@ -230,9 +230,9 @@ def single_feature(table: Table) -> Iterator[str]:
     """One number a sample, as in a table with a line for each sample and feature."""
     if table.X.shape[1] == 1:
         yield (
-            f"there is only one feature, {table.features[0]!r}, and samples differ by direction, of "
-            "which one feature has none: a table with one value a line has to become one with a "
-            "row for each sample and a column for each feature first."
+            f"there is only one feature, {table.features[0]!r}, so that no two samples differ in "
+            "direction: a table with one value a line has to become one with a row for each sample "
+            "and a column for each feature first."
         )
 
 

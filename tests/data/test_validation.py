@@ -198,3 +198,20 @@ def test_strict_arrays_work_with_dispatch():
 def test_texts_are_told_what_takes_them():
     with pytest.raises(ValueError, match=r"X is a list of texts: .*TfidfVectorizer"):
         ONMF(2).fit(["stars and planets", "genes and cells"])
+
+
+def test_columns_of_a_frame_that_are_no_numbers_are_named():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "mass": [1.0, 2.0, 3.0],
+            "wing": np.array([1, 2, "3"], dtype=object),  # numbers all the same
+            "species": ["a", "b", "a"],
+            "day": pd.date_range("2020-01-01", periods=3),
+        }
+    )
+    with pytest.raises(ValueError, match=r"^column\(s\) 'species', 'day' of X hold text or times"):
+        ONMF(1).fit(frame)
+    with pytest.raises(ValueError, match=r"^column.*'day' of X"):
+        ONMF(1).fit(frame[["mass", "day"]])
+    ONMF(1).fit(frame[["mass", "wing"]])

@@ -32,15 +32,23 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, Span]:
             "X is a list of texts: count their words first, as "
             "make_pipeline(TfidfVectorizer(), ONMF()) of scikit-learn does."
         )
-    X = check_array(
-        X,
-        accept_sparse="csr",
-        order="C",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
-        estimator=check.name,
-        input_name="X",
-    )
+    try:
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            order="C",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            estimator=check.name,
+            input_name="X",
+        )
+    except (ValueError, TypeError) as error:
+        if columns := columns_of_text(X):
+            raise ValueError(
+                f"column(s) {listing(map(repr, columns))} of X hold text or times, not numbers: "
+                "leave them out, as X.select_dtypes('number') does."
+            ) from error
+        raise
     if not X.dtype.isnative:  # as some files have it, and some libraries take it for another type
         X = X.astype(X.dtype.newbyteorder("="))
     if sp.issparse(X):
@@ -49,6 +57,23 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, Span]:
             X = X.copy()
             X.sum_duplicates()
     return X, check(X)
+
+
+def columns_of_text(X: Any) -> list[Any]:
+    """The columns of a DataFrame that cannot become numbers; none if X is something else."""
+    return [
+        name
+        for name, kind in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+        if getattr(kind, "kind", "O") not in "biuf" and not _are_numbers(X[name])
+    ]
+
+
+def _are_numbers(column: Any) -> bool:
+    try:
+        np.asarray(column.to_numpy(dtype=object), np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def as_weights(

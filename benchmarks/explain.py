@@ -18,7 +18,7 @@ from onmf import ONMF, explain
 from onmf.core.assign import Rays
 from onmf.core.fast.settle import Assign
 from onmf.core.memory import InMemory
-from onmf.explain.tally import tally
+from onmf.core.tally import tally
 from onmf.preparation.transformers import log_expression
 from onmf.report import html
 from tables import table, write_section

@@ -25,7 +25,7 @@ explain -> core data explain
 proof -> core data proof
 estimators -> baselines core data estimators exceptions explain io preparation proof report
 plot -> explain plot report
-report -> data explain metrics proof report
+report -> data explain io metrics proof report
 stability -> core data estimators exceptions ledger plot stability
 cells -> data estimators explain io stability
 cli -> *

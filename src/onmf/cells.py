@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from onmf.data import matrix_of
 from onmf.estimators import ONMF
-from onmf.explain import Explanation, Markers, clusters
+from onmf.explain import Explanation, Markers
+from onmf.explain.explanation import fit_clusters
 from onmf.io import Table
 from onmf.stability import KChoice, choose_k
 
@@ -189,11 +190,9 @@ class _Facts(NamedTuple):
 
 def _explained(model: ONMF, table: Table, adata: Any, layer: str | None) -> Explanation | None:
     """What makes the clusters, unless there is but one; scanpy says by which logarithm X is."""
-    if len(np.unique(model.labels_[model.labels_ >= 0])) < 2:
-        return None
     logarithm = None if layer is not None else adata.uns.get("log1p")
     base = None if logarithm is None else (logarithm.get("base") or np.e)
-    return clusters(model, table, log_base=base)
+    return fit_clusters(model, table, model.cluster_ids_.tolist(), table.features, base)
 
 
 def _told(

@@ -115,7 +115,7 @@ def test_reads_and_prepares_as_cluster_does(tmp_path, capsys, monkeypatch):
     account = json.loads(capsys.readouterr().out)
     assert account["best_k"] == 3
     assert account["parameters"]["steps"] == ["log"]
-    monkeypatch.setattr("onmf.data.disk.free_memory", lambda: 100)
+    monkeypatch.setattr("onmf.io.formats.free_memory", lambda: 100)
     monkeypatch.setattr("onmf.cli.runs.inputs.AT_HAND", 90)
     np.save(tmp_path / "samples.npy", X)
     out = tmp_path / "k"

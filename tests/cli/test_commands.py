@@ -23,9 +23,10 @@ from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 import onmf
-from onmf import ONMF, explain, metrics
+from onmf import ONMF, metrics
 from onmf.datasets import make_rays
-from onmf.io import output
+from onmf.explain.explanation import fit_clusters
+from onmf.io import checksum, output
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -317,11 +318,24 @@ def test_the_report_is_made_of_what_was_found_and_can_be_made_again(here, page, 
     assert all(first.run[name] == again.run[name] == last[name] for name in first.run)
 
 
+def test_the_checksum_is_that_of_the_input_as_it_was_read(here, monkeypatch, page):
+    """And not of what somebody put in its place during the fit."""
+    before, fit = checksum(Path("x.csv")), ONMF.fit
+
+    def disturbed(model, X):
+        Path("x.csv").write_text("a,b\n1,2\n")
+        return fit(model, X)
+
+    monkeypatch.setattr(ONMF, "fit", disturbed)
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    assert record("out")["input"]["sha256"] == before != checksum(Path("x.csv"))
+
+
 def test_the_clusters_are_explained_once_for_all_files(here, monkeypatch, page):
     asked = []
     monkeypatch.setattr(
-        "onmf.cli.runs.results.clusters",
-        lambda *args, **options: asked.append(1) or explain.clusters(*args, **options),
+        "onmf.cli.runs.results.fit_clusters",
+        lambda *args: asked.append(1) or fit_clusters(*args),
     )
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     assert len(asked) == 1
@@ -523,6 +537,20 @@ def test_a_terminal_sees_progress_with_the_time_left_and_nothing_stays(monkeypat
     assert "Reading x.csv" in shown
     assert "left:" in shown
     assert shown.endswith("\x1b[2K")  # the line is wiped
+
+
+def test_no_label_of_a_bar_or_a_line_steers_the_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(console, "SECONDS_BETWEEN_LINES", 0)
+    with console.waiting("Reading a\x1b[31mb.csv") as progress:
+        progress(50, 100)
+    assert "a\\x1b[31mb.csv: 50 of 100" in capsys.readouterr().err
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(console, "Console", lambda **_: terminal)
+    with console.waiting("Reading a\x1b[31mb.csv") as progress:
+        progress(50, 100)
+    assert "a\\x1b[31mb.csv" in screen.getvalue()
+    assert "a\x1b[31mb.csv" not in screen.getvalue()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

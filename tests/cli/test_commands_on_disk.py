@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from onmf import ONMF
-from onmf.data import disk, open_rows
+from onmf.data import open_rows
 from onmf.datasets import make_rays
-from onmf.io import Source
+from onmf.io import Source, formats
 from onmf.preparation import Tfidf
 
 pytest.importorskip("click")
@@ -60,7 +60,7 @@ def full(monkeypatch):
     """Next to nothing of the memory is free."""
 
     def fill():
-        monkeypatch.setattr(disk, "free_memory", lambda: 100)
+        monkeypatch.setattr(formats, "free_memory", lambda: 100)
 
     return fill
 

@@ -231,7 +231,7 @@ def test_numbers_of_genes_are_named_and_can_be_dropped(capsys):
 def on_disk(monkeypatch):
     """No file fits into memory; text tables are in memory whatever happens, Parquet is not."""
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("onmf.data.disk.free_memory", lambda: 100)
+    monkeypatch.setattr("onmf.io.formats.free_memory", lambda: 100)
 
 
 def test_depth_is_said_of_rows_on_disk(capsys, on_disk):

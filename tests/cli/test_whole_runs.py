@@ -11,13 +11,12 @@ import pandas as pd
 import pytest
 
 from onmf.datasets import make_rays
-from onmf.io import checksum, output, replace_files
+from onmf.io import checksum, output, place_for, replace_files
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from onmf import cli
-from onmf.cli.console import place_for
 from onmf.cli.runs import MODEL, RESULTS, RUN, read_record
 
 COUNTS = np.round(20 * make_rays(60, 8, 3, noise=0.05, random_state=0)[0])

@@ -15,9 +15,10 @@ from onmf import ONMF, Baseline
 from onmf.core import memory as blocks
 from onmf.core.fast.sketch import damping, sample
 from onmf.core.memory import InMemory
-from onmf.data import Check, OnDisk, Terms, disk, larger_than_memory, open_rows, place
+from onmf.data import Check, OnDisk, Terms, disk, open_rows, place
 from onmf.datasets import make_rays
-from onmf.io import csv_text, open_source
+from onmf.io import csv_text, formats, open_source
+from onmf.io.formats import larger_than_memory
 
 
 @pytest.fixture(scope="module")
@@ -447,9 +448,9 @@ def test_larger_than_memory_is_half_of_what_is_free(dense, sparse, tmp_path, mon
     """By what the rows would fill, however well the file is packed."""
     for kind, X in ((packed_npz, dense), (packed_csr_npz, sparse)):
         source, size = open_source(kind(X, tmp_path)), (X.data if sp.issparse(X) else X).nbytes
-        monkeypatch.setattr(disk, "free_memory", lambda size=size: 2 * size)
+        monkeypatch.setattr(formats, "free_memory", lambda size=size: 2 * size)
         assert not larger_than_memory(source)
-        monkeypatch.setattr(disk, "free_memory", lambda size=size: 2 * size - 1)
+        monkeypatch.setattr(formats, "free_memory", lambda size=size: 2 * size - 1)
         assert larger_than_memory(source)
 
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from onmf import ONMF, Baseline, explain
 from onmf.datasets import make_rays
+from onmf.explain.explanation import fit_clusters
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,15 @@ def test_every_place_for_the_rows_tells_the_same(fitted, tmp_path):
     np.save(tmp_path / "x.npy", X)
     same(explain.clusters(model, sp.csr_array(X)), expected)
     same(explain.clusters(model, tmp_path / "x.npy"), expected)
+
+
+def test_the_fit_itself_is_explained_without_another_look_at_x(fitted, monkeypatch):
+    model, X = fitted
+    expected = explain.clusters(model, X, features=range(60), log_base=2)
+    monkeypatch.setattr(ONMF, "predict", None)
+    same(fit_clusters(model, X, range(3), range(60), 2), expected)
+    alone = ONMF(1, random_state=0).fit(X)
+    assert fit_clusters(alone, X, [0], range(60), None) is None
 
 
 def test_rows_on_dask_tell_the_same(fitted):

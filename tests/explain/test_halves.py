@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.core.memory import InMemory
+from onmf.core.parts import looks_like, part_labels, renumber
 from onmf.datasets import make_rays
-from onmf.explain.halves import half_labels, matched, split_fits
+from onmf.explain.halves import split_fits
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +31,8 @@ def test_what_a_half_says_depends_on_its_features_alone(planted, form):
     [(again, _)] = split_fits(InMemory(form(changed)), 3, 1, 0)
     np.testing.assert_array_equal(again.features, one.features)
     np.testing.assert_array_equal(again.rays, one.rays)
-    labels = half_labels(InMemory(form(X)), [(one, other)])[:, 0]
-    now = half_labels(InMemory(form(changed)), [(again, other)])[:, 0]
+    labels = part_labels(InMemory(form(X)), [one, other])[:, 0]
+    now = part_labels(InMemory(form(changed)), [again, other])[:, 0]
     np.testing.assert_array_equal(now, labels)
 
 
@@ -39,34 +40,38 @@ def test_labels_are_the_nearest_rays_of_each_half(planted):
     X, _ = planted
     pairs = split_fits(InMemory(X), 3, 2, 0)
     halves = [half for pair in pairs for half in pair]
-    for half, labels in zip(halves, half_labels(InMemory(X), pairs).T, strict=True):
+    for half, labels in zip(halves, part_labels(InMemory(X), halves).T, strict=True):
         products = X[:, half.features] @ half.rays.T
         np.testing.assert_array_equal(labels, products.argmax(axis=1))
 
 
 def test_both_halves_find_clusters_that_are_plain_to_see(planted):
     X, y = planted
-    for labels in half_labels(InMemory(X), split_fits(InMemory(X), 3, 2, 0)).T:
-        np.testing.assert_array_equal(matched(y, labels, 3), y)
+    pairs = split_fits(InMemory(X), 3, 2, 0)
+    for labels in looks_like(y, InMemory(X), [half for pair in pairs for half in pair], 3):
+        np.testing.assert_array_equal(labels, y)
 
 
 def test_a_sample_without_any_feature_of_a_half_has_no_cluster_there(planted):
     X = planted[0].copy()
     [(one, other)] = split_fits(InMemory(X), 3, 1, 0)
     X[7, one.features] = 0
-    assert half_labels(InMemory(X), [(one, other)])[7].tolist()[0] == -1
+    assert part_labels(InMemory(X), [one, other])[7].tolist()[0] == -1
 
 
 def test_clusters_are_matched_so_that_most_samples_agree():
     final = np.array([0, 0, 0, 1, 1, 2, -1])
-    assert matched(final, np.array([2, 2, 0, 0, 0, 1, 1]), 3).tolist() == [0, 0, 1, 1, 1, 2, 2]
-    assert matched(final, np.array([1, 1, 1, 0, 0, -1, 0]), 3).tolist() == [0, 0, 0, 1, 1, -1, 1]
+    assert renumber(np.array([2, 2, 0, 0, 0, 1, 1]), final, 3).tolist() == [0, 0, 1, 1, 1, 2, 2]
+    assert renumber(np.array([1, 1, 1, 0, 0, -1, 0]), final, 3).tolist() == [0, 0, 0, 1, 1, -1, 1]
 
 
 def test_too_few_features_or_samples_make_fewer_clusters_and_no_error():
     X = np.array([[1.0, 0], [2, 0], [0, 0]])
     pairs = split_fits(InMemory(X), 2, 1, 0)
-    labels = half_labels(InMemory(X), pairs)
+    labels = part_labels(InMemory(X), [*pairs[0]])
     assert labels.shape == (3, 2)
     assert (labels[2] == -1).all()
-    assert half_labels(InMemory(X[:, :1]), split_fits(InMemory(X[:, :1]), 2, 1, 0)).shape == (3, 2)
+    assert part_labels(InMemory(X[:, :1]), split_fits(InMemory(X[:, :1]), 2, 1, 0)[0]).shape == (
+        3,
+        2,
+    )

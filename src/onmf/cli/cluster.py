@@ -9,18 +9,10 @@ from typing import Any
 
 import click
 
-from onmf import ONMF, choose_k
+from onmf import ONMF, certify, choose_k
 from onmf.cells import CellFit, annotated
 from onmf.cli import NOT_CONVERGED
-from onmf.cli.console import (
-    fit_with_progress,
-    note,
-    notes,
-    place_for,
-    say,
-    waiting,
-    within_memory,
-)
+from onmf.cli.console import fit_with_progress, note, notes, say, waiting, within_memory
 from onmf.cli.options import (
     INPUT,
     LIKE,
@@ -29,8 +21,9 @@ from onmf.cli.options import (
     ClusterCount,
     OutlierCount,
     loss_option,
+    note_before_fit,
     preparation_options,
-    read_with_notes,
+    reading,
     reading_options,
     source_of,
     votes_option,
@@ -39,20 +32,23 @@ from onmf.cli.report import make_report, spread_over_time
 from onmf.cli.runs import (
     REPORT,
     RESULTS,
+    RUN,
+    Findings,
     FinishedFit,
     Input,
+    Origin,
     Parent,
     after_fit,
     at_hand,
-    explained,
+    can_certify,
+    check_entries,
     first_words,
     outlier_sentence,
-    proved,
-    sealed,
 )
-from onmf.io import Table, replace_files
+from onmf.io import Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
 from onmf.io.table import listing
+from onmf.io.versions import package_versions
 
 
 @click.command("cluster")
@@ -168,14 +164,13 @@ def run_cluster(
     model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         run = fit_input(model, k, source, parent, signed=options["center_bounds"] is not None)
-        with waiting(f"Taking the checksum of {source.path.name}"):
-            record = run.record(out)
+        record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}
-        record, files = sealed(record, pages | run.files(raw_names))
+        record, files = seal_files(pages | run.files(raw_names), RUN, record)
         older = set(RESULTS) - set(files)  # which would speak of another run
         replace_files(out, files, gone=older)
         if write_h5ad is not None:
-            result = CellFit(model, run.table, run.explanation, source.layer, run.choice)
+            result = CellFit(model, run.table, run.findings.explanation, source.layer, run.choice)
             write = partial(annotated, str(source.path), result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
@@ -187,7 +182,11 @@ def fit_input(
 ) -> FinishedFit:
     """From a file to a fit that is explained, with notes on what looks wrong on the way."""
     remedy = ", or say --bounds data if they mean something"
-    raw = read_with_notes(source, signed, remedy, holes=model.solver == "fast")
+    with reading(source) as progress:
+        raw = source.read(progress)
+        origin = Origin(checksum(source.path, source.follow_links), package_versions())
+        check_entries(raw, source.path.name, signed, remedy, holes=model.solver == "fast")
+    note_before_fit(source, raw)
     table, chain = source.learn(raw)
     choice = None if k is None or isinstance(k, int) else choose_count(model, table, k)
     model.set_params(
@@ -202,15 +201,16 @@ def fit_input(
     if chain:
         model.preprocessing_ = chain
     with waiting("Comparing the clusters"):
-        explanation = explained(model, table)
-    if explanation is not None:
-        model.certainty_curve_ = explanation.calibration.array()
-    with waiting("Bounding the error of all clusterings"):
-        proof = proved(model, table)
-    periods = spread_over_time(model, source, table)
+        findings = Findings.of(model, table)
+    if findings.curve is not None:
+        model.certainty_curve_ = findings.curve
+    if findings.proof is None and can_certify(model, table):
+        with waiting("Bounding the error of all clusterings"):
+            findings = findings._replace(proof=certify(model, table).record())
+    periods = spread_over_time(model, findings.ids, source, table)
     shown = first_words(raw)
     return FinishedFit(
-        model, source, table, explanation, seconds, shown, choice, proof, parent, periods
+        model, source, origin, table, findings, seconds, shown, choice, parent, periods
     )
 
 

@@ -1,12 +1,11 @@
-"""What the subcommands share: progress, notes, a place for the results."""
+"""What the subcommands share: progress and notes."""
 
 import logging
 import sys
-import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,14 +18,16 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
+from rich.text import Text
 
 from onmf.cli import LOG
-from onmf.io import sole_writer
 from onmf.io.table import one_line, printable
 
 LONGEST_BAR = 1000  # sweeps
@@ -39,6 +40,13 @@ class Fittable(Protocol):
     def fit(self, X: Any) -> Any: ...
 
     def set_params(self, **parameters: Any) -> Any: ...
+
+
+class Description(ProgressColumn):
+    """What a task is called: no name in it can steer the terminal."""
+
+    def render(self, task: Task) -> Text:
+        return Text(printable(task.description))
 
 
 class Follower:
@@ -65,7 +73,7 @@ class Follower:
             far = f"{state.completed:.0f}" + (
                 "" if state.total is None else f" of {state.total:.0f}"
             )
-            line = f"{state.description}: {far}, {now - self.begin:.0f} s"
+            line = f"{printable(state.description)}: {far}, {now - self.begin:.0f} s"
             LOG.info(line)
             if self.bar.disable:
                 click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)
@@ -81,7 +89,7 @@ def progress_bar(*middle: ProgressColumn) -> Iterator[Follower]:
     console.quiet = not console.is_terminal  # older versions end even a disabled bar by a line
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
+        Description(Column(no_wrap=True)),
         BarColumn(),
         *middle,
         TimeElapsedColumn(),
@@ -98,7 +106,7 @@ def progress_bar(*middle: ProgressColumn) -> Iterator[Follower]:
 def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
     """A bar that the function it yields moves: (done, total). It pulses until that is called."""
     with progress_bar() as bar:
-        task = bar.add_task(printable(label), total=None)
+        task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
@@ -110,9 +118,7 @@ def fit_with_progress(model: Fittable, X: Any, label: str) -> float:
     ):
         followed = hasattr(model, "callback")
         if followed:
-            model.set_params(
-                callback=sweep_callback(bar, bar.add_task(printable(label), total=None))
-            )
+            model.set_params(callback=sweep_callback(bar, bar.add_task(label, total=None)))
         begin = time.perf_counter()
         try:
             model.fit(X)
@@ -128,11 +134,13 @@ def notes(label: str) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    note(label, (str(warning.message) for warning in caught))
+    note(label, [str(warning.message) for warning in caught])
 
 
-def note(label: str, sentences: Iterable[str]) -> None:
+def note(label: str, sentences: Sequence[str]) -> None:
     """Each sentence once, on a line of stderr."""
+    if not sentences:
+        return
     label = one_line(label)
     for sentence in dict.fromkeys(map(one_line, sentences)):
         named = sentence if sentence.startswith(label) else f"{label}: {sentence}"
@@ -184,32 +192,6 @@ def sweep_callback(bar: Follower, task: TaskID) -> Callable[[Any], bool]:
         return False
 
     return callback
-
-
-@contextmanager
-def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]:
-    """Make sure, before the long part, that the files can be put into the folder, by us alone.
-
-    Folders that were made for nothing are taken away again.
-    """
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        tempfile.TemporaryFile(dir=folder).close()
-        with sole_writer(folder / f".{names[-1]}.lock"):
-            there = [name for name in names if (folder / name).exists()]
-            if there and not force:
-                place = "this folder" if folder == Path() else folder
-                raise FileExistsError(
-                    f"{place} already has {', '.join(there)}: choose another place, or replace "
-                    "with --force."
-                )
-            yield
-    except BaseException:
-        with suppress(OSError):
-            for place in made:
-                place.rmdir()
-        raise
 
 
 def cluster_sizes(labels: NDArray, k: int) -> NDArray:

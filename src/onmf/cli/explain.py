@@ -7,20 +7,21 @@ from typing import Any
 import click
 import numpy as np
 
-from onmf.cli.console import place_for, say, waiting
+from onmf.cli.console import say, waiting
 from onmf.cli.options import RAW_NAMES, REMOTE
 from onmf.cli.runs import (
     LABELS,
     MARKERS,
     RUN,
+    Findings,
     FinishedFit,
-    explained,
-    markers_csv,
+    Origin,
+    markers_sheet,
     read_run,
     sealed_again,
 )
 from onmf.explain import Explanation
-from onmf.io import replace_files
+from onmf.io import csv_texts, place_for, replace_files
 
 TYPICAL, FIRST_WORDS = 3, 72  # samples shown of each cluster, characters shown of a document
 
@@ -45,11 +46,14 @@ def run_explain(folder: Path, top: int, remote: bool, raw_names: bool, as_json: 
     with place_for(folder, [RUN], force=True):
         record, source, model, raw, table = read_run(folder, remote)
         with waiting("Comparing the clusters"):
-            found = explained(model, table)
+            findings = Findings.of(model, table)
+        found = findings.explanation
         if found is None:
             raise ValueError("the run has a single cluster: there is nothing to compare it with.")
-        run = FinishedFit(model, source, table, found, record["results"]["seconds"])
-        files = {LABELS: run.labels_csv(raw_names), MARKERS: markers_csv(found, raw_names)}
+        origin, seconds = Origin.recall(record), record["results"]["seconds"]
+        run = FinishedFit(model, source, origin, table, findings, seconds)
+        sheets = {LABELS: run.labels_sheet(), MARKERS: markers_sheet(findings.markers)}
+        files = csv_texts(sheets, raw_names)
         replace_files(folder, sealed_again(record, files))
     names = [_first_words(text) for text in raw.X] if source.text else raw.samples
     facts = cluster_facts(found, names, top)

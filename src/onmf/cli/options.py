@@ -1,6 +1,7 @@
 """Options that several subcommands share, and the words they understand."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from onmf.cli.runs.received import received
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
 from onmf.io.remote import AnyFile, as_file, is_remote
+from onmf.io.table import Progress
 from onmf.preparation.stop_words import LANGUAGES
 from onmf.preparation.texts import MOST_WORDS, PAIRS, WORD
 
@@ -49,7 +51,12 @@ class InputPath(click.Path):
         super().__init__(exists=True, path_type=Path, allow_dash=True)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        return as_file(value) if is_remote(value) else super().convert(value, param, ctx)
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            if is_remote(value):
+                return as_file(value)
+            raise
 
 
 class ClusterCount(click.ParamType):
@@ -76,6 +83,8 @@ class DocumentCount(click.ParamType):
     name = "N|SHARE"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int | float:
+        if isinstance(value, int | float):
+            return value
         try:
             number = to_number(str(value)) if "." in str(value) else to_count(str(value))
         except ValueError:
@@ -171,7 +180,7 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--max-df", type=click.FloatRange(0, 1), default=0.5,
                      help="With --text: leave out words of a larger share of documents."),
-        click.option("--min-df", type=DocumentCount(), default="2", metavar=DocumentCount.name,
+        click.option("--min-df", type=DocumentCount(), default=2, metavar=DocumentCount.name,
                      help="With --text: leave out words of fewer documents, or a smaller share."),
         click.option("--strip", multiple=True, type=click.Choice(["mail", "html"]),
                      help="With --text: without the headers of mails, or the tags of HTML."),
@@ -179,8 +188,9 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="With --text: count pairs of characters, for scripts without spaces."),
         click.option("--token-pattern", "pattern", default=WORD, show_default=False,
                      help="With --text: what is a word, as a regular expression."),
-        click.option("--ngrams", type=WordRange(), default="1:1", metavar=WordRange.name,
-                     help="With --text: words in a row that count as one feature."),
+        click.option("--ngrams", type=WordRange(), default=(1, 1), show_default=False,
+                     metavar=WordRange.name,
+                     help="With --text: words in a row that count as one feature.  [default: 1:1]"),
         click.option("--stop-words", default="english", metavar="LANG|FILE|none",
                      help=f"With --text: words to leave out; LANG is {', '.join(LANGUAGES)}."),
         click.option("--unit", is_flag=True, help="Scale every sample to length 1."),
@@ -259,15 +269,25 @@ def source_of(path: AnyFile, options: dict[str, Any], parent: Parent | None = No
     return Input(received(path, lines), steps=steps, **{name: options.pop(name) for name in own})
 
 
-def read_with_notes(
-    source: Input, signed: bool = False, remedy: str = "", holes: bool = False
-) -> Table:
-    """The input as it is, once its entries pass, and what there is to say about it."""
+@contextmanager
+def reading(source: Input) -> Iterator[Progress]:
+    """A bar for the time that the input takes; warnings and lack of memory are said of it."""
     name = source.path.name
     with within_memory(name), notes(name), waiting(f"Reading {name}") as progress:
+        yield progress
+
+
+def read_with_notes(source: Input, holes: bool = False) -> Table:
+    """The input as it is, once its entries pass, and what there is to say about it."""
+    with reading(source) as progress:
         table = source.read(progress)
-        check_entries(table, name, signed, remedy, holes)
-    with waiting(f"Looking at {name}"):
-        said = before_fit(source, table)
-    note(name, said)
+        check_entries(table, source.path.name, holes=holes)
+    note_before_fit(source, table)
     return table
+
+
+def note_before_fit(source: Input, table: Table) -> None:
+    """What there is to say of the input as it was read."""
+    with waiting(f"Looking at {source.path.name}"):
+        said = before_fit(source, table)
+    note(source.path.name, said)

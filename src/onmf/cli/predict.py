@@ -9,8 +9,8 @@ import click
 import numpy as np
 
 from onmf import load
-from onmf.cli.console import cluster_sizes, note, notes, place_for, say, waiting, within_memory
-from onmf.cli.options import INPUT, RAW_NAMES, reading_options
+from onmf.cli.console import cluster_sizes, note, say
+from onmf.cli.options import INPUT, RAW_NAMES, reading, reading_options
 from onmf.cli.runs import (
     Array,
     Input,
@@ -18,13 +18,14 @@ from onmf.cli.runs import (
     agreement_scores,
     aligned,
     fitted_model,
-    labels_csv,
+    ids_of_clusters,
+    ids_of_labels,
+    labels_sheet,
     lies_across,
-    named_clusters,
 )
 from onmf.cli.runs.received import received
 from onmf.explain import Calibration
-from onmf.io import Table, replace_files
+from onmf.io import Table, csv_text, place_for, replace_files
 from onmf.preparation import Words
 
 MISSING = {"refuse": None, "zero": 0.0, "nan": np.nan}
@@ -82,7 +83,8 @@ def run_predict(
         columns = {"certainty": sure, "distance": distance}
         if hasattr(fitted, "outlier_fence_"):
             columns["outlier_score"] = fitted.outlier_score(table)
-        text = labels_csv(table.samples, named_clusters(fitted, labels), raw_names, **columns)
+        ids = ids_of_labels(ids_of_clusters(fitted), labels)
+        text = csv_text(*labels_sheet(table.samples, ids, **columns), raw_names)
         replace_files(out.parent, {out.name: text})
     note(source.path.name, said)
     sizes = cluster_sizes(labels, len(fitted.cluster_centers_)).tolist()
@@ -109,11 +111,10 @@ def how_sure(model: Model, table: Table, labels: Array) -> tuple[Array, Array]:
 
 def read_along(source: Input, model: Model) -> Table:
     """The input, its features as columns: their names tell which way it lies."""
-    name = source.path.name
-    with within_memory(name), notes(name), waiting(f"Reading {name}") as progress:
+    with reading(source) as progress:
         table = source.read(progress)
         if lies_across(table, model):
             table = replace(source, transpose=not source.transpose).read(progress)
             lie = "columns" if source.transpose else "rows"
-            note(name, [f"its {lie} are the features of the model: it was transposed."])
+            note(source.path.name, [f"its {lie} are the features of the model: it was transposed."])
     return table

@@ -7,22 +7,24 @@ from typing import Any
 
 import click
 
-from onmf.cli.console import notes, place_for, say, waiting
+from onmf.cli.console import notes, say, waiting
 from onmf.cli.options import REMOTE
 from onmf.cli.runs import (
     REPORT,
     RUN,
+    Array,
+    Findings,
     FinishedFit,
     Input,
     Model,
-    explained,
+    Origin,
     first_words,
-    named_clusters,
+    ids_of_labels,
     read_run,
     sealed_again,
 )
 from onmf.cli.runs.times import periods_of, read_times
-from onmf.io import Table, replace_files
+from onmf.io import Table, place_for, replace_files
 from onmf.report import html
 from onmf.report.flow import Flow
 from onmf.report.periods import Period
@@ -50,27 +52,28 @@ def write_report(folder: Path, remote: bool) -> None:
     record, source, model, raw, table = read_run(folder, remote)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     with waiting("Comparing the clusters"):
-        explanation = explained(model, table)
+        findings = Findings.of(model, table)
     seconds = record["results"]["seconds"]
     run = FinishedFit(
         model,
         source,
+        Origin.recall(record),
         table,
-        explanation,
+        findings,
         seconds,
         first_words(raw),
         choice,
-        periods=spread_over_time(model, source, table),
+        periods=spread_over_time(model, findings.ids, source, table),
     )
     replace_files(folder, sealed_again(record, {REPORT: make_report(run, record)}))
 
 
-def spread_over_time(model: Model, source: Input, table: Table) -> list[Period]:
+def spread_over_time(model: Model, ids: Array, source: Input, table: Table) -> list[Period]:
     """The samples in periods, if their times are known."""
     if source.time is None:
         return []
     with waiting("Looking at the times") as progress:
-        return periods_of(model, table, read_times(source, progress))
+        return periods_of(model, ids.tolist(), table, read_times(source, progress))
 
 
 def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
@@ -82,7 +85,7 @@ def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
             samples=run.shown or run.table.samples,
             features=run.table.features,
             truth=run.table.labels,
-            explanation=run.explanation,
+            explanation=run.findings.explanation,
             run=record,
             choice=run.choice,
             flow=flow_into(run, record["lineage"][-1]) if record.get("lineage") else None,
@@ -92,7 +95,7 @@ def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
 
 def flow_into(run: FinishedFit, told: dict[str, Any]) -> Flow:
     """What became of the clusters of the run before, as run.json tells it, for the page."""
-    ids = named_clusters(run.model, run.model.labels_).tolist()
+    ids = ids_of_labels(run.findings.ids, run.model.labels_).tolist()
     turned = zip(told["ids"], told["drift"], strict=True)
     return Flow(
         moves={(old, new): n for old, new, n in told["moves"]},

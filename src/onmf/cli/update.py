@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from onmf.cli.console import note, place_for, say, waiting
+from onmf.cli.console import note, say, waiting
 from onmf.cli.options import INPUT, RAW_NAMES, reading_options
 from onmf.cli.predict import MISSING, read_along
 from onmf.cli.runs import RUN, Input, aligned
 from onmf.cli.runs.received import received
 from onmf.cli.runs.streams import StreamRun
-from onmf.io import checksum
+from onmf.io import checksum, place_for
 from onmf.preparation import Words
 
 

@@ -138,7 +138,7 @@ class Recorder:
     ) -> bool:
         """So many sweeps are done, perhaps a stage with them; True once the watcher would stop."""
         event = Event(self.restart, sweeps, self.max_sweeps, stage, membership)
-        self.stopped = self.watch(event) or self.stopped
+        self.stopped = bool(self.watch(event)) or self.stopped
         return self.stopped
 
     def record(self, stage: Stage, membership: Callable[[], Array]) -> bool:

@@ -4,7 +4,7 @@
 """
 
 from onmf.data.check import Check
-from onmf.data.disk import OnDisk, larger_than_memory, open_rows
+from onmf.data.disk import OnDisk, open_rows
 from onmf.data.holes import fill_holes
 from onmf.data.placement import Placement, Terms, is_dask, matrix_of, place, place_in_memory
 from onmf.data.validation import Features
@@ -17,7 +17,6 @@ __all__ = [
     "Terms",
     "fill_holes",
     "is_dask",
-    "larger_than_memory",
     "matrix_of",
     "open_rows",
     "place",

@@ -24,7 +24,6 @@ from onmf.core.rows import Block, Move
 from onmf.data.check import Check, Inspect
 from onmf.io import Source, open_source
 from onmf.io.annotated import open_matrix
-from onmf.io.flat import free_memory
 from onmf.io.npy import open_mapped
 
 Array = NDArray[Any]
@@ -72,11 +71,6 @@ def open_rows(X: Any, few: bool = False) -> Source | None:
     if type(X).__module__.split(".")[0] in ("h5py", "zarr"):
         return open_matrix(X, f"the data set {getattr(X, 'name', '')}")
     return None
-
-
-def larger_than_memory(source: Source) -> bool:
-    """Whether the rows of a file would fill more than half of the memory that is free."""
-    return free_memory() / 2 < source.nbytes
 
 
 class OnDisk(InMemory):

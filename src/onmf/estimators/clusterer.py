@@ -24,12 +24,7 @@ from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.divergence import CountSolver
 from onmf.estimators.few_passes import FewPasses
 from onmf.estimators.ordering import arrange, canonical_order
-from onmf.estimators.parameters import (
-    CenterBounds,
-    allows_signs,
-    check_choice,
-    check_number,
-)
+from onmf.estimators.parameters import CenterBounds, allows_signs, check_choice, check_number
 from onmf.estimators.presenter import Presenter
 from onmf.estimators.rival_solver import RivalSolver
 from onmf.estimators.sentences import LIMITS, check_digits, why_unobserved
@@ -146,7 +141,8 @@ class Clusterer(CallbackSupportMixin, Presenter):
                         self.checkpoint, type(self).__name__, parameters, rows.data
                     )
                 solution = solver.solve(rows, notes or FORGETFUL)
-            self._keep(self._numbered(solution, rows, solver.begin), rows)
+                size = rows.data.sqnorm, rows.data.holes
+            self._keep(self._numbered(solution, rows, solver.begin), rows, *size)
         if notes is not None:
             notes.close(solution.result.stop)
         if tasks is not None:
@@ -216,7 +212,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
             self.__dict__.update(before)
             raise
 
-    def _keep(self, solution: Solution, rows: Placement) -> None:
+    def _keep(self, solution: Solution, rows: Placement, sqnorm: float, holes: int) -> None:
         for name in BEFORE:
             self.__dict__.pop(name, None)
         best, labels = solution.result, solution.labels
@@ -230,12 +226,12 @@ class Clusterer(CallbackSupportMixin, Presenter):
             self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         unit = 1 if self.equal_votes else rows.scale  # shares have none
-        error = float(best.relative_error * rows.data.sqnorm) / unit / unit
+        error = float(best.relative_error * sqnorm) / unit / unit
         error = error if solution.inertia is None else solution.inertia
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
-        self.stationarity_, self.n_missing_ = solution.stationarity, rows.data.holes
+        self.stationarity_, self.n_missing_ = solution.stationarity, holes
         self.bound_, self.gap_ = solution.proof or (None, None)
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
         if not len(labels):  # X was read once

@@ -11,14 +11,14 @@ LOG = logging.getLogger("onmf")
 
 def watcher(verbose: int, callback: Callable[[Event], bool] | None) -> Watch:
     """The one channel through which progress leaves."""
-    if not verbose and callback is None:
-        return unwatched
-    if verbose and not LOG.hasHandlers():  # nobody has said where the log goes
+    if not verbose:
+        return callback or unwatched
+    if not LOG.hasHandlers():  # nobody has said where the log goes
         LOG.addHandler(logging.StreamHandler())
         LOG.setLevel(logging.INFO)
 
     def watch(event: Event) -> bool:
-        if verbose and event.stage is not None:
+        if event.stage is not None:
             LOG.info(stage_sentence(event.start, event.stage))
         return bool(callback(event)) if callback is not None else False
 

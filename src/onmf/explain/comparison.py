@@ -18,7 +18,7 @@ from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
 from onmf.core.rows import Array
-from onmf.explain.tally import ROUNDING, PowerSums, Weights
+from onmf.core.tally import ROUNDING, PowerSums, Weights
 
 SHARPEST = 1e-8  # s is at least this share of the difference, lest a score be infinite
 ABSENT = 1e-9  # of the larger mean, added to both, lest a fold change be infinite

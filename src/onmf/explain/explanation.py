@@ -1,27 +1,35 @@
 """What makes each cluster, and how sure each sample is of its own: all that a person reads off."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onmf.core.divergence import root_shares
 from onmf.core.nearness import nearness
+from onmf.core.parts import looks_like
 from onmf.core.rows import Array, Place
+from onmf.core.tally import GroupSums, tally
 from onmf.core.threads import single_threaded_blas
 from onmf.core.view import View
 from onmf.data import Check, Terms, place
 from onmf.data.validation import power_of_two
 from onmf.explain.certainty import Calibration, calibrate
+from onmf.explain.clustering import (
+    Clustering,
+    LabelledRays,
+    check_fitted_to,
+    check_groups,
+    feature_names,
+)
 from onmf.explain.comparison import adjusted, compare_groups
-from onmf.explain.halves import SPLITS, half_labels, matched, split_fits
+from onmf.explain.halves import SPLITS, split_fits
 from onmf.explain.markers import Markers
 from onmf.explain.noise import FEW_FEATURES, noisy_agreement
-from onmf.explain.tally import PowerSums, tally
-
-STRAY = 0.01  # of the samples may have another label: near ties, on rows kept elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +69,6 @@ class Explanation:
     margin: Array = field(repr=False)
     distance: Array = field(repr=False)
     calibration: Calibration = field(repr=False)
-
-
-class LabelledRays(Protocol):
-    """What must be known of a fitted model: its labels, its centroids, and how it labels others."""
-
-    labels_: Any
-    cluster_centers_: Any
-
-    def predict(self, X: Any) -> Any: ...
 
 
 def clusters(
@@ -117,37 +116,69 @@ def clusters(
     >>> found.certainty.shape, len(found.markers.top(5)[0])
     ((60,), 5)
     """
-    labels, W = np.asarray(model.labels_), np.asarray(model.cluster_centers_)
-    rows = _rows(X, sample_weight, len(labels), f"the model was fitted to {len(labels)}")
-    data, k = rows.data, len(W)
-    _check_fitted_to(model, X, data.shape)
     if features is None:
         features = getattr(model, "feature_names_in_", getattr(X, "columns", None))
-    names = _names(features, data.shape[1])
-    _check_groups(np.bincount(labels[labels >= 0], minlength=k))
+    ids = np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist()
+    known = Clustering.of(model, ids, features)
+    check_groups(known.sizes)
+    check = partial(check_fitted_to, model, X)
+    return _explanation(known, X, sample_weight, log_base, splits, random_state, check)
+
+
+def fit_clusters(
+    model: LabelledRays,
+    X: Any,
+    ids: Sequence[Any],
+    features: Sequence[Any],
+    log_base: float | None,
+) -> Explanation | None:
+    """`clusters` of a fit to this very X, which is therefore not asked whether it is the one.
+
+    `ids` are those of the clusters. None if only one of them has samples, hence nothing to compare.
+    """
+    known = Clustering.of(model, ids, features)
+    if np.sum(known.sizes > 0) < 2:
+        return None
+    return _explanation(known, X, None, log_base, SPLITS, 0)
+
+
+def _explanation(
+    known: Clustering,
+    X: Any,
+    sample_weight: ArrayLike | None,
+    log_base: float | None,
+    splits: int,
+    seed: int,
+    check: Callable[[tuple[int, int]], None] | None = None,
+) -> Explanation:
+    """`clusters`, once X has passed the check."""
+    labels, k = known.labels, len(known.centers)
+    rows = _rows(X, sample_weight, len(labels), f"the model was fitted to {len(labels)}")
+    data = rows.data
+    if check is not None:
+        check(data.shape)
     with single_threaded_blas():
-        loss = getattr(model, "loss", "frobenius")
-        near = nearness(data, W.astype(data.dtype, copy=False), loss)
-        voters, seen = _looked_at(data, loss, getattr(model, "equal_votes", False))
-        pairs = split_fits(voters, k, splits, random_state)
-        looks = [matched(labels, look, k) for look in half_labels(seen, pairs).T]
-        (sums, weights), *tests = tally(data, [labels, *looks[:2]], k)
-    facts, _ = compare_groups(sums, weights, log_base, 1 / rows.scale)
+        near = nearness(data, known.centers.astype(data.dtype, copy=False), known.loss)
+        voters, seen = _looked_at(data, known.loss, known.equal_votes)
+        pairs = split_fits(voters, k, splits, seed)
+        tested = pairs[0][1].features, pairs[0][0].features  # on the clusters of the other half
+        looks = looks_like(labels, seen, list(chain.from_iterable(pairs)), k)
+        whole, *tests = tally(data, [labels, *looks[:2]], k)
+        tests = list(map(GroupSums.of_features, tests, tested))
+    facts, _ = compare_groups(*whole, log_base, 1 / rows.scale)
     p_value = np.empty_like(facts.score)
-    for half, (own_sums, own_weights) in zip(pairs[0][::-1], tests, strict=True):
-        part = PowerSums(*(total[:, half.features] for total in own_sums))
-        p_value[:, half.features] = compare_groups(part, own_weights.of_features(half.features))[1]
+    for features, own in zip(tested, tests, strict=True):
+        p_value[:, features] = compare_groups(*own)[1]
     agree = [(a == b) & (a >= 0) for a, b in zip(looks[::2], looks[1::2], strict=True)]
     margins, share = near.margin, np.mean(agree, axis=0)
     if data.shape[1] < FEW_FEATURES:
-        rays = np.sqrt(W) if loss == "kl" else W
-        some, disturbed = noisy_agreement(seen, labels, rays, splits, random_state)
+        rays = np.sqrt(known.centers) if known.loss == "kl" else known.centers
+        some, disturbed = noisy_agreement(seen, labels, rays, splits, seed)
         if len(some):  # none is without holes otherwise
             margins, share = near.margin[some], disturbed
     curve = calibrate(margins, share)
-    called = np.asarray(getattr(model, "cluster_ids_", range(k))).tolist()
     return Explanation(
-        markers=Markers(called, weights.samples, names, facts, p_value, adjusted(p_value)),
+        Markers(known.ids, whole.weights.samples, known.names, facts, p_value, adjusted(p_value)),
         labels=labels,
         certainty=np.where(labels >= 0, curve(near.margin), 0.0),
         margin=near.margin,
@@ -198,12 +229,12 @@ def groups(
     known, numbers = _numbered(labels)
     rows = _rows(X, sample_weight, len(numbers), f"there are {len(numbers)} labels")
     features = getattr(X, "columns", None) if features is None else features
-    names = _names(features, rows.data.shape[1])
-    _check_groups(np.bincount(numbers[numbers >= 0], minlength=len(known)))
+    names = feature_names(features, rows.data.shape[1])
+    check_groups(np.bincount(numbers[numbers >= 0], minlength=len(known)))
     with single_threaded_blas():
-        [(sums, weights)] = tally(rows.data, [numbers], len(known))
-    facts, p_value = compare_groups(sums, weights, log_base, 1 / rows.scale)
-    return Markers(known, weights.samples, names, facts, p_value, adjusted(p_value))
+        [whole] = tally(rows.data, [numbers], len(known))
+    facts, p_value = compare_groups(*whole, log_base, 1 / rows.scale)
+    return Markers(known, whole.weights.samples, names, facts, p_value, adjusted(p_value))
 
 
 def _numbered(labels: Any) -> tuple[list[Any], Array]:
@@ -238,35 +269,3 @@ def _rows(X: Any, sample_weight: Any, n: int, otherwise: str) -> Any:
             f"X has {rows.data.shape[0]} samples but {otherwise}: give the X that they belong to."
         )
     return rows
-
-
-def _names(features: Any, m: int) -> list[str]:
-    if features is None:
-        return [f"x{j}" for j in range(m)]
-    names = [str(name) for name in features]
-    if len(names) != m:
-        raise ValueError(f"{len(names)} names for {m} features: give one for each.")
-    return names
-
-
-def _check_groups(sizes: Array) -> None:
-    if np.sum(sizes > 0) < 2:
-        raise ValueError(
-            "a cluster is compared with the others, but only one has samples: two are needed."
-        )
-
-
-def _check_fitted_to(model: LabelledRays, X: Any, shape: tuple[int, int]) -> None:
-    """The labels of the model are those of X, up to a few near ties."""
-    n, m = shape
-    if m != model.cluster_centers_.shape[1]:
-        raise ValueError(
-            f"X has {m} features but the model was fitted to {model.cluster_centers_.shape[1]}: "
-            "give the X that it was fitted to."
-        )
-    moved = int(np.sum(np.asarray(model.predict(X)) != model.labels_))
-    if moved > getattr(model, "n_disagreements_", 0) + STRAY * n:
-        raise ValueError(
-            f"{moved} of {n} samples of X have another cluster than the model found: give the X "
-            "that it was fitted to."
-        )

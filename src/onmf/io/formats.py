@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.exceptions import TableWarning
+from onmf.io.flat import free_memory
 from onmf.io.labels import read_labels
 from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.source import Source
@@ -89,6 +90,11 @@ def open_source(
     kind = FORMATS[ending]
     open_it: Open = getattr(import_module(f"onmf.io.{kind}"), f"open_{kind}")
     return open_it(path, Options(labels, layer, decimal, thousands, drop, progress))
+
+
+def larger_than_memory(source: Source) -> bool:
+    """Whether the rows of a file would fill more than half of the memory that is free."""
+    return free_memory() / 2 < source.nbytes
 
 
 def known_ending(name: str) -> str | None:

@@ -1,17 +1,20 @@
 """Results into files: in full or not at all."""
 
 import csv
+import hashlib
 import io
+import json
 import math
 import os
 import secrets
 import signal
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +26,18 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 Content = str | bytes | Callable[[IO[bytes]], object]  # or what writes it into a file
+
+
+class Sheet(NamedTuple):
+    """What becomes a file of comma-separated text."""
+
+    header: Sequence[str]
+    rows: Iterable[Iterable[Any]]
+
+
+def csv_texts(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, str]:
+    """The text of each."""
+    return {name: csv_text(*sheet, raw) for name, sheet in sheets.items()}
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False) -> str:
@@ -45,6 +60,16 @@ def to_json_values(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [to_json_values(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def seal_files(
+    files: Mapping[str, str | bytes], seal: str, record: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str | bytes]]:
+    """The record with the checksums of the files, and these with the seal that tells it."""
+    sums = {name: hashlib.sha256(content_bytes(content)) for name, content in files.items()}
+    known = record.get("files", {}) | {name: digest.hexdigest() for name, digest in sums.items()}
+    told = {**record, "files": known}
+    return told, {**files, seal: json.dumps(told, indent=2) + "\n"}
 
 
 def replace_files(folder: Path, files: Mapping[str, Content], gone: Iterable[str] = ()) -> None:
@@ -107,6 +132,32 @@ def signals_deferred() -> Iterator[None]:
             signal.signal(kind, handler)
         for number in came:
             signal.raise_signal(number)
+
+
+@contextmanager
+def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]:
+    """Make sure, before the long part, that the files can be put into the folder, by us alone.
+
+    Folders that were made for nothing are taken away again.
+    """
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+        with sole_writer(folder / f".{names[-1]}.lock"):
+            there = [name for name in names if (folder / name).exists()]
+            if there and not force:
+                place = "this folder" if folder == Path() else folder
+                raise FileExistsError(
+                    f"{place} already has {', '.join(there)}: choose another place, or replace "
+                    "with --force."
+                )
+            yield
+    except BaseException:
+        with suppress(OSError):
+            for place in made:
+                place.rmdir()
+        raise
 
 
 @contextmanager

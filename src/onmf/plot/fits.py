@@ -7,15 +7,8 @@ import numpy as np
 from sklearn.utils import check_array
 
 from onmf.explain import Markers, groups
-from onmf.plot.canvas import (
-    ACCENT,
-    MUTED,
-    axes_or_new,
-    cluster_look,
-    plain_text,
-    shades_of,
-)
-from onmf.report.clustering import check_same_samples
+from onmf.plot.canvas import ACCENT, MUTED, axes_or_new, cluster_look, plain_text, shades_of
+from onmf.report.clustering import other_samples
 from onmf.report.embedding import embed
 from onmf.report.markers import NAME, dot_values, shown_features
 from onmf.report.names import display_name
@@ -106,7 +99,8 @@ def embedding(
     """
     ax, labels = axes_or_new(ax), np.asarray(model.labels_)
     X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
-    check_same_samples(X.shape[0], labels)
+    if X.shape[0] != len(labels):
+        raise other_samples(X.shape[0], labels)
     shown = embed(X, labels, random_state)
     called = cluster_names(model, X, features)
     size = np.clip(6e4 / len(shown.samples), 4, 30)
@@ -166,7 +160,8 @@ def markers(table: Markers, n: int | None = None, ax: Any = None) -> Any:
     >>> plot.markers(explain.groups(y, X), n=2).get_ylabel()
     'cluster'
     """
-    ax, columns = axes_or_new(ax), shown_features(table, n)
+    every = table.numbers(len(table.features))
+    ax, columns = axes_or_new(ax), shown_features(every, n)
     rows = [k for k, size in enumerate(table.sizes) if size]
     levels, shares = (values[rows] for values in dot_values(table, columns))
     across, down = np.meshgrid(np.arange(len(columns)), np.arange(len(rows)))

@@ -84,6 +84,11 @@ class Certificate:
             f"than {round_up(100 * self.gap)} %"
         )
 
+    def record(self) -> dict[str, Any]:
+        """The bound and what it says, as JSON."""
+        names = ("bound", "gap", "doubt", "method")
+        return {name: getattr(self, name) for name in names} | {"sentence": str(self)}
+
 
 def round_up(x: float) -> str:
     """At least x, in two digits: what is told must be true."""

@@ -1,6 +1,6 @@
 """One self-contained HTML page about a clustering: `onmf.report.html(model, X)`."""
 
-from onmf.report.account import package_versions
+from onmf.io.versions import package_versions
 from onmf.report.document import document
 from onmf.report.page import html
 

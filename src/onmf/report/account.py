@@ -1,46 +1,15 @@
 """What was done, with what, and how it ended: in a sentence, in figures, and in full."""
 
-import platform
-from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
-from onmf.proof import Certificate
+from onmf.io.versions import package_versions
+from onmf.proof.certificate import FittedFactors, certificate_of_fit
 from onmf.report.clustering import ClusteringFacts
 from onmf.report.names import display_name
 
-PACKAGES = ("onmf", "numpy", "scipy", "scikit-learn")
 PENALTIES = {"sncp": "smooth penalty", "nsncp": "non-smooth penalty"}
-
-
-def package_versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """Versions of Python and of packages: part of every record of a run.
-
-    Parameters
-    ----------
-    packages : iterable of str
-        By default onmf and those it cannot do without.
-
-    Returns
-    -------
-    dict
-
-    Examples
-    --------
-    >>> from onmf.report import package_versions
-    >>> list(package_versions(["onmf", "numpy"]))
-    ['python', 'onmf', 'numpy']
-    """
-    return {"python": platform.python_version()} | {name: _version(name) for name in packages}
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def default_record(clustering: ClusteringFacts) -> dict[str, Any]:
@@ -86,11 +55,14 @@ def _by_divergence(clustering: ClusteringFacts) -> bool:
     return clustering.parameters.get("loss") == "kl"
 
 
-def proof_sentence(run: dict[str, Any], known: Certificate | None) -> str:
+def proof_sentence(run: dict[str, Any], model: FittedFactors) -> str:
     """How far from the best clustering this one can be, if the run or the fit knows."""
     results = run.get("results")
     told = results.get("proof") if isinstance(results, dict) else None
-    said = told.get("sentence") if isinstance(told, dict) else known and str(known)
+    if isinstance(told, dict):
+        said = told.get("sentence")
+    else:
+        said = str(known) if (known := certificate_of_fit(model)) else None
     return f"{said[:1].upper()}{said[1:]}." if isinstance(said, str) else ""
 
 

@@ -1,4 +1,4 @@
-"""A fitted model and its samples as plain values: the only place where a page reads a model."""
+"""A fitted model and its samples as plain values, of which a page is made."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from sklearn.utils import check_array
 from onmf.data import fill_holes, open_rows
 from onmf.explain import Explanation, Markers, clusters
 from onmf.explain.explanation import distances
-from onmf.proof import Certificate
-from onmf.proof.certificate import certificate_of_fit
 from onmf.report.names import display_names
 
 Array = NDArray[Any]
+
+FEATURES = 10  # of each cluster that the page tells
 
 
 class FittedClusterer(Protocol):
@@ -41,9 +41,9 @@ class ClusteringFacts:
     truth : known classes, if there are any.
     certainty, explained : of each sample; the share of it that its centroid explains.
     markers : the table of features; None if there is one cluster, hence nothing to compare.
+    distinctive, names : the numbers of the first features of each cluster, and what they call it.
     history : stages of the fit, as in `history_`.
     ids : of the clusters, by which they are called.
-    proof : how far from the best clustering it can be, if the fit knows.
     """
 
     X: Any
@@ -57,13 +57,14 @@ class ClusteringFacts:
     certainty: Array
     explained: Array
     markers: Markers | None
+    distinctive: list[list[int]]
+    names: list[str]
     history: Sequence[Any]
     relative_error: float
     sweeps: int
     converged: bool
     method: str
     parameters: dict[str, Any]
-    proof: Certificate | None
     ids: list[int]
 
     @property
@@ -83,23 +84,28 @@ def read_clustering(
     if samples is None and hasattr(X, "columns"):  # a DataFrame; a str has an `index` as well
         samples = X.index
     features = getattr(model, "feature_names_in_", None) if features is None else features
-    rows, labels = samples_to_show(X), np.asarray(model.labels_)
-    rows = fill_holes(rows, np.asarray(model.cluster_centers_))
-    check_same_samples(rows.shape[0], labels)
+    labels, W = np.asarray(model.labels_), np.asarray(model.cluster_centers_)
+    sample_names = display_names(samples, len(labels), "samples")
+    feature_names = display_names(features, W.shape[1], "features", "x")
+    rows = samples_to_show(X, W if getattr(model, "n_missing_", True) else None)
+    if rows.shape[0] != len(labels):
+        raise other_samples(rows.shape[0], labels)
     if truth is not None and len(truth) != len(labels):
         raise ValueError(
             f"{len(truth)} known classes for {len(labels)} samples: give one for each."
         )
-    sample_names = display_names(samples, len(labels), "samples")
-    feature_names = display_names(features, rows.shape[1], "features", "x")
     if explanation is None and len(np.unique(labels[labels >= 0])) > 1:
         explanation = clusters(model, X, features=features)
+    distinctive: list[list[int]]
     if explanation is None:
         certainty, markers = (labels >= 0).astype(float), None
         distance = distances(model, X)
+        ids = np.asarray(getattr(model, "cluster_ids_", range(len(W)))).tolist()
+        distinctive, names = [], [""] * len(W)
     else:
         certainty, markers = explanation.certainty, explanation.markers
-        distance = explanation.distance
+        distance, ids = explanation.distance, markers.clusters
+        distinctive, names = markers.numbers(FEATURES), markers.names
     parameters = model.get_params(deep=False)
     return ClusteringFacts(
         X=rows,
@@ -109,33 +115,33 @@ def read_clustering(
         features_named=features is not None,
         labels=labels,
         truth=None if truth is None else np.asarray(truth),
-        centers=np.asarray(model.cluster_centers_),
+        centers=W,
         certainty=certainty,
         explained=1 - distance**2,
         markers=markers,
+        distinctive=distinctive,
+        names=names,
         history=getattr(model, "history_", ()),
         relative_error=float(model.relative_error_),
         sweeps=int(model.n_iter_),
         converged=bool(getattr(model, "converged_", True)),
         method=str(parameters.get("method", type(model).__name__)),
         parameters={name: value for name, value in parameters.items() if name != "callback"},
-        proof=certificate_of_fit(model),
-        ids=np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist(),
+        ids=ids,
     )
 
 
-def samples_to_show(X: Any) -> Any:
-    """X as an array or CSR; rows on disk stay there."""
+def samples_to_show(X: Any, W: Array | None = None) -> Any:
+    """X as an array or CSR, its holes filled by these centroids; rows on disk stay there."""
     rows = open_rows(X)
-    if rows is not None:
-        return rows
-    return check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+    if rows is None:
+        rows = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+    return rows if W is None else fill_holes(rows, W)
 
 
-def check_same_samples(n: int, labels: Array) -> None:
-    """X and the labels of a model are about the same samples."""
-    if len(labels) != n:
-        raise ValueError(
-            f"X has {n} samples but the model was fitted to {len(labels)}: give the X that it was "
-            "fitted to."
-        )
+def other_samples(n: int, labels: Array) -> ValueError:
+    """X and the labels of a model are not about the same samples."""
+    return ValueError(
+        f"X has {n} samples but the model was fitted to {len(labels)}: give the X that it was "
+        "fitted to."
+    )

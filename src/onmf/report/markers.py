@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onmf.explain import Markers
-from onmf.report.clustering import ClusteringFacts
+from onmf.report.clustering import FEATURES, ClusteringFacts
 from onmf.report.names import display_name
 from onmf.report.panels import heaviest_features, round_digits, unit_rays
 
 Array = NDArray[Any]
 
-FEATURES, SAMPLES = 10, 5  # of each cluster
+SAMPLES = 5  # of each cluster
 NAME = 40  # characters of a cluster's
 COLUMNS, FEWEST = 60, 2  # of the picture in all, and for each cluster
 
@@ -21,10 +21,9 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
     """Size, name, features, most typical and least certain samples of each cluster."""
     rays, markers = unit_rays(clustering.centers), clustering.markers
     names, certainty, explained = clustering.samples, clustering.certainty, clustering.explained
-    features = _heavy(clustering) if markers is None else _distinctive(markers, clustering.features)
-    called = [""] * len(rays) if markers is None else markers.names
+    features = _heavy(clustering) if markers is None else _distinctive(clustering, markers)
     panels = []
-    for k, own in enumerate(features):
+    for k, (own, called) in enumerate(zip(features, clustering.names, strict=True)):
         inside = np.flatnonzero(clustering.labels == k)
         typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES]]
         unsure = inside[np.argsort(certainty[inside], kind="stable")[:SAMPLES]]
@@ -32,7 +31,7 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
         panels.append(
             {
                 "size": len(inside),
-                "name": display_name(called[k], NAME) if clustering.features_named else "",
+                "name": display_name(called, NAME) if clustering.features_named else "",
                 "certainty": round_digits(certainty[inside].mean()) if len(inside) else None,
                 "features": own,
                 "typical": [[names[i], round_digits(explained[i])] for i in typical],
@@ -54,9 +53,9 @@ def _heavy(clustering: ClusteringFacts) -> list[list[dict[str, Any]]]:
     ]
 
 
-def _distinctive(markers: Markers, names: list[str]) -> list[list[dict[str, Any]]]:
+def _distinctive(clustering: ClusteringFacts, markers: Markers) -> list[list[dict[str, Any]]]:
     """The most distinctive features of each cluster, with their mean in every cluster."""
-    facts = markers.facts
+    facts, names = markers.facts, clustering.features
     return [
         [
             {
@@ -70,7 +69,7 @@ def _distinctive(markers: Markers, names: list[str]) -> list[list[dict[str, Any]
             }
             for j in own
         ]
-        for k, own in enumerate(markers.numbers(FEATURES))
+        for k, own in enumerate(clustering.distinctive)
     ]  # fmt: skip
 
 
@@ -78,7 +77,7 @@ def dots_panel(clustering: ClusteringFacts) -> dict[str, Any] | None:
     """Clusters x features: levels from the lowest, 0, to the highest, 1; shares that have any."""
     if clustering.markers is None:
         return None
-    columns = shown_features(clustering.markers)
+    columns = shown_features(clustering.distinctive)
     levels, shares = dot_values(clustering.markers, columns)
     return {
         "features": [clustering.features[j] for j in columns],
@@ -87,10 +86,10 @@ def dots_panel(clustering: ClusteringFacts) -> dict[str, Any] | None:
     }
 
 
-def shown_features(markers: Markers, n: int | None = None) -> list[int]:
-    """Numbers of the n first features of each cluster, each once, cluster by cluster."""
-    n = max(FEWEST, min(5, COLUMNS // len(markers.clusters))) if n is None else n
-    return list(dict.fromkeys(j for own in markers.numbers(n) for j in own))
+def shown_features(ranked: list[list[int]], n: int | None = None) -> list[int]:
+    """The n first of the features of each cluster, each once, cluster by cluster."""
+    n = max(FEWEST, min(5, COLUMNS // len(ranked))) if n is None else n
+    return list(dict.fromkeys(j for own in ranked for j in own[:n]))
 
 
 def dot_values(markers: Markers, columns: list[int]) -> tuple[Array, Array]:

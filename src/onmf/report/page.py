@@ -110,7 +110,7 @@ def html(
     facts = {
         "title": page_title(run),
         "sentence": opening_sentence(clustering),
-        "proof": proof_sentence(run, clustering.proof),
+        "proof": proof_sentence(run, model),
         "figures": key_figures(clustering),
         "named": clustering.features_named,
         "shapes": list(SHAPES.values()),

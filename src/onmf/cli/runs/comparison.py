@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from onmf.io import csv_text, replace_files
-from onmf.report import package_versions
+from onmf.io.versions import package_versions
 from onmf.report.rivals import RivalTable, comparison_page
 
 Fit = dict[str, Any]  # what is known of one fit, or the means of a method

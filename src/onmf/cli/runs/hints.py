@@ -126,11 +126,13 @@ def totals_of(X: Any) -> Totals:
     """From one reading of X."""
     samples, features, squares, counts, holes = [], *np.zeros((2, X.shape[1])), True, 0
     for block in blocks(X):
-        if missing := count_holes(block):
-            holes, block = holes + missing, without_holes(block)
-        samples.append(sample_totals(block))
-        features += np.asarray(block.sum(axis=0), np.float64).ravel()
+        totals = sample_totals(block)
+        if np.isnan(totals).any():
+            holes, block = holes + count_holes(block), without_holes(block)
+            totals = sample_totals(block)
+        samples.append(totals)
         squares += feature_squares(block)
+        features += np.asarray(block.sum(axis=0), np.float64).ravel()
         counts = counts and are_counts(block)
     return Totals(np.concatenate(samples), features, squares, counts, holes)
 

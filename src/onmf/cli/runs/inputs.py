@@ -10,10 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf import ONMF, Baseline
-from onmf.data import larger_than_memory
 from onmf.data.check import cells
 from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
-from onmf.io.formats import Duplicates, can_drop
+from onmf.io.formats import Duplicates, can_drop, larger_than_memory
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, listing, no_progress, numbered
 from onmf.preparation.steps import STEPS, Depth, Step, apply, apply_step

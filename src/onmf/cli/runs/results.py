@@ -1,16 +1,15 @@
 """The files of a result: what they hold, and how a finished run is found again."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf import ONMF, certify, load
+from onmf import ONMF, load
 from onmf.cli.console import cluster_sizes, notes, waiting
 from onmf.cli.runs.inputs import Input, aligned
 from onmf.cli.runs.outliers import outlier_record
@@ -30,52 +29,86 @@ from onmf.cli.runs.records import (
     stored_column,
 )
 from onmf.cli.runs.tables import (
+    MOST_MARKERS,
+    TOP_FEATURES,
     Array,
     Model,
-    centers_csv,
-    labels_csv,
-    markers_csv,
-    named_clusters,
-    top_csv,
+    centers_sheet,
+    ids_of_clusters,
+    ids_of_labels,
+    labels_sheet,
+    markers_sheet,
+    top_sheet,
 )
 from onmf.estimators.storage import model_bytes
-from onmf.explain import Explanation, clusters
-from onmf.io import Source, Table, checksum, to_json_values
-from onmf.io.output import content_bytes
+from onmf.explain import Explanation, Marker
+from onmf.explain.clustering import check_fitted_to
+from onmf.explain.explanation import fit_clusters
+from onmf.io import Sheet, Source, Table, checksum, csv_texts, seal_files, to_json_values
 from onmf.io.remote import RemoteFile
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.preparation.steps import Log
-from onmf.proof import Certificate
 from onmf.proof.certificate import certificate_of_fit
-from onmf.report import package_versions
 from onmf.report.periods import Period
 
 
-def explained(model: Model, table: Table) -> Explanation | None:
-    """What makes the clusters of a fit; None if there is but one, hence nothing to compare."""
-    if len(np.unique(model.labels_[model.labels_ >= 0])) < 2:
-        return None
+class Origin(NamedTuple):
+    """The checksum of an input as it was read, and the versions of the packages at work."""
+
+    digest: str
+    versions: dict[str, str]
+
+    @classmethod
+    def recall(cls, record: dict[str, Any]) -> Self:
+        """From run.json."""
+        return cls(record["input"]["sha256"], record.get("versions", {}))
+
+
+class Findings(NamedTuple):
+    """What is known of a fit besides its factors: asked for once, and handed on as values.
+
+    ids : of the clusters.
+    top : the heaviest features of each, with their weights.
+    explanation : what makes them; None if there is but one, hence nothing to compare.
+    markers : the rows of markers.csv.
+    curve : from margins to certainties.
+    proof : how far from the best clustering it can be, as JSON, if the fit knows.
+    """
+
+    ids: Array
+    top: list[list[tuple[str, float]]]
+    explanation: Explanation | None
+    markers: list[Marker]
+    curve: Array | None
+    proof: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, model: Model, table: Table) -> Self:
+        """Of a fit to the features of this table."""
+        base = log_base_of(model)
+        ids, top = ids_of_clusters(model), model.top_features(TOP_FEATURES)
+        found = fit_clusters(model, table, ids.tolist(), table.features, base)
+        markers, curve = [], None
+        if found is not None:
+            markers, curve = list(found.markers.rows(MOST_MARKERS)), found.calibration.array()
+        proof = certificate_of_fit(model)
+        told = None if proof is None else proof.record()
+        return cls(ids, top, found, markers, curve, told)
+
+
+def log_base_of(model: Model) -> float | None:
+    """The base of the logarithm that the samples went through last, if they did."""
     chain = getattr(model, "preprocessing_", ())
-    log_base = 2 if chain and isinstance(chain[-1], Log) else None
-    return clusters(model, table, features=table.features, log_base=log_base)
+    return 2 if chain and isinstance(chain[-1], Log) else None
 
 
-def proved(model: Model, table: Table) -> Certificate | None:
-    """How far from the best the fit can be; None if rows on disk had to be read again for it, or
-    if samples may be outliers, or entries are missing: the bound holds for clusters of all; or if
-    it is no squares that are minimised."""
-    if model.get_params().get("loss") == "kl":
-        return None
-    if getattr(model, "outliers", None) is not None or model.n_missing_:
-        return None
-    known = certificate_of_fit(model)
-    return known or (None if isinstance(table.X, Source) else certify(model, table))
-
-
-def proof_record(certificate: Certificate) -> dict[str, Any]:
-    """The bound as JSON, and what it says."""
-    names = ("bound", "gap", "doubt", "method")
-    return {name: getattr(certificate, name) for name in names} | {"sentence": str(certificate)}
+def can_certify(model: Model, table: Table) -> bool:
+    """Whether a bound can be had: not if rows on disk had to be read again for it, or if samples
+    may be outliers, or entries are missing, for it holds for clusters of all; nor if it is no
+    squares that are minimised."""
+    all_of_them = getattr(model, "outliers", None) is None and not model.n_missing_
+    squares = model.get_params().get("loss") != "kl"
+    return squares and all_of_them and not isinstance(table.X, Source)
 
 
 def agreement_scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float] | None:
@@ -95,12 +128,12 @@ class FinishedFit:
 
     model: Model
     source: Input
+    origin: Origin
     table: Table
-    explanation: Explanation | None
+    findings: Findings
     seconds: float
     shown: list[str] | None = None  # what the page calls the samples, if not by their names
     choice: Any = None  # what `onmf.choose_k` said, if it was asked
-    certificate: Certificate | None = None  # how far from the best clustering it can be
     parent: Parent | None = None  # the run it goes on from
     periods: Sequence[Period] = ()  # its samples over time, if that was asked
 
@@ -109,11 +142,10 @@ class FinishedFit:
         parameters = self.model.get_params(deep=False)
         del parameters["callback"]
         n, m = self.table.X.shape
-        digest = checksum(self.source.path, self.source.follow_links)
         facts = {
             "input": {
                 "file": self.source.path.resolve().name,
-                "sha256": digest,
+                "sha256": self.origin.digest,
                 "samples": n,
                 "features": m,
                 "missing": getattr(self.model, "n_missing_", 0),
@@ -121,19 +153,20 @@ class FinishedFit:
             "source": self.source.record(folder),
             "seed": self.model.random_state,
             "parameters": parameters,
-            "versions": package_versions(),
+            "versions": self.origin.versions,
             "choice": None if self.choice is None else choice_record(self.choice),
-            "lineage": self.lineage(digest),
+            "lineage": self.lineage(),
             "results": self.results(),
         }
         return dict(json.loads(json.dumps(facts, allow_nan=False)))
 
-    def lineage(self, digest: str) -> list[dict[str, Any]]:
+    def lineage(self) -> list[dict[str, Any]]:
         """What became of the clusters of the runs before, the last of them last."""
         if self.parent is None or not isinstance(self.model, ONMF):
             return []
-        ids = named_clusters(self.model, self.model.labels_).tolist()
-        return self.parent.chain(self.model.lineage_, digest, self.table.samples, ids)
+        ids = ids_of_labels(self.findings.ids, self.model.labels_).tolist()
+        digest, samples = self.origin.digest, self.table.samples
+        return self.parent.chain(self.model.lineage_, digest, samples, ids)
 
     def results(self) -> dict[str, Any]:
         labels, k = self.model.labels_, len(self.model.cluster_centers_)
@@ -141,35 +174,37 @@ class FinishedFit:
             "relative_error": float(self.model.relative_error_),
             "sweeps": int(self.model.n_iter_),
             "converged": bool(self.model.converged_),
-            "cluster_ids": named_clusters(self.model, np.arange(k)).tolist(),
+            "cluster_ids": self.findings.ids.tolist(),
             "cluster_sizes": cluster_sizes(labels, k).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
             "outliers": outlier_record(self.model, self.table.samples),
             "scores": agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
-            "proof": None if self.certificate is None else proof_record(self.certificate),
+            "proof": self.findings.proof,
         }
 
-    def labels_csv(self, raw_names: bool = False) -> str:
-        """The text of labels.csv."""
-        labels, found = self.model.labels_, self.explanation
+    def labels_sheet(self) -> Sheet:
+        """What is known of each sample."""
+        labels, found = self.model.labels_, self.findings.explanation
         certainty = (labels >= 0).astype(float) if found is None else found.certainty
         distance = self.model.distance(self.table) if found is None else found.distance
         columns = {"certainty": certainty, "distance": distance}
         if hasattr(self.model, "outlier_score_"):
             columns["outlier_score"] = self.model.outlier_score_
-        ids = named_clusters(self.model, labels)
-        return labels_csv(self.table.samples, ids, raw_names, **columns)
+        ids = ids_of_labels(self.findings.ids, labels)
+        return labels_sheet(self.table.samples, ids, **columns)
 
     def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
         """All files but the report and run.json."""
-        return {
-            LABELS: self.labels_csv(raw_names),
-            MARKERS: markers_csv(self.explanation, raw_names),
-            CENTERS: centers_csv(self.model, self.table.features, raw_names),
-            TOP: top_csv(self.model, raw_names),
-            MODEL: model_bytes(self.model, samples=False),
+        ids, W = self.findings.ids, self.model.cluster_centers_
+        sheets = {
+            LABELS: self.labels_sheet(),
+            MARKERS: markers_sheet(self.findings.markers),
+            CENTERS: centers_sheet(ids, W, self.table.features),
+            TOP: top_sheet(ids, self.findings.top),
         }
+        model = model_bytes(self.model, samples=False)
+        return {**csv_texts(sheets, raw_names), MODEL: model}
 
 
 def choice_record(choice: Any) -> dict[str, Any]:
@@ -183,21 +218,11 @@ def choice_record(choice: Any) -> dict[str, Any]:
     return dict(to_json_values(facts | {"scales": scales}))
 
 
-def sealed(
-    record: dict[str, Any], files: Mapping[str, str | bytes]
-) -> tuple[dict[str, Any], dict[str, str | bytes]]:
-    """The record with the checksums of the files, and these with run.json, the last of them."""
-    sums = {name: hashlib.sha256(content_bytes(content)) for name, content in files.items()}
-    known = record.get("files", {}) | {name: digest.hexdigest() for name, digest in sums.items()}
-    record = record | {"files": known}
-    return record, {**files, RUN: json.dumps(record, indent=2) + "\n"}
-
-
 def sealed_again(
     record: dict[str, Any], files: Mapping[str, str | bytes]
 ) -> Mapping[str, str | bytes]:
     """New files of a finished run, and its run.json if that has checksums to keep up."""
-    return sealed(record, files)[1] if "files" in record else files
+    return seal_files(files, RUN, record)[1] if "files" in record else files
 
 
 def fitted_model(folder: Path) -> Model:
@@ -236,7 +261,7 @@ def recall(folder: Path, remote: bool = False) -> tuple[dict[str, Any], Input]:
 
 def labels_of_run(folder: Path, model: Model) -> Array:
     """The numbers of the clusters of the samples, whose ids labels.csv has."""
-    ids = named_clusters(model, np.arange(len(model.cluster_centers_))).tolist()
+    ids = ids_of_clusters(model).tolist()
     place = {-1: -1} | {cluster: number for number, cluster in enumerate(ids)}
     stored = stored_column(folder, "cluster", int)
     if not {*stored} <= {*place}:
@@ -272,4 +297,5 @@ def read_run(folder: Path, remote: bool = False) -> ReadRun:
     table, _ = aligned(raw, model)
     if not ours or len(model.labels_) != len(table.samples):
         raise labels_of_another(folder)
+    check_fitted_to(model, table, table.X.shape)
     return ReadRun(record, source, model, raw, table)

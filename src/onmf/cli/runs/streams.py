@@ -20,17 +20,26 @@ from onmf.cli.runs.records import (
     LABELS,
     MODEL,
     PAGE,
+    RUN,
     STREAM,
     TOP,
     is_of_run,
     read_record,
     stored_column,
 )
-from onmf.cli.runs.results import labels_of_run, sealed
-from onmf.cli.runs.tables import Array, centers_csv, labels_csv, named_clusters, top_csv
+from onmf.cli.runs.results import labels_of_run
+from onmf.cli.runs.tables import (
+    TOP_FEATURES,
+    Array,
+    centers_sheet,
+    ids_of_clusters,
+    ids_of_labels,
+    labels_sheet,
+    top_sheet,
+)
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
-from onmf.io import Table, checksum, replace_files, to_json_values
+from onmf.io import Table, checksum, csv_text, csv_texts, replace_files, seal_files, to_json_values
 from onmf.io.container import MODEL as KIND
 from onmf.io.container import read_container
 from onmf.io.table import listing
@@ -98,8 +107,9 @@ class StreamRun:
         model.set_params(max_clusters=most, n_clusters=None, init="random")
         model.partial_fit(table)
         self.batches.append(self.entry(table, key, name))
-        ids, place = named_clusters(model, model.labels_), self.folder / BATCHES
-        text = labels_csv(table.samples, ids, raw_names, distance=model.distance(table))
+        ids = ids_of_labels(ids_of_clusters(model), model.labels_)
+        place, distance = self.folder / BATCHES, model.distance(table)
+        text = csv_text(*labels_sheet(table.samples, ids, distance=distance), raw_names)
         place.mkdir(exist_ok=True)
         replace_files(place, {f"{len(self.batches) - 1:05}.csv": text})
         state = model_bytes(model, samples=False, batches=self.batches, record=self.record)
@@ -130,18 +140,22 @@ class StreamRun:
                 return False
         except (ValueError, OSError):
             pass  # broken off while it was written: all is in the state
-        features = [str(name) for name in self.model.feature_names_in_]
+        features, ids = [str(n) for n in self.model.feature_names_in_], ids_of_clusters(self.model)
         names = {i: " ".join(words[:NAMING]) for i, words in heavy_words(self.model).items()}
         page = stream_page(self.folder.resolve().name, self.periods(), names, self.sentence())
         files: dict[str, str | bytes] = {
-            CENTERS: centers_csv(self.model, features),
-            TOP: top_csv(self.model),
+            **csv_texts(
+                {
+                    CENTERS: centers_sheet(ids, self.model.cluster_centers_, features),
+                    TOP: top_sheet(ids, self.model.top_features(TOP_FEATURES)),
+                }
+            ),
             MODEL: model_bytes(self.model, samples=False),
             PAGE: page,
         }
         chain = [{name: entry.get(name) for name in TOLD} for entry in self.batches[1:]]
         lineage = {"lineage": [*self.record.get("lineage", []), *chain], "stream": state}
-        replace_files(self.folder, sealed(self.record | lineage, files)[1])
+        replace_files(self.folder, seal_files(files, RUN, self.record | lineage)[1])
         return True
 
     def periods(self) -> list[Period]:

@@ -1,4 +1,4 @@
-"""The text of the tables of a result; clusters are called by their ids."""
+"""The tables of a result; clusters are called by their ids."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onmf import ONMF, Baseline
-from onmf.explain import Explanation, Marker
-from onmf.io import csv_text
+from onmf.explain import Marker
+from onmf.io import Sheet
 
 TOP_FEATURES = 20  # a cluster
 MOST_MARKERS = 100  # a cluster
@@ -17,42 +17,40 @@ Model = ONMF | Baseline
 Array = NDArray[Any]
 
 
-def named_clusters(model: Model, labels: Array) -> Array:
+def ids_of_clusters(model: Model) -> Array:
+    """The id of each cluster of a model."""
+    return np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_))))
+
+
+def ids_of_labels(ids: Array, labels: Array) -> Array:
     """The ids of the clusters with these numbers; -1 stays."""
-    ids = getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))
     return np.append(ids, -1)[labels]
 
 
-def labels_csv(
-    samples: Sequence[str], labels: Array, raw_names: bool = False, **columns: Array
-) -> str:
-    """The text of labels.csv: the cluster of each sample, and what else is known of it."""
-    told = ([f"{value:.6f}" for value in column.tolist()] for column in columns.values())
-    rows = zip(samples, labels.tolist(), *told, strict=True)
-    return csv_text(["sample", "cluster", *columns], rows, raw_names)
+def labels_sheet(samples: Sequence[str], ids: Array, **columns: Array) -> Sheet:
+    """labels.csv: the cluster of each sample, and what else is known of it."""
+    told = [[f"{value:.6f}" for value in column.tolist()] for column in columns.values()]
+    rows = zip(samples, ids.tolist(), *told, strict=True)
+    return Sheet(["sample", "cluster", *columns], rows)
 
 
-def markers_csv(explanation: Explanation | None, raw_names: bool = False) -> str:
-    """The text of markers.csv: the most distinctive features of each cluster, best first."""
-    found = [] if explanation is None else list(explanation.markers.rows(MOST_MARKERS))
-    rows = [[row.cluster, row.feature, *(f"{value:.6g}" for value in row[2:])] for row in found]
-    return csv_text(list(Marker._fields), rows, raw_names)
+def markers_sheet(found: Sequence[Marker]) -> Sheet:
+    """markers.csv: the most distinctive features of each cluster, best first."""
+    rows = [[row.cluster, row.feature, *[f"{value:.6g}" for value in row[2:]]] for row in found]
+    return Sheet(Marker._fields, rows)
 
 
-def centers_csv(model: Model, features: Sequence[str], raw_names: bool = False) -> str:
-    """The text of centers.csv."""
-    W = model.cluster_centers_
-    ids = named_clusters(model, np.arange(len(W))).tolist()
-    rows = ([i, *row] for i, row in zip(ids, W.tolist(), strict=True))
-    return csv_text(["cluster", *features], rows, raw_names)
+def centers_sheet(ids: Array, centers: Array, features: Sequence[str]) -> Sheet:
+    """centers.csv."""
+    rows = [[i, *row] for i, row in zip(ids.tolist(), centers.tolist(), strict=True)]
+    return Sheet(["cluster", *features], rows)
 
 
-def top_csv(model: Model, raw_names: bool = False) -> str:
-    """The text of top_features.csv."""
-    top = model.top_features(TOP_FEATURES)
+def top_sheet(ids: Array, top: Sequence[Sequence[tuple[str, float]]]) -> Sheet:
+    """top_features.csv: the heaviest features of each cluster, with their weights."""
     rows = [
         [cluster, rank, name, f"{weight:.6g}"]
-        for cluster, features in zip(named_clusters(model, np.arange(len(top))), top, strict=True)
+        for cluster, features in zip(ids, top, strict=True)
         for rank, (name, weight) in enumerate(features, 1)
     ]
-    return csv_text(["cluster", "rank", "feature", "weight"], rows, raw_names)
+    return Sheet(["cluster", "rank", "feature", "weight"], rows)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from onmf.cli.runs.inputs import Input
-from onmf.cli.runs.tables import Model, named_clusters
+from onmf.cli.runs.tables import Model
 from onmf.io import Table
 from onmf.io.cells import is_number, to_number
 from onmf.io.table import Progress, no_progress
@@ -46,10 +46,11 @@ def grouped_times(times: Sequence[str]) -> tuple[list[str], list[int]]:
     return names, [place[time] for time in times]
 
 
-def periods_of(model: Model, table: Table, times: Sequence[str]) -> list[Period]:
+def periods_of(
+    model: Model, ids: Sequence[int], table: Table, times: Sequence[str]
+) -> list[Period]:
     """Sizes and words of the clusters in each period."""
     names, numbers = grouped_times(times)
-    ids = named_clusters(model, np.arange(len(model.cluster_centers_))).tolist()
     periods = []
     for t, name in enumerate(names):
         rows = np.flatnonzero(np.array(numbers) == t)

@@ -1,4 +1,4 @@
-"""PowerSums over the samples of each cluster, all of them from one reading of X.
+"""Sums of powers over the samples of each cluster, all of them from one reading of X.
 
     S_p(k, j) = sum_{i in k} d_i x_ij^p   for p = 1, 2,   S_0(k, j) = sum_{i in k} d_i [x_ij != 0]
 
@@ -58,6 +58,18 @@ class PowerSums(NamedTuple):
     first: Array
     second: Array
     present: Array
+
+
+class GroupSums(NamedTuple):
+    """Sums and weights of the k clusters of one clustering."""
+
+    sums: PowerSums
+    weights: Weights
+
+    def of_features(self, features: Array) -> "GroupSums":
+        """Those of some features."""
+        part = PowerSums(*(total[:, features] for total in self.sums))
+        return GroupSums(part, self.weights.of_features(features))
 
 
 @dataclass(frozen=True)
@@ -128,7 +140,7 @@ class TallyHoles:
         return labels, HoleWeights(*sums)
 
 
-def tally(data: Data, clusterings: Sequence[Array], k: int) -> list[tuple[PowerSums, Weights]]:
+def tally(data: Data, clusterings: Sequence[Array], k: int) -> list[GroupSums]:
     """PowerSums (k, m) and weights of the k clusters of each clustering; reads X once.
 
     Twice if samples have holes, which add to no sum.
@@ -140,4 +152,4 @@ def tally(data: Data, clusterings: Sequence[Array], k: int) -> list[tuple[PowerS
     if data.holes:
         _, hidden = data.sweep(TallyHoles(k), data.scatter(labels))
         weights = [own.less(HoleWeights(*(s[c] for s in hidden))) for c, own in enumerate(weights)]
-    return [(PowerSums(*(s[c] for s in sums)), own) for c, own in enumerate(weights)]
+    return [GroupSums(PowerSums(*(s[c] for s in sums)), own) for c, own in enumerate(weights)]

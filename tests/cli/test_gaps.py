@@ -49,6 +49,7 @@ def test_gaps_are_counted_and_left_out_of_the_error(name, capsys):
     assert record["results"]["proof"] is None
 
 
+@pytest.mark.slow
 def test_new_samples_and_later_commands_have_gaps_too(capsys):
     FRAME.to_csv("x.csv")
     ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")

@@ -42,6 +42,7 @@ def contents(folder):
     return {path.relative_to(folder): checksum(path) for path in files}
 
 
+@pytest.mark.slow
 def test_the_next_night_keeps_the_ids_of_the_last(here, capsys):
     write("a.csv", [0, 1, 2], 200)
     truth = write("b.csv", [1, 2, 3], 200, seed=1, fresh=0.01)
@@ -133,6 +134,7 @@ def test_a_command_that_dies_at_any_write_can_be_given_again(here, monkeypatch, 
     assert len(streams.StreamRun.of(Path("out")).batches) == 2
 
 
+@pytest.mark.slow
 def test_a_killed_update_is_made_good_by_the_same_command(here):
     begin()
     write("b.csv", [0, 1, 2, 3], 150, seed=1)
@@ -159,6 +161,7 @@ def test_names_from_the_data_are_text_on_the_page(here):
     assert "<script" not in page
 
 
+@pytest.mark.slow
 def test_sizes_over_time(here):
     when = [f"2026-{1 + i // 25:02}-05" for i in range(100)]
     write("a.csv", [0, 1, 2], 100, when=when)

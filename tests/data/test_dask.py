@@ -67,7 +67,7 @@ OPTIONS = {
 }
 
 
-QUICK = {"sncp", "palm, nsncp", "palm, accelerated"}
+QUICK = {"sncp", "palm, nsncp"}
 
 
 @pytest.mark.parametrize(

@@ -72,10 +72,11 @@ def assert_same(a, b):
     "name",
     [
         "fast",
-        "fast, rivals",
         "palm, nsncp",
-        "palm, accelerated",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("nsncp", "given", "palm")),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("fast, rivals", "nsncp", "given", "palm", "palm, accelerated")
+        ),
     ],
 )
 def test_a_fit_broken_off_at_every_sweep_ends_as_if_it_had_not_been(name, X, tmp_path):

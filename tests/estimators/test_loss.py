@@ -136,6 +136,7 @@ def test_one_vote_each_is_the_fit_of_shares(fitted):
                                shares.membership_ @ shares.cluster_centers_)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_more_starts_never_leave_more():
     for seed in range(4):
         X, _ = counts(80, 15, 7, seed, 2.0)
@@ -221,6 +222,7 @@ def test_a_saved_model_says_the_same(fitted, tmp_path):
     np.testing.assert_array_equal(other.margin(X), model.margin(X))
 
 
+@pytest.mark.slow
 def test_explanation_page_and_number_of_clusters_know_the_loss(fitted, tmp_path):
     X, _, model = fitted
     found = model.explain(X)

@@ -313,6 +313,7 @@ def test_an_explanation_knows_the_clusters_in_spite_of_holes():
     assert sum(len(a & b) for a, b in zip(best, full, strict=True)) >= 0.7 * 5 * K
 
 
+@pytest.mark.slow
 def test_the_page_says_how_much_was_not_observed(short_maps, tmp_path):
     fit().report(tmp_path / "page.html", X, labels=TRUTH)
     assert "30 % of the entries were not observed" in (tmp_path / "page.html").read_text("utf-8")

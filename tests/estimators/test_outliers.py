@@ -231,6 +231,7 @@ def test_a_fit_without_outliers_forgets_those_before():
         fitted.outlier_score(X)
 
 
+@pytest.mark.slow
 def test_other_parts_take_a_model_with_outliers(tmp_path):
     chosen = choose_k(model(), X, range(2, 7), n_runs=4)
     assert chosen.best_k in (K, K + 1)  # a cluster of outliers may be told from the others

@@ -97,6 +97,7 @@ def test_table_1_is_six_snrs_by_eight_methods_and_ours_from_twenty_starts():
     assert set(NAMES) == set(ORDER)
 
 
+@pytest.mark.slow
 def test_tables_share_their_trials():
     keys = {name: {tuple(t.items()) for t in STUDIES[name].plan()} for name in ("table1", "ari")}
     assert keys["table1"] == keys["ari"]
@@ -446,6 +447,7 @@ def test_unknown_methods_and_missing_data_are_one_sentence(tmp_path, capsys, mon
     assert "There is no file" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_after_ctrl_c_the_page_shows_what_there_is(tiny, tmp_path, monkeypatch):
     done = []
 

@@ -169,6 +169,7 @@ def test_any_container_and_rivals(container):
         assert 0 <= found.bound <= found.error
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
 def test_signed_data_have_a_bound():

@@ -36,7 +36,7 @@ def test_the_choice_within_a_cluster_is_random():
     assert not np.array_equal(first, stratified_order(labels, np.random.default_rng(1))[:100])
 
 
-@pytest.mark.parametrize("landmarks", [300, 120])
+@pytest.mark.parametrize("landmarks", [pytest.param(300, marks=pytest.mark.slow), 120])
 @pytest.mark.parametrize(
     "container", [np.asarray, pytest.param(sp.csr_array, marks=pytest.mark.slow)]
 )

@@ -129,7 +129,9 @@ def test_an_empty_cluster_is_filled_and_a_sample_stays_that_has_nowhere_better_t
     np.testing.assert_array_equal(end, labels)  # a third cluster would explain nothing more
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
+)
 def test_the_search_finds_the_best_of_all_clusterings(seed):
     X = some(9, 6, 3, seed, 20)
     best = min(left(X, np.array((0, *rest)), 3) for rest in product(range(3), repeat=8))

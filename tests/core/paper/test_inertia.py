@@ -181,6 +181,7 @@ def test_a_limit_may_fall_on_a_pass_that_is_undone(planted, penalty):
         assert np.isfinite(model.relative_error_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sncp", "nsncp"])
 def test_half_the_paper_s_iterations_at_its_accuracy(name):
     """-3 dB, start 1; the paper's method takes 1172 and 939 iterations to 93.3 and 93.4 %."""

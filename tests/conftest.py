@@ -103,7 +103,12 @@ CONTAINERS = {
 }
 
 
-@pytest.fixture(params=CONTAINERS)
+FEW = ("array", "csr_array")  # the others are turned into one of them when they come in
+
+
+@pytest.fixture(
+    params=[n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in CONTAINERS]
+)
 def container(request):
     return CONTAINERS[request.param]
 

@@ -13,7 +13,10 @@ WARNINGS = {name for name in exceptions.__all__ if name.endswith("Warning")}
 def warned(path):
     """The categories that a file gives its warnings: names, or None where there is none."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("warnings.warn", "warn"):
+        called = getattr(node, "func", None)
+        if getattr(called, "attr", getattr(called, "id", "")) != "warn":
+            continue
+        if ast.unparse(called) in ("warnings.warn", "warn"):
             named = [word.value for word in node.keywords if word.arg == "category"]
             category = (node.args[1:2] or named or [None])[0]
             yield category and ast.unparse(category)

@@ -69,8 +69,7 @@ def solver(request):
 
 @pytest.fixture
 def model(penalty_name, solver):
-    steep = {"growth": 1.5} if solver == "palm" else {}  # a path of fewer stages
-    return ONMF(4, solver=solver, penalty=penalty_name, random_state=0, **steep)
+    return ONMF(4, solver=solver, penalty=penalty_name, random_state=0)
 
 
 def test_finds_the_planted_clusters(model, planted):

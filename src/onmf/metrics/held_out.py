@@ -46,8 +46,8 @@ def held_out_score(model: FittedRays | Pipeline, X: Any, y: Any = None) -> float
     >>> from onmf import ONMF
     >>> from onmf.datasets import make_rays
     >>> from onmf.metrics import held_out_score
-    >>> X, _ = make_rays(200, 30, 4, noise=0.5, random_state=0)
-    >>> grid = {"n_clusters": [2, 3, 4, 5, 6]}
+    >>> X, _ = make_rays(100, 30, 4, noise=0.5, random_state=0)
+    >>> grid = {"n_clusters": [3, 4, 5]}
     >>> GridSearchCV(ONMF(random_state=0), grid, scoring=held_out_score).fit(X).best_params_
     {'n_clusters': 4}
     """

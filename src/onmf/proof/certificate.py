@@ -139,7 +139,7 @@ def certify(
     --------
     >>> from onmf import ONMF, certify
     >>> from onmf.datasets import make_rays
-    >>> X, _ = make_rays(60, 8, 3, noise=0.5, random_state=0)
+    >>> X, _ = make_rays(24, 8, 3, noise=0.5, random_state=0)
     >>> model = ONMF(n_clusters=3, random_state=0).fit(X)
     >>> certify(model, X).bound <= certify(model, X, effort="tight").bound <= model.relative_error_
     True

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
+from cases import few
 from onmf.datasets import make_paper_synthetic, make_rays, make_three_rays
 from onmf.metrics import clustering_accuracy
 
@@ -154,7 +155,7 @@ def test_cluster_sizes_fall_by_the_asked_imbalance(imbalance):
     np.testing.assert_allclose(sizes[:-1] / sizes[1:], imbalance ** (1 / 3), rtol=0.05)
 
 
-@pytest.mark.parametrize("sparsity", [0.3, 0.9, 0.99])
+@pytest.mark.parametrize("sparsity", few([0.9, 0.3, 0.99]))
 @pytest.mark.parametrize("outliers", [0.0, 0.5])
 def test_the_asked_share_of_entries_is_zero(sparsity, outliers):
     X, _ = make_rays(500, 800, 5, sparsity=sparsity, outliers=outliers, random_state=0)
@@ -185,7 +186,7 @@ def test_impossible_sizes_are_refused_with_a_reason(bad, message):
         make_rays(**{"n_samples": 20, "n_features": 5, "n_clusters": 4} | bad)
 
 
-@pytest.mark.parametrize(("k", "smallest"), [(3, 15), (12, 15), (12, 1), (100, 5)])
+@pytest.mark.parametrize(("k", "smallest"), few([(3, 15), (12, 1), (12, 15), (100, 5)], 2))
 def test_other_draws_of_the_papers_recipe(k, smallest):
     X, y = make_paper_synthetic(0, n_clusters=k, smallest=smallest, outliers=0, random_state=4)
     sizes = np.bincount(y)

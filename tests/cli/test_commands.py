@@ -23,6 +23,7 @@ from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 import onmf
+from cases import few
 from onmf import ONMF, metrics
 from onmf.datasets import make_rays
 from onmf.explain.explanation import fit_clusters
@@ -103,7 +104,7 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", few(FORMATS, 2))
 def test_every_format_gives_the_same_answer_with_the_same_names(here, name):
     good("cluster", "x.csv", "-k", 3, "-o", "plain")
     FORMATS[name](here / name)
@@ -173,7 +174,7 @@ def test_documents_are_weighted_clustered_and_predicted(here, page, kind):
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["--log"], ["--tfidf"], ["--solver", "palm"], ["--bounds", "data"]]
+    "words", few([[], ["--log"], ["--tfidf"], ["--solver", "palm"], ["--bounds", "data"]], 2)
 )
 def test_predicting_the_input_gives_its_own_labels(here, words):
     good("cluster", "x.csv", "-k", 3, "-o", "out", *words)
@@ -553,7 +554,7 @@ def test_no_label_of_a_bar_or_a_line_steers_the_terminal(monkeypatch, capsys):
     assert "a\x1b[31mb.csv" not in screen.getvalue()
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", few(["bash", "zsh", "fish"]))
 def test_shells_can_complete_the_command_without_waiting_for_scikit_learn(shell):
     code = "import sys, onmf.cli as c\ntry: c.main()\nfinally: assert 'sklearn' not in sys.modules"
 

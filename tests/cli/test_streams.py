@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cases import few
 from command_line import ask, labels, run
 from onmf.cli.runs import streams
 from onmf.cli.runs.times import grouped_times
@@ -99,7 +100,7 @@ def test_a_batch_is_counted_once_and_clusters_are_born(here, capsys):
     assert "is stream.html" in ask(capsys, "report", "out", code=2)
 
 
-@pytest.mark.parametrize("stop", range(4))
+@pytest.mark.parametrize("stop", few(range(4)))
 def test_a_command_that_dies_at_any_write_can_be_given_again(here, monkeypatch, stop):
     """Before and after each of its writes: labels, state, files made of it."""
     begin()

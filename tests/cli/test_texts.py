@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from cases import few
 from onmf import ONMF, metrics
 
 pytest.importorskip("click")
@@ -42,7 +43,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", few(TABLES, 2))
 def test_texts_are_a_column_of_a_table_and_rows_are_not_lines(page, capsys, name):
     if name.endswith("xlsx"):
         pytest.importorskip("openpyxl")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cases import few
 from onmf.datasets import make_rays
 from onmf.io import checksum, output, place_for, replace_files
 
@@ -98,7 +99,7 @@ def test_a_signal_between_two_renames_waits_for_the_last(kind, moment, monkeypat
     assert len(record["results"]["cluster_sizes"]) == 4
 
 
-@pytest.mark.parametrize("moment", [2, 3, 5])
+@pytest.mark.parametrize("moment", few([2, 3, 5]))
 def test_a_run_that_was_killed_between_two_renames_is_none(moment, monkeypatch, capsys):
     assert cluster() == 0
     real, calls = os.replace, []

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from cases import few
 from onmf import ONMF, Baseline
 from onmf.core import memory as blocks
 from onmf.core.fast.sketch import damping, sample
@@ -130,7 +131,7 @@ def in_memory(dense, sparse):
     }
 
 
-@pytest.mark.parametrize("kind", DENSE, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", few(DENSE, 4), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize(
     "solver",
     ["fast", *(pytest.param(name, marks=pytest.mark.slow) for name in ("palm", "accelerated"))],
@@ -228,7 +229,7 @@ def test_rows_are_had_by_their_numbers_in_any_order(kind, dense, sparse, tmp_pat
     assert open_rows(kind(X, tmp_path))[numbers[:0]].shape == (0, X.shape[1])
 
 
-@pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", few(SPARSE, 2), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("penalty", ["sncp", pytest.param("nsncp", marks=pytest.mark.slow)])
 def test_sparse_files_give_the_bits_of_memory(kind, penalty, sparse, in_memory, tmp_path):
     stored = kind(sparse, tmp_path)

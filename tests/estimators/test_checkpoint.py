@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import onmf
+from cases import few
 from onmf import ONMF
 from onmf.core.memory import InMemory
 from onmf.core.rows import Block
@@ -214,7 +215,7 @@ def content(path):
         return str(error)
 
 
-@pytest.mark.parametrize("name", ["settle", "seeds", "basis"])
+@pytest.mark.parametrize("name", few(["settle", "seeds", "basis"]))
 def test_a_damaged_checkpoint_is_refused_wherever_it_is_damaged(name, X, tmp_path):
     """But in the few bytes that only other zip programs look at: there it is read as it was."""
     broken(X, tmp_path)

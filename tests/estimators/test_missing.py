@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import onmf
+from cases import few
 from onmf import ONMF, Baseline, certify, explain
 from onmf.datasets import make_rays
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning, UnobservedWarning
@@ -217,7 +218,7 @@ def test_fewer_directions_than_clusters_leave_empty_clusters():
     assert np.array_equal(model.predict(Z), model.labels_)
 
 
-@pytest.mark.parametrize("stop_at", [5, 7, 9])
+@pytest.mark.parametrize("stop_at", few([5, 7, 9]))
 def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(stop_at, tmp_path):
     whole, calls = fit(), []
 

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import mmwrite
 
+from cases import few
 from onmf import ONMF
 from onmf.datasets import make_rays
 from onmf.io import checksum, open_source, read_documents, read_table
@@ -67,7 +68,7 @@ def dense(X):
     return X.toarray() if sp.issparse(X) else np.asarray(X)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", few(FILES, 5))
 def test_a_file_elsewhere_is_read_as_the_same_file_here(samples, bucket, tmp_path, name):
     content = FILES[name](samples)
     (tmp_path / name).write_bytes(content)

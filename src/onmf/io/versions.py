@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 PACKAGES = ("onmf", "numpy", "scipy", "scikit-learn")
@@ -28,6 +29,7 @@ def package_versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
     return {"python": platform.python_version()} | {name: _version(name) for name in packages}
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return version(package)

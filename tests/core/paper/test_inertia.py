@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import reference
+from cases import few
 from onmf import ONMF
 from onmf.core import memory as blocks
 from onmf.core.memory import InMemory
@@ -134,7 +135,7 @@ def test_the_value_is_that_of_the_definition(planted, any_penalty):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("entries", [1, 10**9])
+@pytest.mark.parametrize("entries", few([1, 10**9]))
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_blocks_threads_and_containers_do_not_matter(
     planted, penalty, entries, container, monkeypatch

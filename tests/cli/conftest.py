@@ -4,9 +4,11 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def few_splits(monkeypatch):
+def few_splits():
     """Half the time of a command goes into five splits of the features: here there is one."""
-    monkeypatch.setattr("onmf.explain.explanation.SPLITS", 1)
+    with pytest.MonkeyPatch.context() as patch:  # of its own: a test may undo the other
+        patch.setattr("onmf.explain.explanation.SPLITS", 1)
+        yield
 
 
 @pytest.fixture

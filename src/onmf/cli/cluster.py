@@ -1,6 +1,7 @@
 """`onmf cluster`."""
 
 import json
+import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ import click
 from onmf import ONMF, certify, choose_k
 from onmf.cells import CellFit, annotated
 from onmf.cli import NOT_CONVERGED
-from onmf.cli.console import fit_with_progress, note, notes, say, waiting, within_memory
+from onmf.cli.console import note, notes, say, show_sweeps, waiting, within_memory
 from onmf.cli.options import (
     INPUT,
     LIKE,
@@ -161,40 +162,46 @@ def run_cluster(
         raise ValueError("the results must not lie among the documents: choose another folder.")
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
-    model = ONMF(random_state=seed, **{name: v for name, v in options.items() if v is not None})
+    given = {name: value for name, value in options.items() if value is not None}
+    settings = given | {"random_state": seed}
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
-        run = fit_input(model, k, source, parent, signed=options["center_bounds"] is not None)
+        run = fit_input(settings, k, source, parent)
         record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}
         record, files = seal_files(pages | run.files(raw_names), RUN, record)
         older = set(RESULTS) - set(files)  # which would speak of another run
         replace_files(out, files, gone=older)
         if write_h5ad is not None:
-            result = CellFit(model, run.table, run.findings.explanation, source.layer, run.choice)
+            found = run.findings.explanation
+            result = CellFit(run.model, run.table, found, source.layer, run.choice)
             write = partial(annotated, str(source.path), result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
-    return 0 if model.converged_ else NOT_CONVERGED
+    return 0 if run.model.converged_ else NOT_CONVERGED
 
 
 def fit_input(
-    model: ONMF, k: int | range | None, source: Input, parent: Parent | None, signed: bool
+    settings: dict[str, Any], k: int | range | None, source: Input, parent: Parent | None
 ) -> FinishedFit:
     """From a file to a fit that is explained, with notes on what looks wrong on the way."""
+    signed, holes = "center_bounds" in settings, settings.get("solver") != "palm"
     remedy = ", or say --bounds data if they mean something"
     with reading(source) as progress:
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
-        check_entries(raw, source.path.name, signed, remedy, holes=model.solver == "fast")
+        check_entries(raw, source.path.name, signed, remedy, holes)
     note_before_fit(source, raw)
     table, chain = source.learn(raw)
-    choice = None if k is None or isinstance(k, int) else choose_count(model, table, k)
-    model.set_params(
-        n_clusters=choice.best_k if choice else k,
-        init="random" if parent is None else parent.model,
-    )
-    with within_memory(source.path.name):
-        seconds = fit_with_progress(model, table, source.path.name)
+    choice = None
+    if k is not None and not isinstance(k, int):
+        choice = choose_count(ONMF(**settings), table, k)
+        k = int(choice.best_k)
+    init = "random" if parent is None else parent.model
+    with within_memory(source.path.name), show_sweeps(source.path.name) as callback:
+        begin = time.perf_counter()
+        model = ONMF(k, init=init, callback=callback, **settings).fit(table)
+        seconds = time.perf_counter() - begin
+    model.set_params(callback=None)
     with waiting(f"Looking at {source.path.name}"):
         said = after_fit(source, raw, model.labels_, model.cluster_centers_)
     note(source.path.name, said)

@@ -110,15 +110,19 @@ def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@contextmanager
+def show_sweeps(label: str) -> Iterator[Callable[[Any], bool]]:
+    """The callback of a fit that a bar, or lines, follow; its warnings become notes."""
+    with notes(label), progress_bar(TextColumn("{task.completed} sweeps")) as bar:
+        yield sweep_callback(bar, bar.add_task(label, total=None))
+
+
 def fit_with_progress(model: Fittable, X: Any, label: str) -> float:
     """Fit, warnings as notes; return the seconds. A bar, or lines, follow the sweeps."""
-    with (
-        notes(label),
-        progress_bar(TextColumn("{task.completed} sweeps")) as bar,
-    ):
+    with show_sweeps(label) as callback:
         followed = hasattr(model, "callback")
         if followed:
-            model.set_params(callback=sweep_callback(bar, bar.add_task(label, total=None)))
+            model.set_params(callback=callback)
         begin = time.perf_counter()
         try:
             model.fit(X)

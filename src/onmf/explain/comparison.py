@@ -137,6 +137,6 @@ def _unlogged(mean: Array, log_base: float | None) -> Array:
     return mean if log_base is None else np.expm1(mean * np.log(log_base))
 
 
-def adjusted(p: Array) -> Array:
+def adjust(p: Array) -> Array:
     """Benjamini and Hochberg's, for the features of each cluster."""
     return np.asarray(false_discovery_control(p, axis=1))

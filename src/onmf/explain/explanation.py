@@ -26,7 +26,7 @@ from onmf.explain.clustering import (
     check_groups,
     feature_names,
 )
-from onmf.explain.comparison import adjusted, compare_groups
+from onmf.explain.comparison import compare_groups
 from onmf.explain.halves import SPLITS, split_fits
 from onmf.explain.markers import Markers
 from onmf.explain.noise import FEW_FEATURES, noisy_agreement
@@ -178,7 +178,7 @@ def _explanation(
             margins, share = near.margin[some], disturbed
     curve = calibrate(margins, share)
     return Explanation(
-        Markers(known.ids, whole.weights.samples, known.names, facts, p_value, adjusted(p_value)),
+        Markers.of(known.ids, whole.weights.samples, known.names, facts, p_value),
         labels=labels,
         certainty=np.where(labels >= 0, curve(near.margin), 0.0),
         margin=near.margin,
@@ -234,7 +234,7 @@ def groups(
     with single_threaded_blas():
         [whole] = tally(rows.data, [numbers], len(known))
     facts, p_value = compare_groups(*whole, log_base, 1 / rows.scale)
-    return Markers(known, whole.weights.samples, names, facts, p_value, adjusted(p_value))
+    return Markers.of(known, whole.weights.samples, names, facts, p_value)
 
 
 def _numbered(labels: Any) -> tuple[list[Any], Array]:

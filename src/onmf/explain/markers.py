@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from onmf.core.rows import Array
-from onmf.explain.comparison import Comparison
+from onmf.explain.comparison import Comparison, adjust
 
 NAMING = 2  # features in the name of a cluster
 
@@ -52,6 +51,12 @@ class Markers:
         Columns of the table, each an array of shape (n_clusters, n_features).
     p_value, p_adjusted : ndarray of shape (n_clusters, n_features)
         The second after Benjamini and Hochberg, for the features of a cluster.
+    order : ndarray of shape (n_clusters, n_features)
+        Numbers of the features of each cluster, that of the highest score first.
+    ranked : list of ndarray
+        The same, without those that the cluster has no more of than the other samples.
+    names : list of str
+        A short name for each cluster: its two most distinctive features; a third if need be.
 
     Examples
     --------
@@ -69,11 +74,20 @@ class Markers:
     facts: Comparison = field(repr=False)
     p_value: Array = field(repr=False)
     p_adjusted: Array = field(repr=False)
+    order: Array = field(repr=False)
+    ranked: list[Array] = field(repr=False)
+    names: list[str] = field(repr=False)
 
-    @cached_property
-    def order(self) -> Array:
-        """Numbers of the features of each cluster, that of the highest score first."""
-        return np.argsort(-self.facts.score, axis=1, kind="stable")
+    @classmethod
+    def of(
+        cls, clusters: list[Any], sizes: Array, features: list[str], facts: Comparison, p: Array
+    ) -> Self:
+        """With all that follows from scores and p-values."""
+        order = np.argsort(-facts.score, axis=1, kind="stable")
+        positive = np.where(sizes > 0, np.sum(facts.score > 0, axis=1), 0)
+        ranked = [row[:n] for row, n in zip(order, positive.tolist(), strict=True)]
+        names = short_names([[features[j] for j in row[: NAMING + 1]] for row in ranked])
+        return cls(clusters, sizes, features, facts, p, adjust(p), order, ranked, names)
 
     def numbers(self, n: int) -> list[list[int]]:
         """The features, by number, of the n highest scores in each cluster, if these are positive.
@@ -82,11 +96,7 @@ class Markers:
         ----------
         n : int
         """
-        positive = self.facts.score > 0
-        return [
-            [int(j) for j in row[:n] if positive[k, j] and self.sizes[k]]
-            for k, row in enumerate(self.order)
-        ]
+        return [row[:n].tolist() for row in self.ranked]
 
     def top(self, n: int = 10) -> list[list[str]]:
         """The n most distinctive features of each cluster: those with more inside than outside.
@@ -102,16 +112,6 @@ class Markers:
         [['x0'], []]
         """
         return [[self.features[j] for j in row] for row in self.numbers(n)]
-
-    @cached_property
-    def names(self) -> list[str]:
-        """A short name for each cluster: its two most distinctive features; a third if need be."""
-        tops = self.top(NAMING + 1)
-        short = [", ".join(top[:NAMING]) for top in tops]
-        return [
-            ", ".join(top) if short.count(name) > 1 else name
-            for name, top in zip(short, tops, strict=True)
-        ]
 
     def rows(self, n: int | None = None) -> Iterator[Marker]:
         """The table: all features, or the n most distinctive ones, of each cluster in turn.
@@ -140,3 +140,12 @@ class Markers:
         import pandas as pd
 
         return pd.DataFrame(self.rows(n), columns=Marker._fields)
+
+
+def short_names(tops: list[list[str]]) -> list[str]:
+    """The first two features of each cluster; a third where two clusters would share them."""
+    short = [", ".join(top[:NAMING]) for top in tops]
+    return [
+        ", ".join(top) if short.count(name) > 1 else name
+        for name, top in zip(short, tops, strict=True)
+    ]

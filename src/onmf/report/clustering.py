@@ -105,7 +105,8 @@ def read_clustering(
     else:
         certainty, markers = explanation.certainty, explanation.markers
         distance, ids = explanation.distance, markers.clusters
-        distinctive, names = markers.numbers(FEATURES), markers.names
+        distinctive = [own[:FEATURES].tolist() for own in markers.ranked]
+        names = markers.names
     parameters = model.get_params(deep=False)
     return ClusteringFacts(
         X=rows,

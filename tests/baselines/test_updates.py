@@ -7,8 +7,8 @@ import scipy.sparse as sp
 
 from onmf.baselines import METHODS, Means, Start
 from onmf.baselines.hals import update_centroids
-from onmf.baselines.iterate import multiplied
-from onmf.baselines.onp_mf import descended, objective, polar
+from onmf.baselines.iterate import multiply_by_ratio
+from onmf.baselines.onp_mf import descend_memberships, objective, polar
 from onmf.core.memory import InMemory
 from onmf.core.paper.start import paper_start
 from onmf.datasets import make_rays
@@ -88,7 +88,7 @@ def test_hals_by_hand():
 def test_the_steps_on_w_never_raise_the_error(seed):
     X, H, W = problem(seed)
     error = [np.sum((X - H @ W) ** 2)]
-    for step in (lambda W: multiplied(W, H.T @ X, H.T @ H @ W), lambda W: half(W, X, H)):
+    for step in (lambda W: multiply_by_ratio(W, H.T @ X, H.T @ H @ W), lambda W: half(W, X, H)):
         for _ in range(10):
             W = step(W)
             error.append(np.sum((X - H @ W) ** 2))
@@ -107,7 +107,7 @@ def test_the_step_of_onp_mf_stays_orthonormal_and_descends(seed):
     X, H, W = problem(seed, n=40)
     H = polar(H - 0.4)
     Z, rho = np.random.default_rng(seed).random(H.shape), 3.0
-    new = descended(H, X @ W.T, W @ W.T, Z, rho)
+    new = descend_memberships(H, X @ W.T, W @ W.T, Z, rho)
     np.testing.assert_allclose(new.T @ new, np.eye(3), atol=1e-12)
     fall = np.subtract(*(onp_mf_lagrangian(X.T, W.T, A.T, Z.T, rho) for A in (H, new)))
     assert fall > 0
@@ -166,7 +166,7 @@ def test_the_alternation_ends_where_both_halves_agree():
 def test_a_multiplied_zero_stays_zero_over_zero():
     A = np.array([0.0, 0.0, 2.0])
     up, down = np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.0, 4.0])
-    assert multiplied(A, up, down).tolist() == [0, 0, 1.5]
+    assert multiply_by_ratio(A, up, down).tolist() == [0, 0, 1.5]
 
 
 def test_the_nearest_mean_is_the_one_at_the_smallest_distance():

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.core.memory import InMemory
-from onmf.core.parts import looks_like, part_labels, renumber
+from onmf.core.parts import looks_like, number_like, part_labels
 from onmf.datasets import make_rays
 from onmf.explain.halves import split_fits
 
@@ -61,8 +61,16 @@ def test_a_sample_without_any_feature_of_a_half_has_no_cluster_there(planted):
 
 def test_clusters_are_matched_so_that_most_samples_agree():
     final = np.array([0, 0, 0, 1, 1, 2, -1])
-    assert renumber(np.array([2, 2, 0, 0, 0, 1, 1]), final, 3).tolist() == [0, 0, 1, 1, 1, 2, 2]
-    assert renumber(np.array([1, 1, 1, 0, 0, -1, 0]), final, 3).tolist() == [0, 0, 0, 1, 1, -1, 1]
+    assert number_like(np.array([2, 2, 0, 0, 0, 1, 1]), final, 3).tolist() == [0, 0, 1, 1, 1, 2, 2]
+    assert number_like(np.array([1, 1, 1, 0, 0, -1, 0]), final, 3).tolist() == [
+        0,
+        0,
+        0,
+        1,
+        1,
+        -1,
+        1,
+    ]
 
 
 def test_too_few_features_or_samples_make_fewer_clusters_and_no_error():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmf.io import csv_text, read_documents, read_table
-from onmf.io.cells import guarded, is_number, unguarded
+from onmf.io.cells import guard_cell, is_number, unguard_cell
 from onmf.io.labels import read_labels
 from onmf.io.table import one_line, printable
 
@@ -17,17 +17,17 @@ PLAIN = ["gene", "a=b", "'quoted'", "don't", "-5", "+1.5e3", "", "é"]
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_no_cell_begins_as_a_formula_does(name):
-    assert re.match(r"'+[=+\-@\t\r＝]", guarded(name))  # noqa: RUF001
+    assert re.match(r"'+[=+\-@\t\r＝]", guard_cell(name))  # noqa: RUF001
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_what_is_no_formula_is_written_as_it_is(name):
-    assert guarded(name) == name
+    assert guard_cell(name) == name
 
 
 @given(st.text(alphabet="'=+-@ \tab1.", max_size=6))
 def test_every_name_comes_back_as_it_was(name):
-    assert unguarded(guarded(name)) == name
+    assert unguard_cell(guard_cell(name)) == name
 
 
 def test_numbers_are_numbers():

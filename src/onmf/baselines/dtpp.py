@@ -22,7 +22,7 @@ from onmf.baselines.iterate import (
     Start,
     Sums,
     iterate,
-    multiplied,
+    multiply_by_ratio,
     summarise,
 )
 from onmf.core.result import Factorization, Watch, unwatched
@@ -45,7 +45,7 @@ def dtpp(
 def _updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     rows, sums = data.sweep(summarise, data.scatter(H))
     for sweeps in count(2):
-        W = multiplied(W, sums.cross, sums.gram @ W)
+        W = multiply_by_ratio(W, sums.cross, sums.gram @ W)
         rows, sums = data.sweep(DTPPRows(W, sums.cross @ W.T), rows)
         yield Iterate(rows, W, sums, sweeps)
 
@@ -58,5 +58,5 @@ class DTPPRows:
     M: Array
 
     def __call__(self, block: Block, before: Array) -> tuple[Array, Sums]:
-        H = multiplied(before, np.sqrt(block.X @ self.W.T), np.sqrt(before @ self.M))
+        H = multiply_by_ratio(before, np.sqrt(block.X @ self.W.T), np.sqrt(before @ self.M))
         return summarise(block, H)

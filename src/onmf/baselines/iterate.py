@@ -144,6 +144,6 @@ def products(data: Data, W: Array) -> Array:
     return data.gather(rows)
 
 
-def multiplied(A: Array, up: Array, down: Array) -> Array:
+def multiply_by_ratio(A: Array, up: Array, down: Array) -> Array:
     """A * up / down entry by entry; what is zero stays zero, even over zero."""
     return A * up / np.maximum(down, np.finfo(A.dtype).tiny)

@@ -22,7 +22,7 @@ from onmf.baselines.iterate import (
     Start,
     Sums,
     iterate,
-    multiplied,
+    multiply_by_ratio,
     summarise,
 )
 from onmf.core.result import Factorization, Watch, unwatched
@@ -45,7 +45,7 @@ def onmf_s(
 def _updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     rows, sums = data.sweep(summarise, data.scatter(H))
     for sweeps in count(2):
-        W = multiplied(W, sums.cross, sums.gram @ W)
+        W = multiply_by_ratio(W, sums.cross, sums.gram @ W)
         rows, sums = data.sweep(StiefelRows(W, W @ sums.cross.T), rows)
         scale = 1 / np.where(sums.mass > 0, sums.mass, 1)
         rows, sums = data.each(partial(np.multiply, scale), rows), _rescaled(sums, scale)
@@ -60,7 +60,7 @@ class StiefelRows:
     M: Array
 
     def __call__(self, block: Block, before: Array) -> tuple[Array, Sums]:
-        H = multiplied(before, block.X @ self.W.T, before @ self.M)
+        H = multiply_by_ratio(before, block.X @ self.W.T, before @ self.M)
         return summarise(block, H)
 
 

@@ -42,7 +42,7 @@ def onp_mf(
     labels = np.where(start.H.any(axis=1), start.H.argmax(axis=1), -1)
     root = np.sqrt(data.weight)[:, None]
     G = unit_columns(one_sparse(labels, root[:, 0], len(start.W)))
-    begin = unweighted(G, root), start.W
+    begin = unweigh(G, root), start.W
     found = iterate(data, begin, updates(data, G, root), tol, max_iter, watch)
     return found._replace(H=np.maximum(found.H, 0))
 
@@ -50,18 +50,18 @@ def onp_mf(
 def updates(data: Data, G: Array, root: Array) -> Iterator[Iterate]:
     """With G = D^1/2 H, weighted samples are as good as repeated ones: G'G = H'DH = I."""
     Z, rho = np.zeros_like(G), RHO
-    _, sums = data.sweep(summarise, data.scatter(unweighted(G, root)))
+    _, sums = data.sweep(summarise, data.scatter(unweigh(G, root)))
     for t in count(1):
         W = np.maximum(sums.cross, 0)
-        G = descended(G, root * products(data, W), W @ W.T, Z, rho)
-        rows, sums = data.sweep(summarise, data.scatter(unweighted(G, root)))
+        G = descend_memberships(G, root * products(data, W), W @ W.T, Z, rho)
+        rows, sums = data.sweep(summarise, data.scatter(unweigh(G, root)))
         negative = np.minimum(G, 0)
         penalty = float(np.vdot(negative, negative)) / 2
         yield Iterate(rows, W, sums, 1 + 2 * t, rho, penalty)
         Z, rho = np.maximum(0, Z - G.dtype.type(DUAL_STEP / t) * G), GROWTH * rho
 
 
-def descended(H: Array, A: Array, B: Array, Z: Array, rho: float) -> Array:
+def descend_memberships(H: Array, A: Array, B: Array, Z: Array, rho: float) -> Array:
     """One projected gradient step on H, A being XW' and B being WW'."""
     gradient = H @ B - A - Z + H.dtype.type(rho) * np.minimum(H, 0)
     value, step = objective(H, A + Z, rho), 1.0
@@ -85,7 +85,7 @@ def polar(Y: Array) -> Array:
     return U @ Vt
 
 
-def unweighted(G: Array, root: Array) -> Array:
+def unweigh(G: Array, root: Array) -> Array:
     """H = D^-1/2 G; samples without weight have no membership."""
     return G / np.where(root > 0, root, 1)
 

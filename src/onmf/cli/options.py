@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from onmf.cli.console import note, notes, waiting, within_memory, write_log
 from onmf.cli.runs import Input, Parent, before_fit, check_entries
 from onmf.cli.runs.parent import READING
-from onmf.cli.runs.received import received
+from onmf.cli.runs.standard_input import receive
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
 from onmf.io.remote import AnyFile, as_file, is_remote
@@ -243,7 +243,7 @@ def source_like(parent: Parent, path: AnyFile, options: dict[str, Any]) -> Input
     for name in {*own, *STEP_OPTIONS, "characters"} & options.keys():
         del options[name]
     source = parent.source(path, reading, follow)
-    return replace(source, path=received(path, source.text and source.text_column is None))
+    return replace(source, path=receive(path, source.text and source.text_column is None))
 
 
 def source_of(path: AnyFile, options: dict[str, Any], parent: Parent | None = None) -> Input:
@@ -266,7 +266,7 @@ def source_of(path: AnyFile, options: dict[str, Any], parent: Parent | None = No
         steps = ("strip", *steps) if options["strip"] else steps
     own = {field.name for field in fields(Input)} & options.keys()
     lines = options["text"] and options["text_column"] is None
-    return Input(received(path, lines), steps=steps, **{name: options.pop(name) for name in own})
+    return Input(receive(path, lines), steps=steps, **{name: options.pop(name) for name in own})
 
 
 @contextmanager

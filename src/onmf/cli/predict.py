@@ -16,14 +16,14 @@ from onmf.cli.runs import (
     Input,
     Model,
     agreement_scores,
-    aligned,
+    align_features,
     fitted_model,
     ids_of_clusters,
     ids_of_labels,
     labels_sheet,
     lies_across,
 )
-from onmf.cli.runs.received import received
+from onmf.cli.runs.standard_input import receive
 from onmf.explain import Calibration
 from onmf.io import Table, csv_text, place_for, replace_files
 from onmf.preparation import Words
@@ -76,8 +76,8 @@ def run_predict(
         fitted = fitted_model(model) if model.is_dir() else load(model)
         of_words = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
         lines = of_words and options["text_column"] is None
-        source = Input(received(options.pop("input"), lines), text=of_words, **options)
-        table, said = aligned(read_along(source, fitted), fitted, MISSING[missing])
+        source = Input(receive(options.pop("input"), lines), text=of_words, **options)
+        table, said = align_features(read_along(source, fitted), fitted, MISSING[missing])
         labels = fitted.predict(table)
         sure, distance = how_sure(fitted, table, labels)
         columns = {"certainty": sure, "distance": distance}

@@ -9,8 +9,8 @@ import click
 from onmf.cli.console import note, say, waiting
 from onmf.cli.options import INPUT, RAW_NAMES, reading_options
 from onmf.cli.predict import MISSING, read_along
-from onmf.cli.runs import RUN, Input, aligned
-from onmf.cli.runs.received import received
+from onmf.cli.runs import RUN, Input, align_features
+from onmf.cli.runs.standard_input import receive
 from onmf.cli.runs.streams import StreamRun
 from onmf.io import checksum, place_for
 from onmf.preparation import Words
@@ -90,12 +90,12 @@ def count(
     model = run.model
     of_words = any(isinstance(step, Words) for step in getattr(model, "preprocessing_", ()))
     lines = of_words and options["text_column"] is None
-    source = Input(received(path, lines), text=of_words, **options)
+    source = Input(receive(path, lines), text=of_words, **options)
     key = batch or checksum(source.path, source.follow_links)
     name = batch or source.path.name
     if run.knows(key):
         return f"{name} was counted before, and nothing is changed. "
-    table, told = aligned(read_along(source, model), model, fill)
+    table, told = align_features(read_along(source, model), model, fill)
     with waiting(f"Taking in {name}"):
         run.take_in(table, key, name, most, raw_names)
     note(name, told)

@@ -64,10 +64,10 @@ def part_labels(data: Data, parts: Sequence[Part]) -> Array:
 
 def looks_like(final: Array, data: Data, parts: Sequence[Part], k: int) -> list[Array]:
     """Labels (n,) by every part, each numbered like `final`; reads X once."""
-    return [renumber(labels, final, k) for labels in part_labels(data, parts).T]
+    return [number_like(labels, final, k) for labels in part_labels(data, parts).T]
 
 
-def renumber(labels: Array, final: Array, k: int) -> Array:
+def number_like(labels: Array, final: Array, k: int) -> Array:
     """`labels` numbered so that as many samples as possible have the same number in `final`."""
     inside = (final >= 0) & (labels >= 0)
     shared = np.zeros((k, k))

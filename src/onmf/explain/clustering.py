@@ -19,7 +19,7 @@ class LabelledRays(Protocol):
     def predict(self, X: Any) -> Any: ...
 
 
-class Clustering(NamedTuple):
+class KnownClusters(NamedTuple):
     """What is to be explained, read off a model once.
 
     sizes : samples of each cluster.

@@ -85,7 +85,7 @@ def compare_groups(
     change = fold_change(*(_unlogged(mean, log_base) for mean in (a, b)))
     effect = _ratio(difference, np.sqrt(pooled))
     facts = Comparison(a, b, inside.share, outside.share, change, effect, score)
-    return facts, two_sided(score, freedom)
+    return facts, p_values(score, freedom)
 
 
 def _rest(sums: PowerSums, weights: Weights) -> tuple[PowerSums, Weights]:
@@ -118,7 +118,7 @@ def standard_error(one: Group, other: Group, pooled: Array) -> tuple[Array, Arra
     return np.sqrt(np.where(welch, a + b, student)), np.where(welch, freedom, steady)
 
 
-def two_sided(score: Array, freedom: Array) -> Array:
+def p_values(score: Array, freedom: Array) -> Array:
     """Chance of a larger size of Student's t; 1 where nothing is known of the variance."""
     known = freedom > 0
     p = 2 * stdtr(np.where(known, freedom, 1), -np.abs(score))

@@ -20,7 +20,7 @@ from onmf.data import Check, Terms, place
 from onmf.data.validation import power_of_two
 from onmf.explain.certainty import Calibration, calibrate
 from onmf.explain.clustering import (
-    Clustering,
+    KnownClusters,
     LabelledRays,
     check_fitted_to,
     check_groups,
@@ -119,7 +119,7 @@ def clusters(
     if features is None:
         features = getattr(model, "feature_names_in_", getattr(X, "columns", None))
     ids = np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist()
-    known = Clustering.of(model, ids, features)
+    known = KnownClusters.of(model, ids, features)
     check_groups(known.sizes)
     check = partial(check_fitted_to, model, X)
     return _explanation(known, X, sample_weight, log_base, splits, random_state, check)
@@ -136,14 +136,14 @@ def fit_clusters(
 
     `ids` are those of the clusters. None if only one of them has samples, hence nothing to compare.
     """
-    known = Clustering.of(model, ids, features)
+    known = KnownClusters.of(model, ids, features)
     if np.sum(known.sizes > 0) < 2:
         return None
     return _explanation(known, X, None, log_base, SPLITS, 0)
 
 
 def _explanation(
-    known: Clustering,
+    known: KnownClusters,
     X: Any,
     sample_weight: ArrayLike | None,
     log_base: float | None,

@@ -35,13 +35,13 @@ def is_number(cell: str) -> bool:
     return True
 
 
-def guarded(cell: Any) -> Any:
+def guard_cell(cell: Any) -> Any:
     """A cell as it is written."""
     if isinstance(cell, str) and FORMULA.match(cell) and not is_number(cell):
         return f"'{cell}"
     return cell
 
 
-def unguarded(cell: str) -> str:
+def unguard_cell(cell: str) -> str:
     """A cell as it was before it was written."""
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onmf.exceptions import TableWarning
-from onmf.io.cells import to_number, unguarded
+from onmf.io.cells import to_number, unguard_cell
 from onmf.io.flat import check_memory
 from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
@@ -137,7 +137,7 @@ def _layout(top: list[list[str]], name: str, options: Options, number: Number) -
     header = short or headed or counted or not _is_data(number, first[1:] or first)
     if header and len(top) < 2:
         raise ValueError(f"{name} has a header but no samples.")
-    headings = [unguarded(cell.strip()) for cell in (["", *first] if short else first)]
+    headings = [unguard_cell(cell.strip()) for cell in (["", *first] if short else first)]
     ids = [row[0] for row in top[1:] or top if row[0].strip().lower() not in NO_VALUE]
     place = headings.index(label) if header and label in headings else None
     dropped = {j for j, heading in enumerate(headings) if header and heading in options.drop}
@@ -183,12 +183,12 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
             raise ValueError(
                 f"{name} has {len(cells)} cells in line {line} but {layout.width} above it."
             )
-        sample = unguarded(cells[0]) if layout.named else str(len(samples))
+        sample = unguard_cell(cells[0]) if layout.named else str(len(samples))
         if sample in layout.rows:
             gone.add(sample)
             continue
         if layout.label is not None:
-            labels.append(unguarded(cells[layout.label]))
+            labels.append(unguard_cell(cells[layout.label]))
         if not len(samples) % STRIDE:
             check_memory(values.itemsize * len(values), name)  # which the next ones may take
         samples.append(sample)

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from onmf.io.cells import unguarded
+from onmf.io.cells import unguard_cell
 from onmf.io.delimited import text_cells
 from onmf.io.labels import read_labels
 from onmf.io.remote import AnyFile, RemoteFile, as_file
@@ -151,14 +151,14 @@ def _cells(path: AnyFile, ending: str, progress: Progress) -> Iterator[Row]:
     try:
         lines = read(path, Options(progress=progress))
         _, top = next(lines, (0, []))
-        headings = [unguarded(heading.strip()) for heading in top]
+        headings = [unguard_cell(heading.strip()) for heading in top]
         for number, cells in lines:
             if len(cells) != len(headings):
                 raise ValueError(
                     f"{path.name} has {len(cells)} cells in line {number} but {len(headings)} in "
                     "its header."
                 )
-            yield dict(zip(headings, map(unguarded, cells), strict=True))
+            yield dict(zip(headings, map(unguard_cell, cells), strict=True))
     finally:
         csv.field_size_limit(before)
 

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmf.io.cells import unguarded
+from onmf.io.cells import unguard_cell
 from onmf.io.stream import text_lines
 from onmf.io.table import check_unique, class_names, listing
 
@@ -15,7 +15,7 @@ def read_labels(path: Path, samples: Sequence[str]) -> list[str]:
     mark = "\t" if any("\t" in line for line in text[:1]) else ","
     reader = csv.reader(text, delimiter=mark)
     try:
-        rows = [[unguarded(cell) for cell in row] for row in reader if row]
+        rows = [[unguard_cell(cell) for cell in row] for row in reader if row]
     except csv.Error as error:
         raise ValueError(
             f"{path.name} is not a list of classes at line {reader.line_num}: {error}."

@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from onmf.io.cells import guarded
+from onmf.io.cells import guard_cell
 
 try:
     import fcntl
@@ -45,7 +45,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = F
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     for row in chain([header], rows):
-        writer.writerow(row if raw else map(guarded, row))
+        writer.writerow(row if raw else map(guard_cell, row))
     return text.getvalue()
 
 

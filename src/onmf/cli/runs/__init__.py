@@ -1,7 +1,14 @@
 """From a file to the files of a result, and back: what the command does between two prints."""
 
 from onmf.cli.runs.hints import after_fit, before_fit
-from onmf.cli.runs.inputs import Input, aligned, at_hand, check_entries, first_words, lies_across
+from onmf.cli.runs.inputs import (
+    Input,
+    align_features,
+    at_hand,
+    check_entries,
+    first_words,
+    lies_across,
+)
 from onmf.cli.runs.outliers import outlier_sentence
 from onmf.cli.runs.parent import Parent
 from onmf.cli.runs.records import (
@@ -11,13 +18,13 @@ from onmf.cli.runs.records import (
     REPORT,
     RESULTS,
     RUN,
+    Origin,
     read_record,
     stored_column,
 )
 from onmf.cli.runs.results import (
     Findings,
     FinishedFit,
-    Origin,
     agreement_scores,
     can_certify,
     choice_record,
@@ -51,7 +58,7 @@ __all__ = [
     "Parent",
     "after_fit",
     "agreement_scores",
-    "aligned",
+    "align_features",
     "at_hand",
     "before_fit",
     "can_certify",

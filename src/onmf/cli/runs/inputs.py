@@ -193,7 +193,7 @@ def lies_across(table: Table, model: ONMF | Baseline) -> bool:
     return len(wanted.intersection(table.samples)) > 2 * len(wanted.intersection(table.features))
 
 
-def aligned(
+def align_features(
     table: Table, model: ONMF | Baseline, fill: float | None = None
 ) -> tuple[Table, list[str]]:
     """New samples as the model wants them, and what there is to say about it.

@@ -10,7 +10,7 @@ from onmf.cli.runs.inputs import Input
 from onmf.cli.runs.records import MODEL, RUN, is_of_run, not_a_record, read_record, stored_column
 from onmf.estimators.lineage import Lineage
 from onmf.io import checksum, to_json_values
-from onmf.io.cells import unguarded
+from onmf.io.cells import unguard_cell
 from onmf.io.remote import AnyFile
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
@@ -73,7 +73,7 @@ class Parent:
         Told are also the sizes of the clusters before, and how many samples went from which of them
         to which, by the names of the samples.
         """
-        names = stored_column(self.folder, "sample", unguarded)
+        names = stored_column(self.folder, "sample", unguard_cell)
         before = dict(zip(names, stored_column(self.folder, "cluster", int), strict=True))
         pairs = zip(samples, ids, strict=True)
         moves = Counter((before[name], now) for name, now in pairs if name in before)

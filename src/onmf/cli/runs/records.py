@@ -4,7 +4,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from onmf.io import checksum
 
@@ -18,6 +18,18 @@ LABELS, MARKERS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
     "run.json",
 )
 STREAM, PAGE = "stream.onmf", "stream.html"  # of a run that goes on batch by batch
+
+
+class Origin(NamedTuple):
+    """The checksum of an input as it was read, and the versions of the packages at work."""
+
+    digest: str
+    versions: dict[str, str]
+
+    @classmethod
+    def recall(cls, record: dict[str, Any]) -> Self:
+        """From run.json."""
+        return cls(record["input"]["sha256"], record.get("versions", {}))
 
 
 def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from onmf import ONMF, load
 from onmf.cli.console import cluster_sizes, notes, waiting
-from onmf.cli.runs.inputs import Input, aligned
+from onmf.cli.runs.inputs import Input, align_features
 from onmf.cli.runs.outliers import outlier_record
 from onmf.cli.runs.parent import Parent
 from onmf.cli.runs.records import (
@@ -23,6 +23,7 @@ from onmf.cli.runs.records import (
     RUN,
     STREAM,
     TOP,
+    Origin,
     is_of_run,
     not_a_record,
     read_record,
@@ -50,18 +51,6 @@ from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mu
 from onmf.preparation.steps import Log
 from onmf.proof.certificate import certificate_of_fit
 from onmf.report.periods import Period
-
-
-class Origin(NamedTuple):
-    """The checksum of an input as it was read, and the versions of the packages at work."""
-
-    digest: str
-    versions: dict[str, str]
-
-    @classmethod
-    def recall(cls, record: dict[str, Any]) -> Self:
-        """From run.json."""
-        return cls(record["input"]["sha256"], record.get("versions", {}))
 
 
 class Findings(NamedTuple):
@@ -294,7 +283,7 @@ def read_run(folder: Path, remote: bool = False) -> ReadRun:
         model.labels_, ours = labels_of_run(folder, model), is_of_run(folder, LABELS, record)
     with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
         raw = source.read(progress)
-    table, _ = aligned(raw, model)
+    table, _ = align_features(raw, model)
     if not ours or len(model.labels_) != len(table.samples):
         raise labels_of_another(folder)
     check_fitted_to(model, table, table.X.shape)

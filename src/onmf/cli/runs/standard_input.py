@@ -19,7 +19,7 @@ BEGINNINGS = {  # of files that are no text
 _KEPT: list[TemporaryFolder] = []  # until the process ends
 
 
-def received(path: AnyFile, text: bool = False) -> AnyFile:
+def receive(path: AnyFile, text: bool = False) -> AnyFile:
     """The path itself; for `-` that of a temporary file with what standard input has."""
     if path != STDIN:
         return path

@@ -63,7 +63,7 @@ def test_paper_data_at_every_snr_has_its_known_sum_and_the_same_labels(paper, sn
     np.testing.assert_array_equal(y, paper[1])
 
 
-@pytest.mark.parametrize("snr_db", [-40, -3, 1, 40])
+@pytest.mark.parametrize("snr_db", few([-3, -40, 1, 40]))
 def test_paper_data_has_the_asked_snr_where_there_are_no_outliers(snr_db):
     X, y = make_paper_synthetic(snr_db)
     rays = np.random.RandomState(1).uniform(0, 1, (2000, 10)).T

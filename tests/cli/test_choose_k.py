@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cases import few
 from onmf.cli import main
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score
@@ -66,7 +67,7 @@ def test_a_second_run_makes_no_fit(file, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("span", "ks"), [("2:4", [2, 3, 4]), ("2:8:3", [2, 5, 8]), ("3", [3]), ("3:3", [3])]
+    ("span", "ks"), few([("2:4", [2, 3, 4]), ("2:8:3", [2, 5, 8]), ("3", [3]), ("3:3", [3])], 2)
 )
 def test_ranges(file, capsys, span, ks):
     assert main(["choose-k", str(file), "--k", span, "--runs", "2", "--json", "--only"]) == 0

@@ -408,7 +408,7 @@ def test_an_unwritable_folder_is_said_before_the_long_part(here, capsys, monkeyp
     assert not Path("out").exists()
 
 
-@pytest.mark.parametrize("failing", range(1, 7))
+@pytest.mark.parametrize("failing", few(range(1, 7), 2))
 def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypatch, failing):
     written, write = [], output._write
 

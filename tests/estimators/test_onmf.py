@@ -248,6 +248,7 @@ def test_weight_two_equals_the_row_twice(planted, penalty):
     assert weighted.score(X, sample_weight=weight) == pytest.approx(repeated.score(X[again]))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:ONMF did not converge")
 def test_the_same_answer_for_any_number_of_threads(penalty_name, solver):
     X, _ = make_rays(1500, 200, 4, noise=0.5, random_state=0)  # several blocks

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import onmf
+from cases import few
 from onmf import ONMF, choose_k
 from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.exceptions import FormatError, UnassignedSampleWarning
@@ -41,7 +42,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", few(PLACES, 2))
 def test_outliers_are_found_wherever_the_samples_are(place, tmp_path):
     rows = PLACES[place](tmp_path)
     fitted = model().fit(rows)
@@ -128,7 +129,7 @@ def test_scores_do_not_depend_on_the_unit_of_the_data(factor):
     np.testing.assert_array_equal(there.predict(X * factor), here.labels_)
 
 
-@pytest.mark.parametrize("asked", [0, 5, 32, 60, 0.0, 0.08, 0.2])
+@pytest.mark.parametrize("asked", few([5, 0.08, 0, 32, 60, 0.0, 0.2], 2))
 def test_a_share_or_a_number_is_that_of_the_furthest_samples(asked):
     fitted = model(asked).fit(X)
     count = asked if isinstance(asked, int) else round(asked * len(X))
@@ -158,6 +159,7 @@ def test_without_outliers_none_is_found():
         assert (fitted.labels_ < 0).mean() <= 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("snr", [-1, 5])
 def test_the_outliers_of_the_papers_data_are_found_and_its_clusters_with_them(snr):
     data, classes = make_paper_synthetic(snr)

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import onmf
+from cases import few
 from onmf import ONMF, choose_k
 from onmf.core.fast.sketch import damping
 from onmf.data import Check, Terms
@@ -62,7 +63,7 @@ def shares_left(model, X):
     return np.square(left[INSIDE]).sum(axis=1) / np.square(X[INSIDE]).sum(axis=1)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", few(PLACES, 2))
 def test_the_clusters_are_those_of_samples_of_length_one(place, tmp_path, penalty_name):
     model = vote(penalty=penalty_name).fit(PLACES[place](tmp_path), sample_weight=WEIGHT)
     scaled = ONMF(K, penalty=penalty_name, random_state=0).fit(UNIT, sample_weight=WEIGHT)

@@ -107,6 +107,7 @@ def test_tables_share_their_trials():
     assert len(own) == 6 * 2 * 10
 
 
+@pytest.mark.slow
 def test_trials_and_methods_can_be_limited():
     plan = STUDIES["table1"].plan(2, ("sncp", "nsncp"))
     assert len(plan) == 6 * 2 * 2

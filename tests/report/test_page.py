@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
 from onmf.report import clustering, document, embedding, heat, html, package_versions, panels
@@ -58,7 +59,7 @@ def cosines(model, X):
     return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
 
 
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.csc_array])
+@pytest.mark.parametrize("container", few([np.asarray, sp.csr_matrix, sp.csc_array]))
 def test_clusters_are_described_by_their_size_features_and_samples(data, container):
     model, X, _ = data
     described = facts_of(html(model, container(X)))["clusters"]

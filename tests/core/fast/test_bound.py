@@ -53,7 +53,7 @@ def test_with_few_features_or_samples_it_is_that_of_the_spectrum(seed, n, m, k):
     assert found.bound == pytest.approx(max(true, 0), abs=1e-11)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", few(range(40), 10))
 def test_the_part_outside_of_the_basis_is_bounded(seed):
     """Poor bases, flat and steep spectra: always above the sum of the largest eigenvalues."""
     rng = np.random.default_rng(seed)
@@ -97,7 +97,7 @@ def test_what_is_left_outside_counts_when_it_is_large():
 
 @pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::onmf.exceptions.EmptyClusterWarning")
-@pytest.mark.parametrize("options", [{}, {"center_bounds": (0.1, 2)}, {"equal_votes": True}])
+@pytest.mark.parametrize("options", few([{}, {"center_bounds": (0.1, 2)}, {"equal_votes": True}]))
 def test_no_fit_is_below_it(options):
     for seed in range(10):
         X, weight = problem(seed, 60, 30, density=0.6)

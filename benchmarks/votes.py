@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 import sets
 from onmf import ONMF
 from onmf.datasets import load_newsgroups, load_tcga_mirna
-from onmf.preparation import Scale
+from onmf.preparation import Rescale
 from quality import COLUMNS as MEASURES
 from quality import beside_the_reference
 from tables import table, write_section
@@ -42,7 +42,7 @@ UNIT_COLUMNS = [
 UNIT_NOTE = f"""
 
 ARI in percent, means over seeds {SEEDS[0]}-{SEEDS[-1]}, K the number of classes. *Scaled*: every
-feature divided by its root mean square (`Scale`, `--scale`). K-means with ten starts."""
+feature divided by its root mean square (`Rescale`, `--scale`). K-means with ten starts."""
 
 
 def counts_of_newsgroups() -> sets.Set:
@@ -117,7 +117,7 @@ def run_units() -> None:
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
         squares = (X**2).sum(axis=0)
         k, share = len(np.unique(y)), 100 * squares.max() / squares.sum()
-        both = X, Scale.fit(X)(X)
+        both = X, Rescale.fit(X)(X)
         ours = [mean_agreement(Z, y, k, votes=False) for Z in both]
         theirs = [np.mean([k_means_agreement(Z, y, k, seed) for seed in SEEDS]) for Z in both]
         rows.append([name, f"{share:.0f} %", *(f"{figure:.1f}" for figure in (*ours, *theirs))])

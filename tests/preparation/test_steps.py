@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
-from onmf.preparation.steps import STEPS, Depth, Log, Scale, Tfidf, Unit, apply
+from onmf.preparation.steps import STEPS, Depth, Log, Rescale, Tfidf, Unit, apply
 from onmf.preparation.texts import Words
 
 TEXTS = [
@@ -78,7 +78,7 @@ def test_no_words_left_is_said_with_what_to_do():
         Words((1, 2, 3)),
         *(
             kind(np.array(numbers))
-            for kind in (Tfidf, Scale)
+            for kind in (Tfidf, Rescale)
             for numbers in ([1, 1.0], [1, 0, 1], [1, np.nan, 1], [1, np.inf, 1])
         ),
     ],
@@ -103,7 +103,7 @@ def test_depth_is_the_same_for_all_samples_that_have_any(make):
 
 def test_scaled_features_have_mean_square_one_and_zeros_stay(make):
     X = make(np.column_stack([COUNTS * [1.0, 1e3, 1e-3], np.zeros(3)]))
-    step = Scale.fit(X)
+    step = Rescale.fit(X)
     scaled = dense(step(X))
     np.testing.assert_allclose((scaled**2).mean(axis=0), [1, 1, 1, 0], rtol=1e-6)
     np.testing.assert_allclose(scaled[0, 0] / scaled[2, 0], 3, rtol=1e-6)
@@ -113,6 +113,6 @@ def test_scaled_features_have_mean_square_one_and_zeros_stay(make):
 
 def test_scaling_passes_gaps_on_and_leaves_them_out(make):
     X = make(np.array([[3.0, np.nan], [4.0, 5.0], [np.nan, 0.0]]))
-    scaled = dense(Scale.fit(X)(X))
+    scaled = dense(Rescale.fit(X)(X))
     by_hand = [[3 / np.sqrt(12.5), np.nan], [4 / np.sqrt(12.5), np.sqrt(2)], [np.nan, 0]]
     np.testing.assert_allclose(scaled, by_hand, rtol=1e-6)

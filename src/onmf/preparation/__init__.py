@@ -4,7 +4,7 @@ Steps that travel with a model (`steps`), and scikit-learn transformers for the 
 (`transformers`).
 """
 
-from onmf.preparation.steps import Depth, Log, Scale, Tfidf, Unit, apply
+from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, apply
 from onmf.preparation.texts import Strip, Words
 from onmf.preparation.transformers import (
     SpectralReduction,
@@ -17,7 +17,7 @@ from onmf.preparation.transformers import (
 __all__ = [
     "Depth",
     "Log",
-    "Scale",
+    "Rescale",
     "SpectralReduction",
     "Strip",
     "Tfidf",

@@ -21,17 +21,7 @@ from sklearn.preprocessing import normalize
 from onmf.io import Source
 from onmf.preparation.texts import Strip, Words
 
-__all__ = [
-    "STEPS",
-    "Depth",
-    "Log",
-    "Scale",
-    "Step",
-    "Tfidf",
-    "Unit",
-    "apply",
-    "apply_step",
-]
+__all__ = ["STEPS", "Depth", "Log", "Rescale", "Step", "Tfidf", "Unit", "apply", "apply_step"]
 
 
 class Step(Protocol):
@@ -110,10 +100,7 @@ class Depth:
 
     def __call__(self, X: Any) -> Any:
         totals = sample_totals(_complete(X, "depth"))
-        factor = self.total / np.where(totals == 0, 1, totals)[:, None]
-        if getattr(X, "dtype", None) == np.float32:  # single precision stays
-            factor = factor.astype(np.float32)
-        return sp.csr_array(X.multiply(factor)) if sp.issparse(X) else X * factor
+        return _times(X, self.total / np.where(totals == 0, 1, totals)[:, None])
 
     def check(self, n_features: int) -> None:
         if not (type(self.total) in (int, float) and 0 < self.total < np.inf):
@@ -151,7 +138,7 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Scale:
+class Rescale:
     """x_ij / s_j,  s_j^2 = mean over i of x_ij^2: every feature has the same weight.
 
     For measurements in different units, of which the one with the largest numbers would decide
@@ -161,9 +148,9 @@ class Scale:
     Examples
     --------
     >>> import numpy as np
-    >>> from onmf.preparation import Scale
+    >>> from onmf.preparation import Rescale
     >>> X = np.array([[3000.0, 1.0], [4000.0, 7.0]])
-    >>> Scale.fit(X).sizes.round(1)
+    >>> Rescale.fit(X).sizes.round(1)
     array([3535.5, 5. ])
     """
 
@@ -180,10 +167,7 @@ class Scale:
         return cls(np.sqrt(np.where(mean > 0, mean, 1)))
 
     def __call__(self, X: Any) -> Any:
-        factor = 1 / self.sizes
-        if getattr(X, "dtype", None) == np.float32:  # single precision stays
-            factor = factor.astype(np.float32)
-        return sp.csr_array(X.multiply(factor)) if sp.issparse(X) else X * factor
+        return _times(X, 1 / self.sizes)
 
     def check(self, n_features: int) -> None:
         sound = isinstance(self.sizes, np.ndarray) and self.sizes.shape == (n_features,)
@@ -214,14 +198,14 @@ class Unit:
         if values.dtype.kind != "f" or not np.isnan(values).any():
             return normalize(X)
         size = np.sqrt(sample_totals(_squares(X)))[:, None]
-        factor = (1 / np.where(size > 0, size, 1)).astype(values.dtype)
-        return sp.csr_array(X.multiply(factor)) if sp.issparse(X) else values * factor
+        return _times(X if sp.issparse(X) else values, 1 / np.where(size > 0, size, 1))
 
     def check(self, n_features: int) -> None:
         """Any number will do."""
 
 
-STEPS: dict[str, Any] = {step.name: step for step in (Strip, Words, Depth, Log, Scale, Tfidf, Unit)}
+KINDS = Strip, Words, Depth, Log, Rescale, Tfidf, Unit
+STEPS: dict[str, Any] = {step.name: step for step in KINDS}
 
 
 def apply(chain: Iterable[Step], X: Any) -> Any:
@@ -260,6 +244,13 @@ def apply_step(step: Step, X: Any) -> Any:
 def sample_totals(X: Any) -> NDArray[np.float64]:
     """sum_j x_ij of each sample."""
     return np.asarray(X.sum(axis=1), np.float64).ravel()
+
+
+def _times(X: Any, factor: NDArray[np.float64]) -> Any:
+    """X, of the same precision, times a factor for each sample (n, 1) or each feature (m,)."""
+    if getattr(X, "dtype", None) == np.float32:
+        factor = factor.astype(np.float32)
+    return sp.csr_array(X.multiply(factor)) if sp.issparse(X) else X * factor
 
 
 def feature_squares(X: Any) -> NDArray[np.float64]:

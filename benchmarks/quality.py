@@ -13,7 +13,8 @@ from sklearn.preprocessing import Normalizer
 from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
-from onmf.core.fast.settle import settle
+from onmf.core.fast.finish import settle
+from onmf.core.fast.settle import SettleSquares
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.paper.penalties import NSNCP, SNCP
@@ -193,7 +194,7 @@ def errors(data, labels):
         rays[k] = leading(X[np.flatnonzero(labels == k)])
     with single_threaded_blas():
         rows = InMemory(X, None, 2)
-        state = settle(rows, rays, NON_NEGATIVE, 1e-5, 300, lambda state: False)
+        state = settle(SettleSquares(rows, NON_NEGATIVE, 1e-5), rays, 300)
     return partition_error(X, labels), 1 - state.cells.energy.sum() / rows.sqnorm
 
 

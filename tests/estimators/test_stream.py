@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onmf import ONMF
-from onmf.core.fast.settle import settle
+from onmf.core.fast.settle import SettleSquares
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.datasets import make_rays
@@ -31,7 +31,7 @@ def after_passes(X, passes, sizes=None):
 
 def visit(X, W):
     """The state after one sweep with W."""
-    return settle(InMemory(X), W, NON_NEGATIVE, tol=0.0, sweeps=1)
+    return SettleSquares(InMemory(X), NON_NEGATIVE, tol=0.0).begin(W)
 
 
 @pytest.mark.slow

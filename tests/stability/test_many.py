@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from onmf import ONMF
-from onmf.core.fast.settle import settle
+from onmf.core.fast.finish import settle
+from onmf.core.fast.settle import SettleSquares
 from onmf.core.fast.sketch import sketch
 from onmf.core.fast.solver import Fast
 from onmf.core.memory import InMemory
@@ -118,7 +119,7 @@ def test_alternations_together_are_those_apart(make):
     starts = [X[:3], X[10:15], X[20:26]]
     ends = settle_together(data, starts, NON_NEGATIVE, 1e-9, 100)
     for W, end in zip(starts, ends, strict=True):
-        own = settle(data, W, NON_NEGATIVE, 1e-9, 100, lambda state: False)
+        own = settle(SettleSquares(data, NON_NEGATIVE, 1e-9), W, 100)
         np.testing.assert_array_equal(end.labels(data), own.labels(data))
         np.testing.assert_allclose(end.W, own.W, atol=1e-8)
 

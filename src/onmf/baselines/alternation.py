@@ -10,7 +10,9 @@ at once.
 """
 
 from onmf.baselines.iterate import MAX_ITER, TOL, Start
-from onmf.core.fast.solver import Fast, settle_and_record
+from onmf.core.fast.finish import finish
+from onmf.core.fast.settle import SettleSquares
+from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.result import Factorization, Recorder, Watch, unwatched
 from onmf.core.rows import Data
 
@@ -24,5 +26,5 @@ def alternation(
     watch: Watch = unwatched,
 ) -> Factorization:
     """From the centroids of the start, until no label changes and the rays move less than `tol`."""
-    recorder = Recorder(watch, max_iter)
-    return settle_and_record(data, [start.W], Fast(tol=tol), None, recorder)[0]
+    rule = SettleSquares(data, NON_NEGATIVE, tol)
+    return finish(rule, [start.W], Recorder(watch, max_iter))[0]

@@ -28,7 +28,7 @@ from onmf.io.container import read_container, write_container
 
 Array = NDArray[Any]
 
-KIND = "onmf checkpoint"
+KIND = "onmf checkpoint 2"  # the number is that of the facts in it
 SUFFIX = ".notes"
 NOT_COMPARED = (
     "n_jobs",

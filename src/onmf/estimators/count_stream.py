@@ -59,4 +59,4 @@ def look_at(data: Data, W: Array, voice: Voice) -> Batch:
     """The codes of a batch, and how much they leave; reads it twice."""
     _, portrait = data.sweep(Survey(voice))
     state = KullbackState(W, *data.sweep(Gather(Shares.of(W, voice))))
-    return Batch(state, max(portrait.own - state.groups.inside, 0.0), portrait.whole)
+    return Batch(state, max(portrait.own - state.cells.inside, 0.0), portrait.whole)

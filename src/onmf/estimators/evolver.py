@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from onmf.core.fast.settle import State, settle
+from onmf.core.fast.settle import SettleSquares, State
 from onmf.data import Placement
 from onmf.estimators.evolution import Arrivals, Evolution, Living, enough
 from onmf.estimators.lineage import Lineage
@@ -41,7 +41,7 @@ class Evolver(Refitter):
         """A batch with the centroids there are, by one sweep."""
         bounds = bounds_for(self.center_bounds, rows.data)
         W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
-        return settle(rows.data, W, bounds, tol=0.0, sweeps=1, fence=self._fence)
+        return SettleSquares(rows.data, bounds, tol=0.0, fence=self._fence).begin(W)
 
     def _evolve(self, rows: Placement) -> None:
         """Take in a batch by which clusters may be born and closed."""

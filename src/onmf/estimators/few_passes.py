@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from onmf.core.fast.solver import settle_and_record
+from onmf.core.fast.finish import finish
+from onmf.core.fast.solver import settle_rule
 from onmf.core.memory import InMemory
 from onmf.core.result import Journal, Recorder, Watch
 from onmf.core.rows import Place
@@ -97,7 +98,7 @@ class FewPasses:
         result, settings = found.result, self.fast.settings_for(data)
         passes = self.passes if result.W.any(axis=1).all() else 2  # no direction to fill empty ones
         recorder = Recorder(self.watch, passes, history=result.history)
-        last, state = settle_and_record(data, [result.W], settings, None, recorder)
+        last, state = finish(settle_rule(settings, data), [result.W], recorder)
         labels = state.labels(data)
         stop = result.stop if last.stop == "max_iter" else last.stop
         return Solution(last._replace(stop=stop), labels, labels, state.stationarity)

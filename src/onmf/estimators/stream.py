@@ -18,7 +18,7 @@ import numpy as np
 
 from onmf.core.fast.outliers import Fence
 from onmf.core.fast.row_problems import unit
-from onmf.core.fast.settle import Cells, State, settle, stretched
+from onmf.core.fast.settle import Cells, SettleSquares, State, stretched
 from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Array, Data
 
@@ -77,6 +77,6 @@ def take_in(
     data: Data, W: Array, stream: Stream, bounds: Bounds, fence: Fence | None = None
 ) -> tuple[State, Stream, Array]:
     """One sweep over a batch: how it looks with the centroids W, and the centroids after it."""
-    state = settle(data, W, bounds, tol=0.0, sweeps=1, fence=fence)
+    state = SettleSquares(data, bounds, tol=0.0, fence=fence).begin(W)
     stream, some = stream.after(state.cells), state.cells.weight > 0
     return state, stream, np.where(some[:, None], stream.centroids(W, bounds), W)

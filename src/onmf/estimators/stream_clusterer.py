@@ -118,7 +118,7 @@ class StreamClusterer(Evolver):
             rows = self._place_batch(X, sample_weight)
             if self.loss == "kl":
                 batch = look_at(rows.data, self.cluster_centers_, voice_of(self.equal_votes))
-                self._stream = CountStream.begin(batch.state.groups)
+                self._stream = CountStream.begin(batch.state.cells)
                 return self
             state = self._look(rows)
             self._stream = Stream.begin(state.cells)
@@ -133,7 +133,7 @@ class StreamClusterer(Evolver):
         batch = look_at(data, W, voice_of(self.equal_votes))
         self.labels_, self.membership_ = batch.state.labels(data), batch.state.membership(data)
         self.relative_error_ = batch.left / batch.whole if batch.whole > 0 else 0.0
-        self.inertia_, self._stream = batch.left, self._stream.after(batch.state.groups)
+        self.inertia_, self._stream = batch.left, self._stream.after(batch.state.cells)
         self.cluster_centers_ = self._stream.centroids(W)
         return self
 

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 
 from onmf.core.divergence import Survey, by_count, by_sample
 from onmf.core.fast import divergence, exchange
-from onmf.core.fast.divergence import Alternation, Kullback
+from onmf.core.fast.divergence import Kullback, SettleCounts
 from onmf.core.fast.exchange import Counts
+from onmf.core.fast.finish import finish
 from onmf.core.memory import InMemory
 from onmf.core.result import Recorder
 from onmf.core.rows import Block
@@ -147,8 +148,8 @@ def test_the_alternation_ends_before_the_divergence_would_rise(monkeypatch):
         data = InMemory(rng.poisson(rng.gamma(0.3, 4, (60, 12))) + np.eye(60, 12))
         _, portrait = data.sweep(Survey(by_count))
         recorder, W = Recorder(max_sweeps=40), rng.gamma(0.3, 1, (4, 12)) + 1e-3
-        alternation = Alternation(Kullback(tol=0.0), data, portrait, recorder)
-        end = alternation.run([W]).state
+        rule = SettleCounts(Kullback(tol=0.0), data, portrait)
+        _, end = finish(rule, [W], recorder)
         assert (np.diff([stage.relative_error for stage in recorder.history]) <= 0).all()
-        rose += alternation.divergence(alternation.after(end)) > alternation.divergence(end)
+        rose += end.settled and rule.after(end) is None
     assert rose > 0  # else nothing was tested

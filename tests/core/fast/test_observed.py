@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from onmf.core.fast.finish import settle
 from onmf.core.fast.holes import cluster_seen, fill_along_ground, ground_ray, lie_of
-from onmf.core.fast.observed import AssignSeen, SeenState, next_seen, settle_seen
+from onmf.core.fast.observed import SettleSeen, next_seen
 from onmf.core.fast.settle import TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
-from onmf.core.holes import Fill, SeenRays
+from onmf.core.holes import Fill
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
 from onmf.core.paper.penalties import PENALTIES
@@ -30,7 +31,7 @@ def placed(X, weight=None):
 
 
 def state_of(data, W):
-    return SeenState(W, *data.sweep(AssignSeen(SeenRays.of(W))), ground_ray(data))
+    return SettleSeen(data, ground_ray(data), NON_NEGATIVE, 1e-6).begin(W)
 
 
 def loss(X, weight, H, W):
@@ -71,10 +72,10 @@ def test_the_observed_error_never_rises_and_is_that_of_the_definition(form, seed
     def watch(state):
         H = np.asarray(state.membership(data), float)
         errors.append(loss(X, np.asarray(data.weight, float), H, np.asarray(state.W, float)))
-        assert errors[-1] == pytest.approx(data.sqnorm - state.explained, rel=1e-4)
+        assert errors[-1] == pytest.approx(data.sqnorm - state.cells.energy.sum(), rel=1e-4)
         return False
 
-    state = settle_seen(data, W, ground_ray(data), NON_NEGATIVE, 1e-6, 200, watch)
+    state = settle(SettleSeen(data, ground_ray(data), NON_NEGATIVE, 1e-6), W, 200, watch)
     assert state.settled
     assert len(errors) > 3
     assert (np.diff(errors) <= 1e-6 * errors[0]).all()

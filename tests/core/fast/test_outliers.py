@@ -5,11 +5,12 @@ import pytest
 
 from onmf.core.assign import Code, Rays, nearest
 from onmf.core.fast import outliers as rules
+from onmf.core.fast.finish import settle
 from onmf.core.fast.moves import relocate
 from onmf.core.fast.outliers import POWERS, Fence, FencedRays, Outliers, Trim
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.search import alternate, row_energy
-from onmf.core.fast.settle import Assign, settle
+from onmf.core.fast.settle import Assign, SettleSquares
 from onmf.core.fast.swaps import improve
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
@@ -182,10 +183,10 @@ def test_outliers_pull_no_centroid_while_it_settles():
     data, ask = InMemory(X), Outliers()
     scores = nearest(X @ Rays.of(W).units).scores
     fence = ask.fence(data.gather(data.energy), scores, np.ones(300))
-    found = settle(data, W, NON_NEGATIVE, 1e-9, 100, fence=fence, trim=Trim.of(data, ask))
+    found = settle(SettleSquares(data, NON_NEGATIVE, 1e-9, fence, Trim.of(data, ask)), W, 100)
     labels = found.labels(data)
     np.testing.assert_array_equal(labels < 0, y < 0)
-    alone = settle(InMemory(X[y >= 0]), W, NON_NEGATIVE, 1e-9, 100)
+    alone = settle(SettleSquares(InMemory(X[y >= 0]), NON_NEGATIVE, 1e-9), W, 100)
     np.testing.assert_allclose(unit(found.W), unit(alone.W), atol=1e-7)
     code, fit = FencedRays.beyond(Rays.of(found.W), found.fence)(Block(X, np.ones((300, 1))), None)
     np.testing.assert_array_equal(code.labels, labels)
@@ -196,7 +197,7 @@ def test_an_empty_cluster_is_not_given_to_an_outlier():
     X = np.vstack([np.eye(3)[[0, 1] * 20] + 0.05 * RNG.random((40, 3)), [0, 0, 9.0]])
     W = np.eye(3)[[0, 1, 0]]  # the last has no samples
     for fence, nearest_to_the_outlier in ((Fence(0.1, 1.0), 0.5), (None, 1.0)):
-        found = settle(InMemory(X), W, NON_NEGATIVE, 1e-9, 20, fence=fence)
+        found = settle(SettleSquares(InMemory(X), NON_NEGATIVE, 1e-9, fence), W, 20)
         assert found.cells.samples.all()
         assert unit(found.W)[:, 2].max() <= nearest_to_the_outlier
         assert (unit(found.W)[:, 2].max() > 0.99) == (fence is None)

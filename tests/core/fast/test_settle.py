@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from onmf.core.assign import Rays
 from onmf.core.fast import kernels as compiled
 from onmf.core.fast import row_problems as plain
+from onmf.core.fast.finish import settle
 from onmf.core.fast.row_problems import ritz, unit
-from onmf.core.fast.settle import Assign, State, next_rays, refill, settle
+from onmf.core.fast.settle import Assign, SettleSquares, State, next_rays, refill
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
 from onmf.datasets import make_rays
@@ -36,7 +37,7 @@ def run(X, W, bounds=NON_NEGATIVE, weight=None, tol=TIGHT, sweeps=500):
         return False
 
     data = InMemory(X, weight)
-    state = settle(data, W, bounds, tol, sweeps, watch)
+    state = settle(SettleSquares(data, bounds, tol), W, sweeps, watch)
     return Result(state, *codes(data, state)), np.array(energies)
 
 

@@ -14,22 +14,20 @@ with S_k the sum of the samples of cluster k, S that of all. The share lambda of
 for features that a cluster happens not to have, so that one word does not rule out a cluster.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from onmf.core.assign import Code, labels_of, one_sparse
+from onmf.core.assign import Code, one_sparse
 from onmf.core.divergence import Portrait, Shares, Survey, Voice, by_count
 from onmf.core.fast.exchange import FIRST, Counts, exchange_rows, search
-from onmf.core.fast.finish import Finish, nothing_yet
+from onmf.core.fast.finish import Rest, finish, nothing_yet
 from onmf.core.result import (
     FORGETFUL,
     Factorization,
     Journal,
     Recorder,
-    Stage,
     Watch,
     unwatched,
 )
@@ -84,35 +82,14 @@ class Gather:
         return code, groups
 
 
-class KullbackState(NamedTuple):
-    """The alternation after a sweep: centroids W, the codes they give, and facts about these."""
+@dataclass(frozen=True, eq=False)
+class KullbackState(Rest):
+    """The clustering after a sweep with the centroids W."""
 
-    W: Array
-    rows: Any
-    groups: Groups
     residual: float = 1.0
-    settled: bool = False
 
-    @property
-    def empty(self) -> Array:
-        return np.flatnonzero(self.groups.samples == 0)
-
-    def labels(self, data: Data) -> Array:
-        """Of all samples."""
-        return data.gather(data.each(labels_of, self.rows))
-
-    def membership(self, data: Data) -> Any:
-        """H (n, k), as the place keeps arrays of that size."""
-        return data.array(len(self.W), Shares.of(self.W).memberships, self.rows)
-
-    def facts(self) -> dict[str, Any]:
-        """All but the codes, which one sweep with W gives again."""
-        return self._asdict() | {"rows": None, "groups": self.groups._asdict()}
-
-    @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Self:
-        known = {name: facts[name] for name in cls._fields}
-        return cls(**known | {"groups": Groups(**facts["groups"])})
+    code_rule: ClassVar[Any] = Shares
+    kind_of_cells: ClassVar[Any] = Groups
 
 
 class CountFit(NamedTuple):
@@ -141,11 +118,21 @@ def cluster_counts(
     """
     recorder = Recorder(watch, settings.max_sweeps, journal=journal)
     totals, portrait = data.sweep(Survey(settings.voice))
-    alternation = Alternation(settings, data, portrait, recorder)
+    rule, since = SettleCounts(settings, data, portrait), None
     if noted := recorder.recall("settle"):
         Ws, since = [noted["W"], *noted["rivals"]], KullbackState.from_facts(noted)
-        return alternation.run(Ws, since)
-    recorder.tell(1, nothing_yet(data, k, totals))
+    else:
+        recorder.tell(1, nothing_yet(data, k, totals))
+        Ws = starts_of(rule, k, seed, given, totals)
+    result, state = finish(rule, Ws, recorder, since, BEFORE)
+    return CountFit(result, state, portrait.whole, apart(rule.images(state), state.W))
+
+
+def starts_of(
+    rule: "SettleCounts", k: int, seed: int, given: Array | None, totals: Any
+) -> list[Array]:
+    """Centroids to begin with: from a search among rows for each start, or from given ones."""
+    settings, data, portrait = rule.settings, rule.data, rule.portrait
     starts = np.random.default_rng(seed).spawn(settings.n_starts)
     rows = rows_to_search(data, totals, portrait.entries, k, starts[0])
     counts = Counts.of(rows, settings.voice)
@@ -157,7 +144,7 @@ def cluster_counts(
         found = [exchange_rows(counts, near, np.zeros_like(near), k, FIRST, starts[0])]
     weights = [np.bincount(labels, rows.weight[:, 0], k) for labels in found]
     sums = [counts.sums(labels, k) for labels in found]
-    return alternation.run(list(map(alternation.centroids, sums, weights)))
+    return list(map(rule.centroids, sums, weights))
 
 
 def rows_to_search(
@@ -186,72 +173,50 @@ def as_centroids(S: Array, weight: Array, mean: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Alternation:
-    """From profiles to a fixed point, each sweep a stage."""
+class SettleCounts:
+    """The rule of this alternation: until no label changes or the divergence no longer falls."""
 
     settings: Kullback
     data: Data
     portrait: Portrait
-    recorder: Recorder
 
-    def run(self, Ws: list[Array], since: KullbackState | None = None) -> CountFit:
-        """From the first of the starts; its rivals go the same way unseen, the best is kept."""
-        finish = Finish(
-            self.data, self.recorder, self.stage, lambda one: -self.divergence(one), BEFORE
-        )
-        result, state = finish.run(
-            Ws,
-            lambda W, see: self.settle(W, see, since),
-            lambda W, see, _: self.settle(W, see),
-        )
-        images = self.centroids(state.groups.sums, state.groups.weight)
-        return CountFit(result, state, self.portrait.whole, apart(images, state.W))
+    def begin(self, W: Array) -> KullbackState:
+        return KullbackState(W, *self.data.sweep(self._gather(W)))
 
-    def settle(
-        self,
-        W: Array,
-        watch: Callable[[KullbackState], bool],
-        since: KullbackState | None = None,
-    ) -> KullbackState:
-        """Alternate from W until no label changes or the divergence no longer falls."""
-        rows, groups = self.data.sweep(self.move(W))
-        state = KullbackState(W, rows, groups) if since is None else since._replace(rows=rows)
-        for _ in range(self.recorder.sweeps or BEFORE, self.settings.max_sweeps - 1):
-            if watch(state) or state.settled:
-                return state
-            new = self.after(state)
-            fall = self.divergence(state) - self.divergence(new)
-            if fall < 0:  # by the overall mean in the centroids, and by next to nothing
-                return state._replace(settled=True)
-            done = not new.groups.moves or fall <= self.settings.tol * self.divergence(state)
-            state = new._replace(settled=bool(done))
-        watch(state)
-        return state
+    def after(self, state: KullbackState) -> KullbackState | None:
+        W = self.images(state)
+        rows, groups = self.data.sweep(self._gather(W), state.rows)
+        new = KullbackState(W, rows, groups, apart(W, state.W))
+        before = self.divergence(state)
+        fall = before - self.divergence(new)
+        if fall < 0:  # by the overall mean in the centroids, and by next to nothing
+            return None
+        return replace(new, settled=not groups.moves or bool(fall <= self.settings.tol * before))
 
-    def move(self, W: Array) -> Gather:
+    def _gather(self, W: Array) -> Gather:
         return Gather(Shares.of(W, self.settings.voice))
 
-    def after(self, state: KullbackState) -> KullbackState:
-        """The state after the next sweep."""
-        W = self.centroids(state.groups.sums, state.groups.weight)
-        rows, groups = self.data.sweep(self.move(W), state.rows)
-        return KullbackState(W, rows, groups, apart(W, state.W))
+    def images(self, state: KullbackState) -> Array:
+        """The centroids of the samples of each cluster."""
+        return self.centroids(state.cells.sums, state.cells.weight)
 
     def centroids(self, S: Array, weight: Array) -> Array:
         return as_centroids(S, weight, self.portrait.mean).astype(self.data.dtype)
 
     def divergence(self, state: KullbackState) -> float:
         """KL(X || HW)."""
-        return max(self.portrait.own - state.groups.inside, 0.0)
+        return max(self.portrait.own - state.cells.inside, 0.0)
 
-    def stage(self, state: KullbackState, sweeps: int) -> Stage:
-        """A row of the history."""
-        whole = self.portrait.whole
-        flat = whole <= FLAT * abs(self.portrait.own)
-        error = 0.0 if flat else self.divergence(state) / whole
-        return Stage(
-            1.0, sweeps, error, 0.0, 0.0, state.residual, len(state.empty), *self.data.traffic
-        )
+    def error(self, state: KullbackState) -> float:
+        """As a share of KL of one cluster for all."""
+        flat = self.portrait.whole <= FLAT * abs(self.portrait.own)
+        return 0.0 if flat else self.divergence(state) / self.portrait.whole
+
+    def worth(self, state: KullbackState) -> float:
+        return -self.divergence(state)
+
+    def beside(self, best: KullbackState) -> Self:
+        return self
 
 
 def apart(W: Array, V: Array) -> float:

@@ -1,80 +1,141 @@
-"""The end of every fast fit: the alternation from one or several starts, and its record.
+"""The end of every fast fit: the alternation on X from one or several starts, and its record.
 
+    W  ->  the code of every row, by one sweep  ->  the W that is best for the codes  ->  ...
+
+to a fixed point. What a sweep does, and what is best, is a `Rule`: for squares (`settle`), for
+squares where entries are missing (`observed`), for the Kullback-Leibler divergence (`divergence`).
 Each sweep from the first start is a stage, noted in the journal. Its rivals go the same way unseen,
-and the best of all is one stage more. What alternates, and what is best, is the caller's affair.
+and the best of all is one stage more.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
+from onmf.core.assign import labels_of
 from onmf.core.result import Factorization, Recorder, Stage
 from onmf.core.rows import Array, Data
 
 
-class Rest(Protocol):
-    """A state of an alternation."""
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """Where an alternation is: the clustering after a sweep with the centroids W."""
+
+    W: Array
+    rows: Any  # the codes, wherever the rows are
+    cells: Any  # additive facts about the clusters, `samples` (k,) among them
+    residual: float = np.inf  # how far the centroids moved before this sweep
+    settled: bool = False  # they would not move any more
+
+    code_rule: ClassVar[Any]  # what gives a row its code, made of W
+    kind_of_cells: ClassVar[Any]
 
     @property
-    def W(self) -> Array: ...  # noqa: N802  (the letter of the paper)
-    @property
-    def settled(self) -> bool: ...  # it would not move any more
-    def facts(self) -> dict[str, Any]: ...
-    def membership(self, data: Data) -> Any: ...
+    def empty(self) -> Array:
+        """The clusters without samples."""
+        return np.flatnonzero(self.cells.samples == 0)
+
+    def labels(self, data: Data) -> Array:
+        """Of all samples."""
+        return data.gather(data.each(labels_of, self.rows))
+
+    def membership(self, data: Data) -> Any:
+        """H (n, k), as the place keeps arrays of that size."""
+        return data.array(len(self.W), self.code_rule.of(self.W).memberships, self.rows)
+
+    def facts(self) -> dict[str, Any]:
+        """All but the codes, which one sweep with W gives again."""
+        return vars(self) | {"rows": None, "cells": self.cells._asdict()}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        known = {field.name: facts[field.name] for field in fields(cls)}
+        return cls(**known | {"cells": cls.kind_of_cells(**facts["cells"])})
 
 
 S = TypeVar("S", bound=Rest)
-See = Callable[[S], bool]  # looks at each state, and may stop
 
 
-@dataclass(frozen=True)
-class Finish(Generic[S]):
-    """Where the rows are, who keeps the record, a stage of a state after so many sweeps, and what
-    a state is worth; `before` are sweeps that the record does not know of."""
+class Rule(Protocol[S]):
+    """How an alternation goes on."""
 
-    data: Data
-    recorder: Recorder
-    stage: Callable[[S, int], Stage]
-    worth: Callable[[S], float]
-    before: int = 0
+    @property
+    def data(self) -> Data: ...
+    def begin(self, W: Array) -> S:
+        """The state after a first sweep with W."""
 
-    def run(
-        self,
-        Ws: Sequence[Array],
-        first: Callable[[Array, See[S]], S],
-        rival: Callable[[Array, See[S], S], S],
-    ) -> tuple[Factorization, S]:
-        """From the first of Ws by `first`, from the others by `rival`, which knows the best."""
-        W, *others = Ws
-        state = first(W, partial(self._enter, others))
-        if others and not self.recorder.stopped:
-            state = self._best(state, others, rival)
-        stopped = "callback" if self.recorder.stopped else "max_iter"
-        stop = "converged" if state.settled else stopped
-        return self.recorder.result(state.membership(self.data), state.W, 1.0, stop), state
+    def after(self, state: S) -> S | None:
+        """The state after the next sweep; None if it would be no better."""
 
-    def _enter(self, rivals: list[Array], state: S) -> bool:
-        self.recorder.note("settle", lambda: state.facts() | {"rivals": rivals})
-        return self._record(state, (self.recorder.sweeps or self.before) + 1)
+    def error(self, state: S) -> float:
+        """Relative."""
 
-    def _record(self, state: S, sweeps: int) -> bool:
-        return self.recorder.record(self.stage(state, sweeps), lambda: state.membership(self.data))
+    def worth(self, state: S) -> float:
+        """The larger, the better the state."""
 
-    def _best(self, state: S, rivals: list[Array], settle: Callable[..., S]) -> S:
-        sweeps = 0
+    def beside(self, best: S) -> Self:
+        """The rule for a rival of the best state so far."""
+
+
+def settle(
+    rule: Rule[S],
+    W: Array,
+    sweeps: int,
+    watch: Callable[[S], bool] = lambda state: False,
+    since: S | None = None,
+) -> S:
+    """Alternate from W for at most `sweeps` sweeps; `watch(state)` may stop earlier.
+
+    `since` is the state with these W of an alternation that was broken off; it lacks the codes.
+    """
+    state = rule.begin(W) if since is None else replace(since, rows=rule.begin(W).rows)
+    for _ in range(sweeps - 1):
+        if watch(state) or state.settled:
+            return state
+        new = rule.after(state)
+        if new is None:
+            return replace(state, settled=True)
+        state = new
+    watch(state)
+    return state
+
+
+def finish(
+    rule: Rule[S], Ws: Sequence[Array], recorder: Recorder, since: S | None = None, before: int = 0
+) -> tuple[Factorization, S]:
+    """The best that the alternation makes of the starts Ws; `before` are sweeps not recorded."""
+    data, (W, *others) = rule.data, Ws
+
+    def record(state: S, sweeps: int) -> bool:
+        clusters = 0.0, 0.0, state.residual, len(state.empty)
+        stage = Stage(1.0, sweeps, rule.error(state), *clusters, *data.traffic)
+        return recorder.record(stage, lambda: state.membership(data))
+
+    def enter(state: S) -> bool:
+        recorder.note("settle", lambda: state.facts() | {"rivals": others})
+        return record(state, (recorder.sweeps or before) + 1)
+
+    begun = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=before)
+    left, most = recorder.max_sweeps - (recorder.sweeps or before), recorder.max_sweeps - begun
+    state = settle(rule, W, left, enter, since)
+    if others and not recorder.stopped:
+        sweeps = recorder.sweeps
 
         def count(state: S) -> bool:
             nonlocal sweeps
             sweeps += 1
             return False
 
-        for W in rivals:
-            state = max(state, settle(W, count, state), key=self.worth)
-        self._record(state, self.recorder.sweeps + sweeps)
-        return state
+        for W in others:
+            rival = settle(rule.beside(state), W, most, count)
+            state = max(state, rival, key=rule.worth)
+        record(state, sweeps)
+    stop = "callback" if recorder.stopped else "max_iter"
+    stop = "converged" if state.settled else stop
+    return recorder.result(state.membership(data), state.W, 1.0, stop), state
 
 
 def nothing_yet(data: Data, k: int, rows: Any) -> Callable[[], Any]:

@@ -3,27 +3,26 @@
 1. `lie_of`: the one ray of all samples, and a basis V of them with their holes filled by it.
 2. The search of `solver`, in a picture of the samples whose holes are filled from V: each is what
    the projection onto V of the filled sample has there, twice.
-3. `settle_seen`: the exact alternation on the observed entries alone, to a fixed point.
+3. `observed`: the exact alternation on the observed entries alone, to a fixed point.
 
 Nothing that is filled in lasts: what is filled only shows the search where to look. Holes filled by
 the rays of a first fit would tell the next search what the first one found.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.core.fast.finish import Finish, nothing_yet
-from onmf.core.fast.observed import AssignSeen, SeenState, settle_seen
+from onmf.core.fast.finish import finish, nothing_yet
+from onmf.core.fast.observed import SeenState, SettleSeen
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.sketch import damping, orthonormal, sketch, width
-from onmf.core.fast.solver import Fast, descents, path_stage, path_sweeps
-from onmf.core.holes import Fill, FullView, SeenRays, open_up, put_in
+from onmf.core.fast.solver import Fast, descents, path_stage
+from onmf.core.holes import Fill, FullView, open_up, put_in
 from onmf.core.memory import InMemory
+from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.core.paper.penalties import RowPenalty
 from onmf.core.paper.start import Power
 from onmf.core.result import (
@@ -31,7 +30,6 @@ from onmf.core.result import (
     Factorization,
     Journal,
     Recorder,
-    Stage,
     Watch,
     unwatched,
 )
@@ -95,9 +93,9 @@ def lie_of(
 def ground_ray(data: Data, sweeps: int = GROUND_SWEEPS) -> Array:
     """The one ray of all samples (m,), from equal entries; zero where no sample shows a feature."""
     m = data.shape[1]
-    W = np.ones((1, m), data.dtype)
+    W, rule = np.ones((1, m), data.dtype), SettleSeen(data, np.zeros(m), NON_NEGATIVE, 0.0)
     for _ in range(sweeps):
-        state = SeenState(W, *data.sweep(AssignSeen(SeenRays.of(W))), np.zeros(m))
+        state = rule.begin(W)
         W = unit(state.images()).astype(data.dtype)
     return W[0]
 
@@ -145,7 +143,8 @@ def cluster_seen(
     recorder = Recorder(watch, settings.max_sweeps, journal=journal)
     if noted := recorder.recall("settle"):
         Ws, since = [noted["W"], *noted["rivals"]], SeenState.from_facts(noted)
-        return settle_in_turn(settings, data, Ws, since.ground, recorder, since)
+        rule = SettleSeen(data, since.ground, settings.bounds, settings.tol)
+        return finish(rule, Ws, recorder, since)
     nothing = nothing_yet(data, k, data.energy)
     rng = np.random.default_rng(seed)
     lie = lie_of(data, k, rng, settings.max_sweeps - 2, journal)
@@ -156,28 +155,5 @@ def cluster_seen(
     ends = descents(settings, data.shape, small, k, penalty, rng, given)
     recorder.history += [path_stage(point, small, data.traffic) for point in ends[0].path]
     Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
-    return settle_in_turn(settings, data, Ws, lie.ground.astype(np.float64), recorder)
-
-
-def settle_in_turn(
-    settings: Fast,
-    data: Data,
-    Ws: Sequence[Array],
-    ground: Array,
-    recorder: Recorder,
-    since: SeenState | None = None,
-) -> tuple[Factorization, SeenState]:
-    """The alternation over observed entries from Ws, as `Finish` has it."""
-    go = partial(settle_seen, data, ground=ground, bounds=settings.bounds, tol=settings.tol)
-    left, most = recorder.max_sweeps - recorder.sweeps, recorder.max_sweeps - path_sweeps(recorder)
-    return Finish(data, recorder, partial(seen_stage, data), lambda one: one.explained).run(
-        Ws,
-        lambda W, see: go(W, sweeps=left, watch=see, since=since),
-        lambda W, see, _: go(W, sweeps=most, watch=see),
-    )
-
-
-def seen_stage(data: Data, state: SeenState, sweeps: int) -> Stage:
-    """A row of the history: the alternation after a sweep, its error that of what is observed."""
-    error = max(1 - state.explained / data.sqnorm, 0.0)
-    return Stage(1.0, sweeps, error, 0.0, 0.0, state.residual, len(state.empty), *data.traffic)
+    ground = lie.ground.astype(np.float64)
+    return finish(SettleSeen(data, ground, settings.bounds, settings.tol), Ws, recorder)

@@ -7,14 +7,14 @@ Both are exact, so the error over the observed entries never rises. A feature th
 cluster shows may have any entry there: it gets that of the one ray of all samples.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.core.assign import Code, labels_of, one_sparse
+from onmf.core.assign import Code, one_sparse
+from onmf.core.fast.finish import Rest
 from onmf.core.fast.row_problems import kernels, sums, unit
 from onmf.core.fast.settle import refill, stretched, tallies
 from onmf.core.holes import (
@@ -78,25 +78,14 @@ def cell_sums(labels: Array, factors: Array, X: Matrix, k: int) -> Array:
     return np.asarray(sums(np.maximum(labels, 0), factors, X, k), np.float64)
 
 
-class SeenState(NamedTuple):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SeenState(Rest):
     """The clustering after a sweep with the centroids W."""
 
-    W: Array
-    rows: Any  # the codes, wherever the rows are
-    cells: SeenCells
     ground: Array  # the one ray of all samples (m,)
-    residual: float = np.inf  # how far the rays moved before this sweep
-    settled: bool = False  # hardly, and no label changed
 
-    @property
-    def empty(self) -> Array:
-        """The clusters without samples."""
-        return np.flatnonzero(self.cells.samples == 0)
-
-    @property
-    def explained(self) -> float:
-        """Of the energy that is observed."""
-        return float(self.cells.energy.sum())
+    code_rule: ClassVar[Any] = SeenRays
+    kind_of_cells: ClassVar[Any] = SeenCells
 
     @property
     def unseen(self) -> Array:
@@ -118,50 +107,36 @@ class SeenState(NamedTuple):
         """How far the rays are from their own images: zero at a fixed point."""
         return float(kernels().ray_distance(self.images(), self.W))
 
-    def labels(self, data: Data) -> Array:
-        """Of all samples."""
-        return data.gather(data.each(labels_of, self.rows))
 
-    def membership(self, data: Data) -> Any:
-        """H (n, k), as the place keeps arrays of that size."""
-        return data.array(len(self.W), SeenRays.of(self.W).memberships, self.rows)
+@dataclass(frozen=True)
+class SettleSeen:
+    """The rule of this alternation; `ground` is the one ray of all samples."""
 
-    def facts(self) -> dict[str, Any]:
-        """All but the codes, which one sweep with W gives again."""
-        return self._asdict() | {"rows": None, "cells": self.cells._asdict()}
+    data: Data
+    ground: Array
+    bounds: Bounds
+    tol: float
 
-    @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Self:
-        known = {name: facts[name] for name in cls._fields}
-        return cls(**known | {"cells": SeenCells(**facts["cells"])})
+    def begin(self, W: Array) -> SeenState:
+        return SeenState(W, *self.data.sweep(AssignSeen(SeenRays.of(W))), ground=self.ground)
 
+    def after(self, state: SeenState) -> SeenState:
+        W = next_seen(self.data, state, self.bounds)
+        rows, cells = self.data.sweep(AssignSeen(SeenRays.of(W)), state.rows)
+        residual = float(kernels().ray_distance(W, state.W))
+        settled = residual <= self.tol and not cells.moves.any() and cells.samples.all()
+        return SeenState(W, rows, cells, residual, bool(settled), ground=self.ground)
 
-def settle_seen(
-    data: Data,
-    W: Array,
-    ground: Array,
-    bounds: Bounds,
-    tol: float,
-    sweeps: int,
-    watch: Callable[[SeenState], bool] = lambda state: False,
-    since: SeenState | None = None,
-) -> SeenState:
-    """Alternate from W for at most `sweeps` sweeps; `watch(state)` may stop earlier.
+    def error(self, state: SeenState) -> float:
+        """Over what is observed."""
+        return max(1 - self.worth(state) / self.data.sqnorm, 0.0)
 
-    `since` is the state with these W of an alternation that was broken off; it lacks the codes.
-    """
-    rows, cells = data.sweep(AssignSeen(SeenRays.of(W)))
-    state = SeenState(W, rows, cells, ground) if since is None else since._replace(rows=rows)
-    for _ in range(sweeps - 1):
-        if watch(state) or state.settled:
-            return state
-        W = next_seen(data, state, bounds)
-        rows, cells = data.sweep(AssignSeen(SeenRays.of(W)), state.rows)
-        residual = kernels().ray_distance(W, state.W)
-        settled = residual <= tol and not cells.moves.any() and cells.samples.all()
-        state = SeenState(W, rows, cells, ground, residual, bool(settled))
-    watch(state)
-    return state
+    def worth(self, state: SeenState) -> float:
+        """What is explained of the energy that is observed."""
+        return float(state.cells.energy.sum())
+
+    def beside(self, best: SeenState) -> Self:
+        return self
 
 
 def next_seen(data: Data, state: SeenState, bounds: Bounds) -> Array:

@@ -13,15 +13,15 @@ over its samples. Two things are better than the plain power step w <- Sw / ||Sw
   change sides with every sweep, and both rays swing with it for hundreds of them.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.core.assign import Code, Rays, labels_of, one_sparse
+from onmf.core.assign import Code, Rays, one_sparse
+from onmf.core.fast.finish import Rest
 from onmf.core.fast.outliers import Fence, Trim, excess_of
 from onmf.core.fast.row_problems import kernels, sums, unit
 from onmf.core.paper.palm import Bounds
@@ -90,44 +90,32 @@ def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array
     )
 
 
-class State(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class State(Rest):
     """The clustering after a sweep with the centroids W."""
 
-    W: Array
-    rows: Any  # the codes, wherever the rows are
-    cells: Cells
-    residual: float = np.inf  # how far the rays moved before this sweep
-    settled: bool = False  # hardly, and no label changed
     last_W: Array | None = None  # of the sweep before, and their images
     last_cross: Array | None = None
     fence: Fence | None = None  # beyond which the samples of this sweep are outliers
+    next_fence: Fence | None = None  # and those of the next
     turn: int = 0  # sweeps before this one
 
-    def after(
-        self, W: Array, rows: Any, cells: Cells, tol: float, fence: Fence | None = None
-    ) -> "State":
+    code_rule: ClassVar[Any] = Rays
+    kind_of_cells: ClassVar[Any] = Cells
+
+    def after(self, W: Array, rows: Any, cells: Cells, tol: float) -> "State":
         """The state after the next sweep, with the centroids W."""
         residual = kernels().ray_distance(W, self.W)
         settled = residual <= tol and not cells.moves.any() and cells.samples.all()
         before = (self.W, self.cells.cross)
-        return State(W, rows, cells, residual, bool(settled), *before, fence, self.turn + 1)
-
-    @property
-    def empty(self) -> Array:
-        """The clusters without samples."""
-        return np.flatnonzero(self.cells.samples == 0)
+        fences = (self.next_fence, self.next_fence)
+        return State(W, rows, cells, residual, bool(settled), *before, *fences, self.turn + 1)
 
     @property
     def stationarity(self) -> float:
         """How far the rays are from their own images: zero at a fixed point."""
         images = np.where(self.cells.cross.any(axis=1, keepdims=True), self.cells.cross, self.W)
         return float(kernels().ray_distance(images, self.W))
-
-    def worth(self, data: Data) -> float:
-        """What the clusters explain; where samples may be outliers, beyond the cap as well."""
-        if self.fence is None:
-            return float(self.cells.energy.sum())
-        return float(data.total(self.fence.capped, data.energy, self.rows))
 
     def excess(self, data: Data) -> Array | None:
         """By how much each sample is an outlier, above 1 if it is; None if none can be."""
@@ -136,54 +124,50 @@ class State(NamedTuple):
         find = partial(excess_of, self.fence)
         return data.gather(data.each(find, data.energy, self.rows))
 
-    def labels(self, data: Data) -> Array:
-        """Of all samples."""
-        return data.gather(data.each(labels_of, self.rows))
-
-    def membership(self, data: Data) -> Any:
-        """H (n, k), as the place keeps arrays of that size."""
-        return data.array(len(self.W), Rays.of(self.W).memberships, self.rows)
-
-    def facts(self) -> dict[str, Any]:
-        """All but the codes, which one sweep with W gives again."""
-        return self._asdict() | {"rows": None, "cells": self.cells._asdict()}
-
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Self:
-        known = {name: facts[name] for name in cls._fields}
-        fence = None if facts["fence"] is None else Fence(*facts["fence"])
-        return cls(**known | {"cells": Cells(**facts["cells"]), "fence": fence})
+        fences = {name: facts[name] for name in ("fence", "next_fence")}
+        known = {name: None if one is None else Fence(*one) for name, one in fences.items()}
+        return super().from_facts(facts | known)
 
 
-def settle(
-    data: Data,
-    W: Array,
-    bounds: Bounds,
-    tol: float,
-    sweeps: int,
-    watch: Callable[[State], bool] = lambda state: False,
-    since: State | None = None,
-    fence: Fence | None = None,
-    trim: Trim | None = None,
-) -> State:
-    """Alternate from W for at most `sweeps` sweeps; `watch(state)` may stop earlier.
+@dataclass(frozen=True)
+class SettleSquares:
+    """The rule of this alternation. Samples beyond the `fence` take no part; `trim` finds it again
+    after every sweep."""
 
-    `since` is the state with these W of an alternation that was broken off; it lacks the codes.
-    Samples beyond the `fence` take no part; `trim` finds it again after every sweep.
-    """
-    rows, cells = data.sweep(Assign(Rays.of(W).units, fence))
-    state = State(W, rows, cells, fence=fence) if since is None else since._replace(rows=rows)
-    for _ in range(sweeps - 1):
-        if trim is not None and state.fence is not None:
-            fence, same = trim.again(data, state.rows, state.fence, state.turn)
-            state = state._replace(settled=state.settled and same)
-        if watch(state) or state.settled:
+    data: Data
+    bounds: Bounds
+    tol: float
+    fence: Fence | None = None
+    trim: Trim | None = None
+
+    def begin(self, W: Array) -> State:
+        rows, cells = self.data.sweep(Assign(Rays.of(W).units, self.fence))
+        return self._trimmed(State(W, rows, cells, fence=self.fence, next_fence=self.fence))
+
+    def after(self, state: State) -> State:
+        W = next_centroids(self.data, state, self.bounds)
+        rows, cells = self.data.sweep(Assign(Rays.of(W).units, state.next_fence), state.rows)
+        return self._trimmed(state.after(W, rows, cells, self.tol))
+
+    def _trimmed(self, state: State) -> State:
+        if self.trim is None or state.fence is None:
             return state
-        W = next_centroids(data, state, bounds)
-        moved = data.sweep(Assign(Rays.of(W).units, fence), state.rows)
-        state = state.after(W, *moved, tol, fence)
-    watch(state)
-    return state
+        fence, same = self.trim.again(self.data, state.rows, state.fence, state.turn)
+        return replace(state, next_fence=fence, settled=state.settled and same)
+
+    def error(self, state: State) -> float:
+        return max(1 - float(state.cells.energy.sum()) / self.data.sqnorm, 0.0)
+
+    def worth(self, state: State) -> float:
+        """What the clusters explain; where samples may be outliers, beyond the cap as well."""
+        if state.fence is None:
+            return float(state.cells.energy.sum())
+        return float(self.data.total(state.fence.capped, self.data.energy, state.rows))
+
+    def beside(self, best: State) -> Self:
+        return replace(self, fence=best.fence, trim=None)
 
 
 def next_centroids(data: Data, state: State, bounds: Bounds) -> Array:

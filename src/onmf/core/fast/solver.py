@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmf.core.fast.crowd import Crowd, Rows, with_samples
-from onmf.core.fast.finish import Finish, nothing_yet
+from onmf.core.fast.finish import finish, nothing_yet
 from onmf.core.fast.outliers import Fence, Outliers, Trim
 from onmf.core.fast.renewal import renew
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.search import GAIN, Clustering, Point, drawn, follow, spread
-from onmf.core.fast.settle import State, settle
+from onmf.core.fast.settle import SettleSquares, State
 from onmf.core.fast.sketch import PLAIN, ROBUST, Sketch, sketch
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
 from onmf.core.paper.penalties import RowPenalty
@@ -98,7 +98,7 @@ def cluster(
     recorder = Recorder(watch, settings.max_sweeps, journal=journal)
     if noted := recorder.recall("settle"):
         Ws, since = [noted["W"], *noted["rivals"]], State.from_facts(noted)
-        return settle_and_record(data, Ws, settings, since.fence, recorder, since)
+        return finish(settle_rule(settings, data, since.fence), Ws, recorder, since)
 
     rng = np.random.default_rng(seed)
     tell = partial(recorder.tell, membership=nothing_yet(data, k, data.energy))
@@ -113,7 +113,7 @@ def cluster(
         ends = [Descent(found, [end])]
     recorder.history += [path_stage(point, small, data.traffic) for point in ends[0].path]
     Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
-    return settle_and_record(data, Ws, settings, ends[0].fence, recorder)
+    return finish(settle_rule(settings, data, ends[0].fence), Ws, recorder)
 
 
 def descents(
@@ -242,31 +242,7 @@ def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
     )
 
 
-def settle_and_record(
-    data: Data,
-    Ws: Sequence[Array],
-    settings: Fast,
-    fence: Fence | None,
-    recorder: Recorder,
-    since: State | None = None,
-) -> tuple[Factorization, State]:
-    """The exact alternation from Ws, as `Finish` has it."""
-    run = partial(settle, data, bounds=settings.bounds, tol=settings.tol)
+def settle_rule(settings: Fast, data: Data, fence: Fence | None = None) -> SettleSquares:
+    """The exact alternation with these settings."""
     trim = None if settings.outliers is None else Trim.of(data, settings.outliers)
-    left, most = recorder.max_sweeps - recorder.sweeps, recorder.max_sweeps - path_sweeps(recorder)
-    return Finish(data, recorder, partial(settle_stage, data), lambda one: one.worth(data)).run(
-        Ws,
-        lambda W, see: run(W, sweeps=left, watch=see, since=since, fence=fence, trim=trim),
-        lambda W, see, best: run(W, sweeps=most, watch=see, fence=best.fence),
-    )
-
-
-def path_sweeps(recorder: Recorder) -> int:
-    """How many there were before the alternation."""
-    return max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=0)
-
-
-def settle_stage(data: Data, state: State, sweeps: int) -> Stage:
-    """A row of the history: the alternation after a sweep."""
-    error = max(1 - float(state.cells.energy.sum()) / data.sqnorm, 0.0)
-    return Stage(1.0, sweeps, error, 0.0, 0.0, state.residual, len(state.empty), *data.traffic)
+    return SettleSquares(data, settings.bounds, settings.tol, fence, trim)

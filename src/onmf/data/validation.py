@@ -76,6 +76,26 @@ def _are_numbers(column: Any) -> bool:
     return True
 
 
+def as_numpy(X: Any) -> Any:
+    """An array of another library that follows the array API (PyTorch, CuPy, JAX), as NumPy's.
+
+    From a device it comes to main memory, where the solver is.
+    """
+    if not hasattr(X, "__array_namespace__") and type(X).__module__.split(".")[0] != "torch":
+        return X
+    if isinstance(X, np.ndarray) or is_dask(X) or sp.issparse(X):
+        return X
+    for to_host in ("cpu", "get"):  # PyTorch's and CuPy's word for it
+        if hasattr(X, to_host):
+            X = getattr(X, to_host)()
+    return np.asarray(X)
+
+
+def is_dask(X: Any) -> bool:
+    """Known by its name, so that nothing is imported for those who do not use it."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr")
+
+
 def as_weights(
     sample_weight: Any, shape: tuple[int, int], dtype: Any, scale: Scale
 ) -> tuple[Array | None, int]:
@@ -86,6 +106,7 @@ def as_weights(
     """
     if sample_weight is None:
         return None, 0
+    sample_weight = as_numpy(sample_weight)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(shape[0], sample_weight)
     weight = np.asarray(column_or_1d(sample_weight, dtype=np.float64))

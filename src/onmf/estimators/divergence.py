@@ -4,7 +4,7 @@ It is the default solver under another loss, and takes of the parameters what ma
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from numpy.typing import NDArray
 
@@ -13,14 +13,11 @@ from onmf.core.fast.divergence import Kullback, cluster_counts
 from onmf.core.paper.penalties import Penalty
 from onmf.core.result import Journal, Watch
 from onmf.data import Placement
-from onmf.data.validation import Scale, power_of_two
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.parameters import CenterBounds, check_number, without_none
-from onmf.estimators.solvers import Solution
+from onmf.estimators.solvers import Solution, Solver
 
 Array = NDArray[Any]
-
-LOSSES = ("frobenius", "kl")
 
 
 def voice_of(equal_votes: bool) -> Voice:
@@ -35,15 +32,10 @@ def shares_rule(centers: Array, unit: Any, equal_votes: bool) -> Shares:
 
 
 @dataclass(frozen=True)
-class CountSolver:
+class CountSolver(Solver):
     """The default solver under the Kullback-Leibler divergence."""
 
-    begin: Beginning
-    watch: Watch
     settings: Kullback
-
-    scale: ClassVar[Scale] = staticmethod(power_of_two)
-    summary: ClassVar[dict[str, Any]] = {}
 
     @classmethod
     def of(

@@ -10,11 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onmf.estimators.beginning import Beginning
 from onmf.estimators.solvers import Solution
 
 Array = NDArray[Any]
 
 SLAB = 1 << 16  # rows of a file that are changed at a time
+
+
+def number_clusters(solution: Solution, weight: Array | None, begin: Beginning) -> Solution:
+    """The solution with its clusters in the order of their numbers; given ones keep theirs."""
+    if begin.ancestor is not None:
+        lineage, order = begin.ancestor.heirs(solution.result.W)
+        return arrange(solution._replace(lineage=lineage), order)
+    if not isinstance(begin.init, str) or not len(solution.labels):
+        return solution
+    return arrange(solution, canonical_order(solution.labels, weight, begin.n_clusters))
 
 
 def canonical_order(labels: Array, weight: Array | None, k: int) -> Array:

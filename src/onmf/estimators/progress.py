@@ -1,10 +1,37 @@
-"""What a fit tells while it runs: sentences in the log, events to a callback."""
+"""What a fit tells while it runs: sentences to the log, events to callbacks, tasks to scikit-learn.
+
+For scikit-learn's callbacks, which it has since 1.9, a fit is a task, its sweeps are the subtasks:
+
+    fit  ->  sweep 0, sweep 1, ...      at most max_iter for each start, if that is known
+
+One that returns True from `on_fit_task_end` of a sweep ends the fit with what it has. Under an
+older scikit-learn there is no `set_callbacks`, and nothing else changes.
+"""
 
 import logging
 from collections.abc import Callable
 from math import isfinite
+from typing import Any, Protocol
 
 from onmf.core.result import Event, Stage, Watch, unwatched
+from onmf.estimators.solvers import Solver
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    FRAMES = 1  # that the decorator puts between a method and its caller
+except ImportError:  # before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method itself."""
+        return method
+
+    FRAMES = 0
+
+__all__ = ["FRAMES", "CallbackSupportMixin", "Tasks", "stage_sentence", "watcher", "with_callbacks"]
 
 LOG = logging.getLogger("onmf")
 
@@ -35,3 +62,49 @@ def stage_sentence(start: int, stage: Stage) -> str:
         f"Start {start + 1}, penalty weight {stage.rho:.2g}, X read {stage.sweeps} times: "
         f"{stage.relative_error:.2%} of X is unexplained{rest}."
     )
+
+
+class Context(Protocol):
+    """What is used of `sklearn.callback.CallbackContext`."""
+
+    def subcontext(self, task_name: str) -> "Context": ...
+    def call_on_fit_task_begin(self, **facts: Any) -> Any: ...
+    def call_on_fit_task_end(self, **facts: Any) -> bool: ...
+
+
+class Tasks:
+    """The tasks of a fit, told to the callbacks that were set on the estimator."""
+
+    def __init__(self, root: Context, most: int | None, facts: dict[str, Any]) -> None:
+        self.root, self.most, self.facts = root, most, facts
+        self.last, self.told = (0, 0), 0
+
+    @classmethod
+    def begin(cls, estimator: CallbackSupportMixin, solver: Solver, **facts: Any) -> "Tasks | None":
+        """The fit begins, by this solver; None if nobody wants to know."""
+        if not (hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")):
+            return None
+        most = solver.most_sweeps
+        root: Context = estimator._init_callback_context(max_subtasks=most)
+        tasks = cls(root, most, {"estimator": estimator} | facts)
+        root.call_on_fit_task_begin(**tasks.facts)
+        return tasks
+
+    def watching(self, watch: Watch) -> Watch:
+        """A watcher that tells of each sweep once, as a task that has begun and ended."""
+
+        def both(event: Event) -> bool:
+            stop = watch(event)
+            again, self.last = (event.start, event.sweep) == self.last, (event.start, event.sweep)
+            if again or self.told == self.most:
+                return stop
+            self.told += 1
+            task = self.root.subcontext(task_name="sweep")
+            task.call_on_fit_task_begin(**self.facts)
+            return bool(task.call_on_fit_task_end(**self.facts)) or stop
+
+        return both
+
+    def end(self) -> None:
+        """The fit is done, and the estimator ready to be asked."""
+        self.root.call_on_fit_task_end(**self.facts, reconstruction_attributes={})

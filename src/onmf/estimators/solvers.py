@@ -4,7 +4,7 @@ A parameter that is None takes the solver's own default: the paper's for "palm" 
 best we have for "fast".
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -16,13 +16,13 @@ from onmf.baselines import Means
 from onmf.core.assign import Code, Rays, labels_of
 from onmf.core.fast.bound import cheap_proof
 from onmf.core.fast.holes import cluster_seen, fill_along_ground
-from onmf.core.fast.outliers import Fence, FencedRays, Outliers
+from onmf.core.fast.outliers import Fence, FencedRays
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
 from onmf.core.holes import check_no_holes, rays_beside
 from onmf.core.paper.inertia import Inertia
-from onmf.core.paper.palm import PALM, Plain
+from onmf.core.paper.palm import PALM, Bounds, Plain
 from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
 from onmf.core.paper.start import from_centroids
@@ -31,7 +31,14 @@ from onmf.core.rows import Data
 from onmf.data import Placement
 from onmf.data.validation import Scale, check_scale, power_of_two
 from onmf.estimators.beginning import Beginning
-from onmf.estimators.parameters import CenterBounds, bounds_for, check_number, without_none
+from onmf.estimators.lineage import Lineage
+from onmf.estimators.parameters import (
+    CenterBounds,
+    as_bounds,
+    as_outliers,
+    check_number,
+    without_none,
+)
 
 Array = NDArray[Any]
 
@@ -48,19 +55,37 @@ class Solution(NamedTuple):
     excess: Array | None = None  # by how much each sample is: above 1 beyond it
     unseen: Array | None = None  # features that no sample shows, where X has holes
     inertia: float | None = None  # what is left of X, if it is not squares that are minimised
+    lineage: Lineage | None = None  # what became of the clusters that the fit went on from
 
 
 @dataclass(frozen=True)
-class FastSolver:
-    """The default solver: all starts at once."""
+class Solver:
+    """A method with its settings: the parameters of an estimator, resolved."""
 
     begin: Beginning
     watch: Watch
+    # What the first look at the rows must bring, as `data.Terms` has it.
+    summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
+
+    scale: ClassVar[Scale] = staticmethod(power_of_two)  # what X is multiplied by
+
+    @property
+    def most_sweeps(self) -> int | None:
+        """How many there can be, over all starts, if that is known."""
+        raise NotImplementedError
+
+    def solve(self, rows: Placement, journal: Journal) -> Solution:
+        """The clusters of these rows."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class FastSolver(Solver):
+    """The default solver: all starts at once."""
+
     penalty: RowPenalty
     settings: Fast
-    center_bounds: CenterBounds
-
-    scale: ClassVar[Scale] = staticmethod(power_of_two)
+    bounds: Bounds | None  # on the centroids; None: the range of the data
 
     @classmethod
     def of(
@@ -75,7 +100,7 @@ class FastSolver:
         tol: float | None,
         max_iter: int | None,
         center_bounds: CenterBounds,
-        outliers: Outliers | None = None,
+        outliers: Any = None,
         **palms: Any,
     ) -> Self:
         if unused := list(without_none(**palms)):
@@ -92,9 +117,9 @@ class FastSolver:
             **without_none(start=rho, growth=growth, tol=tol, max_sweeps=max_iter),
             n_starts=None if begin.n_init == "auto" else int(begin.n_init),
             n_threads=n_threads,
-            outliers=outliers,
+            outliers=None if outliers is None else as_outliers(outliers),
         )
-        return cls(begin, watch, rows, settings, center_bounds)
+        return cls(begin, watch, rows, settings, as_bounds(center_bounds))
 
     @property
     def most_sweeps(self) -> int | None:
@@ -105,7 +130,7 @@ class FastSolver:
         outliers = self.settings.outliers
         if outliers is not None:
             outliers = outliers.among(data.shape[0], self.begin.n_clusters)
-        bounds = bounds_for(self.center_bounds, data)
+        bounds = self.bounds or Bounds(*data.extremes)
         return replace(self.settings, bounds=bounds, outliers=outliers)
 
     def solve(self, rows: Placement, journal: Journal) -> Solution:
@@ -138,15 +163,13 @@ class FastSolver:
 
 
 @dataclass(frozen=True)
-class PaperSolver:
+class PaperSolver(Solver):
     """The paper's method, once for each start; the lowest error wins."""
 
-    begin: Beginning
-    watch: Watch
     penalty: Penalty
     palm: PALM
     path: Path
-    center_bounds: CenterBounds
+    bounds: Bounds | None
 
     # It depends on the scale of X as the paper's does, and must be given X as it is.
     scale: ClassVar[Scale] = staticmethod(check_scale)
@@ -168,7 +191,7 @@ class PaperSolver:
         inner_tol: float | None,
         max_iter: int | None,
         center_bounds: CenterBounds,
-        outliers: Outliers | None = None,
+        outliers: Any = None,
     ) -> Self:
         if outliers is not None:
             raise ValueError("outliers belong to solver='fast': leave them out, or use it.")
@@ -176,7 +199,8 @@ class PaperSolver:
         pace = Inertia() if accelerate else Plain()
         palm = PALM(pace=pace, **without_none(mu_h=mu_h, mu_w=mu_w, tol=inner_tol))
         steps = {"tol": chosen.tol} | without_none(start=rho, growth=growth, tol=tol)
-        return cls(begin, watch, chosen, palm, Path(max_sweeps=max_iter, **steps), center_bounds)
+        path = Path(max_sweeps=max_iter, **steps)
+        return cls(begin, watch, chosen, palm, path, as_bounds(center_bounds))
 
     @property
     def most_sweeps(self) -> int | None:
@@ -185,7 +209,7 @@ class PaperSolver:
 
     def solve(self, rows: Placement, journal: Journal) -> Solution:
         data = rows.data
-        palm = replace(self.palm, bounds=bounds_for(self.center_bounds, data))
+        palm = replace(self.palm, bounds=self.bounds or Bounds(*data.extremes))
         best, done = _best_so_far(journal)
         for restart, seed in enumerate(self.begin.seeds(journal)):
             if restart < done:

@@ -61,7 +61,7 @@ class InMemory:
         """The same rows in larger blocks: for products with many columns, in threads."""
         other = copy(self)
         other._cut_at(block_edges(self.X, self._wide), self._threads)
-        other.measured = other.scatter(self.gather(self.energy)), self.measured[1]
+        other.norms = other.scatter(self.gather(self.energy)), self.norms[1]
         other.voice = other.scatter(self.gather(self.voice))
         return other
 
@@ -72,17 +72,17 @@ class InMemory:
         other._cut_at(self.cuts, self._map)
         other.voice = self.each(is_there, self.energy)
         sqnorm = other.total(weighted_sum, self.energy)
-        other.measured = self.energy, self.measured[1]._replace(sqnorm=sqnorm)
+        other.norms = self.energy, self.norms[1]._replace(sqnorm=sqnorm)
         return other
 
     @cached_property
-    def measured(self) -> tuple[Any, "Size"]:
+    def norms(self) -> tuple[Any, "Size"]:
         """||x_i||^2 and ||X||^2."""
         return self.sweep(measure)
 
     @property
     def energy(self) -> Any:
-        return self.measured[0]
+        return self.norms[0]
 
     @cached_property
     def voice(self) -> Any:
@@ -96,7 +96,7 @@ class InMemory:
 
     @property
     def sqnorm(self) -> float:
-        return self.measured[1].sqnorm
+        return self.norms[1].sqnorm
 
     @property
     def holes(self) -> int:

@@ -103,23 +103,23 @@ class OnDisk(InMemory):
         return GroupReader(self, numbers)
 
     @cached_property
-    def measured(self) -> tuple[Any, Any]:
+    def norms(self) -> tuple[Any, Any]:
         return self.sweep(self.look, self.first)
 
     @cached_property
     def extremes(self) -> tuple[float, float]:
-        return self.measured[1].extremes
+        return self.norms[1].extremes
 
     @property
     def holes(self) -> int:
-        return int(self.measured[1].span.holes)
+        return int(self.norms[1].span.holes)
 
-    def scaled(self, factor: float) -> Self:
+    def times(self, factor: float) -> Self:
         """The same rows times a power of two."""
         if factor == 1:
             return self
-        times = partial(operator.mul, self.dtype.type(factor))
-        return type(self)(self.X.changed(times), self.weight, self.check, self.n_threads)
+        multiply = partial(operator.mul, self.dtype.type(factor))
+        return type(self)(self.X.changed(multiply), self.weight, self.check, self.n_threads)
 
     def sweep(self, move: Any, rows: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
         """As in memory; memberships that are too large for memory go to a temporary file."""

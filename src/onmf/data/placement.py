@@ -62,7 +62,7 @@ class Placement(NamedTuple):
 
     data : the rows, multiplied by `scale`, a power of two.
     weight : of each sample, divided by two to the `weight_exponent`; None if all count the same.
-    features : None for arrays and DataFrames, whose features are scikit-learn's affair.
+    features : None where scikit-learn compares them: DataFrames, and arrays for a fitted model.
     X : what a callable `init` is given: the checked array, or whatever else it was.
     summary : of the rows, if one was wanted.
     """
@@ -87,6 +87,8 @@ def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
     """
     if type(X) is np.ndarray or sp.issparse(X):
         rows = _in_memory(X, None, sample_weight, terms)
+        if terms.known is None:
+            rows = rows._replace(features=Features(X.shape[1]))
     else:
         rows = _where_it_is(as_numpy(X), sample_weight, terms)
     if not terms.equal_votes or terms.once:
@@ -107,7 +109,7 @@ def _where_it_is(X: Any, sample_weight: Any, terms: Terms) -> Placement:
             found = rows_on_dask(
                 X, sample_weight, terms.scale, terms.check, terms.known, terms.look
             )
-            return _with_summary(Placement(*found, X), terms, found[0].measured[1])
+            return _with_summary(Placement(*found, X), terms, found[0].norms[1])
         source = open_rows(rows, few=terms.lottery is not None)
         if source is None:
             return _in_memory(rows, names, sample_weight, terms)
@@ -116,8 +118,8 @@ def _where_it_is(X: Any, sample_weight: Any, terms: Terms) -> Placement:
         weight, exponent = as_weights(sample_weight, source.shape, source.dtype, terms.scale)
         disk = OnDisk(source, weight, terms.check, terms.n_threads, terms.look)
         factor = terms.scale(*disk.extremes, source.dtype, source.shape)
-        rows = Placement(disk.scaled(factor), factor, weight, exponent, features, X)
-        return _with_summary(rows, terms, disk.measured[1])
+        rows = Placement(disk.times(factor), factor, weight, exponent, features, X)
+        return _with_summary(rows, terms, disk.norms[1])
 
 
 def _with_summary(rows: Placement, terms: Terms, look: Any) -> Placement:
@@ -183,5 +185,5 @@ def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms
         return rows
     with single_threaded_blas():
         energy, look = data.sweep(terms.look, data.first)
-    data.measured, data.extremes = (energy, Size(look.sqnorm)), look.extremes
+    data.norms, data.extremes = (energy, Size(look.sqnorm)), look.extremes
     return rows._replace(summary=look.summary)

@@ -19,6 +19,7 @@ from onmf.io.table import listing
 
 Array = NDArray[Any]
 MOST_BITS = 100  # between weights: single precision holds 126
+HARMLESS_BITS = {4: 42, 8: 200}  # by bytes: fourth powers of two to these are added without harm
 Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two
 
 
@@ -125,7 +126,7 @@ def as_weights(
             f"sample_weight (largest {weight.max():.3g}) is too small or too large to be added "
             "from batch to batch: divide the weights of all batches by a typical one."
         )
-    if abs(exponent) <= harmless_bits(dtype) or scale is as_it_is:
+    if abs(exponent) <= HARMLESS_BITS[np.dtype(dtype).itemsize] or scale is as_it_is:
         exponent = 0
     weight = np.ldexp(weight, -exponent)
     light = np.flatnonzero((weight > 0) & (weight < weight.max() / 2.0**MOST_BITS))
@@ -191,15 +192,10 @@ def power_of_two(low: float, high: float, dtype: Any, shape: tuple[int, int]) ->
     """What to multiply X by: 1 unless powers of its entries might over- or underflow."""
     info, top = np.finfo(dtype), max(high, -low)
     exponent = int(np.frexp(top)[1])
-    if top == 0 or abs(exponent) <= harmless_bits(dtype):
+    if top == 0 or abs(exponent) <= HARMLESS_BITS[info.dtype.itemsize]:
         return 1.0
     limit = info.maxexp - info.nmant // 2  # the factor itself must be a number, too
     return float(np.ldexp(1.0, -max(-limit, min(limit, exponent))))
-
-
-def harmless_bits(dtype: Any) -> int:
-    """Fourth powers of two to these are added in double precision."""
-    return min(200, np.finfo(dtype).maxexp // 3)
 
 
 def moderate(X: Matrix) -> tuple[Matrix, float]:

@@ -104,7 +104,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
         array([0, 0, 1])
         """
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        solver, notes = self._solver(n_threads), None
+        solver = self._solver(n_threads)
         weights = None if sample_weight is None else {"sample_weight": sample_weight}
         tasks = Tasks.begin(self, solver, X=X, y=y, metadata=weights)
         if tasks is not None:
@@ -120,21 +120,20 @@ class Clusterer(CallbackSupportMixin, Presenter):
                 **solver.summary,
             )
             with single_threaded_blas():
-                data, k = rows.data, solver.begin.n_clusters
-                known = rows.summary
-                n_useful = known.count if known else data.total(useful, data.energy)
+                data, some, k = rows.data, rows.summary, solver.begin.n_clusters
+                n_useful = data.total(useful, data.energy) if some is None else some.count
                 if n_useful < k:
                     raise too_few(n_useful, data.shape[0], k)
                 if solver.begin.ancestor is not None:
                     solver = replace(solver, begin=solver.begin.with_features(self._features))
+                notes = None
                 if self.checkpoint is not None:
                     start = solver.begin.ancestor or solver.begin.init
                     parameters = self.get_params(deep=False) | {"init": start}
                     notes = Checkpoint.of(self.checkpoint, type(self).__name__, parameters, data)
                 solution = solver.solve(rows, notes or FORGETFUL)
-                size = data.sqnorm, data.holes
             solution = number_clusters(solution, rows.weight, solver.begin)
-            self._keep(solution, rows, *size)
+            self._keep(solution, rows)
         if notes is not None:
             notes.close(solution.result.stop)
         if tasks is not None:
@@ -165,7 +164,8 @@ class Clusterer(CallbackSupportMixin, Presenter):
             self.__dict__.update(before)
             raise
 
-    def _keep(self, solution: Solution, rows: Placement, sqnorm: float, holes: int) -> None:
+    def _keep(self, solution: Solution, rows: Placement) -> None:
+        """What the fit has found, as attributes; in the units of the user."""
         for name in BEFORE:
             self.__dict__.pop(name, None)
         best, labels = solution.result, solution.labels
@@ -179,12 +179,12 @@ class Clusterer(CallbackSupportMixin, Presenter):
             self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         unit = 1 if self.equal_votes else rows.scale  # shares have none
-        error = float(best.relative_error * sqnorm) / unit / unit
+        error = float(best.relative_error * rows.data.sqnorm) / unit / unit
         error = error if solution.inertia is None else solution.inertia
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
-        self.stationarity_, self.n_missing_ = solution.stationarity, holes
+        self.stationarity_, self.n_missing_ = solution.stationarity, rows.data.holes
         self.bound_, self.gap_ = solution.proof or (None, None)
         if self._has_ids:
             self.lineage_ = solution.lineage

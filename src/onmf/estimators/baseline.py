@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.core.assign import Rays
-from onmf.core.result import Event, Journal
+from onmf.core.result import Event, Journal, Watch
 from onmf.core.rows import Data
 from onmf.core.threads import openmp_threads
 from onmf.data import Placement, place_in_memory
@@ -16,7 +16,6 @@ from onmf.data.validation import Scale, check_scale
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.parameters import check_parameters, without_none
-from onmf.estimators.progress import watcher
 from onmf.estimators.samples import Rule
 from onmf.estimators.solvers import Solution, Solver, with_labels
 
@@ -41,16 +40,14 @@ class RivalSolver(Solver):
     def most_sweeps(self) -> int | None:
         return self.settings.get("max_iter")
 
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
         data, seed = rows.data, self.begin.seeds()[0]
         zero = data.gather(data.energy) == 0
         H, W = self._start(data, rows.X, seed)
         H[zero] = 0  # nothing to explain, hence no cluster
         H.flags.writeable = W.flags.writeable = False  # shared by all methods
         with openmp_threads(self.n_threads):
-            result = METHODS[self.method](
-                data, Start(H, W, seed), watch=self.watch, **self.settings
-            )
+            result = METHODS[self.method](data, Start(H, W, seed), watch=watch, **self.settings)
         result.H[zero] = 0
         rule = NEAREST.get(self.method, Rays.of)
         return with_labels(data, result, rule(result.W), result.history[-1].residual)
@@ -184,7 +181,6 @@ class Baseline(Clusterer):
         check_parameters(self.get_params(deep=False))
         return RivalSolver(
             Beginning(self.n_clusters, self.init, 1, self.random_state),
-            watcher(self.verbose, self.callback),
             n_threads,
             self.method,
             without_none(tol=self.tol, max_iter=self.max_iter),

@@ -134,8 +134,8 @@ class Beginning:
     def seeds(self, journal: Journal = FORGETFUL) -> list[int]:
         """One a start: those of the journal, or drawn; an integer `random_state` is the first."""
         varies = self.is_search or callable(self.init)
-        if noted := journal.recall("seeds"):
-            return list(noted["seeds"])
+        if notes := journal.recall("seeds"):
+            return list(notes["seeds"])
         n = 1 if self.n_init == "auto" or not varies else self.n_init
         rng = check_random_state(self.random_state)
         numbers: list[int] = rng.randint(np.iinfo(np.int32).max, size=n).tolist()

@@ -21,7 +21,13 @@ from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.lineage import Lineage
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.presenter import Presenter
-from onmf.estimators.progress import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
+from onmf.estimators.progress import (
+    FRAMES,
+    CallbackSupportMixin,
+    Tasks,
+    watcher,
+    with_callbacks,
+)
 from onmf.estimators.solvers import Solution, Solver
 from onmf.exceptions import (
     ConvergenceWarning,
@@ -58,6 +64,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
     max_iter: int | None
     n_jobs: int | None
     callback: Any
+    verbose: int
     checkpoint: str | Path | None = None
     lineage_: Lineage | None
     _unit = "iterations"  # what max_iter counts
@@ -107,8 +114,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
         solver = self._solver(n_threads)
         weights = None if sample_weight is None else {"sample_weight": sample_weight}
         tasks = Tasks.begin(self, solver, X=X, y=y, metadata=weights)
-        if tasks is not None:
-            solver = replace(solver, watch=tasks.watching(solver.watch))
+        watch = watcher(self.verbose, self.callback, tasks)
         with self._all_or_nothing():
             rows = self._place(
                 X,
@@ -131,9 +137,10 @@ class Clusterer(CallbackSupportMixin, Presenter):
                     start = solver.begin.ancestor or solver.begin.init
                     parameters = self.get_params(deep=False) | {"init": start}
                     notes = Checkpoint.of(self.checkpoint, type(self).__name__, parameters, data)
-                solution = solver.solve(rows, notes or FORGETFUL)
+                solution = solver.solve(rows, watch, notes or FORGETFUL)
+                size = data.sqnorm, data.holes
             solution = number_clusters(solution, rows.weight, solver.begin)
-            self._keep(solution, rows)
+            self._keep(solution, rows, *size)
         if notes is not None:
             notes.close(solution.result.stop)
         if tasks is not None:
@@ -164,7 +171,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
             self.__dict__.update(before)
             raise
 
-    def _keep(self, solution: Solution, rows: Placement) -> None:
+    def _keep(self, solution: Solution, rows: Placement, sqnorm: float, holes: int) -> None:
         """What the fit has found, as attributes; in the units of the user."""
         for name in BEFORE:
             self.__dict__.pop(name, None)
@@ -179,12 +186,12 @@ class Clusterer(CallbackSupportMixin, Presenter):
             self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         unit = 1 if self.equal_votes else rows.scale  # shares have none
-        error = float(best.relative_error * rows.data.sqnorm) / unit / unit
+        error = float(best.relative_error * sqnorm) / unit / unit
         error = error if solution.inertia is None else solution.inertia
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
-        self.stationarity_, self.n_missing_ = solution.stationarity, rows.data.holes
+        self.stationarity_, self.n_missing_ = solution.stationarity, holes
         self.bound_, self.gap_ = solution.proof or (None, None)
         if self._has_ids:
             self.lineage_ = solution.lineage
@@ -241,18 +248,18 @@ class Clusterer(CallbackSupportMixin, Presenter):
 
 def unobserved_sentence(samples: Array, features: Array) -> str:
     """What to say of samples without a cluster and features without a sample, where X has NaN."""
-    said = []
+    parts = []
     if len(samples):
-        said.append(
+        parts.append(
             f"{len(samples)} sample(s) show nothing that a cluster explains and have label -1: "
             f"{listing(samples)}"
         )
     if len(features):
-        said.append(
+        parts.append(
             f"{len(features)} feature(s) are observed in no sample that has a cluster and are left "
             f"out, zero in every centroid: {listing(features)}"
         )
-    return f"{'; '.join(said)}."
+    return f"{'; '.join(parts)}."
 
 
 def check_digits(W: Array) -> Array:

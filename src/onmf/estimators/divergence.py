@@ -41,7 +41,6 @@ class CountSolver(Solver):
     def of(
         cls,
         begin: Beginning,
-        watch: Watch,
         n_threads: int,
         *,
         equal_votes: bool,
@@ -69,18 +68,18 @@ class CountSolver(Solver):
             n_starts=1 if begin.n_init == "auto" else int(begin.n_init),
             voice=voice_of(equal_votes),
         )
-        return cls(begin, watch, settings)
+        return cls(begin, settings)
 
     @property
     def most_sweeps(self) -> int | None:
         return self.settings.max_sweeps
 
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
         data, begin = rows.data, self.begin
         seed = begin.seeds(journal)[0]
         W = None if begin.is_search else begin.factors(data, rows.X, seed)[1]
         result, state, whole, stationarity = cluster_counts(
-            self.settings, data, begin.n_clusters, seed, W, self.watch, journal
+            self.settings, data, begin.n_clusters, seed, W, watch, journal
         )
         labels = state.labels(data)
         unit = 1.0 if self.settings.voice is by_sample else rows.scale

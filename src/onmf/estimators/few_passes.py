@@ -15,7 +15,7 @@ import numpy as np
 
 from onmf.core.fast.solver import settle_and_record
 from onmf.core.memory import InMemory
-from onmf.core.result import Journal, Recorder
+from onmf.core.result import Journal, Recorder, Watch
 from onmf.core.rows import Place
 from onmf.core.summary import Lottery
 from onmf.data import Placement
@@ -46,25 +46,24 @@ class FewPasses(Solver):
         lottery = Lottery(size, begin.random_state, equal_votes)
         summary = {"lottery": lottery, "once": passes == 1}
         again = replace(fast, begin=begin)
-        return cls(begin, fast.watch, again, passes, equal_votes, summary=summary)
+        return cls(begin, again, passes, equal_votes, summary=summary)
 
     @property
     def most_sweeps(self) -> int | None:
         return self.fast.most_sweeps
 
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
         some = self._sample(rows)
-        fast = replace(self.fast, watch=self.watch)
-        found = fast.solve(rows._replace(data=some, X=some.X), journal)
-        found = number_clusters(found, some.weight, fast.begin)
+        solution = self.fast.solve(rows._replace(data=some, X=some.X), watch, journal)
+        solution = number_clusters(solution, some.weight, self.begin)
         traffic = rows.data.traffic._asdict()
-        history = [stage._replace(sweeps=1, **traffic) for stage in found.result.history]
-        stop = "summary" if found.result.stop == "max_iter" else found.result.stop
-        result = found.result._replace(history=history, sweeps=1, iterations=1, stop=stop)
+        history = [stage._replace(sweeps=1, **traffic) for stage in solution.result.history]
+        stop = "summary" if solution.result.stop == "max_iter" else solution.result.stop
+        result = solution.result._replace(history=history, sweeps=1, iterations=1, stop=stop)
         if self.passes == 1:
             nobody = np.empty(0, np.intp)
-            return Solution(result._replace(H=result.H[:0]), nobody, nobody, found.stationarity)
-        return self._on_all_rows(rows.data, found._replace(result=result))
+            return Solution(result._replace(H=result.H[:0]), nobody, nobody, solution.stationarity)
+        return self._on_all_rows(rows.data, solution._replace(result=result), watch)
 
     def _sample(self, rows: Placement) -> InMemory:
         """The summary as a place of its own."""
@@ -75,11 +74,11 @@ class FewPasses(Solver):
         some.extremes = rows.data.extremes
         return some.one_vote_each() if self.equal_votes else some
 
-    def _on_all_rows(self, data: Place, found: Solution) -> Solution:
+    def _on_all_rows(self, data: Place, solution: Solution, watch: Watch) -> Solution:
         """The labels of all samples, after as much of the exact alternation as there is left."""
-        result, settings = found.result, self.fast.settings_for(data)
+        result, settings = solution.result, self.fast.settings_for(data)
         passes = self.passes if result.W.any(axis=1).all() else 2  # no direction to fill empty ones
-        recorder = Recorder(self.watch, passes, history=result.history)
+        recorder = Recorder(watch, passes, history=result.history)
         last, state = settle_and_record(data, [result.W], settings, None, recorder)
         labels = state.labels(data)
         stop = result.stop if last.stop == "max_iter" else last.stop

@@ -12,7 +12,6 @@ from onmf.estimators.beginning import Beginning, is_model
 from onmf.estimators.divergence import CountSolver
 from onmf.estimators.few_passes import FewPasses
 from onmf.estimators.parameters import as_bounds, check_parameters
-from onmf.estimators.progress import watcher
 from onmf.estimators.solvers import SOLVERS, Solver
 from onmf.estimators.stream_clusterer import StreamClusterer
 
@@ -286,7 +285,6 @@ class ONMF(StreamClusterer):
             of = partial(CountSolver.of, solver=self.solver, equal_votes=self.equal_votes)
         solver: Solver = of(
             Beginning.of(self.n_clusters, self.init, self.n_init, self.random_state, before),
-            watcher(self.verbose, self.callback),
             n_threads,
             accelerate=self.accelerate or None,
             **{name: values[name] for name in AS_THEY_ARE},

@@ -63,7 +63,6 @@ class Solver:
     """A method with its settings: the parameters of an estimator, resolved."""
 
     begin: Beginning
-    watch: Watch
     # What the first look at the rows must bring, as `data.Terms` has it.
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
 
@@ -74,7 +73,7 @@ class Solver:
         """How many there can be, over all starts, if that is known."""
         raise NotImplementedError
 
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
         """The clusters of these rows."""
         raise NotImplementedError
 
@@ -91,7 +90,6 @@ class FastSolver(Solver):
     def of(
         cls,
         begin: Beginning,
-        watch: Watch,
         n_threads: int,
         *,
         penalty: str | Penalty,
@@ -119,7 +117,7 @@ class FastSolver(Solver):
             n_threads=n_threads,
             outliers=None if outliers is None else as_outliers(outliers),
         )
-        return cls(begin, watch, rows, settings, as_bounds(center_bounds))
+        return cls(begin, rows, settings, as_bounds(center_bounds))
 
     @property
     def most_sweeps(self) -> int | None:
@@ -133,7 +131,7 @@ class FastSolver(Solver):
         bounds = self.bounds or Bounds(*data.extremes)
         return replace(self.settings, bounds=bounds, outliers=outliers)
 
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
         data, begin, k = rows.data, self.begin, self.begin.n_clusters
         given, settings = not begin.is_search, self.settings_for(data)
         if settings.outliers is not None:
@@ -146,20 +144,20 @@ class FastSolver(Solver):
             full = fill_along_ground(data) if data.holes else data
             W = begin.factors(full, rows.X, seed)[1]
         search: Any = cluster_seen if data.holes else cluster
-        find = partial(search, settings, data, penalty=self.penalty, seed=seed, watch=self.watch)
+        find = partial(search, settings, data, penalty=self.penalty, seed=seed, watch=watch)
         try:
             result, state = find(k=k, given=W, journal=journal, **old)
         except TooFewDirectionsError as few:
             result, state = find(k=few.found)
         labels = state.labels(data)
-        found = Solution(result, labels, labels, state.stationarity)
+        solution = Solution(result, labels, labels, state.stationarity)
         if data.holes:  # the spectrum is that of a matrix without any
-            found = found._replace(unseen=state.unseen)
+            solution = solution._replace(unseen=state.unseen)
         elif state.fence is not None:  # and its bound none for the samples that have a cluster
-            found = found._replace(fence=state.fence, excess=state.excess(data))
+            solution = solution._replace(fence=state.fence, excess=state.excess(data))
         else:
-            found = found._replace(proof=cheap_proof(data, result.W, result.relative_error))
-        return found if len(result.W) == k else with_empty(data, found, k, W)
+            solution = solution._replace(proof=cheap_proof(data, result.W, result.relative_error))
+        return solution if len(result.W) == k else with_empty(data, solution, k, W)
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,6 @@ class PaperSolver(Solver):
     def of(
         cls,
         begin: Beginning,
-        watch: Watch,
         n_threads: int,
         *,
         penalty: str | Penalty,
@@ -200,14 +197,14 @@ class PaperSolver(Solver):
         palm = PALM(pace=pace, **without_none(mu_h=mu_h, mu_w=mu_w, tol=inner_tol))
         steps = {"tol": chosen.tol} | without_none(start=rho, growth=growth, tol=tol)
         path = Path(max_sweeps=max_iter, **steps)
-        return cls(begin, watch, chosen, palm, path, as_bounds(center_bounds))
+        return cls(begin, chosen, palm, path, as_bounds(center_bounds))
 
     @property
     def most_sweeps(self) -> int | None:
         starts = 1 if self.begin.n_init == "auto" else int(self.begin.n_init)
         return None if self.path.max_sweeps is None else starts * self.path.max_sweeps
 
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
         data = rows.data
         palm = replace(self.palm, bounds=self.bounds or Bounds(*data.extremes))
         best, done = _best_so_far(journal)
@@ -217,7 +214,7 @@ class PaperSolver(Solver):
             H, W = self.begin.factors(data, rows.X, seed)
             H = from_centroids(data, W) if H is None else H
             H = data.each(_without_empty, data.energy, H)
-            new = tighten(palm, data, H, W, self.penalty, self.path, self.watch, restart, journal)
+            new = tighten(palm, data, H, W, self.penalty, self.path, watch, restart, journal)
             best = new if best is None or new.relative_error < best.relative_error else best
             if new.stop == "callback":
                 break
@@ -231,24 +228,24 @@ class PaperSolver(Solver):
 SOLVERS: dict[str, type[FastSolver] | type[PaperSolver]] = {"fast": FastSolver, "palm": PaperSolver}
 
 
-def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solution:
+def with_empty(data: Data, solution: Solution, k: int, given: Array | None) -> Solution:
     """The solution with empty clusters besides, their centroids zero, so that there are k.
 
     Where the fit began at given centroids, each cluster takes the id of the one it is nearest to.
     """
-    W, ids = found.result.W, np.arange(len(found.result.W))
+    W, ids = solution.result.W, np.arange(len(solution.result.W))
     if given is not None:
         _, ids = linear_sum_assignment(-(unit(W) @ unit(given).T))
     wide = np.zeros((k, W.shape[1]), W.dtype)
     wide[ids] = W
-    labels = np.append(ids, -1)[found.labels]
+    labels = np.append(ids, -1)[solution.labels]
     rule = rays_beside(data, wide)
-    rule = rule if found.fence is None else FencedRays.beyond(rule, found.fence)
+    rule = rule if solution.fence is None else FencedRays.beyond(rule, solution.fence)
     rows, _ = data.sweep(rule)
-    history = [s._replace(empty_clusters=k - len(W)) for s in found.result.history]
+    history = [s._replace(empty_clusters=k - len(W)) for s in solution.result.history]
     H = data.array(k, rule.memberships, rows)
-    result = found.result._replace(H=H, W=wide, history=history)
-    return found._replace(result=result, labels=labels, nearest=labels)
+    result = solution.result._replace(H=H, W=wide, history=history)
+    return solution._replace(result=result, labels=labels, nearest=labels)
 
 
 def with_labels(
@@ -262,11 +259,11 @@ def with_labels(
 
 def _best_so_far(journal: Journal) -> tuple[Factorization | None, int]:
     """The best result of the starts that an earlier process did, and how many they were."""
-    noted = journal.recall("best")
-    if noted is None:
+    notes = journal.recall("best")
+    if notes is None:
         return None, 0
-    history = [Stage(*stage) for stage in noted["best"]["history"]]
-    return Factorization(**noted["best"] | {"history": history}), noted["done"]
+    history = [Stage(*stage) for stage in notes["best"]["history"]]
+    return Factorization(**notes["best"] | {"history": history}), notes["done"]
 
 
 def _facts_of(best: Factorization, done: int) -> dict[str, Any]:

@@ -95,12 +95,12 @@ def _storable_parameters(model: BaseEstimator) -> dict[str, Any]:
 
     But for a model that the fit went on from: what it left is in the lineage.
     """
-    kept, left_out = {}, []
+    storable, left_out = {}, []
     for name, value in model.get_params(deep=False).items():
         if isinstance(value, BaseEstimator):
             continue
         try:
-            kept[name] = encode(value)
+            storable[name] = encode(value)
         except TypeError:
             left_out.append(name)
     if left_out:
@@ -110,7 +110,7 @@ def _storable_parameters(model: BaseEstimator) -> dict[str, Any]:
             UnsavedParameterWarning,
             stacklevel=5,
         )
-    return kept
+    return storable
 
 
 def _step_array(place: int, name: str) -> str:
@@ -193,8 +193,8 @@ def _take_out(settings: Any, place: int, arrays: dict[str, Array]) -> Step:
     learnt = {name: decode(value) for name, value in settings.items() if name != "step"}
     for key in [key for key in arrays if key.startswith(_step_array(place, ""))]:
         learnt[key.removeprefix(_step_array(place, ""))] = arrays.pop(key)
-    made: Step = STEPS[settings["step"]](**learnt)
-    return made
+    step: Step = STEPS[settings["step"]](**learnt)
+    return step
 
 
 def _as_stages(history: Array) -> list[Stage]:

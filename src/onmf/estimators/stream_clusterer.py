@@ -56,9 +56,9 @@ class StreamClusterer(Clusterer):
             return super().__sklearn_clone__()
         light = copy(self)
         light.init = "random"
-        made: Self = super(StreamClusterer, light).__sklearn_clone__()
-        made.init = self.init
-        return made
+        again: Self = super(StreamClusterer, light).__sklearn_clone__()
+        again.init = self.init
+        return again
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -155,8 +155,8 @@ class StreamClusterer(Clusterer):
             state = self._look(rows)
             self._stream = Stream.begin(state.cells)
             if self.max_clusters is not None:
-                seen = Arrivals.of(rows.data, state)
-                self._evolution = Evolution.begin(seen, own_weight(rows), len(state.W))
+                arrivals = Arrivals.of(rows.data, state)
+                self._evolution = Evolution.begin(arrivals, own_weight(rows), len(state.W))
         return self
 
     def _take_in_counts(self, data: Data) -> Self:
@@ -221,21 +221,21 @@ class StreamClusterer(Clusterer):
         self._stream = Stream(some, image, weight * sqnorm, weight).as_mean_of(batches)
         X = sp.csr_array((0, W.shape[1]), dtype=self.cluster_centers_.dtype)
         near = np.sqrt(np.maximum(1 - np.square(distance), 0))
-        begun = Evolution.begin(Arrivals(X, np.empty(0), labels, near), np.empty(0), len(W))
-        self._evolution = begun._replace(batch=batches, last=begun.last + batches - 1)
+        first = Evolution.begin(Arrivals(X, np.empty(0), labels, near), np.empty(0), len(W))
+        self._evolution = first._replace(batch=batches, last=first.last + batches - 1)
 
     def _begin_again(self, batch: Arrivals, weight: Array) -> None:
         """Cluster all samples so far, from the rays that they have: there were too few before.
 
         That is done whenever there are twice as many batches, and once there are enough samples.
         """
-        known, k = self._evolution, len(self.cluster_centers_)
-        X = sp.vstack([known.early, batch.X], format="csr")
-        weight, t = np.append(known.early_weight, weight), known.batch + 1
+        before, k = self._evolution, len(self.cluster_centers_)
+        X = sp.vstack([before.early, batch.X], format="csr")
+        weight, t = np.append(before.early_weight, weight), before.batch + 1
         if enough(X, weight, k)[0].shape[0] and t & (t - 1):
-            W, before = self.cluster_centers_, self.lineage_ or Lineage.first(k)
-            self._evolution = known._replace(batch=t, early=X, early_weight=weight)
-            self.lineage_ = Lineage.between(W, before, W)[0]
+            W, lineage = self.cluster_centers_, self.lineage_ or Lineage.first(k)
+            self._evolution = before._replace(batch=t, early=X, early_weight=weight)
+            self.lineage_ = Lineage.between(W, lineage, W)[0]
             return
         again = clone(self).set_params(
             init=self, n_clusters=None, max_clusters=None, callback=None, checkpoint=None
@@ -247,8 +247,8 @@ class StreamClusterer(Clusterer):
         rows = self._place_batch(every, weight)
         state = self._look(rows)
         self._stream = Stream.begin(state.cells).as_mean_of(t)
-        begun = Evolution.begin(Arrivals.of(rows.data, state), weight, len(state.W))
-        self._evolution = begun._replace(batch=t, last=begun.last + known.batch)
+        first = Evolution.begin(Arrivals.of(rows.data, state), weight, len(state.W))
+        self._evolution = first._replace(batch=t, last=first.last + before.batch)
 
     def _bounds(self, data: Data) -> Bounds:
         return as_bounds(self.center_bounds) or Bounds(*data.extremes)

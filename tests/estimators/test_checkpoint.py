@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import onmf
 from cases import few
@@ -21,6 +22,7 @@ from onmf.data import disk
 from onmf.datasets import make_rays
 from onmf.estimators import checkpoint
 from onmf.estimators.checkpoint import read_notes, write_notes
+from onmf.estimators.lineage import Lineage
 
 
 class BrokenOffError(Exception):
@@ -190,6 +192,16 @@ def test_other_parameters_are_refused(other, X, tmp_path):
     options = {"n_clusters": 5, "random_state": 0, **other}
     with pytest.raises(ValueError, match="other parameters"):
         ONMF(**options, checkpoint=tmp_path).fit(X)
+
+
+def test_a_model_with_other_ids_is_another_start(X, tmp_path):
+    first = ONMF(5, random_state=0).fit(X[:300])
+    again = ONMF(init=first, random_state=0, checkpoint=tmp_path)
+    with pytest.raises(BrokenOffError):
+        clone(again).set_params(callback=break_at(2)).fit(X)
+    first.lineage_ = Lineage.first(5)._replace(ids=(7, 1, 2, 3, 4), next_id=8)
+    with pytest.raises(ValueError, match="other parameters"):
+        again.fit(X)
 
 
 def test_other_weights_are_refused(X, tmp_path):

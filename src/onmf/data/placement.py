@@ -7,8 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onmf.core.holes import Fill
 from onmf.core.memory import InMemory, Size
-from onmf.core.rows import Move, Place
+from onmf.core.rows import Move, Place, count_holes
 from onmf.core.summary import Lottery, Summary
 from onmf.core.threads import single_threaded_blas
 from onmf.data.check import Check, Glimpse, Inspect, Summarize
@@ -22,7 +23,7 @@ from onmf.data.validation import (
     as_weights,
     is_dask,
 )
-from onmf.io import Table
+from onmf.io import Source, Table
 
 Array = NDArray[Any]
 
@@ -187,3 +188,15 @@ def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms
         energy, look = data.sweep(terms.look, data.first)
     data.norms, data.extremes = (energy, Size(look.sqnorm)), look.extremes
     return rows._replace(summary=look.summary)
+
+
+def fill_holes(X: Any, W: NDArray[Any]) -> Any:
+    """X with every NaN replaced by h w, the multiple of its nearest centroid that fits a sample.
+
+    An array or CSR matrix is copied if it has any; rows on disk are filled as they are read.
+    """
+    if isinstance(X, Source):
+        return X.changed(Fill.by(W.astype(X.dtype, copy=False)))
+    if not count_holes(X):
+        return X
+    return Fill.by(W.astype(X.dtype, copy=False))(sp.csr_array(X) if sp.issparse(X) else X)

@@ -48,8 +48,9 @@ def check_parameters(values: dict[str, Any]) -> None:
         check_choice(init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable")
     for name, rule in NUMBERS.items():
         value = values.get(name)
-        left = value is None or (name == "n_init" and isinstance(value, str) and value == "auto")
-        if not left or (is_rival and name == "n_clusters"):  # a rival has no default there
+        auto = name == "n_init" and isinstance(value, str) and value == "auto"
+        required = is_rival and name == "n_clusters"
+        if required or not (value is None or auto):
             check_number(value, name, **rule)
     if values["callback"] is not None and not callable(values["callback"]):
         raise ValueError(f"callback must be callable, not {values['callback']!r}.")

@@ -51,11 +51,12 @@ def test_blocks_are_views(make):
     X = make(np.random.default_rng(0).random((4000, 100)))
     data = InMemory(X)
     wide = data.wide()
-    assert len(wide.blocks) <= len(data.blocks)
+    assert len(wide.first) <= len(data.first)
     np.testing.assert_array_equal(wide.gather(wide.energy), data.gather(data.energy))
     whole = X.data if sp.issparse(X) else X
-    assert len(data.blocks) > 1
-    for block in data.blocks:
+    blocks = [block for group in data.groups for _, block in group]
+    assert len(blocks) > 1
+    for block in blocks:
         part = block.X.data if sp.issparse(block.X) else block.X
         assert np.shares_memory(part, whole)
     assert all(i < j for i, j in pairwise(data.cuts))

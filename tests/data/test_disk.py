@@ -213,7 +213,7 @@ def test_every_sample_is_visited_once_however_much_is_read_at_once(
     seen = [
         block.X.toarray() if sp.issparse(block.X) else block.X
         for group in data.groups
-        for block in data._visit(group)
+        for _, block in group
     ]
     np.testing.assert_array_equal(np.concatenate(seen), X.toarray() if sp.issparse(X) else X)
     assert [len(part) for part in seen] == np.diff(data.cuts).tolist()
@@ -497,9 +497,7 @@ def test_the_next_block_is_read_while_this_one_is_worked_on():
 
 def cut_at(X, cut_rows):
     data = InMemory(X)
-    data.cuts = [0, *cut_rows, X.shape[0]]
-    data.first, data.blocks = data.cuts[:-1], data._blocks()
-    data.groups = [range(len(data.blocks))]
+    data._cut_at([0, *cut_rows, X.shape[0]])
     return data
 
 

@@ -37,6 +37,14 @@ def test_an_array_is_not_offered_to_the_openers_of_files(monkeypatch):
     assert rows.X is X
 
 
+@pytest.mark.parametrize("kind", ["array", "csr"])
+def test_the_features_of_an_array_are_counted_and_for_a_model_left_to_scikit_learn(kind, tmp_path):
+    rows = place(KINDS[kind](tmp_path), None, TERMS)
+    assert rows.features == Features(4)
+    known = place(KINDS[kind](tmp_path), None, Terms(Check("ONMF"), known=Features(7)))
+    assert known.features is None
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_kinds_hold_the_same_rows(kind, tmp_path):
     rows = place(KINDS[kind](tmp_path), np.arange(30.0), TERMS)

@@ -179,6 +179,7 @@ def test_a_data_frame_keeps_its_names(planted):
     [
         ({"method": "hal"}, "method must be one of 'dtpp', 'onmf-s', 'hals'"),
         ({"n_clusters": 0}, "n_clusters must be"),
+        ({"n_clusters": None}, "n_clusters must be"),
         ({"n_clusters": 121}, "n_clusters=121"),
         ({"init": "svd"}, "init must be one of"),
         ({"max_iter": 0}, "max_iter must be"),

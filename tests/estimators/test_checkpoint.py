@@ -11,16 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import onmf
 from cases import few
 from onmf import ONMF
-from onmf.core.memory import InMemory
+from onmf.core.memory import InMemory, block_edges
 from onmf.core.rows import Block
 from onmf.data import disk
 from onmf.datasets import make_rays
 from onmf.estimators import checkpoint
 from onmf.estimators.checkpoint import read_notes, write_notes
+from onmf.estimators.lineage import Lineage
 
 
 class BrokenOffError(Exception):
@@ -192,6 +194,16 @@ def test_other_parameters_are_refused(other, X, tmp_path):
         ONMF(**options, checkpoint=tmp_path).fit(X)
 
 
+def test_a_model_with_other_ids_is_another_start(X, tmp_path):
+    first = ONMF(5, random_state=0).fit(X[:300])
+    again = ONMF(init=first, random_state=0, checkpoint=tmp_path)
+    with pytest.raises(BrokenOffError):
+        clone(again).set_params(callback=break_at(2)).fit(X)
+    first.lineage_ = Lineage.first(5)._replace(ids=(7, 1, 2, 3, 4), next_id=8)
+    with pytest.raises(ValueError, match="other parameters"):
+        again.fit(X)
+
+
 def test_other_weights_are_refused(X, tmp_path):
     broken(X, tmp_path)
     weight = np.ones(500)
@@ -273,7 +285,7 @@ def test_a_fingerprint_does_not_depend_on_how_the_rows_are_cut(X):
     for size in (1, 50, 10**9):
         for make in (np.asarray, sp.csr_array):
             data = InMemory(make(X))
-            data._cut(size, map)
+            data._cut_at(block_edges(data.X, size))
             prints.add(checkpoint.fit_fingerprint("ONMF", parameters, data))
     assert len(prints) == 1
 

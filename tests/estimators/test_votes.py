@@ -139,7 +139,7 @@ def test_samples_of_one_length_are_clustered_as_ever():
 def test_x_is_not_copied():
     data = vote()._place(X, None, lambda *facts: 1.0, reset=True, equal_votes=True).data
     assert np.shares_memory(data.X, X)
-    assert all(np.shares_memory(block.X, X) for block in data.blocks)
+    assert all(np.shares_memory(block.X, X) for group in data.groups for _, block in group)
 
 
 def test_a_stream_counts_votes():

@@ -28,7 +28,7 @@ from onmf.core.rows import Array, Block, Data, Matrix
 TOL, MAX_ITER = 1e-5, 2000  # the paper's
 
 
-class Loaded(Data, Protocol):
+class WholeRows(Data, Protocol):
     """Rows in memory, for methods of scikit-learn, which take X as a whole."""
 
     X: Matrix
@@ -103,7 +103,7 @@ def iterate(
     return recorder.result(data.gather(rows), W, now.rho, stop, len(recorder.history))
 
 
-def ended(
+def one_stage_result(
     data: Data, now: Iterate, iterations: int, residual: float, stop: str, watch: Watch
 ) -> Factorization:
     """The result of a method that ran elsewhere: one row of history, and one look for the watcher.

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from onmf.baselines.iterate import MAX_ITER, Iterate, Loaded, Start, ended, summarise
+from onmf.baselines.iterate import MAX_ITER, Iterate, Start, WholeRows, one_stage_result, summarise
 from onmf.core.assign import Code, Fit, one_sparse
 from onmf.core.paper.palm import relative_change
 from onmf.core.result import Factorization, Watch, unwatched
@@ -25,7 +25,7 @@ K_MEANS_TOL = 1e-6
 
 
 def k_means(
-    data: Loaded,
+    data: WholeRows,
     start: Start,
     *,
     tol: float = K_MEANS_TOL,
@@ -37,7 +37,7 @@ def k_means(
 
 
 def lloyd(
-    data: Loaded,
+    data: WholeRows,
     start: Start,
     init: Any,
     before: int,
@@ -63,7 +63,7 @@ def lloyd(
     now = Iterate(rows, W, sums, before + model.n_iter_ + 1)
     residual = relative_change(means, W)
     stop = "converged" if model.n_iter_ < max_iter or residual < tol else "max_iter"
-    return ended(data, now, model.n_iter_, residual, stop, watch)
+    return one_stage_result(data, now, model.n_iter_, residual, stop, watch)
 
 
 def short_indices(X: Matrix) -> Matrix:

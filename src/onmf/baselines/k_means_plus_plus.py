@@ -10,13 +10,13 @@ at X each and depend on the start's seed alone, not on its factors.
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-from onmf.baselines.iterate import MAX_ITER, Loaded, Start
+from onmf.baselines.iterate import MAX_ITER, Start, WholeRows
 from onmf.baselines.k_means import K_MEANS_TOL, lloyd, short_indices
 from onmf.core.result import Factorization, Watch, unwatched
 
 
 def k_means_plus_plus(
-    data: Loaded,
+    data: WholeRows,
     start: Start,
     *,
     tol: float = K_MEANS_TOL,

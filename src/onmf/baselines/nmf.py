@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.decomposition import non_negative_factorization
 from sklearn.exceptions import ConvergenceWarning
 
-from onmf.baselines.iterate import MAX_ITER, Iterate, Loaded, Start, ended, summarise
+from onmf.baselines.iterate import MAX_ITER, Iterate, Start, WholeRows, one_stage_result, summarise
 from onmf.core.paper.palm import relative_change
 from onmf.core.result import Factorization, Watch, unwatched
 from onmf.core.rows import Array, Matrix
@@ -23,7 +23,7 @@ NMF_TOL = 1e-4  # scikit-learn's own: the violation of optimality, relative to t
 
 
 def nmf(
-    data: Loaded,
+    data: WholeRows,
     start: Start,
     *,
     tol: float = NMF_TOL,
@@ -32,7 +32,7 @@ def nmf(
 ) -> Factorization:
     """From the raw start; two sweeps an iteration, and three to measure the result."""
     root = np.sqrt(data.weight)[:, None]
-    X = data.X if (root == 1).all() else weighted(data.X, root)
+    X = data.X if (root == 1).all() else weigh_rows(data.X, root)
     G, W, iterations = factors(X, root * start.H, start.W, tol, max_iter)
     G_next, W_next, _ = factors(X, G, W, 0, 1)
     residual = relative_change(G_next, G) + relative_change(W_next, W)
@@ -41,10 +41,10 @@ def nmf(
     rows, sums = data.sweep(summarise, data.scatter(H))
     now = Iterate(rows, W, sums, 2 * iterations + 3)
     stop = "converged" if iterations < max_iter else "max_iter"
-    return ended(data, now, iterations, residual, stop, watch)
+    return one_stage_result(data, now, iterations, residual, stop, watch)
 
 
-def weighted(X: Matrix, root: Array) -> Matrix:
+def weigh_rows(X: Matrix, root: Array) -> Matrix:
     """D^1/2 X: the squared error of a sample counts by its weight."""
     return sp.csr_array(X.multiply(root)) if sp.issparse(X) else X * root
 

@@ -4,7 +4,9 @@ min over h >= 0 with at most one non-zero entry of ||x - hW||^2
 =>  k = argmax_k [<w_k, x>]_+ / ||w_k||,   h_k = [<w_k, x>]_+ / ||w_k||^2
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -94,9 +96,5 @@ class Rays:
         return one_sparse(code.labels, h, len(self.lengths))
 
 
-def labels_of(code: Code) -> Array:
-    return code.labels
-
-
-def scores_of(code: Code) -> Array:
-    return code.scores
+labels_of: Callable[[Any], Array] = attrgetter("labels")
+scores_of: Callable[[Any], Array] = attrgetter("scores")

@@ -5,7 +5,7 @@ depend on the data alone, so that any number of threads gives the same bits.
 """
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cached_property, reduce
@@ -28,6 +28,7 @@ class InMemory:
     """The rows of one array or CSR matrix. Weights count: `sqnorm` and `mean` are weighted."""
 
     traffic = Traffic()
+    _empty: Callable[..., Array] = staticmethod(np.empty)  # where memberships go
 
     def __init__(
         self, X: Matrix, weight: Array | None = None, n_threads: int = 1, holes: int = 0
@@ -41,33 +42,26 @@ class InMemory:
         )
         # In a large block, twice as many entries in single precision.
         self._wide = WIDE * BLOCK_ENTRIES * 8 // np.dtype(X.dtype).itemsize
-        large = is_sparse(X) or np.prod(X.shape, dtype=float) > ENOUGH_BLOCKS * BLOCK_ENTRIES
-        self._cut(self._wide if large else BLOCK_ENTRIES, self._threads if large else map)
+        sparse = getattr(X, "indptr", None) is not None
+        large = sparse or np.prod(X.shape, dtype=float) > ENOUGH_BLOCKS * BLOCK_ENTRIES
+        edges = block_edges(X, self._wide if large else BLOCK_ENTRIES)
+        self._cut_at(edges, self._threads if large else map)
 
-    def _cut(self, entries: int, visit_all: Callable[..., Any]) -> None:
-        self.cuts, self._map = block_edges(self.X, entries), visit_all
-        self.blocks: Sequence[Block] = self._blocks()
-        self.first = self.cuts[:-1]
-        self.groups = np.array_split(range(len(self.first)), MOST_GROUPS)[: len(self.first)]
+    def _cut_at(self, edges: list[int], visit_all: Callable[..., Any] = map) -> None:
+        """Blocks between these rows; `visit_all` goes through their groups."""
+        self.cuts, self.first, self._map = edges, edges[:-1], visit_all
+        parts = np.array_split(range(len(self.first)), MOST_GROUPS)[: len(self.first)]
+        self.groups = [self._group(part.tolist()) for part in parts]
 
-    def _blocks(self) -> Sequence[Block]:
-        return [
-            Block(rows_between(self.X, i, j), self._weights(i, j)) for i, j in pairwise(self.cuts)
-        ]
-
-    def _weights(self, i: int, j: int) -> Array:
-        """Of a block (b, 1), in a row even if all rows share one: sums have then the same bits."""
-        return np.ascontiguousarray(self.weight[i:j, None])
-
-    def _visit(self, group: Sequence[int]) -> Iterator[Block]:
-        """The blocks of a group, in order."""
-        return (self.blocks[b] for b in group)
+    def _group(self, numbers: list[int]) -> Iterable[tuple[int, Block]]:
+        """Consecutive blocks with their numbers, to be gone through in every sweep."""
+        return [(b, block_of(self.X, self.weight, *self.cuts[b : b + 2])) for b in numbers]
 
     def wide(self) -> Self:
         """The same rows in larger blocks: for products with many columns, in threads."""
         other = copy(self)
-        other._cut(self._wide, self._threads)
-        other.measured = other.scatter(self.gather(self.energy)), self.measured[1]
+        other._cut_at(block_edges(self.X, self._wide), self._threads)
+        other.norms = other.scatter(self.gather(self.energy)), self.norms[1]
         other.voice = other.scatter(self.gather(self.voice))
         return other
 
@@ -75,19 +69,20 @@ class InMemory:
         """The same rows with the weights d_i / ||x_i||^2; ||X||^2 is then the sum of the d_i."""
         other = copy(self)
         other.weight = votes(self.weight, self.gather(self.energy))
-        other.blocks, other.voice = other._blocks(), self.each(is_there, self.energy)
+        other._cut_at(self.cuts, self._map)
+        other.voice = self.each(is_there, self.energy)
         sqnorm = other.total(weighted_sum, self.energy)
-        other.measured = self.energy, self.measured[1]._replace(sqnorm=sqnorm)
+        other.norms = self.energy, self.norms[1]._replace(sqnorm=sqnorm)
         return other
 
     @cached_property
-    def measured(self) -> tuple[Any, "Size"]:
+    def norms(self) -> tuple[Any, "Size"]:
         """||x_i||^2 and ||X||^2."""
         return self.sweep(measure)
 
     @property
     def energy(self) -> Any:
-        return self.measured[0]
+        return self.norms[0]
 
     @cached_property
     def voice(self) -> Any:
@@ -101,7 +96,7 @@ class InMemory:
 
     @property
     def sqnorm(self) -> float:
-        return self.measured[1].sqnorm
+        return self.norms[1].sqnorm
 
     @property
     def holes(self) -> int:
@@ -115,7 +110,7 @@ class InMemory:
 
     @cached_property
     def extremes(self) -> tuple[float, float]:
-        ends = np.array([ends_of(block.X) for block in self.blocks])
+        ends = np.array([ends_of(block.X) for group in self.groups for _, block in group])
         return float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1]))
 
     def take(self, numbers: Array) -> Block:
@@ -130,13 +125,10 @@ class InMemory:
 
     def array(self, k: int, change: Callable[..., Array], *rows: Sequence[Any]) -> Array:
         """(n, k) with `change(*rows)` of every block, where the place keeps what is that large."""
-        whole = self._room((self.shape[0], k))
+        whole = self._empty((self.shape[0], k), self.dtype)
         for i, j, *parts in zip(self.cuts, self.cuts[1:], *rows, strict=False):
             whole[i:j] = change(*parts)
         return whole
-
-    def _room(self, shape: tuple[int, int]) -> Array:
-        return np.empty(shape, self.dtype)
 
     def each(self, change: Callable[..., Any], *rows: Sequence[Any]) -> list[Any]:
         """Change what is kept for each block, without reading X."""
@@ -144,16 +136,16 @@ class InMemory:
 
     def total(self, function: Callable[..., Any], *rows: Sequence[Any]) -> Any:
         """Sum of `function(weight, *rows)` over the blocks, without reading X."""
-        weights = (self._weights(i, j) for i, j in pairwise(self.cuts))
+        weights = (np.ascontiguousarray(self.weight[i:j, None]) for i, j in pairwise(self.cuts))
         return reduce(operator.add, map(function, weights, *rows))
 
     def sweep(self, move: Move, rows: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
         """Apply `move(block, rows) -> (rows, stats)` to every block and add the stats."""
         kept = [None] * len(self.first) if rows is None else rows
 
-        def visit(group: Sequence[int]) -> tuple[list[Any], Any]:
+        def visit(group: Iterable[tuple[int, Block]]) -> tuple[list[Any], Any]:
             moved, total = [], None
-            for b, block in zip(group, self._visit(group), strict=True):
+            for b, block in group:
                 row, stats = move(block, kept[b])
                 moved.append(row)
                 total = stats if total is None else add_stats(total, stats)
@@ -171,35 +163,34 @@ def add_stats(total: Any, part: Any) -> Any:
     return type(total)(*map(operator.iadd, total, part))
 
 
-def is_sparse(X: Any) -> bool:
-    """A CSR matrix, here or elsewhere: it knows where its rows begin."""
-    return getattr(X, "indptr", None) is not None
-
-
 def block_edges(X: Matrix, entries: int) -> list[int]:
     """First rows of the blocks of about so many entries, and the end."""
     n, m = X.shape
     if (edges := getattr(X, "edges", None)) is not None:  # blocks that are made as a whole
         return list(edges)
-    if is_sparse(X):
+    if (begins := getattr(X, "indptr", None)) is None:
+        inner = np.arange(0, n, max(FEWEST_ROWS, entries // m))
+    else:  # CSR, here or elsewhere: it knows where its rows begin
         # Each block pays for a dense m x k summary: give it eight times as many non-zeros.
         size = max(8 * m, entries // WIDE)  # a sparse entry is a lot of work
-        inner = np.searchsorted(X.indptr, np.arange(size, int(X.indptr[-1]) - size // 2, size))
-    else:
-        inner = np.arange(0, n, max(FEWEST_ROWS, entries // m))
+        inner = np.searchsorted(begins, np.arange(size, int(begins[-1]) - size // 2, size))
     return np.unique([0, *inner, n]).tolist()
 
 
-def rows_between(X: Matrix, i: int, j: int) -> Matrix:
-    """X[i:j] without a copy, for CSR too."""
+def block_of(X: Matrix, weight: Array, i: int, j: int) -> Block:
+    """X[i:j] without a copy, for CSR too, and its weights.
+
+    Those are (b, 1), one after the other even if all rows share one: sums have then the same bits.
+    """
+    own = np.ascontiguousarray(weight[i:j, None])
     if not sp.issparse(X):
-        return X[i:j]
+        return Block(X[i:j], own)
     start, stop = X.indptr[i], X.indptr[j]
     part = sp.csr_array((j - i, X.shape[1]), dtype=X.dtype)
     # Set by hand: the constructor copies a slice that is less than half of its base.
     part.data, part.indices = X.data[start:stop], X.indices[start:stop]
     part.indptr = X.indptr[i : j + 1] - start
-    return part
+    return Block(part, own)
 
 
 def ends_of(X: Matrix) -> tuple[float, float]:

@@ -25,44 +25,43 @@ def _limited_by_thread() -> ThreadpoolController:
 
 
 class _ProcessLimit:
-    """One thread a product, in the whole process, while any fit runs.
-
-    The first fit that begins sets the limit and the last that ends lifts it. Were each to restore
-    what it found, one that ends early would lift the limit of those that go on.
-    """
+    """One thread a product in the whole process: how many fits need it, and who has set it."""
 
     def __init__(self) -> None:
         self.lock, self.fits = Lock(), 0
-
-    def __enter__(self) -> None:
-        with self.lock:
-            if not self.fits:
-                self.limiter = _libraries().limit(limits=1, user_api="blas")
-                self.owner = current_thread()
-            self.fits += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self.lock:
-            self.fits -= 1
-            if self.fits:
-                return
-            # threadpoolctl lets only the thread that set a limit lift it, unless told otherwise.
-            openblas: Any = threadpoolctl.OpenBLASController
-            release = getattr(openblas, "clear_controlling_thread", lambda force: None)
-            release(force=current_thread() is not self.owner)
-            self.limiter.restore_original_limits()
-            release(force=False)
+        self.limiter: Any = None
+        self.owner: Any = None
 
 
-_process_limit = _ProcessLimit()
+_limit = _ProcessLimit()
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Products inside use one thread each."""
-    own = _limited_by_thread()
-    with _process_limit, own.limit(limits=1) if own.lib_controllers else nullcontext():
-        yield
+    """Products inside use one thread each.
+
+    The limit belongs to the process: the first fit that begins sets it and the last that ends lifts
+    it. Were each to restore what it found, one that ends early would lift it for the others.
+    """
+    with _limit.lock:
+        if not _limit.fits:
+            _limit.limiter = _libraries().limit(limits=1, user_api="blas")
+            _limit.owner = current_thread()
+        _limit.fits += 1
+    try:
+        own = _limited_by_thread()
+        with own.limit(limits=1) if own.lib_controllers else nullcontext():
+            yield
+    finally:
+        with _limit.lock:
+            _limit.fits -= 1
+            if not _limit.fits:
+                # threadpoolctl lets only the thread that set a limit lift it, unless told so.
+                openblas: Any = threadpoolctl.OpenBLASController
+                release = getattr(openblas, "clear_controlling_thread", lambda force: None)
+                release(force=current_thread() is not _limit.owner)
+                _limit.limiter.restore_original_limits()
+                release(force=False)
 
 
 def openmp_threads(n_threads: int) -> Any:

@@ -50,13 +50,13 @@ class View:
         return self.below.first
 
     @cached_property
-    def measured(self) -> tuple[Any, Size]:
+    def norms(self) -> tuple[Any, Size]:
         """||x_i||^2 and ||X||^2, of what is seen."""
         return self.sweep(measure)
 
     @property
     def energy(self) -> Any:
-        return self.measured[0]
+        return self.norms[0]
 
     @property
     def voice(self) -> Any:
@@ -68,7 +68,7 @@ class View:
 
     @property
     def sqnorm(self) -> float:
-        return self.measured[1].sqnorm
+        return self.norms[1].sqnorm
 
     @property
     def holes(self) -> int:
@@ -97,7 +97,7 @@ class View:
         if below is self.below:
             return self
         other = View(below, self.change)
-        other.measured = other.scatter(self.gather(self.energy)), self.measured[1]
+        other.norms = other.scatter(self.gather(self.energy)), self.norms[1]
         return other
 
 

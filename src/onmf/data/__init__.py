@@ -5,9 +5,15 @@
 
 from onmf.data.check import Check
 from onmf.data.disk import OnDisk, open_rows
-from onmf.data.holes import fill_holes
-from onmf.data.placement import Placement, Terms, is_dask, matrix_of, place, place_in_memory
-from onmf.data.validation import Features
+from onmf.data.placement import (
+    Placement,
+    Terms,
+    fill_holes,
+    matrix_of,
+    place,
+    place_in_memory,
+)
+from onmf.data.validation import Features, is_dask
 
 __all__ = [
     "Check",

@@ -85,19 +85,17 @@ def cells(
     return listing(named, len(rows))
 
 
+@dataclass(frozen=True)
 class Span:
     """Smallest and largest entry, and how many are holes; sums take in both."""
 
-    def __init__(self, low: float, high: float, holes: int = 0) -> None:
-        self.low, self.high, self.holes = low, high, holes
+    low: float
+    high: float
+    holes: int = 0
 
     def __add__(self, other: "Span") -> "Span":
         low, high = min(self.low, other.low), max(self.high, other.high)
         return Span(low, high, self.holes + other.holes)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        return self.low, self.high
 
 
 class Inspection(NamedTuple):
@@ -108,7 +106,7 @@ class Inspection(NamedTuple):
 
     @property
     def extremes(self) -> tuple[float, float]:
-        return self.span.ends
+        return self.span.low, self.span.high
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ class Look(NamedTuple):
 
     @property
     def extremes(self) -> tuple[float, float]:
-        return self.span.ends
+        return self.span.low, self.span.high
 
 
 @dataclass(frozen=True)

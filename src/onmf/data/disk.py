@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.memory import InMemory, rows_between
+from onmf.core.memory import InMemory, block_of
 from onmf.core.rows import Block, Move
 from onmf.data.check import Check, Inspect
 from onmf.io import Source, open_source
@@ -73,8 +73,18 @@ def open_rows(X: Any, few: bool = False) -> Source | None:
     return None
 
 
+def empty_array(shape: tuple[int, int], dtype: Any) -> Array:
+    """An empty array: in memory, or in a temporary file if it is too large for memory."""
+    if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize <= IN_MEMORY:
+        return np.empty(shape, dtype)
+    with tempfile.TemporaryFile(prefix="onmf-") as file:  # the map keeps it alive, without a name
+        return np.memmap(file, dtype, "w+", shape=shape)
+
+
 class OnDisk(InMemory):
     """The rows of a source. The first look at each block checks it, and may refuse it."""
+
+    _empty = staticmethod(empty_array)
 
     def __init__(
         self,
@@ -89,49 +99,27 @@ class OnDisk(InMemory):
             weight = np.broadcast_to(np.ones(1, source.dtype), source.shape[0])
         super().__init__(source, weight, n_threads)
 
-    def _blocks(self) -> Sequence[Block]:
-        return BlockReader(self)
-
-    def _visit(self, group: Sequence[int]) -> Iterator[Block]:
-        """The blocks, read several at once: a block fits a cache, which is little for a disk."""
-        several = max(1, PIECE * len(self.first) // max(self.X.size * self.dtype.itemsize, 1))
-        pieces = [group[s : s + several] for s in range(0, len(group), several)]
-        read = map(self._read, pieces, [*pieces[1:], None])
-        announced = self.X.announce(*self._span(pieces[0]))
-        return chain.from_iterable(read if announced else fetched_ahead(read))
-
-    def _span(self, piece: Sequence[int]) -> tuple[int, int]:
-        return self.cuts[piece[0]], self.cuts[piece[-1] + 1]
-
-    def _read(self, piece: Sequence[int], following: Sequence[int] | None) -> list[Block]:
-        """The blocks of a piece; the piece that follows is fetched while they are worked on."""
-        first, last = self._span(piece)
-        X, edges = self.X.rows(first, last), pairwise([*(self.cuts[b] for b in piece), last])
-        if following is not None:
-            self.X.announce(*self._span(following))
-        return [Block(rows_between(X, i - first, j - first), self._weights(i, j)) for i, j in edges]
+    def _group(self, numbers: list[int]) -> Iterable[tuple[int, Block]]:
+        return GroupReader(self, numbers)
 
     @cached_property
-    def measured(self) -> tuple[Any, Any]:
+    def norms(self) -> tuple[Any, Any]:
         return self.sweep(self.look, self.first)
 
     @cached_property
     def extremes(self) -> tuple[float, float]:
-        return self.measured[1].extremes
+        return self.norms[1].extremes
 
     @property
     def holes(self) -> int:
-        return int(self.measured[1].span.holes)
+        return int(self.norms[1].span.holes)
 
-    def scaled(self, factor: float) -> Self:
+    def times(self, factor: float) -> Self:
         """The same rows times a power of two."""
         if factor == 1:
             return self
-        times = partial(operator.mul, self.dtype.type(factor))
-        return type(self)(self.X.changed(times), self.weight, self.check, self.n_threads)
-
-    def _room(self, shape: tuple[int, int]) -> Array:
-        return empty_array(shape, self.dtype)
+        multiply = partial(operator.mul, self.dtype.type(factor))
+        return type(self)(self.X.changed(multiply), self.weight, self.check, self.n_threads)
 
     def sweep(self, move: Any, rows: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
         """As in memory; memberships that are too large for memory go to a temporary file."""
@@ -139,18 +127,35 @@ class OnDisk(InMemory):
         return super().sweep(ToOneArray(move, self), list(zip(self.first, kept, strict=True)))
 
 
-class BlockReader(Sequence[Block]):
-    """The blocks of a place, read when asked for."""
+class GroupReader:
+    """The blocks of a group with their numbers, read whenever it is gone through.
 
-    def __init__(self, data: OnDisk) -> None:
-        self.data, self.spans = data, list(pairwise(data.cuts))
+    Several are read at once: a block fits a cache, which is little for a disk.
+    """
 
-    def __len__(self) -> int:
-        return len(self.spans)
+    def __init__(self, data: OnDisk, numbers: list[int]) -> None:
+        self.source, self.weight, self.cuts = data.X, data.weight, data.cuts
+        size = data.X.size * data.dtype.itemsize
+        several = max(1, PIECE * len(data.first) // max(size, 1))
+        self.pieces = [numbers[s : s + several] for s in range(0, len(numbers), several)]
 
-    def __getitem__(self, b: Any) -> Any:
-        i, j = self.spans[b]
-        return Block(self.data.X.rows(i, j), self.data._weights(i, j))
+    def __iter__(self) -> Iterator[tuple[int, Block]]:
+        read = map(self._read, self.pieces, [*self.pieces[1:], None])
+        announced = self.source.announce(*self._span(self.pieces[0]))
+        return chain.from_iterable(read if announced else fetched_ahead(read))
+
+    def _span(self, piece: list[int]) -> tuple[int, int]:
+        return self.cuts[piece[0]], self.cuts[piece[-1] + 1]
+
+    def _read(self, piece: list[int], following: list[int] | None) -> list[tuple[int, Block]]:
+        """The blocks of a piece; the piece that follows is fetched while they are worked on."""
+        first, last = self._span(piece)
+        X, weight = self.source.rows(first, last), self.weight[first:last]
+        if following is not None:
+            self.source.announce(*self._span(following))
+        edges = [self.cuts[b] - first for b in (*piece, piece[-1] + 1)]
+        pairs = zip(piece, pairwise(edges), strict=True)
+        return [(b, block_of(X, weight, i, j)) for b, (i, j) in pairs]
 
 
 class ToOneArray:
@@ -173,14 +178,6 @@ class ToOneArray:
         part = self.whole[first : first + n]
         part[:] = memberships
         return part, stats
-
-
-def empty_array(shape: tuple[int, int], dtype: Any) -> Array:
-    """An empty array: in memory, or in a temporary file if it is too large for memory."""
-    if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize <= IN_MEMORY:
-        return np.empty(shape, dtype)
-    with tempfile.TemporaryFile(prefix="onmf-") as file:  # the map keeps it alive, without a name
-        return np.memmap(file, dtype, "w+", shape=shape)
 
 
 def fetched_ahead(items: Iterable[T]) -> Iterator[T]:

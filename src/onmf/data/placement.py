@@ -7,14 +7,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from onmf.core.holes import Fill
 from onmf.core.memory import InMemory, Size
-from onmf.core.rows import Move, Place
+from onmf.core.rows import Move, Place, count_holes
 from onmf.core.summary import Lottery, Summary
 from onmf.core.threads import single_threaded_blas
 from onmf.data.check import Check, Glimpse, Inspect, Summarize
 from onmf.data.disk import OnDisk, open_rows
-from onmf.data.validation import Features, Scale, as_it_is, as_samples, as_weights
-from onmf.io import Table
+from onmf.data.validation import (
+    Features,
+    Scale,
+    as_it_is,
+    as_numpy,
+    as_samples,
+    as_weights,
+    is_dask,
+)
+from onmf.io import Source, Table
 
 Array = NDArray[Any]
 
@@ -54,7 +63,7 @@ class Placement(NamedTuple):
 
     data : the rows, multiplied by `scale`, a power of two.
     weight : of each sample, divided by two to the `weight_exponent`; None if all count the same.
-    features : None for arrays and DataFrames, whose features are scikit-learn's affair.
+    features : None where scikit-learn compares them: DataFrames, and arrays for a fitted model.
     X : what a callable `init` is given: the checked array, or whatever else it was.
     summary : of the rows, if one was wanted.
     """
@@ -77,7 +86,12 @@ def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
     sample_weight : array of shape (n_samples,), optional
     terms : Terms
     """
-    rows = _where_it_is(X, sample_weight, terms)
+    if type(X) is np.ndarray or sp.issparse(X):
+        rows = _in_memory(X, None, sample_weight, terms)
+        if terms.known is None:
+            rows = rows._replace(features=Features(X.shape[1]))
+    else:
+        rows = _where_it_is(as_numpy(X), sample_weight, terms)
     if not terms.equal_votes or terms.once:
         return rows
     with single_threaded_blas():
@@ -85,7 +99,7 @@ def place(X: Any, sample_weight: Any, terms: Terms) -> Placement:
 
 
 def _where_it_is(X: Any, sample_weight: Any, terms: Terms) -> Placement:
-    X, sample_weight = as_numpy(X), as_numpy(sample_weight)
+    """What is no array, or one with more around it: a table, a file, a collection."""
     rows, names = _with_names(X)
     if type(rows) is np.ndarray or sp.issparse(rows):
         return _in_memory(rows, names, sample_weight, terms)
@@ -96,7 +110,7 @@ def _where_it_is(X: Any, sample_weight: Any, terms: Terms) -> Placement:
             found = rows_on_dask(
                 X, sample_weight, terms.scale, terms.check, terms.known, terms.look
             )
-            return _summarized(Placement(*found, X), terms, found[0].measured[1])
+            return _with_summary(Placement(*found, X), terms, found[0].norms[1])
         source = open_rows(rows, few=terms.lottery is not None)
         if source is None:
             return _in_memory(rows, names, sample_weight, terms)
@@ -105,12 +119,12 @@ def _where_it_is(X: Any, sample_weight: Any, terms: Terms) -> Placement:
         weight, exponent = as_weights(sample_weight, source.shape, source.dtype, terms.scale)
         disk = OnDisk(source, weight, terms.check, terms.n_threads, terms.look)
         factor = terms.scale(*disk.extremes, source.dtype, source.shape)
-        rows = Placement(disk.scaled(factor), factor, weight, exponent, features, X)
-        return _summarized(rows, terms, disk.measured[1])
+        rows = Placement(disk.times(factor), factor, weight, exponent, features, X)
+        return _with_summary(rows, terms, disk.norms[1])
 
 
-def _summarized(rows: Placement, terms: Terms, seen: Any) -> Placement:
-    """With the summary that the first look has seen, if one was wanted."""
+def _with_summary(rows: Placement, terms: Terms, look: Any) -> Placement:
+    """With the summary that the first look brought, if one was wanted."""
     if terms.lottery is None:
         return rows
     if rows.scale != 1:
@@ -118,13 +132,12 @@ def _summarized(rows: Placement, terms: Terms, seen: Any) -> Placement:
             "the entries of X are too small or too large to be squared and added in one reading: "
             "multiply X by a number."
         )
-    return rows._replace(summary=seen.summary)
+    return rows._replace(summary=look.summary)
 
 
 def place_in_memory(X: Any, sample_weight: Any, terms: Terms) -> Placement:
     """As `place`, for those who need X as one array; a memory map is taken as such."""
-    X, sample_weight = as_numpy(X), as_numpy(sample_weight)
-    rows, names = _with_names(X)
+    rows, names = _with_names(as_numpy(X))
     array = isinstance(rows, np.ndarray) or sp.issparse(rows)
     if not array and (is_dask(rows) or open_rows(rows) is not None):
         raise ValueError(
@@ -164,7 +177,7 @@ def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms
         features = Features.of(X.shape, names)
         features.check(terms.known, terms.check.name)
     weight, exponent = as_weights(sample_weight, X.shape, X.dtype, terms.scale)
-    factor = terms.scale(*span.ends, X.dtype, X.shape)
+    factor = terms.scale(span.low, span.high, X.dtype, X.shape)
     if factor != 1:
         X = X * X.dtype.type(factor)
     data = InMemory(X, weight, terms.n_threads, span.holes)
@@ -172,26 +185,18 @@ def _in_memory(X: Any, names: list[str] | None, sample_weight: Any, terms: Terms
     if terms.lottery is None:
         return rows
     with single_threaded_blas():
-        energy, seen = data.sweep(terms.look, data.first)
-    data.measured, data.extremes = (energy, Size(seen.sqnorm)), seen.extremes
-    return rows._replace(summary=seen.summary)
+        energy, look = data.sweep(terms.look, data.first)
+    data.norms, data.extremes = (energy, Size(look.sqnorm)), look.extremes
+    return rows._replace(summary=look.summary)
 
 
-def as_numpy(X: Any) -> Any:
-    """An array of another library that follows the array API (PyTorch, CuPy, JAX), as NumPy's.
+def fill_holes(X: Any, W: NDArray[Any]) -> Any:
+    """X with every NaN replaced by h w, the multiple of its nearest centroid that fits a sample.
 
-    From a device it comes to main memory, where the solver is.
+    An array or CSR matrix is copied if it has any; rows on disk are filled as they are read.
     """
-    if not hasattr(X, "__array_namespace__") and type(X).__module__.split(".")[0] != "torch":
+    if isinstance(X, Source):
+        return X.changed(Fill.by(W.astype(X.dtype, copy=False)))
+    if not count_holes(X):
         return X
-    if isinstance(X, np.ndarray) or is_dask(X) or sp.issparse(X):
-        return X
-    for to_host in ("cpu", "get"):  # PyTorch's and CuPy's word for it
-        if hasattr(X, to_host):
-            X = getattr(X, to_host)()
-    return np.asarray(X)
-
-
-def is_dask(X: Any) -> bool:
-    """Known by its name, so that nothing is imported for those who do not use it."""
-    return type(X).__module__.split(".")[0] in ("dask", "dask_expr")
+    return Fill.by(W.astype(X.dtype, copy=False))(sp.csr_array(X) if sp.issparse(X) else X)

@@ -19,6 +19,7 @@ from onmf.io.table import listing
 
 Array = NDArray[Any]
 MOST_BITS = 100  # between weights: single precision holds 126
+HARMLESS_BITS = {4: 42, 8: 200}  # by bytes: fourth powers of two to these are added without harm
 Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two
 
 
@@ -76,6 +77,26 @@ def _are_numbers(column: Any) -> bool:
     return True
 
 
+def as_numpy(X: Any) -> Any:
+    """An array of another library that follows the array API (PyTorch, CuPy, JAX), as NumPy's.
+
+    From a device it comes to main memory, where the solver is.
+    """
+    if not hasattr(X, "__array_namespace__") and type(X).__module__.split(".")[0] != "torch":
+        return X
+    if isinstance(X, np.ndarray) or is_dask(X) or sp.issparse(X):
+        return X
+    for to_host in ("cpu", "get"):  # PyTorch's and CuPy's word for it
+        if hasattr(X, to_host):
+            X = getattr(X, to_host)()
+    return np.asarray(X)
+
+
+def is_dask(X: Any) -> bool:
+    """Known by its name, so that nothing is imported for those who do not use it."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr")
+
+
 def as_weights(
     sample_weight: Any, shape: tuple[int, int], dtype: Any, scale: Scale
 ) -> tuple[Array | None, int]:
@@ -86,6 +107,7 @@ def as_weights(
     """
     if sample_weight is None:
         return None, 0
+    sample_weight = as_numpy(sample_weight)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(shape[0], sample_weight)
     weight = np.asarray(column_or_1d(sample_weight, dtype=np.float64))
@@ -104,7 +126,7 @@ def as_weights(
             f"sample_weight (largest {weight.max():.3g}) is too small or too large to be added "
             "from batch to batch: divide the weights of all batches by a typical one."
         )
-    if abs(exponent) <= harmless_bits(dtype) or scale is as_it_is:
+    if abs(exponent) <= HARMLESS_BITS[np.dtype(dtype).itemsize] or scale is as_it_is:
         exponent = 0
     weight = np.ldexp(weight, -exponent)
     light = np.flatnonzero((weight > 0) & (weight < weight.max() / 2.0**MOST_BITS))
@@ -170,15 +192,10 @@ def power_of_two(low: float, high: float, dtype: Any, shape: tuple[int, int]) ->
     """What to multiply X by: 1 unless powers of its entries might over- or underflow."""
     info, top = np.finfo(dtype), max(high, -low)
     exponent = int(np.frexp(top)[1])
-    if top == 0 or abs(exponent) <= harmless_bits(dtype):
+    if top == 0 or abs(exponent) <= HARMLESS_BITS[info.dtype.itemsize]:
         return 1.0
     limit = info.maxexp - info.nmant // 2  # the factor itself must be a number, too
     return float(np.ldexp(1.0, -max(-limit, min(limit, exponent))))
-
-
-def harmless_bits(dtype: Any) -> int:
-    """Fourth powers of two to these are added in double precision."""
-    return min(200, np.finfo(dtype).maxexp // 3)
 
 
 def moderate(X: Matrix) -> tuple[Matrix, float]:

@@ -1,22 +1,68 @@
 """`Baseline`: the rivals behind the same parameters and attributes."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from onmf.baselines import METHODS
-from onmf.core.result import Event
+from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
+from onmf.core.assign import Rays
+from onmf.core.result import Event, Journal, Watch
 from onmf.core.rows import Data
-from onmf.data import place_in_memory
+from onmf.core.threads import openmp_threads
+from onmf.data import Placement, place_in_memory
+from onmf.data.validation import Scale, check_scale
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
-from onmf.estimators.parameters import check_choice, without_none
-from onmf.estimators.progress import watcher
-from onmf.estimators.rival_solver import NEAREST, RivalSolver
+from onmf.estimators.parameters import check_parameters, without_none
 from onmf.estimators.samples import Rule
+from onmf.estimators.solvers import Solution, Solver, with_labels
 
 Array = NDArray[Any]
+
+
+# How `predict` places a sample; by the nearest ray where nothing else is said.
+NEAREST: dict[str, Callable[[Array], Means]] = {"k-means": Means, "k-means++": Means}
+
+
+@dataclass(frozen=True)
+class RivalSolver(Solver):
+    """A method that ONMF is compared with, from the start that all methods share."""
+
+    n_threads: int
+    method: str
+    settings: dict[str, Any]
+
+    scale: ClassVar[Scale] = staticmethod(check_scale)
+
+    @property
+    def most_sweeps(self) -> int | None:
+        return self.settings.get("max_iter")
+
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
+        data, seed = rows.data, self.begin.seeds()[0]
+        zero = data.gather(data.energy) == 0
+        H, W = self._start(data, rows.X, seed)
+        H[zero] = 0  # nothing to explain, hence no cluster
+        H.flags.writeable = W.flags.writeable = False  # shared by all methods
+        with openmp_threads(self.n_threads):
+            result = METHODS[self.method](data, Start(H, W, seed), watch=watch, **self.settings)
+        result.H[zero] = 0
+        rule = NEAREST.get(self.method, Rays.of)
+        return with_labels(data, result, rule(result.W), result.history[-1].residual)
+
+    def _start(self, data: Data, X: Any, seed: int) -> tuple[Array, Array]:
+        """Starting factors as the rivals take them: H full, for what is zero often stays zero."""
+        named = isinstance(self.begin.init, str)
+        if named and self.begin.init == "random":
+            return shared_draws(data, self.begin.n_clusters, seed)
+        H, W = self.begin.factors(data, X, seed)
+        if W.min() < 0:
+            raise ValueError("the centroids W in init must not be negative.")
+        if H is None or named:
+            return single_codes(data, W), W
+        return data.gather(H), W
 
 
 class Baseline(Clusterer):
@@ -131,14 +177,10 @@ class Baseline(Clusterer):
         self.callback = callback
         self.verbose = verbose
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(self.method, "method", list(METHODS))
-
     def _solver(self, n_threads: int) -> RivalSolver:
+        check_parameters(self.get_params(deep=False))
         return RivalSolver(
             Beginning(self.n_clusters, self.init, 1, self.random_state),
-            watcher(self.verbose, self.callback),
             n_threads,
             self.method,
             without_none(tol=self.tol, max_iter=self.max_iter),

@@ -1,8 +1,16 @@
-"""Where a fit begins: `init`, `n_init` and `random_state`, resolved."""
+"""Where a fit begins: `init`, `n_init` and `random_state`, resolved.
 
-from dataclasses import dataclass
+A fit may go on from another model, an `Ancestor`, whose rays get the features of the new samples:
+
+    w_kj = w_kj of the old ray where feature j has the same name;    0 for a feature that is new
+
+Features that the new samples lack are left out of the old rays.
+"""
+
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +20,70 @@ from sklearn.utils import check_random_state
 from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL, Journal
 from onmf.core.rows import Data
-from onmf.estimators.ancestor import Ancestor
+from onmf.data.validation import Features
+from onmf.estimators.lineage import Lineage
+from onmf.estimators.storage import read_model
+from onmf.io.table import numbered
 
 Array = NDArray[Any]
+
+SUFFIX = ".onmf"  # of a saved model: how a path is told from the name of a start
+DEFAULT_COUNT = 8  # of clusters
+
+
+class Ancestor(NamedTuple):
+    """The model that a fit goes on from: its centroids (k, m) and who they are."""
+
+    centers: Array
+    lineage: Lineage
+    names: Array | None = None
+    new_features: int = 0
+    lost_features: int = 0
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """From a fitted model, or the path of a saved one."""
+        facts = read_model(given).attributes if isinstance(given, str | Path) else vars(given)
+        if "cluster_centers_" not in facts:
+            raise ValueError(
+                f"the {type(given).__name__} given as init is not fitted: fit it first, or give "
+                "the path of a saved model."
+            )
+        centers = np.asarray(facts["cluster_centers_"])
+        before = facts.get("lineage_") or Lineage.first(len(centers))
+        return cls(centers, before, facts.get("feature_names_in_"))
+
+    def with_features(self, features: Features) -> Self:
+        """With the features of X: by their names, if both have names, or one by one."""
+        old, new = names_of(self.names), names_of(features.names)
+        if old is None or new is None:
+            if features.count != self.centers.shape[1]:
+                raise ValueError(
+                    f"X has {features.count} features, the model given as init "
+                    f"{self.centers.shape[1]}: give both names, by which they are matched."
+                )
+            return self
+        place = {name: j for j, name in enumerate(old)}
+        there = [j for j, name in enumerate(new) if name in place]
+        if not there:
+            raise ValueError(
+                "X has no feature of the model given as init: their names must be the same."
+            )
+        centers = np.zeros((len(self.centers), len(new)), self.centers.dtype)
+        centers[:, there] = self.centers[:, [place[new[j]] for j in there]]
+        return self._replace(
+            centers=centers,
+            names=features.names,
+            new_features=len(new) - len(there),
+            lost_features=len(old) - len(there),
+        )
+
+    def heirs(self, centers: Array) -> tuple[Lineage, Array]:
+        """What became of the clusters, and the order of the new ones in which their ids rise."""
+        lineage, order = Lineage.between(self.centers, self.lineage, centers)
+        return lineage._replace(
+            new_features=self.new_features, lost_features=self.lost_features
+        ), order
 
 
 @dataclass(frozen=True)
@@ -22,38 +91,64 @@ class Beginning:
     """How many clusters, from which starting factors, from how many starts and which seed."""
 
     n_clusters: int
-    init: Any  # a name, centroids W, a pair (H, W), a callable that gives either, an Ancestor
+    init: Any  # a name, centroids W, a pair (H, W), or a callable that gives either
     n_init: int | str
     random_state: Any
+    ancestor: Ancestor | None = None  # the model that the fit goes on from: `init` are its rays
+    warm: bool = False  # whether `init` are those of the fit before, whose features stay
+
+    @classmethod
+    def of(
+        cls,
+        n_clusters: int | None,
+        init: Any,
+        n_init: int | str,
+        random_state: Any,
+        before: Array | None,
+    ) -> Self:
+        """With as many clusters as the model or the centroids `before` that it goes on from."""
+        if before is not None:
+            if n_clusters not in (None, len(before)):
+                raise ValueError(
+                    f"warm_start goes on from {len(before)} clusters, not from n_clusters="
+                    f"{n_clusters}: fit a clone, or leave n_clusters as it was."
+                )
+            return cls(len(before), before, n_init, random_state, warm=True)
+        if not is_model(init):
+            return cls(n_clusters or DEFAULT_COUNT, init, n_init, random_state)
+        old = Ancestor.of(init)
+        return cls(n_clusters or len(old.centers), old.centers, n_init, random_state, old)
 
     @property
     def is_search(self) -> bool:
         """Whether the default solver finds its own starts, which is where its seed matters."""
         return isinstance(self.init, str) and self.init != "nndsvd"
 
-    @property
-    def ancestor(self) -> Ancestor | None:
-        """The model that the fit goes on from, its features those of X."""
-        return self.init if isinstance(self.init, Ancestor) else None
+    def with_features(self, features: Features) -> "Beginning":
+        """The same, now that the features of X are known."""
+        if self.ancestor is None:
+            return self
+        old = self.ancestor.with_features(features)
+        return replace(self, init=old.centers, ancestor=old)
 
     def seeds(self, journal: Journal = FORGETFUL) -> list[int]:
         """One a start: those of the journal, or drawn; an integer `random_state` is the first."""
         varies = self.is_search or callable(self.init)
-        if noted := journal.recall("seeds"):
-            return list(noted["seeds"])
+        if notes := journal.recall("seeds"):
+            return list(notes["seeds"])
         n = 1 if self.n_init == "auto" or not varies else self.n_init
         rng = check_random_state(self.random_state)
-        drawn: list[int] = rng.randint(np.iinfo(np.int32).max, size=n).tolist()
+        numbers: list[int] = rng.randint(np.iinfo(np.int32).max, size=n).tolist()
         if isinstance(self.random_state, Integral):
-            drawn[0] = int(self.random_state)
-        journal.note("seeds", lambda: {"seeds": drawn})
-        return drawn
+            numbers[0] = int(self.random_state)
+        journal.note("seeds", lambda: {"seeds": numbers})
+        return numbers
 
     def factors(self, data: Data, X: Any, seed: int) -> tuple[Any, Array]:
         """Starting factors for one seed, H cut like the data; None if only centroids are given."""
         if isinstance(self.init, str):
             return STARTS[self.init](data, self.n_clusters, seed)
-        given = self.init.centers if isinstance(self.init, Ancestor) else self.init
+        given = self.init
         if callable(given):
             given = given(X, self.n_clusters, np.random.RandomState(seed))
         H, W = as_start(given, data.shape, self.n_clusters, data.dtype)
@@ -94,3 +189,16 @@ def _as_factor(value: Any, name: str, shape: tuple[int, int], dtype: Any) -> Arr
     if not np.isfinite(factor).all() or not factor.any():
         raise ValueError(f"{name} must be finite and not all zero.")
     return factor
+
+
+def names_of(names: Any) -> list[str] | None:
+    """Names that say something; numbers in place of names do not."""
+    known = None if names is None else [str(name) for name in names]
+    return None if known == numbered(len(known or ())) else known
+
+
+def is_model(init: Any) -> bool:
+    """Whether `init` is a model, or the path of one, rather than a name, arrays or a function."""
+    if isinstance(init, str | Path):
+        return str(init).endswith(SUFFIX)
+    return hasattr(init, "get_params") and not isinstance(init, type)

@@ -13,22 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from onmf.core.assign import labels_of
 from onmf.core.memory import useful
-from onmf.core.paper.start import STARTS
 from onmf.core.result import FORGETFUL
 from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.data import Placement
 from onmf.data.validation import moderate, too_few
-from onmf.estimators.beginning import Beginning
-from onmf.estimators.callbacks import FRAMES, CallbackSupportMixin, Tasks, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
-from onmf.estimators.divergence import CountSolver
-from onmf.estimators.few_passes import FewPasses
-from onmf.estimators.ordering import arrange, canonical_order
-from onmf.estimators.parameters import CenterBounds, allows_signs, check_choice, check_number
+from onmf.estimators.lineage import Lineage
+from onmf.estimators.ordering import number_clusters
 from onmf.estimators.presenter import Presenter
-from onmf.estimators.rival_solver import RivalSolver
-from onmf.estimators.sentences import LIMITS, check_digits, why_unobserved
-from onmf.estimators.solvers import FastSolver, PaperSolver, Solution
+from onmf.estimators.progress import (
+    FRAMES,
+    CallbackSupportMixin,
+    Tasks,
+    watcher,
+    with_callbacks,
+)
+from onmf.estimators.solvers import Solution, Solver
 from onmf.exceptions import (
     ConvergenceWarning,
     EmptyClusterWarning,
@@ -49,9 +49,11 @@ BEFORE = (
     "outlier_fence_",
 )
 
-# A method with its settings: `scale` says what X is multiplied by before `solve`, `most_sweeps` how
-# many there can be, over all starts, if that is known.
-Solver = FastSolver | PaperSolver | RivalSolver | CountSolver | FewPasses
+LIMITS = {
+    "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",
+    "summary": "on the summary of X: raise max_iter, or loosen tol",
+    "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
+}
 
 
 class Clusterer(CallbackSupportMixin, Presenter):
@@ -62,10 +64,11 @@ class Clusterer(CallbackSupportMixin, Presenter):
     max_iter: int | None
     n_jobs: int | None
     callback: Any
-    center_bounds: CenterBounds = (0, None)
+    verbose: int
     checkpoint: str | Path | None = None
-    warm_start: bool = False
+    lineage_: Lineage | None
     _unit = "iterations"  # what max_iter counts
+    _has_ids = False  # whether clusters have ids that outlive a fit
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -107,42 +110,37 @@ class Clusterer(CallbackSupportMixin, Presenter):
         >>> ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]]).labels_
         array([0, 0, 1])
         """
-        self._check_parameters()
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        anew = self._start()[1]
         solver = self._solver(n_threads)
         weights = None if sample_weight is None else {"sample_weight": sample_weight}
-        tasks = Tasks.begin(self, solver.most_sweeps, X=X, y=y, metadata=weights)
-        if tasks is not None:
-            solver = replace(solver, watch=tasks.watching(solver.watch))
+        tasks = Tasks.begin(self, solver, X=X, y=y, metadata=weights)
+        watch = watcher(self.verbose, self.callback, tasks)
         with self._all_or_nothing():
             rows = self._place(
                 X,
                 sample_weight,
                 solver.scale,
-                reset=anew,
+                reset=not solver.begin.warm,
                 n_threads=n_threads,
                 equal_votes=self.equal_votes,
-                **(solver.summary if isinstance(solver, FewPasses) else {}),
+                **solver.summary,
             )
             with single_threaded_blas():
-                known = rows.summary
-                if known is None:
-                    n_useful = rows.data.total(useful, rows.data.energy)
-                else:
-                    n_useful = known.count
-                if n_useful < (k := solver.begin.n_clusters):
-                    raise too_few(n_useful, rows.data.shape[0], k)
-                solver = self._rooted(solver)
+                data, some, k = rows.data, rows.summary, solver.begin.n_clusters
+                n_useful = data.total(useful, data.energy) if some is None else some.count
+                if n_useful < k:
+                    raise too_few(n_useful, data.shape[0], k)
+                if solver.begin.ancestor is not None:
+                    solver = replace(solver, begin=solver.begin.with_features(self._features))
                 notes = None
                 if self.checkpoint is not None:
-                    parameters = self.get_params(deep=False) | {"init": solver.begin.init}
-                    notes = Checkpoint.of(
-                        self.checkpoint, type(self).__name__, parameters, rows.data
-                    )
-                solution = solver.solve(rows, notes or FORGETFUL)
-                size = rows.data.sqnorm, rows.data.holes
-            self._keep(self._numbered(solution, rows, solver.begin), rows, *size)
+                    start = solver.begin.ancestor or solver.begin.init
+                    parameters = self.get_params(deep=False) | {"init": start}
+                    notes = Checkpoint.of(self.checkpoint, type(self).__name__, parameters, data)
+                solution = solver.solve(rows, watch, notes or FORGETFUL)
+                size = data.sqnorm, data.holes
+            solution = number_clusters(solution, rows.weight, solver.begin)
+            self._keep(solution, rows, *size)
         if notes is not None:
             notes.close(solution.result.stop)
         if tasks is not None:
@@ -151,54 +149,15 @@ class Clusterer(CallbackSupportMixin, Presenter):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = not allows_signs(self.center_bounds)
+        tags, check = super().__sklearn_tags__(), self._check
+        tags.input_tags.positive_only = not check.signed
+        tags.input_tags.allow_nan = check.holes
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _check_parameters(self) -> None:
-        self._check_count()
-        self._check_init()
-        if self.max_iter is not None:
-            check_number(self.max_iter, "max_iter", 1, whole=True)
-        if self.tol is not None:
-            check_number(self.tol, "tol", 0)
-        if self.callback is not None and not callable(self.callback):
-            raise ValueError(f"callback must be callable, not {self.callback!r}.")
-
-    def _check_count(self) -> None:
-        check_number(self.n_clusters, "n_clusters", 1, whole=True)
-
-    def _check_init(self) -> None:
-        if isinstance(self.init, str):
-            check_choice(
-                self.init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable"
-            )
-
-    def _start(self) -> tuple[Any, bool]:
-        """Where the fit begins, and whether anew: or at the centroids of the fit before."""
-        if not self.warm_start or not hasattr(self, "cluster_centers_"):
-            return self.init, True
-        if self.n_clusters not in (None, len(self.cluster_centers_)):
-            raise ValueError(
-                f"warm_start goes on from {len(self.cluster_centers_)} clusters, not from "
-                f"n_clusters={self.n_clusters}: fit a clone, or leave n_clusters as it was."
-            )
-        return self.cluster_centers_, False
-
-    def _rooted(self, solver: Solver) -> Solver:
-        """The solver, now that the features of X are known."""
-        return solver
-
-    def _numbered(self, solution: Solution, rows: Placement, begin: Beginning) -> Solution:
-        """The solution with its clusters in the order of their numbers."""
-        if not isinstance(begin.init, str) or not len(solution.labels):
-            return solution
-        return arrange(solution, canonical_order(solution.labels, rows.weight, begin.n_clusters))
-
     def _solver(self, n_threads: int) -> Solver:
-        """The parameters, resolved: all that is below sees nothing else of the estimator."""
+        """The parameters, checked and resolved: all that is below sees nothing of the estimator."""
         raise NotImplementedError
 
     @contextmanager
@@ -213,6 +172,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
             raise
 
     def _keep(self, solution: Solution, rows: Placement, sqnorm: float, holes: int) -> None:
+        """What the fit has found, as attributes; in the units of the user."""
         for name in BEFORE:
             self.__dict__.pop(name, None)
         best, labels = solution.result, solution.labels
@@ -233,6 +193,8 @@ class Clusterer(CallbackSupportMixin, Presenter):
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_, self.n_missing_ = solution.stationarity, holes
         self.bound_, self.gap_ = solution.proof or (None, None)
+        if self._has_ids:
+            self.lineage_ = solution.lineage
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
         if not len(labels):  # X was read once
             del self.labels_, self.membership_
@@ -260,7 +222,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
         missing = np.flatnonzero((labels < 0) & near)
         best, unseen = solution.result, solution.unseen
         if unseen is not None and len(missing) + len(unseen):
-            warnings.warn(why_unobserved(missing, unseen), UnobservedWarning, 3 + FRAMES)
+            warnings.warn(unobserved_sentence(missing, unseen), UnobservedWarning, 3 + FRAMES)
         elif len(missing):
             warnings.warn(
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
@@ -282,3 +244,36 @@ class Clusterer(CallbackSupportMixin, Presenter):
                 ConvergenceWarning,
                 stacklevel=3 + FRAMES,
             )
+
+
+def unobserved_sentence(samples: Array, features: Array) -> str:
+    """What to say of samples without a cluster and features without a sample, where X has NaN."""
+    parts = []
+    if len(samples):
+        parts.append(
+            f"{len(samples)} sample(s) show nothing that a cluster explains and have label -1: "
+            f"{listing(samples)}"
+        )
+    if len(features):
+        parts.append(
+            f"{len(features)} feature(s) are observed in no sample that has a cluster and are left "
+            f"out, zero in every centroid: {listing(features)}"
+        )
+    return f"{'; '.join(parts)}."
+
+
+def check_digits(W: Array) -> Array:
+    """The same, if finite and not so small that the digits by which samples are told apart go."""
+    top = np.abs(W).max(axis=1)
+    if not np.isfinite(top).all():
+        raise ValueError(
+            "the entries of X are too small or too large, or too far apart: divide each sample by "
+            "its largest entry."
+        )
+    lost = np.flatnonzero((top > 0) & (top < np.finfo(W.dtype).tiny))
+    if len(lost):
+        raise ValueError(
+            f"the samples of cluster(s) {listing(lost)} are too small or too large for {W.dtype} "
+            f"(largest entry {top[lost[0]]:.3g}): multiply X by a number."
+        )
+    return W

@@ -4,7 +4,7 @@ It is the default solver under another loss, and takes of the parameters what ma
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from numpy.typing import NDArray
 
@@ -13,14 +13,11 @@ from onmf.core.fast.divergence import Kullback, cluster_counts
 from onmf.core.paper.penalties import Penalty
 from onmf.core.result import Journal, Watch
 from onmf.data import Placement
-from onmf.data.validation import Scale, power_of_two
 from onmf.estimators.beginning import Beginning
 from onmf.estimators.parameters import CenterBounds, check_number, without_none
-from onmf.estimators.solvers import Solution
+from onmf.estimators.solvers import Solution, Solver
 
 Array = NDArray[Any]
-
-LOSSES = ("frobenius", "kl")
 
 
 def voice_of(equal_votes: bool) -> Voice:
@@ -35,21 +32,15 @@ def shares_rule(centers: Array, unit: Any, equal_votes: bool) -> Shares:
 
 
 @dataclass(frozen=True)
-class CountSolver:
+class CountSolver(Solver):
     """The default solver under the Kullback-Leibler divergence."""
 
-    begin: Beginning
-    watch: Watch
     settings: Kullback
-
-    scale: ClassVar[Scale] = staticmethod(power_of_two)
-    summary: ClassVar[dict[str, Any]] = {}
 
     @classmethod
     def of(
         cls,
         begin: Beginning,
-        watch: Watch,
         n_threads: int,
         *,
         equal_votes: bool,
@@ -77,18 +68,18 @@ class CountSolver:
             n_starts=1 if begin.n_init == "auto" else int(begin.n_init),
             voice=voice_of(equal_votes),
         )
-        return cls(begin, watch, settings)
+        return cls(begin, settings)
 
     @property
     def most_sweeps(self) -> int | None:
         return self.settings.max_sweeps
 
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
         data, begin = rows.data, self.begin
         seed = begin.seeds(journal)[0]
         W = None if begin.is_search else begin.factors(data, rows.X, seed)[1]
         result, state, whole, stationarity = cluster_counts(
-            self.settings, data, begin.n_clusters, seed, W, self.watch, journal
+            self.settings, data, begin.n_clusters, seed, W, watch, journal
         )
         labels = state.labels(data)
         unit = 1.0 if self.settings.voice is by_sample else rows.scale

@@ -9,7 +9,7 @@ are the same bits wherever the rows are and however they are cut.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,69 +20,51 @@ from onmf.core.result import Journal, Recorder, Watch
 from onmf.core.rows import Place
 from onmf.core.summary import Lottery
 from onmf.data import Placement
-from onmf.data.validation import Scale, power_of_two
-from onmf.estimators.beginning import Beginning
-from onmf.estimators.ordering import arrange, canonical_order
+from onmf.estimators.ordering import number_clusters
 from onmf.estimators.parameters import without_none
-from onmf.estimators.solvers import FastSolver, PaperSolver, Solution
+from onmf.estimators.solvers import FastSolver, Solution, Solver
 
 FEWEST_ROWS, ROWS_PER_CLUSTER = 20_000, 1_000  # of the summary
 
 
 @dataclass(frozen=True)
-class FewPasses:
+class FewPasses(Solver):
     """The default solver on a summary of the rows, and what else the passes allow on all rows."""
 
     fast: FastSolver
     passes: int
     equal_votes: bool
-    watch: Watch
-
-    scale: ClassVar[Scale] = staticmethod(power_of_two)
 
     @classmethod
-    def of(
-        cls, fast: FastSolver | PaperSolver, passes: int, equal_votes: bool, **others: Any
-    ) -> Self:
+    def of(cls, fast: Solver, passes: int, equal_votes: bool, **others: Any) -> Self:
         """The summary and the search share one seed; what else was asked for may not fit in."""
         for other in without_none(**others):
             raise ValueError(f"passes and {other} do not go together: leave one of them out.")
         if not isinstance(fast, FastSolver):
             raise ValueError("passes belong to solver='fast': leave them out, or use it.")
         begin = replace(fast.begin, random_state=fast.begin.seeds()[0])
-        return cls(replace(fast, begin=begin), passes, equal_votes, fast.watch)
-
-    @property
-    def begin(self) -> Beginning:
-        return self.fast.begin
+        size = max(FEWEST_ROWS, ROWS_PER_CLUSTER * begin.n_clusters)
+        lottery = Lottery(size, begin.random_state, equal_votes)
+        summary = {"lottery": lottery, "once": passes == 1}
+        again = replace(fast, begin=begin)
+        return cls(begin, again, passes, equal_votes, summary=summary)
 
     @property
     def most_sweeps(self) -> int | None:
         return self.fast.most_sweeps
 
-    @property
-    def summary(self) -> dict[str, Any]:
-        """What the first look at the rows must bring."""
-        begin = self.fast.begin
-        size = max(FEWEST_ROWS, ROWS_PER_CLUSTER * begin.n_clusters)
-        lottery = Lottery(size, begin.random_state, self.equal_votes)
-        return {"lottery": lottery, "once": self.passes == 1}
-
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
         some = self._sample(rows)
-        fast = replace(self.fast, watch=self.watch)
-        found = fast.solve(rows._replace(data=some, X=some.X), journal)
-        if isinstance(fast.begin.init, str):
-            order = canonical_order(found.labels, some.weight, len(found.result.W))
-            found = arrange(found, order)
+        solution = self.fast.solve(rows._replace(data=some, X=some.X), watch, journal)
+        solution = number_clusters(solution, some.weight, self.begin)
         traffic = rows.data.traffic._asdict()
-        history = [stage._replace(sweeps=1, **traffic) for stage in found.result.history]
-        stop = "summary" if found.result.stop == "max_iter" else found.result.stop
-        result = found.result._replace(history=history, sweeps=1, iterations=1, stop=stop)
+        history = [stage._replace(sweeps=1, **traffic) for stage in solution.result.history]
+        stop = "summary" if solution.result.stop == "max_iter" else solution.result.stop
+        result = solution.result._replace(history=history, sweeps=1, iterations=1, stop=stop)
         if self.passes == 1:
             nobody = np.empty(0, np.intp)
-            return Solution(result._replace(H=result.H[:0]), nobody, nobody, found.stationarity)
-        return self._on_all_rows(rows.data, found._replace(result=result))
+            return Solution(result._replace(H=result.H[:0]), nobody, nobody, solution.stationarity)
+        return self._on_all_rows(rows.data, solution._replace(result=result), watch)
 
     def _sample(self, rows: Placement) -> InMemory:
         """The summary as a place of its own."""
@@ -93,11 +75,11 @@ class FewPasses:
         some.extremes = rows.data.extremes
         return some.one_vote_each() if self.equal_votes else some
 
-    def _on_all_rows(self, data: Place, found: Solution) -> Solution:
+    def _on_all_rows(self, data: Place, solution: Solution, watch: Watch) -> Solution:
         """The labels of all samples, after as much of the exact alternation as there is left."""
-        result, settings = found.result, self.fast.settings_for(data)
+        result, settings = solution.result, self.fast.settings_for(data)
         passes = self.passes if result.W.any(axis=1).all() else 2  # no direction to fill empty ones
-        recorder = Recorder(self.watch, passes, history=result.history)
+        recorder = Recorder(watch, passes, history=result.history)
         last, state = finish(settle_rule(settings, data), [result.W], recorder)
         labels = state.labels(data)
         stop = result.stop if last.stop == "max_iter" else last.stop

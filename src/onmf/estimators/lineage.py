@@ -48,17 +48,17 @@ class Lineage(NamedTuple):
         return cls(ids, (), ids, (), (np.nan,) * k, k)
 
     @classmethod
-    def sound(cls, told: Any, k: int) -> Self:
+    def sound(cls, parts: Any, k: int) -> Self:
         """From a file: of k clusters, each with an id of its own that is not to be given again."""
-        known = cls(*told)
-        numbers = (*known.ids, *known.kept, *known.born, *known.vanished, known.next_id)
+        lineage = cls(*parts)
+        numbers = (*lineage.ids, *lineage.kept, *lineage.born, *lineage.vanished, lineage.next_id)
         if not all(type(number) is int and number >= 0 for number in numbers):
             raise ValueError("its lineage has ids that are no numbers.")
-        if not len({*known.ids}) == len(known.ids) == len(known.drift) == k:
+        if not len({*lineage.ids}) == len(lineage.ids) == len(lineage.drift) == k:
             raise ValueError("its lineage is not about its clusters.")
-        if max(numbers[:-1], default=0) >= known.next_id:
+        if max(numbers[:-1], default=0) >= lineage.next_id:
             raise ValueError("its lineage would give an id twice.")
-        return known
+        return lineage
 
     @classmethod
     def between(cls, old: Array, before: "Lineage", new: Array) -> tuple[Self, Array]:
@@ -70,7 +70,7 @@ class Lineage(NamedTuple):
         born = range(before.next_id, before.next_id + n_born)
         ids[ids < 0] = born
         order = np.argsort(ids)
-        made = cls(
+        lineage = cls(
             ids=tuple(ids[order].tolist()),
             kept=tuple(kept),
             born=tuple(born),
@@ -78,7 +78,7 @@ class Lineage(NamedTuple):
             drift=tuple(drift[order].tolist()),
             next_id=before.next_id + n_born,
         )
-        return made, order
+        return lineage, order
 
 
 def nearest_heirs(old: Array, new: Array) -> tuple[Array, Array]:
@@ -88,14 +88,14 @@ def nearest_heirs(old: Array, new: Array) -> tuple[Array, Array]:
     apart = degrees(rays.T @ rays) + np.where(np.eye(len(old)), np.inf, 0)
     reach = np.minimum(SAME, np.round(apart.min(axis=1) / 2, DIGITS))
     parent, each = first_largest(-angles), np.arange(len(new))
-    turned = np.round(angles[each, parent], DIGITS)
+    turn = np.round(angles[each, parent], DIGITS)
     heir, drift = np.full(len(old), -1), np.full(len(new), np.nan)
-    for j in each[turned <= reach[parent]]:
+    for j in each[turn <= reach[parent]]:
         rival = heir[parent[j]]
-        if rival < 0 or turned[j] < turned[rival]:
+        if rival < 0 or turn[j] < turn[rival]:
             heir[parent[j]] = j
-    found = heir[heir >= 0]
-    drift[found] = turned[found]
+    heirs = heir[heir >= 0]
+    drift[heirs] = turn[heirs]
     return heir, drift
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from onmf.estimators.baseline import Baseline
 from onmf.estimators.onmf import ONMF
+from onmf.estimators.parameters import check_parameters
 from onmf.estimators.storage import read_model
 from onmf.exceptions import FormatError
 
@@ -44,7 +45,7 @@ def load(path: str | Path) -> ONMF | Baseline:
     kind, parameters, attributes = read_model(path)
     try:
         model = CLASSES[kind](**parameters)
-        model._check_parameters()
+        check_parameters(model.get_params(deep=False))
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(
             f"{Path(path).name} holds a {kind} that this onmf does not know: {error}."

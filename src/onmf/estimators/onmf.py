@@ -7,17 +7,19 @@ from typing import Any, cast
 
 from onmf.core.paper.penalties import Penalty
 from onmf.core.result import Event
-from onmf.estimators.ancestor import is_model
-from onmf.estimators.beginning import Beginning
-from onmf.estimators.checks import check_values
+from onmf.data import Check
+from onmf.estimators.beginning import Beginning, is_model
 from onmf.estimators.divergence import CountSolver
 from onmf.estimators.few_passes import FewPasses
-from onmf.estimators.parameters import as_outliers
-from onmf.estimators.progress import watcher
-from onmf.estimators.solvers import SOLVERS, FastSolver, PaperSolver
+from onmf.estimators.parameters import as_bounds, check_parameters
+from onmf.estimators.solvers import SOLVERS, Solver
 from onmf.estimators.stream_clusterer import StreamClusterer
 
-AS_THEY_ARE = ("penalty", "rho", "growth", "mu_h", "mu_w", "tol", "inner_tol", "max_iter")
+AS_THEY_ARE = (
+    *("penalty", "rho", "growth", "mu_h", "mu_w", "tol", "inner_tol", "max_iter"),
+    *("center_bounds", "outliers"),
+)
+HINT = ", or pass center_bounds='data' to cluster signed data"
 
 
 class ONMF(StreamClusterer):
@@ -254,13 +256,14 @@ class ONMF(StreamClusterer):
         self.checkpoint = checkpoint
         self.passes = passes
 
-    _hint = ", or pass center_bounds='data' to cluster signed data"
     _unit = "sweeps"
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.solver == "fast" and self.loss == "frobenius"
-        return tags
+    @property
+    def _check(self) -> Check:
+        bounds = as_bounds(self.center_bounds)
+        signed = bounds is None or bounds.lower < 0
+        holes = self.solver == "fast" and self.loss == "frobenius"
+        return Check(type(self).__name__, signed, HINT, holes)
 
     def _why_empty(self, empty: int) -> str:
         if self.solver != "fast":
@@ -273,22 +276,18 @@ class ONMF(StreamClusterer):
             f"other {empty} clusters are empty; ask for fewer."
         )
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_values(self.get_params(deep=False))
-
-    def _solver(self, n_threads: int) -> FastSolver | PaperSolver | CountSolver | FewPasses:
+    def _solver(self, n_threads: int) -> Solver:
+        values = self.get_params(deep=False)
+        check_parameters(values)
+        before = getattr(self, "cluster_centers_", None) if self.warm_start else None
         kl, of = self.loss == "kl" or None, cast(Any, SOLVERS[self.solver]).of
         if kl:
             of = partial(CountSolver.of, solver=self.solver, equal_votes=self.equal_votes)
-        solver: Any = of(
-            Beginning(self._count, self._start()[0], self.n_init, self.random_state),
-            watcher(self.verbose, self.callback),
+        solver: Solver = of(
+            Beginning.of(self.n_clusters, self.init, self.n_init, self.random_state, before),
             n_threads,
             accelerate=self.accelerate or None,
-            outliers=as_outliers(self.outliers),
-            center_bounds=self.center_bounds,
-            **{name: getattr(self, name) for name in AS_THEY_ARE},
+            **{name: values[name] for name in AS_THEY_ARE},
         )
         if self.passes is not None:
             others = {"checkpoint": self.checkpoint, "outliers": self.outliers, "loss='kl'": kl}

@@ -10,11 +10,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onmf.estimators.beginning import Beginning
 from onmf.estimators.solvers import Solution
 
 Array = NDArray[Any]
 
 SLAB = 1 << 16  # rows of a file that are changed at a time
+
+
+def number_clusters(solution: Solution, weight: Array | None, begin: Beginning) -> Solution:
+    """The solution with its clusters in the order of their numbers; given ones keep theirs."""
+    lineage, result, H = None, solution.result, solution.result.H
+    if begin.ancestor is not None:
+        lineage, order = begin.ancestor.heirs(result.W)
+    elif isinstance(begin.init, str) and len(solution.labels):
+        order = canonical_order(solution.labels, weight, begin.n_clusters)
+    else:
+        return solution
+    if isinstance(H, np.memmap):  # what is in a file stays there
+        for i in range(0, len(H), SLAB):
+            H[i : i + SLAB] = H[i : i + SLAB, order]
+    else:
+        H = H[:, order]
+    return solution._replace(
+        result=result._replace(H=H, W=result.W[order]),
+        labels=renumber(solution.labels, order),
+        nearest=renumber(solution.nearest, order),
+        lineage=lineage,
+    )
 
 
 def canonical_order(labels: Array, weight: Array | None, k: int) -> Array:
@@ -35,18 +58,3 @@ def canonical_order(labels: Array, weight: Array | None, k: int) -> Array:
 def renumber(labels: Array, order: Array) -> Array:
     """Labels of the clusters put in this order; -1 stays."""
     return np.append(np.argsort(order), -1)[labels]
-
-
-def arrange(solution: Solution, order: Array) -> Solution:
-    """The same solution, its clusters in this order."""
-    result, H = solution.result, solution.result.H
-    if isinstance(H, np.memmap):  # what is in a file stays there
-        for i in range(0, len(H), SLAB):
-            H[i : i + SLAB] = H[i : i + SLAB, order]
-    else:
-        H = H[:, order]
-    return solution._replace(
-        result=result._replace(H=H, W=result.W[order]),
-        labels=renumber(solution.labels, order),
-        nearest=renumber(solution.nearest, order),
-    )

@@ -7,12 +7,75 @@ from typing import Any
 
 import numpy as np
 
+from onmf.baselines import METHODS
 from onmf.core.fast.outliers import Outliers
 from onmf.core.paper.palm import Bounds
-from onmf.core.rows import Data
+from onmf.core.paper.penalties import PENALTIES
+from onmf.core.paper.start import STARTS
+from onmf.estimators.beginning import is_model
 from onmf.io.table import listing
 
 CenterBounds = Any  # "data", or (lower, upper), None for no bound
+
+CHOICES = {
+    "method": tuple(METHODS),
+    "loss": ("frobenius", "kl"),
+    "solver": ("fast", "palm"),
+}
+NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks of them; None is a default
+    "n_clusters": {"low": 1, "whole": True},
+    "max_iter": {"low": 1, "whole": True},
+    "tol": {"low": 0},
+    "n_init": {"low": 1, "whole": True},
+    "passes": {"low": 1, "whole": True},
+    "growth": {"low": 1, "open_": True},
+    "rho": {"low": 0, "open_": True},
+    "mu_h": {"low": 0},
+    "mu_w": {"low": 0},
+    "inner_tol": {"low": 0},
+}
+FLAGS = ("equal_votes", "accelerate")
+
+
+def check_parameters(values: dict[str, Any]) -> None:
+    """Those of an estimator by name: each by itself, then those that must agree."""
+    is_rival = "method" in values
+    for name, choices in CHOICES.items():
+        if name in values:
+            check_choice(values[name], name, choices)
+    init = values["init"]
+    if isinstance(init, str) and (is_rival or not is_model(init)):
+        check_choice(init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable")
+    for name, rule in NUMBERS.items():
+        value = values.get(name)
+        auto = name == "n_init" and isinstance(value, str) and value == "auto"
+        required = is_rival and name == "n_clusters"
+        if required or not (value is None or auto):
+            check_number(value, name, **rule)
+    if values["callback"] is not None and not callable(values["callback"]):
+        raise ValueError(f"callback must be callable, not {values['callback']!r}.")
+    if is_rival:
+        return
+    penalty = values["penalty"]
+    if isinstance(penalty, str) or not hasattr(penalty, "step"):
+        check_choice(penalty, "penalty", list(PENALTIES), " or a penalty object")
+    for name in FLAGS:
+        if not isinstance(values[name], bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, not {values[name]!r}.")
+    as_bounds(values["center_bounds"])
+    if values["outliers"] is not None:
+        as_outliers(values["outliers"])
+    if values["max_clusters"] is not None:
+        check_stream(values)
+
+
+def check_stream(values: dict[str, Any]) -> None:
+    """A stream whose clusters come and go."""
+    check_number(values["max_clusters"], "max_clusters", values["n_clusters"] or 1, whole=True)
+    others = {"outliers": values["outliers"] is not None, "loss='kl'": values["loss"] == "kl"}
+    for other, there in others.items():
+        if there:
+            raise ValueError(f"max_clusters and {other} do not go together: leave one out.")
 
 
 def check_number(
@@ -45,16 +108,8 @@ def check_choice(value: Any, name: str, choices: Sequence[str], otherwise: str =
         raise ValueError(f"{name} must be one of {known}{otherwise}, not {value!r}.")
 
 
-def check_flag(value: Any, name: str) -> None:
-    """`value` is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, not {value!r}.")
-
-
-def as_outliers(value: Any) -> Outliers | None:
-    """What `outliers` asks for: None, "auto", a share of the samples or a number of them."""
-    if value is None:
-        return None
+def as_outliers(value: Any) -> Outliers:
+    """What `outliers` asks for: "auto", a share of the samples or a number of them."""
     if isinstance(value, str) and value == "auto":
         return Outliers()
     if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0:
@@ -67,40 +122,23 @@ def as_outliers(value: Any) -> Outliers | None:
     )
 
 
-def check_bounds(center_bounds: CenterBounds) -> None:
-    """Bounds between which there are centroids for data that are not all negative."""
-    problem = (
-        "center_bounds must be 'data' or a pair (lower, upper) of numbers or None with "
-        f"lower < upper and upper > 0, not {center_bounds!r}."
-    )
-    if isinstance(center_bounds, str):
-        if center_bounds != "data":
-            raise ValueError(problem)
-        return
+def as_bounds(center_bounds: CenterBounds) -> Bounds | None:
+    """Bounds between which there are centroids for data that are not all negative.
+
+    None stands for the range of the data, whatever that is.
+    """
+    if isinstance(center_bounds, str) and center_bounds == "data":
+        return None
     try:
         lower, upper = center_bounds
+        low, high = -np.inf if lower is None else lower, np.inf if upper is None else upper
+        if isinstance(low, Real) and isinstance(high, Real) and low < high and float(high) > 0:
+            return Bounds(float(low), float(high))
     except (TypeError, ValueError):
-        raise ValueError(problem) from None
-    low: Any = -np.inf if lower is None else lower
-    high: Any = np.inf if upper is None else upper
-    if not (isinstance(low, Real) and isinstance(high, Real) and low < high and float(high) > 0):
-        raise ValueError(problem)
-
-
-def allows_signs(center_bounds: CenterBounds) -> bool:
-    """Bounds that let centroids, hence data, be negative."""
-    if isinstance(center_bounds, str):
-        return center_bounds == "data"
-    return center_bounds[0] is None or center_bounds[0] < 0
-
-
-def bounds_for(center_bounds: CenterBounds, data: Data) -> Bounds:
-    """The bounds on the centroids of these data; "data": their smallest and largest entry."""
-    if isinstance(center_bounds, str):
-        return Bounds(*data.extremes)
-    lower, upper = center_bounds
-    return Bounds(
-        -np.inf if lower is None else float(lower), np.inf if upper is None else float(upper)
+        pass
+    raise ValueError(
+        "center_bounds must be 'data' or a pair (lower, upper) of numbers or None with "
+        f"lower < upper and upper > 0, not {center_bounds!r}."
     )
 
 

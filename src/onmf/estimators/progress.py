@@ -1,26 +1,95 @@
-"""What a fit tells while it runs: sentences in the log, events to a callback."""
+"""What a fit tells while it runs: sentences to the log, events to callbacks, tasks to scikit-learn.
+
+For scikit-learn's callbacks, which it has since 1.9, a fit is a task, its sweeps are the subtasks:
+
+    fit  ->  sweep 0, sweep 1, ...      at most max_iter for each start, if that is known
+
+One that returns True from `on_fit_task_end` of a sweep ends the fit with what it has. Under an
+older scikit-learn there is no `set_callbacks`, and nothing else changes.
+"""
 
 import logging
 from collections.abc import Callable
 from math import isfinite
+from typing import Any, Protocol
 
 from onmf.core.result import Event, Stage, Watch, unwatched
+from onmf.estimators.solvers import Solver
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    FRAMES = 1  # that the decorator puts between a method and its caller
+except ImportError:  # before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method itself."""
+        return method
+
+    FRAMES = 0
+
+__all__ = ["FRAMES", "CallbackSupportMixin", "Tasks", "stage_sentence", "watcher", "with_callbacks"]
 
 LOG = logging.getLogger("onmf")
 
 
-def watcher(verbose: int, callback: Callable[[Event], bool] | None) -> Watch:
+class Context(Protocol):
+    """What is used of `sklearn.callback.CallbackContext`."""
+
+    def subcontext(self, task_name: str) -> "Context": ...
+    def call_on_fit_task_begin(self, **facts: Any) -> Any: ...
+    def call_on_fit_task_end(self, **facts: Any) -> bool: ...
+
+
+class Tasks:
+    """The tasks of a fit, told to the callbacks that were set on the estimator."""
+
+    def __init__(self, root: Context, most: int | None, facts: dict[str, Any]) -> None:
+        self.root, self.most, self.facts = root, most, facts
+        self.last, self.sweeps = (0, 0), 0
+
+    @classmethod
+    def begin(cls, estimator: CallbackSupportMixin, solver: Solver, **facts: Any) -> "Tasks | None":
+        """The fit begins, by this solver; None if nobody wants to know."""
+        if not (hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")):
+            return None
+        most = solver.most_sweeps
+        root: Context = estimator._init_callback_context(max_subtasks=most)
+        tasks = cls(root, most, {"estimator": estimator} | facts)
+        root.call_on_fit_task_begin(**tasks.facts)
+        return tasks
+
+    def tell(self, event: Event) -> bool:
+        """Of each sweep once, as a task that has begun and ended; True to stop."""
+        again, self.last = (event.start, event.sweep) == self.last, (event.start, event.sweep)
+        if again or self.sweeps == self.most:
+            return False
+        self.sweeps += 1
+        task = self.root.subcontext(task_name="sweep")
+        task.call_on_fit_task_begin(**self.facts)
+        return bool(task.call_on_fit_task_end(**self.facts))
+
+    def end(self) -> None:
+        """The fit is done, and the estimator ready to be asked."""
+        self.root.call_on_fit_task_end(**self.facts, reconstruction_attributes={})
+
+
+def watcher(verbose: int, callback: Callable[[Event], bool] | None, tasks: Tasks | None) -> Watch:
     """The one channel through which progress leaves."""
-    if not verbose:
+    if not verbose and tasks is None:
         return callback or unwatched
-    if not LOG.hasHandlers():  # nobody has said where the log goes
+    if verbose and not LOG.hasHandlers():  # nobody has said where the log goes
         LOG.addHandler(logging.StreamHandler())
         LOG.setLevel(logging.INFO)
 
     def watch(event: Event) -> bool:
-        if event.stage is not None:
+        if verbose and event.stage is not None:
             LOG.info(stage_sentence(event.start, event.stage))
-        return bool(callback(event)) if callback is not None else False
+        stop = callback is not None and bool(callback(event))
+        return (tasks is not None and tasks.tell(event)) or stop
 
     return watch
 

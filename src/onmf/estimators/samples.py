@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.baselines import Means
@@ -41,14 +40,12 @@ class Samples(BaseEstimator):
     outlier_fence_: tuple[float, float]
     equal_votes = False  # whether the length of a sample has no say
     loss = "frobenius"
-    _hint = ""  # what else to do about negative data
     _put = staticmethod(place)  # where the samples go
 
     @property
     def _check(self) -> Check:
         """What the entries of X must be."""
-        tags = get_tags(self).input_tags
-        return Check(type(self).__name__, not tags.positive_only, self._hint, tags.allow_nan)
+        return Check(type(self).__name__)
 
     @property
     def _features(self) -> Features:

@@ -4,7 +4,7 @@ A parameter that is None takes the solver's own default: the paper's for "palm" 
 best we have for "fast".
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -16,13 +16,13 @@ from onmf.baselines import Means
 from onmf.core.assign import Code, Rays, labels_of
 from onmf.core.fast.bound import cheap_proof
 from onmf.core.fast.holes import cluster_seen, fill_along_ground
-from onmf.core.fast.outliers import Fence, FencedRays, Outliers
+from onmf.core.fast.outliers import Fence, FencedRays
 from onmf.core.fast.row_problems import unit
 from onmf.core.fast.settle import TooFewDirectionsError
 from onmf.core.fast.solver import Fast, cluster
 from onmf.core.holes import check_no_holes, rays_beside
 from onmf.core.paper.inertia import Inertia
-from onmf.core.paper.palm import PALM, Plain
+from onmf.core.paper.palm import PALM, Bounds, Plain
 from onmf.core.paper.path import Path, tighten
 from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
 from onmf.core.paper.start import from_centroids
@@ -31,7 +31,14 @@ from onmf.core.rows import Data
 from onmf.data import Placement
 from onmf.data.validation import Scale, check_scale, power_of_two
 from onmf.estimators.beginning import Beginning
-from onmf.estimators.parameters import CenterBounds, bounds_for, check_number, without_none
+from onmf.estimators.lineage import Lineage
+from onmf.estimators.parameters import (
+    CenterBounds,
+    as_bounds,
+    as_outliers,
+    check_number,
+    without_none,
+)
 
 Array = NDArray[Any]
 
@@ -48,25 +55,41 @@ class Solution(NamedTuple):
     excess: Array | None = None  # by how much each sample is: above 1 beyond it
     unseen: Array | None = None  # features that no sample shows, where X has holes
     inertia: float | None = None  # what is left of X, if it is not squares that are minimised
+    lineage: Lineage | None = None  # what became of the clusters that the fit went on from
 
 
 @dataclass(frozen=True)
-class FastSolver:
-    """The default solver: all starts at once."""
+class Solver:
+    """A method with its settings: the parameters of an estimator, resolved."""
 
     begin: Beginning
-    watch: Watch
+    # What the first look at the rows must bring, as `data.Terms` has it.
+    summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
+
+    scale: ClassVar[Scale] = staticmethod(power_of_two)  # what X is multiplied by
+
+    @property
+    def most_sweeps(self) -> int | None:
+        """How many there can be, over all starts, if that is known."""
+        raise NotImplementedError
+
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
+        """The clusters of these rows."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class FastSolver(Solver):
+    """The default solver: all starts at once."""
+
     penalty: RowPenalty
     settings: Fast
-    center_bounds: CenterBounds
-
-    scale: ClassVar[Scale] = staticmethod(power_of_two)
+    bounds: Bounds | None  # on the centroids; None: the range of the data
 
     @classmethod
     def of(
         cls,
         begin: Beginning,
-        watch: Watch,
         n_threads: int,
         *,
         penalty: str | Penalty,
@@ -75,7 +98,7 @@ class FastSolver:
         tol: float | None,
         max_iter: int | None,
         center_bounds: CenterBounds,
-        outliers: Outliers | None = None,
+        outliers: Any = None,
         **palms: Any,
     ) -> Self:
         if unused := list(without_none(**palms)):
@@ -92,9 +115,9 @@ class FastSolver:
             **without_none(start=rho, growth=growth, tol=tol, max_sweeps=max_iter),
             n_starts=None if begin.n_init == "auto" else int(begin.n_init),
             n_threads=n_threads,
-            outliers=outliers,
+            outliers=None if outliers is None else as_outliers(outliers),
         )
-        return cls(begin, watch, rows, settings, center_bounds)
+        return cls(begin, rows, settings, as_bounds(center_bounds))
 
     @property
     def most_sweeps(self) -> int | None:
@@ -105,10 +128,10 @@ class FastSolver:
         outliers = self.settings.outliers
         if outliers is not None:
             outliers = outliers.among(data.shape[0], self.begin.n_clusters)
-        bounds = bounds_for(self.center_bounds, data)
+        bounds = self.bounds or Bounds(*data.extremes)
         return replace(self.settings, bounds=bounds, outliers=outliers)
 
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
         data, begin, k = rows.data, self.begin, self.begin.n_clusters
         given, settings = not begin.is_search, self.settings_for(data)
         if settings.outliers is not None:
@@ -121,32 +144,30 @@ class FastSolver:
             full = fill_along_ground(data) if data.holes else data
             W = begin.factors(full, rows.X, seed)[1]
         search: Any = cluster_seen if data.holes else cluster
-        find = partial(search, settings, data, penalty=self.penalty, seed=seed, watch=self.watch)
+        find = partial(search, settings, data, penalty=self.penalty, seed=seed, watch=watch)
         try:
             result, state = find(k=k, given=W, journal=journal, **old)
         except TooFewDirectionsError as few:
             result, state = find(k=few.found)
         labels = state.labels(data)
-        found = Solution(result, labels, labels, state.stationarity)
+        solution = Solution(result, labels, labels, state.stationarity)
         if data.holes:  # the spectrum is that of a matrix without any
-            found = found._replace(unseen=state.unseen)
+            solution = solution._replace(unseen=state.unseen)
         elif state.fence is not None:  # and its bound none for the samples that have a cluster
-            found = found._replace(fence=state.fence, excess=state.excess(data))
+            solution = solution._replace(fence=state.fence, excess=state.excess(data))
         else:
-            found = found._replace(proof=cheap_proof(data, result.W, result.relative_error))
-        return found if len(result.W) == k else with_empty(data, found, k, W)
+            solution = solution._replace(proof=cheap_proof(data, result.W, result.relative_error))
+        return solution if len(result.W) == k else with_empty(data, solution, k, W)
 
 
 @dataclass(frozen=True)
-class PaperSolver:
+class PaperSolver(Solver):
     """The paper's method, once for each start; the lowest error wins."""
 
-    begin: Beginning
-    watch: Watch
     penalty: Penalty
     palm: PALM
     path: Path
-    center_bounds: CenterBounds
+    bounds: Bounds | None
 
     # It depends on the scale of X as the paper's does, and must be given X as it is.
     scale: ClassVar[Scale] = staticmethod(check_scale)
@@ -155,7 +176,6 @@ class PaperSolver:
     def of(
         cls,
         begin: Beginning,
-        watch: Watch,
         n_threads: int,
         *,
         penalty: str | Penalty,
@@ -168,7 +188,7 @@ class PaperSolver:
         inner_tol: float | None,
         max_iter: int | None,
         center_bounds: CenterBounds,
-        outliers: Outliers | None = None,
+        outliers: Any = None,
     ) -> Self:
         if outliers is not None:
             raise ValueError("outliers belong to solver='fast': leave them out, or use it.")
@@ -176,16 +196,17 @@ class PaperSolver:
         pace = Inertia() if accelerate else Plain()
         palm = PALM(pace=pace, **without_none(mu_h=mu_h, mu_w=mu_w, tol=inner_tol))
         steps = {"tol": chosen.tol} | without_none(start=rho, growth=growth, tol=tol)
-        return cls(begin, watch, chosen, palm, Path(max_sweeps=max_iter, **steps), center_bounds)
+        path = Path(max_sweeps=max_iter, **steps)
+        return cls(begin, chosen, palm, path, as_bounds(center_bounds))
 
     @property
     def most_sweeps(self) -> int | None:
         starts = 1 if self.begin.n_init == "auto" else int(self.begin.n_init)
         return None if self.path.max_sweeps is None else starts * self.path.max_sweeps
 
-    def solve(self, rows: Placement, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
         data = rows.data
-        palm = replace(self.palm, bounds=bounds_for(self.center_bounds, data))
+        palm = replace(self.palm, bounds=self.bounds or Bounds(*data.extremes))
         best, done = _best_so_far(journal)
         for restart, seed in enumerate(self.begin.seeds(journal)):
             if restart < done:
@@ -193,7 +214,7 @@ class PaperSolver:
             H, W = self.begin.factors(data, rows.X, seed)
             H = from_centroids(data, W) if H is None else H
             H = data.each(_without_empty, data.energy, H)
-            new = tighten(palm, data, H, W, self.penalty, self.path, self.watch, restart, journal)
+            new = tighten(palm, data, H, W, self.penalty, self.path, watch, restart, journal)
             best = new if best is None or new.relative_error < best.relative_error else best
             if new.stop == "callback":
                 break
@@ -207,24 +228,24 @@ class PaperSolver:
 SOLVERS: dict[str, type[FastSolver] | type[PaperSolver]] = {"fast": FastSolver, "palm": PaperSolver}
 
 
-def with_empty(data: Data, found: Solution, k: int, given: Array | None) -> Solution:
+def with_empty(data: Data, solution: Solution, k: int, given: Array | None) -> Solution:
     """The solution with empty clusters besides, their centroids zero, so that there are k.
 
     Where the fit began at given centroids, each cluster takes the id of the one it is nearest to.
     """
-    W, ids = found.result.W, np.arange(len(found.result.W))
+    W, ids = solution.result.W, np.arange(len(solution.result.W))
     if given is not None:
         _, ids = linear_sum_assignment(-(unit(W) @ unit(given).T))
     wide = np.zeros((k, W.shape[1]), W.dtype)
     wide[ids] = W
-    labels = np.append(ids, -1)[found.labels]
+    labels = np.append(ids, -1)[solution.labels]
     rule = rays_beside(data, wide)
-    rule = rule if found.fence is None else FencedRays.beyond(rule, found.fence)
+    rule = rule if solution.fence is None else FencedRays.beyond(rule, solution.fence)
     rows, _ = data.sweep(rule)
-    history = [s._replace(empty_clusters=k - len(W)) for s in found.result.history]
+    history = [s._replace(empty_clusters=k - len(W)) for s in solution.result.history]
     H = data.array(k, rule.memberships, rows)
-    result = found.result._replace(H=H, W=wide, history=history)
-    return found._replace(result=result, labels=labels, nearest=labels)
+    result = solution.result._replace(H=H, W=wide, history=history)
+    return solution._replace(result=result, labels=labels, nearest=labels)
 
 
 def with_labels(
@@ -238,11 +259,11 @@ def with_labels(
 
 def _best_so_far(journal: Journal) -> tuple[Factorization | None, int]:
     """The best result of the starts that an earlier process did, and how many they were."""
-    noted = journal.recall("best")
-    if noted is None:
+    notes = journal.recall("best")
+    if notes is None:
         return None, 0
-    history = [Stage(*stage) for stage in noted["best"]["history"]]
-    return Factorization(**noted["best"] | {"history": history}), noted["done"]
+    history = [Stage(*stage) for stage in notes["best"]["history"]]
+    return Factorization(**notes["best"] | {"history": history}), notes["done"]
 
 
 def _facts_of(best: Factorization, done: int) -> dict[str, Any]:

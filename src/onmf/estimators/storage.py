@@ -4,10 +4,12 @@ Stored are the class, the parameters, every fitted attribute, the names of the f
 steps of `onmf.preparation` that come before the model (`preprocessing_`). A parameter that
 only Python could store (a function, a random generator, arrays to start from) is left out with a
 warning; after loading it has its default, which matters only if the model is fitted again.
+Values are JSON: numbers, text, None, lists, tuples and penalty objects.
 """
 
+import math
 import warnings
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +19,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from onmf.core.fast.outliers import POWERS
+from onmf.core.paper.penalties import PENALTY_CLASSES
 from onmf.core.result import Stage
 from onmf.estimators.lineage import Lineage
 from onmf.estimators.stream_storage import stream_arrays, take_stream
-from onmf.estimators.values import decode, encode, encode_all
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
@@ -34,6 +36,8 @@ NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 LINEAGE = "lineage_"
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
 PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}  # of the header
+PENALTIES: dict[str, Any] = {kind.__name__: kind for kind in PENALTY_CLASSES}
+NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them
 
 
 class StoredModel(NamedTuple):
@@ -91,12 +95,12 @@ def _storable_parameters(model: BaseEstimator) -> dict[str, Any]:
 
     But for a model that the fit went on from: what it left is in the lineage.
     """
-    kept, left_out = {}, []
+    storable, left_out = {}, []
     for name, value in model.get_params(deep=False).items():
         if isinstance(value, BaseEstimator):
             continue
         try:
-            kept[name] = encode(value)
+            storable[name] = encode(value)
         except TypeError:
             left_out.append(name)
     if left_out:
@@ -106,7 +110,7 @@ def _storable_parameters(model: BaseEstimator) -> dict[str, Any]:
             UnsavedParameterWarning,
             stacklevel=5,
         )
-    return kept
+    return storable
 
 
 def _step_array(place: int, name: str) -> str:
@@ -189,8 +193,8 @@ def _take_out(settings: Any, place: int, arrays: dict[str, Array]) -> Step:
     learnt = {name: decode(value) for name, value in settings.items() if name != "step"}
     for key in [key for key in arrays if key.startswith(_step_array(place, ""))]:
         learnt[key.removeprefix(_step_array(place, ""))] = arrays.pop(key)
-    made: Step = STEPS[settings["step"]](**learnt)
-    return made
+    step: Step = STEPS[settings["step"]](**learnt)
+    return step
 
 
 def _as_stages(history: Array) -> list[Stage]:
@@ -207,3 +211,50 @@ def _as_names(names: Any, n_features: int) -> Array:
     if len(names) != n_features:
         raise ValueError(f"it has {len(names)} names for {n_features} features.")
     return np.array(names, dtype=object)
+
+
+def encode(value: Any) -> Any:
+    """The value as JSON; TypeError if only Python could store it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list):
+        return [encode(part) for part in value]
+    if isinstance(value, tuple):
+        return {"tuple": [encode(part) for part in value]}
+    if type(value) in PENALTIES.values():
+        return {"penalty": type(value).__name__, "settings": encode_all(asdict(value))}
+    raise TypeError(f"{type(value).__name__} cannot be stored")
+
+
+def encode_all(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: encode(value) for name, value in values.items()}
+
+
+def decode(value: Any) -> Any:
+    """What `encode` was given; ValueError if it cannot have been given that."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list):
+        return [decode(part) for part in value]
+    match value:
+        case {"tuple": list(parts), **rest} if not rest:
+            return tuple(decode(part) for part in parts)
+        case {"float": str(name), **rest} if not rest and name in NOT_FINITE:
+            return float(name)
+        case {"penalty": str(name), "settings": dict(settings), **rest} if not rest:
+            return penalty(name, settings)
+    raise ValueError("its header has a value of an unknown kind.")
+
+
+def penalty(name: str, settings: dict[str, Any]) -> Any:
+    numbers = all(type(value) in (int, float) for value in settings.values())
+    if name not in PENALTIES or not numbers:
+        raise ValueError(f"its penalty {name!r} is unknown.")
+    try:
+        return PENALTIES[name](**settings)
+    except TypeError as error:
+        raise ValueError(f"its penalty {name!r} has other settings.") from error

@@ -1,20 +1,30 @@
-"""A clusterer that takes in a stream, batch by batch."""
+"""A clusterer that goes on: from another model, or batch by batch through a stream."""
 
+from copy import copy
 from typing import Any, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
+from onmf.core.fast.settle import SettleSquares, State
+from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Data
 from onmf.core.threads import single_threaded_blas
 from onmf.data import Placement
 from onmf.data.validation import as_it_is
-from onmf.estimators.count_stream import CountStream, look_at
+from onmf.estimators.beginning import is_model
+from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.divergence import voice_of
-from onmf.estimators.evolution import Arrivals, Evolution
-from onmf.estimators.evolver import Evolver, own_weight
-from onmf.estimators.parameters import bounds_for
-from onmf.estimators.stream import Stream, take_in
+from onmf.estimators.evolution import Arrivals, Evolution, Living, enough
+from onmf.estimators.lineage import Lineage
+from onmf.estimators.parameters import CenterBounds, as_bounds
+from onmf.estimators.stream import CountStream, Stream, look_at, take_in
+from onmf.io import Table
+
+Array = NDArray[Any]
 
 
 def _streams(model: "StreamClusterer") -> bool:
@@ -22,11 +32,33 @@ def _streams(model: "StreamClusterer") -> bool:
     return model.solver == "fast"
 
 
-class StreamClusterer(Evolver):
-    """`partial_fit`, for models whose solver is the default one."""
+class StreamClusterer(Clusterer):
+    """`partial_fit`, for models whose solver is the default one, and clusters that keep ids."""
 
     solver: str
+    center_bounds: CenterBounds
+    max_clusters: int | None
+    feature_names_in_: NDArray[Any]
     _stream: Any  # a Stream, or a CountStream, of `partial_fit`, once it has begun
+    _evolution: Evolution  # the same, if clusters may be born and closed
+    _has_ids = True
+
+    @property
+    def cluster_ids_(self) -> NDArray[np.intp]:
+        """The id of each cluster, in their order: 0, 1, ... unless the fit went on from another."""
+        k = len(self.cluster_centers_)  # an AttributeError before the fit, as of any attribute
+        known = getattr(self, "lineage_", None)
+        return np.arange(k) if known is None else np.array(known.ids, np.intp)
+
+    def __sklearn_clone__(self) -> Self:
+        """A clone goes on from the same model; scikit-learn would clone that, too, and unfit it."""
+        if not is_model(self.init):
+            return super().__sklearn_clone__()
+        light = copy(self)
+        light.init = "random"
+        again: Self = super(StreamClusterer, light).__sklearn_clone__()
+        again.init = self.init
+        return again
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -83,7 +115,7 @@ class StreamClusterer(Evolver):
                 self._evolve(rows)
                 return self
             W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
-            bounds = bounds_for(self.center_bounds, rows.data)
+            bounds = self._bounds(rows.data)
             state, self._stream, W = take_in(rows.data, W, self._stream, bounds, self._fence)
             self._show(rows, state)
             self.cluster_centers_ = W
@@ -123,8 +155,8 @@ class StreamClusterer(Evolver):
             state = self._look(rows)
             self._stream = Stream.begin(state.cells)
             if self.max_clusters is not None:
-                seen = Arrivals.of(rows.data, state)
-                self._evolution = Evolution.begin(seen, own_weight(rows), len(state.W))
+                arrivals = Arrivals.of(rows.data, state)
+                self._evolution = Evolution.begin(arrivals, own_weight(rows), len(state.W))
         return self
 
     def _take_in_counts(self, data: Data) -> Self:
@@ -146,3 +178,82 @@ class StreamClusterer(Evolver):
                 "as inverse_transform(transform(X)) of a fitted model has them, or use fit."
             )
         return rows
+
+    def _show(self, rows: Placement, state: State) -> None:
+        """The batch as it looks with the centroids of a state."""
+        self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
+        explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
+        self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
+        self.inertia_ = self.relative_error_ * sqnorm
+
+    def _look(self, rows: Placement) -> State:
+        """A batch with the centroids there are, by one sweep."""
+        bounds = self._bounds(rows.data)
+        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        return SettleSquares(rows.data, bounds, tol=0.0, fence=self._fence).begin(W)
+
+    def _evolve(self, rows: Placement) -> None:
+        """Take in a batch by which clusters may be born and closed."""
+        state = self._look(rows)
+        batch = Arrivals.of(rows.data, state)
+        if self._evolution.early.shape[0]:
+            self._begin_again(batch, own_weight(rows))
+        else:
+            before = self.lineage_ or Lineage.first(len(state.W))
+            now = Living(self._stream, self._evolution, state.W, before)
+            bounds = self._bounds(rows.data)
+            now = now.after(batch, bounds, self.max_clusters or 0)
+            self._stream, self._evolution = now.stream, now.evolution
+            self.cluster_centers_, self.lineage_ = now.W, now.lineage
+        self._show(rows, self._look(rows))
+
+    def _go_on(self, labels: Array, distance: Array, batches: int) -> None:
+        """As if the samples of the fit, known by labels and distances, had come in `batches`.
+
+        At the fixed point that a fit ends with, the image of a ray is along it and as long as the
+        energy that the cluster explains; the centroid is as long as a typical sample.
+        """
+        W = self.cluster_centers_.astype(np.float64)
+        weight = np.bincount(labels[labels >= 0], minlength=len(W)).astype(np.float64)
+        sqnorm = np.einsum("km,km->k", W, W)
+        image = np.ascontiguousarray(W * (weight * np.sqrt(sqnorm))[:, None])
+        some = (weight > 0).astype(np.intp)
+        self._stream = Stream(some, image, weight * sqnorm, weight).as_mean_of(batches)
+        X = sp.csr_array((0, W.shape[1]), dtype=self.cluster_centers_.dtype)
+        near = np.sqrt(np.maximum(1 - np.square(distance), 0))
+        first = Evolution.begin(Arrivals(X, np.empty(0), labels, near), np.empty(0), len(W))
+        self._evolution = first._replace(batch=batches, last=first.last + batches - 1)
+
+    def _begin_again(self, batch: Arrivals, weight: Array) -> None:
+        """Cluster all samples so far, from the rays that they have: there were too few before.
+
+        That is done whenever there are twice as many batches, and once there are enough samples.
+        """
+        before, k = self._evolution, len(self.cluster_centers_)
+        X = sp.vstack([before.early, batch.X], format="csr")
+        weight, t = np.append(before.early_weight, weight), before.batch + 1
+        if enough(X, weight, k)[0].shape[0] and t & (t - 1):
+            W, lineage = self.cluster_centers_, self.lineage_ or Lineage.first(k)
+            self._evolution = before._replace(batch=t, early=X, early_weight=weight)
+            self.lineage_ = Lineage.between(W, lineage, W)[0]
+            return
+        again = clone(self).set_params(
+            init=self, n_clusters=None, max_clusters=None, callback=None, checkpoint=None
+        )
+        names = getattr(self, "feature_names_in_", None)
+        every = X if names is None else Table(X, [], [str(name) for name in names])
+        again.fit(every, sample_weight=weight)
+        self.cluster_centers_, self.lineage_ = again.cluster_centers_, again.lineage_
+        rows = self._place_batch(every, weight)
+        state = self._look(rows)
+        self._stream = Stream.begin(state.cells).as_mean_of(t)
+        first = Evolution.begin(Arrivals.of(rows.data, state), weight, len(state.W))
+        self._evolution = first._replace(batch=t, last=first.last + before.batch)
+
+    def _bounds(self, data: Data) -> Bounds:
+        return as_bounds(self.center_bounds) or Bounds(*data.extremes)
+
+
+def own_weight(rows: Placement) -> Array:
+    """The weights of samples as they were given."""
+    return np.ones(rows.data.shape[0]) if rows.weight is None else np.asarray(rows.weight)

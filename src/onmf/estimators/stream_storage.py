@@ -39,25 +39,25 @@ def stream_arrays(stream: Any, life: Evolution | None) -> dict[str, Array]:
 def take_stream(arrays: dict[str, Array], shape: tuple[int, int]) -> dict[str, Any]:
     """The stream of a model with centroids of this shape, whose arrays leave the others."""
     own = {name: arrays.pop(name) for name in [*arrays] if name.startswith((STREAM, LIFE))}
-    told = {name.removeprefix(STREAM): own[name] for name in own if name.startswith(STREAM)}
+    sums = {name.removeprefix(STREAM): own[name] for name in own if name.startswith(STREAM)}
     life = {name.removeprefix(LIFE): own[name] for name in own if name.startswith(LIFE)}
-    if not told:
+    if not sums:
         return {}
     k, m = shape
     wide = {name: (k, m) if name == "image" else (k,) for name in Stream._fields}
-    _check(told, wide)
-    found: dict[str, Any] = {"_stream": Stream(**told)}
-    return found | ({"_evolution": _sound_life(life, k, m)} if life else {})
+    _check(sums, wide)
+    state: dict[str, Any] = {"_stream": Stream(**sums)}
+    return state | ({"_evolution": _sound_life(life, k, m)} if life else {})
 
 
-def _sound_life(told: dict[str, Array], k: int, m: int) -> Evolution:
-    rows = {name: _sound_rows([told.pop(f"{name}.{part}") for part in PARTS], m) for name in ROWS}
+def _sound_life(parts: dict[str, Array], k: int, m: int) -> Evolution:
+    rows = {name: _sound_rows([parts.pop(f"{name}.{part}") for part in PARTS], m) for name in ROWS}
     waiting, early = (rows[name].shape[0] for name in ROWS)
     wanted = {"batch": (1,), "first": (k,), "last": (k,), "levels": (3, k)}
     wanted |= {"room_weight": (waiting,), "since": (waiting,), "early_weight": (early,)}
-    _check(told, wanted)
-    batch, levels = int(told.pop("batch")[0]), Levels(*told.pop("levels"))
-    return Evolution(batch=batch, levels=levels, **rows, **told)
+    _check(parts, wanted)
+    batch, levels = int(parts.pop("batch")[0]), Levels(*parts.pop("levels"))
+    return Evolution(batch=batch, levels=levels, **rows, **parts)
 
 
 def _sound_rows(parts: list[Array], m: int) -> sp.csr_array:

@@ -97,12 +97,12 @@ class Room(NamedTuple):
         np.fill_diagonal(linked, self.free)
         company = linked.sum(axis=1)
         for seed in np.argsort(-company, kind="stable")[:SEEDS]:
-            found = self.settled(linked[seed])
+            found = self.settle_group(linked[seed])
             if found is not None and len(found.members) >= FEWEST:
                 return found
         return None
 
-    def settled(self, inside: Array) -> Newborn | None:
+    def settle_group(self, inside: Array) -> Newborn | None:
         """Who is told by the ray of the others, until that is who makes the ray."""
         for _ in range(ROUNDS):
             if inside.sum() < 2:

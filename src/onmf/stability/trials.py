@@ -21,7 +21,7 @@ from onmf.core.threads import blas_threads
 from onmf.data import matrix_of
 from onmf.data.validation import as_samples
 from onmf.estimators import ONMF
-from onmf.estimators.parameters import check_number
+from onmf.estimators.parameters import check_number, check_parameters
 from onmf.estimators.solvers import FastSolver
 from onmf.exceptions import UnassignedSampleWarning, UnobservedWarning
 from onmf.ledger import Ledger, Trial
@@ -91,7 +91,7 @@ def prepare(
     X = X.to_memory() if hasattr(X, "to_memory") else X  # of an AnnData object on disk
     if isinstance(model, ONMF):
         own: ONMF = clone(model).set_params(callback=None)
-        own._check_parameters()
+        check_parameters(own.get_params(deep=False))
         model, (X, span) = own, as_samples(X, own._check)
         X = full_copy(X) if span.holes else X
     else:

@@ -52,7 +52,7 @@ def rows_on_dask(
     weight, exponent = as_weights(compute(sample_weight)[0], X.shape, dtype, scale)
     data = OnDask(X, dtype, weight, check, look)
     factor = scale(*data.extremes, dtype, X.shape)
-    return data.scaled(factor), factor, weight, exponent, features
+    return data.times(factor), factor, weight, exponent, features
 
 
 def as_array(X: Any) -> tuple[Any, list[str] | None]:
@@ -65,11 +65,11 @@ def as_array(X: Any) -> tuple[Any, list[str] | None]:
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1}), names
 
 
-def while_connected(method: Callable[P, T]) -> Callable[P, T]:
+def needs_client(method: Callable[P, T]) -> Callable[P, T]:
     """The same method of `OnDask`, which says so if its client is closed."""
 
     @wraps(method)
-    def connected(*args: P.args, **options: P.kwargs) -> T:
+    def call_or_say_why(*args: P.args, **options: P.kwargs) -> T:
         try:
             return method(*args, **options)
         except (Exception, CancelledError) as error:
@@ -81,7 +81,7 @@ def while_connected(method: Callable[P, T]) -> Callable[P, T]:
                 "again, and fit again."
             ) from error
 
-    return connected
+    return call_or_say_why
 
 
 class OnDask:
@@ -114,13 +114,13 @@ class OnDask:
     def wide(self) -> "OnDask":
         return self
 
-    def scaled(self, factor: float) -> "OnDask":
+    def times(self, factor: float) -> "OnDask":
         """The same rows times a power of two."""
         if factor == 1:
             return self
         other = copy(self)
         other.chunks = self.each(work.scale_by(factor), self.chunks)
-        del other.measured
+        del other.norms
         return other
 
     def one_vote_each(self) -> "OnDask":
@@ -130,16 +130,16 @@ class OnDask:
         other.chunks = self.each(work.with_votes, self.chunks, self.energy)
         other.voice = self.each(is_there, self.energy)
         sqnorm = other.total(weighted_sum, self.energy)
-        other.measured = self.energy, self.measured[1]._replace(sqnorm=sqnorm)
+        other.norms = self.energy, self.norms[1]._replace(sqnorm=sqnorm)
         return other
 
     @cached_property
-    def measured(self) -> tuple[Rows, Any]:
+    def norms(self) -> tuple[Rows, Any]:
         return self._round(work.look_at_chunk, self.look, self.first)
 
     @property
     def energy(self) -> Rows:
-        return self.measured[0]
+        return self.norms[0]
 
     @cached_property
     def voice(self) -> Rows:
@@ -153,24 +153,24 @@ class OnDask:
 
     @property
     def sqnorm(self) -> float:
-        return float(self.measured[1].sqnorm)
+        return float(self.norms[1].sqnorm)
 
     @property
     def extremes(self) -> tuple[float, float]:
-        low, high = self.measured[1].extremes
+        low, high = self.norms[1].extremes
         return low, high
 
     @property
     def holes(self) -> int:
         """How many entries of X are NaN: not observed."""
-        return self.measured[1].span.holes
+        return self.norms[1].span.holes
 
     @cached_property
     def mean(self) -> float:
         _, total = self.sweep(weigh, self.own_unit)
         return float(total.mass / (total.weight * self.shape[1]))
 
-    @while_connected
+    @needs_client
     def take(self, numbers: Array) -> Block:
         """A few samples, by number."""
         places = np.searchsorted(numbers, self.cuts)
@@ -188,7 +188,7 @@ class OnDask:
             return list(H.to_delayed().ravel())
         return [H[i:j] for i, j in pairwise(self.cuts)]
 
-    @while_connected
+    @needs_client
     def gather(self, rows: Rows) -> Array:
         return np.concatenate(compute(*rows))
 
@@ -199,7 +199,7 @@ class OnDask:
             [da.from_delayed(part, (j - i, k), self.dtype) for part, (i, j) in parts]
         )
 
-    @while_connected
+    @needs_client
     def each(self, change: Callable[..., Any], *rows: Rows) -> Rows:
         """Change what is kept for each chunk, without reading X."""
         return persist(*self._tasks(change, *rows))
@@ -209,7 +209,7 @@ class OnDask:
         shared = delayed(function, traverse=False)
         return [delayed(work.call)(shared, *parts) for parts in zip(*rows, strict=True)]
 
-    @while_connected
+    @needs_client
     def total(self, function: Callable[..., Any], *rows: Rows) -> Any:
         """Sum of `function(weight, *rows)` over the chunks, without reading X."""
         parts = self._tasks(partial(work.call_with_weight, function), self.chunks, *rows)
@@ -221,7 +221,7 @@ class OnDask:
             work.sweep_chunk, move, [None] * len(self.chunks) if rows is None else rows
         )
 
-    @while_connected
+    @needs_client
     def _round(self, task: Callable[..., Any], move: Any, rows: Rows) -> tuple[Rows, Any]:
         """W goes out, sums come back; what is kept for the samples stays."""
         shared, visit = delayed(move, traverse=False), delayed(task)

@@ -64,7 +64,9 @@ def penalty(penalty_name):
 ALL_PENALTIES = {**PENALTIES, "general": General(p=1, q=3, v=3), "large": General(p=2, q=4, v=5)}
 
 
-@pytest.fixture(params=ALL_PENALTIES)
+@pytest.fixture(
+    params=[pytest.param(n, marks=pytest.mark.slow) if n == "large" else n for n in ALL_PENALTIES]
+)
 def any_penalty(request):
     return ALL_PENALTIES[request.param]
 

@@ -52,6 +52,7 @@ def test_a_dense_fit_does_not_copy_the_data():
     assert peak_of_fit(ONMF(5, random_state=0), X) < X.nbytes
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.skipif(FOLDER is None, reason="ONMF_DATA does not name the folder with TDT2")
 @pytest.mark.parametrize(("solver", "starts"), [("fast", WIDTH), ("palm", 1)])

@@ -106,7 +106,7 @@ def test_a_hundred_fits_at_once_give_the_answers_of_one_at_a_time():
 def test_fits_at_once_leave_the_threads_of_blas_as_they_were():
     before = blas_threads()
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda seed: fitted("dense", 2, seed), range(16)))
+        list(pool.map(lambda seed: fitted("dense", 2, seed), range(8)))
     assert blas_threads() == before
 
 

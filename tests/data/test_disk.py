@@ -131,7 +131,7 @@ def in_memory(dense, sparse):
     }
 
 
-@pytest.mark.parametrize("kind", few(DENSE, 4), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", few(DENSE, 2), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize(
     "solver",
     ["fast", *(pytest.param(name, marks=pytest.mark.slow) for name in ("palm", "accelerated"))],
@@ -251,7 +251,7 @@ def test_names_of_features_come_with_the_file(dense, tmp_path):
         model.predict(other / "X.parquet")
 
 
-@pytest.mark.parametrize(("solver", "bounds"), [("fast", "data"), ("fast", (0, None))])
+@pytest.mark.parametrize(("solver", "bounds"), few([("fast", "data"), ("fast", (0, None))]))
 def test_extreme_scales_are_handled_where_the_rows_are(solver, bounds, dense, tmp_path):
     X = 1e200 * dense[5:700]
     model = ONMF(4, solver=solver, center_bounds=bounds, random_state=0)

@@ -102,7 +102,7 @@ def test_the_picture_of_features_has_the_level_and_share_of_each_in_every_cluste
         np.testing.assert_allclose([row[j] for row in dots["shares"]], shares, atol=1e-2)
 
 
-@pytest.mark.parametrize("most", [64, 12])
+@pytest.mark.parametrize("most", few([12, 64]))
 def test_the_heat_map_has_the_weights_of_the_unit_centroids(data, most, monkeypatch):
     model, X, _ = data
     monkeypatch.setattr(heat.heat_columns, "__defaults__", (most,))
@@ -136,7 +136,7 @@ def test_clusters_are_called_by_their_features_if_these_have_names(data):
     assert not any(panel["name"] for panel in facts_of(numbered)["clusters"])
 
 
-@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize("kind", few([Path, str]))
 def test_the_page_of_a_file_is_that_of_its_array(data, kind, tmp_path):
     model, X, _ = data
     np.save(tmp_path / "x.npy", X)

@@ -5,7 +5,7 @@ import gc
 import io
 import os
 import signal
-from importlib import import_module, util
+from importlib import util
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -82,10 +82,13 @@ def planted():
 
 
 @pytest.fixture
-def short_maps(monkeypatch):
-    """Maps of samples of as few iterations as there can be, for tests of all else on a page."""
-    embedding = import_module("onmf.report.embedding")
-    monkeypatch.setattr(embedding, "ITERATIONS", (250, 250))
+def plain_pages():
+    """Pages of one split of the features and of maps that are the first two coordinates, for
+    tests of all else: most of the time of a page goes into five splits and the map."""
+    with pytest.MonkeyPatch.context() as patch:  # of its own: a test may undo the other
+        patch.setattr("onmf.explain.explanation.SPLITS", 1)
+        patch.setattr("onmf.report.embedding.lay_out", lambda Y, random_state: Y[:, :2])
+        yield
 
 
 def int64_csr(X):

@@ -13,7 +13,6 @@ from onmf.cli import main
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score
 
-pytestmark = pytest.mark.usefixtures("short_maps")
 X, Y = make_rays(150, 24, 3, noise=0.2, random_state=0)
 
 

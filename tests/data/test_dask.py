@@ -141,7 +141,7 @@ def test_a_model_fitted_on_dask_can_be_stored(dense, tmp_path):
 
 def test_clusterings_side_by_side_are_those_of_memory(dense):
     """Runs that share their sweeps keep several codes for each sample, and end one by one."""
-    dense = dense[:300, :40]
+    dense = dense[:300, :40].copy()
     X = chunked(dense, (100, 7, 1, 192))
     here, there = InMemory(dense), place(X, None, Terms(Check("ONMF"))).data
     starts = [dense[:3], dense[10:15], dense[[7]]]
@@ -161,6 +161,18 @@ def test_data_frames_bring_their_names(dense):
     assert_same(model, expected)
     assert model.feature_names_in_.tolist() == [*frame.columns]
     np.testing.assert_array_equal(model.predict(lazy).compute(), expected.labels_)
+
+
+def test_weights_count_on_dask_as_in_memory():
+    """Samples on two rays and, of little weight, between them: without weights the rays move."""
+    X = np.repeat(np.array([[1.0, 0.1, 0], [0, 1, 0.1], [0.6, 0.5, 0]]), [4, 4, 8], axis=0)
+    weight = np.repeat([1.0, 1.0, 1e-3], [4, 4, 8])
+    model = ONMF(2, random_state=0)
+    alike = model.fit(X).cluster_centers_
+    expected = model.fit(X, sample_weight=weight)
+    assert np.abs(expected.cluster_centers_ - alike).max() > 0.05  # else nothing is tested
+    found = ONMF(2, random_state=0).fit(chunked(X, (5, 11)), sample_weight=weight)
+    assert_same(found, expected)
 
 
 @pytest.mark.slow

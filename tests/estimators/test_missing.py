@@ -315,7 +315,7 @@ def test_an_explanation_knows_the_clusters_in_spite_of_holes():
 
 
 @pytest.mark.slow
-def test_the_page_says_how_much_was_not_observed(short_maps, tmp_path):
+def test_the_page_says_how_much_was_not_observed(plain_pages, tmp_path):
     fit().report(tmp_path / "page.html", X, labels=TRUTH)
     assert "30 % of the entries were not observed" in (tmp_path / "page.html").read_text("utf-8")
     np.save(tmp_path / "x.npy", X)

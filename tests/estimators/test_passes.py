@@ -18,7 +18,7 @@ WEIGHT = np.random.default_rng(0).integers(0, 3, N).astype(float)
 
 
 @pytest.fixture(autouse=True)
-def small_summary(monkeypatch, short_maps):
+def small_summary(monkeypatch, plain_pages):
     monkeypatch.setattr(few_passes, "FEWEST_ROWS", SIZE)
     monkeypatch.setattr(few_passes, "ROWS_PER_CLUSTER", 1)
 

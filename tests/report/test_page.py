@@ -19,7 +19,7 @@ from onmf.report import clustering, document, embedding, heat, html, package_ver
 from onmf.report.names import LONGEST, display_name
 from report.standins import choice, consensus
 
-pytestmark = pytest.mark.usefixtures("short_maps")
+pytestmark = pytest.mark.usefixtures("plain_pages")
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -192,9 +192,7 @@ def test_the_scores_tell_neighbours_of_one_cluster_from_others(adata, planted):
 
 @pytest.mark.parametrize(
     ("container", "backed"),
-    few(
-        [(np.asarray, False), (sp.csr_matrix, True), (np.asarray, True), (sp.csr_matrix, False)], 2
-    ),
+    few([(sp.csr_matrix, True), (np.asarray, False), (np.asarray, True), (sp.csr_matrix, False)]),
 )
 def test_a_model_and_choose_k_take_the_object_itself(adata, planted, container, backed, tmp_path):
     adata.X = container(adata.X)

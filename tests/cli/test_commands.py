@@ -148,7 +148,7 @@ def test_steps_are_applied_in_one_order(here):
     )
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
+@pytest.mark.parametrize("kind", few(["folder", "file"]))
 def test_documents_are_weighted_clustered_and_predicted(here, page, kind):
     if kind == "folder":
         Path("texts").mkdir()

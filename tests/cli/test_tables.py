@@ -237,6 +237,7 @@ def on_disk(monkeypatch):
     monkeypatch.setattr("onmf.io.formats.free_memory", lambda: 100)
 
 
+@pytest.mark.slow
 def test_depth_is_said_of_rows_on_disk(capsys, on_disk):
     write(reads()).astype(float).to_parquet("x.parquet")
     said = ask(capsys, "cluster", "x.parquet", "-k", 2, "-o", "out", "--log")
@@ -269,6 +270,7 @@ def test_totals_and_numbers_of_things_are_named_on_disk(capsys, on_disk, monkeyp
     assert "feature 'entrez' looks like numbers of things" in said
 
 
+@pytest.mark.slow
 def test_genes_taken_for_samples_are_said_on_disk(capsys, on_disk):
     names = [f"ENSG{j:011}" for j in range(200)]
     patients = [f"patient{i}" for i in range(40)]

@@ -90,7 +90,7 @@ def test_without_nan_nothing_of_this_is_used(monkeypatch):
     assert model.n_missing_ == 0
 
 
-@pytest.mark.parametrize("place", few(PLACES, 2))
+@pytest.mark.parametrize("place", few(PLACES))
 def test_the_clusters_are_the_same_wherever_the_rows_are(place, tmp_path):
     here, there = fit(), fit(PLACES[place](tmp_path))
     assert np.array_equal(there.labels_, here.labels_)

@@ -42,7 +42,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", few(PLACES, 2))
+@pytest.mark.parametrize("place", few(PLACES))
 def test_outliers_are_found_wherever_the_samples_are(place, tmp_path):
     rows = PLACES[place](tmp_path)
     fitted = model().fit(rows)

@@ -110,7 +110,7 @@ def test_none_is_damped_where_all_have_one_vote(place, tmp_path):
     np.testing.assert_array_equal(voters.gather(damping(voters))[INSIDE], 1)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", few(PLACES, 3))
 def test_the_error_is_the_mean_share_that_is_left(place, tmp_path):
     given = PLACES[place](tmp_path)
     model = vote().fit(given, sample_weight=WEIGHT)

@@ -222,7 +222,7 @@ def test_a_consensus_of_something_else_is_refused(data):
         html(model, X, consensus=other)
 
 
-@pytest.mark.parametrize("rows", [list, lambda table: [row._asdict() for row in table]])
+@pytest.mark.parametrize("rows", few([lambda table: [row._asdict() for row in table], list]))
 def test_a_choice_of_k_gives_its_curves_and_reason(data, rows):
     model, X, _ = data
     chosen = choice()

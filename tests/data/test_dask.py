@@ -75,7 +75,7 @@ QUICK = {"sncp"}
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in OPTIONS],
 )
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("kind", few(["sparse", "dense"]))
 def test_any_chunks_give_the_answer_of_memory(name, kind, request):
     X = request.getfixturevalue(kind)
     expected = ONMF(5, random_state=0, **OPTIONS[name]).fit(X)

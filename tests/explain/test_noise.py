@@ -53,14 +53,14 @@ def test_one_cloud_cut_in_three_is_as_good_as_doubtful():
 
 
 def test_holes_and_sparse_data(tmp_path):
-    X, _ = make_rays(200, 5, 3, random_state=1)
+    X, _ = make_rays(100, 5, 3, random_state=1)
     _, whole = explained(X)
     _, sparse = explained(sp.csr_array(X))
     np.testing.assert_allclose(sparse.certainty, whole.certainty, atol=1e-9)
     X[::7, 2] = np.nan
     _, some = explained(X)
     assert some.certainty.mean() > 0.9
-    X[np.arange(200), np.arange(200) % 5] = np.nan  # no sample is whole: halves it must be
+    X[np.arange(100), np.arange(100) % 5] = np.nan  # no sample is whole: halves it must be
     _, none = explained(X)
     assert np.isfinite(none.certainty).all()
 

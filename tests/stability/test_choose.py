@@ -146,6 +146,7 @@ def test_many_clusters_are_looked_for_beyond_the_first_path():
     assert choice.table[-1].k == 40
 
 
+@pytest.mark.slow
 def test_the_search_goes_on_past_the_range_unless_told_not_to(rays):
     further = choose_k(ONMF(random_state=0), rays[0], [3, 4], n_runs=2)
     assert further.best_k == 4

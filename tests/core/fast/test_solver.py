@@ -83,7 +83,7 @@ def test_no_reassignment_and_no_other_centroid_lowers_the_error(model):
         assert np.sum((own @ rays[k]) ** 2) == pytest.approx(np.linalg.norm(own, 2) ** 2, rel=1e-10)
 
 
-@SPARSITY
+@pytest.mark.parametrize("sparsity", few([0.9, 0.0]))
 def test_the_same_labels_for_any_block_size_and_number_of_threads(model, sparsity, monkeypatch):
     X = hard(sparsity, n=600)
     labels = []

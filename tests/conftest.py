@@ -5,7 +5,7 @@ import gc
 import io
 import os
 import signal
-from importlib import import_module, util
+from importlib import util
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,6 +37,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_itemcollected(item):
+    """What is known to fail promises nothing, and its traceback takes half a second."""
+    if item.get_closest_marker("xfail"):
+        item.add_marker(pytest.mark.slow)
+
+
 def pytest_collection_finish():
     """What has been imported is no garbage: the collector need not look through it again."""
     gc.collect()
@@ -64,7 +70,9 @@ def penalty(penalty_name):
 ALL_PENALTIES = {**PENALTIES, "general": General(p=1, q=3, v=3), "large": General(p=2, q=4, v=5)}
 
 
-@pytest.fixture(params=ALL_PENALTIES)
+@pytest.fixture(
+    params=[pytest.param(n, marks=pytest.mark.slow) if n == "large" else n for n in ALL_PENALTIES]
+)
 def any_penalty(request):
     return ALL_PENALTIES[request.param]
 
@@ -80,10 +88,13 @@ def planted():
 
 
 @pytest.fixture
-def short_maps(monkeypatch):
-    """Maps of samples of as few iterations as there can be, for tests of all else on a page."""
-    embedding = import_module("onmf.report.embedding")
-    monkeypatch.setattr(embedding, "ITERATIONS", (250, 250))
+def plain_pages():
+    """Pages of one split of the features and of maps that are the first two coordinates, for
+    tests of all else: most of the time of a page goes into five splits and the map."""
+    with pytest.MonkeyPatch.context() as patch:  # of its own: a test may undo the other
+        patch.setattr("onmf.explain.explanation.SPLITS", 1)
+        patch.setattr("onmf.report.embedding.lay_out", lambda Y, random_state: Y[:, :2])
+        yield
 
 
 def int64_csr(X):

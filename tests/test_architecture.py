@@ -1,7 +1,6 @@
 """Imports may only point downwards."""
 
 import ast
-import functools
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import onmf
+from syntax import nodes
 
 ROOT = Path(onmf.__file__).parent
 ARROWS = """
@@ -53,12 +53,6 @@ HOMES = {  # an optional dependency and the only file, or folder, that imports i
 FILES = sorted(ROOT.rglob("*.py"))
 
 
-@functools.cache
-def nodes(path):
-    """The syntax of a file, which every promise here looks at."""
-    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-
-
 def imported(path):
     """Dotted names of all modules a file imports."""
     for node in nodes(path):
@@ -98,7 +92,7 @@ PUBLIC = [f"onmf{rest}" for rest in ("", ".datasets", ".ledger", ".metrics", ".p
 
 @pytest.mark.parametrize("path", PAPER, ids=lambda path: path.name)
 def test_the_paper_s_studies_use_only_what_users_can(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         names = [alias.name for alias in getattr(node, "names", ()) if isinstance(alias, ast.alias)]
         if isinstance(node, ast.Import):
             assert not any(name.split(".")[0] == "onmf" for name in names), names

@@ -48,14 +48,17 @@ def test_paper_data_is_the_paper_s_to_the_second_decimal(paper):
 
 @pytest.mark.parametrize(
     ("snr_db", "total"),
-    [
-        (-5, 1861557.7557312725),
-        (-3, 1649101.1766322134),
-        (-1, 1542791.549084919),
-        (1, 1473493.199275861),
-        (3, 1418447.5634027265),
-        (5, 1374723.2606303438),
-    ],
+    few(
+        [
+            (-3, 1649101.1766322134),
+            (5, 1374723.2606303438),
+            (-5, 1861557.7557312725),
+            (-1, 1542791.549084919),
+            (1, 1473493.199275861),
+            (3, 1418447.5634027265),
+        ],
+        2,
+    ),
 )
 def test_paper_data_at_every_snr_has_its_known_sum_and_the_same_labels(paper, snr_db, total):
     X, y = make_paper_synthetic(snr_db)
@@ -186,7 +189,7 @@ def test_impossible_sizes_are_refused_with_a_reason(bad, message):
         make_rays(**{"n_samples": 20, "n_features": 5, "n_clusters": 4} | bad)
 
 
-@pytest.mark.parametrize(("k", "smallest"), few([(3, 15), (12, 1), (12, 15), (100, 5)], 2))
+@pytest.mark.parametrize(("k", "smallest"), few([(12, 1), (3, 15), (12, 15), (100, 5)]))
 def test_other_draws_of_the_papers_recipe(k, smallest):
     X, y = make_paper_synthetic(0, n_clusters=k, smallest=smallest, outliers=0, random_state=4)
     sizes = np.bincount(y)

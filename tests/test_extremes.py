@@ -21,7 +21,7 @@ def fit(X, k=3, weight=None, **options):
         return ONMF(k, random_state=0, **options).fit(X, sample_weight=weight)
 
 
-@pytest.mark.parametrize("exponent", [-1060, -600, 515, 1000])
+@pytest.mark.parametrize("exponent", few([-1060, 1000, -600, 515], 2))
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("solver", ["fast", "palm"])
 def test_only_the_ratios_of_weights_matter(exponent, dtype, solver):
@@ -75,7 +75,7 @@ def test_numbers_without_digits_are_refused():
         fit(whole * 5e-324)
 
 
-@pytest.mark.parametrize("seed", few(range(40), 10))
+@pytest.mark.parametrize("seed", few(range(40), 4))
 def test_labels_are_those_of_predict_where_digits_are_lost(seed):
     rng = np.random.default_rng(seed)
     subnormal = rng.integers(0, 5, (9, 6)) * 5e-324

@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
+from cases import few
 from onmf import ONMF, Baseline
 from onmf.core.memory import InMemory
 from onmf.data import disk
@@ -46,7 +47,7 @@ def interrupted_at(monkeypatch, moment, owner, name):
     return calls
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few(MODELS, 2))
 def test_an_interrupt_at_any_sweep_leaves_the_estimator_as_it_was(name, monkeypatch):
     """Every reading of X, from the first look to the last measurement, is a stage."""
     with monkeypatch.context() as patch:

@@ -213,6 +213,7 @@ def test_text_is_not_an_h5ad_file(tmp_path):
 
 @real
 @pytest.mark.data
+@pytest.mark.slow
 def test_the_real_files_have_the_published_sizes():
     documents = load_tdt2()
     assert documents.data.shape == (10212, 36771)
@@ -220,6 +221,11 @@ def test_the_real_files_have_the_published_sizes():
     assert len(np.unique(load_tdt2(smallest=10).target)) == 56
     assert load_newsgroups().data.shape == (18221, 36568)
     assert "god" in load_newsgroups().feature_names
-    assert load_tcga_mirna().data.shape == (10229 - 16, 680)
     assert load_tcga_mirna(normal=True, repeated=True).data.shape == (10893, 680)
+
+
+@real
+@pytest.mark.data
+def test_the_real_expressions_have_the_published_sizes():
+    assert load_tcga_mirna().data.shape == (10229 - 16, 680)
     assert load_tcga_rnaseq().data.shape == (337, 20531)

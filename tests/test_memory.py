@@ -38,7 +38,7 @@ def allowed(X, k, starts):
 )
 @pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_a_sparse_fit_stays_within_its_bound(solver, starts, dtype):
-    X, _ = make_rays(3000, 20_000, 10, sparsity=0.997, random_state=0, dtype=dtype)
+    X, _ = make_rays(1500, 20_000, 10, sparsity=0.997, random_state=0, dtype=dtype)
     model = ONMF(10, solver=solver, random_state=0, callback=lambda event: event.sweep >= 8)
     peak = peak_of_fit(model, X)
     assert peak < allowed(X, 10, starts)
@@ -52,6 +52,7 @@ def test_a_dense_fit_does_not_copy_the_data():
     assert peak_of_fit(ONMF(5, random_state=0), X) < X.nbytes
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.skipif(FOLDER is None, reason="ONMF_DATA does not name the folder with TDT2")
 @pytest.mark.parametrize(("solver", "starts"), [("fast", WIDTH), ("palm", 1)])

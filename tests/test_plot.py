@@ -17,7 +17,7 @@ from onmf import plot  # noqa: E402 (where there is no Matplotlib, nothing here 
 
 
 @pytest.fixture(autouse=True)
-def _close():
+def _close(plain_pages):
     yield
     plt.close("all")
 

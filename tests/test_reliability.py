@@ -83,7 +83,7 @@ def test_fresh_processes_with_any_number_of_blas_threads_agree(tmp_path):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("solver", ["fast", "palm"])
 def test_n_jobs_and_repetition_change_nothing(form, solver):
-    limit = {"max_iter": 60} if solver == "palm" else {}
+    limit = {"max_iter": 20} if solver == "palm" else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # so few sweeps do not converge
         first, *others = (fitted(form, n_jobs, solver=solver, **limit) for n_jobs in (1, 2, -1, 1))
@@ -106,7 +106,7 @@ def test_a_hundred_fits_at_once_give_the_answers_of_one_at_a_time():
 def test_fits_at_once_leave_the_threads_of_blas_as_they_were():
     before = blas_threads()
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda seed: fitted("dense", 2, seed), range(16)))
+        list(pool.map(lambda seed: fitted("dense", 2, seed), range(8)))
     assert blas_threads() == before
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import onmf
 from onmf import exceptions
+from syntax import nodes
 
 ROOT = Path(onmf.__file__).parent
 WARNINGS = {name for name in exceptions.__all__ if name.endswith("Warning")}
@@ -12,7 +13,7 @@ WARNINGS = {name for name in exceptions.__all__ if name.endswith("Warning")}
 
 def warned(path):
     """The categories that a file gives its warnings: names, or None where there is none."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         called = getattr(node, "func", None)
         if getattr(called, "attr", getattr(called, "id", "")) != "warn":
             continue

@@ -47,7 +47,7 @@ class EmptyClusterWarning(UserWarning):
     >>> from onmf.exceptions import EmptyClusterWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", EmptyClusterWarning)
-    ...     model = ONMF(3, solver="palm", random_state=0).fit([[1, 1], [1, 1.1], [1, 1.2]])
+    ...     model = ONMF(3, solver="palm", random_state=0).fit([[3, 1], [6, 2], [1, 3]])
     >>> len(set(model.labels_.tolist()))
     2
     """

@@ -4,11 +4,8 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def few_splits():
-    """Half the time of a command goes into five splits of the features: here there is one."""
-    with pytest.MonkeyPatch.context() as patch:  # of its own: a test may undo the other
-        patch.setattr("onmf.explain.explanation.SPLITS", 1)
-        yield
+def plain(plain_pages):
+    """What a command shows is tested elsewhere."""
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from onmf.cli import main
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score
 
-pytestmark = pytest.mark.usefixtures("short_maps")
 X, Y = make_rays(150, 24, 3, noise=0.2, random_state=0)
 
 
@@ -67,7 +66,7 @@ def test_a_second_run_makes_no_fit(file, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("span", "ks"), few([("2:4", [2, 3, 4]), ("2:8:3", [2, 5, 8]), ("3", [3]), ("3:3", [3])], 2)
+    ("span", "ks"), few([("2:8:3", [2, 5, 8]), ("2:4", [2, 3, 4]), ("3", [3]), ("3:3", [3])])
 )
 def test_ranges(file, capsys, span, ks):
     assert main(["choose-k", str(file), "--k", span, "--runs", "2", "--json", "--only"]) == 0

@@ -104,7 +104,7 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("name", few(FORMATS, 2))
+@pytest.mark.parametrize("name", few(FORMATS))
 def test_every_format_gives_the_same_answer_with_the_same_names(here, name):
     good("cluster", "x.csv", "-k", 3, "-o", "plain")
     FORMATS[name](here / name)
@@ -148,7 +148,7 @@ def test_steps_are_applied_in_one_order(here):
     )
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
+@pytest.mark.parametrize("kind", few(["folder", "file"]))
 def test_documents_are_weighted_clustered_and_predicted(here, page, kind):
     if kind == "folder":
         Path("texts").mkdir()

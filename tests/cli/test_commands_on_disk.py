@@ -21,7 +21,6 @@ pytest.importorskip("rich")
 from onmf import cli
 from onmf.cli import runs
 
-pytestmark = pytest.mark.usefixtures("short_maps")
 RAYS, Y = make_rays(300, 40, 3, noise=0.05, sparsity=0.5, random_state=0)
 COUNTS = np.round(20 * RAYS.toarray())
 CELLS, GENES = [f"cell{i}" for i in range(300)], [f"gene{j}" for j in range(40)]

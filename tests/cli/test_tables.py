@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cases import few
 from onmf import ONMF, metrics
 
 pytest.importorskip("click")
@@ -109,11 +110,13 @@ def genes(n):
 
 @pytest.mark.parametrize(
     "names",
-    [
-        lambda n: [f"ENSG{j:011}" for j in range(n)],
-        lambda n: [f"hsa-mir-{j}" for j in range(n)],
-        lambda n: [f"{chr(65 + j % 26)}{chr(65 + j // 26)}X{j}" for j in range(n)],
-    ],
+    few(
+        [
+            lambda n: [f"ENSG{j:011}" for j in range(n)],
+            lambda n: [f"hsa-mir-{j}" for j in range(n)],
+            lambda n: [f"{chr(65 + j % 26)}{chr(65 + j // 26)}X{j}" for j in range(n)],
+        ]
+    ),
 )
 def test_genes_taken_for_samples_are_said(capsys, names):
     X = reads()[:20]
@@ -131,7 +134,7 @@ def test_cells_that_are_many_are_not_taken_for_genes(capsys):
         assert ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out", "--force") == ""
 
 
-@pytest.mark.parametrize("words", [[], ["--transpose"]])
+@pytest.mark.parametrize("words", few([["--transpose"], []]))
 def test_predict_knows_by_the_names_which_way_a_table_lies(capsys, words):
     frame = write(reads())
     assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--cpm", "--log") == 0
@@ -234,6 +237,7 @@ def on_disk(monkeypatch):
     monkeypatch.setattr("onmf.io.formats.free_memory", lambda: 100)
 
 
+@pytest.mark.slow
 def test_depth_is_said_of_rows_on_disk(capsys, on_disk):
     write(reads()).astype(float).to_parquet("x.parquet")
     said = ask(capsys, "cluster", "x.parquet", "-k", 2, "-o", "out", "--log")
@@ -266,6 +270,7 @@ def test_totals_and_numbers_of_things_are_named_on_disk(capsys, on_disk, monkeyp
     assert "feature 'entrez' looks like numbers of things" in said
 
 
+@pytest.mark.slow
 def test_genes_taken_for_samples_are_said_on_disk(capsys, on_disk):
     names = [f"ENSG{j:011}" for j in range(200)]
     patients = [f"patient{i}" for i in range(40)]

@@ -43,7 +43,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", few(TABLES, 2))
+@pytest.mark.parametrize("name", few(TABLES))
 def test_texts_are_a_column_of_a_table_and_rows_are_not_lines(page, capsys, name):
     if name.endswith("xlsx"):
         pytest.importorskip("openpyxl")

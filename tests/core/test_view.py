@@ -15,8 +15,8 @@ from onmf.data.disk import OnDisk, open_rows
 @pytest.fixture(params=["dense", "sparse", "disk"])
 def rows(request, tmp_path):
     rng = np.random.default_rng(0)
-    X = rng.poisson(1.0, (900, 30)) * rng.random((900, 1))
-    weight = rng.uniform(1, 2, 900)
+    X = rng.poisson(1.0, (720, 20)) * rng.random((720, 1))
+    weight = rng.uniform(1, 2, 720)
     if request.param == "sparse":
         return InMemory(sp.csr_array(X), weight), sp.csr_array(X), weight
     if request.param == "disk":

@@ -131,7 +131,7 @@ def in_memory(dense, sparse):
     }
 
 
-@pytest.mark.parametrize("kind", few(DENSE, 4), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", few(DENSE, 2), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize(
     "solver",
     ["fast", *(pytest.param(name, marks=pytest.mark.slow) for name in ("palm", "accelerated"))],
@@ -229,7 +229,7 @@ def test_rows_are_had_by_their_numbers_in_any_order(kind, dense, sparse, tmp_pat
     assert open_rows(kind(X, tmp_path))[numbers[:0]].shape == (0, X.shape[1])
 
 
-@pytest.mark.parametrize("kind", few(SPARSE, 2), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", few(SPARSE), ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("penalty", ["sncp", pytest.param("nsncp", marks=pytest.mark.slow)])
 def test_sparse_files_give_the_bits_of_memory(kind, penalty, sparse, in_memory, tmp_path):
     stored = kind(sparse, tmp_path)
@@ -251,7 +251,7 @@ def test_names_of_features_come_with_the_file(dense, tmp_path):
         model.predict(other / "X.parquet")
 
 
-@pytest.mark.parametrize(("solver", "bounds"), [("fast", "data"), ("fast", (0, None))])
+@pytest.mark.parametrize(("solver", "bounds"), few([("fast", "data"), ("fast", (0, None))]))
 def test_extreme_scales_are_handled_where_the_rows_are(solver, bounds, dense, tmp_path):
     X = 1e200 * dense[5:700]
     model = ONMF(4, solver=solver, center_bounds=bounds, random_state=0)
@@ -466,7 +466,9 @@ def test_a_text_table_is_clustered_by_its_path(dense, tmp_path):
     assert not larger_than_memory(open_source(tmp_path / "x.csv"))
 
 
-@pytest.mark.parametrize("kind", [npy, fortran_npy, npz, packed_npz, hdf5, zarr_store, parquet])
+@pytest.mark.parametrize(
+    "kind", few([npy, fortran_npy, npz, hdf5, zarr_store, packed_npz, parquet], 5)
+)
 def test_a_file_is_the_same_table_in_memory_and_by_rows(kind, dense, tmp_path):
     source = open_source(kind(dense, tmp_path))
     assert source.shape == dense.shape

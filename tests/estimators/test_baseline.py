@@ -229,7 +229,7 @@ def test_the_callback_sees_every_iteration_and_may_stop(planted):
 
 
 def test_sparse_data_are_never_made_dense(model):
-    X, _ = make_rays(1500, 20_000, 4, sparsity=0.997, random_state=0)
+    X, _ = make_rays(500, 20_000, 4, sparsity=0.997, random_state=0)
     model.set_params(max_iter=2).fit(X[:100])  # what is imported or compiled is not counted
     tracemalloc.start()
     try:

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from cases import few
 from onmf import ONMF, load
 from onmf.datasets import make_rays
 from onmf.estimators import evolution, waiting
@@ -213,7 +214,7 @@ def stream_of(batches, **options):
     return model
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kind", few([sp.csr_array, np.asarray]))
 def test_a_cluster_is_born_and_closed_when_the_data_demand_it(kind):
     model, seen = ONMF(3, max_clusters=8, random_state=0), []
     for t in range(30):
@@ -257,7 +258,7 @@ def test_no_id_ever_changes_its_meaning():
         assert {*model.lineage_.born}.isdisjoint(old[0])
 
 
-@pytest.mark.parametrize("most", [None, 8])
+@pytest.mark.parametrize("most", few([8, None]))
 def test_a_stream_goes_on_from_a_file_bit_for_bit(tmp_path, most):
     batches = [rays(90, [0, 1, 2] if t < 4 else [0, 1, 3], seed=t)[0] for t in range(9)]
     whole = stream_of(batches, n_clusters=3, max_clusters=most)

@@ -63,14 +63,17 @@ def same(one, other):
 SETTINGS = {
     "default": {},
     "many": {"n_init": 2, "rho": 1e-2, "growth": np.float64(1.5), "n_jobs": 1, "tol": 1e-4},
-    "paper": {"solver": "palm", "penalty": "nsncp", "mu_h": 1e-9, "max_iter": np.int64(500)},
-    "penalty": {"solver": "palm", "penalty": General(1, 3, 3)},
-    "step": {"solver": "palm", "penalty": NSNCP(margin=1.0)},
-    "inertia": {"solver": "palm", "accelerate": True},
+    "paper": {"solver": "palm", "penalty": "nsncp", "mu_h": 1e-9, "max_iter": np.int64(90)},
+    "penalty": {"solver": "palm", "penalty": General(1, 3, 3), "max_iter": 90},
+    "step": {"solver": "palm", "penalty": NSNCP(margin=1.0), "max_iter": 90},
+    "inertia": {"solver": "palm", "accelerate": True, "max_iter": 90},
     "bounds": {"center_bounds": (0, np.inf)},
     "data": {"center_bounds": "data"},
     "list": {"center_bounds": [0, None]},
-} | {f"a {name} object": {"solver": "palm", "penalty": kind} for name, kind in PENALTIES.items()}
+} | {
+    f"a {name} object": {"solver": "palm", "penalty": kind, "max_iter": 90}
+    for name, kind in PENALTIES.items()
+}
 
 
 @pytest.mark.parametrize("name", SETTINGS)

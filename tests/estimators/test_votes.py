@@ -73,7 +73,7 @@ def test_the_clusters_are_those_of_samples_of_length_one(place, tmp_path, penalt
     assert model.labels_[ZERO] == -1
 
 
-@pytest.mark.parametrize("init", ["random", "nndsvd"])
+@pytest.mark.parametrize("init", few(["nndsvd", "random"]))
 def test_so_are_those_of_the_papers_method(init):
     """Exactly with the smooth penalty, which is a square: sum d/|x|^2 phi(h) = sum d phi(h/|x|)."""
     model = vote("palm", init=init).fit(X, sample_weight=WEIGHT)
@@ -110,7 +110,7 @@ def test_none_is_damped_where_all_have_one_vote(place, tmp_path):
     np.testing.assert_array_equal(voters.gather(damping(voters))[INSIDE], 1)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", few(PLACES, 3))
 def test_the_error_is_the_mean_share_that_is_left(place, tmp_path):
     given = PLACES[place](tmp_path)
     model = vote().fit(given, sample_weight=WEIGHT)

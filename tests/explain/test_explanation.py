@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from cases import few
 from onmf import ONMF, Baseline, explain
 from onmf.datasets import make_rays
 from onmf.explain.explanation import fit_clusters
@@ -44,6 +45,7 @@ def test_the_fit_itself_is_explained_without_another_look_at_x(fitted, monkeypat
     assert fit_clusters(alone, X, [0], range(60), None) is None
 
 
+@pytest.mark.slow
 def test_rows_on_dask_tell_the_same(fitted):
     array = pytest.importorskip("dask.array")
     model, X = fitted
@@ -168,7 +170,7 @@ def test_another_x_than_the_fitted_one_is_refused(fitted):
         explain.clusters(model, X[::-1])
 
 
-@pytest.mark.parametrize("method", ["k-means", "hals"])
+@pytest.mark.parametrize("method", few(["k-means", "hals"]))
 def test_clusters_of_other_methods_are_explained_too(fitted, method):
     _, X = fitted
     model = Baseline(method, n_clusters=3, random_state=0).fit(X)

@@ -68,7 +68,7 @@ def dense(X):
     return X.toarray() if sp.issparse(X) else np.asarray(X)
 
 
-@pytest.mark.parametrize("name", few(FILES, 5))
+@pytest.mark.parametrize("name", few(FILES, 3))
 def test_a_file_elsewhere_is_read_as_the_same_file_here(samples, bucket, tmp_path, name):
     content = FILES[name](samples)
     (tmp_path / name).write_bytes(content)

@@ -55,8 +55,8 @@ def test_neighbours_on_the_map_are_of_the_same_ray(blobs, container, landmarks, 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("short_maps")
-def test_the_length_of_a_sample_does_not_matter(blobs):
+def test_the_length_of_a_sample_does_not_matter(blobs, monkeypatch):
+    monkeypatch.setattr(embedding, "ITERATIONS", (250, 250))
     X, labels = blobs
     powers = 2.0 ** np.random.default_rng(1).integers(-9, 9, size=(300, 1))  # exact in floats
     np.testing.assert_array_equal(embed(X, labels).points, embed(powers * X, labels).points)

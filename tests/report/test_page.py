@@ -19,7 +19,7 @@ from onmf.report import clustering, document, embedding, heat, html, package_ver
 from onmf.report.names import LONGEST, display_name
 from report.standins import choice, consensus
 
-pytestmark = pytest.mark.usefixtures("short_maps")
+pytestmark = pytest.mark.usefixtures("plain_pages")
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -102,7 +102,7 @@ def test_the_picture_of_features_has_the_level_and_share_of_each_in_every_cluste
         np.testing.assert_allclose([row[j] for row in dots["shares"]], shares, atol=1e-2)
 
 
-@pytest.mark.parametrize("most", [64, 12])
+@pytest.mark.parametrize("most", few([12, 64]))
 def test_the_heat_map_has_the_weights_of_the_unit_centroids(data, most, monkeypatch):
     model, X, _ = data
     monkeypatch.setattr(heat.heat_columns, "__defaults__", (most,))
@@ -136,7 +136,7 @@ def test_clusters_are_called_by_their_features_if_these_have_names(data):
     assert not any(panel["name"] for panel in facts_of(numbered)["clusters"])
 
 
-@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize("kind", few([Path, str]))
 def test_the_page_of_a_file_is_that_of_its_array(data, kind, tmp_path):
     model, X, _ = data
     np.save(tmp_path / "x.npy", X)
@@ -222,7 +222,7 @@ def test_a_consensus_of_something_else_is_refused(data):
         html(model, X, consensus=other)
 
 
-@pytest.mark.parametrize("rows", [list, lambda table: [row._asdict() for row in table]])
+@pytest.mark.parametrize("rows", few([lambda table: [row._asdict() for row in table], list]))
 def test_a_choice_of_k_gives_its_curves_and_reason(data, rows):
     model, X, _ = data
     chosen = choice()

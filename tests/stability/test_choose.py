@@ -9,6 +9,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
+from cases import few
 from onmf import ONMF, choose_k
 from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.ledger import Ledger
@@ -262,10 +263,12 @@ def test_runs_on_noise_do_not_agree(model):
     assert len(np.unique(found.labels_runs, axis=1).T) == 6
 
 
-def test_the_same_answer_for_any_number_of_jobs(rays):
-    for model in (ONMF(4, random_state=0), KMeans(4, n_init=1, random_state=0)):
-        one, two = (consensus(model, rays[0], n_runs=4, n_jobs=jobs) for jobs in (1, 2))
-        np.testing.assert_array_equal(one.labels_runs, two.labels_runs)
+# The first runs in threads, the second in processes, which have to begin.
+@pytest.mark.parametrize("model", few([ONMF(4), KMeans(4, n_init=1)]), ids=["threads", "processes"])
+def test_the_same_answer_for_any_number_of_jobs(rays, model):
+    model.set_params(random_state=0)
+    one, two = (consensus(model, rays[0], n_runs=4, n_jobs=jobs) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.labels_runs, two.labels_runs)
 
 
 def test_the_model_is_left_alone(rays):

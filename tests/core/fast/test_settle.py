@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from cases import few
 from onmf.core.assign import Rays
 from onmf.core.fast import kernels as compiled
 from onmf.core.fast import row_problems as plain
@@ -206,7 +207,7 @@ def test_too_few_directions_are_counted(make):
     assert sorted(np.bincount(result.labels)) == [6, 6, 6]
 
 
-@pytest.mark.parametrize("bounds", [(0, 0.3), (0, 1e-3), (-0.2, 0.2), (0.05, 0.4)])
+@pytest.mark.parametrize("bounds", few([[0, 0.3], [0, 1e-3], [-0.2, 0.2], [0.05, 0.4]], 3))
 def test_centroids_fit_their_bounds(noisy, bounds):
     X = noisy - 0.4 if bounds[0] < 0 else noisy
     result, _ = run(X, some_rays(X, 4), Bounds(*bounds), tol=1e-6)

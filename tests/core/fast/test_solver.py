@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
+from cases import few
 from onmf import NSNCP, ONMF, General
 from onmf.core import memory as blocks
 from onmf.core.fast import sketch
@@ -32,7 +33,7 @@ def model(penalty_name):
 @SPARSITY
 @pytest.mark.parametrize(
     "scale",
-    [1e-300, 1e300, *(pytest.param(s, marks=pytest.mark.slow) for s in (1e-100, 1e-6, 1e6, 1e100))],
+    few([1e-300, 1e300, 1e-100, 1e-6, 1e6, 1e100], 2),
 )
 def test_scale_does_not_matter(model, sparsity, scale):
     X = hard(sparsity)
@@ -45,7 +46,7 @@ def test_scale_does_not_matter(model, sparsity, scale):
     np.testing.assert_allclose(model.transform(X * scale), model.membership_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e30])
+@pytest.mark.parametrize("scale", few([1e-30, 1e30]))
 def test_scale_does_not_matter_in_single_precision(model, scale):
     X = hard().astype(np.float32)
     plain = model.fit(X).labels_
@@ -54,9 +55,7 @@ def test_scale_does_not_matter_in_single_precision(model, scale):
 
 @SPARSITY
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))]
-)
+@pytest.mark.parametrize("seed", few(range(5)))
 def test_what_a_fit_promises(penalty_name, sparsity, dtype, seed):
     X = hard(sparsity, seed).astype(dtype)
     model = ONMF(7, penalty=penalty_name, random_state=seed).fit(X)
@@ -84,7 +83,7 @@ def test_no_reassignment_and_no_other_centroid_lowers_the_error(model):
         assert np.sum((own @ rays[k]) ** 2) == pytest.approx(np.linalg.norm(own, 2) ** 2, rel=1e-10)
 
 
-@SPARSITY
+@pytest.mark.parametrize("sparsity", few([0.9, 0.0]))
 def test_the_same_labels_for_any_block_size_and_number_of_threads(model, sparsity, monkeypatch):
     X = hard(sparsity, n=600)
     labels = []
@@ -146,7 +145,7 @@ def test_any_number_of_clusters_up_to_the_number_of_samples(penalty_name, k):
     ],
     ids=["parallel", "constant", "duplicates", "one feature", "rays"],
 )
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("make", few([sp.csr_array, np.asarray]))
 def test_fewer_directions_than_clusters_are_told(penalty_name, X, k, found, make):
     with pytest.warns(EmptyClusterWarning, match=f"only {found} distinct direction"):
         many = ONMF(k, penalty=penalty_name, random_state=0).fit(make(X))

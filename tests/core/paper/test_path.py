@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import reference
+from cases import few
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import PALM
 from onmf.core.paper.path import Path, tighten
@@ -84,9 +85,7 @@ def test_sweeps_are_bounded(planted, penalty):
     assert (result.sweeps, result.stop) == (7, "max_iter")
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))]
-)
+@pytest.mark.parametrize("seed", few(range(5)))
 def test_theorem_3_beyond_a_finite_rho_stationary_rows_are_one_sparse(seed):
     """Non-smooth penalty, one solve at a fixed large rho from a dense start."""
     rng = np.random.default_rng(seed)

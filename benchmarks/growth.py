@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
-from onmf.core.fast import moves, row_problems, search, swaps
+from onmf.core.fast import moves, row_problems, search, settle, swaps
 from quality import errors
 from sets import Set, available
 from tables import table, write_section
@@ -65,7 +65,7 @@ def seconds(model, X) -> float:
 
 def without_numba(model, X) -> float:
     with ExitStack() as stack:
-        for module in (search, swaps, moves):
+        for module in (search, swaps, moves, settle):
             stack.enter_context(patch.object(module, "kernels", lambda: row_problems))
         return seconds(model, X)
 

@@ -46,7 +46,7 @@ HOMES = {  # an optional dependency and the only file, or folder, that imports i
     "openpyxl": "io/workbook.py",
     "anndata": "cells.py",
     "fsspec": "io/remote.py",
-    "numba": "core/fast/kernels.py",
+    "numba": "core/fast/machine.py",
     "dask": "data/dask/",
     "distributed": "data/dask/",
 }

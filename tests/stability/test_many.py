@@ -110,7 +110,7 @@ def test_a_turned_sketch_has_its_strongest_directions_first(m):
     assert (np.diff(energy) <= 1e-9 * energy[0]).all()
     singular = np.linalg.svd(X, compute_uv=False)[0] ** 2
     assert energy[0] == pytest.approx(singular, rel=1e-6)
-    assert narrowed(ordered, 2).Y.shape[1] == min(4 * 2 + 30, m)
+    assert narrowed(ordered, 2).Y.shape[1] == min(4 * 2 + 20, m)
 
 
 @MAKE

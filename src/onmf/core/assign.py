@@ -67,12 +67,13 @@ class Rays:
 
     @classmethod
     def of(cls, W: Array) -> Self:
-        exponent = np.frexp(np.abs(W).max(axis=1))[1]  # the squares of each row must be numbers
-        W = np.ldexp(W, -exponent[:, None])
-        lengths = np.linalg.norm(W, axis=1)
+        top, most = np.maximum(W.max(axis=1), -W.min(axis=1)), np.finfo(W.dtype).maxexp - 2
+        exponent = np.frexp(top)[1].clip(-most, most)  # the squares of each row must be numbers
+        W = W * np.ldexp(W.dtype.type(1), -exponent)[:, None]
+        lengths = np.sqrt(np.einsum("km,km->k", W, W))
         lengths = np.where(lengths > 0, lengths, 1).astype(W.dtype)
-        units = np.ascontiguousarray((W / lengths[:, None]).T)
-        return cls(units, np.ldexp(lengths, exponent))
+        W /= lengths[:, None]
+        return cls(np.ascontiguousarray(W.T), np.ldexp(lengths, exponent))
 
     def __call__(self, block: Block, rows: Any) -> tuple[Code, Fit]:
         code = nearest(block.X @ self.units)

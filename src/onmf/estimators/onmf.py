@@ -60,12 +60,12 @@ class ONMF(StreamClusterer):
         clusters are those of that model; features are matched by their names.
     n_init : "auto" or int, default="auto"
         Number of starts; the result with the lowest error is kept, so that more starts never
-        give a higher one. "auto" is 1 for "palm" and 1 to 4, by the shape of X, for "fast", which
+        give a higher one. "auto" is 1 for "palm" and 1 to 8, by the shape of X, for "fast", which
         then chooses among them without reading X once more.
     rho : float, optional
-        First weight of the penalty ("fast": 1e-3, relative; "palm": 1e-8).
+        First weight of the penalty ("fast": 5e-3, relative; "palm": 1e-8).
     growth : float, optional
-        Factor between consecutive weights ("fast": 1.2; "palm": 1.1).
+        Factor between consecutive weights ("fast": 1.4; "palm": 1.1).
     mu_h, mu_w : float, optional
         Ridge on memberships and centroids ("palm" only: 1e-10 and 0).
     accelerate : bool, default=False

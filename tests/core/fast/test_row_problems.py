@@ -1,5 +1,7 @@
 """The row problem is solved exactly, by NumPy and by machine code alike."""
 
+import os
+import subprocess
 import sys
 from functools import partial
 from itertools import chain, combinations
@@ -111,3 +113,29 @@ def test_without_numba_numpy_gives_the_same_answer(monkeypatch):
     rows.kernels.cache_clear()
     assert rows.kernels() is compiled
     np.testing.assert_array_equal(ONMF(4, random_state=0).fit(X).labels_, plain)
+
+
+FIT = """
+import scipy.sparse as sp
+from onmf import ONMF
+X = sp.random_array((200, 120), density=0.1, rng=np.random.default_rng(1), format="csr")
+print(ONMF(6, random_state=0, n_jobs=1).fit(X).cluster_centers_.tobytes().hex())
+"""
+
+
+@pytest.mark.slow
+def test_machine_code_that_was_just_made_gives_the_bits_of_that_read_from_disk(tmp_path):
+    """Sums left to numba's own functions end in other bits there: the first fit after an
+    installation would differ from all later ones."""
+    first, later = (
+        subprocess.run(
+            [sys.executable, "-c", f"import numpy as np{FIT}"],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    )
+    assert list(tmp_path.rglob("*.nbc"))  # else both were made
+    assert first == later

@@ -178,10 +178,13 @@ def test_machine_code_and_numpy_agree(rows, k, dtype):
     rng = np.random.default_rng(5)
     Y, U = rows.astype(dtype), unit(rng.normal(size=(k, 12)))
     A = Y @ U.T.astype(dtype)
-    labels, best, _ = plain.images(A, Y)
+    labels, best, _ = plain.images(A, Y, U)
     own = np.bincount(labels, np.square(best), k)
     calls = {
-        "images": (A, Y),
+        "images": (A, Y, U),
+        "alternations": (Y, U, np.empty(0, dtype), 3, 0.0),
+        "sums": (labels, best, Y, k),
+        "fit_rays": (Y, labels, U, 3),
         "runners_up": (A, labels),
         "pair_sums": (A, labels, best),
         "split_clusters": (Y, labels, unit(rng.random((2, k, 12))), 3),
@@ -194,7 +197,7 @@ def test_machine_code_and_numpy_agree(rows, k, dtype):
     loose = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-4}
     for name, arguments in calls.items():
         ours, theirs = (getattr(module, name)(*arguments) for module in (plain, compiled))
-        if name == "ray_distance":
+        if not isinstance(ours, tuple):
             ours, theirs = (ours,), (theirs,)
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(one, other, **loose, err_msg=name)
@@ -203,12 +206,24 @@ def test_machine_code_and_numpy_agree(rows, k, dtype):
 @MODULES
 def test_of_equal_prototypes_the_first_has_all_the_rows(rows, module):
     rng = np.random.default_rng(6)
-    A = np.repeat(rows @ unit(rows[:1]).T, 4, axis=1)
+    U = np.repeat(unit(rows[:1]), 4, axis=0)
+    A = np.repeat(rows @ U[:1].T, 4, axis=1)
     A *= 1 + np.finfo(float).eps * rng.integers(-3, 4, A.shape)  # as rounding would leave them
-    labels, best, P = module.images(A, rows)
+    labels, best, P = module.images(A, rows, U)
     assert not labels.any()
     np.testing.assert_allclose(P[0], best @ rows)
     assert not P[1:].any()
+
+
+@MODULES
+def test_a_giant_row_does_not_drown_the_energy_of_the_others(rows, module):
+    """In single precision the score of one row is rounded by more than all the others have."""
+    Y = np.vstack([rows, 1e6 * rows[:1]]).astype(np.float32)
+    U = unit(Y[[-1, 1, 2]].astype(np.float64))
+    *_, labels, best, energy = module.alternations(Y, U, np.empty(0, np.float32), 0, 0.0)
+    scores = np.einsum("ij,ij->i", Y.astype(np.float64), U[labels])
+    np.testing.assert_allclose(best, np.maximum(scores, 0), rtol=1e-12)
+    assert energy == pytest.approx(np.square(scores).sum(), rel=1e-13)
 
 
 def test_drawn_rows_keep_sums_of_squares_and_all_that_is_heavy():

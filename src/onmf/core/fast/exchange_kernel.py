@@ -3,7 +3,7 @@
 import numpy as np
 
 from onmf.core.fast.exchange import CALM, LEAST, REST
-from onmf.core.fast.kernels import compiled
+from onmf.core.fast.machine import compiled
 from onmf.core.rows import Array
 
 

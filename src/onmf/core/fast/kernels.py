@@ -1,18 +1,22 @@
-"""The functions of `row_problems` in machine code: the only module that imports numba.
-
-Same rules as there. Serial and without the interpreter's lock: blocks and starts are what runs in
-parallel, for numba's own threads beside those of BLAS cost a factor.
-"""
+"""The functions of `row_problems` in machine code, by the same rules."""
 
 import numpy as np
-from numba import njit
 
 from onmf.core.assign import ROUNDING
-from onmf.core.fast.row_problems import FULL_EXCHANGES, MOST_EXCHANGES, RIDGE, SLACK
+from onmf.core.fast.machine import compiled
+from onmf.core.fast.ray_kernels import pulled as pulled
+from onmf.core.fast.ray_kernels import ray_distance as ray_distance
+from onmf.core.fast.ray_kernels import ray_steps as ray_steps
+from onmf.core.fast.ray_kernels import redirect
+from onmf.core.fast.row_problems import (
+    FULL_EXCHANGES,
+    GAIN,
+    MOST_EXCHANGES,
+    PATIENCE,
+    RIDGE,
+    SLACK,
+)
 from onmf.core.rows import Array
-
-# Sums may be taken in any order, as in BLAS; nothing else of "fast math".
-compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
 
 @compiled
@@ -108,27 +112,6 @@ def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Arr
 
 
 @compiled
-def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
-    """u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers."""
-    k, width = U.shape
-    U, u = U.copy(), np.empty(width)
-    for _ in range(passes):
-        for j in range(k):
-            u[:] = cross[j]
-            for other in range(k):
-                weight = E[j, other]
-                if weight != 0 and other != j:
-                    for z in range(width):
-                        u[z] -= weight * U[other, z]
-            size = 0.0
-            for z in range(width):
-                size += u[z] * u[z]
-            if size > 0:
-                U[j] = u / np.sqrt(size)
-    return U
-
-
-@compiled
 def _first_top(row: Array) -> int:
     """Where the row is largest; the first of those that are equal."""
     top, equal = row[0], ROUNDING * np.finfo(row.dtype).eps
@@ -153,17 +136,73 @@ def nearest(products: Array) -> tuple[Array, Array]:
 
 
 @compiled
-def images(A: Array, Y: Array) -> tuple[Array, Array, Array]:
-    """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster."""
+def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
+    """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster.
+
+    Of scores <y_i, u_b> the digits beyond single precision count: one row may outweigh all others.
+    """
     n, width = Y.shape
     labels, best, P = np.empty(n, np.int64), np.empty(n), np.zeros((A.shape[1], width))
     for i in range(n):
         b = _first_top(A[i])
-        score = np.float64(max(A[i, b], 0.0))
+        score = 0.0 if b < len(U) else float(A[i, b])
+        for z in range(width if b < len(U) else 0):
+            score += Y[i, z] * U[b, z]
+        score = max(score, 0.0)
         labels[i], best[i] = b, score
         for z in range(width):
             P[b, z] += score * Y[i, z]
     return labels, best, P
+
+
+@compiled
+def alternations(
+    Y: Array, U: Array, floor: Array, passes: int, goal: float
+) -> tuple[Array, Array, Array, Array, float]:
+    """U after passes of `search.alternate`, the scores of the rows, where each is best, that score,
+    and the energy; a floor of no entries stands for none."""
+    (n, k), before = (len(Y), len(U)), -1.0
+    U, rays, A = U.copy(), np.empty(U.shape, Y.dtype), np.empty((n, k + (len(floor) > 0)), Y.dtype)
+    left = passes
+    while True:
+        rays[:] = U
+        if len(floor):
+            A[:, :k], A[:, k] = np.dot(Y, rays.T), floor
+        else:
+            np.dot(Y, rays.T, A)
+        labels, best, P = images(A, Y, U)
+        energy = (best * best).sum()
+        gain, before = energy - before, energy
+        if not left or gain <= GAIN * (energy - gain) or energy + PATIENCE * left * gain < goal:
+            return U, A, labels, best, energy
+        redirect(U, P[:k])
+        left -= 1
+
+
+@compiled
+def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
+    """The sum of f_i y_i over the rows of each of k clusters."""
+    P = np.zeros((k, Y.shape[1]))
+    for i in range(len(Y)):
+        row, factor = P[labels[i]], np.float64(factors[i])
+        for z in range(Y.shape[1]):
+            row[z] += factor * Y[i, z]
+    return P
+
+
+@compiled
+def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> Array:
+    """U after power steps of each ray on the rows of its cluster alone."""
+    n, width = Y.shape
+    U, score = U.copy(), np.empty(n)
+    for _ in range(steps):
+        for i in range(n):
+            value = 0.0
+            for z in range(width):
+                value += Y[i, z] * U[labels[i], z]
+            score[i] = value
+        redirect(U, sums(labels, score, Y, len(U)))
+    return U
 
 
 @compiled
@@ -203,9 +242,7 @@ def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[A
                     P[side, b, z] += score * Y[i, z]
         if turn < passes:
             for side in range(2):
-                for b in range(k):
-                    if P[side, b].any():
-                        pair[side, b] = _along(P[side, b])
+                redirect(pair[side], P[side])
     return pair, energy
 
 
@@ -243,57 +280,3 @@ def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array
                     top, where = join, c
         target[i], gain[i] = where, top - stay
     return target, gain
-
-
-@compiled
-def ray_steps(
-    W: Array, cross: Array, last_W: Array, last_cross: Array, kept: Array, signed: bool
-) -> Array:
-    """Unit rays from those along W and last_W and their images: the steps of `settle`."""
-    U = np.empty(W.shape)
-    for j in range(len(W)):
-        u, w, new = _along(last_W[j]), _along(W[j]), U[j]
-        p = _along(cross[j]) if cross[j].any() else w
-        if kept[j]:
-            new[:] = _ritz(u, last_cross[j], w, cross[j])
-            if signed or new.min() >= 0:
-                continue
-        new[:] = p if ((p - w) * (w - u)).sum() < 0 else 2 * p - w
-        if not signed:
-            new[:] = np.maximum(new, 0)
-        new[:] = _along(new) if new.any() else p
-    return U
-
-
-@compiled
-def _ritz(u: Array, Su: Array, w: Array, Sw: Array) -> Array:
-    """As `row_problems.ritz`, for one ray."""
-    c = (u * w).sum()
-    d, uu, ud, dd = w - c * u, 0.0, 0.0, 0.0
-    size = np.sqrt((d * d).sum())
-    if size <= 1e-9:
-        return _along(Sw) if Sw.any() else w
-    for z in range(len(u)):
-        uu += u[z] * Su[z]
-        ud += d[z] * Su[z] / size
-        dd += d[z] * (Sw[z] - c * Su[z]) / size**2
-    angle = 0.5 * np.arctan2(2 * ud, uu - dd)
-    best = np.cos(angle) * Su + np.sin(angle) / size * (Sw - c * Su)
-    return _along(best) if best.any() else w
-
-
-@compiled
-def _along(row: Array) -> Array:
-    """The row in double precision, of unit length if it is not zero."""
-    row = row.astype(np.float64)
-    size = np.sqrt((row * row).sum())
-    return row / size if size > 0 else row
-
-
-@compiled
-def ray_distance(W: Array, V: Array) -> float:
-    """Root mean square distance of the rays along the rows of W and V."""
-    total = 0.0
-    for j in range(len(W)):
-        total += np.square(_along(W[j]) - _along(V[j])).sum()
-    return np.sqrt(total / len(W))

@@ -11,8 +11,8 @@ they are.
 
 import numpy as np
 
-from onmf.core.fast.row_problems import kernels, sums, unit
-from onmf.core.fast.search import GAIN, Clustering, alternate, every_place
+from onmf.core.fast.row_problems import GAIN, kernels
+from onmf.core.fast.search import Clustering, alternate, every_place
 from onmf.core.rows import Array
 
 POWER_STEPS = 3  # for the rays of clusters that rows came to or left
@@ -48,6 +48,5 @@ def _refitted(
     """The alternation goes on after these rows have moved."""
     labels, k, U = now.labels.copy(), len(now.U), every_place(now)
     labels[going] = target
-    for _ in range(POWER_STEPS):
-        U = unit(sums(labels, np.einsum("ij,ij->i", Y, U[labels]), Y, len(U)), otherwise=U)
+    U = kernels().fit_rays(Y, labels, U, POWER_STEPS)
     return alternate(Y, U[:k], ALTERNATIONS, floor=floor)

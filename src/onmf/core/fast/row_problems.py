@@ -26,6 +26,8 @@ RIDGE = 1e-10  # on the diagonal: prototypes may coincide
 SLACK = 1e-9  # relative: a multiplier below it is zero
 FULL_EXCHANGES = 3  # without progress, before single exchanges, which cannot cycle
 MOST_EXCHANGES = 50
+PATIENCE = 2  # times the last gain, that each further one is thought to be at most
+GAIN = 2e-7  # relative gain below which an alternation in the sketch has settled
 CHUNK = 1 << 21  # entries of the stacked systems
 
 
@@ -90,10 +92,33 @@ def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
     return U
 
 
-def images(A: Array, Y: Array) -> tuple[Array, Array, Array]:
-    """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster."""
-    labels = first_largest(A)
-    best = np.maximum(A[np.arange(len(A)), labels], 0).astype(np.float64)
+def alternations(
+    Y: Array, U: Array, floor: Array, passes: int, goal: float
+) -> tuple[Array, Array, Array, Array, float]:
+    """U after passes of `search.alternate`, the scores of the rows, where each is best, that score,
+    and the energy; a floor of no entries stands for none."""
+    before = -1.0
+    for left in range(passes, -1, -1):
+        A = Y @ U.T.astype(Y.dtype)
+        A = np.column_stack([A, floor]) if len(floor) else A
+        labels, best, P = images(A, Y, U)
+        energy = float(best @ best)
+        gain, before = energy - before, energy
+        if not left or gain <= GAIN * (energy - gain) or energy + PATIENCE * left * gain < goal:
+            break
+        U = unit(P[: len(U)], otherwise=U)
+    return U, A, labels, best, energy
+
+
+def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
+    """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster.
+
+    Of scores <y_i, u_b> the digits beyond single precision count: one row may outweigh all others.
+    """
+    labels, best = first_largest(A), A.max(axis=1).astype(np.float64)
+    inside = labels < len(U)
+    best[inside] = np.einsum("ij,ij->i", Y[inside], U[labels[inside]])
+    best = np.maximum(best, 0)
     return labels, best, sums(labels, best, Y, A.shape[1])
 
 
@@ -101,6 +126,13 @@ def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
     """The sum of f_i y_i over the rows of each of k clusters."""
     parts, shape = (factors, labels, np.arange(len(labels) + 1)), (len(labels), k)
     return np.asarray(sp.csr_array(parts, shape=shape).T @ Y)
+
+
+def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> Array:
+    """U after power steps of each ray on the rows of its cluster alone."""
+    for _ in range(steps):
+        U = unit(sums(labels, np.einsum("ij,ij->i", Y, U[labels]), Y, len(U)), otherwise=U)
+    return U
 
 
 def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:

@@ -23,14 +23,12 @@ from typing import NamedTuple
 import numpy as np
 
 from onmf.core.assign import first_largest
-from onmf.core.fast.row_problems import kernels, sums, unit
+from onmf.core.fast.row_problems import kernels, unit
 from onmf.core.paper.penalties import RowPenalty
 from onmf.core.rows import Array
 
 ONE_SPARSE = 3e-3  # share of H'H off its diagonal below which the path has done its work
 CALM = 0.008  # root mean square move of the prototypes below which the next tau is left out
-PATIENCE = 2  # times the last gain, that each further one is thought to be at most
-GAIN = 1e-6  # relative gain below which an alternation in the sketch has settled
 BATCH = 10  # seeds there must be for each more that is chosen at a time
 EXPLAINED = 1e-12  # share of a row's energy below which what is left of it is rounding
 
@@ -86,7 +84,7 @@ def spread(Y: Array, energy: Array, k: int, rng: np.random.Generator) -> Array:
             closer = explained[:, j] > best + EXPLAINED * energy
             cells[closer], best[closer] = c, explained[closer, j]
             c += 1
-    U = sums(cells, np.ones(len(Y)), Y, k)
+    U = kernels().sums(cells, np.ones(len(Y)), Y, k)
     return unit(U, otherwise=unit(Y[draw(energy, k, rng)]))
 
 
@@ -160,13 +158,6 @@ def alternate(
     Its gains fall as a rule: it ends where more of them, somewhat larger than the last, would not
     reach the goal. A row that scores below its `floor` on every ray is an outlier and pulls none.
     """
-    before = -1.0
-    for left in range(passes, -1, -1):
-        A = scores(Y, U, floor)
-        labels, best, P = kernels().images(A, Y)
-        energy = float(best @ best)
-        gain, before = energy - before, energy
-        if not left or gain <= GAIN * (energy - gain) or energy + PATIENCE * left * gain < goal:
-            break
-        U = unit(P[: len(U)], otherwise=U)
-    return Clustering(U, A, labels, best, energy)
+    floor = np.empty(0, Y.dtype) if floor is None else floor.astype(Y.dtype, copy=False)
+    U = U.astype(np.float64, copy=False)
+    return Clustering(*kernels().alternations(np.ascontiguousarray(Y), U, floor, passes, goal))

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from onmf.core.assign import Code, Rays, one_sparse
 from onmf.core.fast.finish import Rest
 from onmf.core.fast.outliers import Fence, Trim, excess_of
-from onmf.core.fast.row_problems import kernels, sums, unit
+from onmf.core.fast.row_problems import kernels, unit
 from onmf.core.paper.palm import Bounds
 from onmf.core.rows import Array, Block, Data, row_sqnorm
 
@@ -70,8 +70,8 @@ class Assign:
             cross = one_sparse(code.labels, code.scores * weight, k).T @ X
         else:  # a sum over the samples, not over samples and clusters
             factors = np.where(code.labels >= 0, code.scores * weight, 0)
-            cross = sums(np.maximum(code.labels, 0), factors, X, k)
-        return code, Cells(np.asarray(cross, np.float64), *tallies(code, last, weight, k))
+            cross = kernels().sums(np.maximum(code.labels, 0), factors, X, k)
+        return code, Cells(np.ascontiguousarray(cross, np.float64), *tallies(code, last, weight, k))
 
 
 def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array, ...]:
@@ -253,14 +253,11 @@ class Worst:
 
 def stretched(U: Array, energy: Array, bounds: Bounds, dtype: Any) -> Array:
     """Centroids along the rays U, as long as samples of this energy, within the bounds."""
-    length = np.sqrt(energy)
-    W = U * np.where(length > 0, length, 1)[:, None]
+    length = np.where(energy > 0, np.sqrt(energy), 1)
     if bounds.lower > 0:
-        return bounds.clip(W.astype(dtype))
-    high, low = W.max(axis=1), W.min(axis=1)
-    shrink = np.ones(len(W))
-    over = high > bounds.upper
-    shrink[over] = bounds.upper / high[over]
-    under = low < bounds.lower
-    shrink[under] = np.minimum(shrink[under], bounds.lower / low[under])
-    return bounds.clip((W * shrink[:, None]).astype(dtype))
+        return bounds.clip((U * length[:, None]).astype(dtype))
+    high, low = U.max(axis=1), U.min(axis=1)
+    over, under = high * length > bounds.upper, low * length < bounds.lower
+    length[over] = bounds.upper / high[over]
+    length[under] = np.minimum(length[under], bounds.lower / low[under])
+    return bounds.clip((U * length[:, None]).astype(dtype, copy=False))

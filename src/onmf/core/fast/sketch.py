@@ -13,15 +13,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
+from onmf.core.memory import weighted_sum
 from onmf.core.paper.palm import Bounds
-from onmf.core.paper.start import Power
+from onmf.core.paper.start import Image
 from onmf.core.result import FORGETFUL, Journal
-from onmf.core.rows import Array, Block, Data, row_sqnorm
+from onmf.core.rows import Array, Block, Data, Matrix, row_sqnorm, same_pattern
 
-WIDTH, SPARE, EXTRA = 4, 60, 30  # r = min(WIDTH k, k + SPARE) + EXTRA
+WIDTH, SPARE, EXTRA = 4, 40, 20  # r = min(WIDTH k, k + SPARE) + EXTRA
 LEAST = 1e-30  # no sample counts for less than this share: it would vanish in single precision
 MOST_ROWS = 20_000
+LARGE = 200  # power of two, of entries whose squares might not be numbers
 
 
 class Pains(NamedTuple):
@@ -73,22 +76,25 @@ def sketch(
     r = width(k) if n > 2 * width(k) else n  # few samples: all of their span
     iterations, V = min(pains.iterations, max_sweeps - 2), None
     if 2 * r < m:  # else the smaller picture is not worth its sweeps
-        V, done = rng.standard_normal((m, r)).astype(data.dtype), 0
+        V, done = rng.random((m, r), np.float32) - np.float32(0.5), 0
         if noted := journal.recall("basis"):
             V, done = noted["V"], noted["sweeps"]
         damp = damping(data, pains.heavy)
+        scale = 1 / np.sqrt(
+            data.total(weighted_sum, data.each(np.multiply, data.energy, damp)) or 1
+        )
         for sweep in range(done + 1, iterations + 1):  # subspace iteration
-            _, image = data.sweep(Power(V), damp)
+            _, image = data.sweep(Magnify(V.astype(np.float32, copy=False), scale), damp)
             V = orthonormal(image.cross).astype(data.dtype)
             journal.note("basis", partial(dict, V=V, sweeps=sweep))
             tell(sweep)
-        V = V if iterations else orthonormal(V)
-    project = Project(np.eye(m, dtype=data.dtype) if V is None else V)
+        V = V if iterations else orthonormal(V).astype(data.dtype)
     seen = sample(data, rng)
-    parts, energy = data.sweep(project, seen)
+    parts, energy = data.sweep(Project(V), seen)
+    whole = data.total(weighted_sum, data.each(np.multiply, data.energy, seen))
     sweeps = 1 if V is None else iterations + 1
     tell(sweeps)
-    return Sketch(V, data.gather(parts), energy.inside / energy.whole, sweeps, seen)
+    return Sketch(V, data.gather(parts), energy.inside / whole, sweeps, seen)
 
 
 def sample(data: Data, rng: np.random.Generator) -> Any:
@@ -137,7 +143,9 @@ def _top_and_median(energy: Array) -> Array:
 
 def orthonormal(B: Array) -> Array:
     """Basis of the columns' span through their Gram matrix, which is faster than QR for tall B."""
-    B = np.ldexp(B, -np.frexp(np.abs(B).max(initial=0))[1])  # exact, and its squares are numbers
+    exponent = int(np.frexp(max(B.max(initial=0), -B.min(initial=0)))[1])
+    if abs(exponent) > LARGE:  # its squares must be numbers
+        B = np.ldexp(B, -exponent)
     gram = B.T @ B
     size = np.sqrt(gram.diagonal())
     scale = np.where(size > 0, 1 / np.where(size > 0, size, 1), 0)  # columns of unit length
@@ -146,23 +154,45 @@ def orthonormal(B: Array) -> Array:
     return B @ (scale[:, None] * turn[:, kept] / np.sqrt(values[kept]))
 
 
+@dataclass(frozen=True)
+class Magnify:
+    """Z'ZV of a block in single precision, Z = s D^(1/2) X; `damp` (b,) multiplies the weights.
+
+    The search needs the span of the leading directions, not their digits.
+    """
+
+    V: Array
+    scale: float
+
+    def __call__(self, block: Block, damp: Array) -> tuple[Array, Image]:
+        Z = single(block.X, self.scale * np.sqrt(block.weight[:, 0] * damp))
+        return damp, Image(np.asarray(Z.T @ (Z @ self.V), np.float64))
+
+
+def single(X: Matrix, factors: Array) -> Matrix:
+    """f_i x_i, in single precision."""
+    if sp.issparse(X):
+        return same_pattern(X, single(X.data[:, None], np.repeat(factors, np.diff(X.indptr)))[:, 0])
+    narrow = np.empty(X.shape, np.float32)
+    return np.multiply(X, factors[:, None].astype(X.dtype), out=narrow, casting="same_kind")
+
+
 class Energy(NamedTuple):
-    """Weighted ||Y||^2 and ||X||^2 of the wanted rows."""
+    """Weighted ||Y||^2 of the wanted rows."""
 
     inside: float
-    whole: float
 
 
 @dataclass(frozen=True)
 class Project:
     """D^(1/2) X V of the wanted rows of a block."""
 
-    V: Array
+    V: Array | None  # None stands for the identity
 
     def __call__(self, block: Block, wanted: Array) -> tuple[Array, Energy]:
         X, weight = (
             (block.X, block.weight) if wanted.all() else (block.X[wanted], block.weight[wanted])
         )
-        Y = np.asarray(X @ self.V) * np.sqrt(weight)
-        whole = float(row_sqnorm(X) @ weight[:, 0].astype(np.float64))
-        return Y, Energy(float(row_sqnorm(Y).sum()), whole)
+        Y = X if self.V is None else X @ self.V
+        Y = np.asarray(Y.toarray() if sp.issparse(Y) else Y) * np.sqrt(weight)
+        return Y, Energy(float(row_sqnorm(Y).sum()))

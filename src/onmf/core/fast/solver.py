@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +21,8 @@ from onmf.core.fast.crowd import Crowd, Rows, with_samples
 from onmf.core.fast.finish import finish, nothing_yet
 from onmf.core.fast.outliers import Fence, Outliers, Trim
 from onmf.core.fast.renewal import renew
-from onmf.core.fast.row_problems import unit
-from onmf.core.fast.search import GAIN, Clustering, Point, drawn, follow, spread
+from onmf.core.fast.row_problems import GAIN, unit
+from onmf.core.fast.search import Clustering, Point, drawn, follow, spread
 from onmf.core.fast.settle import SettleSquares, State
 from onmf.core.fast.sketch import PLAIN, ROBUST, Sketch, sketch
 from onmf.core.paper.palm import NON_NEGATIVE, Bounds
@@ -42,9 +43,9 @@ FEWEST_ROWS, ROWS_PER_CLUSTER, BASE_ROWS, MORE_PER_CLUSTER = 1000, 100, 1600, 20
 MORE = 6  # times as many rows for the last swaps as for the path
 END = 0.5  # of the path: rows are one-sparse long before tau = 1
 COARSE = 1.4  # largest ratio of two values of tau: a path of few steps begins later
-FEWEST_STEPS, MOST_STEPS = 8, 35
-PATH_SWEEPS, MOST_STARTS = 3, 2  # that the paths of all starts may cost, and so many at most
-LITTLE, MOST_CHEAP_STARTS = 2e7, 4  # products that are no cost, and starts of small data
+FEWEST_STEPS = 8
+PATH_SWEEPS, MOST_STARTS = 3, 3  # that the paths of all starts may cost, and so many at most
+LITTLE, MOST_CHEAP_STARTS = 1.8e7, 8  # products that are no cost, and starts of small data
 ALTERNATIONS = 20  # in the sketch, at the end
 MOVES = 10  # rounds of moves of single rows, at the end
 
@@ -53,8 +54,8 @@ MOVES = 10  # rounds of moves of single rows, at the end
 class Fast:
     """Settings: tau grows from `start` to END by `growth`, or faster where steps are dear."""
 
-    start: float = 1e-3
-    growth: float = 1.2
+    start: float = 5e-3
+    growth: float = 1.4
     n_starts: int | None = None  # None: by the shape of X
     tol: float = 1e-5
     max_sweeps: int = 40
@@ -62,8 +63,9 @@ class Fast:
     n_threads: int = 1
     outliers: Outliers | None = None  # None: every sample has a cluster
 
-    def taus(self, most: int = MOST_STEPS) -> Array:
-        steps = min(2 + int(np.log(END / self.start) / np.log(self.growth)), most)
+    def taus(self, most: float = np.inf) -> Array:
+        """All of the path, or `most` steps of it."""
+        steps = int(min(2 + int(np.log(END / self.start) / np.log(self.growth)), most))
         return np.geomspace(max(self.start, END / COARSE ** (steps - 1)), END, steps)
 
     def rows(self, Y: Array) -> Rows:
@@ -147,16 +149,17 @@ def explore(
     if not energy.all():  # a sample of mostly empty rows would be a poor one
         Y, energy = Y[energy > 0], energy[energy > 0]
     scale = energy.mean()  # squares in single precision must neither vanish nor overflow
-    Y, energy = (Y / np.sqrt(scale)).astype(Y.dtype, copy=False), energy / scale
+    Y, energy = (Y / np.sqrt(scale)).astype(np.float32, order="C", copy=False), energy / scale
     size = max(min(ROWS_PER_CLUSTER * k, BASE_ROWS + MORE_PER_CLUSTER * k), FEWEST_ROWS)
-    n_starts, steps = effort(shape, (min(size, len(Y)), Y.shape[1]), k)
+    n_starts, steps = effort(shape, (min(size, len(Y)), Y.shape[1]), k, len(settings.taus()))
     last, *starts = rng.spawn(1 + (settings.n_starts or n_starts))
     many = drawn(Y, energy, MORE * size, last)
     search = Search(settings.rows, Y, energy, many, size, k, penalty, settings.taus(steps))
+    explained = attrgetter("found.energy")
     found = in_threads(search.descend, starts, settings.n_threads)
-    chosen = records(found) if settings.n_starts else [max(found, key=energy_of)]
+    chosen = records(found) if settings.n_starts else [max(found, key=explained)]
     ends = [search.finish(one, last) for one in chosen]
-    return sorted(ends, key=energy_of, reverse=True)
+    return sorted(ends, key=explained, reverse=True)
 
 
 @dataclass(frozen=True)
@@ -192,11 +195,6 @@ class Search:
         return descent._replace(found=found, fence=every.fence(found))
 
 
-def energy_of(descent: Descent) -> float:
-    """What its prototypes explain."""
-    return descent.found.energy
-
-
 def records(descents: Sequence[Descent]) -> list[Descent]:
     """Those that are better than all before them: more starts can but add to the list.
 
@@ -204,7 +202,7 @@ def records(descents: Sequence[Descent]) -> list[Descent]:
     """
     chosen = [descents[0]]
     for one in descents:
-        if energy_of(one) > energy_of(chosen[-1]) * (1 + GAIN):
+        if one.found.energy > chosen[-1].found.energy * (1 + GAIN):
             chosen.append(one)
     return chosen
 
@@ -217,14 +215,15 @@ def in_threads(task: Callable[[Any], Any], items: Sequence[Any], n_threads: int)
         return list(pool.map(task, items))
 
 
-def effort(shape: tuple[int, int], seen: tuple[int, int], k: int) -> tuple[int, int]:
+def effort(shape: tuple[int, int], seen: tuple[int, int], k: int, steps: int) -> tuple[int, int]:
     """Starts, and steps of each path: about the products of PATH_SWEEPS sweeps, or little."""
     worth = PATH_SWEEPS * np.prod(shape, dtype=float) / np.prod(seen, dtype=float)
     cheap = LITTLE / k / np.prod(seen, dtype=float)
-    many = min(worth / MOST_STEPS, MOST_STARTS), min(cheap / MOST_STEPS, MOST_CHEAP_STARTS)
-    starts = max(1, int(max(many)))
+    starts = max(
+        1, int(max(min(worth / steps, MOST_STARTS), min(cheap / steps, MOST_CHEAP_STARTS)))
+    )
     fewest = FEWEST_STEPS if k <= seen[1] else 2  # more prototypes than dimensions: dear rows
-    return starts, int(np.clip(max(worth, cheap) / starts, fewest, MOST_STEPS))
+    return starts, int(np.clip(max(worth, cheap) / starts, min(fewest, steps), steps))
 
 
 def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:

@@ -10,8 +10,8 @@ gained for good, and costs the less the more clusters there are.
 import numpy as np
 
 from onmf.core.fast.moves import relocate
-from onmf.core.fast.row_problems import kernels, unit
-from onmf.core.fast.search import GAIN, Clustering, alternate, every_place, scores, unexplained
+from onmf.core.fast.row_problems import GAIN, kernels, unit
+from onmf.core.fast.search import Clustering, alternate, every_place, scores, unexplained
 from onmf.core.rows import Array
 
 ENTRANTS = 4  # tried for each split
@@ -22,7 +22,6 @@ LOCAL = 4  # alternations of a trial
 GLOBAL, MOVES = 3, 2  # alternations and moves of all rows after a round
 HOPE = 0.1  # a split that gains a smaller share of what the other cluster loses is not tried
 TRIALS = 16  # without gain before a round ends
-FAILURES = 2  # rounds without gain before giving up
 MOST_ROUNDS = 20
 
 
@@ -34,21 +33,15 @@ def improve(
     floor: Array | None = None,
     least: float = GAIN,
 ) -> Clustering:
-    """The clustering after swaps, until FAILURES rounds in a row were in vain.
+    """The clustering after swaps, until a round was in vain.
 
     A swap must gain the share `least` of what is explained.
     """
-    k, places = len(now.U), now.scores.shape[1]
-    tried, vain = np.eye(k, places, dtype=bool), 0
-    for _ in range(MOST_ROUNDS if k > 1 else 0):
-        U = swapped(Y, energy, now, tried, rng, floor, least)
-        if U is not None:
-            now = relocate(Y, energy, alternate(Y, U, GLOBAL, floor=floor), MOVES, floor)
-            tried, vain = np.eye(k, places, dtype=bool), 0
-        else:
-            vain += 1
-            if vain == FAILURES:
-                break
+    for _ in range(MOST_ROUNDS if len(now.U) > 1 else 0):
+        U = swapped(Y, energy, now, rng, floor, least)
+        if U is None:
+            break
+        now = relocate(Y, energy, alternate(Y, U, GLOBAL, floor=floor), MOVES, floor)
     return now
 
 
@@ -56,14 +49,14 @@ def swapped(
     Y: Array,
     energy: Array,
     now: Clustering,
-    tried: Array,
     rng: np.random.Generator,
     floor: Array | None,
     least: float,
 ) -> Array | None:
-    """Prototypes after the swaps of a round, or None; `tried` learns of those in vain."""
-    (k, places), U = tried.shape, now.U.copy()
+    """Prototypes after the swaps of a round, or None if all were in vain."""
+    k, places, U = len(now.U), now.scores.shape[1], now.U.copy()
     order, edges, own = members(now)
+    Z, lows = Y[order], None if floor is None else floor[order]
     second, runner = kernels().runners_up(now.scores, now.labels)
     flow = np.zeros((places, places))
     np.add.at(flow, (now.labels, second), np.square(runner))
@@ -74,7 +67,7 @@ def swapped(
     drop = (own - flow.sum(axis=1))[:k]
     loss = np.minimum(merge_losses(now, own[:k]).min(axis=1), drop)
     promise = gain[None] - loss[:, None]
-    promise[tried | (gain < HOPE * loss[:, None])] = -np.inf
+    promise[np.eye(k, places, dtype=bool) | (gain < HOPE * loss[:, None])] = -np.inf
     most = min(k * places, 8 * TRIALS * k)
     pairs = np.argpartition(-promise, most - 1, axis=None)[:most]
     pairs = pairs[np.argsort(-promise.ravel()[pairs], kind="stable")]
@@ -87,15 +80,14 @@ def swapped(
         near = [leaving, split, *heirs[leaving], *heirs[split, :NEIGHBOURS]]
         J = np.array([j for j in dict.fromkeys(near) if not touched[j] and j < k])
         those = [*J, *range(k, places)]
-        rows = np.concatenate([order[edges[j] : edges[j + 1]] for j in those])
+        rows = [slice(edges[j], edges[j + 1]) for j in those]
         start, goal = U[J], own[those].sum() + least * total
         start[J == split], start[0] = halves[0, split], halves[1, split]
-        low = None if floor is None else floor[rows]
-        trial = alternate(Y.take(rows, axis=0), start, LOCAL, goal, low)
+        low = None if lows is None else np.concatenate([lows[one] for one in rows])
+        trial = alternate(np.concatenate([Z[one] for one in rows]), start, LOCAL, goal, low)
         if trial.energy > goal:
             U[J], touched[J], touched[split] = trial.U, True, True
         else:
-            tried[leaving, split] = True
             left -= 1
     return U if touched.any() else None
 

@@ -192,7 +192,7 @@ def test_samples_that_share_no_feature_all_get_a_cluster(penalty_name):
 def test_weights_count_and_zero_weight_is_absence(penalty_name):
     X = hard(n=200)
     weight = np.r_[np.ones(150), np.zeros(50)]
-    model = ONMF(4, penalty=penalty_name, init=(None, X[:4]), tol=1e-9)
+    model = ONMF(4, penalty=penalty_name, init=(None, X[:4]), tol=1e-9, random_state=0)
     weighted = model.fit(X, sample_weight=weight).cluster_centers_
     np.testing.assert_allclose(weighted, model.fit(X[:150]).cluster_centers_, rtol=1e-6)
 

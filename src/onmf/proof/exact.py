@@ -23,7 +23,7 @@ class StoppedError(Exception):
 
 
 @dataclass
-class Search:
+class BranchAndBound:
     """The clusterings of the samples from `first` on, by their Gram matrix."""
 
     gram: Array
@@ -79,7 +79,7 @@ def best_partition(
     n = len(gram)
     order = spread_clusters(labels)
     gram, known = gram[np.ix_(order, order)], labels[order].tolist()
-    search = Search(gram, k, go_on, np.zeros(n + 1))
+    search = BranchAndBound(gram, k, go_on, np.zeros(n + 1))
     found: list[int] = []
     try:
         for first in range(n - 1, -1, -1):

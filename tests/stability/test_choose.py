@@ -162,7 +162,7 @@ def test_scales_come_with_the_tree_between_them():
     fine = np.repeat(coarse, 3, axis=0) * rng.exponential(size=(9, 120))
     y = np.repeat(np.arange(9), 60)
     X = fine[y] * rng.uniform(0.5, 2, (540, 1)) + 0.1 * rng.random((540, 120))
-    choice = choose_k(ONMF(random_state=0), X, range(2, 13), n_runs=4)
+    choice = choose_k(ONMF(random_state=0), X, range(2, 13))
     assert choice.best_k == 9
     assert choice.runner_up == 3
     assert [scale.k for scale in choice.scales] == [3, 9]

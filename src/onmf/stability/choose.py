@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 MOST = 80  # clusters, where nobody says how many
 PER_CLUSTER = 5  # samples that each cluster has at least, on average, where nobody says
-ALIVE = 0.5  # features tell clusters alike at the end of a path: there may be more of them
+ALIVE, CLEAR = 0.5, 0.8  # features tell clusters alike at the end: there may, or must, be more
 FALLEN = 0.9  # of the best score
 
 
@@ -193,6 +193,8 @@ def _fallen(known: Evidence, ks: list[int]) -> bool:
     best, end = max(score, key=lambda k: score[k]), known.figures[ks[-1]]
     if end.alike < ALIVE:
         return True
+    if end.alike >= CLEAR:  # no piece of a cluster is told alike: some have not been cut apart
+        return False
     return score[best] > 0 and best <= 0.75 * ks[-1] and end.score < FALLEN * score[best]
 
 

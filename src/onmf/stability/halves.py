@@ -193,9 +193,10 @@ class Side:
         rows, size = np.flatnonzero(cut.samples == side), scale[:, None]
         mass = weight[rows] * np.square(scale[rows], dtype=np.float64)
         V = basis(X[rows], mass, WIDTH * most + EXTRA, seed=int(side)).astype(X.dtype)
-        Y = np.asarray(X @ V) * size
+        Y: Array = np.asarray(X @ V) * size
         number = precision(Y)
-        self.Y, self.gram = Y.astype(number, copy=False), V.T @ V
+        self.Y: Array = Y.astype(number, copy=False)
+        self.gram = V.T @ V
         self.part: tuple[Array, Array] | None = None  # the same by one half of the features
         if cut.features is not None:
             inside = np.where(cut.features[:, None], V, 0)

@@ -22,21 +22,21 @@ from onmf.core.fast.search import Clustering, alternate, draw, row_energy
 Array = NDArray[Any]
 
 HEAVY = 2.0
-TRIED = 5  # candidates tried side by side
+TRIED = 4  # candidates tried side by side
 FROM_ONE = 2  # of them in the same cluster
 ROUNDS = ((2, 0), (1, 3))  # how many stay in the contest after how many alternations more
-ROWS, ROWS_PER_CLUSTER = 50, 10  # badly fitting rows among the candidates
+ROWS, ROWS_PER_CLUSTER = 40, 8  # badly fitting rows among the candidates
 MOST_ROWS = 5000
 POWER_STEPS = 4
 NOTHING = 1e-10  # share of the energy: all rows lie on the rays found,
-ROUNDING = 30  # or, as many times the precision of numbers
+ROUNDING = 30  # or so many times the precision of the numbers
 ALONG_ONE = 1e-3  # share of the energy beside one ray, below which single precision is too coarse
 
 
 def precision(Y: Array) -> type:
     """Single, unless rows are so near one ray that its rounding hides what tells them apart."""
     energy = row_energy(Y)
-    ray = unit(np.sum(Y, axis=0, keepdims=True, dtype=np.float64))[0]
+    ray = unit(Y.sum(axis=0, keepdims=True, dtype=np.float64))[0]
     left = energy.sum() - np.square(Y @ ray).sum()
     return np.float32 if left > ALONG_ONE * energy.sum() else np.float64
 
@@ -84,7 +84,7 @@ def grown(Y: Array, left: Array, now: Clustering, rng: np.random.Generator) -> l
     """The prototypes (K + 1, r) with one of the most promising candidates each, alternated once."""
     U = now.U
     picked = np.unique(draw(left, ROWS_PER_CLUSTER * len(U) + ROWS, rng))
-    Z = unit(np.vstack([Y[picked], *halves_of(Y, now, rng)]))
+    Z = unit(np.vstack([Y[picked], halves_of(Y, now, rng)]))
     gain = gains(Y @ Z.T, now.best)
     nearest, taken = (U @ Z.T).argmax(axis=0), np.zeros(len(U), int)
     chosen: list[Array] = []
@@ -105,15 +105,19 @@ def gains(scores: Array, best: Array) -> Array:
     return np.asarray(scores.sum(axis=0))
 
 
-def halves_of(Y: Array, now: Clustering, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Two rays for each cluster: its rows on either side of the direction they vary along most."""
+def halves_of(Y: Array, now: Clustering, rng: np.random.Generator) -> Array:
+    """Two sums for each cluster: its rows on either side of the direction they vary along most."""
     order = np.argsort(now.labels, kind="stable")
-    there, first, sizes = np.unique(now.labels[order], return_index=True, return_counts=True)
-    Y, U, own = Y[order], now.U[there].astype(Y.dtype), np.repeat(np.arange(len(there)), sizes)
-    left = Y - now.best[order, None].astype(Y.dtype) * U[own]
-    V = rng.standard_normal(U.shape).astype(Y.dtype)
-    for _ in range(POWER_STEPS):
-        along = np.einsum("ij,ij->i", left, V[own])
-        V = unit(np.add.reduceat(along[:, None] * left, first))
-    one = Y * (np.einsum("ij,ij->i", left, V[own]) > 0)[:, None]
-    return np.add.reduceat(one, first), np.add.reduceat(Y - one, first)
+    there, first = np.unique(now.labels[order], return_index=True)
+    Y, own = Y[order], now.labels[order]
+    left = Y - now.best[order, None].astype(Y.dtype) * now.U.astype(Y.dtype)[own]
+    starts = rng.standard_normal((len(there), Y.shape[1])).astype(Y.dtype)
+    found = []
+    for v, begin, end in zip(starts, first, [*first[1:], len(Y)], strict=True):
+        rows = left[begin:end]
+        for _ in range(POWER_STEPS):
+            v = (rows @ v) @ rows
+            v = v / max(np.sqrt(v @ v), np.finfo(Y.dtype).tiny)
+        side = (rows @ v > 0).astype(Y.dtype)
+        found += [side @ Y[begin:end], (1 - side) @ Y[begin:end]]
+    return np.array(found)

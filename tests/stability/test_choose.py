@@ -156,6 +156,16 @@ def test_the_search_goes_on_past_the_range_unless_told_not_to(rays):
 
 
 @pytest.mark.slow
+def test_many_clusters_of_the_same_size_are_looked_for():
+    rng = np.random.default_rng(0)
+    rays, y = rng.random((30, 100)), np.repeat(np.arange(30), 20)
+    X = rays[y] * rng.uniform(0.5, 2, (600, 1)) + 0.1 * rng.random((600, 100))
+    choice = choose_k(ONMF(random_state=0), X)  # up to 20 all halves merge others
+    assert choice.best_k == 30
+    assert choice.table[-1].k == 40
+
+
+@pytest.mark.slow
 def test_scales_come_with_the_tree_between_them():
     rng = np.random.default_rng(0)
     coarse = np.kron(np.eye(3), np.ones(40))  # three groups of features

@@ -177,11 +177,18 @@ def along_the_path(
     `scale` multiplies the samples, so that all may have the same say. It ends early where a half
     has no more directions.
     """
-    size = np.ones(X.shape[0], X.dtype) if scale is None else scale.astype(X.dtype)
+    size = typical_inverse(X) * (np.ones(X.shape[0]) if scale is None else scale)
+    size = size.astype(X.dtype)
     first = list(islice(Side(X, weight, cut, False, most, size).seen(), most))
     second = islice(Side(X, weight, cut, True, most, size).seen(), len(first))
     for k, seen in enumerate(zip(first, second, strict=False), 1):
         yield clusters_of(seen, cut.samples, k)
+
+
+def typical_inverse(X: Any) -> float:
+    """The power of two next to 1 / ||x|| of a typical sample, lest squares leave the numbers."""
+    energy = row_sqnorm(X)
+    return float(np.ldexp(1.0, -int(np.frexp(np.sqrt(energy.mean()))[1]))) if energy.any() else 1.0
 
 
 class Side:

@@ -93,35 +93,36 @@ def test_more_candidates_change_the_answer_only_by_winning():
 
 
 def test_scales_are_best_at_some_cost_of_a_cluster():
-    # From 2 to 3 a cluster more is worth 0.9, from there to 6 0.5, on to 12 0.25, then 0.1.
-    facts = worth(k2=1.9, k3=2.8, k4=3.2, k5=3.7, k6=4.3, k8=4.8, k10=5.3, k12=5.8, k15=6.1)
-    assert rule.stretches(facts) == pytest.approx({12: 0.05, 6: 0.25, 3: 0.2})
+    # From 3 to 6 a cluster more is worth 0.5, on to 12 0.25, then 0.1.
+    facts = worth(k2=1.2, k3=2.8, k4=2.9, k5=3.4, k6=4.3, k8=4.4, k10=4.7, k12=5.8, k15=6.1)
+    behind = rule.shortfalls(facts)
+    assert [k for k in facts if behind[k] == 0] == [3, 6, 12]
+    assert behind[15] == pytest.approx(0.3)  # three more than 12, worth 0.1 each, at 0.2
+    assert behind[10] == pytest.approx(0.6)  # halfway between 6 and 12, where these are equal
     verdict = rule.decide(facts)
     assert (verdict.best, verdict.runner_up, verdict.scales) == (6, 3, [3, 6, 12])
 
 
+def test_shortfalls_are_those_of_trying_every_cost():
+    rng = np.random.default_rng(0)
+    facts = worth(**{f"k{k}": t for k, t in enumerate(0.6 * np.cumsum(rng.random(15)), 2)})
+    behind = rule.shortfalls(facts)
+    for k, fact in facts.items():
+        least = np.inf
+        for x in rule.COSTS:
+            values = {j: other.total - x * j for j, other in facts.items()}
+            if values[k] > 0:
+                least = min(least, max(values.values()) - values[k])
+        assert behind[k] == pytest.approx(least)
+        assert fact.counted == k
+
+
 def test_a_peak_is_a_scale_where_finer_clusters_are_as_solid():
     scores = known(k2=0.2, k3=2.0, k4=1.2, k5=1.1, k8=0.4, k12=8.0, k13=7.7, k14=7.0)
-    assert rule.stretches(scores) == pytest.approx({12: rule.COARSE - rule.FINE})
+    assert rule.shortfalls(scores)[3] > 2
     assert rule.decide(scores).scales == [3, 12]
     assert rule.decide(known(k2=0.1, k6=3.0)).scales == [6]  # 2 is not worth naming
     assert rule.decide(known(k2=-0.9, k6=-0.1)).scales == [6]
-
-
-def test_stretches_are_those_of_trying_every_cost():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        facts = worth(**{f"k{k}": t for k, t in enumerate(0.6 * np.cumsum(rng.random(15)), 2)})
-        costs = np.linspace(rule.FINE, rule.COARSE, 2001)
-        winners = [max(facts, key=lambda k: facts[k].total - x * k) for x in costs]
-        winners = [
-            k if facts[k].total > x * k else None for k, x in zip(winners, costs, strict=True)
-        ]
-        share = {k: winners.count(k) / len(costs) for k in set(winners)}
-        lasting = rule.stretches(facts)
-        for k in facts:
-            width = max(lasting.get(k, 0.0), 0.0) / (rule.COARSE - rule.FINE)
-            assert width == pytest.approx(share.get(k, 0.0), abs=2e-3)
 
 
 def test_pieces_of_a_solid_cluster_are_no_scale():
@@ -131,8 +132,8 @@ def test_pieces_of_a_solid_cluster_are_no_scale():
 
 
 def test_of_scales_close_together_one_is_named():
-    facts = worth(k10=6.0, k11=6.45, k20=9.3)
-    assert rule.stretches(facts)[10] > rule.stretches(facts)[11] > rule.STRETCH
+    facts = worth(k10=6.0, k11=6.45, k20=9.0)
+    assert rule.shortfalls(facts)[10] == rule.shortfalls(facts)[11] == 0
     assert rule.decide(facts).scales == [11, 20]  # the recommended K rather than 10
 
 

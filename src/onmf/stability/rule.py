@@ -13,14 +13,14 @@ outliers not at all, and all of them less where samples do not keep their cluste
 a mean over all cuts and both halves. The K with the largest score is recommended.
 
 **Scales.** Data may have a few coarse groups and finer ones inside. What is coarse or fine is a
-matter of what a cluster must be worth: a scale is a K that for some cost x maximises
+matter of what a cluster must be worth: a scale is a K that for some x in `COSTS` has the largest
 
-    sum over k not astray of (q_k - x),      `FINE` <= x <= `COARSE`,
+    sum over k not astray of (q_k - x) > 0,
 
-above zero, and does so while x grows by `STRETCH` at least: a corner of the upper concave hull of
+or comes within `BEHIND` of it, a third of a cluster: about the corners of the upper concave hull of
 the sum of the q_k over the number of clusters. The pieces of a solid cluster are together worth
 less than it was, so that no x makes a scale of them. Where finer clusters are as solid as coarse
-ones, no x speaks for the coarse: a K whose score no other within a factor of `PEAK` beats is a
+ones, no x speaks for the coarse: a K whose score no other within a factor of `APART` beats is a
 scale, too.
 
 **Outliers.** They may take a ray for themselves, and K clusters are then found with K + 1 rays. If
@@ -46,15 +46,15 @@ from onmf.stability.halves import Clusters
 
 Array = NDArray[Any]
 
-COST = 0.4  # c
+COST = 0.35  # c
 KEPT = 0.9  # share of the samples that must keep their cluster,
 PRICE, PAYERS = 4.0, 8  # else each of up to so many clusters pays
 NOISE = 0.35
 SLOPE = 0.65
-FINE, COARSE = 0.2, 0.7  # costs of a cluster that are thought of for the scales,
-STRETCH = 0.03  # over how many of which a corner is the best
-PEAK, WORTH = 1.5, 0.25  # what a peak beats, and what its score must be of the best
-APART = 1.2  # of scales within such a factor one is named
+COSTS = np.linspace(0.2, 0.7, 51)  # of a cluster that are thought of for the scales
+BEHIND = 0.3  # how much less than the best a scale may be worth
+WORTH = 0.25  # of the best score: what a peak needs at least
+APART = 1.4  # of scales within such a factor one is named
 MOST_SCALES = 5
 RESAMPLINGS = 200
 WEIGHTS = (-6.8, 3.0, 6.5, 0.5)  # of a constant and of the three `signs`
@@ -161,44 +161,35 @@ def without_twins(known: dict[int, Figures]) -> dict[int, Figures]:
 
 
 def scales_of(known: dict[int, Figures], best: int) -> list[int]:
-    """The best K, the corners that last longest, the highest peaks: coarse to fine."""
-    lasting = {k: x for k, x in stretches(known).items() if x >= STRETCH}
-    corners = sorted(lasting, key=lambda k: -lasting[k])
+    """The best K, those best or nearly so at some cost of a cluster, and peaks: coarse to fine."""
+    behind = shortfalls(known)
+    close = sorted((k for k in known if behind[k] <= BEHIND), key=lambda k: behind[k])
     chosen = [best]
-    for k in corners + peaks({k: fact.score for k, fact in known.items()}, best):
+    for k in close + peaks({k: fact.score for k, fact in known.items()}, best):
         near = any(k < j * APART and j < k * APART for j in chosen)
         if not near and len(chosen) < MOST_SCALES:
             chosen.append(k)
     return sorted(chosen)
 
 
+def shortfalls(known: dict[int, Figures]) -> dict[int, float]:
+    """min_x [max_j v_j(x) - v_k(x)], v_k(x) = sum of (q - x) for K = k, over x with v_k(x) > 0."""
+    total, counted = np.array([(fact.total, fact.counted) for fact in known.values()]).T
+    value = total[:, None] - COSTS * counted[:, None]
+    behind = np.where(value > 0, value.max(axis=0) - value, np.inf).min(axis=1)
+    return dict(zip(known, behind.tolist(), strict=True))
+
+
 def peaks(score: dict[int, float], best: int) -> list[int]:
-    """The K that no other within a factor of `PEAK` beats, the highest first."""
+    """The K that no other within a factor of `APART` beats, the highest first."""
     least = score[best] - (1 - WORTH) * abs(score[best])
     tops = [
         k
         for k in score
         if score[k] >= least
-        and all(score[k] >= score[j] for j in score if k / PEAK <= j <= k * PEAK)
+        and all(score[k] >= score[j] for j in score if k / APART <= j <= k * APART)
     ]
     return sorted(tops, key=lambda k: -score[k])
-
-
-def stretches(known: dict[int, Figures]) -> dict[int, float]:
-    """By how much the cost may grow, `FINE` to `COARSE`, while a K is the best and above zero."""
-    at, lasting = FINE, {}
-    k = max(known, key=lambda k: (known[k].total - at * known[k].counted, -k))
-    while at < COARSE:
-        ends = {
-            j: (known[k].total - fact.total) / (known[k].counted - fact.counted)
-            for j, fact in known.items()
-            if fact.counted < known[k].counted
-        }  # the cost from which on j is better than k
-        after = min(ends, key=lambda j: (ends[j], j), default=k)
-        end = min(ends.get(after, COARSE), COARSE)
-        even = known[k].total / max(known[k].counted, 1)  # the cost at which it comes to nothing
-        lasting[k], k, at = min(end, even) - at, after, end
-    return lasting
 
 
 def confidence(known: dict[int, Figures], best: int) -> float:

@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 MOST = 80  # clusters, where nobody says how many
 PER_CLUSTER = 5  # samples that each cluster has at least, on average, where nobody says
-ALIVE, CLEAR = 0.5, 0.8  # features tell clusters alike at the end: there may, or must, be more
+ALIVE, CLEAR = 0.5, 0.72  # features tell clusters alike at the end: there may, or must, be more
 FALLEN = 0.9  # of the best score
 
 

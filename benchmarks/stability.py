@@ -2,7 +2,9 @@
 
 The rule was made with other draws (seeds from 100), other TDT2 subsets (11 to 17), other choices of
 miRNA types and Newsgroups; but also with subsets of the digits, of pbmc_facs and of RNA-seq, so
-that these three, and in part the collections, are not unseen.
+that these three, and in part the collections, are not unseen. Nor are the sets of "real" and
+"planted": the cost of a cluster (0.35 after 0.4) and the scales (nearly best at some cost, after
+best) were settled on tuning sets, but after a look at what came before gave here.
 
 Each part is written when it ends: "planted" and "real" take four minutes of one core each, "many"
 and "large" are the dearest. More seeds for the steadiness: `ONMF_SEEDS=20`; some parts alone:
@@ -103,7 +105,8 @@ def made_up(ks) -> str:
         best = choice.best_k
         found = best_ari(X, y, sorted({best, k, k + 1} - {1}))
         extra = outlier_cluster(choice.model.labels_, lost) and best == k + 1
-        rows.append((k, share, counts, best, extra, max(found.values()) - found[best]))
+        finer = sum(scale.k > 1.2 * k for scale in choice.scales)
+        rows.append((k, share, counts, best, extra, max(found.values()) - found[best], finer))
         print(rows[-1], file=sys.stderr, flush=True)
     lines = []
     groups = {
@@ -119,17 +122,16 @@ def made_up(ks) -> str:
         exact = np.mean([r[3] == r[0] for r in own])
         lenient = np.mean([r[3] == r[0] or r[4] for r in own])
         within = np.mean([near(r[3], r[0]) for r in own])
-        regret = np.mean([r[5] for r in own])
-        lines.append(
-            [name, len(own), f"{exact:.0%}", f"{lenient:.0%}", f"{within:.0%}", f"{regret:.3f}"]
-        )
+        regret, finer = np.mean([r[5:7] for r in own], axis=0)
+        shares = [f"{share:.0%}" for share in (exact, lenient, within)]
+        lines.append([name, len(own), *shares, f"{regret:.3f}", f"{finer:.2f}"])
     columns = ["sets", "number", "exact", "exact, or K + 1 with the outliers as a cluster"]
-    columns += ["within 20 %", "regret"]
+    columns += ["within 20 %", "regret", "scales above 1.2 K"]
     return (
         f"Planted clusters, K = {', '.join(map(str, ks))}, equal and very unequal sizes (15 or "
         "more samples), 0 and 5 dB, without and with outliers, dense and counts; default range. "
         "Regret: the best adjusted Rand index among K chosen, true K and true K + 1, minus that of "
-        "the K chosen.\n\n" + table(columns, lines)
+        "the K chosen. Scales above 1.2 K name pieces of clusters.\n\n" + table(columns, lines)
     )
 
 

@@ -157,13 +157,23 @@ def test_the_search_goes_on_past_the_range_unless_told_not_to(rays):
 
 
 @pytest.mark.slow
+def test_many_clusters_of_the_same_size_are_looked_for():
+    rng = np.random.default_rng(0)
+    rays, y = rng.random((30, 100)), np.repeat(np.arange(30), 20)
+    X = rays[y] * rng.uniform(0.5, 2, (600, 1)) + 0.1 * rng.random((600, 100))
+    choice = choose_k(ONMF(random_state=0), X)  # up to 20 all halves merge others
+    assert choice.best_k == 30
+    assert choice.table[-1].k == 40
+
+
+@pytest.mark.slow
 def test_scales_come_with_the_tree_between_them():
     rng = np.random.default_rng(0)
     coarse = np.kron(np.eye(3), np.ones(40))  # three groups of features
     fine = np.repeat(coarse, 3, axis=0) * rng.exponential(size=(9, 120))
     y = np.repeat(np.arange(9), 60)
     X = fine[y] * rng.uniform(0.5, 2, (540, 1)) + 0.1 * rng.random((540, 120))
-    choice = choose_k(ONMF(random_state=0), X, range(2, 13), n_runs=4)
+    choice = choose_k(ONMF(random_state=0), X, range(2, 13))
     assert choice.best_k == 9
     assert choice.runner_up == 3
     assert [scale.k for scale in choice.scales] == [3, 9]

@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.metrics import adjusted_rand_score
 
 from onmf.datasets import make_rays
 from onmf.stability.halves import (
@@ -20,7 +21,7 @@ from onmf.stability.halves import (
     overlaps,
     strays,
 )
-from onmf.stability.path import paths
+from onmf.stability.path import gains, paths, precision
 
 
 def test_overlaps_are_jaccard_indices():
@@ -116,10 +117,48 @@ def test_the_path_to_k_does_not_depend_on_how_far_it_goes():
         np.testing.assert_array_equal(a, b)
 
 
-def test_the_path_ends_with_the_directions():
+@pytest.mark.parametrize("number", [np.float64, np.float32])
+def test_the_path_ends_with_the_directions(number):
     rays = np.random.default_rng(0).random((3, 10))
     Y = np.random.default_rng(1).uniform(1, 2, (30, 1)) * np.repeat(rays, 10, axis=0)
-    assert len(list(paths(Y, np.ones(30), 0))) == 3
+    assert len(list(paths(Y.astype(number), np.ones(30), 0))) == 3
+
+
+def test_what_a_candidate_gains_is_what_it_explains_beyond_the_rays_there_are():
+    rng = np.random.default_rng(0)
+    Y, z, best = rng.standard_normal((20, 4)), rng.standard_normal((3, 4)), rng.random(20)
+    expected = [
+        sum(max(max(y @ ray, 0) ** 2 - b**2, 0) for y, b in zip(Y, best, strict=True)) for ray in z
+    ]
+    np.testing.assert_allclose(gains(Y @ z.T, best), expected)
+
+
+def test_rows_along_one_ray_need_double_precision():
+    X = np.random.default_rng(0).random((50, 8))
+    assert precision(X) == np.float32
+    assert precision(100 + X) == np.float64
+
+
+def test_clusters_hidden_in_a_large_constant_are_found():
+    X, y = make_rays(90, 12, 3, noise=0.1, random_state=0)
+    cut = Cut.of(groups_of(X), 12, 0)
+    *_, three = (c for _, c in zip(range(3), along(1e4 + X, cut), strict=False))
+    for labels in three.labels:
+        assert adjusted_rand_score(y, labels) > 0.9
+
+
+@pytest.mark.parametrize("number", [np.float64, np.float32])
+def test_the_scale_of_the_data_does_not_matter(number):
+    X, _ = make_rays(120, 30, 4, noise=0.5, random_state=1)
+    cut, X = Cut.of(groups_of(X), 30, 0), X.astype(number)
+    for size in (2.0**-90, 2.0**90):
+        for here, there in zip(along(X, cut), along(number(size) * X, cut), strict=True):
+            np.testing.assert_array_equal(here.labels, there.labels)
+            np.testing.assert_array_equal(here.border, there.border)
+
+
+def along(X, cut):
+    return along_the_path(X, np.ones(len(X)), cut, 5)
 
 
 def test_a_few_long_samples_do_not_take_the_clusters():

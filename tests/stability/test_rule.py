@@ -16,13 +16,18 @@ def clusters(q, border=0.0, valley=(0.0, 100.0), astray=(), kept=1.0):
 
 
 def known(**scores):
-    """Figures with given scores in each of two cuts, and no samples at borders."""
-    return {
-        int(k[1:]): rule.Figures(
-            np.atleast_1d(np.array(s, float)), 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0
-        )
-        for k, s in scores.items()
-    }
+    """Figures with given scores in each of two cuts, all clusters kept, none at a border."""
+    made = {}
+    for name, score in scores.items():
+        k, each = int(name[1:]), np.atleast_1d(np.array(score, float))
+        total = each.mean() + rule.COST * k
+        made[k] = rule.Figures(each, total, k, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+    return made
+
+
+def worth(**totals):
+    """Figures with given sums of the q_k."""
+    return known(**{name: t - rule.COST * int(name[1:]) for name, t in totals.items()})
 
 
 def test_the_score_counts_solid_clusters_and_doubtful_ones_against_it():
@@ -87,12 +92,49 @@ def test_more_candidates_change_the_answer_only_by_winning():
     assert rule.decide(few).best == rule.decide(many).best == 3
 
 
-def test_scales_are_peaks_that_are_apart():
-    scores = known(k2=0.2, k3=2.0, k4=1.2, k5=1.1, k8=0.4, k12=3.0, k13=2.9, k14=2.0)
-    verdict = rule.decide(scores)
-    assert (verdict.best, verdict.runner_up, verdict.scales) == (12, 3, [3, 12])
+def test_scales_are_best_at_some_cost_of_a_cluster():
+    # From 3 to 6 a cluster more is worth 0.5, on to 12 0.25, then 0.1.
+    facts = worth(k2=1.2, k3=2.8, k4=2.9, k5=3.4, k6=4.3, k8=4.4, k10=4.7, k12=5.8, k15=6.1)
+    behind = rule.shortfalls(facts)
+    assert [k for k in facts if behind[k] == 0] == [3, 6, 12]
+    assert behind[15] == pytest.approx(0.3)  # three more than 12, worth 0.1 each, at 0.2
+    assert behind[10] == pytest.approx(0.6)  # halfway between 6 and 12, where these are equal
+    verdict = rule.decide(facts)
+    assert (verdict.best, verdict.runner_up, verdict.scales) == (6, 3, [3, 6, 12])
+
+
+def test_shortfalls_are_those_of_trying_every_cost():
+    rng = np.random.default_rng(0)
+    facts = worth(**{f"k{k}": t for k, t in enumerate(0.6 * np.cumsum(rng.random(15)), 2)})
+    behind = rule.shortfalls(facts)
+    for k, fact in facts.items():
+        least = np.inf
+        for x in rule.COSTS:
+            values = {j: other.total - x * j for j, other in facts.items()}
+            if values[k] > 0:
+                least = min(least, max(values.values()) - values[k])
+        assert behind[k] == pytest.approx(least)
+        assert fact.counted == k
+
+
+def test_a_peak_is_a_scale_where_finer_clusters_are_as_solid():
+    scores = known(k2=0.2, k3=2.0, k4=1.2, k5=1.1, k8=0.4, k12=8.0, k13=7.7, k14=7.0)
+    assert rule.shortfalls(scores)[3] > 2
+    assert rule.decide(scores).scales == [3, 12]
     assert rule.decide(known(k2=0.1, k6=3.0)).scales == [6]  # 2 is not worth naming
     assert rule.decide(known(k2=-0.9, k6=-0.1)).scales == [6]
+
+
+def test_pieces_of_a_solid_cluster_are_no_scale():
+    whole, pieces = rule.figures([clusters([0.9] * 4)]), [0.9] * 3 + [0.4, 0.4]
+    verdict = rule.decide({4: whole, 5: rule.figures([clusters(pieces)])})
+    assert verdict.scales == [4]
+
+
+def test_of_scales_close_together_one_is_named():
+    facts = worth(k10=6.0, k11=6.45, k20=9.0)
+    assert rule.shortfalls(facts)[10] == rule.shortfalls(facts)[11] == 0
+    assert rule.decide(facts).scales == [11, 20]  # the recommended K rather than 10
 
 
 def test_no_evidence_where_nothing_is_found_again_or_without_valleys():

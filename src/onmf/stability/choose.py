@@ -22,7 +22,8 @@ Array = NDArray[Any]
 
 MOST = 80  # clusters, where nobody says how many
 PER_CLUSTER = 5  # samples that each cluster has at least, on average, where nobody says
-ALIVE = 0.5  # features tell clusters alike at the end of a path: there may be more of them
+ALIVE, CLEAR = 0.5, 0.72  # features tell clusters alike at the end: there may, or must, be more
+FAR = 0.7  # of the last K, up to which the best is far below it
 FALLEN = 0.9  # of the best score
 
 
@@ -193,6 +194,8 @@ def _fallen(known: Evidence, ks: list[int]) -> bool:
     best, end = max(score, key=lambda k: score[k]), known.figures[ks[-1]]
     if end.alike < ALIVE:
         return True
+    if end.alike >= CLEAR and best <= FAR * ks[-1]:  # pieces of clusters are not told alike
+        return False
     return score[best] > 0 and best <= 0.75 * ks[-1] and end.score < FALLEN * score[best]
 
 

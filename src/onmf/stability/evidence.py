@@ -25,7 +25,7 @@ from onmf.stability.runners import Progress, SklearnClusterer
 Array = NDArray[Any]
 
 SMALLEST = 20  # K of the first path; each next one goes twice as far
-EDITION = 2  # of what a trial keeps: a ledger with another is not mistaken for this one
+EDITION = 3  # of what a trial keeps: a ledger with another is not mistaken for this one
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from onmf.core.fast.row_problems import kernels
+from onmf.core.fast.search import row_energy
 from onmf.core.fast.sketch import orthonormal
 from onmf.core.rows import row_sqnorm
-from onmf.stability.path import paths
+from onmf.stability.path import paths, precision
 
 Array = NDArray[Any]
 
@@ -175,11 +177,18 @@ def along_the_path(
     `scale` multiplies the samples, so that all may have the same say. It ends early where a half
     has no more directions.
     """
-    size = np.ones(X.shape[0], X.dtype) if scale is None else scale.astype(X.dtype)
+    size = typical_inverse(X) * (np.ones(X.shape[0]) if scale is None else scale)
+    size = size.astype(X.dtype)
     first = list(islice(Side(X, weight, cut, False, most, size).seen(), most))
     second = islice(Side(X, weight, cut, True, most, size).seen(), len(first))
     for k, seen in enumerate(zip(first, second, strict=False), 1):
         yield clusters_of(seen, cut.samples, k)
+
+
+def typical_inverse(X: Any) -> float:
+    """The power of two next to 1 / ||x|| of a typical sample, lest squares leave the numbers."""
+    energy = row_sqnorm(X)
+    return float(np.ldexp(1.0, -int(np.frexp(np.sqrt(energy.mean()))[1]))) if energy.any() else 1.0
 
 
 class Side:
@@ -191,12 +200,15 @@ class Side:
         rows, size = np.flatnonzero(cut.samples == side), scale[:, None]
         mass = weight[rows] * np.square(scale[rows], dtype=np.float64)
         V = basis(X[rows], mass, WIDTH * most + EXTRA, seed=int(side)).astype(X.dtype)
-        self.Y, self.gram = np.asarray(X @ V) * size, V.T @ V
+        Y: Array = np.asarray(X @ V) * size
+        number = precision(Y)
+        self.Y: Array = Y.astype(number, copy=False)
+        self.gram = V.T @ V
         self.part: tuple[Array, Array] | None = None  # the same by one half of the features
         if cut.features is not None:
             inside = np.where(cut.features[:, None], V, 0)
-            self.part = np.asarray(X @ inside) * size, inside.T @ inside
-        norm = np.sqrt(np.einsum("ij,ij->i", self.Y, self.Y))
+            self.part = (np.asarray(X @ inside) * size).astype(number), inside.T @ inside
+        norm = np.sqrt(row_energy(Y))
         self.norm = np.where(weight > 0, norm, 0)  # samples without weight have no label
         energy = row_sqnorm(X) * np.square(scale, dtype=np.float64)
         self.energy = np.where(self.norm > 0, energy, 0)
@@ -208,9 +220,9 @@ class Side:
 
     def look(self, U: Array) -> Seen:
         """All samples by these prototypes."""
-        U, k = U.astype(self.Y.dtype), len(U)
+        U = U.astype(self.Y.dtype)
         scores, empty = self.Y @ U.T, self.norm <= 0
-        labels = scores.argmax(axis=1)
+        labels, best = kernels().nearest(scores)
         told = np.array([labels, labels])
         if self.part is not None:
             Y, gram = self.part
@@ -218,20 +230,21 @@ class Side:
             told = np.array(
                 [labels_by_part(one, U, gram), labels_by_part(scores - one, U, self.gram - gram)]
             )
-        labels[empty], told[:, empty] = -1, -1
         margins = np.zeros(len(labels), np.float32)
-        if k > 1:
-            top = np.partition(scores, k - 2, axis=1)
-            margins[:] = (top[:, k - 1] - top[:, k - 2]) / np.where(empty, 1, self.norm)
-        left = self.energy - np.square(np.maximum(scores.max(axis=1), 0), dtype=np.float64)
+        if len(U) > 1:
+            _, second = kernels().runners_up(scores, labels)
+            margins[:] = (best - second) / np.where(empty, 1, self.norm)
+        labels[empty], told[:, empty] = -1, -1
+        left = self.energy - np.square(np.maximum(best, 0), dtype=np.float64)
         outliers = outlier_marks(np.maximum(left, 0), self.energy)
         return Seen(labels.astype(np.int16), told.astype(np.int16), margins, outliers)
 
 
 def labels_by_part(scores: Array, U: Array, gram: Array) -> Array:
     """Labels from products with rays by some of the features: `gram` has those of the basis."""
-    size = np.sqrt(np.maximum(np.einsum("kr,rs,ks->k", U, gram, U), 0))
-    return np.asarray(np.where(size > 0, scores / np.where(size > 0, size, 1), -np.inf).argmax(1))
+    size = np.sqrt(np.maximum(np.einsum("kr,kr->k", U @ gram, U), 0))
+    inverse = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
+    return np.asarray(kernels().nearest(scores * inverse.astype(scores.dtype))[0])
 
 
 def basis(X: Any, weight: Array, r: int, seed: int) -> Array:

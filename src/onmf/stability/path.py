@@ -16,19 +16,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.fast.row_problems import unit
-from onmf.core.fast.search import alternate, draw
+from onmf.core.fast.row_problems import kernels, unit
+from onmf.core.fast.search import Clustering, alternate, draw, row_energy
 
 Array = NDArray[Any]
 
 HEAVY = 2.0
-TRIED = 5  # candidates tried side by side
+TRIED = 4  # candidates tried side by side
 FROM_ONE = 2  # of them in the same cluster
-ROUNDS = ((4, 2), (1, 5))  # how many stay in the contest after how many alternations
-ROWS, ROWS_PER_CLUSTER = 50, 10  # badly fitting rows among the candidates
+ROUNDS = ((2, 0), (1, 3))  # how many stay in the contest after how many alternations more
+ROWS, ROWS_PER_CLUSTER = 40, 8  # badly fitting rows among the candidates
 MOST_ROWS = 5000
 POWER_STEPS = 4
-NOTHING = 1e-10  # share of the energy: all rows lie on the rays found
+NOTHING = 1e-10  # share of the energy: all rows lie on the rays found,
+ROUNDING = 30  # or so many times the precision of the numbers
+ALONG_ONE = 1e-3  # share of the energy beside one ray, below which single precision is too coarse
+
+
+def precision(Y: Array) -> type:
+    """Single, unless rows are so near one ray that its rounding hides what tells them apart."""
+    energy = row_energy(Y)
+    ray = unit(Y.sum(axis=0, keepdims=True, dtype=np.float64))[0]
+    left = energy.sum() - np.square(Y @ ray).sum()
+    return np.float32 if left > ALONG_ONE * energy.sum() else np.float64
 
 
 def paths(Y: Array, weight: Array, seed: int) -> Iterator[Array]:
@@ -37,19 +47,18 @@ def paths(Y: Array, weight: Array, seed: int) -> Iterator[Array]:
     if len(Y) > MOST_ROWS:
         some = np.sort(rng.choice(len(Y), MOST_ROWS, replace=False))
         Y, weight = Y[some], weight[some]
-    Y = damped(Y.astype(np.float64), weight)
+    Y = damped(Y, weight)
     if not len(Y):
         return
-    energy = np.einsum("ij,ij->i", Y, Y)
+    energy, nothing = row_energy(Y), max(NOTHING, ROUNDING * float(np.finfo(Y.dtype).eps))
     U = unit(Y.sum(axis=0, keepdims=True))
     while True:
         found = alternate(Y, U, 20)
-        U, A = found.U, found.scores
-        yield U
-        left = energy - np.square(np.maximum(A.max(axis=1), 0))
-        if left.sum() <= NOTHING * energy.sum():
+        yield found.U
+        left = energy - np.square(found.best)
+        if left.sum() <= nothing * energy.sum():
             return
-        U = contest(Y, grown(Y, energy, U, A, rng))
+        U = contest(Y, grown(Y, np.maximum(left, 0), found, rng))
 
 
 def contest(Y: Array, trials: list[Array]) -> Array:
@@ -58,46 +67,57 @@ def contest(Y: Array, trials: list[Array]) -> Array:
         ends = [alternate(Y, U, passes) for U in trials]
         order = np.argsort([-end.energy for end in ends], kind="stable")[:most]
         trials = [ends[i].U for i in order]
-    return alternate(Y, trials[0], 10).U
+    return trials[0]
 
 
 def damped(Y: Array, weight: Array) -> Array:
     """The rows that are not zero, the heavy ones shortened, times the roots of their weights."""
-    energy = np.einsum("ij,ij->i", Y, Y)
+    energy = row_energy(Y)
     inside = (energy > 0) & (weight > 0)
     Y, energy = Y[inside], energy[inside]
     most = HEAVY * np.median(energy) if len(energy) else 0.0
     scale = np.sqrt(np.minimum(1, most / energy) * weight[inside])
-    return np.ascontiguousarray(Y * scale[:, None])
+    return np.ascontiguousarray(Y * scale[:, None].astype(Y.dtype))
 
 
-def grown(Y: Array, energy: Array, U: Array, A: Array, rng: np.random.Generator) -> list[Array]:
-    """The prototypes (K + 1, r) with one of the most promising candidates each."""
-    best, cells = np.square(np.maximum(A.max(axis=1), 0)), A.argmax(axis=1)
-    picked = np.unique(draw(energy - best, ROWS_PER_CLUSTER * len(U) + ROWS, rng))
-    Z = np.vstack([unit(Y[picked]), *halves_of(Y, U, A, cells, rng)])
-    explained = np.square(np.maximum(Y @ Z.T, 0))
-    gain = np.maximum(explained - best[:, None], 0).sum(axis=0)
+def grown(Y: Array, left: Array, now: Clustering, rng: np.random.Generator) -> list[Array]:
+    """The prototypes (K + 1, r) with one of the most promising candidates each, alternated once."""
+    U = now.U
+    picked = np.unique(draw(left, ROWS_PER_CLUSTER * len(U) + ROWS, rng))
+    Z = unit(np.vstack([Y[picked], halves_of(Y, now, rng)]))
+    gain = gains(Y @ Z.T, now.best)
     nearest, taken = (U @ Z.T).argmax(axis=0), np.zeros(len(U), int)
     chosen: list[Array] = []
     for j in np.argsort(-gain, kind="stable"):
         if taken[nearest[j]] < FROM_ONE and len(chosen) < TRIED:
             taken[nearest[j]] += 1
-            chosen.append(np.vstack([U, Z[j]]))
+            *_, P = kernels().images(np.column_stack([now.scores, Y @ Z[j]]), Y)
+            chosen.append(unit(P, otherwise=np.vstack([U, Z[j]])))
     return chosen
 
 
-def halves_of(
-    Y: Array, U: Array, A: Array, cells: Array, rng: np.random.Generator
-) -> Iterator[Array]:
-    """Two rays for each cluster: its rows on either side of the direction they vary along most."""
-    for c in range(len(U)):
-        rows = Y[cells == c]
-        if len(rows) < 2:
-            continue
-        left = rows - np.maximum(A[cells == c, c], 0)[:, None] * U[c]
-        v = rng.standard_normal(Y.shape[1])
+def gains(scores: Array, best: Array) -> Array:
+    """sum_i max(0, [a_ij]_+^2 - s_i^2) of each candidate j; `scores` is overwritten."""
+    np.maximum(scores, 0, out=scores)
+    np.square(scores, out=scores)
+    scores -= np.square(best).astype(scores.dtype)[:, None]
+    np.maximum(scores, 0, out=scores)
+    return np.asarray(scores.sum(axis=0))
+
+
+def halves_of(Y: Array, now: Clustering, rng: np.random.Generator) -> Array:
+    """Two sums for each cluster: its rows on either side of the direction they vary along most."""
+    order = np.argsort(now.labels, kind="stable")
+    there, first = np.unique(now.labels[order], return_index=True)
+    Y, own = Y[order], now.labels[order]
+    left = Y - now.best[order, None].astype(Y.dtype) * now.U.astype(Y.dtype)[own]
+    starts = rng.standard_normal((len(there), Y.shape[1])).astype(Y.dtype)
+    found = []
+    for v, begin, end in zip(starts, first, [*first[1:], len(Y)], strict=True):
+        rows = left[begin:end]
         for _ in range(POWER_STEPS):
-            v = unit(((left @ v) @ left)[None])[0]
-        side = left @ v > 0
-        yield unit(np.array([rows[side].sum(axis=0), rows[~side].sum(axis=0)]), otherwise=U[c])
+            v = (rows @ v) @ rows
+            v = v / max(np.sqrt(v @ v), np.finfo(Y.dtype).tiny)
+        side = (rows @ v > 0).astype(Y.dtype)
+        found += [side @ Y[begin:end], (1 - side) @ Y[begin:end]]
+    return np.array(found)

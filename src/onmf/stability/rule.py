@@ -10,9 +10,18 @@ outliers not at all, and all of them less where samples do not keep their cluste
 
     score(K) = sum over k not astray of (q_k - c)  -  4 min(K, 8) max(0, 0.9 - M),
 
-a mean over all cuts and both halves. The K with the largest score is recommended. A K that beats
-all others within a factor of `APART` is a scale of its own: data may have a few coarse groups and
-finer ones inside.
+a mean over all cuts and both halves. The K with the largest score is recommended.
+
+**Scales.** Data may have a few coarse groups and finer ones inside. What is coarse or fine is a
+matter of what a cluster must be worth: a scale is a K that for some x in `COSTS` has the largest
+
+    sum over k not astray of (q_k - x) > 0,
+
+or comes within `BEHIND` of it, a third of a cluster: about the corners of the upper concave hull of
+the sum of the q_k over the number of clusters. The pieces of a solid cluster are together worth
+less than it was, so that no x makes a scale of them. Where finer clusters are as solid as coarse
+ones, no x speaks for the coarse: a K whose score no other within a factor of `APART` beats is a
+scale, too.
 
 **Outliers.** They may take a ray for themselves, and K clusters are then found with K + 1 rays. If
 at least half of the fits with K + 1 rays have a cluster astray, and that score is larger, it is the
@@ -37,22 +46,26 @@ from onmf.stability.halves import Clusters
 
 Array = NDArray[Any]
 
-COST = 0.3  # c
+COST = 0.35  # c
 KEPT = 0.9  # share of the samples that must keep their cluster,
 PRICE, PAYERS = 4.0, 8  # else each of up to so many clusters pays
 NOISE = 0.35
 SLOPE = 0.65
-APART = 1.4
-WORTH = 0.25  # of the best score: what a scale needs at least
-MOST_SCALES = 4
+COSTS = np.linspace(0.2, 0.7, 51)  # of a cluster that are thought of for the scales
+BEHIND = 0.3  # how much less than the best a scale may be worth
+WORTH = 0.25  # of the best score: what a peak needs at least
+APART = 1.4  # of scales within such a factor one is named
+MOST_SCALES = 5
 RESAMPLINGS = 200
 WEIGHTS = (-6.8, 3.0, 6.5, 0.5)  # of a constant and of the three `signs`
 
 
 class Figures(NamedTuple):
-    """One K: its score in each cut, means over the clusters, how many are solid or astray."""
+    """One K: its score in each cut; the sum of q_k, over how many clusters; means over them."""
 
     scores: Array
+    total: float
+    counted: float
     found: float
     alike: float
     border: float
@@ -93,6 +106,8 @@ def figures(cuts: Sequence[Clusters]) -> Figures:
     some = counts if counts.any() else ~counts
     return Figures(
         scores=np.where(counts, q - COST, 0).sum(axis=2).mean(axis=1) - lost,
+        total=float(np.where(counts, q, 0).sum(axis=2).mean()),
+        counted=float(counts.sum(axis=2).mean()),
         found=float(found[some].mean()),
         alike=float(alike[some].mean()),
         border=float(border[some].mean()),
@@ -130,7 +145,7 @@ def decide(known: dict[int, Figures]) -> Verdict:
     evidence = more[best].evident
     if not evidence and 1 in known:
         return Verdict(1, best, [1], False, 0.0)
-    scales = scales_of(score, best) if evidence else [best]
+    scales = scales_of(more, best) if evidence else [best]
     others = sorted((k for k in score if k != best), key=lambda k: -score[k])
     second = next((k for k in others if k in scales), others[0] if others else None)
     return Verdict(best, second, scales, evidence, confidence(more, best) if evidence else 0.0)
@@ -145,8 +160,28 @@ def without_twins(known: dict[int, Figures]) -> dict[int, Figures]:
     }
 
 
-def scales_of(score: dict[int, float], best: int) -> list[int]:
-    """The K that no other within a factor of `APART` beats, the best few, coarse to fine."""
+def scales_of(known: dict[int, Figures], best: int) -> list[int]:
+    """The best K, those best or nearly so at some cost of a cluster, and peaks: coarse to fine."""
+    behind = shortfalls(known)
+    close = sorted((k for k in known if behind[k] <= BEHIND), key=lambda k: behind[k])
+    chosen = [best]
+    for k in close + peaks({k: fact.score for k, fact in known.items()}, best):
+        near = any(k < j * APART and j < k * APART for j in chosen)
+        if not near and len(chosen) < MOST_SCALES:
+            chosen.append(k)
+    return sorted(chosen)
+
+
+def shortfalls(known: dict[int, Figures]) -> dict[int, float]:
+    """min_x [max_j v_j(x) - v_k(x)], v_k(x) = sum of (q - x) for K = k, over x with v_k(x) > 0."""
+    total, counted = np.array([(fact.total, fact.counted) for fact in known.values()]).T
+    value = total[:, None] - COSTS * counted[:, None]
+    behind = np.where(value > 0, value.max(axis=0) - value, np.inf).min(axis=1)
+    return dict(zip(known, behind.tolist(), strict=True))
+
+
+def peaks(score: dict[int, float], best: int) -> list[int]:
+    """The K that no other within a factor of `APART` beats, the highest first."""
     least = score[best] - (1 - WORTH) * abs(score[best])
     tops = [
         k
@@ -154,7 +189,7 @@ def scales_of(score: dict[int, float], best: int) -> list[int]:
         if score[k] >= least
         and all(score[k] >= score[j] for j in score if k / APART <= j <= k * APART)
     ]
-    return sorted(sorted(tops, key=lambda k: -score[k])[:MOST_SCALES])
+    return sorted(tops, key=lambda k: -score[k])
 
 
 def confidence(known: dict[int, Figures], best: int) -> float:

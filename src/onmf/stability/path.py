@@ -91,8 +91,9 @@ def grown(Y: Array, left: Array, now: Clustering, rng: np.random.Generator) -> l
     for j in np.argsort(-gain, kind="stable"):
         if taken[nearest[j]] < FROM_ONE and len(chosen) < TRIED:
             taken[nearest[j]] += 1
-            *_, P = kernels().images(np.column_stack([now.scores, Y @ Z[j]]), Y)
-            chosen.append(unit(P, otherwise=np.vstack([U, Z[j]])))
+            rays = np.vstack([U, Z[j]])
+            *_, P = kernels().images(np.column_stack([now.scores, Y @ Z[j]]), Y, rays)
+            chosen.append(unit(P, otherwise=rays))
     return chosen
 
 

@@ -140,11 +140,23 @@ def test_of_scales_close_together_one_is_named():
 def test_no_evidence_where_nothing_is_found_again_or_without_valleys():
     weak = {k: fact._replace(found=0.5, alike=0.5) for k, fact in known(k2=-0.5, k3=-1.0).items()}
     nothing = rule.decide(weak)
-    assert (nothing.best, nothing.evidence, nothing.confidence) == (2, False, 0.0)
+    assert (nothing.evidence, nothing.confidence, nothing.scales) == (False, 0.0, [nothing.best])
     slope = {2: known(k2=1.0)[2]._replace(valley=1.0)}
     assert not rule.decide(slope).evidence
     assert rule.decide({1: known(k1=0.5)[1], **slope}).best == 1
     assert rule.decide(known(k1=0.5, k2=0.9)).best == 2
+
+
+def test_where_no_k_scores_above_zero_most_must_be_found_again():
+    pieces = [0.9, 0.3], [0.8, 0.7, 0.6, 0.5], [0.8, 0.7, 0.3, 0.2, 0.2, 0.2]
+    facts = {len(own): rule.figures([clusters(own, kept=0.5)]) for own in pieces}
+    assert max(facts, key=lambda k: facts[k].score) == 2  # the fewest pay least
+    assert all(fact.score < 0 for fact in facts.values())
+    for own in pieces:
+        assert facts[len(own)].again == pytest.approx(sum(own) - rule.AGAIN * len(own))
+    assert rule.decide(facts).best == 4
+    good = facts | {2: rule.figures([clusters([0.9, 0.9])])}
+    assert rule.decide(good).best == 2
 
 
 def test_confidence_grows_with_the_lead_and_with_cuts_that_agree():

@@ -121,7 +121,7 @@ class KChoice:
     scales : list of Scale
         All scales, coarse to fine; `best_k` is one of them.
     evidence : bool
-        False if the data show no clusters: then `best_k` is only the best of those asked for.
+        False if the data show no clusters: `best_k` is then only that of which most is found again.
     model : estimator
         The model, fitted with `best_k` clusters.
 
@@ -232,11 +232,13 @@ def too_fine(best: int, known: dict[int, rule.Figures]) -> str:
 
 def no_evidence(verdict: rule.Verdict, known: dict[int, rule.Figures]) -> str:
     """Why nothing is recommended."""
-    k = verdict.best if verdict.best > 1 else verdict.runner_up
-    end = "" if verdict.best == 1 else f", and K={verdict.best} is only the best of those asked for"
-    if k is None or k not in known:
+    tried = [k for k in (verdict.best, verdict.runner_up) if k in known and k > 1]
+    if not tried:
         return "There is no evidence of clusters, for K=1 alone was asked for"
-    fact = known[k]
+    k = max(tried, key=lambda j: known[j].score)  # by which it was judged
+    fact, end = known[k], ""
+    if verdict.best > 1:
+        end = f", and K={verdict.best} is only the one of which most is found again"
     if fact.quality > rule.NOISE:
         return (
             f"There is no evidence of clusters: those for K={k} are pieces of a continuum, with "

@@ -105,8 +105,9 @@ def choose_k(
                \text{score}(K) = \sum_k (q_k - c) - 4 \min(K, 8) \max(0, 0.9 - M).
 
     Clusters of outliers do not count.
-    Recommended is the K with the largest score: the most solid clusters. The score of K depends on
-    the data and K alone, neither on the other K asked for nor on a seed.
+    Recommended is the K with the largest score: the most solid clusters; where none is above zero,
+    that of which most is found again. The score of K depends on the data and K alone, neither on
+    the other K asked for nor on a seed.
 
     Parameters
     ----------

@@ -10,7 +10,9 @@ outliers not at all, and all of them less where samples do not keep their cluste
 
     score(K) = sum over k not astray of (q_k - c)  -  4 min(K, 8) max(0, 0.9 - M),
 
-a mean over all cuts and both halves. The K with the largest score is recommended.
+a mean over all cuts and both halves. The K with the largest score is recommended. Noisy samples, as
+short texts are, may have no K above zero: then that of which most is found again at all, with the
+largest sum of J_k - `AGAIN`, for the score would punish every cluster and name the fewest.
 
 **Scales.** Data may have a few coarse groups and finer ones inside. What is coarse or fine is a
 matter of what a cluster must be worth: a scale is a K that for some x in `COSTS` has the largest
@@ -49,6 +51,7 @@ Array = NDArray[Any]
 COST = 0.35  # c
 KEPT = 0.9  # share of the samples that must keep their cluster,
 PRICE, PAYERS = 4.0, 8  # else each of up to so many clusters pays
+AGAIN = 0.25  # overlap: two halves find so much alike of anything
 NOISE = 0.35
 SLOPE = 0.65
 COSTS = np.linspace(0.2, 0.7, 51)  # of a cluster that are thought of for the scales
@@ -77,6 +80,11 @@ class Figures(NamedTuple):
     @property
     def score(self) -> float:
         return float(self.scores.mean())
+
+    @property
+    def again(self) -> float:
+        """sum over k not astray of (J_k - AGAIN)."""
+        return self.counted * (self.found - AGAIN)
 
     @property
     def quality(self) -> float:
@@ -145,6 +153,8 @@ def decide(known: dict[int, Figures]) -> Verdict:
     evidence = more[best].evident
     if not evidence and 1 in known:
         return Verdict(1, best, [1], False, 0.0)
+    if not evidence or score[best] <= 0:
+        best = max(more, key=lambda k: (more[k].again, -k))
     scales = scales_of(more, best) if evidence else [best]
     others = sorted((k for k in score if k != best), key=lambda k: -score[k])
     second = next((k for k in others if k in scales), others[0] if others else None)

@@ -206,7 +206,7 @@ def test_no_clusters_are_no_evidence(kind):
         X = (1 - t) * a + t * b + 0.2 * X
     choice = choose_k(ONMF(random_state=0), X, range(2, 6), n_runs=4)
     assert not choice.evidence
-    assert choice.confidence == 0
+    assert choice.confidence <= 0.2
     assert choice.reason.startswith("There is no evidence of clusters")
     assert ("continuum" in choice.reason) == (kind == "gradient")
     assert choose_k(ONMF(random_state=0), X, range(1, 4), n_runs=2).best_k == 1

@@ -112,7 +112,8 @@ class KChoice:
     reason : str
         Why, in a sentence with the figures.
     confidence : float
-        0 to 1: how often the K was right on made-up data with such figures; 0 without evidence.
+        0 to 1: how often the K was right on made-up data with such figures; 0.2 without evidence,
+        and 0 for K = 1.
     table : list of KRow
         One row a K; ``pandas.DataFrame(choice.table)`` is a table of it.
     consensus : Consensus

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from onmf.core.fast.row_problems import kernels
-from onmf.core.fast.search import row_energy
 from onmf.core.fast.sketch import orthonormal
 from onmf.core.rows import row_sqnorm
 from onmf.stability.path import paths, precision
@@ -208,7 +207,7 @@ class Side:
         if cut.features is not None:
             inside = np.where(cut.features[:, None], V, 0)
             self.part = (np.asarray(X @ inside) * size).astype(number), inside.T @ inside
-        norm = np.sqrt(row_energy(Y))
+        norm = np.sqrt(row_sqnorm(Y))
         self.norm = np.where(weight > 0, norm, 0)  # samples without weight have no label
         energy = row_sqnorm(X) * np.square(scale, dtype=np.float64)
         self.energy = np.where(self.norm > 0, energy, 0)

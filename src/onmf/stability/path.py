@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onmf.core.fast.row_problems import kernels, unit
-from onmf.core.fast.search import Clustering, alternate, draw, row_energy
+from onmf.core.fast.search import Clustering, alternate, draw
+from onmf.core.rows import row_sqnorm
 
 Array = NDArray[Any]
 
@@ -35,7 +36,7 @@ ALONG_ONE = 1e-3  # share of the energy beside one ray, below which single preci
 
 def precision(Y: Array) -> type:
     """Single, unless rows are so near one ray that its rounding hides what tells them apart."""
-    energy = row_energy(Y)
+    energy = row_sqnorm(Y)
     ray = unit(Y.sum(axis=0, keepdims=True, dtype=np.float64))[0]
     left = energy.sum() - np.square(Y @ ray).sum()
     return np.float32 if left > ALONG_ONE * energy.sum() else np.float64
@@ -50,7 +51,7 @@ def paths(Y: Array, weight: Array, seed: int) -> Iterator[Array]:
     Y = damped(Y, weight)
     if not len(Y):
         return
-    energy, nothing = row_energy(Y), max(NOTHING, ROUNDING * float(np.finfo(Y.dtype).eps))
+    energy, nothing = row_sqnorm(Y), max(NOTHING, ROUNDING * float(np.finfo(Y.dtype).eps))
     U = unit(Y.sum(axis=0, keepdims=True))
     while True:
         found = alternate(Y, U, 20)
@@ -72,7 +73,7 @@ def contest(Y: Array, trials: list[Array]) -> Array:
 
 def damped(Y: Array, weight: Array) -> Array:
     """The rows that are not zero, the heavy ones shortened, times the roots of their weights."""
-    energy = row_energy(Y)
+    energy = row_sqnorm(Y)
     inside = (energy > 0) & (weight > 0)
     Y, energy = Y[inside], energy[inside]
     most = HEAVY * np.median(energy) if len(energy) else 0.0

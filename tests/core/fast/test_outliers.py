@@ -9,12 +9,12 @@ from onmf.core.fast.finish import settle
 from onmf.core.fast.moves import relocate
 from onmf.core.fast.outliers import POWERS, Fence, FencedRays, Outliers, Trim
 from onmf.core.fast.row_problems import unit
-from onmf.core.fast.search import alternate, row_energy
+from onmf.core.fast.search import alternate
 from onmf.core.fast.settle import Assign, SettleSquares
 from onmf.core.fast.swaps import improve
 from onmf.core.memory import InMemory
 from onmf.core.paper.palm import NON_NEGATIVE
-from onmf.core.rows import Block
+from onmf.core.rows import Block, row_sqnorm
 from onmf.datasets import make_rays
 
 RNG = np.random.default_rng(0)
@@ -142,7 +142,7 @@ def capped_by_loops(Y, U, floor):
 
 def test_the_alternation_maximises_what_is_explained_beyond_the_cap():
     Y, _ = make_rays(80, 6, 3, noise=0.5, outliers=0.1, random_state=1)
-    floor, U = 0.9 * np.sqrt(row_energy(Y)), unit(Y[:3])
+    floor, U = 0.9 * np.sqrt(row_sqnorm(Y)), unit(Y[:3])
     before = 0.0
     for _ in range(6):
         found = alternate(Y, U, 0, floor=floor)
@@ -164,7 +164,7 @@ def test_swaps_and_moves_give_an_outliers_ray_to_a_cluster_among_the_outliers(nu
         for module in ("search", "swaps", "moves"):
             monkeypatch.setattr(f"onmf.core.fast.{module}.kernels", lambda: plain)
     Y, y = make_rays(200, 20, 4, noise=0.2, outliers=0.05, random_state=2)
-    energy = row_energy(Y)
+    energy = row_sqnorm(Y)
     Y, energy = Y / np.sqrt(energy)[:, None], np.ones(200)
     floor = np.full(200, 0.95)
     start = unit(np.array([*[Y[y == c].mean(axis=0) for c in range(3)], Y[y < 0][0]]))

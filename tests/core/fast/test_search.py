@@ -9,9 +9,10 @@ from onmf.core.fast import kernels as compiled
 from onmf.core.fast import row_problems as plain
 from onmf.core.fast.moves import relocate
 from onmf.core.fast.row_problems import pulled, solve_rows, unit
-from onmf.core.fast.search import CALM, alternate, draw, drawn, follow, row_energy, spread
+from onmf.core.fast.search import CALM, alternate, draw, drawn, follow, spread
 from onmf.core.fast.swaps import improve, merge_losses
 from onmf.core.paper.penalties import PENALTIES, RowPenalty
+from onmf.core.rows import row_sqnorm
 
 ROW_PENALTIES = {name: kind for name, kind in PENALTIES.items() if isinstance(kind, RowPenalty)}
 
@@ -146,7 +147,7 @@ def test_a_move_gains_at_least_what_it_promises(rows, module):
     """The bound of every move, against singular values of the clusters before and after."""
     now = alternate(rows, unit(rows[:4]), 200)
     own = np.array([best_energy(rows[now.labels == k]) for k in range(4)])
-    target, gain = module.transfers(now.scores, now.labels, row_energy(rows), own)
+    target, gain = module.transfers(now.scores, now.labels, row_sqnorm(rows), own)
     for i in range(0, 80, 7):
         moved = now.labels.copy()
         moved[i] = target[i]
@@ -158,7 +159,7 @@ def test_moves_of_single_rows_lower_the_error_where_alternation_is_stuck():
     rng = np.random.default_rng(3)
     Y = rng.gamma(0.5, size=(60, 30))
     stuck = alternate(Y, unit(Y[:8]), 100)
-    moved = relocate(Y, row_energy(Y), stuck, 20)
+    moved = relocate(Y, row_sqnorm(Y), stuck, 20)
     assert moved.energy > stuck.energy * 1.001
     assert moved.energy == pytest.approx(explained(Y, moved.U))
 
@@ -167,7 +168,7 @@ def test_swaps_leave_a_bad_optimum(rows):
     """Two prototypes on one ray and one for two others: alternation is stuck, swaps are not."""
     U = unit(np.array([rows[0], rows[5], rows[1], rows[2], rows[3] + rows[4]]))
     stuck = alternate(rows, U, 50)
-    better = improve(rows, row_energy(rows), stuck, np.random.default_rng(0))
+    better = improve(rows, row_sqnorm(rows), stuck, np.random.default_rng(0))
     assert better.energy > stuck.energy * 1.01
     assert len({*zip(np.arange(80) % 5, better.labels, strict=True)}) == 5
 
@@ -188,7 +189,7 @@ def test_machine_code_and_numpy_agree(rows, k, dtype):
         "runners_up": (A, labels),
         "pair_sums": (A, labels, best),
         "split_clusters": (Y, labels, unit(rng.random((2, k, 12))), 3),
-        "transfers": (A, labels, row_energy(Y), own),
+        "transfers": (A, labels, row_sqnorm(Y), own),
         "pulled": (U, rng.random((k, 12)), rng.random((k, k)), 2),
         "nearest": (A,),
         "ray_steps": (*(rng.random((k, 12)) for _ in range(4)), np.arange(k) % 2 == 0, False),
@@ -230,13 +231,13 @@ def test_drawn_rows_keep_sums_of_squares_and_all_that_is_heavy():
     rng = np.random.default_rng(0)
     Y = rng.random((2000, 4))
     Y[:5] *= 40  # most of the energy
-    draws = [drawn(Y, row_energy(Y), 200, rng) for _ in range(300)]
+    draws = [drawn(Y, row_sqnorm(Y), 200, rng) for _ in range(300)]
     assert all(len(Z) == 200 for Z in draws)
     for Z in draws[:20]:
-        np.testing.assert_allclose(np.sort(row_energy(Z))[-5:], np.sort(row_energy(Y))[-5:])
+        np.testing.assert_allclose(np.sort(row_sqnorm(Z))[-5:], np.sort(row_sqnorm(Y))[-5:])
     mean = np.mean([Z.T @ Z for Z in draws], axis=0)
     np.testing.assert_allclose(mean, Y.T @ Y, rtol=0.01)
-    assert drawn(Y, row_energy(Y), 2000, rng) is Y
+    assert drawn(Y, row_sqnorm(Y), 2000, rng) is Y
 
 
 def test_an_alternation_that_cannot_reach_its_goal_ends_early(rows):

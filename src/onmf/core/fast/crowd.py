@@ -11,10 +11,10 @@ import numpy as np
 
 from onmf.core.fast.moves import relocate
 from onmf.core.fast.outliers import Fence, Outliers, counts, median_of
-from onmf.core.fast.search import Clustering, alternate, row_energy, scores
+from onmf.core.fast.search import Clustering, alternate, scores
 from onmf.core.fast.sketch import Sketch
 from onmf.core.fast.swaps import improve
-from onmf.core.rows import Array, Data
+from onmf.core.rows import Array, Data, row_sqnorm
 
 FENCES = 4  # times that the fence is found again in a round of swaps
 SAME = 1e-6  # costs that differ by less are equal
@@ -31,7 +31,7 @@ class Rows:
 
     @classmethod
     def of(cls, Y: Array) -> Self:
-        return cls(Y, row_energy(Y))
+        return cls(Y, row_sqnorm(Y))
 
     def alternate(self, U: Array, passes: int) -> Clustering:
         return alternate(self.Y, U, passes)
@@ -68,7 +68,7 @@ class Crowd(Rows):
         whole = np.square(length / root)
         # A cluster of equal samples without a ray must be missed to be found.
         outliers = replace(outliers, together=True)
-        return cls(Y, row_energy(Y), root, whole, np.square(count), outliers)
+        return cls(Y, row_sqnorm(Y), root, whole, np.square(count), outliers)
 
     def fence(self, found: Clustering) -> Fence:
         best = np.maximum(scores(self.Y, found.U).max(axis=1), 0)  # of rows as long as they are

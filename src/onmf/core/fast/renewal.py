@@ -14,9 +14,9 @@ clusters for it is worth less than one that does not.
 import numpy as np
 
 from onmf.core.fast.row_problems import kernels, unit
-from onmf.core.fast.search import Clustering, Point, alternate, row_energy
+from onmf.core.fast.search import Clustering, Point, alternate
 from onmf.core.fast.swaps import improve, members, splits
-from onmf.core.rows import Array
+from onmf.core.rows import Array, row_sqnorm
 
 DEMAND = 0.3  # of the energy that a cluster explains on average
 HARD = 0.5  # weight of a penalty at which rows have one cluster
@@ -25,7 +25,7 @@ PASSES, LOCAL = 20, 5  # alternations of all rows: at the end, and after a clust
 
 def renew(Y: Array, U: Array, k: int, rng: np.random.Generator) -> tuple[Clustering, Point]:
     """k rays for the rows Y, from the old ones U, however many; and as the one point of a path."""
-    energy = row_energy(Y)
+    energy = row_sqnorm(Y)
     Y, energy = Y[energy > 0], energy[energy > 0]
     scale = energy.mean()  # squares in single precision must neither vanish nor overflow
     Y, energy = (Y / np.sqrt(scale)).astype(Y.dtype, copy=False), energy / scale

@@ -25,7 +25,7 @@ import numpy as np
 from onmf.core.assign import first_largest
 from onmf.core.fast.row_problems import kernels, unit
 from onmf.core.paper.penalties import RowPenalty
-from onmf.core.rows import Array
+from onmf.core.rows import Array, row_sqnorm
 
 ONE_SPARSE = 3e-3  # share of H'H off its diagonal below which the path has done its work
 CALM = 0.008  # root mean square move of the prototypes below which the next tau is left out
@@ -46,7 +46,7 @@ class Point(NamedTuple):
 
 def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Point]:
     """The growing penalty from the prototypes U: at each tau H exactly, then two passes over U."""
-    solve, sqnorm = kernels().solve_rows, row_energy(Y).sum()
+    solve, sqnorm = kernels().solve_rows, row_sqnorm(Y).sum()
     A = scores(Y, U)
     support = np.zeros(A.shape, bool)
     support[np.arange(len(A)), first_largest(A)] = True
@@ -125,11 +125,6 @@ def scores(Y: Array, U: Array, floor: Array | None = None) -> Array:
     """<y_i, u_k> (n, k), in the precision of Y; with a floor, that of no cluster is one more."""
     A = np.asarray(Y @ U.T.astype(Y.dtype, copy=False))
     return A if floor is None else np.column_stack([A, floor.astype(Y.dtype, copy=False)])
-
-
-def row_energy(Y: Array) -> Array:
-    """||y_i||^2 (n,), in double precision."""
-    return np.asarray(np.einsum("ij,ij->i", Y, Y, dtype=np.float64))
 
 
 class Clustering(NamedTuple):

@@ -189,6 +189,12 @@ def test_the_page_on_benchmarks_lists_every_section():
     assert sorted(re.findall(r"`([\w-]+)`", listed)) == sorted(sections)
 
 
+def test_the_page_on_the_command_has_every_subcommand():
+    commands = importlib.import_module("onmf.cli").COMMANDS
+    text = (DOCS / "api" / "command.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"onmf-help:: ([\w-]+)", text)) == sorted(commands)
+
+
 # --- numbers ----------------------------------------------------------------------------------
 
 SETS = {  # how a row of the README's table begins, and the name of the set in the results

@@ -14,6 +14,7 @@ import pytest
 
 import onmf
 from onmf import exceptions
+from onmf.losses import LOSSES, support
 
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
@@ -193,6 +194,16 @@ def test_the_page_on_the_command_has_every_subcommand():
     commands = importlib.import_module("onmf.cli").COMMANDS
     text = (DOCS / "api" / "command.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"onmf-help:: ([\w-]+)", text)) == sorted(commands)
+
+
+def test_the_guide_s_table_of_what_works_together_is_that_of_the_losses():
+    text = (DOCS / "guide" / "solver.md").read_text(encoding="utf-8").split("(support)=")[1]
+    _, _, *rows = (cells(line) for line in text.splitlines() if line.startswith("|"))
+    columns = LOSSES["frobenius"].supports, LOSSES["kl"].supports, support.OF_PALM
+    assert rows == [
+        [words, *("yes" if feature in can else "no" for can in columns)]
+        for feature, words in support.FEATURES.items()
+    ]
 
 
 # --- numbers ----------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them
 
 
 class StoredModel(NamedTuple):
-    """A model as its file tells it."""
+    """The content of the file of a model."""
 
     kind: str
     parameters: dict[str, Any]

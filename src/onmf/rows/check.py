@@ -111,7 +111,7 @@ class Inspection(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckBlock:
-    """||x_i||^2 of a block that passes the check: the first look at rows that are elsewhere."""
+    """||x_i||^2 of a block that passes the check."""
 
     check: Check
 
@@ -143,7 +143,7 @@ class SampledInspection(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckAndSample:
-    """The first look at rows that are to be read but a few times."""
+    """Validate rows that are read only a few times, and sample them."""
 
     inspect: CheckBlock
     sampler: BottomKSampler
@@ -155,7 +155,7 @@ class CheckAndSample:
 
 @dataclass(frozen=True)
 class CheckAndSampleOnce:
-    """The only look at rows that are to be read once: nothing is kept for each of them."""
+    """Validate and sample rows that are read once: nothing is kept per row."""
 
     check: Check
     sampler: BottomKSampler

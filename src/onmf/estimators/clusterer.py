@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.fitting import Solution, Solver
@@ -33,11 +33,10 @@ from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
 from onmf.rows.memory import count_nonzero_samples
+from onmf.rows.sweep import Array
 from onmf.rows.threads import blas_threads, single_threaded_blas
 from onmf.rows.validation import rescale_to_safe_range, too_few
 from onmf.streams.lineage import Lineage
-
-Array = NDArray[Any]
 
 STALE_ATTRIBUTES = (  # of an earlier fit
     "labels_",
@@ -77,13 +76,12 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         Parameters
         ----------
         X : array, sparse matrix, DataFrame, path or Dask collection (n_samples, n_features)
-            Non-negative data; a sparse matrix is never made dense. NaN is an entry that was not
-            observed, for `ONMF` by its default solver: the error counts what is observed. In a
-            sparse matrix such an entry is a stored NaN, for what is not stored is zero. `ONMF`
-            reads a path (.npy, .npz, .h5, .h5ad, .zarr, .parquet), a memory map or an open data
-            set of h5py or zarr block by block, and leaves a Dask array or DataFrame on its workers;
-            `Baseline` needs X in memory. An ``onmf.io.Table`` is a matrix whose features have
-            names.
+            A sparse matrix is never made dense. NaN is a missing value, for `ONMF` with its
+            default solver and squares: the error counts the observed entries. In a sparse matrix
+            a missing value is a stored NaN; an entry that is not stored is zero. `ONMF` reads a
+            path (.npy, .npz, .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of
+            h5py or zarr block by block, and leaves a Dask array or DataFrame on its workers.
+            `Baseline` needs X in memory. An ``onmf.io.Table`` is a matrix with named features.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             A sample of weight 2 counts as if it were there twice.
@@ -100,9 +98,9 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         Notes
         -----
         A fit that is interrupted (Ctrl-C) or fails, at whatever stage, leaves the estimator as it
-        was before: unfitted, or as the fit before left it; its threads end, its temporary files
-        go, and with `checkpoint` the same call goes on where it was. One that a callback ends is
-        fitted to the last finished sweep.
+        was before: unfitted, or as the fit before left it. Its threads and temporary files are
+        removed. With a `checkpoint` the same call resumes it. A fit that a callback ends is fitted
+        to the last finished sweep.
 
         Examples
         --------
@@ -270,7 +268,7 @@ def unobserved_sentence(samples: Array, features: Array) -> str:
 
 
 def check_digits(W: Array) -> Array:
-    """The same, if finite and not so small that the digits by which samples are told apart go."""
+    """The same, if finite and not so small that digits are lost."""
     top = np.abs(W).max(axis=1)
     if not np.isfinite(top).all():
         raise ValueError(

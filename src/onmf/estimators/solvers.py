@@ -176,7 +176,7 @@ class PALM(BaseEstimator):
 
 
 SOLVERS = {"fast": Fast, "palm": PALM}
-NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks of them; None is a default
+SOLVER_NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks of them; None is a default
     "passes": {"low": 1, "whole": True},
     "growth": {"low": 1, "open_": True},
     "rho": {"low": 0, "open_": True},
@@ -188,8 +188,8 @@ NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks of them; None
 
 def check_solver_parameters(solver: Fast | PALM) -> None:
     for name, value in solver.get_params(deep=False).items():
-        if name in NUMBERS and value is not None:
-            check_number(value, name, **NUMBERS[name])
+        if name in SOLVER_NUMBERS and value is not None:
+            check_number(value, name, **SOLVER_NUMBERS[name])
     accelerate = getattr(solver, "accelerate", False)
     if not isinstance(accelerate, bool):
         raise ValueError(f"accelerate must be True or False, not {accelerate!r}.")

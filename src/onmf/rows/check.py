@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.io.table import MOST_LISTED, listing
 from onmf.rows.memory import measure
 from onmf.rows.summary import BottomKSampler, Summary
-from onmf.rows.sweep import Block
+from onmf.rows.sweep import Array, Block
 
-Array = NDArray[Any]
 Matrix = Any  # an array or a csr_array
 
 
@@ -111,7 +109,7 @@ class Inspection(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckBlock:
-    """||x_i||^2 of a block that passes the check: the first look at rows that are elsewhere."""
+    """||x_i||^2 of a block that passes the check."""
 
     check: Check
 
@@ -143,7 +141,7 @@ class SampledInspection(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckAndSample:
-    """The first look at rows that are to be read but a few times."""
+    """Validate rows that are read only a few times, and sample them."""
 
     inspect: CheckBlock
     sampler: BottomKSampler
@@ -155,7 +153,7 @@ class CheckAndSample:
 
 @dataclass(frozen=True)
 class CheckAndSampleOnce:
-    """The only look at rows that are to be read once: nothing is kept for each of them."""
+    """Validate and sample rows that are read once: nothing is kept per row."""
 
     check: Check
     sampler: BottomKSampler

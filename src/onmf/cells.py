@@ -5,18 +5,17 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.estimators import ONMF
 from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import fit_clusters
 from onmf.io import Table
 from onmf.rows import matrix_of
+from onmf.rows.sweep import Array
 from onmf.stability import KChoice, choose_k
 
 __all__ = ["cluster_anndata"]
 
-Array = NDArray[Any]
 
 TOP_FEATURES = 20
 MOST_CLUSTERS = 20  # that "auto" looks at

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from onmf.bounds.exact import CLOSE, best_partition
 from onmf.bounds.relaxation import relaxed_floors
 from onmf.bounds.spectral import THOROUGH, LowerBound, gap_between, gram_of_samples, spectral_bound
+from onmf.result import FittedModel
 from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import single_threaded_blas
@@ -21,22 +22,6 @@ FEW = 60  # samples up to which "exact" tries all clusterings
 ALIKE = 1e-8  # a gap below this is none: the digits do not tell
 
 Progress = Callable[[str], object]
-
-
-class FittedClusters(Protocol):
-    """What must be known of a fitted model."""
-
-    cluster_centers_: Any
-
-    def predict(self, X: Any) -> Any: ...
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float: ...
-
-
-class FittedFactors(Protocol):
-    """What a fit leaves of its factors; `bound_` and `gap_` it may have besides."""
-
-    cluster_centers_: Any
-    relative_error_: float
 
 
 @dataclass(frozen=True)
@@ -97,7 +82,7 @@ def round_up(x: float) -> str:
 
 
 def certify(
-    model: FittedClusters,
+    model: FittedModel,
     X: Any,
     *,
     sample_weight: ArrayLike | None = None,
@@ -182,7 +167,7 @@ def certify(
     return best
 
 
-def certificate_of_fit(model: FittedFactors) -> Certificate | None:
+def certificate_of_fit(model: FittedModel) -> Certificate | None:
     """What a fit found out by itself, in `bound_` and `gap_`, if it did."""
     bound, gap = getattr(model, "bound_", None), getattr(model, "gap_", None)
     if bound is None or gap is None:
@@ -199,7 +184,7 @@ def _certificate(
 
 
 def _floors(
-    model: FittedClusters,
+    model: FittedModel,
     X: Any,
     data: Data,
     W: Array,

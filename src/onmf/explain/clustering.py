@@ -1,22 +1,14 @@
 """What is explained: the clusters of a model as plain values, and whether X belongs to them."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from onmf.result import FittedModel
 from onmf.rows.sweep import Array
 
 STRAY = 0.01  # of the samples may have another label: near ties, on rows kept elsewhere
-
-
-class LabelledRays(Protocol):
-    """What must be known of a fitted model: its labels, its centroids, and how it labels others."""
-
-    labels_: Any
-    cluster_centers_: Any
-
-    def predict(self, X: Any) -> Any: ...
 
 
 class KnownClusters(NamedTuple):
@@ -36,20 +28,20 @@ class KnownClusters(NamedTuple):
     equal_votes: bool
 
     @classmethod
-    def of(cls, model: LabelledRays, ids: Sequence[Any], features: Sequence[Any] | None) -> Self:
+    def of(cls, model: FittedModel, ids: Sequence[Any], features: Sequence[Any] | None) -> Self:
         labels, W = np.asarray(model.labels_), np.asarray(model.cluster_centers_)
         return cls(
             labels,
             W,
             np.bincount(labels[labels >= 0], minlength=len(W)),
             list(ids),
-            feature_names(features, W.shape[1]),
+            check_names(features, W.shape[1]),
             getattr(model, "loss", "frobenius"),
             getattr(model, "equal_votes", False),
         )
 
 
-def feature_names(features: Any, m: int) -> list[str]:
+def check_names(features: Any, m: int) -> list[str]:
     if features is None:
         return [f"x{j}" for j in range(m)]
     names = [str(name) for name in features]
@@ -65,7 +57,7 @@ def check_groups(sizes: Array) -> None:
         )
 
 
-def check_fitted_to(model: LabelledRays, X: Any, shape: tuple[int, int]) -> None:
+def check_fitted_to(model: FittedModel, X: Any, shape: tuple[int, int]) -> None:
     """The labels of the model are those of X, up to a few near ties."""
     n, m = shape
     if m != model.cluster_centers_.shape[1]:

@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 from onmf.explain.certainty import Calibration, calibrate
 from onmf.explain.clustering import (
     KnownClusters,
-    LabelledRays,
     check_fitted_to,
     check_groups,
-    feature_names,
+    check_names,
 )
 from onmf.explain.comparison import compare_groups
 from onmf.explain.halves import SPLITS, split_fits
@@ -25,6 +24,7 @@ from onmf.explain.subsets import labels_by_subset
 from onmf.explain.sums import GroupSums, sum_by_cluster
 from onmf.losses.nearness import nearness
 from onmf.losses.profiles import root_shares
+from onmf.result import FittedModel, cluster_ids, feature_names
 from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.sweep import Array, Place
 from onmf.rows.threads import single_threaded_blas
@@ -72,7 +72,7 @@ class Explanation:
 
 
 def clusters(
-    model: LabelledRays,
+    model: FittedModel,
     X: Any,
     *,
     features: Sequence[Any] | None = None,
@@ -116,17 +116,16 @@ def clusters(
     >>> found.certainty.shape, len(found.markers.top(5)[0])
     ((60,), 5)
     """
-    if features is None:
-        features = getattr(model, "feature_names_in_", getattr(X, "columns", None))
-    ids = np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist()
-    known = KnownClusters.of(model, ids, features)
+    names = feature_names(model, features)
+    names = getattr(X, "columns", None) if names is None else names
+    known = KnownClusters.of(model, cluster_ids(model), names)
     check_groups(known.sizes)
     check = partial(check_fitted_to, model, X)
     return _explanation(known, X, sample_weight, log_base, splits, random_state, check)
 
 
 def fit_clusters(
-    model: LabelledRays,
+    model: FittedModel,
     X: Any,
     ids: Sequence[Any],
     features: Sequence[Any],
@@ -187,7 +186,7 @@ def _explanation(
     )
 
 
-def distances(model: LabelledRays, X: Any) -> Array:
+def distances(model: FittedModel, X: Any) -> Array:
     """Sine of the angle between each sample and its centroid, also if there is but one."""
     data = _rows(X, None, len(model.labels_), f"the model has {len(model.labels_)}").data
     W = np.asarray(model.cluster_centers_).astype(data.dtype, copy=False)
@@ -229,7 +228,7 @@ def groups(
     known, numbers = _numbered(labels)
     rows = _rows(X, sample_weight, len(numbers), f"there are {len(numbers)} labels")
     features = getattr(X, "columns", None) if features is None else features
-    names = feature_names(features, rows.data.shape[1])
+    names = check_names(features, rows.data.shape[1])
     check_groups(np.bincount(numbers[numbers >= 0], minlength=len(known)))
     with single_threaded_blas():
         [whole] = sum_by_cluster(rows.data, [numbers], len(known))

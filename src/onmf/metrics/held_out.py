@@ -1,23 +1,18 @@
 """What a model predicts of entries that it was not shown."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
+from onmf.result import FittedModel
 from onmf.rows.assign import Rays, nearest
+from onmf.rows.sweep import Array
 
 
-class FittedRays(Protocol):
-    """What must be known of a fitted model."""
-
-    cluster_centers_: Any
-
-
-def held_out_score(model: FittedRays | Pipeline, X: Any, y: Any = None) -> float:
+def held_out_score(model: FittedModel | Pipeline, X: Any, y: Any = None) -> float:
     """Share of X that a model predicts, each half of the features from the other half.
 
     With A and B the halves of the features, in both roles, and k the ray nearest to x on A,
@@ -66,7 +61,7 @@ def held_out_score(model: FittedRays | Pipeline, X: Any, y: Any = None) -> float
     return 1 - left / total if total > 0 else 1.0
 
 
-def _predicted_error(X: Any, W: NDArray[Any], A: NDArray[Any], B: NDArray[Any]) -> float:
+def _predicted_error(X: Any, W: Array, A: Array, B: Array) -> float:
     """||x_B - h w_B||^2 over all samples, label and h from A: expanded, so that X stays sparse."""
     rays = Rays.of(W[:, A])
     code = nearest(X[:, A] @ rays.units)

@@ -1,7 +1,7 @@
 """Figures of one fit: how it converged, what its clusters are, and how they match classes."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -14,15 +14,7 @@ from onmf.report.markers import NAME, dot_values, shown_features
 from onmf.report.names import display_name
 from onmf.report.palette import LIGHT
 from onmf.report.panels import class_agreement
-
-
-class FittedModel(Protocol):
-    """What the figures read of a fitted model."""
-
-    labels_: Any
-    cluster_centers_: Any
-    history_: Any
-    n_iter_: int
+from onmf.result import FittedModel, feature_names
 
 
 def convergence(model: FittedModel, ax: Any = None) -> Any:
@@ -127,7 +119,7 @@ def embedding(
 def cluster_names(model: FittedModel, X: Any, features: Sequence[str] | None) -> list[str]:
     """Numbers and, if features have names, the most distinctive ones of each cluster."""
     labels, k = np.asarray(model.labels_), len(model.cluster_centers_)
-    features = getattr(model, "feature_names_in_", None) if features is None else features
+    features = feature_names(model, features)
     names = [str(cluster) for cluster in range(k)]
     if features is None or len(np.unique(labels[labels >= 0])) < 2:
         return names

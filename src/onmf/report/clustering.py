@@ -2,34 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from onmf.explain import Explanation, Markers, clusters
 from onmf.explain.explanation import distances
 from onmf.losses.missing import fill_holes
 from onmf.report.names import display_names
+from onmf.result import FittedModel, cluster_ids, feature_names
 from onmf.rows import open_rows
-
-Array = NDArray[Any]
+from onmf.rows.sweep import Array
 
 FEATURES = 10  # of each cluster that the page tells
-
-
-class FittedClusterer(Protocol):
-    """What a page must know of a model; a history and names of features it may have besides."""
-
-    labels_: Any
-    cluster_centers_: Any
-    relative_error_: float
-    n_iter_: int
-
-    def predict(self, X: Any) -> Any: ...
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -74,7 +60,7 @@ class ClusteringFacts:
 
 
 def read_clustering(
-    model: FittedClusterer,
+    model: FittedModel,
     X: Any,
     samples: Sequence[Any] | None,
     features: Sequence[Any] | None,
@@ -84,10 +70,10 @@ def read_clustering(
     """What a model found in X; `explanation` is that of its clusters, if it is known already."""
     if samples is None and hasattr(X, "columns"):  # a DataFrame; a str has an `index` as well
         samples = X.index
-    features = getattr(model, "feature_names_in_", None) if features is None else features
+    features = feature_names(model, features)
     labels, W = np.asarray(model.labels_), np.asarray(model.cluster_centers_)
     sample_names = display_names(samples, len(labels), "samples")
-    feature_names = display_names(features, W.shape[1], "features", "x")
+    shown_features = display_names(features, W.shape[1], "features", "x")
     rows = samples_to_show(X, W if getattr(model, "n_missing_", True) else None)
     if rows.shape[0] != len(labels):
         raise other_samples(rows.shape[0], labels)
@@ -101,7 +87,7 @@ def read_clustering(
     if explanation is None:
         certainty, markers = (labels >= 0).astype(float), None
         distance = distances(model, X)
-        ids = np.asarray(getattr(model, "cluster_ids_", range(len(W)))).tolist()
+        ids = cluster_ids(model)
         distinctive, names = [], [""] * len(W)
     else:
         certainty, markers = explanation.certainty, explanation.markers
@@ -113,7 +99,7 @@ def read_clustering(
         X=rows,
         missing_share=getattr(model, "n_missing_", 0) / np.prod(rows.shape, dtype=float),
         samples=sample_names,
-        features=feature_names,
+        features=shown_features,
         features_named=features is not None,
         labels=labels,
         truth=None if truth is None else np.asarray(truth),

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
@@ -19,7 +18,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
-Array = NDArray[Any]
+from onmf.rows.sweep import Array
 
 SHOWN = 10_000  # samples on the map at most
 WHOLE = 2_000  # so many are all laid out by t-SNE: its time is the map's

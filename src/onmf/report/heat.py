@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.report.clustering import ClusteringFacts
 from onmf.report.panels import round_digits, unit_rays
-
-Array = NDArray[Any]
+from onmf.rows.sweep import Array
 
 COLUMNS = 64  # features shown: all in their order, or as many of the heaviest
 

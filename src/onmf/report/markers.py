@@ -3,14 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.explain import Markers
 from onmf.report.clustering import FEATURES, ClusteringFacts
 from onmf.report.names import display_name
 from onmf.report.panels import heaviest_features, round_digits, unit_rays
-
-Array = NDArray[Any]
+from onmf.rows.sweep import Array
 
 SAMPLES = 5  # of each cluster
 NAME = 40  # characters of a cluster's

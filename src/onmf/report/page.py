@@ -10,7 +10,7 @@ from string import Template
 from typing import Any
 
 from onmf.explain import Explanation
-from onmf.report.clustering import FittedClusterer, read_clustering
+from onmf.report.clustering import read_clustering
 from onmf.report.document import asset, document
 from onmf.report.embedding import embed
 from onmf.report.flow import Flow, flow_section
@@ -28,6 +28,7 @@ from onmf.report.summary_text import (
     page_title,
     proof_sentence,
 )
+from onmf.result import FittedModel
 
 SCRIPTS = (
     "base.js",
@@ -50,7 +51,7 @@ HEADER = '<nav aria-label="Sections"></nav>\n  <button type="button" id="theme">
 
 
 def html(
-    model: FittedClusterer,
+    model: FittedModel,
     X: Any,
     *,
     samples: Sequence[Any] | None = None,

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.report.embedding import Embedding
 from onmf.report.names import display_name
-
-Array = NDArray[Any]
+from onmf.rows.sweep import Array
 
 CLASSES = 60  # rows of the confusion table
 STAGES = 200  # points of a curve

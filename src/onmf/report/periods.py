@@ -12,14 +12,12 @@ from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.report.document import asset, document
 from onmf.report.names import display_name
 from onmf.report.palette import style
 from onmf.report.panels import unit_rays
-
-Array = NDArray[Any]
+from onmf.rows.sweep import Array
 
 WORDS, SHOWN_WORDS = 5, 4  # of a cluster in a period: known, and in a cell of the table
 LANES, COLUMNS = 60, 8  # clusters that are shown, and periods of the table of words

@@ -4,14 +4,12 @@ from base64 import b64encode
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from onmf.report.panels import round_digits
-
-Array = NDArray[Any]
+from onmf.rows.sweep import Array
 
 SIDE = 300  # samples along each side of the consensus map
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from onmf.bounds.certificate import FittedFactors, certificate_of_fit
+from onmf.bounds.certificate import certificate_of_fit
 from onmf.io.versions import package_versions
 from onmf.report.clustering import ClusteringFacts
 from onmf.report.names import display_name
+from onmf.result import FittedModel
 
 PENALTIES = {"sncp": "smooth penalty", "nsncp": "non-smooth penalty"}
 
@@ -55,7 +56,7 @@ def _by_divergence(clustering: ClusteringFacts) -> bool:
     return clustering.parameters.get("loss") == "kl"
 
 
-def proof_sentence(run: dict[str, Any], model: FittedFactors) -> str:
+def proof_sentence(run: dict[str, Any], model: FittedModel) -> str:
     """How far from the best clustering this one can be, if the run or the fit knows."""
     results = run.get("results")
     told = results.get("proof") if isinstance(results, dict) else None

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from onmf.explain import Explanation, Markers, clusters
-from onmf.explain.explanation import distances
+from onmf.explain.reading import distances
 from onmf.losses.missing import fill_holes
 from onmf.report.names import display_names
 from onmf.result import FittedModel, cluster_ids, feature_names

@@ -46,7 +46,7 @@ def test_convergence_draws_error_and_overlap_of_every_stage(model):
 
 
 def test_embedding_draws_each_sample_once_in_the_look_of_its_cluster(model, planted, monkeypatch):
-    monkeypatch.setattr(embedding, "WHOLE", 80)
+    monkeypatch.setattr(embedding, "MAX_TSNE_SAMPLES", 80)
     monkeypatch.setattr(embedding, "LANDMARKS", 80)
     ax = plot.embedding(model, planted[0])
     drawn = {}

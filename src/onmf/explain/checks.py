@@ -19,9 +19,13 @@ def check_names(features: Iterable[Any] | None, m: int) -> list[str]:
     return names
 
 
+def has_groups(labels: Array) -> bool:
+    """Whether two groups or more have samples."""
+    return len(np.unique(labels[labels >= 0])) > 1
+
+
 def check_groups(labels: Array) -> None:
-    """Two groups or more have samples."""
-    if len(np.unique(labels[labels >= 0])) < 2:
+    if not has_groups(labels):
         raise ValueError("only one cluster has samples: comparing clusters needs two.")
 
 

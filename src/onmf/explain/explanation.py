@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onmf.explain.certainty import Calibration, calibrate
-from onmf.explain.checks import check_fitted_to, check_groups, check_names, is_other_data
+from onmf.explain.checks import (
+    check_fitted_to,
+    check_groups,
+    check_names,
+    has_groups,
+    is_other_data,
+)
 from onmf.explain.comparison import compare_groups
 from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
@@ -112,12 +118,16 @@ def clusters(
     return _explanation(model, read, names, log_base)
 
 
+def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:
+    """`clusters`; None if only one cluster has samples."""
+    return clusters(model, X, **options) if has_groups(np.asarray(model.labels_)) else None
+
+
 def fit_clusters(
     model: FittedModel, X: Any, features: Sequence[Any], log_base: float | None
 ) -> Explanation | None:
-    """`clusters` of a fit to this X, which is not checked; None if only one cluster has samples."""
-    labels = np.asarray(model.labels_)
-    if len(np.unique(labels[labels >= 0])) < 2:
+    """The same for the X of the fit, which need not be checked."""
+    if not has_groups(np.asarray(model.labels_)):
         return None
     return _explanation(model, read_clusters(model, X, None, SPLITS, 0), features, log_base)
 

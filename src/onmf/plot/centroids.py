@@ -14,10 +14,9 @@ from onmf.plot.canvas import (
     shades_of,
     two_shades,
 )
-from onmf.report.heat import heat_columns
 from onmf.report.names import display_names
 from onmf.report.palette import LIGHT
-from onmf.report.panels import heaviest_features, unit_rays
+from onmf.report.panels import heat_columns, heaviest_features, unit_rays
 from onmf.result import FittedModel, feature_names
 
 

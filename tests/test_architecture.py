@@ -27,7 +27,7 @@ datasets -> datasets io
 baselines -> baselines losses paper result rows
 preparation -> io preparation
 explain -> explain losses result rows
-bounds -> bounds paper result rows
+bounds -> bounds losses paper result rows
 estimators -> baselines bounds estimators exceptions explain io losses paper preparation report
 estimators -> result rows search streams
 plot -> explain plot report result rows

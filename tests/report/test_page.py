@@ -339,7 +339,7 @@ def test_without_a_record_parameters_and_versions_are_told(data):
     model, X, _ = data
     record = facts_of(html(model, X))["run"]
     assert record["parameters"]["n_clusters"] == 4
-    assert record["parameters"]["center_bounds"] == [0, None]
+    assert record["parameters"]["center_bounds"] == "auto"
     assert record["versions"]["numpy"] == np.__version__
 
 
@@ -365,11 +365,11 @@ def test_the_opening_sentence_is_about_the_fit(data):
     model, X, _ = data
     explained = 100 * (1 - model.relative_error_)
     assert facts_of(html(model, X))["sentence"] == (
-        "ONMF put 120 samples with 30 features into 4 clusters (seed 0). The clusters explain "
-        f"{explained:.1f} % of the data ({model.n_iter_} passes)."
+        "ONMF put 120 samples with 30 features into 4 clusters (squared error, seed 0). The "
+        f"clusters explain {explained:.1f} % of the data ({model.n_iter_} passes)."
     )
     with pytest.warns(ConvergenceWarning):
         alone = ONMF(1, loss="kl", max_iter=3).fit(X[:3])
     text = facts_of(html(alone, X[:3]))["sentence"]
-    assert text.startswith("ONMF put 3 samples with 30 features into 1 cluster (Kullback-Leibler")
+    assert text.startswith("ONMF put 3 samples with 30 features into 1 cluster (Kullback-")
     assert "The cluster explains 0.0 % of the data (3 passes, stopped by a limit)." in text

@@ -13,15 +13,13 @@ import numpy as np
 from onmf.explain.halves import HalfLabels, matching_numbers, split_fits
 from onmf.explain.noise import FEW_FEATURES, noisy_agreement
 from onmf.explain.sums import GroupSums, PowerSums, SumPowers
-from onmf.losses.missing import rays_beside
-from onmf.losses.nearness import Angles, Divergences, nearness
-from onmf.losses.profiles import CountProfiles, root_shares
+from onmf.losses import loss_of
 from onmf.result import FittedModel
 from onmf.rows import Check, Placement, PlacementRequest, place
-from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place
+from onmf.rows.assign import Assignment, nearness
+from onmf.rows.sweep import Array, Block, Data, Matrix
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import safe_scale
-from onmf.rows.view import View
 
 
 class Reading(NamedTuple):
@@ -52,17 +50,16 @@ class ReadBlock:
     Its rows are one array (b, 3 + halves): nearest centroid, margin, distance, labels by halves.
     """
 
-    assign: Move
-    nearness: Move
+    assignment: Assignment
     view: Callable[[Matrix], Matrix]
     halves: HalfLabels
     sums: SumPowers
 
     def __call__(self, block: Block, own: Array) -> tuple[Array, PowerSums]:
-        near, _ = self.nearness(block, None)
+        near, _ = self.assignment.nearness(block, None)
         looks, _ = self.halves(block._replace(X=self.view(block.X)), None)
         _, sums = self.sums(block, np.column_stack([own, looks[:, :2]]))
-        labels = self.assign(block, None)[0].labels
+        labels = self.assignment(block, None)[0].labels
         return np.column_stack([labels, near.margin, near.distance, looks]), sums
 
 
@@ -78,11 +75,15 @@ def read_clusters(
             f"X has {data.shape[1]} features but the model was fitted to {centers.shape[1]}: give "
             "the X that it was fitted to."
         )
-    assign, near, view = _by_loss(model, data, centers.astype(data.dtype, copy=False))
+    loss, votes = loss_of(model), getattr(model, "equal_votes", False)
+    voters = loss.view(loss.with_equal_votes(samples.data) if votes else samples.data, votes)
     with single_threaded_blas():
-        halves = split_fits(_voters(model, samples.data), k, splits, seed)
+        halves = split_fits(voters, k, splits, seed)
         move = ReadBlock(
-            assign, near, view, HalfLabels.of(halves, data), SumPowers(k, data.n_missing)
+            _assignment(model, data),
+            loss.view_rows,
+            HalfLabels.of(halves, data),
+            SumPowers(k, data.n_missing),
         )
         rows, sums = data.sweep(move, data.scatter(labels.astype(np.intp)))
     found = data.gather(rows)
@@ -94,7 +95,8 @@ def read_clusters(
     looks = np.column_stack([new[own] for new, own in zip(numbers, looks.T, strict=True)])
     tried, agree = np.arange(len(labels)), _agreement(looks)
     if data.shape[1] < FEW_FEATURES:
-        some, share = noisy_agreement(data, view, labels, view(centers), splits, seed)
+        rays = loss.view_rows(centers)
+        some, share = noisy_agreement(data, loss.view_rows, labels, rays, splits, seed)
         if len(some):  # empty if every sample has a NaN
             tried, agree = some, share
     return Reading(
@@ -118,8 +120,13 @@ def _agreement(looks: Array) -> Array:
 def distances(model: FittedModel, X: Any) -> Array:
     """Distance of each sample from its centroid, also if there is only one cluster."""
     data = place_samples(X, None, len(model.labels_), f"the model has {len(model.labels_)}").data
+    return nearness(data, _assignment(model, data)).distance
+
+
+def _assignment(model: FittedModel, data: Data) -> Assignment:
+    """How the loss of the model gives samples to its centroids."""
     W = np.asarray(model.cluster_centers_).astype(data.dtype, copy=False)
-    return nearness(data, W, getattr(model, "loss", "frobenius")).distance
+    return loss_of(model).assignment(W, data.n_missing)
 
 
 def place_samples(X: Any, sample_weight: Any, n: int, otherwise: str) -> Placement:
@@ -132,25 +139,3 @@ def place_samples(X: Any, sample_weight: Any, n: int, otherwise: str) -> Placeme
             "to."
         )
     return samples
-
-
-def _voters(model: FittedModel, data: Place) -> Data:
-    """The rows by which halves are clustered."""
-    votes = getattr(model, "equal_votes", False)
-    if getattr(model, "loss", "frobenius") == "kl":
-        return View(data, root_shares if votes else np.sqrt)
-    return data.one_vote_each() if votes else data
-
-
-def _by_loss(
-    model: FittedModel, data: Data, W: Array
-) -> tuple[Move, Move, Callable[[Matrix], Matrix]]:
-    if getattr(model, "loss", "frobenius") == "kl":
-        profiles = CountProfiles.of(W)
-        return profiles, Divergences(profiles), root_shares
-    rays = rays_beside(data, W)
-    return rays, Angles(rays), _same
-
-
-def _same(X: Matrix) -> Matrix:
-    return X

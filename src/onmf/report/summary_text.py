@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from onmf.bounds.certificate import certificate_of_fit
+from onmf.losses import loss_of
 from onmf.report.clustering import ClusteringFacts
 from onmf.report.names import counted, display_name, percent
 from onmf.result import FittedModel
@@ -22,7 +23,7 @@ def opening_sentence(model: FittedModel, clustering: ClusteringFacts) -> str:
     parameters, (n, m) = model.get_params(deep=False), clustering.X.shape
     method, passes = str(parameters.get("method", type(model).__name__)), int(model.n_iter_)
     k = len(clustering.centers)
-    how = ["Kullback-Leibler divergence"] if parameters.get("loss") == "kl" else []
+    how = [loss_of(model).words.loss] if "loss" in parameters else []
     if isinstance(seed := parameters.get("random_state"), int | np.integer):
         how.append(f"seed {seed}")
     given = f" ({', '.join(how)})" if how else ""
@@ -30,7 +31,7 @@ def opening_sentence(model: FittedModel, clustering: ClusteringFacts) -> str:
     text = (
         f"{method} put {counted(n, 'sample')} with {counted(m, 'feature')} into "
         f"{counted(k, 'cluster')}{given}. The cluster{'s explain' if k > 1 else ' explains'} "
-        f"{percent(1 - model.relative_error_)} of the data "
+        f"{percent(max(1 - model.relative_error_, 0.0))} of the data "
         f"({passes:,} {'pass' if passes == 1 else 'passes'}{ending})."
     )
     if parameters.get("outliers") is not None:
@@ -59,12 +60,11 @@ def key_figures(model: FittedModel, clustering: ClusteringFacts) -> dict[str, st
     """The key figures, with their names."""
     n, m = clustering.X.shape
     outside = int(np.sum(clustering.labels < 0))
-    error = "relative divergence" if model.get_params().get("loss") == "kl" else "relative error"
     texts = {
         "samples": f"{n:,}",
         "features": f"{m:,}",
         "clusters": f"{len(clustering.centers):,}",
-        error: f"{model.relative_error_:.4f}",
+        loss_of(model).words.error: f"{model.relative_error_:.4f}",
         "passes": f"{model.n_iter_:,}",
     }
     return texts | ({"in no cluster": f"{outside:,}"} if outside else {})

@@ -24,7 +24,7 @@ io -> exceptions io
 ledger ->
 metrics -> losses metrics paper result rows
 datasets -> datasets io
-baselines -> baselines losses paper result rows
+baselines -> baselines losses paper result rows search
 preparation -> io preparation
 explain -> explain losses result rows
 bounds -> bounds losses paper result rows

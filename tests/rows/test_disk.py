@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from cases import few
-from onmf import ONMF, Baseline
+from onmf import ONMF, PALM, Baseline
 from onmf.datasets import make_rays
 from onmf.io import csv_text, formats, open_source
 from onmf.io.formats import larger_than_memory
@@ -117,7 +117,7 @@ FITS = {
     name: ONMF(5, solver=name, random_state=0, max_iter=30, callback=lambda e: e.sweep == 12)
     for name in ("fast", "palm")
 }
-FITS["accelerated"] = clone(FITS["palm"]).set_params(accelerate=True)
+FITS["accelerated"] = clone(FITS["palm"]).set_params(solver=PALM(accelerate=True))
 FITS_OF_SPARSE = {name: ONMF(5, penalty=name, random_state=0) for name in ("sncp", "nsncp")}
 
 
@@ -413,7 +413,7 @@ FAULTS = [
 @pytest.mark.parametrize(("make", "sentence"), FAULTS, ids=[s for _, s in FAULTS])
 def test_what_is_wrong_with_a_file_is_said_in_a_sentence(make, sentence, dense, tmp_path):
     with pytest.raises((ValueError, FileNotFoundError), match=sentence):
-        ONMF(2, random_state=0).fit(make(dense, tmp_path))
+        ONMF(2, random_state=0, center_bounds=(0, None)).fit(make(dense, tmp_path))
 
 
 def test_a_file_that_is_cut_off_during_a_fit_is_noticed(dense, tmp_path):

@@ -22,7 +22,7 @@ from onmf.paper.penalties import PENALTIES, Penalty
 from onmf.result import Event
 from onmf.rows import Check
 
-SIGNED_HINT = ", or leave center_bounds at 'auto' to cluster signed data"
+SIGNED_REMEDY = "leave center_bounds at 'auto' to cluster signed data"
 
 
 class ONMF(PartialFitMixin):
@@ -212,8 +212,9 @@ class ONMF(PartialFitMixin):
         if solver_of(self.solver).name == "palm":
             supports = supports & OF_PALM
         signed = allows_negative(self.center_bounds) and "signed" in supports
-        hint = SIGNED_HINT if "signed" in supports else ""
-        return Check(type(self).__name__, signed, hint, "missing" in supports)
+        remedy = f"loss={self.loss!r} needs non-negative data"
+        remedy = SIGNED_REMEDY if "signed" in supports else remedy
+        return Check(type(self).__name__, signed, remedy, "missing" in supports)
 
     @property
     def _checkpoint(self) -> str | Path | None:

@@ -20,7 +20,6 @@ from onmf.rows.assign import ROUNDING, Code, Rays, first_largest, nearest, one_s
 from onmf.rows.sweep import (
     Array,
     Block,
-    Data,
     Matrix,
     count_missing,
     row_sqnorm,
@@ -138,11 +137,6 @@ def nearest_masked(products: Array, reach: Array) -> Code:
     labels = first_largest(np.where(close, reach, -1))
     code = nearest(products[np.arange(len(labels)), labels, None])
     return Code(np.where(code.labels < 0, -1, labels), code.scores)
-
-
-def rays_for(data: Data, W: Array) -> Rays:
-    """The assignment to these centroids, for rows with or without missing values."""
-    return MaskedRays.of(W) if data.n_missing else Rays.of(W)
 
 
 class MaskedSums(NamedTuple):

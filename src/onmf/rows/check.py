@@ -26,7 +26,7 @@ class Check:
 
     name: str  # of the estimator
     signed: bool = False  # whether entries may be negative
-    hint: str = ""  # what else to do about those that are
+    remedy: str = "it needs non-negative data"  # what to do about those that are
     allow_missing: bool = False  # whether NaN may stand for entries that were not observed
 
     def __call__(self, X: Matrix, first: int = 0) -> "Span":
@@ -50,7 +50,7 @@ class Check:
         if not self.signed and low < 0:
             raise ValueError(
                 f"Negative values in data passed to {self.name} at "
-                f"{cells(X, values < 0, first)}: shift or clip them{self.hint}."
+                f"{cells(X, values < 0, first)}: {self.remedy}."
             )
         return Span(low, high, 0 if missing is None else int(missing.sum()))
 

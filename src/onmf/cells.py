@@ -5,18 +5,17 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.estimators import ONMF
 from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import fit_clusters
 from onmf.io import Table
 from onmf.rows import matrix_of
+from onmf.rows.sweep import Array
 from onmf.stability import KChoice, choose_k
 
 __all__ = ["cluster_anndata"]
 
-Array = NDArray[Any]
 
 TOP_FEATURES = 20
 MOST_CLUSTERS = 20  # that "auto" looks at
@@ -109,7 +108,7 @@ def cluster_anndata(
     model.set_params(n_clusters=int(n_clusters))
     table = Table(X, list(adata.obs_names), names)
     model.fit(table)
-    found = _explained(model, table, adata, layer)
+    found = fit_clusters(model, table, table.features, _log_base(adata, layer))
     facts = _Facts.of(model, table, used, found)
     told = _told(model, found, key_added, layer, choice)
     if adata.is_view:
@@ -141,8 +140,9 @@ def annotated(source: str, result: CellFit, file: IO[bytes]) -> None:
             '--write-h5ad needs AnnData: `pip install "onmf[anndata]"` installs it.'
         ) from missing
     adata = anndata.read_h5ad(source)
-    if not getattr(model, "preprocessing_", ()):  # then the file says by which logarithm X is
-        found = _explained(model, table, adata, layer)
+    base = _log_base(adata, layer)
+    if base is not None and not getattr(model, "preprocessing_", ()):
+        found = fit_clusters(model, table, table.features, base)
     facts = _Facts.of(model, table, np.ones(adata.n_vars, bool), found)
     facts.write(adata, "onmf", _told(model, found, "onmf", layer, choice))
     adata.write_h5ad(file.name)
@@ -188,11 +188,10 @@ class _Facts(NamedTuple):
         adata.uns.update(told)
 
 
-def _explained(model: ONMF, table: Table, adata: Any, layer: str | None) -> Explanation | None:
-    """What makes the clusters, unless there is but one; scanpy says by which logarithm X is."""
+def _log_base(adata: Any, layer: str | None) -> float | None:
+    """The base of the logarithms in X, which scanpy notes."""
     logarithm = None if layer is not None else adata.uns.get("log1p")
-    base = None if logarithm is None else (logarithm.get("base") or np.e)
-    return fit_clusters(model, table, model.cluster_ids_.tolist(), table.features, base)
+    return None if logarithm is None else (logarithm.get("base") or np.e)
 
 
 def _told(

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from onmf.explain.sums import ROUNDING, PowerSums, Weights
+from onmf.explain.sums import NO_WEIGHT, GroupSums
 from onmf.rows.sweep import Array
 
 SHARPEST = 1e-8  # s is at least this share of the difference, lest a score be infinite
@@ -47,36 +47,33 @@ class Comparison(NamedTuple):
     score: Array
 
 
-def group(sums: PowerSums, weights: Weights) -> Group:
+def group(sums: GroupSums) -> Group:
     """Facts about groups of samples with these sums."""
-    total, square = (part.reshape(len(part), -1) for part in weights[:2])
-    n = np.where(total > 0, total, 1)
+    n = np.where(sums.total > 0, sums.total, 1)
     mean, mean_square = sums.first / n, sums.second / n
-    freedom = n - square / n  # n - 1, if all weights are one
+    freedom = n - sums.square / n  # n - 1, if all weights are one
     # In units of a weight's own size, so that doubling all weights changes nothing.
-    freedom = np.where(freedom > ROUNDING * n, freedom, 0)
+    freedom = np.where(freedom > NO_WEIGHT * n, freedom, 0)
     residual = mean_square - mean * mean
-    residual = np.where(residual > ROUNDING * mean_square, residual, 0)
+    residual = np.where(residual > NO_WEIGHT * mean_square, residual, 0)
     variance = np.where(freedom > 0, residual * n / np.where(freedom > 0, freedom, 1), 0)
-    worth = n * n / np.where(square > 0, square, 1)
+    worth = n * n / np.where(sums.square > 0, sums.square, 1)
     return Group(mean, variance, sums.present / n, np.where(freedom > 0, worth - 1, 0), 1 / worth)
 
 
 def compare_groups(
-    sums: PowerSums, weights: Weights, log_base: float | None = None, unit: float = 1.0
+    sums: GroupSums, log_base: float | None = None, unit: float = 1.0
 ) -> tuple[Comparison, Array]:
-    """Every cluster with the rest of the samples that have one, and the p-values (k, m).
+    """Every group with all samples of other groups, and the p-values (k, m).
 
-    Means are told in multiples of `unit`. If X holds log(1 + x) to the base `log_base`, the fold
+    Means are given in multiples of `unit`. If X holds log(1 + x) to the base `log_base`, the fold
     change is that of x, at the means of X.
     """
-    others = _rest(sums, weights)
-    inside, outside = group(sums, weights), group(*others)
-    known = ((weights.samples > 0) & (weights.samples < weights.samples.sum()))[:, None]
-    if weights.total.ndim > 1:  # and the feature is seen on both sides
-        known = known & (weights.total > 0) & (others[1].total > 0)
+    others = sums.others()
+    inside, outside = group(sums), group(others)
+    known = (sums.samples > 0) & (others.samples > 0) & (sums.total > 0) & (others.total > 0)
     difference = inside.mean - outside.mean
-    plain = np.abs(difference) > ROUNDING * (np.abs(inside.mean) + np.abs(outside.mean))
+    plain = np.abs(difference) > NO_WEIGHT * (np.abs(inside.mean) + np.abs(outside.mean))
     difference = np.where(known & plain, difference, 0)
     pooled = pooled_variance(inside, outside)
     error, freedom = standard_error(inside, outside, pooled)
@@ -86,14 +83,6 @@ def compare_groups(
     effect = _ratio(difference, np.sqrt(pooled))
     facts = Comparison(a, b, inside.share, outside.share, change, effect, score)
     return facts, p_values(score, freedom)
-
-
-def _rest(sums: PowerSums, weights: Weights) -> tuple[PowerSums, Weights]:
-    """All samples that are not in a cluster but in another."""
-    return (
-        PowerSums(*(np.maximum(part.sum(axis=0) - part, 0) for part in sums)),
-        Weights(*(part.sum(axis=0) - part for part in weights)),
-    )
 
 
 def _ratio(difference: Array, size: Array) -> Array:

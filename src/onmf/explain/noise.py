@@ -7,27 +7,36 @@ are alike and as often up as down, the two looks are independent, each twice as 
 what two halves of many features are. A half of few features may not show the clusters at all.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.explain.halves import OWN, some_samples
-from onmf.rows.sweep import Array, Data
+from onmf.explain.halves import EXPLAIN_STREAM, some_samples
+from onmf.rows.sweep import Array, Data, Matrix
 
 FEW_FEATURES = 16  # below which halves say less than this does
 
 
 def noisy_agreement(
-    data: Data, labels: Array, rays: Array, looks: int, seed: int
+    data: Data,
+    view: Callable[[Matrix], Matrix],
+    labels: Array,
+    rays: Array,
+    looks: int,
+    seed: int,
 ) -> tuple[Array, Array]:
-    """Numbers of some samples without holes, and the share of the pairs of looks that agreed."""
-    rng = np.random.default_rng((OWN, FEW_FEATURES, seed))
+    """Numbers of some complete samples, and the share of the pairs of looks that agreed.
+
+    `view` shows samples as the loss compares them, as `rays` are.
+    """
+    rng = np.random.default_rng((EXPLAIN_STREAM, FEW_FEATURES, seed))
     some = some_samples(data, len(rays), rng)
-    X = _dense(data.take(some).X)
+    X = _dense(view(data.take(some).X))
     length = np.linalg.norm(rays, axis=1, keepdims=True)
     U = rays / np.where(length > 0, length, 1)
-    h = np.einsum("ij,ij->i", X, U[labels[some]])  # NaN in samples with holes
+    h = np.einsum("ij,ij->i", X, U[labels[some]])  # NaN in samples with missing entries
     good = (labels[some] >= 0) & (h > 0)
     some, X, h = some[good], X[good], h[good, None]
     own = labels[some]

@@ -241,6 +241,14 @@ def as_centroids(S: Array, weight: Array, mean: Array) -> Array:
     return np.asarray(mix_in_mean(S, mean) * length[:, None])
 
 
+def sums_of_centroids(W: Array, weight: Array) -> Array:
+    """The sums S of which `as_centroids` makes W: both have the same overall mean."""
+    mixed = np.ascontiguousarray(W.astype(np.float64) * weight[:, None])
+    mean = mixed.sum(axis=0) / max(mixed.sum(), np.finfo(float).tiny)
+    own = mixed - SMOOTHING * mixed.sum(axis=1, keepdims=True) * mean
+    return np.asarray(np.maximum(own / (1 - SMOOTHING), 0))
+
+
 def profile_distance(W: Array, V: Array) -> float:
     """Mean over the clusters of half the L1 distance of the profiles: 0 equal, 1 disjoint."""
     p, q = (A / np.maximum(A.sum(axis=1, keepdims=True), np.finfo(A.dtype).tiny) for A in (W, V))

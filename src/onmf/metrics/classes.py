@@ -1,10 +1,12 @@
 """Clusters beside known classes."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
+
+from onmf.rows.sweep import Array
 
 
 def clustering_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
@@ -61,7 +63,7 @@ def purity(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     return float((counts.max(axis=0, initial=0).sum() + n_nowhere) / n)
 
 
-def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray, int, int]:
+def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, int, int]:
     """Samples per (class, cluster); samples both sides call -1; samples in all."""
     true, pred = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(true, pred)

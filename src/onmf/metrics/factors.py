@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse.linalg import svds
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
@@ -12,6 +12,7 @@ from onmf.paper.palm import PalmSettings
 from onmf.paper.penalties import PENALTIES, Penalty
 from onmf.result import gram_orthogonality
 from onmf.rows.memory import InMemory
+from onmf.rows.sweep import Array
 
 _BLOCK = 2**21  # entries of the residual held at a time: 16 MB
 _SMALL = 64  # samples or features up to which the Gram matrix is the quickest way
@@ -180,5 +181,5 @@ def _leading_energy(A: Any) -> float:
     return float(svds(A, k=1, v0=start, return_singular_vectors=False)[0]) ** 2
 
 
-def _sqnorm(A: NDArray) -> float:
+def _sqnorm(A: Array) -> float:
     return float(np.vdot(A, A))

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from numpy.typing import NDArray
-
 from onmf.report.palette import LIGHT, SHAPES, style
+from onmf.rows.sweep import Array
 
 try:
     import matplotlib.pyplot as plt
@@ -22,7 +21,7 @@ def axes_or_new(ax: Any) -> Any:
     return plt.subplots(layout="constrained")[1] if ax is None else ax
 
 
-def panels(count: int, height: float, across: int = 4, width: float = 3.2) -> NDArray[Any]:
+def panels(count: int, height: float, across: int = 4, width: float = 3.2) -> Array:
     """So many axes, up to `across` in a row."""
     across = min(count, across)
     down = -(-count // across)

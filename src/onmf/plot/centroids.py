@@ -14,11 +14,10 @@ from onmf.plot.canvas import (
     shades_of,
     two_shades,
 )
-from onmf.plot.fits import FittedModel
-from onmf.report.heat import heat_columns
 from onmf.report.names import display_names
 from onmf.report.palette import LIGHT
-from onmf.report.panels import heaviest_features, unit_rays
+from onmf.report.panels import heat_columns, heaviest_features, unit_rays
+from onmf.result import FittedModel, feature_names
 
 
 def top_features(
@@ -152,5 +151,5 @@ def heat_map(
 
 def names_to_show(model: FittedModel, features: Sequence[str] | None) -> list[str]:
     """Those given, those of the fit, or numbers."""
-    known = getattr(model, "feature_names_in_", None) if features is None else features
+    known = feature_names(model, features)
     return display_names(known, np.shape(model.cluster_centers_)[1], "features", "x")

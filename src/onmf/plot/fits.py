@@ -1,28 +1,20 @@
 """Figures of one fit: how it converged, what its clusters are, and how they match classes."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
 from onmf.explain import Markers, groups
 from onmf.plot.canvas import ACCENT, MUTED, axes_or_new, cluster_look, plain_text, shades_of
-from onmf.report.clustering import other_samples
+from onmf.report.clustering import check_samples
 from onmf.report.embedding import embed
-from onmf.report.markers import NAME, dot_values, shown_features
+from onmf.report.markers import CARD_NAME, dot_values, shown_features
 from onmf.report.names import display_name
 from onmf.report.palette import LIGHT
 from onmf.report.panels import class_agreement
-
-
-class FittedModel(Protocol):
-    """What the figures read of a fitted model."""
-
-    labels_: Any
-    cluster_centers_: Any
-    history_: Any
-    n_iter_: int
+from onmf.result import FittedModel, feature_names
 
 
 def convergence(model: FittedModel, ax: Any = None) -> Any:
@@ -99,8 +91,7 @@ def embedding(
     """
     ax, labels = axes_or_new(ax), np.asarray(model.labels_)
     X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
-    if X.shape[0] != len(labels):
-        raise other_samples(X.shape[0], labels)
+    check_samples(X, labels)
     shown = embed(X, labels, random_state)
     called = cluster_names(model, X, features)
     size = np.clip(6e4 / len(shown.samples), 4, 30)
@@ -127,13 +118,13 @@ def embedding(
 def cluster_names(model: FittedModel, X: Any, features: Sequence[str] | None) -> list[str]:
     """Numbers and, if features have names, the most distinctive ones of each cluster."""
     labels, k = np.asarray(model.labels_), len(model.cluster_centers_)
-    features = getattr(model, "feature_names_in_", None) if features is None else features
+    features = feature_names(model, features)
     names = [str(cluster) for cluster in range(k)]
     if features is None or len(np.unique(labels[labels >= 0])) < 2:
         return names
     table = groups(labels, X, features=features)
     for cluster, name in zip(table.clusters, table.names, strict=True):
-        names[cluster] += f" {plain_text(display_name(name, NAME))}"
+        names[cluster] += f" {plain_text(display_name(name, CARD_NAME))}"
     return names
 
 
@@ -160,8 +151,7 @@ def markers(table: Markers, n: int | None = None, ax: Any = None) -> Any:
     >>> plot.markers(explain.groups(y, X), n=2).get_ylabel()
     'cluster'
     """
-    every = table.numbers(len(table.features))
-    ax, columns = axes_or_new(ax), shown_features(every, n)
+    ax, columns = axes_or_new(ax), shown_features(table, n)
     rows = [k for k, size in enumerate(table.sizes) if size]
     levels, shares = (values[rows] for values in dot_values(table, columns))
     across, down = np.meshgrid(np.arange(len(columns)), np.arange(len(rows)))

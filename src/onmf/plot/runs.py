@@ -13,7 +13,7 @@ from onmf.plot.canvas import (
     panels,
     shades_of,
 )
-from onmf.report.runs import CURVES, linkage_order
+from onmf.report.runs import MEASURES, choice_rows, linkage_order
 
 MOST_SHOWN = 1_000  # samples along a side of the consensus map
 
@@ -106,7 +106,7 @@ def k_curves(choice: Any, axes: Any = None) -> Any:
     Returns
     -------
     ndarray of Axes
-        One a measure.
+        One per measure.
 
     Examples
     --------
@@ -117,12 +117,12 @@ def k_curves(choice: Any, axes: Any = None) -> Any:
     >>> len(plot.k_curves(choice))
     6
     """
-    axes = panels(len(CURVES), 2.4, across=3) if axes is None else np.ravel(axes)
-    for ax, (name, title) in zip(axes, CURVES.items(), strict=False):
-        values = [getattr(row, name) for row in choice.table]
-        ax.plot([row.k for row in choice.table], values, ".-", color=ACCENT)
+    axes = panels(len(MEASURES), 2.4, across=3) if axes is None else np.ravel(axes)
+    rows = choice_rows(choice)
+    for ax, (name, (_, title)) in zip(axes, MEASURES.items(), strict=False):
+        ax.plot([row["k"] for row in rows], [row[name] for row in rows], ".-", color=ACCENT)
         ax.axvline(choice.best_k, color=MUTED, linestyle=":")
         ax.set_title(title, loc="left", fontsize="medium")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.spines[["top", "right"]].set_visible(False)
-    return axes[: len(CURVES)]
+    return axes[: len(MEASURES)]

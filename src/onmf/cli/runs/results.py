@@ -45,7 +45,7 @@ from onmf.cli.runs.tables import (
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker
-from onmf.explain.clustering import check_fitted_to
+from onmf.explain.checks import check_fitted_to
 from onmf.explain.explanation import fit_clusters
 from onmf.io import Sheet, Source, Table, checksum, csv_texts, seal_files, to_json_values
 from onmf.io.remote import RemoteFile
@@ -78,7 +78,7 @@ class Findings(NamedTuple):
         """Of a fit to the features of this table."""
         base = log_base_of(model)
         ids, top = ids_of_clusters(model), model.top_features(TOP_FEATURES)
-        found = fit_clusters(model, table, ids.tolist(), table.features, base)
+        found = fit_clusters(model, table, table.features, base)
         markers, curve = [], None
         if found is not None:
             markers, curve = list(found.markers.rows(MOST_MARKERS)), found.calibration.array()
@@ -288,5 +288,5 @@ def read_run(folder: Path, remote: bool = False) -> ReadRun:
     table, _ = align_features(raw, model)
     if not ours or len(model.labels_) != len(table.samples):
         raise labels_of_another(folder)
-    check_fitted_to(model, table, table.X.shape)
+    check_fitted_to(model, table)
     return ReadRun(record, source, model, raw, table)

@@ -43,7 +43,7 @@ from onmf.io import Table, checksum, csv_text, csv_texts, replace_files, seal_fi
 from onmf.io.container import MODEL as KIND
 from onmf.io.container import read_container
 from onmf.io.table import listing
-from onmf.report.periods import WORDS, Period, period_words, stream_page
+from onmf.report.periods import WORDS_PER_PERIOD, Period, period_words, stream_page
 
 BATCHES = "batches"  # folder of the labels of each
 NAMING = 2  # features in the name of a cluster
@@ -83,7 +83,7 @@ class StreamRun:
         if model.outliers is not None:
             raise ValueError("onmf update does not support runs made with --outliers.")
         labels, told = labels_of_run(folder, model), record["input"]
-        words = {str(i): named[:WORDS] for i, named in heavy_words(model).items()}
+        words = {str(i): named[:WORDS_PER_PERIOD] for i, named in heavy_words(model).items()}
         first = {"key": told["sha256"], "name": told["file"], "samples": len(labels)}
         first |= {"sizes": sizes_by_id(model, labels), "words": words}
         return cls(folder, model, [first], record)
@@ -192,5 +192,5 @@ def sizes_by_id(model: ONMF, labels: Array) -> dict[str, int]:
 
 def heavy_words(model: ONMF) -> dict[int, list[str]]:
     """The heaviest features of each cluster, by its id."""
-    tops = zip(model.cluster_ids_.tolist(), model.top_features(WORDS), strict=True)
+    tops = zip(model.cluster_ids_.tolist(), model.top_features(WORDS_PER_PERIOD), strict=True)
     return {i: [name for name, weight in top if weight > 0] for i, top in tops}

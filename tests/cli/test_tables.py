@@ -164,11 +164,11 @@ def test_a_german_export_gives_the_same_answer_as_a_plain_table(capsys):
     frame = pd.DataFrame(X, [f"patient{i}" for i in range(90)], [f"gene{j}" for j in range(200)])
     frame.insert(0, "Beschreibung", "ein Text")
     frame.to_csv("x.txt", sep="\t", decimal=",", encoding="utf-16")
-    assert "say --decimal ," in ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", code=2)
+    assert "use --decimal ," in ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", code=2)
     said = ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", "--decimal", ",")
-    assert "columns of text, which are set aside: Beschreibung" in said
+    assert "columns without numbers, which are not used: Beschreibung" in said
     pd.testing.assert_frame_equal(labels(), labels("plain/labels.csv"))
-    assert "set aside" in ask(capsys, "report", "out")  # --decimal is in run.json
+    assert "not used" in ask(capsys, "report", "out")  # --decimal is in run.json
 
 
 def test_genes_of_one_name_are_refused_summed_or_taken_once(capsys):

@@ -11,8 +11,9 @@ the `member(group, name)` of its format, which refuses what claims to be larger 
 from collections.abc import Callable
 from typing import Any
 
+from onmf.io.columns import class_names
 from onmf.io.source import Dense, NotByRows, Source, Sparse, floating
-from onmf.io.table import Options, check_extent, class_names, listing
+from onmf.io.table import Options, check_extent, listing
 
 MemberOf = Callable[[Any, str], Any]
 CSR_PARTS = ("data", "indices", "indptr")
@@ -108,11 +109,7 @@ def _classes(root: Any, name: str, samples: list[str], member: MemberOf) -> list
     frame = member(root, "obs")
     if name not in frame:
         return None
-    values = _column(frame, name, member)
-    missing = [repr(s) for s, v in zip(samples, values, strict=True) if v is None]
-    if missing:
-        raise ValueError(f"its column {name} has no class for {listing(missing)}")
-    return class_names(values)
+    return class_names(_column(frame, name, member), samples, f"its column {name!r}")
 
 
 def _column(frame: Any, name: str, member: MemberOf) -> list[Any]:

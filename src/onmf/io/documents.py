@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onmf.io.cells import unguard_cell
+from onmf.io.columns import class_names
 from onmf.io.delimited import text_cells
 from onmf.io.labels import read_labels
 from onmf.io.remote import AnyFile, RemoteFile, as_file
@@ -17,7 +18,6 @@ from onmf.io.table import (
     Progress,
     Table,
     check_unique,
-    class_names,
     listing,
     no_progress,
     one_line,
@@ -118,7 +118,8 @@ def _from_rows(
     check_unique(names, "documents", path.name)
     classes = None
     if labels in known:
-        classes = class_names(rows[i - 1].get(str(labels), "") for i in kept)
+        values = [rows[i - 1].get(str(labels)) for i in kept]
+        classes = class_names(values, names, f"column {str(labels)!r} of {path.name}")
     return Table([texts[i] for i in kept], names, [], classes)
 
 

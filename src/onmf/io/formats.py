@@ -11,12 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.exceptions import TableWarning
+from onmf.io.columns import check_file
 from onmf.io.flat import free_memory
 from onmf.io.labels import read_labels
 from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.source import Source
 from onmf.io.stream import visible_files
-from onmf.io.table import Options, Progress, Table, check_file, check_unique, no_progress
+from onmf.io.table import Options, Progress, Table, check_unique, no_progress
 
 Duplicates = Literal["refuse", "sum", "first"]
 Open = Callable[[AnyFile, Options], Source]

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmf.io.cells import unguard_cell
+from onmf.io.columns import class_names
 from onmf.io.stream import text_lines
-from onmf.io.table import check_unique, class_names, listing
+from onmf.io.table import check_unique, listing
 
 
 def read_labels(path: Path, samples: Sequence[str]) -> list[str]:
@@ -39,7 +40,7 @@ def _in_order(classes: list[str], samples: Sequence[str], path: Path) -> list[st
         raise ValueError(
             f"{path.name} has {len(classes)} classes for {len(samples)} samples: give one for each."
         )
-    return class_names(classes)
+    return class_names(classes, samples, path.name)
 
 
 def _by_name(pairs: list[tuple[str, str]], samples: Sequence[str], path: Path) -> list[str]:
@@ -51,4 +52,4 @@ def _by_name(pairs: list[tuple[str, str]], samples: Sequence[str], path: Path) -
             f"{path.name} has no class for {len(missing)} of {len(samples)} samples: "
             f"{listing(missing)}."
         )
-    return class_names(known[name] for name in samples)
+    return class_names([known[name] for name in samples], samples, path.name)

@@ -8,7 +8,7 @@ is missing becomes NaN.
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -18,21 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.io.delimited import tell_aside
+from onmf.io.columns import ROWS_INSPECTED, class_names, find_columns
 from onmf.io.flat import FlatFile, check_memory, room_for
 from onmf.io.remote import AnyFile
 from onmf.io.source import Dense, Source
-from onmf.io.table import (
-    ID_HEADINGS,
-    LOOK,
-    MOST_LISTED,
-    Options,
-    are_classes,
-    class_names,
-    listing,
-    one_line,
-    reading_errors,
-)
+from onmf.io.table import Options, numbered, reading_errors
 
 try:
     import pyarrow as pa
@@ -44,7 +34,10 @@ except ImportError as missing:
 
 BATCH_ENTRIES = 4_000_000
 LARGEST_GROUP = 64_000_000  # entries of a row group that is read as a whole
-NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+NUMERIC_TYPES = (  # a column of nulls only is one of missing numbers
+    pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal,
+    pa.types.is_null,
+)  # fmt: skip
 
 
 @contextmanager
@@ -62,27 +55,31 @@ def parquet_errors(name: str) -> Iterator[None]:
 def open_parquet(path: AnyFile, options: Options) -> Source:
     with parquet_errors(path.name):
         data = open_dataset(path)
-        types = {field.name: field.type for field in data.schema}
-        if len(types) != len(data.schema):
-            raise ValueError("two columns have one name: rename or drop one")
-        labels = None
-        if options.labels is not None and options.labels in types:
-            labels = class_names(_values(data, options.labels))
-        column = _name_column(data, {options.labels, *options.drop})
-        samples = None if column is None else [str(name) for name in _values(data, column)]
-        if unknown := [repr(name) for name in options.drop if name not in data.schema.names]:
-            raise ValueError(f"it has no column {listing(unknown)} to drop")
-        taken = {options.labels, column, *options.drop}
-        types = {name: kind for name, kind in types.items() if name not in taken}
-        text = [name for name, kind in types.items() if _is_text(kind)]
-        if len(text) < len(types):
-            tell_aside(text, path.name)
-            types = {name: kind for name, kind in types.items() if name not in text}
-        _check_types(types, data)
-        single = all(pa.types.is_float32(kind) for kind in types.values())
-        dtype = np.dtype(np.float32 if single else np.float64)
-        matrix = ColumnMatrix(path, data, list(types), (data.count_rows(), len(types)), dtype)
-    return Dense.of(matrix, path.name, names=list(types), samples=samples, labels=labels)
+        headings, types = data.schema.names, data.schema.types
+        if len({*headings}) != len(headings):
+            raise ValueError("two columns have the same name: rename or drop one")
+        text = {j for j, kind in enumerate(types) if not any(is_(kind) for is_ in NUMERIC_TYPES)}
+        starts = []
+        if 0 in text:
+            starts = data.head(ROWS_INSPECTED, columns=headings[:1]).column(0).to_pylist()
+        index = _pandas_index(data.schema)
+    columns = find_columns(
+        headings, text, [*map(str, starts)], path.name, options, index=index, named_rows=False
+    )
+    names = [headings[j] for j in columns.features]
+    single = all(pa.types.is_float32(types[j]) for j in columns.features)
+    dtype = np.dtype(np.float32 if single else np.float64)
+    with parquet_errors(path.name):
+        shape = data.count_rows(), len(names)
+        samples = labels = None
+        if columns.names is not None:
+            samples = [str(name) for name in _values(data, headings[columns.names])]
+        if columns.classes is not None:
+            values = _values(data, headings[columns.classes])
+            where = f"its column {options.labels!r}"
+            labels = class_names(values, samples or numbered(len(values)), where)
+    matrix = ColumnMatrix(path, data, names, shape, dtype)
+    return Dense.of(matrix, path.name, names=names, samples=samples, labels=labels)
 
 
 def open_dataset(path: AnyFile) -> Any:
@@ -175,39 +172,9 @@ def _values(data: Any, column: str) -> list[Any]:
     return values
 
 
-def _name_column(data: Any, taken: Collection[str | None]) -> str | None:
-    """The column of sample names: the index of a pandas table, or a first one that looks it."""
-    metadata = data.schema.metadata or {}
+def _pandas_index(schema: Any) -> int | None:
+    """Position of the column that pandas wrote as the index, if any."""
+    metadata = schema.metadata or {}
     index = json.loads(metadata.get(b"pandas", "{}")).get("index_columns", [])
-    for name in data.schema.names:
-        if isinstance(index, list) and name in index and name not in taken:
-            return str(name)
-    first = next(iter(data.schema), None)
-    if first is None or first.name in taken:
-        return None
-    if first.name.strip().lower() in ID_HEADINGS:
-        return str(first.name)
-    if not _is_text(first.type):
-        return None
-    few = data.head(LOOK, columns=[first.name]).column(0).to_pylist()
-    return None if are_classes(few) else str(first.name)
-
-
-def _is_text(kind: Any) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _check_types(types: dict[str, Any], data: Any) -> None:
-    """All columns are numbers; else some cells that are not are named."""
-    wrong = [name for name, kind in types.items() if not any(test(kind) for test in NUMBERS)]
-    if wrong:
-        few = data.head(MOST_LISTED, columns=wrong[:MOST_LISTED])
-        cells = [_cell(v, i, name) for name in few.column_names
-                 for i, v in enumerate(few[name].to_pylist())]  # fmt: skip
-        raise ValueError(f"it has cells that are not numbers: {'; '.join(cells[:MOST_LISTED])}")
-
-
-def _cell(value: Any, row: int, column: str) -> str:
-    return f"{str(value)[:50]!r} in row {row}, column {one_line(column)}"
+    known = index if isinstance(index, list) else []
+    return next((j for j, name in enumerate(schema.names) if name in known), None)

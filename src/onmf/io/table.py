@@ -6,16 +6,13 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 from onmf.exceptions import FormatError
 from onmf.io.flat import NoRoomError
 
-ID_HEADINGS = {"", "id", "index", "sample", "sample_id"}
 MOST_LISTED = 10  # names or cells that an error lists
-LOOK = 20  # lines by which a column of text is told from a wrong cell, and classes from names
 DAMAGE: tuple[type[Exception], ...] = (  # what libraries raise on files that are damaged or forged
     ArithmeticError, AttributeError, BadZipFile, EOFError, LookupError, OSError, RuntimeError,
     TypeError, ValueError, struct.error, zlib.error,
@@ -73,12 +70,6 @@ def numbered(n: int) -> list[str]:
     return [str(i) for i in range(n)]
 
 
-def are_classes(names: Sequence[str]) -> bool:
-    """The first of them repeat each other: classes of the samples, not their names."""
-    few = names[:LOOK]
-    return 4 * len(set(few)) <= len(few)
-
-
 def listing(names: Iterable[Any], total: int | None = None) -> str:
     """'a, b, c and 12 more'."""
     named = list(names)
@@ -121,19 +112,3 @@ def check_size(declared: int, stored: int, file: str) -> None:
     """So many bytes can come out of what is stored: deflate gains a factor of 1032 at most."""
     if declared > 1100 * stored + 1_000_000:
         raise ValueError(f"{file} says it holds {declared} bytes but has only {stored}.")
-
-
-def class_names(values: Iterable[Any]) -> list[str]:
-    """Classes as text; whole numbers without a decimal point."""
-    return [
-        str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip() for v in values
-    ]
-
-
-def check_file(labels: str | Path, table: str) -> None:
-    """True classes that are no column of a table are in a file."""
-    if not Path(labels).is_file():
-        raise ValueError(
-            f"{table} has no column {str(labels)!r} that could be taken as true classes, and there "
-            "is no file of that name."
-        )

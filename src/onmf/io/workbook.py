@@ -1,6 +1,7 @@
 """The first sheet of an `.xlsx` workbook by openpyxl: the only module that imports it."""
 
 import warnings
+from datetime import datetime, time
 from typing import Any
 
 from onmf.exceptions import TableWarning
@@ -52,4 +53,7 @@ def _length(cells: list[str]) -> int:
 
 
 def _text(value: Any) -> str:
+    """A cell as a text table would have it: dates without midnight, true as 1."""
+    if isinstance(value, datetime) and value.time() == time.min:
+        value = value.date()
     return "" if value is None else str(int(value) if isinstance(value, bool) else value)

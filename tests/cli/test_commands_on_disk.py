@@ -162,7 +162,7 @@ def test_features_in_another_order_are_refused_rather_than_read(tmp_path, full, 
 
 @pytest.mark.parametrize("X", [COUNTS, sp.csr_array(COUNTS)], ids=["dense", "sparse"])
 def test_idf_is_that_of_scikit_learn_here_and_on_disk(X, tmp_path, monkeypatch):
-    monkeypatch.setattr("onmf.io.source.PART", 1000)
+    monkeypatch.setattr("onmf.io.source.ENTRIES_PER_PART", 1000)
     wanted = TfidfTransformer().fit(X).idf_
     path = as_npz(tmp_path) if sp.issparse(X) else as_npy(tmp_path)
     np.testing.assert_allclose(Tfidf.fit(X).idf, wanted, rtol=1e-14)

@@ -177,7 +177,7 @@ def test_genes_of_one_name_are_refused_summed_or_taken_once(capsys):
     write(X.T, samples=names, features=[f"patient{i}" for i in range(90)])
     words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--transpose"]
     assert "--duplicates" in ask(capsys, *words, code=2)
-    assert "1 features more than names" in ask(capsys, *words, "--duplicates", "sum")
+    assert "1 repeated feature names" in ask(capsys, *words, "--duplicates", "sum")
     X[:, 198] += X[:, 199]
     np.testing.assert_array_equal(labels().cluster, ONMF(3, random_state=0).fit_predict(X[:, :199]))
 
@@ -255,7 +255,7 @@ def test_depth_is_said_of_rows_on_disk(capsys, on_disk):
                "leave it out with --drop 'TOTAL'."),
 ])  # fmt: skip
 def test_totals_and_numbers_of_things_are_named_on_disk(capsys, on_disk, monkeypatch, side, advice):
-    monkeypatch.setattr("onmf.io.source.PART", 1_000)  # five rows at a time
+    monkeypatch.setattr("onmf.io.source.ENTRIES_PER_PART", 1_000)  # five rows at a time
     frame = write(reads()).astype(float)
     if side == "row":
         frame.loc["TOTAL"] = frame.sum()

@@ -33,8 +33,8 @@ from onmf.cli.runs import recall
 from onmf.estimators import checkpoint
 from onmf.io import read_documents, read_table
 from onmf.io.container import container_bytes
-from onmf.io.flat import NoRoomError
-from onmf.io.labels import read_labels
+from onmf.io.memory import NoRoomError
+from onmf.io.columns import read_labels
 from onmf.ledger import Ledger
 from onmf.rows import Check, PlacementRequest, place, validation
 

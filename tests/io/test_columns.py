@@ -58,7 +58,7 @@ def outcome(path, **options):
             X, *names = read_table(path, **options)
             found = np.array(X, float).tolist(), *names
         except ValueError as error:
-            said_once = str(error).replace("; documents are read with --text", "")  # of a .txt
+            said_once = str(error).replace("; for documents, add --text", "")  # of a .txt
             found = said_once.replace("column or row", "column")
     said = [str(warning.message) for warning in caught]
     return str([found, said]).replace(path.name, "FILE").replace("nan", "NaN")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onmf.exceptions import TableWarning
-from onmf.io import read_table, stream
+from onmf.io import read_table, text_files
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 3.0, 0.0]])
 
@@ -85,7 +85,7 @@ def test_classes_may_be_numbers_and_stand_beside_names(tmp_path):
 
 
 def test_progress_ends_near_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "STRIDE", 100)
+    monkeypatch.setattr(text_files, "BYTES_PER_PROGRESS", 100)
     path = tmp_path / "x.csv"
     path.write_text("1,2,3\n" * 1000)
     seen = []
@@ -106,8 +106,8 @@ BAD_FILES = {
     "wide.csv": ("u,v\n1,2\n3,".encode("utf-16")[:-1], "not UTF-16 after line 2"),
     "ids twice.csv": (b"id,u\na,1\nb,2\na,3\n", "samples of the same name: 'a'"),
     "features twice.csv": (b"id,u,v,u\na,1,2,3\n", "features of the same name: 'u'"),
-    "cut.csv.gz": (gzip.compress(b"1,2\n3,4\n" * 1000)[:40], "not a whole gzip file"),
-    "no.csv.gz": (b"1,2\n", "not a whole gzip file"),
+    "cut.csv.gz": (gzip.compress(b"1,2\n3,4\n" * 1000)[:40], "not a complete gzip file"),
+    "no.csv.gz": (b"1,2\n", "not a complete gzip file"),
     "quote.csv": (b'u,v\n1,"' + b"x" * 200_000 + b"\n", "not a text table at line 2"),
     "x.docx": (b"", "does not end in .csv, .csv.gz"),
 }
@@ -124,7 +124,7 @@ def test_a_bad_file_is_refused_in_a_sentence_that_says_where(tmp_path, name):
 
 
 def test_a_line_without_end_is_not_unpacked_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(text_files, "LONGEST_LINE", 1000)
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"0" * 10_000_000))
     tracemalloc.start()
     try:
@@ -196,7 +196,7 @@ def test_a_txt_file_is_a_table_with_any_separator_and_encoding(tmp_path, mark, e
 
 def test_a_txt_file_of_texts_is_no_table(tmp_path):
     path = write(tmp_path / "x.txt", "stars and planets\nmoons of stars\n")
-    with pytest.raises(ValueError, match="documents are read with --text"):
+    with pytest.raises(ValueError, match="for documents, add --text"):
         read_table(path)
 
 
@@ -265,7 +265,7 @@ def test_features_of_one_name_are_summed_or_the_first_is_taken(tmp_path):
     with pytest.raises(ValueError, match=r"same name: 'v'.*--duplicates"):
         read_table(path, transpose=True)
     for how, first in (("sum", [11, 22]), ("first", [1, 2])):
-        with pytest.warns(TableWarning, match="1 features more than names"):
+        with pytest.warns(TableWarning, match="1 repeated feature names"):
             table = read_table(path, transpose=True, duplicates=how)
         assert table.features == ["v", "u"]
         assert table.X.T.tolist() == [first, [3, 4]]
@@ -283,7 +283,7 @@ def test_the_first_sheet_of_a_workbook_is_a_table(tmp_path):
     assert table.X.tolist() == [[1, 2.5], [0, 1]]
     book.create_sheet("more")
     book.save(tmp_path / "x.xlsx")
-    with pytest.warns(TableWarning, match="2 sheets; the first, 'Sheet', is read"):
+    with pytest.warns(TableWarning, match="2 sheets; only the first, 'Sheet', is read"):
         read_table(tmp_path / "x.xlsx", drop=["note"])
     (tmp_path / "no.xlsx").write_bytes(b"noise")
     with pytest.raises(ValueError, match=r"no\.xlsx cannot be read as a workbook"):

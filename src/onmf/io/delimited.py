@@ -16,11 +16,11 @@ import numpy as np
 
 from onmf.io.cells import to_number, unguard_cell
 from onmf.io.columns import ID_HEADINGS, ROWS_INSPECTED, Columns, class_names, find_columns
-from onmf.io.flat import check_memory
+from onmf.io.memory import check_memory
 from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
-from onmf.io.stream import text_lines
 from onmf.io.table import MOST_LISTED, Options, Table, listing, numbered, one_line
+from onmf.io.text_files import text_lines
 
 ROWS_PER_MEMORY_CHECK = 4096
 Lines = Iterator[tuple[int, list[str]]]  # line number and cells
@@ -51,12 +51,12 @@ def open_delimited(path: AnyFile, options: Options) -> Source:
         if ".txt" not in path.name.lower():
             raise
         said = str(error).removesuffix(".")
-        raise ValueError(f"{said}; documents are read with --text.") from error
+        raise ValueError(f"{said}; for documents, add --text.") from error
     return InMemoryTable.of(table, path.name)
 
 
 def text_cells(path: AnyFile, options: Options) -> Lines:
-    """The cells of every line that has any."""
+    """The cells of every line that is not blank."""
     text = text_lines(path, options.progress)
     first = next(text, "")
     mark = separator(first, path.name.lower().removesuffix(".gz"), options.decimal)

@@ -1,8 +1,7 @@
 """Parquet, a file or a folder of files, by pyarrow: the only module that imports it.
 
-Columns are packed one by one, so that a sweep by rows would unpack the data set again every time:
-to be read by rows it is unpacked once, batch by batch, into a temporary file of plain numbers. What
-is missing becomes NaN.
+Columns are compressed one by one, so every sweep over rows would decompress all of them again. To
+be read by rows the data are written once, batch by batch, to a temporary file. Nulls become NaN.
 """
 
 import json
@@ -16,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.io.columns import ROWS_INSPECTED, class_names, find_columns
-from onmf.io.flat import FlatFile, check_memory, room_for
+from onmf.io.flat import FlatFile, room_for
+from onmf.io.memory import check_memory
 from onmf.io.remote import AnyFile
 from onmf.io.source import Dense, Source
-from onmf.io.table import Options, numbered, reading_errors
+from onmf.io.table import Array, Options, numbered, reading_errors
 
 try:
     import pyarrow as pa
@@ -32,8 +31,8 @@ except ImportError as missing:
         'Parquet files are read by pyarrow, which `pip install "onmf[parquet]"` installs.'
     ) from missing
 
-BATCH_ENTRIES = 4_000_000
-LARGEST_GROUP = 64_000_000  # entries of a row group that is read as a whole
+ENTRIES_PER_BATCH = 4_000_000  # 32 MB of double precision
+LARGEST_ROW_GROUP = 64_000_000  # entries; 512 MB of double precision
 NUMERIC_TYPES = (  # a column of nulls only is one of missing numbers
     pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal,
     pa.types.is_null,
@@ -42,7 +41,7 @@ NUMERIC_TYPES = (  # a column of nulls only is one of missing numbers
 
 @contextmanager
 def parquet_errors(name: str) -> Iterator[None]:
-    """What pyarrow says of a damaged file, as a sentence; one may claim to hold any size."""
+    """Errors of pyarrow as sentences; a damaged file may declare any size."""
     with reading_errors(name, "Parquet", pa.ArrowException):
         try:
             yield
@@ -83,7 +82,7 @@ def open_parquet(path: AnyFile, options: Options) -> Source:
 
 
 def open_dataset(path: AnyFile) -> Any:
-    """The columns and their types, of a file or of the files of a folder."""
+    """pyarrow's data set of a file, or of the files of a folder."""
     if isinstance(path, Path):
         return dataset(path, format="parquet")
     system, name = path.system
@@ -91,7 +90,7 @@ def open_dataset(path: AnyFile) -> Any:
 
 
 def read_rows(path: AnyFile) -> Iterator[dict[str, Any]]:
-    """The rows of a table of texts, by the names of its columns."""
+    """The rows of a table of texts, as dictionaries by column name."""
     with parquet_errors(path.name):
         for batch in open_dataset(path).to_batches():
             yield from batch.to_pylist()
@@ -99,7 +98,7 @@ def read_rows(path: AnyFile) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class ColumnMatrix:
-    """Columns of numbers as one matrix: at once, or, unpacked, by rows."""
+    """Columns of numbers as one matrix, read as a whole or, unpacked, by rows."""
 
     path: AnyFile
     data: Any
@@ -107,35 +106,35 @@ class ColumnMatrix:
     shape: tuple[int, int]
     dtype: np.dtype[Any]
 
-    def __getitem__(self, rows: slice) -> NDArray[Any]:
+    def __getitem__(self, rows: slice) -> Array:
         with parquet_errors(self.path.name):
             table = self.data.to_table(columns=self.names)
             return self.numbers(table)[rows]
 
     def unpacked(self) -> FlatFile:
-        """The rows, one after the other, in a temporary file."""
+        """All rows in a temporary file."""
         n, m = self.shape
         with parquet_errors(self.path.name):
             folder = room_for(n * m * self.dtype.itemsize, self.path.name)
-            place, size = folder.path / "rows", max(1, BATCH_ENTRIES // max(1, m))
+            place, size = folder.path / "rows", max(1, ENTRIES_PER_BATCH // max(1, m))
             with place.open("wb") as file:
                 for batch in self.data.to_batches(columns=self.names, batch_size=size):
                     self.numbers(batch).tofile(file)
             return FlatFile(place, 0, self.shape, self.dtype, folder)
 
     def by_groups(self) -> "RowGroups | None":
-        """By row groups, if none is large; what is missing becomes NaN here, too."""
+        """The matrix by row groups, unless one of them is large."""
         with parquet_errors(self.path.name):
             files = self.data.get_fragments()
             every = [group for file in files for group in file.split_by_row_group()]
         groups = [group for group in every if group.row_groups[0].num_rows]
         sizes = [group.row_groups[0].num_rows for group in groups]
-        if max(sizes, default=0) * self.shape[1] > LARGEST_GROUP:
+        if max(sizes, default=0) * self.shape[1] > LARGEST_ROW_GROUP:
             return None
         return RowGroups(self, groups, [0, *accumulate(sizes)], self.shape, self.dtype)
 
-    def numbers(self, table: Any) -> NDArray[Any]:
-        """The columns of a table, or of a part of one, side by side."""
+    def numbers(self, table: Any) -> Array:
+        """The columns of a table or batch as an array."""
         X = np.empty((table.num_rows, len(self.names)), self.dtype)
         for j, column in enumerate(table.columns):
             cast = column.cast(pa.from_numpy_dtype(self.dtype), safe=False)
@@ -146,7 +145,7 @@ class ColumnMatrix:
 
 @dataclass(frozen=True)
 class RowGroups:
-    """The same matrix, of which only the row groups are read that a slice has a share in."""
+    """The same matrix; a slice reads only the row groups it needs."""
 
     whole: ColumnMatrix
     groups: list[Any]
@@ -154,7 +153,7 @@ class RowGroups:
     shape: tuple[int, int]
     dtype: np.dtype[Any]
 
-    def __getitem__(self, rows: slice) -> NDArray[Any]:
+    def __getitem__(self, rows: slice) -> Array:
         i, j, _ = rows.indices(self.shape[0])
         first = bisect_right(self.edges, i) - 1
         last = max(bisect_left(self.edges, j), first + 1)
@@ -163,7 +162,7 @@ class RowGroups:
         X = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return X[i - self.edges[first] : j - self.edges[first]]
 
-    def _numbers(self, group: Any) -> NDArray[Any]:
+    def _numbers(self, group: Any) -> Array:
         return self.whole.numbers(group.to_table(columns=self.whole.names))
 
 

@@ -20,19 +20,19 @@ except ImportError as missing:
 
 
 def open_workbook(path: AnyFile, options: Options) -> Source:
-    plain = options._replace(decimal=".", thousands="")  # numbers are stored as such
+    plain = options._replace(decimal=".", thousands="")  # cells are numbers already
     return InMemoryTable.of(as_table(sheet_cells(path, plain), path.name, plain), path.name)
 
 
 def sheet_cells(path: AnyFile, options: Options) -> Lines:
-    """The cells of every line of the first sheet that has any, as text."""
+    """The cells of the first sheet as text, without empty rows."""
     form = "a workbook", InvalidFileException
     with reading_errors(path.name, *form), path.open("rb") as file:
         book = load_workbook(file, read_only=True, data_only=True)
         try:
             if len(book.sheetnames) > 1:
                 warnings.warn(
-                    f"{path.name} has {len(book.sheetnames)} sheets; the first, "
+                    f"{path.name} has {len(book.sheetnames)} sheets; only the first, "
                     f"{book.sheetnames[0]!r}, is read.",
                     TableWarning,
                     stacklevel=2,
@@ -48,7 +48,7 @@ def sheet_cells(path: AnyFile, options: Options) -> Lines:
 
 
 def _length(cells: list[str]) -> int:
-    """Cells before the empty ones at the end."""
+    """Number of cells without the empty ones at the end."""
     return next((j for j in range(len(cells), 0, -1) if cells[j - 1]), 0)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onmf.cli.runs.inputs import Input
 from onmf.io import Source, Table
 from onmf.io.formats import can_drop
-from onmf.io.source import PART
+from onmf.io.source import ENTRIES_PER_PART
 from onmf.io.table import MOST_LISTED
 from onmf.preparation import Depth, Log
 from onmf.preparation.steps import feature_squares, sample_totals
@@ -141,7 +141,7 @@ def blocks(X: Any) -> Iterator[Any]:
     """All rows, a moderate number at a time."""
     if isinstance(X, Source):
         return X.parts()
-    step = max(1, PART // max(X.shape[1], 1))
+    step = max(1, ENTRIES_PER_PART // max(X.shape[1], 1))
     return (X[i : i + step] for i in range(0, X.shape[0], step))
 
 

@@ -36,7 +36,8 @@ from rich.console import Console
 
 from command_line import run
 from onmf.cli import console
-from onmf.cli.runs import RESULTS, Input
+from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.records import RESULTS
 
 pytestmark = pytest.mark.usefixtures("page")
 
@@ -188,7 +189,7 @@ def test_features_are_matched_by_name(here, capsys):
     mixed.insert(3, "unheard", 1.0)
     mixed.to_csv("mixed.csv")
     good("predict", "out", "mixed.csv", "-o", "mixed_labels.csv")
-    assert "Note: mixed.csv: 1 features are unknown to the model" in capsys.readouterr().err
+    assert "Note: mixed.csv: 1 features are not in the model" in capsys.readouterr().err
     assert Path("mixed_labels.csv").read_text() == Path("out/labels.csv").read_text()
     np.save("bare.npy", COUNTS)  # without names: their number must do
     good("predict", "out", "bare.npy", "-o", "bare.csv")
@@ -242,7 +243,7 @@ def test_run_json_is_enough_to_repeat_the_run(here):
     words = ["--log", "--unit", "--labels", "type", "--seed", 7, "--starts", 3]
     good("cluster", "typed.csv", "-k", 3, "-o", "deep/out", *words)
     facts = record("deep/out")
-    source = Input.recall(facts["source"], Path("deep/out"))
+    source = Input.from_record(facts["source"], Path("deep/out"))
     assert source.path.resolve() == Path("typed.csv").resolve()
     table, _ = source.learn(source.read())
     model = ONMF(**facts["parameters"]).fit(table.X)
@@ -351,11 +352,11 @@ def test_the_clusters_are_explained_once_for_all_files(here, monkeypatch, page):
 def test_a_report_needs_its_input_and_its_model(here, capsys):
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     Path("x.csv").rename("y.csv")
-    assert "no longer there" in bad(capsys, "report", "out")
+    assert "no longer exists" in bad(capsys, "report", "out")
     Path("x.csv").write_text("u,v\n1,2\n")
-    assert "has changed since" in bad(capsys, "report", "out")
+    assert "has changed: run" in bad(capsys, "report", "out")
     Path("out/run.json").write_text("{}")
-    assert "not the record of a run" in bad(capsys, "report", "out")
+    assert "not the record of an onmf cluster run" in bad(capsys, "report", "out")
     assert "run.json" in bad(capsys, "report", ".")
 
 
@@ -383,7 +384,7 @@ def test_an_existing_prediction_is_refused(here, capsys):
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     Path("new.csv").write_text("precious")
     said = bad(capsys, "predict", "out", "x.csv", "-o", "new.csv")
-    assert "this folder already has new.csv: choose another place" in said
+    assert "this folder already has new.csv: choose another folder" in said
     assert "--force" in said
     assert Path("new.csv").read_text() == "precious"
     good("predict", "out", "x.csv", "-o", "new.csv", "--force")
@@ -506,12 +507,12 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
     [
         (["x.csv", "--labels", "kind"], "no column 'kind'"),
         (["x.csv", "--labels", "texts.txt"], "45 classes for 60 samples"),
-        (["texts.txt", "--text", "--log"], "--text has its own weights"),
+        (["texts.txt", "--text", "--log"], "--text does not combine with --log"),
         (["texts.txt", "--text", "--min-df", "44"], "no word is in at least 44"),
         (["texts.txt"], "--text"),
         (["x.csv", "--layer", "counts"], "x.csv has no layers"),
-        (["."], "must not lie among the documents"),
-        ([".."], "must not lie among the documents"),
+        (["."], "the output folder is inside the input folder"),
+        ([".."], "the output folder is inside the input folder"),
         (["folder"], "is a folder"),
         (["minus.npy", "--log"], "Negative values in data"),
         (["missing.csv"], "missing.csv"),
@@ -622,7 +623,7 @@ def test_a_single_cluster_has_nothing_to_be_explained_by(here, capsys):
     good("cluster", "x.csv", "-k", 1, "-o", "out")
     assert "feature names" not in capsys.readouterr().err  # of scikit-learn, from the page
     assert (labels("out/labels.csv").certainty == 1).all()
-    assert "nothing to compare it with" in bad(capsys, "explain", "out")
+    assert "nothing to compare" in bad(capsys, "explain", "out")
 
 
 def test_equal_votes_are_those_of_the_model(here):
@@ -715,6 +716,6 @@ def test_outliers_are_named_and_told_again_of_new_samples(here, capsys):
     assert again.cluster.equals(found.cluster)
     np.testing.assert_allclose(again.outlier_score, found.outlier_score, atol=1e-5)
     good("report", "out")
-    assert "neither auto nor a share" in bad(
+    assert "'1.5' is not auto or SHARE or N" in bad(
         capsys, "cluster", "x.csv", "-k", 3, "-o", "o", "--outliers", "1.5"
     )

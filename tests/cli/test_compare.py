@@ -106,7 +106,7 @@ def test_a_method_that_fails_and_a_strange_name_are_text_on_the_page(here, monke
     assert "<p>hals: &lt;i&gt;no&lt;/i&gt;</p>" in page
     assert ">a&lt;b&gt;&amp;.csv</h1>" in page
     assert "<b>" not in page
-    assert "from one start each" in page
+    assert "with one start each" in page
 
 
 def test_without_labels_there_is_no_agreement(here, capsys):

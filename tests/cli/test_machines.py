@@ -98,14 +98,14 @@ def test_a_parquet_file_that_claims_more_than_there_is_is_told(monkeypatch, caps
     error = pa.ArrowMemoryError("malloc of size 274877906944 failed")
     monkeypatch.setattr(parquet, "_values", fail(error))
     assert run("cluster", "x.parquet", "-k", 3, "-o", "out") == 4
-    assert "a column of x.parquet takes 274.9 GB of memory" in capsys.readouterr().err
+    assert "a column of x.parquet needs 274.9 GB of memory" in capsys.readouterr().err
 
 
 def test_a_packed_file_that_would_fill_the_memory_has_its_code(monkeypatch, capsys):
     np.savez_compressed("x.npz", np.ones((1000, 300)))
     monkeypatch.setattr("onmf.io.memory.free_memory", lambda: 200_000)
     assert run("cluster", "x.npz", "-k", 3, "-o", "out") == 4
-    assert "GB are free: store it as .npy or .h5ad" in capsys.readouterr().err
+    assert "GB are free: save it as .npy or .h5ad" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [[], ["--log"], ["--tfidf"]])

@@ -152,7 +152,7 @@ def test_scripts_without_spaces_are_told_what_to_do(capsys):
     Path("x.txt").write_text("\n".join(lines), encoding="utf-8")
     words = ["cluster", "x.txt", "--text", "-k", 2, "-o", "out", "--no-report"]
     said = ask(capsys, *words, code=2)  # no word is in two documents
-    assert "--characters counts pairs of characters" in said
+    assert "use --characters, which counts pairs of characters" in said
     assert ask(capsys, *words, "--characters") == ""
     assert metrics.clustering_accuracy(np.arange(40) % 2, labels().cluster) == 1
     assert all(len(word) == 2 for word in top_words())

@@ -16,7 +16,7 @@ from time import perf_counter, sleep
 import numpy as np
 import scipy.sparse as sp
 
-from onmf import ONMF
+from onmf import ONMF, Fast
 from onmf.datasets import make_rays
 from onmf.losses.ray_alternation import Assign
 from onmf.rows import Check, PlacementRequest, disk, place
@@ -64,7 +64,7 @@ def samples(n: int, m: int) -> np.ndarray:
 def same_answer() -> str:
     import dask.array as da
 
-    disk.SMALL, lines = 0, []
+    disk.MAX_MAP_AS_ARRAY_BYTES, lines = 0, []
     dense = make_rays(4000, 300, 6, noise=1.0, random_state=0)[0]
     sparse = sp.csr_array(make_rays(4000, 900, 6, sparsity=0.95, noise=0.5, random_state=0)[0])
     with tempfile.TemporaryDirectory() as folder:
@@ -300,7 +300,7 @@ def kill_often(options: dict[str, object]) -> tuple[int, int]:
     fork = multiprocessing.get_context("fork")
     while killed < KILLS:
         with tempfile.TemporaryDirectory() as folder:
-            model = ONMF(6, random_state=0, n_jobs=1, checkpoint=folder, **options)
+            model = ONMF(6, random_state=0, n_jobs=1, **options, solver=Fast(checkpoint=folder))
             process = fork.Process(target=model.fit, args=(X,))
             process.start()
             sleep(rng.uniform(0, 1) * lasts)

@@ -24,10 +24,10 @@ io -> exceptions io
 ledger ->
 metrics -> losses metrics paper result rows
 datasets -> datasets io
-baselines -> baselines losses paper result rows
+baselines -> baselines losses paper result rows search
 preparation -> io preparation
 explain -> explain losses rows
-bounds -> bounds paper rows
+bounds -> bounds losses paper result rows
 estimators -> baselines bounds estimators exceptions explain io losses paper preparation report
 estimators -> result rows search streams
 plot -> explain plot report

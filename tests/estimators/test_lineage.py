@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from cases import few
-from onmf import ONMF, load
+from onmf import ONMF, PALM, Fast, load
 from onmf.datasets import make_rays
 from onmf.exceptions import FormatError
 from onmf.streams import births as evolution
 from onmf.streams import novelty as waiting
-from onmf.streams.lineage import SAME, Lineage, nearest_heirs
+from onmf.streams.lineage import MAX_TURN_DEGREES, Lineage, nearest_heirs
 
 
 def rays(n, groups, seed=0, noise=0.3, m=30):
@@ -38,7 +38,7 @@ def test_an_id_goes_to_the_nearest_ray_within_reach_by_slow_loops(seed):
     heir, drift = nearest_heirs(old, new)
     expected = [-1] * 5
     for i in range(5):
-        reach = min([SAME] + [angle(old[i], old[j]) / 2 for j in range(5) if j != i])
+        reach = min([MAX_TURN_DEGREES] + [angle(old[i], old[j]) / 2 for j in range(5) if j != i])
         own = [j for j in range(7) if min(range(5), key=lambda o: angle(old[o], new[j])) == i]
         near = [j for j in own if angle(old[i], new[j]) <= reach]
         expected[i] = min(near, key=lambda j: angle(old[i], new[j])) if near else -1
@@ -125,7 +125,7 @@ def test_a_model_may_be_given_as_a_path_and_survives_a_clone(tmp_path):
     assert load(tmp_path / "b.onmf").lineage_ == by_path.lineage_
     with pytest.raises(ValueError, match="is not fitted"):
         ONMF(init=ONMF()).fit(X)
-    palm = ONMF(init=first, solver="palm", random_state=0, growth=3.0).fit(X)
+    palm = ONMF(init=first, random_state=0, solver=PALM(growth=3.0)).fit(X)
     np.testing.assert_array_equal(palm.cluster_ids_, range(3))
 
 
@@ -152,7 +152,7 @@ def test_a_refit_goes_with_outliers_and_holes_but_not_with_few_passes():
     n_missing[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
     assert ONMF(init=first, random_state=0).fit(n_missing).lineage_.kept == (0, 1, 2)
     with pytest.raises(ValueError, match="passes and a model as init do not go together"):
-        ONMF(init=first, passes=2).fit(X)
+        ONMF(init=first, solver=Fast(passes=2)).fit(X)
     with pytest.raises(ValueError, match="max_clusters and outliers do not go together"):
         ONMF(3, max_clusters=5, outliers=5).partial_fit(X)
 

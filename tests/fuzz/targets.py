@@ -310,7 +310,7 @@ def lay_checkpoint(path: Path, data: bytes) -> None:
     """Other facts, around arrays whose checksums match."""
     arrays = {"0": X, "1": np.arange(4)}
     text = data.decode("utf-8", "replace")
-    path.write_bytes(container_bytes(checkpoint.KIND, {"facts": text}, arrays))
+    path.write_bytes(container_bytes(checkpoint.CHECKPOINT_KIND, {"facts": text}, arrays))
 
 
 def lay_trials(path: Path, data: bytes) -> None:

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 import onmf
 from cases import few
-from onmf import ONMF, Baseline
+from onmf import ONMF, Baseline, Fast
 from onmf.datasets import make_rays
-from onmf.estimators import few_passes
+from onmf.estimators import solvers
 from onmf.paper.palm import NON_NEGATIVE
 from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.memory import InMemory
@@ -273,7 +273,7 @@ def test_a_chunk_that_is_not_what_it_should_be_is_named(dense):
         ONMF(5, random_state=0).fit(dense).predict(chunked(X, UNEVEN)).compute()
     X[901, 7] = -1
     with pytest.raises(ValueError, match=r"in chunk 5: Negative .*\(row 901, column 7\)"):
-        ONMF(5).fit(chunked(sp.csr_array(X), UNEVEN))
+        ONMF(5, center_bounds=(0, None)).fit(chunked(sp.csr_array(X), UNEVEN))
     bad = chunked(dense, UNEVEN).map_blocks(
         lambda block, block_id: block.astype(str) + "?" if block_id[0] == 4 else block, dtype=float
     )
@@ -369,8 +369,8 @@ def test_bytes_of_a_round_do_not_depend_on_the_number_of_samples(client, dense):
 def test_one_round_brings_a_summary_and_survives_its_worker(client, dense, tmp_path, monkeypatch):
     """Its bytes have a bound that knows nothing of n, and who makes the rows does not matter."""
     size = 100
-    monkeypatch.setattr(few_passes, "FEWEST_ROWS", size)
-    monkeypatch.setattr(few_passes, "ROWS_PER_CLUSTER", 1)
+    monkeypatch.setattr(solvers, "MIN_SUMMARY_ROWS", size)
+    monkeypatch.setattr(solvers, "SUMMARY_ROWS_PER_CLUSTER", 1)
     died = tmp_path / "died"
 
     def load(block, block_info=None):
@@ -379,15 +379,17 @@ def test_one_round_brings_a_summary_and_survives_its_worker(client, dense, tmp_p
             os.kill(os.getpid(), signal.SIGKILL)
         return block
 
-    expected = ONMF(5, random_state=0, passes=1).fit(dense)
-    model = ONMF(5, random_state=0, passes=1)
+    expected = ONMF(5, random_state=0, solver=Fast(passes=1)).fit(dense)
+    model = ONMF(5, random_state=0, solver=Fast(passes=1))
     model.fit(chunked(dense, UNEVEN).map_blocks(load, dtype=float, meta=np.empty((0, 0))))
     assert died.exists()
     np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
     row = 150 * 8 + 4 * 8
     for X in (dense, np.tile(dense, (3, 1))):
         bound = (len(UNEVEN) + 1) * (2 * (size + 1) * row + 4000)
-        history = ONMF(5, random_state=0, passes=1).fit(chunked(X, len(X) // 7)).history_
+        history = (
+            ONMF(5, random_state=0, solver=Fast(passes=1)).fit(chunked(X, len(X) // 7)).history_
+        )
         assert 0 < history[-1].received < bound
         assert {stage.sweeps for stage in history} == {1}
 
@@ -428,10 +430,13 @@ def test_a_fit_on_workers_goes_on_from_its_checkpoint(client, dense, tmp_path):
 
     X = chunked(dense, UNEVEN)
     with pytest.raises(BrokenOffError):
-        ONMF(5, **options, checkpoint=tmp_path, callback=stop).fit(X)
+        ONMF(5, **options, callback=stop, solver=Fast(checkpoint=tmp_path)).fit(X)
     sweeps = []
     model = ONMF(
-        5, **options, checkpoint=tmp_path, callback=lambda event: bool(sweeps.append(event.sweep))
+        5,
+        **options,
+        callback=lambda event: bool(sweeps.append(event.sweep)),
+        solver=Fast(checkpoint=tmp_path),
     )
     assert_same(model.fit(X), expected)
     assert sweeps[0] == 6

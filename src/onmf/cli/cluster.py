@@ -39,10 +39,12 @@ from onmf.cli.runs.previous import PreviousRun
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin
 from onmf.cli.runs.results import Findings, FinishedFit, can_certify
 from onmf.cli.runs.tables import outlier_sentence
+from onmf.estimators.solvers import SOLVERS, with_solver
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
 from onmf.io.table import listing
 from onmf.io.versions import package_versions
+from onmf.losses import LOSSES
 from onmf.paper.penalties import PENALTIES
 
 
@@ -91,7 +93,7 @@ from onmf.paper.penalties import PENALTIES
                  help="Folder from which the same command continues if it was killed."),
     click.option("--penalty", type=click.Choice([*PENALTIES]), default="sncp",
                  help="Penalty of the search."),
-    click.option("--solver", type=click.Choice(["fast", "palm"]), help="palm: the paper's method."),
+    click.option("--solver", type=click.Choice([*SOLVERS]), help="palm: the paper's method."),
     click.option("--accelerate", is_flag=True, help="With --solver palm: add momentum."),
 )  # fmt: skip
 @section(
@@ -174,11 +176,12 @@ def fit_input(
 ) -> FinishedFit:
     """Read, prepare, cluster and explain an input, with notes on what looks wrong."""
     name = source.path.name
-    signed, holes = "center_bounds" in settings, settings.get("solver") != "palm"
+    settings = with_solver(settings)
+    check = ONMF(**settings)._check
     with reading(source) as progress:
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
-        check_entries(raw, name, signed, ", or use --bounds data if they are meaningful", holes)
+        check_entries(raw, name, check.signed, "", check.allow_missing)
     note_before_fit(source, raw)
     table, steps = source.learn(raw)
     choice = None
@@ -242,9 +245,9 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     """The result in a few lines."""
     results, choice = record["results"], record["choice"]
     sizes = ", ".join(map(str, results["cluster_sizes"]))
-    measure = "divergence" if record["parameters"]["loss"] == "kl" else "error"
+    measure = LOSSES[record["parameters"]["loss"]].words.error
     lines = [
-        f"Clusters of {sizes} samples, relative {measure} {results['relative_error']:.4g}, "
+        f"Clusters of {sizes} samples, {measure} {results['relative_error']:.4g}, "
         f"{results['sweeps']} sweeps, {results['seconds']:.1f} s."
     ]
     if results["outliers"] is not None:

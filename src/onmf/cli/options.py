@@ -18,6 +18,7 @@ from onmf.io import Table
 from onmf.io.cells import to_count, to_number
 from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.io.table import Progress
+from onmf.losses import LOSSES
 from onmf.preparation.base import Step, StepOption
 from onmf.preparation.steps import STEPS, Tfidf
 from onmf.preparation.texts import document_count
@@ -143,7 +144,7 @@ FOLLOW_LINKS = click.option(
     help="Documents: accept links to files outside the folder.",
 )  # fmt: skip
 loss_option = click.option(
-    "--loss", type=click.Choice(["frobenius", "kl"]), default="frobenius",
+    "--loss", type=click.Choice([*LOSSES]), default="frobenius",
     help="kl: Kullback-Leibler divergence, for counts of words or reads.",
 )  # fmt: skip
 votes_option = click.option(
@@ -222,7 +223,7 @@ def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:
         return chosen
     if clash := given & (other | {"transpose", "layer"}):
         raise click.UsageError(f"--text does not combine with {_flags(clash)}.")
-    counts = options.get("loss") == "kl"
+    counts = "loss" in options and LOSSES[options["loss"]].takes_counts
     return chosen if counts else [*chosen, Tfidf.name]
 
 

@@ -1,4 +1,4 @@
-"""What a fit tells while it runs: sentences to the log, events to callbacks, tasks to scikit-learn.
+"""Progress of a fit: sentences to the log, events to callbacks, tasks to scikit-learn.
 
 For scikit-learn's callbacks, which it has since 1.9, a fit is a task, its sweeps are the subtasks:
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, Protocol
 
-from onmf.estimators.solvers import Solver
+from onmf.estimators.fitting import Solver
 from onmf.result import Event, Stage, Watch, unwatched
 
 try:
@@ -33,7 +33,7 @@ except ImportError:  # before 1.9
 
 __all__ = ["FRAMES", "CallbackSupportMixin", "Tasks", "stage_sentence", "watcher", "with_callbacks"]
 
-LOG = logging.getLogger("onmf")
+FIT_LOG = logging.getLogger("onmf")
 
 
 class Context(Protocol):
@@ -45,7 +45,7 @@ class Context(Protocol):
 
 
 class Tasks:
-    """The tasks of a fit, told to the callbacks that were set on the estimator."""
+    """The tasks of a fit, reported to the callbacks of the estimator."""
 
     def __init__(self, root: Context, most: int | None, facts: dict[str, Any]) -> None:
         self.root, self.most, self.facts = root, most, facts
@@ -81,13 +81,13 @@ def watcher(verbose: int, callback: Callable[[Event], bool] | None, tasks: Tasks
     """The one channel through which progress leaves."""
     if not verbose and tasks is None:
         return callback or unwatched
-    if verbose and not LOG.hasHandlers():  # nobody has said where the log goes
-        LOG.addHandler(logging.StreamHandler())
-        LOG.setLevel(logging.INFO)
+    if verbose and not FIT_LOG.hasHandlers():  # nobody has said where the log goes
+        FIT_LOG.addHandler(logging.StreamHandler())
+        FIT_LOG.setLevel(logging.INFO)
 
     def watch(event: Event) -> bool:
         if verbose and event.stage is not None:
-            LOG.info(stage_sentence(event.start, event.stage))
+            FIT_LOG.info(stage_sentence(event.start, event.stage))
         stop = callback is not None and bool(callback(event))
         return (tasks is not None and tasks.tell(event)) or stop
 

@@ -26,7 +26,7 @@ class Check:
 
     name: str  # of the estimator
     signed: bool = False  # whether entries may be negative
-    hint: str = ""  # what else to do about those that are
+    remedy: str = "it needs non-negative data"  # what to do about those that are
     allow_missing: bool = False  # whether NaN may stand for entries that were not observed
 
     def __call__(self, X: Matrix, first: int = 0) -> "Span":
@@ -50,7 +50,7 @@ class Check:
         if not self.signed and low < 0:
             raise ValueError(
                 f"Negative values in data passed to {self.name} at "
-                f"{cells(X, values < 0, first)}: shift or clip them{self.hint}."
+                f"{cells(X, values < 0, first)}: {self.remedy}."
             )
         return Span(low, high, 0 if missing is None else int(missing.sum()))
 
@@ -111,7 +111,7 @@ class Inspection(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckBlock:
-    """||x_i||^2 of a block that passes the check: the first look at rows that are elsewhere."""
+    """||x_i||^2 of a block that passes the check."""
 
     check: Check
 
@@ -143,7 +143,7 @@ class SampledInspection(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckAndSample:
-    """The first look at rows that are to be read but a few times."""
+    """Validate rows that are read only a few times, and sample them."""
 
     inspect: CheckBlock
     sampler: BottomKSampler
@@ -155,7 +155,7 @@ class CheckAndSample:
 
 @dataclass(frozen=True)
 class CheckAndSampleOnce:
-    """The only look at rows that are to be read once: nothing is kept for each of them."""
+    """Validate and sample rows that are read once: nothing is kept per row."""
 
     check: Check
     sampler: BottomKSampler

@@ -1,4 +1,4 @@
-"""Whatever an estimator is given becomes rows in a place, checked on the way in."""
+"""From the X of a user to validated rows in a place."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,21 +29,19 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class PlacementRequest:
-    """What is asked of rows.
+    """What an estimator needs of the rows.
 
     check : what their entries must be.
     scale : the power of two to multiply them by, for given extremes, dtype and shape.
     known : the features they must have if they bring the names of theirs with them.
-    equal_votes : weigh every sample by d_i / ||x_i||^2 instead of d_i.
-    lottery : how the first look chooses the rows of a summary, if one is wanted.
-    once : whether the first look is also the last.
+    sampler : chooses the rows of a summary while they are validated, if one is wanted.
+    once : whether the rows are read only once.
     """
 
     check: Check
     scale: Scale = no_rescaling
     known: Features | None = None
     n_threads: int = 1
-    equal_votes: bool = False
     sampler: BottomKSampler | None = None
     once: bool = False
 
@@ -77,13 +75,13 @@ class Placement(NamedTuple):
 
 
 def place(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
-    """Samples that are checked and of moderate size, where they are.
+    """Validated samples in a safe range of numbers, where they are.
 
     Parameters
     ----------
     X : array, sparse matrix, DataFrame, Table, path, memory map, data set of HDF5 or Zarr, Dask
     sample_weight : array of shape (n_samples,), optional
-    terms : Terms
+    request : PlacementRequest
     """
     if type(X) is np.ndarray or sp.issparse(X):
         rows = _in_memory(X, None, sample_weight, request)
@@ -91,10 +89,7 @@ def place(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
             rows = rows._replace(features=Features(X.shape[1]))
     else:
         rows = _where_it_is(as_numpy(X), sample_weight, request)
-    if not request.equal_votes or request.once:
-        return rows
-    with single_threaded_blas():
-        return rows._replace(data=rows.data.one_vote_each())
+    return rows
 
 
 def _where_it_is(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:

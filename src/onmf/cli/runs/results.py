@@ -43,12 +43,14 @@ from onmf.cli.runs.tables import (
     outlier_record,
     top_sheet,
 )
+from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker
 from onmf.explain.clustering import check_fitted_to
 from onmf.explain.explanation import fit_clusters
 from onmf.io import Sheet, Source, Table, checksum, csv_texts, to_json_values
 from onmf.io.remote import RemoteFile
+from onmf.losses import loss_of
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.preparation.steps import Log
 from onmf.rows.sweep import Array
@@ -91,8 +93,8 @@ class Findings(NamedTuple):
 def can_certify(model: Model, table: Table) -> bool:
     """Whether `certify` holds for this fit and needs no second read of rows on disk."""
     complete = getattr(model, "outliers", None) is None and not model.n_missing_
-    squares = model.get_params().get("loss") != "kl"
-    return squares and complete and not isinstance(table.X, Source)
+    bounded = "bound" in loss_of(model).supports
+    return bounded and complete and not isinstance(table.X, Source)
 
 
 def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, float] | None:
@@ -127,7 +129,7 @@ class FinishedFit:
 
     def record(self, folder: Path) -> dict[str, Any]:
         """The content of run.json: input, parameters, versions and results."""
-        parameters = self.model.get_params(deep=False)
+        parameters = flat_parameters(self.model)
         del parameters["callback"]
         n, m = self.table.X.shape
         facts = {

@@ -18,16 +18,13 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from onmf.exceptions import CheckpointWarning
 from onmf.io import replace_files
 from onmf.io.container import read_container, write_container
 from onmf.result import CheckpointStore
-from onmf.rows.sweep import Block, Data
-
-Array = NDArray[Any]
+from onmf.rows.sweep import Array, Block, Data
 
 CHECKPOINT_KIND = "onmf checkpoint 3"  # the number is that of the facts in it
 CHECKPOINT_SUFFIX = ".notes"

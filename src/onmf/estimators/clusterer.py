@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.fitting import Solution, Solver
@@ -33,11 +33,10 @@ from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
 from onmf.rows.memory import count_nonzero_samples
+from onmf.rows.sweep import Array
 from onmf.rows.threads import blas_threads, single_threaded_blas
 from onmf.rows.validation import rescale_to_safe_range, too_few
 from onmf.streams.lineage import Lineage
-
-Array = NDArray[Any]
 
 STALE_ATTRIBUTES = (  # of an earlier fit
     "labels_",

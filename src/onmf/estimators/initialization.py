@@ -15,17 +15,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from onmf.io.table import numbered
 from onmf.paper.start import STARTS
 from onmf.result import NO_CHECKPOINT, CheckpointStore
-from onmf.rows.sweep import Data
+from onmf.rows.sweep import Array, Data
 from onmf.rows.validation import Features
 from onmf.streams.lineage import Lineage
-
-Array = NDArray[Any]
 
 MODEL_SUFFIX = ".onmf"  # of a saved model, which tells a path from the name of a start
 DEFAULT_N_CLUSTERS = 8  # of clusters

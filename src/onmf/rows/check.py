@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.io.table import MOST_LISTED, listing
 from onmf.rows.memory import measure
 from onmf.rows.summary import BottomKSampler, Summary
-from onmf.rows.sweep import Block
+from onmf.rows.sweep import Array, Block
 
-Array = NDArray[Any]
 Matrix = Any  # an array or a csr_array
 
 

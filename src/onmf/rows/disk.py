@@ -17,16 +17,14 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.io import Source, open_source
 from onmf.io.annotated import open_matrix
 from onmf.io.npy import open_mapped
 from onmf.rows.check import Check, CheckBlock
 from onmf.rows.memory import InMemory, block_of
-from onmf.rows.sweep import Block, Move
+from onmf.rows.sweep import Array, Block, Move
 
-Array = NDArray[Any]
 T = TypeVar("T")
 
 READ_BYTES = 4 << 20  # bytes that are read at once: still in a cache when they are worked on

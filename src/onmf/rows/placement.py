@@ -5,14 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.io import Table
 from onmf.rows.check import Check, CheckAndSample, CheckAndSampleOnce, CheckBlock
 from onmf.rows.disk import OnDisk, open_rows
 from onmf.rows.memory import InMemory, Size
 from onmf.rows.summary import BottomKSampler, Summary
-from onmf.rows.sweep import Move, Place
+from onmf.rows.sweep import Array, Move, Place
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import (
     Features,
@@ -23,8 +22,6 @@ from onmf.rows.validation import (
     is_dask,
     no_rescaling,
 )
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

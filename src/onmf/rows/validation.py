@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from onmf.io.table import listing
 from onmf.rows.check import Check, Matrix, Span, stored_extremes
+from onmf.rows.sweep import Array
 
-Array = NDArray[Any]
 MAX_WEIGHT_BITS = 100  # between weights: single precision holds 126
 HARMLESS_BITS = {4: 42, 8: 200}  # by bytes: fourth powers of two to these are added without harm
 Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two

@@ -12,11 +12,9 @@ id that no cluster had before, and every old id without an heir has vanished, fo
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.rows.assign import Rays, first_largest
-
-Array = NDArray[Any]
+from onmf.rows.sweep import Array
 
 MAX_TURN_DEGREES = 45.0  # degrees that a ray may turn between two fits, at most
 DEGREE_DIGITS = 6  # of degrees: of two heirs that differ by rounding alone the first is taken

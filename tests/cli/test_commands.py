@@ -26,6 +26,7 @@ import onmf
 from cases import few
 from onmf import ONMF, PALM, metrics
 from onmf.datasets import make_rays
+from onmf.estimators.solvers import with_solver
 from onmf.explain.explanation import fit_clusters
 from onmf.io import checksum, output
 
@@ -230,9 +231,14 @@ def test_true_classes_are_taken_out_and_scored(here, capsys, page):
     assert sum(facts["cluster_sizes"]) == facts["samples"] == 60
 
 
-def test_signed_data_need_bounds(here, capsys):
+def test_signed_data_are_clustered_with_a_note_and_refused_where_they_make_no_sense(here, capsys):
     np.save("signed.npy", RAYS - 0.2)
-    assert "Negative values" in bad(capsys, "cluster", "signed.npy", "-k", 3, "-o", "out")
+    good("cluster", "signed.npy", "-k", 3, "-o", "out")
+    assert "negative" in capsys.readouterr().err
+    assert record()["parameters"]["center_bounds"] == "auto"
+    words = "cluster", "signed.npy", "-k", 3, "-o", "o"
+    for more in (["--loss", "kl"], ["--bounds", "0:"], ["--log"]):
+        assert "Negative values" in bad(capsys, *words, *more)
     for bounds, value in (("data", "data"), (":", [None, None]), ("-9:9", [-9, 9])):
         good("cluster", "signed.npy", "-k", 3, "-o", "out", "--bounds", bounds, "--force")
         assert record()["parameters"]["center_bounds"] == value
@@ -246,7 +252,7 @@ def test_run_json_is_enough_to_repeat_the_run(here):
     source = Input.from_record(facts["source"], Path("deep/out"))
     assert source.path.resolve() == Path("typed.csv").resolve()
     table, _ = source.learn(source.read())
-    model = ONMF(**facts["parameters"]).fit(table.X)
+    model = ONMF(**with_solver(facts["parameters"])).fit(table.X)
     assert facts["parameters"]["n_init"] == 3
     np.testing.assert_array_equal(model.labels_, labels("deep/out/labels.csv").cluster)
 
@@ -483,11 +489,11 @@ BAD_INPUT = {
     "words.csv": ("id,u,v\na,1,x\nb,3,4\n", "'x' in line 2, column v"),
     "minus.csv": (
         "id,u,v\na,1,-2\nb,3,4\n",
-        "Negative values in data of minus.csv at (sample 'a', feature 'v')",
+        "Negative values in data passed to ONMF at (sample 'a', feature 'v')",
     ),
     "gap.csv": (
         "id,u,v\na,1,inf\nb,3,4\n",
-        "gap.csv has infinity at (sample 'a', feature 'v')",
+        "infinity at (sample 'a', feature 'v')",
     ),
     "empty.csv": ("", "empty.csv is empty"),
     "strange.xyz": ("1,2", "does not end in"),
@@ -641,7 +647,7 @@ def test_inertia_is_that_of_the_model(here, capsys):
     run("cluster", "x.csv", "-k", 3, "-o", "out", "--solver", "palm", "--accelerate", "--no-report")
     model = onmf.load("out/model.onmf")
     own = ONMF(3, random_state=0, solver=PALM(accelerate=True)).fit(COUNTS)
-    assert model.accelerate
+    assert model.solver.accelerate
     assert model.n_iter_ == own.n_iter_
     wrong = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "other", "--accelerate")
     assert "accelerate belong to solver='palm'" in wrong

@@ -108,15 +108,15 @@ def test_a_packed_file_that_would_fill_the_memory_has_its_code(monkeypatch, caps
     assert "GB are free: save it as .npy or .h5ad" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [[], ["--log"], ["--tfidf"]])
-def test_negatives_are_named_with_the_option_of_the_command(capsys, words):
+@pytest.mark.parametrize("words", [["--loss", "kl"], ["--log"], ["--tfidf"]])
+def test_negatives_are_named_by_sample_and_feature(capsys, words):
     frame = pd.read_csv("x.csv", index_col=0)
     frame.loc["s3", "c"] = -1
     frame.to_csv("x.csv")
     assert run(*CLUSTER, *words) == 2
     said = capsys.readouterr().err
-    assert "x.csv at (sample 's3', feature 'c')" in said
-    assert "--bounds data" in said
+    assert "Negative values" in said
+    assert "at (sample 's3', feature 'c')" in said
     assert "center_bounds" not in said
 
 

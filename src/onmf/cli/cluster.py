@@ -34,7 +34,7 @@ from onmf.cli.options import (
 )
 from onmf.cli.report import make_report
 from onmf.cli.runs.hints import after_fit
-from onmf.cli.runs.inputs import Input, check_entries, sample_in_memory
+from onmf.cli.runs.inputs import Input, sample_in_memory
 from onmf.cli.runs.previous import PreviousRun
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin
 from onmf.cli.runs.results import Findings, FinishedFit, can_certify
@@ -82,9 +82,10 @@ from onmf.paper.penalties import PENALTIES
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed."),
     click.option("--starts", "--n-init", "n_init", type=click.IntRange(1),
                  help="Number of random starts, of which the best is kept."),
-    click.option("--bounds", "center_bounds", type=Word(center_bounds, "LOW:HIGH|data"),
-                 metavar="LOW:HIGH|data",
-                 help="Bounds of the centroids; data: the range of the data, also if negative."),
+    click.option("--bounds", "center_bounds", default="auto",
+                 type=Word(center_bounds, "auto|data|LOW:HIGH"), metavar="auto|data|LOW:HIGH",
+                 help="Bounds of the centroids; data: the range of the data; auto: not negative, "
+                 "unless the data are."),
     click.option("--max-iter", type=click.IntRange(1), help="Largest number of sweeps."),
     click.option("--passes", type=click.IntRange(2), metavar="N",
                  help="Read the rows N times in all; 2 cluster a sample, then label all rows."),
@@ -177,11 +178,9 @@ def fit_input(
     """Read, prepare, cluster and explain an input, with notes on what looks wrong."""
     name = source.path.name
     settings = with_solver(settings)
-    check = ONMF(**settings)._check
     with reading(source) as progress:
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
-        check_entries(raw, name, check.signed, "", check.allow_missing)
     note_before_fit(source, raw)
     table, steps = source.learn(raw)
     choice = None

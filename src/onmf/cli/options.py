@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from onmf.cli.console import note, notes, waiting, within_memory, write_log
 from onmf.cli.runs.hints import before_fit
-from onmf.cli.runs.inputs import Input, check_entries, step_parameters
+from onmf.cli.runs.inputs import Input, step_parameters
 from onmf.cli.runs.previous import READING, PreviousRun
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
@@ -78,8 +78,8 @@ def outlier_count(word: str) -> int | float | str:
 
 
 def center_bounds(word: str) -> tuple[float | None, float | None] | str:
-    """LOW:HIGH, either of which may be left out, or `data`."""
-    if word == "data":
+    """LOW:HIGH, either of which may be left out, or `auto` or `data`."""
+    if word in ("auto", "data"):
         return word
     low, high = word.split(":")
     return to_number(low) if low else None, to_number(high) if high else None
@@ -247,11 +247,10 @@ def reading(source: Input) -> Iterator[Progress]:
         yield progress
 
 
-def read_with_notes(source: Input, holes: bool = False) -> Table:
-    """The input before any step, after a check of its entries, with notes on what looks wrong."""
+def read_with_notes(source: Input) -> Table:
+    """The input before any step, with notes on what looks wrong."""
     with reading(source) as progress:
         table = source.read(progress)
-        check_entries(table, source.path.name, holes=holes)
     note_before_fit(source, table)
     return table
 

@@ -153,6 +153,8 @@ class Rescale(Step):
             squares += feature_squares(part)
             missing += np.ravel(_missing(part).sum(axis=0))
         mean = squares / np.maximum(X.shape[0] - missing, 1)
+        if not np.isfinite(mean).all():
+            raise ValueError("Infinity in data, or numbers too large to be squared: divide them.")
         return cls(np.sqrt(np.where(mean > 0, mean, 1)))
 
     def __call__(self, X: Any) -> Any:
@@ -273,6 +275,8 @@ def _non_negative(X: Any, what: str) -> Any:
 def _complete(X: Any, what: str) -> Any:
     """X, unless it has negative or missing entries."""
     values = X.data if sp.issparse(X) else np.asarray(X)
+    if not np.isfinite(values.sum()) and np.isinf(values).any():
+        raise ValueError(f"Infinity in data: {what} needs finite numbers.")
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError(
             f"Missing values in data: {what} needs every entry of a sample. Fill them, or leave "

@@ -41,7 +41,7 @@ def before_fit(source: Input, table: Table) -> list[str]:
     """Notes on a table as it was read."""
     if source.text:
         return [*script(source, table.X)]
-    with np.errstate(invalid="ignore"):  # entries of rows on disk are not checked yet
+    with np.errstate(invalid="ignore", over="ignore"):  # the entries are not checked yet
         totals = totals_of(table.X)
         return [
             *missing_entries(table, totals),

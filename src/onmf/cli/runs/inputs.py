@@ -9,7 +9,6 @@ from textwrap import shorten
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
 from onmf.io.flat import TemporaryFolder
@@ -17,7 +16,7 @@ from onmf.io.formats import Duplicates, can_drop, larger_than_memory
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, no_progress
 from onmf.preparation.steps import STEPS, Step, apply_step
-from onmf.rows.check import cells
+from onmf.rows.check import Check
 
 STANDARD_INPUT = Path("-")
 FIRST_BYTES = {  # of binary formats, for standard input
@@ -115,10 +114,16 @@ class Input:
         """The table after all steps, and the steps, fitted to it."""
         X, features, chain = table.X, table.features, []
         for name in self.steps:
-            names = {option.parameter for option in STEPS[name].options}
-            given = {n: v for n, v in self.settings.items() if n in names and v is not None}
-            step = STEPS[name].fit(X, **given)
-            X = apply_step(step, X)
+            own = {option.parameter for option in STEPS[name].options}
+            given = {n: v for n, v in self.settings.items() if n in own and v is not None}
+            try:
+                step = STEPS[name].fit(X, **given)
+                X = apply_step(step, X)
+            except ValueError:
+                if not isinstance(X, list | Source):  # name the entries that are wrong, if any
+                    names = table.samples, features
+                    Check(f"step {name}", allow_missing=True, names=names)(X)
+                raise
             chain.append(step)
             features = list(getattr(step, "vocabulary", features))
         return table._replace(X=X, features=features), tuple(chain)
@@ -157,33 +162,6 @@ def relative_path(folder: Path, path: AnyFile) -> str:
         return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
     except ValueError:  # on another drive
         return str(path.resolve())
-
-
-def check_entries(
-    table: Table, file: str, signed: bool = False, remedy: str = "", holes: bool = False
-) -> None:
-    """Finite and, unless they may be signed, not negative; else their names are given.
-
-    With `holes` an entry may be missing, which is NaN.
-    """
-    if isinstance(table.X, list | Source):
-        return
-    values = table.X.data if sp.issparse(table.X) else np.asarray(table.X)
-    names = table.samples, table.features
-    wrong = np.zeros(0, bool) if np.isfinite(values.sum()) else ~np.isfinite(values)
-    if holes and wrong.any():
-        wrong = np.isinf(values)
-    if wrong.any():
-        kind = "infinity" if holes else "NaN or infinity"
-        raise ValueError(
-            f"{file} has {kind} at {cells(table.X, wrong, names=names)}: fill these "
-            "entries, or leave out these rows or columns (--drop)."
-        )
-    if not signed and values.size and np.fmin.reduce(values, axis=None) < 0:
-        raise ValueError(
-            f"Negative values in data of {file} at {cells(table.X, values < 0, names=names)}: "
-            f"shift or clip them{remedy}."
-        )
 
 
 def first_words(table: Table) -> list[str] | None:

@@ -13,8 +13,8 @@ import pytest
 
 from cases import few
 from command_line import ask, labels, run
+from onmf.cli.report import grouped_times
 from onmf.cli.runs import streams
-from onmf.cli.runs.times import grouped_times
 from onmf.datasets import make_rays
 from onmf.io import checksum
 from onmf.io.output import replace_files

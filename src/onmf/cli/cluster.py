@@ -35,8 +35,7 @@ from onmf.cli.options import (
 from onmf.cli.report import make_report
 from onmf.cli.runs.hints import after_fit
 from onmf.cli.runs.inputs import Input, sample_in_memory
-from onmf.cli.runs.previous import PreviousRun
-from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin
+from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import Findings, FinishedFit, can_certify
 from onmf.cli.runs.tables import outlier_sentence
 from onmf.estimators.solvers import SOLVERS, with_solver

@@ -27,11 +27,9 @@ from onmf.cli.options import (
     source_of,
 )
 from onmf.cli.runs.comparison import (
-    WITH_LABELS,
     comparison_grid,
     comparison_json,
     method_means,
-    page_beside,
     save_comparison,
 )
 from onmf.cli.runs.inputs import sample_in_memory
@@ -138,7 +136,7 @@ def run_compare(
         Console().print(comparison_grid(method_means(fits), title))
         if "bound" in facts:
             say(f"No clustering into {k} rays has a relative error below {facts['bound']}.")
-        say(f"Wrote {out} and {page_beside(out)}.")
+        say(f"Wrote {out} and {out.with_suffix('.html')}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
 
@@ -183,7 +181,7 @@ def measure_fit(model: ONMF | Baseline, table: Table) -> dict[str, Any]:
     seconds, labels = time.perf_counter() - begin, model.labels_
     agreement = agreement_scores(table.labels, labels) or {}
     return {
-        **dict(zip(WITH_LABELS, agreement.values(), strict=False)),
+        **dict(zip(("acc", "ari", "nmi"), agreement.values(), strict=False)),
         "relative_error": partition_error(table.X, labels),
         "orthogonality": orthogonality(model.membership_),
         "empty_clusters": int(np.sum(cluster_sizes(labels, len(model.cluster_centers_)) == 0)),

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from onmf.cli.console import note, notes, waiting, within_memory, write_log
 from onmf.cli.runs.hints import before_fit
 from onmf.cli.runs.inputs import Input, step_parameters
-from onmf.cli.runs.previous import READING, PreviousRun
+from onmf.cli.runs.records import READING, PreviousRun
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
 from onmf.io.remote import AnyFile, as_file, is_remote

@@ -12,37 +12,9 @@ import numpy as np
 from onmf import ONMF, load
 from onmf.bounds.certificate import certificate_of_fit
 from onmf.cli.console import notes, waiting
+from onmf.cli.runs import records, tables
 from onmf.cli.runs.align import align_features
 from onmf.cli.runs.inputs import Input
-from onmf.cli.runs.previous import PreviousRun
-from onmf.cli.runs.records import (
-    CENTERS,
-    LABELS,
-    MARKERS,
-    MODEL_FILE,
-    STREAM_FILE,
-    STREAM_PAGE,
-    TOP,
-    Origin,
-    check_model,
-    is_of_run,
-    read_record,
-    read_source,
-    stored_column,
-)
-from onmf.cli.runs.tables import (
-    MOST_MARKERS,
-    TOP_FEATURES,
-    Model,
-    centers_sheet,
-    cluster_sizes,
-    ids_of_clusters,
-    ids_of_labels,
-    labels_sheet,
-    markers_sheet,
-    outlier_record,
-    top_sheet,
-)
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker
@@ -75,22 +47,22 @@ class Findings(NamedTuple):
     proof: dict[str, Any] | None
 
     @classmethod
-    def of(cls, model: Model, table: Table) -> Self:
+    def of(cls, model: tables.Model, table: Table) -> Self:
         """From a model and the table it was fitted to."""
         steps = getattr(model, "preprocessing_", ())
         log_base = 2 if steps and isinstance(steps[-1], Log) else None
-        ids, top = ids_of_clusters(model), model.top_features(TOP_FEATURES)
+        ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
         with waiting("Comparing the clusters"):
             found = fit_clusters(model, table, ids.tolist(), table.features, log_base)
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()
         if found is None:
             return cls(ids, top, None, [], None, record)
-        markers = list(found.markers.rows(MOST_MARKERS))
+        markers = list(found.markers.rows(tables.MOST_MARKERS))
         return cls(ids, top, found, markers, found.calibration.array(), record)
 
 
-def can_certify(model: Model, table: Table) -> bool:
+def can_certify(model: tables.Model, table: Table) -> bool:
     """Whether `certify` holds for this fit and needs no second read of rows on disk."""
     complete = getattr(model, "outliers", None) is None and not model.n_missing_
     bounded = "bound" in loss_of(model).supports
@@ -112,20 +84,20 @@ def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, fl
 class FinishedFit:
     """A model, its input before and after the steps, and what was computed from them."""
 
-    model: Model
+    model: tables.Model
     source: Input
-    origin: Origin
+    origin: records.Origin
     raw: Table
     table: Table
     findings: Findings
     seconds: float
     choice: Any = None  # of `onmf.choose_k`, if it was called
-    previous: PreviousRun | None = None  # the run that it continues
+    previous: records.PreviousRun | None = None  # the run that it continues
 
     @property
     def sample_ids(self) -> Array:
         """The cluster id of each sample."""
-        return ids_of_labels(self.findings.ids, self.model.labels_)
+        return tables.ids_of_labels(self.findings.ids, self.model.labels_)
 
     def record(self, folder: Path) -> dict[str, Any]:
         """The content of run.json: input, parameters, versions and results."""
@@ -164,9 +136,9 @@ class FinishedFit:
             "sweeps": int(self.model.n_iter_),
             "converged": bool(self.model.converged_),
             "cluster_ids": self.findings.ids.tolist(),
-            "cluster_sizes": cluster_sizes(labels, k).tolist(),
+            "cluster_sizes": tables.cluster_sizes(labels, k).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
-            "outliers": outlier_record(self.model, self.table.samples),
+            "outliers": tables.outlier_record(self.model, self.table.samples),
             "scores": agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
             "proof": self.findings.proof,
@@ -180,19 +152,19 @@ class FinishedFit:
         columns = {"certainty": certainty, "distance": distance}
         if hasattr(self.model, "outlier_score_"):
             columns["outlier_score"] = self.model.outlier_score_
-        return labels_sheet(self.table.samples, self.sample_ids, **columns)
+        return tables.labels_sheet(self.table.samples, self.sample_ids, **columns)
 
     def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
         """All files except the report and run.json."""
         ids, W = self.findings.ids, self.model.cluster_centers_
         sheets = {
-            LABELS: self.labels_sheet(),
-            MARKERS: markers_sheet(self.findings.markers),
-            CENTERS: centers_sheet(ids, W, self.table.features),
-            TOP: top_sheet(ids, self.findings.top),
+            records.LABELS: self.labels_sheet(),
+            records.MARKERS: tables.markers_sheet(self.findings.markers),
+            records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
+            records.TOP: tables.top_sheet(ids, self.findings.top),
         }
         model = model_bytes(self.model, samples=False)
-        return {**csv_texts(sheets, raw_names), MODEL_FILE: model}
+        return {**csv_texts(sheets, raw_names), records.MODEL_FILE: model}
 
 
 def choice_record(choice: Any) -> dict[str, Any]:
@@ -206,12 +178,12 @@ def choice_record(choice: Any) -> dict[str, Any]:
     return dict(to_json_values(facts | {"scales": scales}))
 
 
-def fitted_model(folder: Path) -> Model:
+def fitted_model(folder: Path) -> tables.Model:
     """The model of a finished run, after its last batch if `onmf update` continued it."""
-    if (folder / STREAM_FILE).exists():
-        return load(folder / STREAM_FILE)
-    check_model(folder, read_record(folder))
-    return load(folder / MODEL_FILE)
+    if (folder / records.STREAM_FILE).exists():
+        return load(folder / records.STREAM_FILE)
+    records.check_model(folder, records.read_record(folder))
+    return load(folder / records.MODEL_FILE)
 
 
 def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], Input]:
@@ -220,42 +192,43 @@ def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], 
     A remote input is only read if that is allowed: the folder, and the address in it, may come from
     somebody else.
     """
-    record = read_record(folder)
-    source = read_source(record, folder)
+    record = records.read_record(folder)
+    source = records.read_source(record, folder)
     if isinstance(source.path, RemoteFile) and not remote:
         raise ValueError(f"the input {source.path} is remote: add --remote to allow reading it.")
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} no longer exists: put it back.")
-    if checksum(source.path, source.follow_links) != Origin.of(record).digest:
+    if checksum(source.path, source.follow_links) != records.Origin.of(record).digest:
         raise ValueError(f"the input {source.path} has changed: run onmf cluster again.")
     return record, source
 
 
-def labels_of_run(folder: Path, model: Model) -> Array:
+def labels_of_run(folder: Path, model: tables.Model) -> Array:
     """The label of each sample, from the cluster ids in labels.csv."""
-    ids = ids_of_clusters(model).tolist()
+    ids = tables.ids_of_clusters(model).tolist()
     place = {-1: -1} | {cluster: number for number, cluster in enumerate(ids)}
-    stored = stored_column(folder, "cluster", int)
+    stored = records.stored_column(folder, "cluster", int)
     if not {*stored} <= {*place}:
         raise _labels_of_another(folder)
     return np.array([place[cluster] for cluster in stored], np.int64)
 
 
 def _labels_of_another(folder: Path) -> ValueError:
-    return ValueError(f"{folder / LABELS} is not of this run: run onmf cluster again.")
+    return ValueError(f"{folder / records.LABELS} is not of this run: run onmf cluster again.")
 
 
 def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str, Any]]:
     """A finished run, with its findings computed again, and its record."""
-    if (folder / STREAM_FILE).exists():
+    if (folder / records.STREAM_FILE).exists():
         raise ValueError(
-            f"{folder} was continued by onmf update: its page is {folder / STREAM_PAGE}."
+            f"{folder} was continued by onmf update: its page is {folder / records.STREAM_PAGE}."
         )
     record, source = recorded_input(folder, remote)
     model = fitted_model(folder)
     ours = True
     if not hasattr(model, "labels_"):  # the models of older runs have labels
-        model.labels_, ours = labels_of_run(folder, model), is_of_run(folder, LABELS, record)
+        model.labels_ = labels_of_run(folder, model)
+        ours = records.is_of_run(folder, records.LABELS, record)
     with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
         raw = source.read(progress)
     table, _ = align_features(raw, model)
@@ -264,5 +237,5 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
     check_fitted_to(model, table, table.X.shape)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds, findings = record["results"]["seconds"], Findings.of(model, table)
-    return FinishedFit(model, source, Origin.of(record), raw, table, findings, seconds,
+    return FinishedFit(model, source, records.Origin.of(record), raw, table, findings, seconds,
                        choice), record  # fmt: skip

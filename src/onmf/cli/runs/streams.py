@@ -14,29 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from onmf import ONMF, StreamONMF, load
+from onmf.cli.runs import records, tables
 from onmf.cli.runs.align import feature_names
-from onmf.cli.runs.records import (
-    CENTERS,
-    LABELS,
-    MODEL_FILE,
-    RUN,
-    STREAM_FILE,
-    STREAM_PAGE,
-    TOP,
-    is_of_run,
-    read_record,
-    stored_column,
-)
 from onmf.cli.runs.results import labels_of_run
-from onmf.cli.runs.tables import (
-    TOP_FEATURES,
-    centers_sheet,
-    cluster_sizes,
-    ids_of_clusters,
-    ids_of_labels,
-    labels_sheet,
-    top_sheet,
-)
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
 from onmf.io import Table, checksum, csv_text, csv_texts, replace_files, seal_files, to_json_values
@@ -47,7 +27,12 @@ from onmf.rows.sweep import Array
 
 BATCH_FOLDER = "batches"  # with the labels of each batch
 WORDS_PER_NAME = 2  # features in the name of a cluster
-DERIVED_FILES = (CENTERS, TOP, MODEL_FILE, STREAM_PAGE)  # besides run.json
+DERIVED_FILES = (
+    records.CENTERS,
+    records.TOP,
+    records.MODEL_FILE,
+    records.STREAM_PAGE,
+)  # besides run.json
 RECORDED_FIELDS = ("key", "name", "kept", "born", "vanished", "drift")  # of a batch in run.json
 
 
@@ -63,7 +48,7 @@ class StreamRun:
     @classmethod
     def of(cls, folder: Path) -> Self:
         """The stream of a folder; a new one if no batch was added yet."""
-        path = folder / STREAM_FILE
+        path = folder / records.STREAM_FILE
         if not path.exists():
             return cls.begin(folder)
         match read_container(path, MODEL).header, load(path):
@@ -74,10 +59,11 @@ class StreamRun:
     @classmethod
     def begin(cls, folder: Path) -> Self:
         """A new stream, whose first batch is the input of `onmf cluster`."""
-        record = read_record(folder)
-        if not is_of_run(folder, MODEL_FILE, record) or not is_of_run(folder, LABELS, record):
+        record = records.read_record(folder)
+        ours = (records.MODEL_FILE, records.LABELS)
+        if not all(records.is_of_run(folder, name, record) for name in ours):
             raise ValueError(f"the files in {folder} are of two runs: run onmf cluster again.")
-        model = load(folder / MODEL_FILE)
+        model = load(folder / records.MODEL_FILE)
         if not isinstance(model, ONMF) or not hasattr(model, "partial_fit"):
             raise ValueError("onmf update needs a run of the default solver.")
         if model.outliers is not None:
@@ -95,7 +81,7 @@ class StreamRun:
     def add(self, table: Table, key: str, name: str, most: int, raw_names: bool) -> None:
         """Add a batch: write its labels and then, by one rename, the state."""
         if not isinstance(self.model, StreamONMF):
-            distance = np.array(stored_column(self.folder, "distance", float))
+            distance = np.array(records.stored_column(self.folder, "distance", float))
             batches = max(1, round(len(distance) / len(table.samples)))  # of this size
             labels = labels_of_run(self.folder, self.model)
             self.model = StreamONMF.from_fit(self.model, labels, distance, batches)
@@ -104,13 +90,13 @@ class StreamRun:
         model.set_params(max_clusters=most, n_clusters=None, init="random")
         model.partial_fit(table)
         self.batches.append(self.entry(model, table, key, name))
-        ids = ids_of_labels(ids_of_clusters(model), model.labels_)
+        ids = tables.ids_of_labels(tables.ids_of_clusters(model), model.labels_)
         place, distance = self.folder / BATCH_FOLDER, model.distance(table)
-        text = csv_text(*labels_sheet(table.samples, ids, distance=distance), raw_names)
+        text = csv_text(*tables.labels_sheet(table.samples, ids, distance=distance), raw_names)
         place.mkdir(exist_ok=True)
         replace_files(place, {f"{len(self.batches) - 1:05}.csv": text})
         state = model_bytes(model, samples=False, batches=self.batches, record=self.record)
-        replace_files(self.folder, {STREAM_FILE: state})
+        replace_files(self.folder, {records.STREAM_FILE: state})
 
     def entry(self, model: StreamONMF, table: Table, key: str, name: str) -> dict[str, Any]:
         """What the state keeps of a batch."""
@@ -129,29 +115,31 @@ class StreamRun:
 
     def write(self) -> None:
         """Make all other files from the state, unless they are there."""
-        state = checksum(self.folder / STREAM_FILE)
+        state = checksum(self.folder / records.STREAM_FILE)
         try:
-            record = read_record(self.folder)
+            record = records.read_record(self.folder)
             done = record.get("stream") == state
-            if done and all(is_of_run(self.folder, name, record) for name in DERIVED_FILES):
+            if done and all(records.is_of_run(self.folder, name, record) for name in DERIVED_FILES):
                 return
         except (ValueError, OSError):
             pass  # a killed command left them incomplete
-        model, ids = self.model, ids_of_clusters(self.model)
+        model, ids = self.model, tables.ids_of_clusters(self.model)
         names = {i: " ".join(words[:WORDS_PER_NAME]) for i, words in heavy_words(model).items()}
         sheets = {
-            CENTERS: centers_sheet(ids, model.cluster_centers_, feature_names(model)),
-            TOP: top_sheet(ids, model.top_features(TOP_FEATURES)),
+            records.CENTERS: tables.centers_sheet(
+                ids, model.cluster_centers_, feature_names(model)
+            ),
+            records.TOP: tables.top_sheet(ids, model.top_features(tables.TOP_FEATURES)),
         }
         title, periods = self.folder.resolve().name, self.periods()
         files: dict[str, str | bytes] = {
             **csv_texts(sheets),
-            MODEL_FILE: model_bytes(model, samples=False),
-            STREAM_PAGE: stream_page(title, periods, names, self.sentence()),
+            records.MODEL_FILE: model_bytes(model, samples=False),
+            records.STREAM_PAGE: stream_page(title, periods, names, self.sentence()),
         }
         chain = [{name: entry.get(name) for name in RECORDED_FIELDS} for entry in self.batches[1:]]
         lineage = {"lineage": [*self.record.get("lineage", []), *chain], "stream": state}
-        replace_files(self.folder, seal_files(files, RUN, self.record | lineage)[1])
+        replace_files(self.folder, seal_files(files, records.RUN, self.record | lineage)[1])
 
     def periods(self) -> list[Period]:
         """The batches, for the page."""
@@ -184,7 +172,7 @@ class StreamRun:
 
 def sizes_by_id(model: ONMF, labels: Array) -> dict[str, int]:
     """The number of samples of each cluster that has any, by id."""
-    sizes = cluster_sizes(labels, len(model.cluster_centers_)).tolist()
+    sizes = tables.cluster_sizes(labels, len(model.cluster_centers_)).tolist()
     return {str(i): n for i, n in zip(model.cluster_ids_.tolist(), sizes, strict=True) if n}
 
 

@@ -1,7 +1,7 @@
 """What the site promises: its code runs, its links lead somewhere, its messages are ours."""
 
 import ast
-import importlib
+import importlib.util
 import inspect
 import re
 import shlex
@@ -389,6 +389,13 @@ def test_every_public_name_is_in_the_reference():
         if not re.search(rf"^   {name}$|`{name}`|`{re.escape(module)}\.{name}`", page, re.MULTILINE)
     ]
     assert missing == []
+
+
+def test_every_module_of_the_inside_page_exists():
+    page = (DOCS / "api" / "inside.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (onmf[\w.]+)$", page, re.MULTILINE)
+    assert listed
+    assert [name for name in listed if importlib.util.find_spec(name) is None] == []
 
 
 def test_every_public_name_has_an_example():

@@ -50,9 +50,7 @@ def packed_sparse(path):
 def test_what_does_not_fit_is_refused_before_it_is_unpacked(name, write, tmp_path, monkeypatch):
     write(tmp_path / name)
     monkeypatch.setattr(memory, "free_memory", lambda: 200_000)
-    with pytest.raises(
-        memory.NoRoomError, match=r"needs 0\.0 GB of memory and 0\.0 GB are free"
-    ):
+    with pytest.raises(memory.NoRoomError, match=r"needs 0\.0 GB of memory and 0\.0 GB are free"):
         read_table(tmp_path / name)
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -28,16 +28,11 @@ from rich.text import Text
 from onmf.cli import COMMAND_LOG
 from onmf.io.table import one_line, printable
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 LONGEST_BAR = 1000  # sweeps; a longer bar would stay empty
 SECONDS_BETWEEN_LINES = 10
-
-
-class Fittable(Protocol):
-    """An estimator of onmf or of scikit-learn."""
-
-    def fit(self, X: Any) -> Any: ...
-
-    def set_params(self, **parameters: Any) -> Any: ...
 
 
 class Description(ProgressColumn):
@@ -115,7 +110,7 @@ def show_sweeps(label: str) -> Iterator[Callable[[Any], bool]]:
         yield sweep_callback(bar, bar.add_task(label, total=None))
 
 
-def fit_with_progress(model: Fittable, X: Any, label: str) -> float:
+def fit_with_progress(model: "BaseEstimator", X: Any, label: str) -> float:
     """Fit with progress, warnings as notes; return the seconds."""
     with show_sweeps(label) as callback:
         followed = hasattr(model, "callback")

@@ -1,9 +1,9 @@
-// The top of the page, its colours, the record at its end, and the start of everything.
+// The top of the page, its colours, the record at its end. This part runs last and starts all others.
 
 function lead() {
   $("title").textContent = data.title;
   $("sentence").textContent = data.sentence;
-  $("proof").textContent = data.proof;
+  $("bound").textContent = data.bound;
   $("answer").hidden = data.choice === null;
   if (data.choice) $("answer").prepend(data.choice.answer);
   figures($("figures"), Object.entries(data.figures));

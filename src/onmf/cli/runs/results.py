@@ -18,7 +18,7 @@ from onmf.cli.runs.inputs import Input
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker
-from onmf.explain.clustering import check_fitted_to
+from onmf.explain.checks import check_fitted_to
 from onmf.explain.explanation import fit_clusters
 from onmf.io import Sheet, Source, Table, checksum, csv_texts, to_json_values
 from onmf.io.remote import RemoteFile
@@ -53,7 +53,7 @@ class Findings(NamedTuple):
         log_base = 2 if steps and isinstance(steps[-1], Log) else None
         ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
         with waiting("Comparing the clusters"):
-            found = fit_clusters(model, table, ids.tolist(), table.features, log_base)
+            found = fit_clusters(model, table, table.features, log_base)
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()
         if found is None:
@@ -234,7 +234,7 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
     table, _ = align_features(raw, model)
     if not ours or len(model.labels_) != len(table.samples):
         raise _labels_of_another(folder)
-    check_fitted_to(model, table, table.X.shape)
+    check_fitted_to(model, table)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds, findings = record["results"]["seconds"], Findings.of(model, table)
     return FinishedFit(model, source, records.Origin.of(record), raw, table, findings, seconds,

@@ -22,7 +22,7 @@ from onmf.exceptions import FormatError
 from onmf.io import Table, checksum, csv_text, csv_texts, replace_files, seal_files, to_json_values
 from onmf.io.container import MODEL, read_container
 from onmf.io.table import listing
-from onmf.report.periods import WORDS, Period, period_words, stream_page
+from onmf.report.periods import WORDS_PER_PERIOD, Period, period_words, stream_page
 from onmf.rows.sweep import Array
 
 BATCH_FOLDER = "batches"  # with the labels of each batch
@@ -69,7 +69,7 @@ class StreamRun:
         if model.outliers is not None:
             raise ValueError("onmf update does not support runs made with --outliers.")
         labels, known = labels_of_run(folder, model), record["input"]
-        words = {str(i): named[:WORDS] for i, named in heavy_words(model).items()}
+        words = {str(i): named[:WORDS_PER_PERIOD] for i, named in heavy_words(model).items()}
         first = {"key": known["sha256"], "name": known["file"], "samples": len(labels)}
         first |= {"sizes": sizes_by_id(model, labels), "words": words}
         return cls(folder, model, [first], record)
@@ -178,5 +178,5 @@ def sizes_by_id(model: ONMF, labels: Array) -> dict[str, int]:
 
 def heavy_words(model: ONMF) -> dict[int, list[str]]:
     """The features of each cluster with the largest weights, by id."""
-    tops = zip(model.cluster_ids_.tolist(), model.top_features(WORDS), strict=True)
+    tops = zip(model.cluster_ids_.tolist(), model.top_features(WORDS_PER_PERIOD), strict=True)
     return {i: [name for name, weight in top if weight > 0] for i, top in tops}

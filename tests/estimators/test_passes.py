@@ -206,7 +206,7 @@ def test_entries_that_cannot_be_squared_are_refused_where_they_cannot_be_scaled(
 
 def test_a_block_of_another_shape_is_named():
     wrong = Blocks.of(lambda number: X[: STEP - number], X.shape, STEP, X.dtype)
-    with pytest.raises(FormatError, match=r"block 1 has the shape \(249, 40\)"):
+    with pytest.raises(FormatError, match=r"block 1 has shape \(249, 40\)"):
         fit(wrong)
 
 

@@ -348,13 +348,14 @@ def test_a_full_disk_stops_no_fit_and_loses_nothing(room, X, tmp_path, full_disk
 SCRIPT = """
 import sys, warnings
 import numpy as np
-from onmf import ONMF
+from onmf import ONMF, PALM, Fast
 warnings.simplefilter("ignore")
 folder, solver = sys.argv[1:]
 X = np.load(folder + "/X.npy")
-options = {"fast": {"tol": 1e-14, "max_iter": 400},
-           "palm": {"solver": "palm", "growth": 1.5, "max_iter": 300}}
-model = ONMF(6, random_state=0, n_jobs=1, **options[solver], solver=Fast(checkpoint=folder + "/c"))
+notes = folder + "/c"
+options = {"fast": {"tol": 1e-14, "max_iter": 400, "solver": Fast(checkpoint=notes)},
+           "palm": {"solver": PALM(growth=1.5, checkpoint=notes), "max_iter": 300}}
+model = ONMF(6, random_state=0, n_jobs=1, **options[solver])
 print("go", flush=True)
 model.fit(X)
 np.save(folder + "/labels.npy", model.labels_)

@@ -7,12 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
-import onmf
-from losses_cases import K, definition, planted, table_of_losses, total_loss, whole
-from onmf import ONMF, Fast, StreamONMF
-from onmf.estimators import solvers
-from onmf.losses import LOSSES
-from onmf.losses.support import CONFLICTS, FEATURES, refusal
+from losses_cases import K, definition, model_of, planted, table_of_losses, total_loss, whole
+from onmf import ONMF
 from onmf.rows import disk
 
 N = 90
@@ -20,15 +16,6 @@ X, Y = planted(N)
 WEIGHT = np.random.default_rng(1).integers(0, 4, N).astype(float)
 POOR = X.mean(axis=0) * np.random.default_rng(2).lognormal(0, 0.5, (K, X.shape[1]))
 SPIKES = np.arange(0, N, 15)  # six samples, each with one other entry that is far too large
-
-
-@pytest.fixture(params=LOSSES.values(), ids=list(LOSSES))
-def loss(request):
-    return request.param
-
-
-def model_of(loss, k=K, **params):
-    return ONMF(k, loss=loss.name, random_state=0, n_jobs=1, **params)
 
 
 @cache
@@ -216,31 +203,6 @@ def test_the_limit_is_in_the_units_of_the_user(loss):
     assert model.score(wild) == pytest.approx(1 - model.relative_error_)
 
 
-def test_a_fit_that_reads_x_twice_ends_near_one_that_may_read_it_often(loss, monkeypatch):
-    monkeypatch.setattr(solvers, "MIN_SUMMARY_ROWS", 60)
-    monkeypatch.setattr(solvers, "SUMMARY_ROWS_PER_CLUSTER", 1)
-    many, _ = planted(300)
-    often = model_of(loss).fit(many)
-    twice = model_of(loss, solver=Fast(passes=2)).fit(many)
-    assert adjusted_rand_score(often.labels_, twice.labels_) == 1
-    assert often.relative_error_ < twice.relative_error_ < 1.1 * often.relative_error_
-    left = total_loss(loss, many, twice.cluster_centers_, np.ones(300))
-    assert twice.inertia_ == pytest.approx(left)
-    once = model_of(loss, solver=Fast(passes=1)).fit(many)
-    assert adjusted_rand_score(once.predict(many), twice.labels_) == 1
-    assert once.inertia_ / once.relative_error_ == pytest.approx(whole(loss, many, np.ones(300)))
-
-
-def test_a_model_comes_back_from_its_file(loss, tmp_path):
-    wild, model = with_outliers(loss)
-    model.save(tmp_path / "m.onmf")
-    again = onmf.load(tmp_path / "m.onmf")
-    assert again.loss == loss.name
-    np.testing.assert_array_equal(again.predict(wild), model.labels_)
-    np.testing.assert_array_equal(again.distance(wild), model.distance(wild))
-    assert again.score(wild) == model.score(wild)
-
-
 def test_a_fit_from_a_model_keeps_its_ids(loss):
     model = fitted(loss)
     more, _ = planted(120, seed=0)
@@ -250,44 +212,3 @@ def test_a_fit_from_a_model_keeps_its_ids(loss):
     fewer = ONMF(K - 1, loss=loss.name, init=model, random_state=0).fit(X)
     assert len(fewer.cluster_ids_) == K - 1
     assert len(set(fewer.lineage_.kept) & set(range(K))) >= K - 2
-
-
-ASKED = {  # feature -> a fit that asks for it
-    "outliers": lambda loss, path: model_of(loss, outliers=3).fit(X),
-    "missing": lambda loss, path: model_of(loss).fit(np.where(X == X.max(), np.nan, X)),
-    "signed": lambda loss, path: model_of(loss, center_bounds=(None, None)).fit(X),
-    "passes": lambda loss, path: model_of(loss, solver=Fast(passes=3)).fit(X),
-    "streams": lambda loss, path: model_of(loss).partial_fit(X),
-    "births": lambda loss, path: StreamONMF(K, max_clusters=9, loss=loss.name).fit(X),
-    "checkpoint": lambda loss, path: model_of(loss, solver=Fast(checkpoint=path)).fit(X),
-    "bound": lambda loss, path: onmf.certify(fitted(loss), X),
-    "penalty": lambda loss, path: model_of(loss, penalty="nsncp").fit(X),
-    "model": lambda loss, path: model_of(loss, None, init=fitted(loss)).fit(X),
-    "n_init": lambda loss, path: model_of(loss, n_init=2).fit(X),
-    "equal_votes": lambda loss, path: model_of(loss, equal_votes=True).fit(X),
-}
-
-
-@pytest.mark.parametrize("feature", FEATURES)
-def test_a_feature_that_a_loss_lacks_is_refused_by_its_name(loss, feature, tmp_path, monkeypatch):
-    """Every feature once with the loss as it is, and once as if it could do nothing."""
-    if feature in loss.supports:
-        ASKED[feature](loss, tmp_path)
-    fitted(loss)
-    poor = type("Poor", (type(loss),), {"supports": frozenset()})()
-    monkeypatch.setitem(LOSSES, loss.name, poor)
-    with pytest.raises((ValueError, AttributeError)) as refused:
-        ASKED[feature](loss, tmp_path)
-    words = {"missing": "NaN", "streams": "partial_fit", "births": "max_clusters"}
-    assert words.get(feature, feature if feature != "signed" else "center_bounds") in str(refused)
-    sentence = refusal(loss.name, poor.supports, "fast", {feature})
-    assert FEATURES[feature] in sentence
-    assert repr(loss.name) in sentence
-
-
-def test_pairs_that_make_no_sense_are_refused_for_every_loss(loss):
-    for pair, why in CONFLICTS.items():
-        sentence = refusal(loss.name, frozenset(FEATURES), "fast", pair)
-        assert why in sentence
-        assert all(FEATURES[name] in sentence for name in pair)
-    assert refusal(loss.name, frozenset(FEATURES), "fast", {"outliers", "equal_votes"}) == ""

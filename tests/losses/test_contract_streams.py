@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import onmf
-from losses_cases import K, M, planted
+from losses_cases import K, M, planted, three_kinds
 from onmf import ONMF, StreamONMF
 from onmf.estimators.parameters import bounds_by_sign
-from onmf.losses import LOSSES
 from onmf.losses.alternation import Settings, settle
 from onmf.losses.batches import DECAY
 from onmf.paper.penalties import SNCP
@@ -22,11 +21,6 @@ X, Y = planted(120)
 WEIGHT = np.random.default_rng(1).integers(1, 4, len(X)).astype(float)
 SETTINGS = Settings(SearchSettings(tol=1e-12), SNCP())
 BOUNDS = bounds_by_sign((0.0, 1.0))
-
-
-@pytest.fixture(params=LOSSES.values(), ids=list(LOSSES))
-def loss(request):
-    return request.param
 
 
 @cache
@@ -131,16 +125,6 @@ def test_a_stream_continues_from_its_file(loss, tmp_path):
         np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
         np.testing.assert_array_equal(again.cluster_ids_, model.cluster_ids_)
         np.testing.assert_array_equal(again.labels_, model.labels_)
-
-
-def three_kinds(n, seed):
-    """Kinds of samples that have little in common, and the same entries for all but a few."""
-    rng = np.random.default_rng(seed)
-    profiles = np.full((3, 24), 0.05)
-    for kind in range(3):
-        profiles[kind, 8 * kind : 8 * kind + 8] = np.linspace(1, 3, 8)
-    y = rng.integers(0, 3, n)
-    return 20 * rng.lognormal(0, 0.2, (n, 1)) * profiles[y] * rng.lognormal(0, 0.2, (n, 24)), y
 
 
 def test_a_new_kind_of_sample_gets_a_cluster_and_one_that_ended_loses_it(loss):

@@ -141,7 +141,9 @@ def _sound_model(stored: Container) -> StoredModel:
     attributes = {name: decode(value) for name, value in header["attributes"].items()}
     attributes = {FORMER_NAMES.get(name, name): value for name, value in attributes.items()}
     n_features = _check_arrays(arrays, attributes)
-    stream = take_stream(arrays, arrays["cluster_centers_"].shape)
+    settings = {name: decode(value) for name, value in header["parameters"].items()}
+    loss = settings.get("loss", "frobenius")
+    stream = take_stream(arrays, arrays["cluster_centers_"].shape, loss)
     chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
     for step in chain:
         step.check(n_features)
@@ -156,7 +158,6 @@ def _sound_model(stored: Container) -> StoredModel:
     for name in attributes:
         if not (name.isidentifier() and name.endswith("_") and name[0] != "_"):
             raise ValueError(f"{name!r} is no name of a fitted attribute.")
-    settings = {name: decode(value) for name, value in header["parameters"].items()}
     known = (len(arrays["cluster_centers_"]), None)  # None: as many as the model before had
     if attributes.get(LINEAGE) is None and settings.get("n_clusters") not in known:
         raise ValueError("it does not have n_clusters centroids.")

@@ -53,6 +53,10 @@ class Loss(Protocol):
     def alternation(self, data: Data, settings: Settings) -> Alternation:
         """What a fit repeats, and how it finds its starts."""
 
+    @property
+    def kinds_of_batch(self) -> tuple[type[BatchSums], ...]:
+        """The kinds of sums that `batch` gives, for files."""
+
     def batch(self, state: Any) -> BatchSums:
         """What a stream remembers of a batch, after one sweep of the alternation."""
 

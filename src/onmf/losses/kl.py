@@ -40,6 +40,7 @@ class KullbackLeibler:
     degree = 1
     takes_counts = True
     min_sweeps = 3
+    kinds_of_batch = (CountBatches,)
 
     def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> CountProfiles:
         return CountProfiles.of(W, influence_of(equal_votes))

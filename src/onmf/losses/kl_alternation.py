@@ -182,14 +182,12 @@ class CountAlternation(Alternation):
             useful = np.sort(rng.choice(useful, most, replace=False))
         return data.take(useful)
 
-    def begin(self, W: Array) -> CountState:
-        rows, sums = self.data.sweep(AssignCounts(self.assignment(W, self.limit)))
-        state = CountState(W=W, rows=rows, sums=sums, limit=self.limit, next_limit=self.limit)
-        return self.with_next_limit(state)
+    def move(self, W: Array, limit: OutlierLimit | None) -> AssignCounts:
+        return AssignCounts(self.assignment(W, limit))
 
     def after(self, state: CountState) -> CountState | None:
         W, limit = self.images(state), state.next_limit
-        rows, sums = self.data.sweep(AssignCounts(self.assignment(W, limit)), state.rows)
+        rows, sums = self.data.sweep(self.move(W, limit), state.rows)
         residual, before = profile_distance(W, state.W), self.loss(state)
         new = CountState(
             W=W,
@@ -222,9 +220,6 @@ class CountAlternation(Alternation):
         """KL(X || HW); of an outlier that of one cluster for all."""
         outside = cross_information(state.sums.outside, self.known.sums)
         return max(self.known.own - state.sums.inside - outside, 0.0)
-
-    def explained(self, state: CountState) -> float:
-        return -self.loss(state)
 
     def stationarity(self, state: CountState) -> float:
         return profile_distance(self.images(state), state.W)

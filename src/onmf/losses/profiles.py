@@ -139,9 +139,7 @@ class CountProfiles:
 
     def nearness(self, block: Block, rows: Any) -> tuple[Nearness, tuple[()]]:
         """The margin of the scores; the distance is sqrt(1 - c) for the largest score c."""
-        scores = np.sort(self.scores(block).astype(np.float64), axis=1)
-        first, second = scores[:, -1], scores[:, -2] if scores.shape[1] > 1 else 0.0
-        return Nearness(first - second, np.sqrt(1 - first)), ()
+        return Nearness.of_scores(self.scores(block)), ()
 
     def memberships(self, code: Code | CountCode) -> Array:
         """H (b, k) of a block: the best multiple of the centroid itself."""

@@ -33,6 +33,7 @@ class Squares:
     degree = 2
     takes_counts = False
     min_sweeps = 2
+    kinds_of_batch = (RayBatches, MaskedBatches)
 
     def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Rays:
         return MaskedRays.of(W) if n_missing else Rays.of(W)

@@ -71,6 +71,13 @@ class Nearness(NamedTuple):
     margin: Array
     distance: Array
 
+    @classmethod
+    def of_scores(cls, scores: Array) -> Self:
+        """Of scores 1 / (1 + loss) (b, k), the loss per unit of the sample: sqrt(1 - c_1)."""
+        ordered = np.sort(scores.astype(np.float64), axis=1)
+        first, second = ordered[:, -1], ordered[:, -2] if ordered.shape[1] > 1 else 0.0
+        return cls(first - second, np.sqrt(1 - first))
+
 
 class Assignment(Protocol):
     """What gives a sample to a cluster; made of the centroids."""

@@ -122,15 +122,6 @@ def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation 
     return clusters(model, X, **options) if has_groups(np.asarray(model.labels_)) else None
 
 
-def fit_clusters(
-    model: FittedModel, X: Any, features: Sequence[Any], log_base: float | None
-) -> Explanation | None:
-    """The same for the X of the fit, which need not be checked."""
-    if not has_groups(np.asarray(model.labels_)):
-        return None
-    return _explanation(model, read_clusters(model, X, None, SPLITS, 0), features, log_base)
-
-
 def _explanation(
     model: FittedModel, read: Reading, features: Sequence[Any] | None, log_base: float | None
 ) -> Explanation:

@@ -46,7 +46,7 @@ from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker
 from onmf.explain.checks import check_fitted_to
-from onmf.explain.explanation import fit_clusters
+from onmf.explain.explanation import clusters_or_none
 from onmf.io import Sheet, Source, Table, checksum, csv_texts, seal_files, to_json_values
 from onmf.io.remote import RemoteFile
 from onmf.losses import loss_of
@@ -78,7 +78,7 @@ class Findings(NamedTuple):
         """Of a fit to the features of this table."""
         base = log_base_of(model)
         ids, top = ids_of_clusters(model), model.top_features(TOP_FEATURES)
-        found = fit_clusters(model, table, table.features, base)
+        found = clusters_or_none(model, table, features=table.features, log_base=base)
         markers, curve = [], None
         if found is not None:
             markers, curve = list(found.markers.rows(MOST_MARKERS)), found.calibration.array()

@@ -1,6 +1,6 @@
-"""What a solver tells: a `Stage` for each penalty weight, a `Factorization` at the end.
+"""What a solver reports: a `Stage` for each penalty weight, a `Factorization` at the end.
 
-One `Recorder` keeps the stages of a fit, shows them to its watcher and notes them in its journal.
+One `Recorder` keeps the stages of a fit, shows them to the callback and saves checkpoints.
 """
 
 from collections.abc import Callable, Sequence
@@ -81,14 +81,14 @@ def unwatched(event: Event) -> bool:
 
 
 class CheckpointStore:
-    """Where a solver notes how far it is, so that another process can go on. This one forgets.
+    """Where a solver saves its state, so that another process can resume. This one saves nothing.
 
     Facts are numbers, text, arrays, and lists and dictionaries of them. They come as a function, so
-    that nothing is collected for a journal that forgets.
+    that nothing is collected where nothing is saved.
     """
 
     def recall(self, name: str) -> dict[str, Any] | None:
-        """What was noted last under this name, if the fit is one that was broken off."""
+        """What an interrupted fit saved last under this name, if it did."""
         return None
 
     def note(self, name: str, facts: Callable[[], dict[str, Any]]) -> None:
@@ -148,11 +148,11 @@ class Recorder:
         return self.tell(stage.sweeps, membership, stage)
 
     def note(self, name: str, facts: Callable[[], dict[str, Any]]) -> None:
-        """Put the facts and the history so far into the journal."""
+        """Save the facts and the history so far."""
         self.checkpoints.note(name, lambda: facts() | {"history": self.history})
 
     def recall(self, name: str) -> dict[str, Any] | None:
-        """What a process that was broken off noted; its history is taken over."""
+        """What an interrupted process saved; its history is taken over."""
         facts = self.checkpoints.recall(name)
         if facts is not None:
             self.history = [Stage(*stage) for stage in facts["history"]]
@@ -161,7 +161,7 @@ class Recorder:
     def result(
         self, H: Array, W: Array, rho: float, stop: str, iterations: int | None = None
     ) -> Factorization:
-        """The factors as the fit leaves them; an iteration is a sweep if not told otherwise."""
+        """The factors as the fit leaves them; an iteration is a sweep by default."""
         iterations = self.sweeps if iterations is None else iterations
         error = self.history[-1].relative_error
         return Factorization(H, W, rho, self.history, self.sweeps, iterations, error, stop)

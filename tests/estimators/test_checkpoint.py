@@ -147,7 +147,7 @@ def test_a_callback_that_stops_a_fit_leaves_it_to_be_continued(X, tmp_path):
 
 @pytest.mark.parametrize("name", few(["palm", "fast"]))
 def test_a_fit_goes_on_in_another_place(name, X, tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "SMALL", 0)
+    monkeypatch.setattr(disk, "MAX_MAP_AS_ARRAY_BYTES", 0)
     np.save(tmp_path / "X.npy", X)
     options = {"random_state": 3, **FITS[name]}
     whole = outcome(ONMF(5, **options).fit(X))

@@ -15,7 +15,7 @@ from onmf.datasets import make_rays
 from onmf.exceptions import FormatError
 from onmf.streams import births as evolution
 from onmf.streams import novelty as waiting
-from onmf.streams.lineage import SAME, Lineage, nearest_heirs
+from onmf.streams.lineage import MAX_TURN_DEGREES, Lineage, nearest_heirs
 
 
 def rays(n, groups, seed=0, noise=0.3, m=30):
@@ -38,7 +38,7 @@ def test_an_id_goes_to_the_nearest_ray_within_reach_by_slow_loops(seed):
     heir, drift = nearest_heirs(old, new)
     expected = [-1] * 5
     for i in range(5):
-        reach = min([SAME] + [angle(old[i], old[j]) / 2 for j in range(5) if j != i])
+        reach = min([MAX_TURN_DEGREES] + [angle(old[i], old[j]) / 2 for j in range(5) if j != i])
         own = [j for j in range(7) if min(range(5), key=lambda o: angle(old[o], new[j])) == i]
         near = [j for j in own if angle(old[i], new[j]) <= reach]
         expected[i] = min(near, key=lambda j: angle(old[i], new[j])) if near else -1

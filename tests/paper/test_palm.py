@@ -88,7 +88,7 @@ def test_blocks_threads_and_containers_do_not_matter(
     settings = PalmSettings(max_passes=50, tol=0)
     whole, H_whole = run(settings, *begin(X), penalty, 1e-3)
     monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
-    monkeypatch.setattr(blocks, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", 1)
     _, H, W = begin(X)
     parts, H_parts = run(settings, InMemory(container(X), None, n_threads), H, W, penalty, 1e-3)
     np.testing.assert_allclose(parts.W, whole.W, atol=1e-10)

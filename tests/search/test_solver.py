@@ -89,7 +89,7 @@ def test_the_same_labels_for_any_block_size_and_number_of_threads(model, sparsit
     labels = []
     for entries, rows, n_jobs in [(96_000, 32, 1), (96_000, 32, 2), (5_000, 8, 3), (10**9, 32, 1)]:
         monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
-        monkeypatch.setattr(blocks, "FEWEST_ROWS", rows)
+        monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", rows)
         labels.append(model.set_params(n_jobs=n_jobs).fit(X).labels_)
     for other in labels[1:]:
         np.testing.assert_array_equal(other, labels[0])
@@ -198,7 +198,7 @@ def test_weights_count_and_zero_weight_is_absence(penalty_name):
 
 
 def test_samples_beyond_the_picture_are_clustered_too(penalty_name, monkeypatch):
-    monkeypatch.setattr(sketch, "MOST_ROWS", 200)
+    monkeypatch.setattr(sketch, "MAX_SKETCH_ROWS", 200)
     monkeypatch.setattr(fast, "MIN_PATH_ROWS", 100)
     monkeypatch.setattr(fast, "PATH_ROWS_PER_CLUSTER", 20)
     X, y = make_rays(2000, 50, 5, noise=0.2, random_state=0)
@@ -206,7 +206,7 @@ def test_samples_beyond_the_picture_are_clustered_too(penalty_name, monkeypatch)
 
 
 def test_few_samples_among_many_empty_ones_are_found(monkeypatch):
-    monkeypatch.setattr(sketch, "MOST_ROWS", 150)
+    monkeypatch.setattr(sketch, "MAX_SKETCH_ROWS", 150)
     monkeypatch.setattr(fast, "MIN_PATH_ROWS", 60)
     monkeypatch.setattr(fast, "PATH_ROWS_PER_CLUSTER", 10)
     X, y = make_rays(100, 50, 5, noise=0.1, random_state=0)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from onmf.estimators.solvers import SOLVERS
@@ -25,11 +24,10 @@ from onmf.io.output import replace_files
 from onmf.paper.penalties import PENALTY_CLASSES
 from onmf.preparation.steps import STEPS, Step
 from onmf.result import Stage
+from onmf.rows.sweep import Array
 from onmf.search.outliers import POWERS
 from onmf.streams.lineage import Lineage
 from onmf.streams.storage import stream_arrays, take_stream
-
-Array = NDArray[Any]
 
 OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command keeps labels.csv
 STRANGENESS, LIMIT = "outlier_score_", "outlier_limit_"  # of models with outliers
@@ -48,7 +46,7 @@ NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them
 
 
 class StoredModel(NamedTuple):
-    """A model as its file tells it."""
+    """The content of the file of a model."""
 
     kind: str
     parameters: dict[str, Any]

@@ -16,7 +16,7 @@ from scipy.special import xlogy
 from onmf.losses.alternation import Alternation, Settings
 from onmf.losses.base import Words
 from onmf.losses.batches import BatchSums, CountBatches, has_samples
-from onmf.losses.kl_alternation import CountAlternation
+from onmf.losses.kl_alternation import CountAlternation, sums_of_centroids
 from onmf.losses.profiles import (
     CountProfiles,
     MeasureTotals,
@@ -36,7 +36,7 @@ class KullbackLeibler:
 
     name = "kl"
     words = Words("relative divergence", "Kullback-Leibler divergence")
-    supports = EVERY_FEATURE - {"missing", "signed", "bound", "penalty"}
+    supports = EVERY_FEATURE - {"missing", "signed", "bounds", "bound", "penalty"}
     degree = 1
     takes_counts = True
     min_sweeps = 3
@@ -68,9 +68,8 @@ class KullbackLeibler:
         return CountBatches.of(state.sums)
 
     def batch_of_centroids(self, W: Array, sizes: Array, equal_votes: bool) -> BatchSums:
-        """A centroid is the mean of its samples."""
-        sums = np.ascontiguousarray(W.astype(np.float64) * sizes[:, None])
-        return CountBatches(has_samples(sizes), sizes, sums)
+        """A centroid is the mean of its samples; the overall mean in it is taken out again."""
+        return CountBatches(has_samples(sizes), sizes, sums_of_centroids(W, sizes))
 
     def with_equal_votes(self, data: Place) -> Place:
         """As they are: the assignment divides counts by the total of their sample."""

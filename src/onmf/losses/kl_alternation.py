@@ -143,7 +143,9 @@ class CountAlternation(Alternation):
 
     def search(self, counts: Counts, rows: Block, k: int, rng: np.random.Generator) -> Array:
         """Labels of rows by the search; with outliers, of the others, which have label -1."""
-        labels, outliers = search(counts, k, rng), self.settings.search.outliers
+        outliers = self.settings.search.outliers
+        counts = counts if outliers is None else counts.with_limited_totals()
+        labels = search(counts, k, rng)
         inside = np.ones(len(labels), bool)
         for _ in range(0 if outliers is None else TRIM_ROUNDS):
             where = np.flatnonzero(labels >= 0)
@@ -239,6 +241,14 @@ def as_centroids(S: Array, weight: Array, mean: Array) -> Array:
     """The mean sample of each cluster, SMOOTHING of it the overall mean."""
     length = S.sum(axis=1) / np.where(weight > 0, weight, 1)
     return np.asarray(mix_in_mean(S, mean) * length[:, None])
+
+
+def sums_of_centroids(W: Array, weight: Array) -> Array:
+    """The sums S of which `as_centroids` makes W: both have the same overall mean."""
+    mixed = np.ascontiguousarray(W.astype(np.float64) * weight[:, None])
+    mean = mixed.sum(axis=0) / max(mixed.sum(), np.finfo(float).tiny)
+    own = mixed - SMOOTHING * mixed.sum(axis=1, keepdims=True) * mean
+    return np.asarray(np.maximum(own / (1 - SMOOTHING), 0))
 
 
 def profile_distance(W: Array, V: Array) -> float:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from onmf.io import Source
 from onmf.losses.ray_alternation import tallies
-from onmf.rows.assign import ROUNDING, Code, Rays, first_largest, nearest, one_sparse
+from onmf.rows.assign import PRODUCT_ROUNDING, Code, Rays, first_largest, nearest, one_sparse
 from onmf.rows.sweep import (
     Array,
     Block,
@@ -53,7 +53,7 @@ class MaskedBlock(NamedTuple):
 
 def without_noise(left: Array, whole: Array) -> Array:
     """What is left of a sum after a subtraction, zero if that is rounding."""
-    return np.where(left > ROUNDING * np.finfo(np.float64).eps * whole, left, 0)
+    return np.where(left > PRODUCT_ROUNDING * np.finfo(np.float64).eps * whole, left, 0)
 
 
 def mask_missing(X: Matrix) -> MaskedBlock | None:
@@ -133,7 +133,7 @@ def nearest_masked(products: Array, reach: Array) -> Code:
     A sample with one observed entry fits every ray that is not zero there.
     """
     top = products.max(axis=1, keepdims=True)
-    close = products >= top - ROUNDING * np.finfo(products.dtype).eps * np.abs(top)
+    close = products >= top - PRODUCT_ROUNDING * np.finfo(products.dtype).eps * np.abs(top)
     labels = first_largest(np.where(close, reach, -1))
     code = nearest(products[np.arange(len(labels)), labels, None])
     return Code(np.where(code.labels < 0, -1, labels), code.scores)

@@ -5,7 +5,7 @@ With KL(a || b) = sum_j a_j log(a_j / b_j) - a_j + b_j, shares p_k = w_k / sum(w
 min over h >= 0 with at most one non-zero entry of KL(x || hW)
 =>  k = argmax_k <x, log p_k>,   h_k = t / sum(w_k),   KL = <x, log(x / t)> - <x, log p_k>
 
-A feature that no centroid has tells nothing and is left out.
+A feature that no centroid has is ignored.
 """
 
 from collections.abc import Callable

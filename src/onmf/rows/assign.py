@@ -16,7 +16,7 @@ import numpy as np
 
 from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm
 
-ROUNDING = 32  # times the machine precision: products that differ by less are equal
+PRODUCT_ROUNDING = 32  # times the machine precision: products that differ by less are equal
 
 
 class Code(NamedTuple):
@@ -40,7 +40,7 @@ def first_largest(A: Array) -> Array:
     equal rays must not share the samples by that.
     """
     top = A.max(axis=-1, keepdims=True)
-    return (A >= top - ROUNDING * np.finfo(A.dtype).eps * np.abs(top)).argmax(axis=-1)
+    return (A >= top - PRODUCT_ROUNDING * np.finfo(A.dtype).eps * np.abs(top)).argmax(axis=-1)
 
 
 def nearest(products: Array) -> Code:

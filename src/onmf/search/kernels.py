@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from onmf.rows.assign import ROUNDING
+from onmf.rows.assign import PRODUCT_ROUNDING
 from onmf.rows.sweep import Array
 from onmf.search.machine import compiled
 from onmf.search.ray_kernels import pulled as pulled
@@ -114,7 +114,7 @@ def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Arr
 @compiled
 def _first_top(row: Array) -> int:
     """Where the row is largest; the first of those that are equal."""
-    top, equal = row[0], ROUNDING * np.finfo(row.dtype).eps
+    top, equal = row[0], PRODUCT_ROUNDING * np.finfo(row.dtype).eps
     for j in range(1, len(row)):
         top = max(top, row[j])
     b = 0

@@ -1,10 +1,10 @@
-"""Leave local optima: one cluster is given up, another is split, and their neighbours adapt.
+"""Swaps leave local optima: remove one cluster, split another, and let their neighbours adapt.
 
-To split cluster l, two rays are fitted to its rows alone: they explain G_l more. To give up cluster
+To split cluster l, two rays are fitted to its rows alone: they explain G_l more. To remove cluster
 k, its rows go to their second best rays, or it is merged with another cluster c under the best ray
 in the span of the two: that explains L_k less. Pairs (k, l) are tried in the order of G_l - L_k,
-each by some alternations of the clusters it concerns, on their rows alone: what that gains is
-gained for good, and costs the less the more clusters there are.
+each by a few alternations of the clusters involved, on their rows alone. So the cost of a trial
+falls with the number of clusters.
 """
 
 import numpy as np
@@ -14,15 +14,18 @@ from onmf.search.moves import relocate
 from onmf.search.path import Clustering, alternate, every_place, scores, unexplained
 from onmf.search.row_problems import GAIN, kernels, unit
 
-ENTRANTS = 4  # tried for each split
-LOOKS = 40  # outliers whose directions are compared for a ray through several of them
-WITHIN = 3  # alternations of the two halves of a cluster
-HEIRS, NEIGHBOURS = 4, 4  # clusters that may adapt: those next to the one given up, to the other
-LOCAL = 4  # alternations of a trial
-GLOBAL, MOVES = 3, 2  # alternations and moves of all rows after a round
-HOPE = 0.1  # a split that gains a smaller share of what the other cluster loses is not tried
-TRIALS = 16  # without gain before a round ends
-MOST_ROUNDS = 20
+SPLIT_TRIALS = 4  # tried for each split
+OUTLIER_DIRECTIONS = 40  # outliers tried as the direction of a new cluster
+SPLIT_ALTERNATIONS = 3  # alternations of the two halves of a cluster
+MAX_HEIRS, MAX_SPLIT_NEIGHBOURS = (
+    4,
+    4,
+)  # clusters that adapt: next to the removed one, and to the split one
+TRIAL_ALTERNATIONS = 4  # alternations of a trial
+ROUND_ALTERNATIONS, ROUND_MOVES = 3, 2  # alternations and moves of all rows after a round
+MIN_GAIN_SHARE = 0.1  # of the loss of the removed cluster: a split that gains less is not tried
+MAX_VAIN_TRIALS = 16  # without gain before a round ends
+MAX_SWAP_ROUNDS = 20
 
 
 def improve(
@@ -33,15 +36,17 @@ def improve(
     floor: Array | None = None,
     least: float = GAIN,
 ) -> Clustering:
-    """The clustering after swaps, until a round was in vain.
+    """The clustering after swaps. Stop after a round without improvement.
 
     A swap must gain the share `least` of what is explained.
     """
-    for _ in range(MOST_ROUNDS if len(now.U) > 1 else 0):
+    for _ in range(MAX_SWAP_ROUNDS if len(now.U) > 1 else 0):
         U = swapped(Y, sqnorms, now, rng, floor, least)
         if U is None:
             break
-        now = relocate(Y, sqnorms, alternate(Y, U, GLOBAL, floor=floor), MOVES, floor)
+        now = relocate(
+            Y, sqnorms, alternate(Y, U, ROUND_ALTERNATIONS, floor=floor), ROUND_MOVES, floor
+        )
     return now
 
 
@@ -53,38 +58,40 @@ def swapped(
     floor: Array | None,
     least: float,
 ) -> Array | None:
-    """Prototypes after the swaps of a round, or None if all were in vain."""
+    """Prototypes after the swaps of a round; None if none improved the clustering."""
     k, places, U = len(now.U), now.scores.shape[1], now.U.copy()
     order, edges, own = members(now)
     Z, lows = Y[order], None if floor is None else floor[order]
     second, runner = kernels().runners_up(now.scores, now.labels)
     flow = np.zeros((places, places))
     np.add.at(flow, (now.labels, second), np.square(runner))
-    heirs = np.argsort(-flow[:, :k], axis=1, kind="stable")[:, :HEIRS]
+    heirs = np.argsort(-flow[:, :k], axis=1, kind="stable")[:, :MAX_HEIRS]
     gain, halves = splits(Y, sqnorms, now, own, order, edges, rng)
     if floor is not None:
         gain[k], halves[1, k] = entrance(Y, now, float(own[k]), floor, rng)
     drop = (own - flow.sum(axis=1))[:k]
     loss = np.minimum(merge_losses(now, own[:k]).min(axis=1), drop)
     promise = gain[None] - loss[:, None]
-    promise[np.eye(k, places, dtype=bool) | (gain < HOPE * loss[:, None])] = -np.inf
-    most = min(k * places, 8 * TRIALS * k)
+    promise[np.eye(k, places, dtype=bool) | (gain < MIN_GAIN_SHARE * loss[:, None])] = -np.inf
+    most = min(k * places, 8 * MAX_VAIN_TRIALS * k)
     pairs = np.argpartition(-promise, most - 1, axis=None)[:most]
     pairs = pairs[np.argsort(-promise.ravel()[pairs], kind="stable")]
-    touched, left, total = np.zeros(places, bool), max(TRIALS, k // 2), now.explained
+    touched, left, total = np.zeros(places, bool), max(MAX_VAIN_TRIALS, k // 2), now.explained
     for leaving, split in zip(*np.unravel_index(pairs, promise.shape), strict=True):
         if not left or promise[leaving, split] == -np.inf:
             break
         if touched[leaving] or touched[split]:
             continue
-        near = [leaving, split, *heirs[leaving], *heirs[split, :NEIGHBOURS]]
+        near = [leaving, split, *heirs[leaving], *heirs[split, :MAX_SPLIT_NEIGHBOURS]]
         J = np.array([j for j in dict.fromkeys(near) if not touched[j] and j < k])
         those = [*J, *range(k, places)]
         rows = [slice(edges[j], edges[j + 1]) for j in those]
         start, goal = U[J], own[those].sum() + least * total
         start[J == split], start[0] = halves[0, split], halves[1, split]
         low = None if lows is None else np.concatenate([lows[one] for one in rows])
-        trial = alternate(np.concatenate([Z[one] for one in rows]), start, LOCAL, goal, low)
+        trial = alternate(
+            np.concatenate([Z[one] for one in rows]), start, TRIAL_ALTERNATIONS, goal, low
+        )
         if trial.explained > goal:
             U[J], touched[J], touched[split] = trial.U, True, True
         else:
@@ -101,10 +108,10 @@ def entrance(
     if not len(rows):
         return best, ray
     Z, low = Y[rows], floor[rows]
-    some = rng.permutation(len(rows))[:LOOKS]
+    some = rng.permutation(len(rows))[:OUTLIER_DIRECTIONS]
     alone = np.maximum(scores(Z, unit(Z[some].astype(np.float64))), low[:, None])
-    for pick in some[np.argsort(-np.square(alone).sum(axis=0), kind="stable")[:ENTRANTS]]:
-        trial = alternate(Z, unit(Z[[pick]].astype(np.float64)), WITHIN, floor=low)
+    for pick in some[np.argsort(-np.square(alone).sum(axis=0), kind="stable")[:SPLIT_TRIALS]]:
+        trial = alternate(Z, unit(Z[[pick]].astype(np.float64)), SPLIT_ALTERNATIONS, floor=low)
         if trial.explained - own > best:
             best, ray = trial.explained - own, trial.U[0]
     return best, ray
@@ -136,13 +143,13 @@ def splits(
     before = np.append(0, np.cumsum(left))
     low, high = before[edges[:-1]], before[edges[1:]]
     gain, halves = np.full(k, -np.inf), np.stack([U, U])
-    for _ in range(ENTRANTS):
+    for _ in range(SPLIT_TRIALS):
         aim = low + rng.random(k) * (high - low)
         place = np.searchsorted(before, aim, side="right").clip(1, len(Y)) - 1
         row = Y[order[place]].astype(np.float64)
         aside = unit(row - np.einsum("kr,kr->k", row, U)[:, None] * U)
         start = unit(np.stack([U + aside, U - aside]))
-        pair, explained = kernels().split_clusters(Y, now.labels, start, WITHIN)
+        pair, explained = kernels().split_clusters(Y, now.labels, start, SPLIT_ALTERNATIONS)
         better = explained - own > gain
         gain[better], halves[:, better] = (explained - own)[better], pair[:, better]
     return gain, halves

@@ -20,7 +20,7 @@ from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
 from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.sums import sum_by_cluster
-from onmf.result import FittedModel, cluster_ids, feature_names
+from onmf.result import FittedModel, cluster_ids, known_feature_names
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
 
@@ -108,7 +108,7 @@ def clusters(
     >>> found.certainty.shape, len(found.markers.top(5)[0])
     ((60,), 5)
     """
-    names = feature_names(model, features)
+    names = known_feature_names(model, features)
     names = getattr(X, "columns", None) if names is None else names
     check_groups(np.asarray(model.labels_))
     read = read_clusters(model, X, sample_weight, splits, random_state)

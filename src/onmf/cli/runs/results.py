@@ -19,13 +19,8 @@ from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker
 from onmf.explain.checks import check_fitted_to
-<<<<<<< HEAD
 from onmf.explain.explanation import clusters_or_none
-from onmf.io import Sheet, Source, Table, checksum, csv_texts, seal_files, to_json_values
-=======
-from onmf.explain.explanation import fit_clusters
 from onmf.io import Sheet, Source, Table, checksum, csv_texts, to_json_values
->>>>>>> main
 from onmf.io.remote import RemoteFile
 from onmf.losses import loss_of
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
@@ -52,24 +47,13 @@ class Findings(NamedTuple):
     proof: dict[str, Any] | None
 
     @classmethod
-<<<<<<< HEAD
-    def of(cls, model: Model, table: Table) -> Self:
-        """Of a fit to the features of this table."""
-        base = log_base_of(model)
-        ids, top = ids_of_clusters(model), model.top_features(TOP_FEATURES)
-        found = clusters_or_none(model, table, features=table.features, log_base=base)
-        markers, curve = [], None
-        if found is not None:
-            markers, curve = list(found.markers.rows(MOST_MARKERS)), found.calibration.array()
-=======
     def of(cls, model: tables.Model, table: Table) -> Self:
         """From a model and the table it was fitted to."""
         steps = getattr(model, "preprocessing_", ())
         log_base = 2 if steps and isinstance(steps[-1], Log) else None
         ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
         with waiting("Comparing the clusters"):
-            found = fit_clusters(model, table, table.features, log_base)
->>>>>>> main
+            found = clusters_or_none(model, table, features=table.features, log_base=log_base)
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()
         if found is None:

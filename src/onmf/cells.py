@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from onmf.estimators import ONMF
 from onmf.explain import Explanation, Markers
-from onmf.explain.explanation import fit_clusters
+from onmf.explain.explanation import clusters_or_none
 from onmf.io import Table
 from onmf.rows import matrix_of
 from onmf.rows.sweep import Array
@@ -107,7 +107,7 @@ def cluster_anndata(
     model.set_params(n_clusters=int(n_clusters))
     table = Table(X, list(adata.obs_names), names)
     model.fit(table)
-    found = fit_clusters(model, table, table.features, _log_base(adata, layer))
+    found = clusters_or_none(model, table, features=names, log_base=_log_base(adata, layer))
     fit = CellFit(model, table, found, layer, choice)
     if adata.is_view:
         parent = adata._adata_ref
@@ -139,7 +139,7 @@ def annotated(source: str, fit: CellFit, file: IO[bytes]) -> None:
     adata = anndata.read_h5ad(source)
     base = _log_base(adata, fit.layer)
     if base is not None and not getattr(fit.model, "preprocessing_", ()):
-        found = fit_clusters(fit.model, fit.table, fit.table.features, base)
+        found = clusters_or_none(fit.model, fit.table, features=fit.table.features, log_base=base)
         fit = fit._replace(explanation=found)
     _write(adata, "onmf", fit, slice(None), slice(None))
     adata.write_h5ad(file.name)

@@ -189,7 +189,9 @@ def cluster_ids(model: FittedModel) -> list[Any]:
     return np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist()
 
 
-def feature_names(model: FittedModel, given: Sequence[Any] | None = None) -> Sequence[Any] | None:
+def known_feature_names(
+    model: FittedModel, given: Sequence[Any] | None = None
+) -> Sequence[Any] | None:
     """The names that were given, else those that X had in `fit`, else None."""
     return getattr(model, "feature_names_in_", None) if given is None else given
 

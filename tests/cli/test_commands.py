@@ -27,7 +27,7 @@ from cases import few
 from onmf import ONMF, PALM, metrics
 from onmf.datasets import make_rays
 from onmf.estimators.solvers import with_solver
-from onmf.explain.explanation import fit_clusters
+from onmf.explain.explanation import clusters_or_none
 from onmf.io import checksum, output
 
 pytest.importorskip("click")
@@ -342,8 +342,8 @@ def test_the_checksum_is_that_of_the_input_as_it_was_read(here, monkeypatch, pag
 def test_the_clusters_are_explained_once_for_all_files(here, monkeypatch, page):
     asked = []
     monkeypatch.setattr(
-        "onmf.cli.runs.results.fit_clusters",
-        lambda *args: asked.append(1) or fit_clusters(*args),
+        "onmf.cli.runs.results.clusters_or_none",
+        lambda *args, **options: asked.append(1) or clusters_or_none(*args, **options),
     )
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     assert len(asked) == 1

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from cases import few
 from onmf import ONMF, Baseline, explain
 from onmf.datasets import make_rays
-from onmf.explain.explanation import fit_clusters
+from onmf.explain.explanation import clusters_or_none
 from onmf.rows.memory import InMemory
 
 
@@ -37,13 +37,10 @@ def test_every_place_for_the_rows_tells_the_same(fitted, tmp_path):
     same(explain.clusters(model, tmp_path / "x.npy"), expected)
 
 
-def test_the_fit_itself_is_explained_without_another_look_at_x(fitted, monkeypatch):
+def test_a_single_cluster_has_no_explanation(fitted):
     model, X = fitted
-    expected = explain.clusters(model, X, features=range(60), log_base=2)
-    monkeypatch.setattr(ONMF, "predict", None)
-    same(fit_clusters(model, X, range(60), 2), expected)
-    alone = ONMF(1, random_state=0).fit(X)
-    assert fit_clusters(alone, X, range(60), None) is None
+    same(clusters_or_none(model, X, log_base=2), explain.clusters(model, X, log_base=2))
+    assert clusters_or_none(ONMF(1, random_state=0).fit(X), X) is None
 
 
 @pytest.mark.parametrize("parameters", few([{}, {"loss": "kl"}, {"equal_votes": True}]))

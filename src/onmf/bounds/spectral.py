@@ -30,7 +30,7 @@ from onmf.rows.sweep import Array, Block, Data
 DOUBT = 1e-6  # the probability that the bound on ||C|| does not hold
 PROBES = 4  # s
 QUICK_POWERS, THOROUGH_POWERS = 6, 16  # q
-EXTRA_COLUMNS = 5  # of the basis, in addition to K rays and K random ones
+EXTRA_BASIS = 5  # of the basis, in addition to K rays and K random ones
 ALL_EIGENVALUES = 100  # features or samples up to which all are computed
 MERGE_STEPS = 30  # values of e that are tried
 ULP = 2.0**-53
@@ -114,7 +114,7 @@ def top_sum(values: Array, k: int) -> float:
 def ceiling(S: Operator, begin: Array, rng: np.random.Generator, powers: int) -> float:
     """At least f(S) for K = columns of `begin`, except with probability DOUBT."""
     size, k = begin.shape
-    V = np.linalg.qr(S(np.hstack([begin, rng.standard_normal((size, k + EXTRA_COLUMNS))])))[0]
+    V = np.linalg.qr(S(np.hstack([begin, rng.standard_normal((size, k + EXTRA_BASIS))])))[0]
     SV = S(V)
     A = V.T @ SV
     most = outer_ceiling(S, V, rng.standard_normal((size, PROBES)), powers)

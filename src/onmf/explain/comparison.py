@@ -38,7 +38,7 @@ class Group(NamedTuple):
     spread: Array
 
 
-class Comparison(NamedTuple):
+class GroupComparison(NamedTuple):
     """Inside and outside of every cluster, each (k, m)."""
 
     mean_inside: Array
@@ -66,7 +66,7 @@ def group(sums: GroupSums) -> Group:
 
 def compare_groups(
     sums: GroupSums, log_base: float | None = None, unit: float = 1.0
-) -> tuple[Comparison, Array]:
+) -> tuple[GroupComparison, Array]:
     """Every group with all samples of other groups, and the p-values (k, m).
 
     Means are given in multiples of `unit`. If X holds log(1 + x) to the base `log_base`, the fold
@@ -84,7 +84,7 @@ def compare_groups(
     a, b = unit * inside.mean, unit * outside.mean
     change = fold_change(*(_unlogged(mean, log_base) for mean in (a, b)))
     effect = _ratio(difference, np.sqrt(pooled))
-    facts = Comparison(a, b, inside.share, outside.share, change, effect, score)
+    facts = GroupComparison(a, b, inside.share, outside.share, change, effect, score)
     return facts, p_values(score, freedom)
 
 

@@ -20,7 +20,7 @@ from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
 from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.sums import sum_by_cluster
-from onmf.result import FittedModel, cluster_ids, feature_names
+from onmf.result import FittedModel, cluster_ids, known_feature_names
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
 
@@ -108,7 +108,7 @@ def clusters(
     >>> found.certainty.shape, len(found.markers.top(5)[0])
     ((60,), 5)
     """
-    names = feature_names(model, features)
+    names = known_feature_names(model, features)
     names = getattr(X, "columns", None) if names is None else names
     check_groups(np.asarray(model.labels_))
     read = read_clusters(model, X, sample_weight, splits, random_state)
@@ -120,15 +120,6 @@ def clusters(
 def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:
     """`clusters`; None if only one cluster has samples."""
     return clusters(model, X, **options) if has_groups(np.asarray(model.labels_)) else None
-
-
-def fit_clusters(
-    model: FittedModel, X: Any, features: Sequence[Any], log_base: float | None
-) -> Explanation | None:
-    """The same for the X of the fit, which need not be checked."""
-    if not has_groups(np.asarray(model.labels_)):
-        return None
-    return _explanation(model, read_clusters(model, X, None, SPLITS, 0), features, log_base)
 
 
 def _explanation(

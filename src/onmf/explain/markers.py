@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onmf.explain.comparison import Comparison, adjust
+from onmf.explain.comparison import GroupComparison, adjust
 from onmf.rows.sweep import Array
 
 FEATURES_PER_NAME = 2  # of a cluster; one more if two clusters would share a name
@@ -47,7 +47,7 @@ class Markers:
     sizes : ndarray of shape (n_clusters,)
         Number of samples. A cluster without samples has no rows in the table.
     features : list of str
-    facts : Comparison
+    facts : GroupComparison
         Columns of the table, each an array of shape (n_clusters, n_features).
     p_value, p_adjusted : ndarray of shape (n_clusters, n_features)
         The second after Benjamini and Hochberg, for the features of a cluster.
@@ -71,7 +71,7 @@ class Markers:
     clusters: list[Any]
     sizes: Array = field(repr=False)
     features: list[str] = field(repr=False)
-    facts: Comparison = field(repr=False)
+    facts: GroupComparison = field(repr=False)
     p_value: Array = field(repr=False)
     p_adjusted: Array = field(repr=False)
     order: Array = field(repr=False)
@@ -80,7 +80,12 @@ class Markers:
 
     @classmethod
     def of(
-        cls, clusters: list[Any], sizes: Array, features: list[str], facts: Comparison, p: Array
+        cls,
+        clusters: list[Any],
+        sizes: Array,
+        features: list[str],
+        facts: GroupComparison,
+        p: Array,
     ) -> Self:
         """The table with orders, names and adjusted p-values."""
         order = np.argsort(-facts.score, axis=1, kind="stable")

@@ -17,7 +17,7 @@ from onmf.plot.canvas import (
 from onmf.report.names import display_names
 from onmf.report.palette import LIGHT
 from onmf.report.panels import heat_columns, heaviest_features, unit_rays
-from onmf.result import FittedModel, feature_names
+from onmf.result import FittedModel, known_feature_names
 
 
 def top_features(
@@ -151,5 +151,5 @@ def heat_map(
 
 def names_to_show(model: FittedModel, features: Sequence[str] | None) -> list[str]:
     """The names that are given, those of the fit, or numbers."""
-    known = feature_names(model, features)
+    known = known_feature_names(model, features)
     return display_names(known, np.shape(model.cluster_centers_)[1], "features", "x")

@@ -14,7 +14,7 @@ from onmf.report.markers import CARD_NAME, dot_values, shown_features
 from onmf.report.names import display_name
 from onmf.report.palette import LIGHT
 from onmf.report.panels import class_agreement
-from onmf.result import FittedModel, feature_names
+from onmf.result import FittedModel, known_feature_names
 
 
 def convergence(model: FittedModel, ax: Any = None) -> Any:
@@ -118,7 +118,7 @@ def embedding(
 def cluster_names(model: FittedModel, X: Any, features: Sequence[str] | None) -> list[str]:
     """The number of each cluster and, if features have names, its most distinctive ones."""
     labels, k = np.asarray(model.labels_), len(model.cluster_centers_)
-    features = feature_names(model, features)
+    features = known_feature_names(model, features)
     names = [str(cluster) for cluster in range(k)]
     if features is None or len(np.unique(labels[labels >= 0])) < 2:
         return names

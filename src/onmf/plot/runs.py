@@ -13,7 +13,7 @@ from onmf.plot.canvas import (
     panels,
     shades_of,
 )
-from onmf.report.runs import MEASURES, choice_rows, linkage_order
+from onmf.report.runs import K_MEASURES, choice_rows, linkage_order
 
 MAX_CONSENSUS_SIDE = 1_000  # samples along a side of the consensus map
 
@@ -117,12 +117,12 @@ def k_curves(choice: Any, axes: Any = None) -> Any:
     >>> len(plot.k_curves(choice))
     6
     """
-    axes = panels(len(MEASURES), 2.4, across=3) if axes is None else np.ravel(axes)
+    axes = panels(len(K_MEASURES), 2.4, across=3) if axes is None else np.ravel(axes)
     rows = choice_rows(choice)
-    for ax, (name, (_, title)) in zip(axes, MEASURES.items(), strict=False):
+    for ax, (name, (_, title)) in zip(axes, K_MEASURES.items(), strict=False):
         ax.plot([row["k"] for row in rows], [row[name] for row in rows], ".-", color=ACCENT)
         ax.axvline(choice.best_k, color=MUTED, linestyle=":")
         ax.set_title(title, loc="left", fontsize="medium")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.spines[["top", "right"]].set_visible(False)
-    return axes[: len(MEASURES)]
+    return axes[: len(K_MEASURES)]

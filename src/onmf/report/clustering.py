@@ -11,7 +11,7 @@ from onmf.explain.explanation import clusters_or_none
 from onmf.explain.reading import distances
 from onmf.losses.missing import fill_missing
 from onmf.report.names import display_names
-from onmf.result import FittedModel, cluster_ids, feature_names
+from onmf.result import FittedModel, cluster_ids, known_feature_names
 from onmf.rows import open_rows
 from onmf.rows.sweep import Array
 
@@ -51,7 +51,7 @@ def read_clustering(
     """What a model found in X; X is explained if no `explanation` of this model is given."""
     if samples is None and hasattr(X, "columns"):  # a DataFrame; a str has an `index` as well
         samples = X.index
-    features = feature_names(model, features)
+    features = known_feature_names(model, features)
     labels, W = np.asarray(model.labels_), np.asarray(model.cluster_centers_)
     sample_names = display_names(samples, len(labels), "samples")
     shown_features = display_names(features, W.shape[1], "features", "x")

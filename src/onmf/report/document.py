@@ -68,7 +68,7 @@ def asset(name: str) -> str:
     return files("onmf.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def section(key: str, short: str, title: str, content: str) -> str:
+def page_section(key: str, short: str, title: str, content: str) -> str:
     """A section with a heading; `short` is its name in the navigation."""
     return (
         f'<section id="{key}" data-short="{short}" aria-labelledby="{key}-title">'

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import NamedTuple
 
-from onmf.report.document import drawing, section, table
+from onmf.report.document import drawing, page_section, table
 from onmf.report.names import cluster_title, percent
 from onmf.report.palette import css_colour
 
@@ -41,7 +41,7 @@ def flow_section(flow: Flow) -> str:
     text += f"; {percent(stayed / shared)} of them are in the same cluster." if shared else "."
     chart = _chart(flow) if shared else ""
     note = f'<p class="note">{text} Left: clusters before. Right: clusters now.</p>'
-    return section(
+    return page_section(
         "moved", "Changes", "Changes since the previous run", note + chart + _table(flow)
     )
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onmf.report.document import asset, document, drawing, lead, section, table
+from onmf.report.document import asset, document, drawing, lead, page_section, table
 from onmf.report.names import MAX_NAME, cluster_title, display_name, percent
 from onmf.report.palette import css_colour
 from onmf.report.panels import unit_rays
@@ -60,7 +60,7 @@ def periods_section(periods: Sequence[Period], names: Mapping[int, str]) -> str:
     shown = sorted(sorted(total, key=lambda i: (-total[i], i))[:MAX_LANES])
     more = f" Only the {MAX_LANES} largest of {len(total)} clusters are shown."
     first, last = _text(periods[0].name), _text(periods[-1].name)
-    return section(
+    return page_section(
         "time",
         "Time",
         "Over time",

@@ -13,7 +13,7 @@ from onmf.rows.sweep import Array
 
 CONSENSUS_SIDE = 300  # samples along each side of the consensus map
 
-MEASURES = {  # attribute -> head of the column, title of the curve
+K_MEASURES = {  # attribute -> head of the column, title of the curve
     "score": ("score", "Score, by which K is chosen"),
     "found_again": ("found again", "Found again by other samples"),
     "feature_agreement": ("same by features", "Same clusters by other features"),
@@ -75,7 +75,7 @@ def choice_panel(choice: Any) -> dict[str, Any]:
     """The recommended number of clusters, the reason, a table, and a curve for each measure."""
     rows = choice_rows(choice)
     ks, curves = [row["k"] for row in rows], []
-    for name, (_, title) in MEASURES.items():
+    for name, (_, title) in K_MEASURES.items():
         values = [None if row.get(name) is None else round_digits(row[name]) for row in rows]
         if any(value is not None for value in values):
             curves.append({"title": title, "x": ks, "y": values})
@@ -83,8 +83,8 @@ def choice_panel(choice: Any) -> dict[str, Any]:
         "best": int(choice.best_k),
         "answer": answer_sentence(choice),
         "reason": str(choice.reason),
-        "heads": ["K", *(head for head, _ in MEASURES.values())],
-        "rows": [[_figure(row, name) for name in ("k", *MEASURES)] for row in rows],
+        "heads": ["K", *(head for head, _ in K_MEASURES.values())],
+        "rows": [[_figure(row, name) for name in ("k", *K_MEASURES)] for row in rows],
         "curves": curves,
     }
 

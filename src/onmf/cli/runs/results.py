@@ -19,7 +19,7 @@ from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker
 from onmf.explain.checks import check_fitted_to
-from onmf.explain.explanation import fit_clusters
+from onmf.explain.explanation import clusters_or_none
 from onmf.io import Sheet, Source, Table, checksum, csv_texts, to_json_values
 from onmf.io.remote import RemoteFile
 from onmf.losses import loss_of
@@ -53,7 +53,7 @@ class Findings(NamedTuple):
         log_base = 2 if steps and isinstance(steps[-1], Log) else None
         ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
         with waiting("Comparing the clusters"):
-            found = fit_clusters(model, table, table.features, log_base)
+            found = clusters_or_none(model, table, features=table.features, log_base=log_base)
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()
         if found is None:

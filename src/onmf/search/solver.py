@@ -110,13 +110,14 @@ def find_starts(
     """Centroids for k clusters of these rows; a `basis` of the sketch may be known already."""
     effort = PLAIN if settings.outliers is None else ROBUST
     small = sketch(data, k, rng, settings.max_sweeps, tell, checkpoints, effort, basis)
+    if settings.outliers is not None:
+        small = small._replace(Y=with_samples(data, small))
     if given is not None and given.is_model:
         start = unit(small.lower(given.W.astype(np.float64)))
-        found, end = refit_from(small.Y, start, k, rng)
+        Y, _ = settings.rows(small.Y).with_limited_length()  # long outliers must not win a ray
+        found, end = refit_from(Y, start, k, rng)
         ends = [Descent(found, [end])]
     else:
-        if settings.outliers is not None:
-            small = small._replace(Y=with_samples(data, small))
         ends = descents(settings, data.shape, small, k, penalty, rng, given)
     Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
     return FoundStarts(Ws, ends[0].limit, ends[0].path, small)

@@ -131,7 +131,7 @@ def test_relative_error_is_the_definition_in_every_container(container, dtype):
 def test_relative_error_of_many_blocks_is_that_of_one(monkeypatch):
     X, H, W = factors()
     whole = relative_error(X, H, W)
-    monkeypatch.setattr(metrics.factors, "_BLOCK", 7 * X.shape[1])
+    monkeypatch.setattr(metrics.factors, "RESIDUAL_ENTRIES", 7 * X.shape[1])
     assert relative_error(X, H, W) == pytest.approx(whole, rel=1e-14)
 
 
@@ -164,7 +164,7 @@ def test_a_sparse_matrix_is_never_made_dense(monkeypatch):
     monkeypatch.setattr(type(X), "todense", refuse)
     assert relative_error(X, H, W) > 0
     monkeypatch.setattr(
-        metrics.factors, "_SMALL", 0
+        metrics.factors, "SMALL_GRAM", 0
     )  # the Gram matrix of a small cluster is made dense
     assert partition_error(X, np.arange(60) % 3) > 0
 

@@ -37,9 +37,9 @@ def fitted(loss):
 
 
 @cache
-def with_outliers(loss):
+def with_outliers(loss, factor=30):
     wild, _ = planted(N, lengths=0.1)
-    wild[SPIKES, np.arange(len(SPIKES))] *= 30
+    wild[SPIKES, np.arange(len(SPIKES))] *= factor
     return wild, model_of(loss, outliers="auto").fit(wild)
 
 
@@ -179,8 +179,10 @@ def test_with_equal_votes_the_length_of_a_sample_does_not_count(loss):
     assert np.allclose(*plain) == (loss.degree == 0)
 
 
-def test_planted_outliers_have_no_cluster(loss):
-    wild, model = with_outliers(loss)
+@pytest.mark.parametrize("factor", [30, 3000])
+def test_planted_outliers_have_no_cluster(loss, factor):
+    """Nor do they get one because they are long."""
+    wild, model = with_outliers(loss, factor)
     np.testing.assert_array_equal(np.flatnonzero(model.labels_ < 0), SPIKES)
     inside = model.labels_ >= 0
     assert adjusted_rand_score(Y[inside], model.labels_[inside]) == 1

@@ -1,14 +1,14 @@
 """Each cluster against all other samples, feature by feature.
 
-With means a and b, variances v and u, and q = (sum d)^2 / sum d^2 samples worth of weight on either
-side,
+With means a and b, variances v and u, and effective sample sizes q = (sum d)^2 / sum d^2 inside and
+outside,
 
     score = (a - b) / s,    s^2 = max( v/q_1 + u/q_2,   w (1/q_1 + 1/q_2) ),    w pooled variance,
     effect = (a - b) / sqrt(w),                         log2 fold change = log2(a / b).
 
-The first s is Welch's, for groups that vary differently; the second is Student's, and the larger of
-the two where a feature is so rare that one group happens to have none of it. The p-value is that of
-Student's distribution on both sides, with the degrees of freedom that belong to s.
+The first s is Welch's, for groups of different variance; the second is Student's, which is larger
+where a feature is so rare that one group happens to have none of it. The p-value is two-sided, of
+Student's distribution with the degrees of freedom of s.
 """
 
 from typing import NamedTuple
@@ -20,13 +20,16 @@ from scipy.stats import false_discovery_control
 from onmf.explain.sums import NO_WEIGHT, GroupSums
 from onmf.rows.sweep import Array
 
-SHARPEST = 1e-8  # s is at least this share of the difference, lest a score be infinite
-ABSENT = 1e-9  # of the larger mean, added to both, lest a fold change be infinite
+MIN_ERROR = 1e-8  # s is at least this share of the difference, so that scores are finite
+FOLD_OFFSET = 1e-9  # of the larger mean, added to both, so that fold changes are finite
 
 
 class Group(NamedTuple):
-    """Some samples: mean, variance (0 for one sample) and share that have the feature (k, m);
-    degrees of freedom of the variance and 1 / q (k, 1)."""
+    """Facts about groups of samples.
+
+    mean, variance, share : (k, m); the last is the share of samples that have the feature.
+    freedom, spread : degrees of freedom of the variance, and 1 / q; (k, 1) or (k, m).
+    """
 
     mean: Array
     variance: Array
@@ -87,7 +90,7 @@ def compare_groups(
 
 def _ratio(difference: Array, size: Array) -> Array:
     """difference / size, finite: 0 if there is no difference."""
-    size = np.maximum(size, SHARPEST * np.abs(difference))
+    size = np.maximum(size, MIN_ERROR * np.abs(difference))
     return np.divide(difference, size, out=np.zeros_like(difference), where=difference != 0)
 
 
@@ -108,7 +111,7 @@ def standard_error(one: Group, other: Group, pooled: Array) -> tuple[Array, Arra
 
 
 def p_values(score: Array, freedom: Array) -> Array:
-    """Chance of a larger size of Student's t; 1 where nothing is known of the variance."""
+    """Two-sided p-values of Student's t; 1 where the variance is unknown."""
     known = freedom > 0
     p = 2 * stdtr(np.where(known, freedom, 1), -np.abs(score))
     return np.where(known & (score != 0), p, 1.0)
@@ -116,7 +119,7 @@ def p_values(score: Array, freedom: Array) -> Array:
 
 def fold_change(inside: Array, outside: Array) -> Array:
     """log2 of the ratio of two means; 0 where both are zero."""
-    more = ABSENT * np.maximum(np.abs(inside), np.abs(outside))
+    more = FOLD_OFFSET * np.maximum(np.abs(inside), np.abs(outside))
     above, below = np.maximum(inside, 0) + more, np.maximum(outside, 0) + more
     return np.log2(np.where(more > 0, above, 1) / np.where(more > 0, below, 1))
 
@@ -127,5 +130,5 @@ def _unlogged(mean: Array, log_base: float | None) -> Array:
 
 
 def adjust(p: Array) -> Array:
-    """Benjamini and Hochberg's, for the features of each cluster."""
+    """Adjusted after Benjamini and Hochberg, for the features of each cluster."""
     return np.asarray(false_discovery_control(p, axis=1))

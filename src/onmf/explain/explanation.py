@@ -1,4 +1,4 @@
-"""What makes each cluster, and how sure each sample is of its own: all that a person reads off."""
+"""What makes each cluster, and how certain the cluster of each sample is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ from onmf.rows.threads import single_threaded_blas
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What is known about the clusters of a model; made by `onmf.explain.clusters`.
+    """Distinctive features and certainties; made by `onmf.explain.clusters`.
 
     Attributes
     ----------
@@ -35,15 +35,14 @@ class Explanation:
         The table of features.
     labels : ndarray of shape (n_samples,)
     certainty : ndarray of shape (n_samples,)
-        The probability that two looks at the sample, with different halves of the features (or, if
-        there are fewer than 16, with different noise), put it into the same cluster; 0 for label
-        -1.
+        The probability that two different halves of the features put the sample into the same
+        cluster; 0 for label -1. With fewer than 16 features, two noisy copies of the sample.
     margin : ndarray of shape (n_samples,)
-        By how much its cosine with the nearest centroid exceeds that with the second.
+        Largest minus second largest score; the scores are those of `ONMF.decision_function`.
     distance : ndarray of shape (n_samples,)
-        Sine of the angle between the sample and the nearest centroid.
+        Square root of the share of the sample that its centroid does not explain.
     calibration : callable
-        From margins, those of new samples too, to certainties.
+        From margins, also those of new samples, to certainties.
 
     Examples
     --------
@@ -74,27 +73,27 @@ def clusters(
     splits: int = SPLITS,
     random_state: int = 0,
 ) -> Explanation:
-    """What makes each cluster of a fitted model, and how sure it is of each sample.
+    """Distinctive features of each cluster of a fitted model, and how certain its labels are.
 
-    The p-values are honest: the features are split into two halves, clusters are found anew from
-    each, and a feature is tested on those that were found from the half without it. They assume
-    that, within a cluster, the two halves of a sample are independent.
+    The p-values account for the clustering: the features are split into two halves, each half is
+    clustered, and a feature is tested on the clusters of the half without it. They assume that,
+    within a cluster, the two halves of a sample are independent. X is read once after its check.
 
     Parameters
     ----------
     model : fitted clusterer
         As `onmf.ONMF`.
     X : as for `fit`
-        What the model was fitted to.
+        The data that the model was fitted to.
     features : sequence of names, optional
         By default those of the model or of a DataFrame, or x0, x1, ...
     sample_weight : array of shape (n_samples,), optional
     log_base : float, optional
-        If X holds log(1 + x) to this base, fold changes are told for x.
+        If X holds log(1 + x) to this base, fold changes are those of x.
     splits : int, default=5
-        How often the features are split: more make the certainty steadier.
+        Number of random splits of the features: more make the certainty less noisy.
     random_state : int, default=0
-        Decides about the splits.
+        Of the splits.
 
     Returns
     -------
@@ -162,13 +161,13 @@ def groups(
 ) -> Markers:
     """The table of distinctive features for any groups of samples; reads X once.
 
-    The p-values hold for groups that are known from elsewhere. Clusters that were found from X
-    itself make them far too small: see `clusters`.
+    The p-values hold for groups that are known independently of X. For clusters that were found
+    from X they are far too small: use `clusters`.
 
     Parameters
     ----------
     labels : array of shape (n_samples,)
-        Numbers or names; a negative number, None, NaN or an empty name is no group.
+        Numbers or names; a negative number, None, NaN or an empty name means no group.
     X : as for `ONMF.fit`
     features, sample_weight, log_base
         As for `clusters`.

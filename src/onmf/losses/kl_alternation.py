@@ -143,7 +143,9 @@ class CountAlternation(Alternation):
 
     def search(self, counts: Counts, rows: Block, k: int, rng: np.random.Generator) -> Array:
         """Labels of rows by the search; with outliers, of the others, which have label -1."""
-        labels, outliers = search(counts, k, rng), self.settings.search.outliers
+        outliers = self.settings.search.outliers
+        counts = counts if outliers is None else counts.with_limited_totals()
+        labels = search(counts, k, rng)
         inside = np.ones(len(labels), bool)
         for _ in range(0 if outliers is None else TRIM_ROUNDS):
             where = np.flatnonzero(labels >= 0)

@@ -14,12 +14,12 @@ from onmf.rows.sweep import Array
 CONSENSUS_SIDE = 300  # samples along each side of the consensus map
 
 MEASURES = {  # attribute -> head of the column, title of the curve
-    "score": ("score", "Score (decides): number of solid clusters"),
+    "score": ("score", "Score, by which K is chosen"),
     "found_again": ("found again", "Found again by other samples"),
     "feature_agreement": ("same by features", "Same clusters by other features"),
     "border": ("near a border", "Share of samples near a border"),
     "valley": ("density at borders", "Density at borders, relative to inside"),
-    "solid": ("solid", "Solid clusters"),
+    "solid": ("solid", "Number of solid clusters"),
 }
 
 

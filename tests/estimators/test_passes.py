@@ -11,6 +11,7 @@ from onmf.datasets import make_rays
 from onmf.estimators import solvers
 from onmf.exceptions import FormatError
 from onmf.io import Blocks
+from onmf.metrics import clustering_accuracy
 
 K, N, M, STEP, SIZE = 5, 3000, 40, 250, 600
 X = make_rays(N, M, K, noise=1.0, random_state=0)[0]
@@ -184,6 +185,15 @@ def test_fewer_directions_than_clusters_are_an_answer(passes):
     assert len(np.unique(model.predict(two))) == 2
 
 
+def test_given_models_keep_their_ids():
+    first = ONMF(K, random_state=0).fit(X[:2000])
+    for passes in (1, 2, 3):
+        model = ONMF(init=first, random_state=0, solver=Fast(passes=passes)).fit(X)
+        assert model.lineage_.kept == tuple(range(K))
+        old = first.predict(X)
+        assert np.mean(model.cluster_ids_[model.predict(X)] == old) > 0.95
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -215,3 +225,21 @@ def test_what_is_wrong_in_a_block_is_named_by_its_row():
     bad[1003, 7] = np.inf
     with pytest.raises(ValueError, match=r"infinity at \(row 1003, column 7\)"):
         fit(blocks(bad), 1)
+    bad[1003, 7] = np.nan
+    with pytest.raises(ValueError, match=r"NaN or infinity at \(row 1003, column 7\)"):
+        fit(blocks(bad), 1, loss="kl")
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_blocks_may_have_missing_values_and_outliers(passes):
+    calls, (rows, y) = [], make_rays(N, M, K, noise=0.3, outliers=0.02, random_state=1)
+    rows[np.random.default_rng(0).random(rows.shape) < 0.1] = np.nan
+    model = fit(blocks(rows, calls), passes, outliers="auto")
+    np.testing.assert_array_equal(np.bincount(calls), np.full(N // STEP, passes))
+    assert model.n_missing_ == np.isnan(rows).sum()
+    labels = model.predict(rows)
+    if passes == 2:
+        np.testing.assert_array_equal(model.labels_, labels)
+    assert (labels[y < 0] == -1).all()
+    assert clustering_accuracy(y[labels >= 0], labels[labels >= 0]) > 0.99
+    assert np.mean(labels[y >= 0] >= 0) > 0.99

@@ -19,6 +19,7 @@ from onmf.bounds.spectral import (
     spectral_bound,
 )
 from onmf.losses import loss_of
+from onmf.losses.support import refusal
 from onmf.result import FittedModel
 from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.sweep import Data
@@ -143,6 +144,8 @@ def certify(
         raise ValueError(
             f"certify bounds squared errors, not the {loss.words.loss}: fit with loss='frobenius'."
         )
+    if getattr(model, "outlier_limit_", None) is not None:
+        raise ValueError(refusal(loss.name, loss.supports, "fast", {"bound", "outliers"}))
     begin = time.monotonic()
     error = max(1 - model.score(X, sample_weight=sample_weight), 0.0)
     check = Check("onmf.certify", signed=True, allow_missing=True)

@@ -182,13 +182,14 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         for name in STALE_ATTRIBUTES:
             self.__dict__.pop(name, None)
         best, labels, degree = solution.result, solution.labels, self._loss.degree
-        if solution.limit is not None and solution.excess is not None:
-            self.outlier_score_ = solution.excess
+        if solution.limit is not None:
             self.outlier_limit_ = solution.limit.scaled(1 / rows.scale, degree)
         scale = best.W.dtype.type(rows.scale)
         self.cluster_centers_ = check_digits(best.W / scale)
         if len(labels):  # otherwise X was read once
             self.labels_, self.membership_ = labels, best.H
+            if solution.excess is not None:
+                self.outlier_score_ = solution.excess
             if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
                 self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
@@ -224,7 +225,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
     def _warn(self, solution: Solution, rows: Placement) -> None:
         level = caller_level()
         labels = getattr(self, "labels_", np.arange(len(self.cluster_centers_)))
-        near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # an outlier was asked for
+        near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # outliers were asked for
         missing = np.flatnonzero((labels < 0) & near)
         best, unobserved = solution.result, solution.unobserved
         if unobserved is not None and len(missing) + len(unobserved):

@@ -185,7 +185,7 @@ class FastSolver(Solver):
                 result=result._replace(H=result.H[:0]),
                 labels=nobody,
                 nearest=nobody,
-                excess=None if solution.excess is None else np.empty(0),
+                excess=None,
                 whole=alternation.whole,
             )
         passes = self.passes or 2

@@ -114,7 +114,7 @@ def find_starts(
         small = small._replace(Y=with_samples(data, small))
     if given is not None and given.is_model:
         start = unit(small.lower(given.W.astype(np.float64)))
-        Y, _ = settings.rows(small.Y).with_limited_length()
+        Y, _ = settings.rows(small.Y).with_limited_length()  # long outliers must not win a ray
         found, end = refit_from(Y, start, k, rng)
         ends = [Descent(found, [end])]
     else:

@@ -120,6 +120,7 @@ ASKED = {  # feature -> a fit that asks for it
     "outliers": lambda loss, path: model_of(loss, outliers=3).fit(X),
     "missing": lambda loss, path: model_of(loss).fit(np.where(X == X.max(), np.nan, X)),
     "signed": lambda loss, path: model_of(loss, center_bounds=(None, None)).fit(X),
+    "bounds": lambda loss, path: model_of(loss, center_bounds=(0, 1e9)).fit(X),
     "passes": lambda loss, path: model_of(loss, solver=Fast(passes=3)).fit(X),
     "streams": lambda loss, path: model_of(loss).partial_fit(X),
     "births": lambda loss, path: StreamONMF(K, max_clusters=9, loss=loss.name).fit(X),

@@ -17,7 +17,6 @@ the sums alone, and another one is split in two by moves of its own rows, while 
 """
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,7 +24,7 @@ import scipy.sparse as sp
 
 from onmf.core.assign import first_largest
 from onmf.core.divergence import Voice, explains, phi, row_sums
-from onmf.core.fast.row_problems import unit
+from onmf.core.fast.row_problems import kernels, unit
 from onmf.core.fast.sketch import sketch
 from onmf.core.fast.solver import Fast, explore
 from onmf.core.memory import InMemory
@@ -104,7 +103,7 @@ def exchange_rows(
     The rows come in an order of chance; a round that moves few is the last.
     """
     places = counts.X.indptr.astype(np.int64), counts.X.indices.astype(np.int64)
-    rows = *places, counts.X.data, counts.totals  # of the same types always: compiled once
+    rows = *places, counts.X.data, counts.totals
     S = np.ascontiguousarray(counts.sums(labels, int(first.max()) + width).T)
     limits = rounds, int(FEW * len(labels)), LEAST * float(counts.totals.sum())
     order, labels = rng.permutation(len(labels)), labels.astype(np.int64)
@@ -151,7 +150,7 @@ def move_rows(
     order: Array,
     limits: tuple[int, int, float],
 ) -> Array:
-    """The moves, which use up S (m, k); in machine code they are `exchange_kernel.shift_rows`."""
+    """The moves, which use up S (m, k); in C they are `kernels.move_rows`."""
     indptr, indices, values, totals = rows
     rounds, few, least = limits
     T, wake = S.sum(axis=0), np.zeros(len(labels))
@@ -189,11 +188,6 @@ def less(s: Any, x: Any) -> Any:
     return np.where(rest > LEAST * x, rest, 0.0)
 
 
-@cache
 def mover() -> Callable[..., Array]:
-    """`move_rows` in machine code if numba is there, or this one."""
-    try:
-        from onmf.core.fast.exchange_kernel import shift_rows
-    except ImportError:
-        return move_rows
-    return shift_rows
+    """`move_rows` in C if it was built, or this one."""
+    return getattr(kernels(), "move_rows", move_rows)

@@ -1,4 +1,4 @@
-"""What is done row by row, in NumPy here and in machine code in `kernels`.
+"""What is done row by row, in NumPy here and in C in `kernels`.
 
 `solve_rows`, the row problem of the penalty path,
 
@@ -7,10 +7,11 @@
 exactly, by principal pivoting: guess the support, solve the linear system on it, move the
 coordinates that break a sign condition in or out, repeat. Then the steps on the prototypes
 (`pulled`, `images`) and what swaps and moves would gain (`runners_up`, `pair_sums`,
-`split_clusters`, `transfers`). The compiled twins are used when numba is installed; they follow the
-same rules and give the same answers.
+`split_clusters`, `transfers`). The versions in C are used if they were compiled when the package was
+installed; they follow the same rules and give the same answers.
 """
 
+import os
 import sys
 from functools import cache
 from typing import Any
@@ -223,7 +224,12 @@ def unit(U: Array, otherwise: Array | None = None) -> Array:
 
 @cache
 def kernels() -> Any:
-    """The module to take these functions from: the compiled one if numba is there, or this one."""
+    """The module to take these functions from: the compiled one if it was built, or this one.
+
+    The environment variable ONMF_KERNELS=numpy asks for this one.
+    """
+    if os.environ.get("ONMF_KERNELS") == "numpy":
+        return sys.modules[__name__]
     try:
         from onmf.core.fast import kernels as compiled
     except ImportError:

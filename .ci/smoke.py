@@ -13,8 +13,8 @@ from sklearn.datasets import load_digits
 
 import onmf
 from onmf import metrics
-from onmf.data import open_rows
 from onmf.io import read_table
+from onmf.rows import open_rows
 
 EXTRAS = {"click": "cli", "matplotlib": "plot", "h5py": "h5ad", "pyarrow": "parquet",
           "zarr": "zarr", "dask": "dask", "anndata": "anndata", "numba": "numba"}  # fmt: skip
@@ -42,7 +42,7 @@ def main() -> None:
         asks("zarr", lambda: open_rows(folder / "x.zarr"))
     asks("plot", lambda: onmf.plot)
     asks("anndata", lambda: onmf.cluster_anndata(None, 2))
-    asks("dask", lambda: __import__("onmf.data.dask"))
+    asks("dask", lambda: __import__("onmf.rows.dask"))
     for command in ([Path(sysconfig.get_path("scripts"), "onmf")], [sys.executable, "-m", "onmf"]):
         done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
         assert done.returncode == 1, done

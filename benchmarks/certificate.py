@@ -9,7 +9,7 @@ from sklearn.datasets import load_wine
 from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
-from onmf.proof.exact import best_partition
+from onmf.bounds.exact import best_partition
 from sets import Set, available
 from tables import table, write_section
 

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
-from onmf.core.memory import InMemory
 from onmf.datasets import make_rays
 from onmf.estimators.checkpoint import fit_fingerprint
+from onmf.rows.memory import InMemory
 from tables import table, write_section
 
 COLUMNS = [

@@ -15,12 +15,12 @@ from sklearn.metrics import roc_auc_score
 
 import sets
 from onmf import ONMF, explain
-from onmf.core.assign import Rays
-from onmf.core.fast.settle import Assign
-from onmf.core.memory import InMemory
-from onmf.core.tally import tally
+from onmf.explain.sums import sum_by_cluster
+from onmf.losses.ray_alternation import Assign
 from onmf.preparation.transformers import log_expression
 from onmf.report import html
+from onmf.rows.assign import Rays
+from onmf.rows.memory import InMemory
 from tables import table, write_section
 
 SEED = 20
@@ -276,7 +276,10 @@ def costs(X, _, k):
     data, move = InMemory(X).wide(), Assign(Rays.of(model.cluster_centers_).units)
     sweep, sums = zip(
         *(
-            (timed(lambda: data.sweep(move))[0], timed(lambda: tally(data, [model.labels_], k))[0])
+            (
+                timed(lambda: data.sweep(move))[0],
+                timed(lambda: sum_by_cluster(data, [model.labels_], k))[0],
+            )
             for _ in range(5)
         ),
         strict=True,

@@ -14,15 +14,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.core.assign import Rays
-from onmf.core.fast import crowd, moves, search, sketch, swaps
-from onmf.core.fast import row_problems as rows
-from onmf.core.fast import settle as finish
-from onmf.core.fast import solver as fast
-from onmf.core.fast.settle import Assign
-from onmf.core.memory import InMemory
-from onmf.core.threads import single_threaded_blas
 from onmf.datasets import make_paper_synthetic
+from onmf.losses.ray_alternation import Assign
+from onmf.rows.assign import Rays
+from onmf.rows.memory import InMemory
+from onmf.rows.threads import single_threaded_blas
+from onmf.search import moves, sketch, swaps
+from onmf.search import outlier_rows as crowd
+from onmf.search import path as search
+from onmf.search import row_problems as rows
+from onmf.search import settle as finish
+from onmf.search import solver as fast
 from sets import available
 from tables import best_times, table, write_section
 
@@ -131,7 +133,7 @@ def plain_rays(state, signed):
     return rows.unit(state.cells.cross, otherwise=rows.unit(state.W))
 
 
-def as_it_is(Y, energy, now, *_):
+def no_rescaling(Y, sqnorms, now, *_):
     """No swaps, or no moves."""
     return now
 
@@ -141,8 +143,8 @@ VARIANTS = {
     "no path": [(fast.Fast, "taus", lambda self, most: np.array([0.5]))],
     "path of 10 steps": [(fast.Fast, "taus", lambda self, most: np.geomspace(0.02, 0.5, 10))],
     "one start": [(fast, "MOST_STARTS", 1), (fast, "MOST_CHEAP_STARTS", 1)],
-    "no moves": [(crowd, "relocate", as_it_is), (swaps, "relocate", as_it_is)],
-    "no swaps": [(crowd, "improve", as_it_is)],
+    "no moves": [(crowd, "relocate", no_rescaling), (swaps, "relocate", no_rescaling)],
+    "no swaps": [(crowd, "improve", no_rescaling)],
     "sketch of 2k columns": [(sketch, "WIDTH", 2), (sketch, "EXTRA", 0)],
     "one subspace iteration": [(fast, "PLAIN", sketch.PLAIN._replace(iterations=1))],
     "plain power steps": [(finish, "next_rays", plain_rays)],

@@ -11,7 +11,9 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
-from onmf.core.fast import moves, row_problems, search, settle, swaps
+from onmf.losses import ray_alternation as settle
+from onmf.search import moves, row_problems, swaps
+from onmf.search import path as search
 from quality import errors
 from sets import Set, available
 from tables import table, write_section

@@ -1,7 +1,7 @@
 """The shape of the package in figures: `python benchmarks/house.py`, or `make bench ONLY=house`.
 
 A room is a top-level module or package of onmf; a folder in a package is a part of its room (as
-`core/paper` of `core`), but the walks are also counted with folders as rooms of their own.
+`paper` of `core`), but the walks are also counted with folders as rooms of their own.
 
 A walk is what one call runs of our code, in the order of the entries, after one run to warm up. An
 entry is each time Python goes into code of a file of onmf in the main thread: calls of functions,

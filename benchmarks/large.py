@@ -17,11 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.core.assign import Rays
-from onmf.core.fast.settle import Assign
-from onmf.core.threads import single_threaded_blas
-from onmf.data import Check, Terms, disk, place
 from onmf.datasets import make_rays
+from onmf.losses.ray_alternation import Assign
+from onmf.rows import Check, PlacementRequest, disk, place
+from onmf.rows.assign import Rays
+from onmf.rows.threads import single_threaded_blas
 from tables import best_times, table, write_section
 
 K = 20
@@ -166,7 +166,7 @@ def price_of_a_chunk(da) -> float:
     """Seconds a round takes for each of many chunks with hardly anything in them."""
     chunks = 200
     X = da.from_array(rows(0, 10 * chunks, WIDE[1]), chunks=(10, WIDE[1]))
-    data = place(X, None, Terms(Check("ONMF"))).data
+    data = place(X, None, PlacementRequest(Check("ONMF"))).data
     move = Assign(Rays.of(rows(0, K, WIDE[1])).units)
     return best_times({"round": lambda: data.sweep(move)}, 3)["round"] / chunks
 
@@ -252,7 +252,7 @@ def on_disk() -> str:
 
 def sweep_and_reading(path: Path, n: int, m: int) -> dict[str, float]:
     X = np.memmap(path, np.float32, "r", shape=(n, m))
-    data = place(X, None, Terms(Check("ONMF"), n_threads=2)).data
+    data = place(X, None, PlacementRequest(Check("ONMF"), n_threads=2)).data
     W = np.array(X[:K])
     move, step = Assign(Rays.of(W).units), (8 << 20) // (4 * m)
 

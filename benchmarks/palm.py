@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
-from onmf.core.memory import InMemory
-from onmf.core.paper.palm import PALM
-from onmf.core.paper.penalties import PENALTIES
-from onmf.core.paper.start import paper_start
 from onmf.datasets import make_paper_synthetic
+from onmf.paper.palm import PALM
+from onmf.paper.penalties import PENALTIES
+from onmf.paper.start import paper_start
+from onmf.rows.memory import InMemory
 from tables import best_times, table, write_section
 
 PASSES = 50

@@ -21,11 +21,11 @@ import numpy as np
 import sets
 from large import K, placed, rows
 from onmf import ONMF
-from onmf.core.memory import InMemory
-from onmf.core.rows import Block
-from onmf.core.summary import Lottery
-from onmf.data.check import Check, Glimpse
 from onmf.estimators import few_passes
+from onmf.rows.check import Check, CheckAndSampleOnce
+from onmf.rows.memory import InMemory
+from onmf.rows.summary import BottomKSampler
+from onmf.rows.sweep import Block
 from tables import table, write_section
 
 SEEDS = range(1701, 1704)
@@ -152,7 +152,12 @@ def shards() -> str:
 
 def bytes_by_rows() -> str:
     """What a shard of so many rows sends."""
-    look, step, total, lines = Glimpse(Check("ONMF"), Lottery(default_size(K))), 10_000, None, []
+    look, step, total, lines = (
+        CheckAndSampleOnce(Check("ONMF"), BottomKSampler(default_size(K))),
+        10_000,
+        None,
+        [],
+    )
     for i in range(0, 1_280_000, step):
         block = Block(rows(i, step, PLANTED[1], np.float32), np.ones((step, 1), np.float32))
         part = look(block, i)[1].summary
@@ -165,7 +170,11 @@ def bytes_by_rows() -> str:
 def one_round(X, k: int, count: int, full: float) -> list[str]:
     """Every shard makes its summary, they meet, and the centroids are judged on all rows."""
     edges = np.linspace(0, len(X), count + 1).astype(int)
-    look, total, sizes = Glimpse(Check("ONMF"), Lottery(default_size(k))), None, []
+    look, total, sizes = (
+        CheckAndSampleOnce(Check("ONMF"), BottomKSampler(default_size(k))),
+        None,
+        [],
+    )
     for i, j in pairwise(edges):
         shard = InMemory(X[i:j])
         _, seen = shard.sweep(look, [i + first for first in shard.first])

@@ -11,11 +11,11 @@ from sklearn.metrics import adjusted_rand_score
 from onmf import Baseline
 from onmf.baselines import METHODS
 from onmf.baselines.onp_mf import DUAL_STEP, GROWTH, RHO, SHRINK, SLOPE, updates
-from onmf.core.memory import InMemory
-from onmf.core.paper.start import paper_start
-from onmf.core.threads import single_threaded_blas
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy, partition_error
+from onmf.paper.start import paper_start
+from onmf.rows.memory import InMemory
+from onmf.rows.threads import single_threaded_blas
 from tables import best_times, table, write_section
 
 STARTS = range(1, 11)

@@ -132,7 +132,7 @@ def k_means_agreement(X, y, k: int, seed: int) -> float:
 
 def share_of_longest(X) -> float:
     """Percent of ||X||^2 in the longest hundredth of the samples."""
-    energy = np.sort(
+    sqnorms = np.sort(
         np.asarray(X.multiply(X).sum(axis=1) if sp.issparse(X) else (X**2).sum(axis=1))
     )
-    return 100 * float(energy.ravel()[-max(len(energy) // 100, 1) :].sum() / energy.sum())
+    return 100 * float(sqnorms.ravel()[-max(len(sqnorms) // 100, 1) :].sum() / sqnorms.sum())

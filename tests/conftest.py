@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.paper.penalties import PENALTIES, General
+from onmf.paper.penalties import PENALTIES, General
 
 OFFLINE = Path(__file__).parent / "offline"
 

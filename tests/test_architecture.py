@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 
@@ -13,31 +14,36 @@ from syntax import nodes
 ROOT = Path(onmf.__file__).parent
 ARROWS = """
 exceptions ->
-core -> core
+rows -> exceptions io rows
+result -> rows
+paper -> paper result rows
+search -> paper result rows search
+losses -> io losses paper result rows search
+streams -> losses paper rows search streams
 io -> exceptions io
 ledger ->
-metrics -> core metrics
+metrics -> losses metrics paper result rows
 datasets -> datasets io
-baselines -> baselines core
-data -> core data exceptions io
+baselines -> baselines losses paper result rows
 preparation -> io preparation
-explain -> core data explain
-proof -> core data proof
-estimators -> baselines core data estimators exceptions explain io preparation proof report
+explain -> explain losses rows
+bounds -> bounds paper rows
+estimators -> baselines bounds estimators exceptions explain io losses paper preparation report
+estimators -> result rows search streams
 plot -> explain plot report
-report -> data explain io metrics proof report
-stability -> core data estimators exceptions ledger plot stability
-cells -> data estimators explain io stability
+report -> bounds explain io losses metrics report rows
+stability -> estimators exceptions ledger losses paper plot rows search stability
+cells -> estimators explain io rows stability
 cli -> *
 __main__ -> cli
-__init__ -> cells core estimators exceptions explain plot proof report stability
+__init__ -> bounds cells estimators exceptions explain paper plot report stability
 """
-ALLOWED = {
-    room.strip(): set(below.split())
-    for rooms, below in (line.split("->") for line in ARROWS.strip().splitlines())
-    for room in rooms.split(",")
-}
-OUTSIDE_CORE = {"numpy", "scipy", "threadpoolctl"}  # all that `core` may import besides itself
+ALLOWED = defaultdict(set)
+for line in ARROWS.strip().splitlines():
+    room, below = line.split("->")
+    ALLOWED[room.strip()] |= set(below.split())
+MATHEMATICS = {"result", "paper", "search", "losses", "streams", "bounds"}
+NUMERICAL = {"numpy", "scipy"}  # all that the mathematics may import of others
 HOMES = {  # an optional dependency and the only file, or folder, that imports it
     "matplotlib": "plot/canvas.py",
     "h5py": "io/hdf5.py",
@@ -46,9 +52,8 @@ HOMES = {  # an optional dependency and the only file, or folder, that imports i
     "openpyxl": "io/workbook.py",
     "anndata": "cells.py",
     "fsspec": "io/remote.py",
-    "numba": "core/fast/machine.py",
-    "dask": "data/dask/",
-    "distributed": "data/dask/",
+    "dask": "rows/dask/",
+    "distributed": "rows/dask/",
 }
 FILES = sorted(ROOT.rglob("*.py"))
 
@@ -71,7 +76,7 @@ def allowed(room, name):
     top, *rest = name.split(".")
     if top == "onmf":
         return bool(ALLOWED[room] & {rest[0], "*"})
-    return room != "core" or top in OUTSIDE_CORE | HOMES.keys() | sys.stdlib_module_names
+    return room not in MATHEMATICS or top in NUMERICAL | HOMES.keys() | sys.stdlib_module_names
 
 
 def test_imports_point_downwards():
@@ -104,17 +109,6 @@ def test_the_paper_s_studies_use_only_what_users_can(path):
 def test_nothing_imports_the_paper_s_studies():
     for path in FILES:
         assert not any(name.split(".")[0] == "onmf_paper" for name in imported(path)), path
-
-
-INSIDE_CORE = {"core": set(), "paper": {"paper"}, "fast": {"paper", "fast"}}  # besides core itself
-
-
-def test_the_paper_knows_nothing_of_the_default_solver():
-    for path in sorted((ROOT / "core").rglob("*.py")):
-        for name in imported(path):
-            core = name.startswith("onmf.core")
-            below = {"paper", "fast"} & set(name.split(".")[2:3]) if core else set()
-            assert below <= INSIDE_CORE[path.parent.name], f"{path.name} imports {name}"
 
 
 def test_an_optional_dependency_has_one_home():

@@ -279,7 +279,7 @@ def test_what_would_need_the_network_is_found(complaints, tag):
 MODULES = (
     "onmf", "onmf.metrics", "onmf.preparation", "onmf.datasets", "onmf.plot", "onmf.report",
     "onmf.stability", "onmf.exceptions", "onmf.explain",
-    "onmf.proof",
+    "onmf.bounds",
 )  # fmt: skip
 PUBLIC = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
 

@@ -7,9 +7,9 @@ import pytest
 
 from cases import few
 from onmf import ONMF
-from onmf.core.assign import Rays
-from onmf.core.fast.sketch import orthonormal
 from onmf.datasets import make_rays
+from onmf.rows.assign import Rays
+from onmf.search.sketch import orthonormal
 
 X = make_rays(60, 12, 3, noise=0.3, random_state=7)[0]
 WIDE = np.random.default_rng(1).random((60, 200))

@@ -16,10 +16,10 @@ from sklearn.exceptions import NotFittedError
 
 from cases import few
 from onmf import ONMF, Baseline
-from onmf.core.memory import InMemory
-from onmf.data import disk
 from onmf.datasets import make_rays
 from onmf.io import flat
+from onmf.rows import disk
+from onmf.rows.memory import InMemory
 
 X, _ = make_rays(240, 30, 4, noise=0.6, random_state=2)
 WIDER, _ = make_rays(240, 45, 4, noise=0.6, random_state=3)
@@ -165,7 +165,7 @@ def test_an_interrupted_fit_of_rows_on_disk_leaves_no_temporary_file(
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 def test_an_interrupted_fit_on_workers_leaves_nothing_on_them(monkeypatch):
     distributed, da = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
-    from onmf.data.dask import OnDask
+    from onmf.rows.dask import OnDask
 
     with (
         distributed.LocalCluster(

@@ -10,8 +10,8 @@ import scipy.io
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.core.fast.sketch import WIDTH
 from onmf.datasets import make_rays
+from onmf.search.sketch import WIDTH
 
 FOLDER = os.environ.get("ONMF_DATA")
 

@@ -24,9 +24,9 @@ from hypothesis.extra import numpy as hnp
 
 from onmf import ONMF, Baseline, choose_k
 from onmf.baselines import METHODS
-from onmf.core.fast.bound import spectral_floor
-from onmf.core.memory import InMemory
+from onmf.bounds.spectral import spectral_bound
 from onmf.metrics import partition_error
+from onmf.rows.memory import InMemory
 
 USUAL = 300
 CASES = int(os.environ.get("ONMF_FUZZ_CASES", USUAL))
@@ -211,7 +211,7 @@ def test_no_clustering_is_below_the_bound(data, problem):
     if model is None:
         return
     rows = native(X).astype(float) / np.max(X)
-    floor = spectral_floor(
+    floor = spectral_bound(
         InMemory(np.ascontiguousarray(rows), weight), np.ones((k, X.shape[1])), 0
     )
     assert floor.bound <= model.relative_error_ + 1e-7 * (X.dtype == np.float32) + 1e-14
@@ -305,8 +305,8 @@ def test_a_choice_of_k_is_one_of_those_asked_for_or_a_sentence(X, first, penalty
 def test_samples_with_holes_give_a_valid_clustering_or_a_sentence(data, problem, sparse):
     X, k = problem
     X = native(X).astype(np.float32 if X.dtype == np.float32 else np.float64)
-    holes = data.draw(hnp.arrays("?", X.shape, elements=st.booleans()))
-    Z = np.where(holes, X.dtype.type(np.nan), X)
+    n_missing = data.draw(hnp.arrays("?", X.shape, elements=st.booleans()))
+    Z = np.where(n_missing, X.dtype.type(np.nan), X)
     model = fit(ONMF(k, random_state=0), sp.csr_array(Z) if sparse else Z, None)
     if model is None:
         return
@@ -315,8 +315,8 @@ def test_samples_with_holes_give_a_valid_clustering_or_a_sentence(data, problem,
     assert np.isfinite(H).all()
     assert (W >= 0).all()
     assert ((H > 0).sum(axis=1) <= 1).all()
-    assert (labels[holes.all(axis=1)] == -1).all()
-    assert not W[:, holes.all(axis=0)].any()
+    assert (labels[n_missing.all(axis=1)] == -1).all()
+    assert not W[:, n_missing.all(axis=0)].any()
     assert 0 <= model.relative_error_ <= 1
     np.testing.assert_array_equal(model.predict(Z), labels)
     if not extreme(X):

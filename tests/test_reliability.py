@@ -18,8 +18,8 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from onmf import ONMF
-from onmf.core.threads import blas_threads, single_threaded_blas
 from onmf.datasets import make_rays
+from onmf.rows.threads import blas_threads, single_threaded_blas
 
 X, _ = make_rays(900, 60, 6, noise=0.4, random_state=5)
 FORMS = {"dense": X, "csr": sp.csr_array(np.where(X > np.median(X), X, 0))}

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from onmf import NSNCP, ONMF, SNCP
-from onmf.core.fast.row_problems import unit
-from onmf.core.paper.steps import largest_eigenvalue
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score, partition_error
+from onmf.paper.steps import largest_eigenvalue
+from onmf.search.row_problems import unit
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted((DOCS / "theory").glob("*.md"))
@@ -210,8 +210,8 @@ def test_a_doubled_step_is_no_further_from_the_image_than_the_ray_was(seed):
 def test_the_error_is_the_mean_squared_sine_weighted_by_squared_length():
     X, _ = make_rays(200, 20, 4, noise=1.0, random_state=0)
     model = ONMF(4, random_state=0).fit(X)
-    energy = np.sum(X**2, axis=1)
-    sines = energy @ model.distance(X) ** 2 / energy.sum()
+    sqnorms = np.sum(X**2, axis=1)
+    sines = sqnorms @ model.distance(X) ** 2 / sqnorms.sum()
     assert model.relative_error_ == pytest.approx(sines)
     assert model.relative_error_ == pytest.approx(partition_error(X, model.labels_), rel=1e-6)
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onmf import exceptions, explain, plot, report
+    from onmf.bounds import certify
     from onmf.cells import cluster_anndata
-    from onmf.core.paper.penalties import NSNCP, SNCP, General
     from onmf.estimators import ONMF, Baseline, load
-    from onmf.proof import certify
+    from onmf.paper.penalties import NSNCP, SNCP, General
     from onmf.stability import choose_k
 
 __all__ = [
@@ -38,12 +38,12 @@ __version__ = "0.1.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
 HOMES = {
-    "NSNCP": "onmf.core.paper.penalties",
+    "NSNCP": "onmf.paper.penalties",
     "ONMF": "onmf.estimators",
-    "SNCP": "onmf.core.paper.penalties",
+    "SNCP": "onmf.paper.penalties",
     "Baseline": "onmf.estimators",
-    "General": "onmf.core.paper.penalties",
-    "certify": "onmf.proof",
+    "General": "onmf.paper.penalties",
+    "certify": "onmf.bounds",
     "choose_k": "onmf.stability",
     "cluster_anndata": "onmf.cells",
     "load": "onmf.estimators",

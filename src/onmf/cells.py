@@ -7,11 +7,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.data import matrix_of
 from onmf.estimators import ONMF
 from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import fit_clusters
 from onmf.io import Table
+from onmf.rows import matrix_of
 from onmf.stability import KChoice, choose_k
 
 __all__ = ["cluster_anndata"]

@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_info
 
 from attack.kills import check_run, cluster, start, write_table
 from onmf import ONMF
-from onmf.core.threads import blas_threads
 from onmf.datasets import make_rays
+from onmf.rows.threads import blas_threads
 
 
 def of_two_runs_into_one_folder_one_stays(rng, folder):

@@ -10,9 +10,9 @@ from sklearn.decomposition import NMF
 from sklearn.metrics import adjusted_rand_score
 
 from onmf.baselines import METHODS, Start, shared_draws
-from onmf.core.memory import InMemory
-from onmf.core.result import gram_orthogonality
 from onmf.datasets import make_rays
+from onmf.result import gram_orthogonality
+from onmf.rows.memory import InMemory
 
 BY_SWEEPS = ["dtpp", "onmf-s", "hals", "onp-mf", "alternation"]
 OWN_SEEDS = {"k-means++"}

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from onmf import ONMF
-from onmf.data import open_rows
 from onmf.datasets import make_rays
 from onmf.io import Source, formats
 from onmf.preparation import Tfidf
+from onmf.rows import open_rows
 
 pytest.importorskip("click")
 pytest.importorskip("rich")

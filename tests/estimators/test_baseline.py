@@ -14,10 +14,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import contract
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS, shared_draws
-from onmf.core.memory import InMemory
-from onmf.core.paper.start import paper_start
 from onmf.datasets import make_rays
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
+from onmf.paper.start import paper_start
+from onmf.rows.memory import InMemory
 
 QUICK = 40  # iterations that are enough for a check
 # The shared start draws a row for each sample, so repeating samples changes it: hence nndsvd.

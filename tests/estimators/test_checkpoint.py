@@ -16,13 +16,13 @@ from sklearn.base import clone
 import onmf
 from cases import few
 from onmf import ONMF
-from onmf.core.memory import InMemory, block_edges
-from onmf.core.rows import Block
-from onmf.data import disk
 from onmf.datasets import make_rays
 from onmf.estimators import checkpoint
 from onmf.estimators.checkpoint import read_notes, write_notes
-from onmf.estimators.lineage import Lineage
+from onmf.rows import disk
+from onmf.rows.memory import InMemory, block_edges
+from onmf.rows.sweep import Block
+from onmf.streams.lineage import Lineage
 
 
 class BrokenOffError(Exception):

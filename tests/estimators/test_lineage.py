@@ -12,9 +12,10 @@ from sklearn.base import clone
 from cases import few
 from onmf import ONMF, load
 from onmf.datasets import make_rays
-from onmf.estimators import evolution, waiting
-from onmf.estimators.lineage import SAME, Lineage, nearest_heirs
 from onmf.exceptions import FormatError
+from onmf.streams import births as evolution
+from onmf.streams import novelty as waiting
+from onmf.streams.lineage import SAME, Lineage, nearest_heirs
 
 
 def rays(n, groups, seed=0, noise=0.3, m=30):
@@ -147,9 +148,9 @@ def test_a_refit_goes_with_outliers_and_holes_but_not_with_few_passes():
     model = ONMF(init=first, outliers=5, random_state=0).fit(far)
     assert model.lineage_.kept == (0, 1, 2)
     np.testing.assert_array_equal(model.labels_[:300], first.labels_)
-    holes = X.copy()
-    holes[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    assert ONMF(init=first, random_state=0).fit(holes).lineage_.kept == (0, 1, 2)
+    n_missing = X.copy()
+    n_missing[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    assert ONMF(init=first, random_state=0).fit(n_missing).lineage_.kept == (0, 1, 2)
     with pytest.raises(ValueError, match="passes and a model as init do not go together"):
         ONMF(init=first, passes=2).fit(X)
     with pytest.raises(ValueError, match="max_clusters and outliers do not go together"):
@@ -187,7 +188,7 @@ def test_a_forged_lineage_is_refused(tmp_path, changes):
     ("name", "value"),
     [
         ("stream.image", np.zeros((2, 30))),
-        ("stream.energy", np.full(3, np.nan)),
+        ("stream.explained", np.full(3, np.nan)),
         ("life.since", np.zeros(7, np.int64)),
         ("life.room.indptr", np.array([0, 5, 0])),
         ("life.room.indices", np.zeros(1)),
@@ -237,7 +238,7 @@ def test_without_max_clusters_the_number_stays():
     batches = [rays(90, [0, 1, 2] if t < 3 else [3, 4, 5], seed=t)[0] for t in range(6)]
     model = stream_of(batches, n_clusters=3)
     assert len(model.cluster_centers_) == 3
-    assert not hasattr(model, "_evolution")
+    assert not hasattr(model, "_stream_history")
     assert len(stream_of(batches, n_clusters=3, max_clusters=3).cluster_centers_) == 3
     with pytest.raises(ValueError, match="max_clusters must be a whole number >= 3"):
         stream_of(batches, n_clusters=3, max_clusters=2)
@@ -275,7 +276,7 @@ def test_the_ray_of_the_others_leaves_the_sample_out():
     rng = np.random.default_rng(0)
     X = rng.random((12, 6))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    room = waiting.Room(X @ X.T, np.zeros(12), 0.0, np.ones(12, bool))
+    room = waiting.NoveltyBuffer(X @ X.T, np.zeros(12), 0.0, np.ones(12, bool))
     inside = np.arange(12) < 5
     for i, own in enumerate(room.own(inside)):
         others = X[:5].sum(axis=0) - (X[i] if i < 5 else 0)
@@ -288,15 +289,15 @@ def test_samples_that_agree_on_nothing_stay_outside():
     ray = np.zeros((60, 1))
     ray[59] = 1
     lone = sp.csr_array(sp.hstack([lone, sp.csr_array((40, 20))]))
-    assert list(waiting.newborns(lone, ray, 0.5)) == []
+    assert list(waiting.find_new_clusters(lone, ray, 0.5)) == []
     kind = np.zeros((waiting.FEWEST, 60))
     kind[:, 50:54] = 1 + 0.3 * rng.random((waiting.FEWEST, 4))
     both = sp.csr_array(sp.vstack([lone, sp.csr_array(kind)]))
-    (born,) = waiting.newborns(both, ray, 0.5)
+    (born,) = waiting.find_new_clusters(both, ray, 0.5)
     np.testing.assert_array_equal(born.members, 40 + np.arange(waiting.FEWEST))
     near = np.zeros((60, 1))
     near[50:54] = 0.5  # a ray that tells them already
-    assert list(waiting.newborns(both, near, 0.5)) == []
+    assert list(waiting.find_new_clusters(both, near, 0.5)) == []
 
 
 def test_a_stream_takes_tables_with_names_and_weights():
@@ -315,5 +316,5 @@ def test_who_waits_is_bounded():
     for t in range(6):
         usual = rays(300, [0, 1], seed=t)[0]
         model.partial_fit(np.vstack([usual, rng.exponential(size=(400, 30)) ** 3]))
-        assert model._evolution.room.shape[0] <= evolution.MOST
-        assert (model._evolution.since > t - evolution.PATIENCE - 1).all()
+        assert model._stream_history.room.shape[0] <= evolution.MOST
+        assert (model._stream_history.since > t - evolution.PATIENCE - 1).all()

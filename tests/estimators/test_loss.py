@@ -267,8 +267,8 @@ def test_negative_data_and_proofs_are_refused(fitted):
 
 
 def test_the_search_may_look_at_some_of_the_samples(monkeypatch):
-    monkeypatch.setattr("onmf.core.fast.divergence.MOST_ROWS", 10)
-    monkeypatch.setattr("onmf.core.fast.divergence.FEWEST_PER_CLUSTER", 15)
+    monkeypatch.setattr("onmf.losses.kl_alternation.MOST_ROWS", 10)
+    monkeypatch.setattr("onmf.losses.kl_alternation.FEWEST_PER_CLUSTER", 15)
     X, y = counts()
     model = kl().fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.95

@@ -82,8 +82,8 @@ def test_all_figures_are_of_the_observed_entries(settings):
 
 def test_without_nan_nothing_of_this_is_used(monkeypatch):
     before = fit(FULL)
-    monkeypatch.setattr("onmf.estimators.solvers.cluster_seen", None)
-    monkeypatch.setattr("onmf.core.holes.SeenRays", None)
+    monkeypatch.setattr("onmf.estimators.solvers.cluster_masked", None)
+    monkeypatch.setattr("onmf.losses.missing.MaskedRays", None)
     model = fit(FULL)
     assert np.array_equal(model.predict(FULL), before.labels_)
     assert np.array_equal(model.cluster_centers_, before.cluster_centers_)
@@ -267,7 +267,7 @@ SENTENCES = {
     "negative beside NaN": r"Negative values .* \(row 300, column 0\)",
     "nothing": "nothing to cluster",
     "stream": "partial_fit does not take",
-    "proof": "no bound is known",
+    "proof": "certify needs complete samples",
 }
 
 

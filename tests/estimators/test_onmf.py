@@ -19,10 +19,10 @@ from threadpoolctl import threadpool_limits
 import contract
 from cases import few
 from onmf import ONMF, General
-from onmf.core.result import Stage
 from onmf.datasets import make_rays
 from onmf.estimators.progress import stage_sentence
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
+from onmf.result import Stage
 
 # The paper's start draws a row for each sample, so repeating samples changes it: hence nndsvd.
 PALM = {"solver": "palm", "init": "nndsvd", "max_iter": 300}

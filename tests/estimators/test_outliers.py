@@ -111,15 +111,15 @@ def test_the_error_is_that_of_the_memberships():
 
 def test_the_score_is_what_is_left_over_what_may_be_left():
     fitted = model().fit(X)
-    c, p = fitted.outlier_fence_
+    c, p = fitted.outlier_limit_
     U = fitted.cluster_centers_ / np.linalg.norm(fitted.cluster_centers_, axis=1, keepdims=True)
     for x, score in zip(X, fitted.outlier_score_, strict=True):
-        a, energy = max(x @ u for u in U), x @ x
-        low, high = 0.0, energy  # the least a^2 with energy - a^2 <= c (a^2)^p
+        a, sqnorms = max(x @ u for u in U), x @ x
+        low, high = 0.0, sqnorms  # the least a^2 with energy - a^2 <= c (a^2)^p
         for _ in range(200):
             middle = (low + high) / 2
-            low, high = (middle, high) if energy - middle > c * middle**p else (low, middle)
-        assert score == pytest.approx((energy - a * a) / (energy - high), rel=1e-6)
+            low, high = (middle, high) if sqnorms - middle > c * middle**p else (low, middle)
+        assert score == pytest.approx((sqnorms - a * a) / (sqnorms - high), rel=1e-6)
 
 
 @pytest.mark.parametrize("factor", few([2.0**-37, 2.0**11]))
@@ -146,7 +146,7 @@ def test_a_weight_is_as_many_samples():
     once = model().fit(X, sample_weight=weight)
     repeated = model().fit(np.repeat(X, weight, axis=0))
     np.testing.assert_array_equal(np.repeat(once.labels_, weight), repeated.labels_)
-    assert once.outlier_fence_ == pytest.approx(repeated.outlier_fence_)
+    assert once.outlier_limit_ == pytest.approx(repeated.outlier_limit_)
 
 
 def test_without_outliers_none_is_found():
@@ -186,14 +186,14 @@ def test_a_saved_model_knows_its_outliers(tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), fitted.labels_)
     np.testing.assert_array_equal(loaded.outlier_score_, fitted.outlier_score_)
     assert loaded.outliers == "auto"
-    assert tuple(loaded.outlier_fence_) == tuple(fitted.outlier_fence_)
+    assert tuple(loaded.outlier_limit_) == tuple(fitted.outlier_limit_)
 
 
-@pytest.mark.parametrize("fence", [[1.0, 0.0], {"tuple": [1.0, 0.3]}, {"tuple": [-1.0, 0.0]}, 3])
-def test_a_forged_fence_is_refused(fence, tmp_path):
+@pytest.mark.parametrize("limit", [[1.0, 0.0], {"tuple": [1.0, 0.3]}, {"tuple": [-1.0, 0.0]}, 3])
+def test_a_forged_fence_is_refused(limit, tmp_path):
     model().fit(X).save(tmp_path / "m.onmf")
     header, arrays = read_container(tmp_path / "m.onmf", MODEL)
-    header["attributes"]["outlier_fence_"] = fence
+    header["attributes"]["outlier_limit_"] = limit
     (tmp_path / "m.onmf").write_bytes(container_bytes(MODEL, header, arrays))
     with pytest.raises(FormatError, match="its limit of outliers is no pair"):
         onmf.load(tmp_path / "m.onmf")
@@ -214,7 +214,7 @@ def test_a_fit_that_was_broken_off_ends_as_if_it_had_not(tmp_path):
     again = stop.set_params(callback=None).fit(hard)
     np.testing.assert_array_equal(again.labels_, whole.labels_)
     np.testing.assert_allclose(again.cluster_centers_, whole.cluster_centers_, rtol=1e-9)
-    assert again.outlier_fence_ == pytest.approx(whole.outlier_fence_)
+    assert again.outlier_limit_ == pytest.approx(whole.outlier_limit_)
 
 
 def test_a_stream_leaves_outliers_out():

@@ -92,8 +92,8 @@ def test_one_vote_each_is_kept_whatever_the_lengths(passes):
 def test_the_inertia_is_the_error_times_the_energy():
     for passes in (1, 2):
         model = fit(X, passes, WEIGHT)
-        energy = WEIGHT @ np.square(X).sum(axis=1)
-        assert model.inertia_ == pytest.approx(model.relative_error_ * energy)
+        sqnorms = WEIGHT @ np.square(X).sum(axis=1)
+        assert model.inertia_ == pytest.approx(model.relative_error_ * sqnorms)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "csr"])

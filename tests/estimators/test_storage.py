@@ -19,9 +19,9 @@ import scipy.sparse as sp
 
 import onmf
 from onmf import NSNCP, ONMF, General
-from onmf.core.paper.penalties import PENALTIES
 from onmf.datasets import make_rays
 from onmf.exceptions import FormatError, UnsavedParameterWarning
+from onmf.paper.penalties import PENALTIES
 from onmf.preparation import Log, Tfidf, Unit, Words
 
 X, _ = make_rays(60, 8, 3, noise=0.1, random_state=0)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from onmf import ONMF
-from onmf.core.fast.settle import SettleSquares
-from onmf.core.memory import InMemory
-from onmf.core.paper.palm import NON_NEGATIVE
 from onmf.datasets import make_rays
-from onmf.estimators.stream import DECAY, Stream, take_in
+from onmf.losses.ray_alternation import RayAlternation
+from onmf.paper.palm import NON_NEGATIVE
+from onmf.rows.memory import InMemory
+from onmf.streams.sums import DECAY, Stream, take_in
 
 BATCHES = 10
 
@@ -31,7 +31,7 @@ def after_passes(X, passes, sizes=None):
 
 def visit(X, W):
     """The state after one sweep with W."""
-    return SettleSquares(InMemory(X), NON_NEGATIVE, tol=0.0).begin(W)
+    return RayAlternation(InMemory(X), NON_NEGATIVE, tol=0.0).begin(W)
 
 
 @pytest.mark.slow

@@ -7,11 +7,11 @@ import scipy.sparse as sp
 import onmf
 from cases import few
 from onmf import ONMF, choose_k
-from onmf.core.fast.sketch import damping
-from onmf.data import Check, Terms
-from onmf.data import place as place_rows
 from onmf.datasets import make_rays
 from onmf.explain import clusters
+from onmf.rows import Check, PlacementRequest
+from onmf.rows import place as place_rows
+from onmf.search.sketch import damping
 from onmf.stability import consensus
 from onmf.stability.halves import Cut, along_the_path
 from onmf.stability.trials import prepare
@@ -104,9 +104,9 @@ def test_an_enormous_sample_has_one_vote():
 @pytest.mark.parametrize("place", PLACES)
 def test_none_is_damped_where_all_have_one_vote(place, tmp_path):
     """Without votes the longest are, which shows that these data could tell."""
-    rows = place_rows(PLACES[place](tmp_path), None, Terms(Check("ONMF"))).data
+    rows = place_rows(PLACES[place](tmp_path), None, PlacementRequest(Check("ONMF"))).data
     assert rows.gather(damping(rows)).min() < 1
-    voters = rows.one_vote_each().wide()
+    voters = rows.one_vote_each().with_larger_blocks()
     np.testing.assert_array_equal(voters.gather(damping(voters))[INSIDE], 1)
 
 

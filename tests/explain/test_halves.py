@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.memory import InMemory
-from onmf.core.parts import looks_like, number_like, part_labels
 from onmf.datasets import make_rays
 from onmf.explain.halves import split_fits
+from onmf.explain.subsets import labels_by_subset, number_like, part_labels
+from onmf.rows.memory import InMemory
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_labels_are_the_nearest_rays_of_each_half(planted):
 def test_both_halves_find_clusters_that_are_plain_to_see(planted):
     X, y = planted
     pairs = split_fits(InMemory(X), 3, 2, 0)
-    for labels in looks_like(y, InMemory(X), [half for pair in pairs for half in pair], 3):
+    for labels in labels_by_subset(y, InMemory(X), [half for pair in pairs for half in pair], 3):
         np.testing.assert_array_equal(labels, y)
 
 

@@ -30,13 +30,13 @@ import zarr
 import onmf
 from onmf import ONMF
 from onmf.cli.runs import recall
-from onmf.data import Check, Terms, place, validation
 from onmf.estimators import checkpoint
 from onmf.io import read_documents, read_table
 from onmf.io.container import container_bytes
 from onmf.io.flat import NoRoomError
 from onmf.io.labels import read_labels
 from onmf.ledger import Ledger
+from onmf.rows import Check, PlacementRequest, place, validation
 
 DOCUMENTED = (
     ValueError,
@@ -100,7 +100,7 @@ def use_model(path: Path) -> None:
 
 def use_rows(path: Path) -> None:
     """The first look of `fit` at rows on disk: it reads all of them."""
-    placed = place(path, None, Terms(Check("ONMF"), validation.power_of_two))
+    placed = place(path, None, PlacementRequest(Check("ONMF"), validation.safe_scale))
     assert np.isfinite(placed.data.sqnorm)
 
 

@@ -13,7 +13,7 @@ class Row(NamedTuple):
     score: float
     score_se: float
     found_again: float
-    told_alike: float
+    feature_agreement: float
     border: float
     valley: float
     solid: float
@@ -45,7 +45,7 @@ def consensus(labels, runs, stability):
 
 def choice(best_k=3):
     """Over K = 2 to 5; the last K has no valley."""
-    rest = {"score_se": 0.1, "told_alike": 0.8, "solid": 2.0, "failed": ""}
+    rest = {"score_se": 0.1, "feature_agreement": 0.8, "solid": 2.0, "failed": ""}
     table = [
         Row(
             k=k,

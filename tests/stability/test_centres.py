@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.core.memory import InMemory
 from onmf.datasets import make_rays
+from onmf.rows.memory import InMemory
 from onmf.stability.centres import centres
 
 

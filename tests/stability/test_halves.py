@@ -55,9 +55,9 @@ def test_samples_keep_their_cluster_whatever_its_number():
 
 
 def test_outliers_are_far_from_their_ray_or_have_little_in_common_with_it():
-    energy = np.array([10.0, 10, 10, 10, 100, 10, 0])
+    sqnorms = np.array([10.0, 10, 10, 10, 100, 10, 0])
     left = np.array([2.0, 2, 2, 2, 8.1, 6.1, 0])  # medians: 2, and 0.8 explained
-    np.testing.assert_array_equal(np.flatnonzero(outlier_marks(left, energy)), [4, 5])
+    np.testing.assert_array_equal(np.flatnonzero(outlier_marks(left, sqnorms)), [4, 5])
     assert not outlier_marks(np.zeros(3), np.zeros(3)).any()
 
 

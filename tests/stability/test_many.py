@@ -9,14 +9,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from cases import few
 from onmf import ONMF
-from onmf.core.fast.finish import settle
-from onmf.core.fast.settle import SettleSquares
-from onmf.core.fast.sketch import sketch
-from onmf.core.fast.solver import Fast
-from onmf.core.memory import InMemory
-from onmf.core.paper.palm import NON_NEGATIVE
-from onmf.core.paper.penalties import SNCP
 from onmf.datasets import make_rays
+from onmf.losses.alternation import settle
+from onmf.losses.ray_alternation import RayAlternation
+from onmf.paper.palm import NON_NEGATIVE
+from onmf.paper.penalties import SNCP
+from onmf.rows.memory import InMemory
+from onmf.search.sketch import sketch
+from onmf.search.solver import Fast
 from onmf.stability.many import AssignAll, Attempt, Many, narrowed, settle_together, turned
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
@@ -106,10 +106,10 @@ def test_a_turned_sketch_has_its_strongest_directions_first(m):
     ordered = turned(small)
     np.testing.assert_allclose(ordered.Y, X @ ordered.V, atol=1e-10)
     np.testing.assert_allclose(ordered.V.T @ ordered.V, np.eye(ordered.V.shape[1]), atol=1e-10)
-    energy = np.square(ordered.Y).sum(axis=0)
-    assert (np.diff(energy) <= 1e-9 * energy[0]).all()
+    sqnorms = np.square(ordered.Y).sum(axis=0)
+    assert (np.diff(sqnorms) <= 1e-9 * sqnorms[0]).all()
     singular = np.linalg.svd(X, compute_uv=False)[0] ** 2
-    assert energy[0] == pytest.approx(singular, rel=1e-6)
+    assert sqnorms[0] == pytest.approx(singular, rel=1e-6)
     assert narrowed(ordered, 2).Y.shape[1] == min(4 * 2 + 20, m)
 
 
@@ -120,7 +120,7 @@ def test_alternations_together_are_those_apart(make):
     starts = [X[:3], X[10:15], X[20:26]]
     ends = settle_together(data, starts, NON_NEGATIVE, 1e-9, 100)
     for W, end in zip(starts, ends, strict=True):
-        own = settle(SettleSquares(data, NON_NEGATIVE, 1e-9), W, 100)
+        own = settle(RayAlternation(data, NON_NEGATIVE, 1e-9), W, 100)
         np.testing.assert_array_equal(end.labels(data), own.labels(data))
         np.testing.assert_allclose(end.W, own.W, atol=1e-8)
 
@@ -138,4 +138,4 @@ def test_a_sample_without_a_cluster_here_keeps_its_cluster_there(make):
     # sum of score x: sample 0 alone; 2 (0, 2, 0) + 3 (0, 3, 1)
     np.testing.assert_allclose(move.part(cells, 0).cross, [[1, 0, 0], [0, 13, 3]])
     np.testing.assert_allclose(move.part(cells, 1).cross, [[0, 3, 17]])
-    np.testing.assert_allclose(move.part(cells, 0).energy, [1, 13])
+    np.testing.assert_allclose(move.part(cells, 0).explained, [1, 13])

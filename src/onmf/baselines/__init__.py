@@ -17,7 +17,7 @@ from onmf.baselines.k_means_plus_plus import k_means_plus_plus
 from onmf.baselines.nmf import nmf
 from onmf.baselines.onmf_s import onmf_s
 from onmf.baselines.onp_mf import onp_mf
-from onmf.core.result import Factorization
+from onmf.result import Factorization
 
 __all__ = ["METHODS", "Means", "Start", "shared_draws", "single_codes"]
 

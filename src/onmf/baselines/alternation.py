@@ -4,17 +4,17 @@
 
 A ray takes one step towards its singular vector while samples still move, so that both halves
 share one sweep, and goes all the way once they have settled. That takes some more sweeps than
-iterations of an alternation that finds the singular vectors each time: see `core.fast.settle`,
+iterations of an alternation that finds the singular vectors each time: see `losses.squares`,
 with which the default solver ends as well. The error never rises, and an empty cluster is filled
 at once.
 """
 
 from onmf.baselines.iterate import MAX_ITER, TOL, Start
-from onmf.core.fast.finish import finish
-from onmf.core.fast.settle import SettleSquares
-from onmf.core.paper.palm import NON_NEGATIVE
-from onmf.core.result import Factorization, Recorder, Watch, unwatched
-from onmf.core.rows import Data
+from onmf.losses.alternation import finish
+from onmf.losses.ray_alternation import RayAlternation
+from onmf.paper.palm import NON_NEGATIVE
+from onmf.result import Factorization, Recorder, Watch, unwatched
+from onmf.rows.sweep import Data
 
 
 def alternation(
@@ -26,5 +26,5 @@ def alternation(
     watch: Watch = unwatched,
 ) -> Factorization:
     """From the centroids of the start, until no label changes and the rays move less than `tol`."""
-    rule = SettleSquares(data, NON_NEGATIVE, tol)
+    rule = RayAlternation(data, NON_NEGATIVE, tol)
     return finish(rule, [start.W], Recorder(watch, max_iter))[0]

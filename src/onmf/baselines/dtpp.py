@@ -25,8 +25,8 @@ from onmf.baselines.iterate import (
     multiply_by_ratio,
     summarise,
 )
-from onmf.core.result import Factorization, Watch, unwatched
-from onmf.core.rows import Array, Block, Data
+from onmf.result import Factorization, Watch, unwatched
+from onmf.rows.sweep import Array, Block, Data
 
 
 def dtpp(

@@ -25,8 +25,8 @@ from onmf.baselines.iterate import (
     products,
     summarise,
 )
-from onmf.core.result import Factorization, Watch, unwatched
-from onmf.core.rows import Array, Data
+from onmf.result import Factorization, Watch, unwatched
+from onmf.rows.sweep import Array, Data
 
 FLOOR = 1e-30
 

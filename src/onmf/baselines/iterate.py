@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from onmf.core.paper.palm import (
+from onmf.paper.palm import (
     relative_change,
     root_ratio,
     sqdistance_of_rows,
     sqnorm_of_rows,
 )
-from onmf.core.result import Factorization, Recorder, Stage, Watch, stage_from_sums
-from onmf.core.rows import Array, Block, Data, Matrix
+from onmf.result import Factorization, Recorder, Stage, Watch, stage_from_sums
+from onmf.rows.sweep import Array, Block, Data, Matrix
 
 TOL, MAX_ITER = 1e-5, 2000  # the paper's
 
@@ -88,8 +88,10 @@ def iterate(
     rows, W = data.scatter(start[0]), start[1]
     recorder, stop = Recorder(watch), "max_iter"
     for now in islice(iterates, max_iter):
-        moved = data.total(sqdistance_of_rows, now.rows, rows)
-        residual = root_ratio(moved, data.total(sqnorm_of_rows, rows)) + relative_change(now.W, W)
+        moved = data.reduce_blocks(sqdistance_of_rows, now.rows, rows)
+        residual = root_ratio(moved, data.reduce_blocks(sqnorm_of_rows, rows)) + relative_change(
+            now.W, W
+        )
         left = max_iter - len(recorder.history) - 1
         recorder.max_sweeps = now.sweeps + (now.sweeps - recorder.sweeps) * left
         rows, W = now.rows, now.W

@@ -16,10 +16,10 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from onmf.baselines.iterate import MAX_ITER, Iterate, Start, WholeRows, one_stage_result, summarise
-from onmf.core.assign import Code, Fit, one_sparse
-from onmf.core.paper.palm import relative_change
-from onmf.core.result import Factorization, Watch, unwatched
-from onmf.core.rows import Array, Block, Matrix, row_sqnorm
+from onmf.paper.palm import relative_change
+from onmf.result import Factorization, Watch, unwatched
+from onmf.rows.assign import Code, ExplainedShare, one_sparse
+from onmf.rows.sweep import Array, Block, Matrix, row_sqnorm
 
 K_MEANS_TOL = 1e-6
 
@@ -46,7 +46,7 @@ def lloyd(
     watch: Watch,
 ) -> Factorization:
     """scikit-learn's K-means from `init`, which takes `before` sweeps by itself."""
-    k, inside = len(start.W), data.gather(data.energy) > 0
+    k, inside = len(start.W), data.gather(data.row_sqnorms) > 0
     model = KMeans(
         k, init=init, n_init=1, max_iter=max_iter, tol=tol, random_state=start.seed,
         algorithm="lloyd",
@@ -83,13 +83,13 @@ class Means:
 
     W: Array
 
-    def __call__(self, block: Block, rows: Any) -> tuple[Code, Fit]:
-        energy, gains = row_sqnorm(block.X), self.gains(block)
+    def __call__(self, block: Block, rows: Any) -> tuple[Code, ExplainedShare]:
+        sqnorms, gains = row_sqnorm(block.X), self.gains(block)
         labels = gains.argmax(axis=1)
-        inside, weight = energy > 0, block.weight[:, 0].astype(np.float64)
+        inside, weight = sqnorms > 0, block.weight[:, 0].astype(np.float64)
         best = np.where(inside, gains[np.arange(len(labels)), labels], 0)
         labels[~inside] = -1
-        fit = Fit(float(weight @ best), float(weight @ energy))
+        fit = ExplainedShare(float(weight @ best), float(weight @ sqnorms))
         return Code(labels, inside.astype(self.W.dtype)), fit
 
     def gains(self, block: Block) -> Array:
@@ -98,8 +98,8 @@ class Means:
 
     def scores(self, block: Block) -> Array:
         """1 - ||x - w||^2 / ||x||^2 (b, k); 0 for a sample of zeros."""
-        energy = row_sqnorm(block.X)[:, None]
-        shares = np.where(energy > 0, self.gains(block) / np.where(energy > 0, energy, 1), 0)
+        sqnorms = row_sqnorm(block.X)[:, None]
+        shares = np.where(sqnorms > 0, self.gains(block) / np.where(sqnorms > 0, sqnorms, 1), 0)
         return shares.astype(self.W.dtype)
 
     def memberships(self, code: Code) -> Array:

@@ -12,7 +12,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from onmf.baselines.iterate import MAX_ITER, Start, WholeRows
 from onmf.baselines.k_means import K_MEANS_TOL, lloyd, short_indices
-from onmf.core.result import Factorization, Watch, unwatched
+from onmf.result import Factorization, Watch, unwatched
 
 
 def k_means_plus_plus(
@@ -28,7 +28,7 @@ def k_means_plus_plus(
     seeds, _ = kmeans_plusplus(
         short_indices(data.X),
         k,
-        sample_weight=np.where(data.gather(data.energy) > 0, data.weight, 0),
+        sample_weight=np.where(data.gather(data.row_sqnorms) > 0, data.weight, 0),
         random_state=start.seed,
         n_local_trials=1,
     )

@@ -15,9 +15,9 @@ from sklearn.decomposition import non_negative_factorization
 from sklearn.exceptions import ConvergenceWarning
 
 from onmf.baselines.iterate import MAX_ITER, Iterate, Start, WholeRows, one_stage_result, summarise
-from onmf.core.paper.palm import relative_change
-from onmf.core.result import Factorization, Watch, unwatched
-from onmf.core.rows import Array, Matrix
+from onmf.paper.palm import relative_change
+from onmf.result import Factorization, Watch, unwatched
+from onmf.rows.sweep import Array, Matrix
 
 NMF_TOL = 1e-4  # scikit-learn's own: the violation of optimality, relative to that at the start
 

@@ -25,8 +25,8 @@ from onmf.baselines.iterate import (
     multiply_by_ratio,
     summarise,
 )
-from onmf.core.result import Factorization, Watch, unwatched
-from onmf.core.rows import Array, Block, Data
+from onmf.result import Factorization, Watch, unwatched
+from onmf.rows.sweep import Array, Block, Data
 
 
 def onmf_s(
@@ -48,7 +48,7 @@ def _updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
         W = multiply_by_ratio(W, sums.cross, sums.gram @ W)
         rows, sums = data.sweep(StiefelRows(W, W @ sums.cross.T), rows)
         scale = 1 / np.where(sums.mass > 0, sums.mass, 1)
-        rows, sums = data.each(partial(np.multiply, scale), rows), _rescaled(sums, scale)
+        rows, sums = data.map_blocks(partial(np.multiply, scale), rows), _rescaled(sums, scale)
         yield Iterate(rows, W, sums, sweeps)
 
 

@@ -21,9 +21,9 @@ from itertools import count
 import numpy as np
 
 from onmf.baselines.iterate import MAX_ITER, TOL, Iterate, Start, iterate, products, summarise
-from onmf.core.assign import one_sparse
-from onmf.core.result import Factorization, Watch, unwatched
-from onmf.core.rows import Array, Data
+from onmf.result import Factorization, Watch, unwatched
+from onmf.rows.assign import one_sparse
+from onmf.rows.sweep import Array, Data
 
 RHO, GROWTH, DUAL_STEP = 0.01, 1.01, 100.0
 SHRINK, SLOPE = 0.1, 1e-5  # of the line search

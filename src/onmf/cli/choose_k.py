@@ -21,8 +21,8 @@ from onmf.cli.options import (
     source_of,
     votes_option,
 )
-from onmf.cli.runs import REPORT, at_hand, choice_record
-from onmf.io import Table as Samples
+from onmf.cli.runs import REPORT, choice_record, sample_in_memory
+from onmf.io import Table as DataMixin
 from onmf.io import csv_text, replace_files, to_json_values
 from onmf.io.cells import to_count
 from onmf.report import html
@@ -83,7 +83,7 @@ def run_choose_k(
     ks = None if span is None else parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    table = at_hand(source.learn(read_with_notes(source, holes=True))[0], seed)
+    table = sample_in_memory(source.learn(read_with_notes(source, holes=True))[0], seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with waiting(source.path.name) as advance:
         choice = choose_k(
@@ -150,7 +150,7 @@ def result_files(
     }
 
 
-def make_page(table: Samples, choice: KChoice, account: dict[str, Any]) -> str:
+def make_page(table: DataMixin, choice: KChoice, account: dict[str, Any]) -> str:
     """report.html: the fit with the K recommended, the curves and the consensus map."""
     with waiting("Making report.html"):
         return html(

@@ -40,11 +40,11 @@ from onmf.cli.runs import (
     Origin,
     Parent,
     after_fit,
-    at_hand,
     can_certify,
     check_entries,
     first_words,
     outlier_sentence,
+    sample_in_memory,
 )
 from onmf.io import Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
@@ -243,7 +243,7 @@ def check_annotation(source: Input, target: Path, force: bool) -> None:
 
 def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
     """The number of clusters, by `onmf.choose_k`; no more than there can be."""
-    some = at_hand(table, model.random_state)
+    some = sample_in_memory(table, model.random_state)
     n, possible, label = len(some.samples), None, "Choosing the number of clusters"
     if isinstance(among, range):
         possible = range(among.start, max(min(among.stop, n), among.start + 1))

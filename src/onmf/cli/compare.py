@@ -25,7 +25,7 @@ from onmf.cli.options import (
     reading_options,
     source_of,
 )
-from onmf.cli.runs import agreement_scores, at_hand
+from onmf.cli.runs import agreement_scores, sample_in_memory
 from onmf.cli.runs.comparison import (
     WITH_LABELS,
     comparison_grid,
@@ -109,7 +109,7 @@ def run_compare(
     fits: list[dict[str, Any]] = []
     out.parent.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
     source = source_of(options.pop("input"), options)
-    table = at_hand(source.learn(read_with_notes(source))[0], seed=0)
+    table = sample_in_memory(source.learn(read_with_notes(source))[0], seed=0)
     n, m = table.X.shape
     facts = {"file": source.path.name, "samples": n, "features": m, "clusters": k, "starts": starts,
              "methods": ", ".join(methods), "steps": ", ".join(source.steps) or "none"}  # fmt: skip

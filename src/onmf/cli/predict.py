@@ -20,8 +20,8 @@ from onmf.cli.runs import (
     fitted_model,
     ids_of_clusters,
     ids_of_labels,
+    is_transposed,
     labels_sheet,
-    lies_across,
 )
 from onmf.cli.runs.standard_input import receive
 from onmf.explain import Calibration
@@ -81,7 +81,7 @@ def run_predict(
         labels = fitted.predict(table)
         sure, distance = how_sure(fitted, table, labels)
         columns = {"certainty": sure, "distance": distance}
-        if hasattr(fitted, "outlier_fence_"):
+        if hasattr(fitted, "outlier_limit_"):
             columns["outlier_score"] = fitted.outlier_score(table)
         ids = ids_of_labels(ids_of_clusters(fitted), labels)
         text = csv_text(*labels_sheet(table.samples, ids, **columns), raw_names)
@@ -113,7 +113,7 @@ def read_along(source: Input, model: Model) -> Table:
     """The input, its features as columns: their names tell which way it lies."""
     with reading(source) as progress:
         table = source.read(progress)
-        if lies_across(table, model):
+        if is_transposed(table, model):
             table = replace(source, transpose=not source.transpose).read(progress)
             lie = "columns" if source.transpose else "rows"
             note(source.path.name, [f"its {lie} are the features of the model: it was transposed."])

@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
-from onmf.core.assign import Rays
-from onmf.core.result import Event, Journal, Watch
-from onmf.core.rows import Data
-from onmf.core.threads import openmp_threads
-from onmf.data import Placement, place_in_memory
-from onmf.data.validation import Scale, check_scale
-from onmf.estimators.beginning import Beginning
 from onmf.estimators.clusterer import Clusterer
+from onmf.estimators.data import Rule
+from onmf.estimators.initialization import Initialization
 from onmf.estimators.parameters import check_parameters, without_none
-from onmf.estimators.samples import Rule
 from onmf.estimators.solvers import Solution, Solver, with_labels
+from onmf.result import CheckpointStore, Event, Watch
+from onmf.rows import Placement, place_in_memory
+from onmf.rows.assign import Rays
+from onmf.rows.sweep import Data
+from onmf.rows.threads import openmp_threads
+from onmf.rows.validation import Scale, check_scale
 
 Array = NDArray[Any]
 
@@ -40,9 +40,9 @@ class RivalSolver(Solver):
     def most_sweeps(self) -> int | None:
         return self.settings.get("max_iter")
 
-    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
         data, seed = rows.data, self.begin.seeds()[0]
-        zero = data.gather(data.energy) == 0
+        zero = data.gather(data.row_sqnorms) == 0
         H, W = self._start(data, rows.X, seed)
         H[zero] = 0  # nothing to explain, hence no cluster
         H.flags.writeable = W.flags.writeable = False  # shared by all methods
@@ -99,7 +99,7 @@ class Baseline(Clusterer):
         Threads; None uses as many as the linear algebra library may use. The answer is the same
         for any number, for K-means up to rounding.
     callback : callable, optional
-        Called with an `onmf.core.result.Event` after every iteration; returning True ends the fit
+        Called with an `onmf.result.Event` after every iteration; returning True ends the fit
         with what it has. scikit-learn's methods call it once, at their end.
     verbose : int, default=0
         1 writes a sentence an iteration to the log ``onmf``.
@@ -180,7 +180,7 @@ class Baseline(Clusterer):
     def _solver(self, n_threads: int) -> RivalSolver:
         check_parameters(self.get_params(deep=False))
         return RivalSolver(
-            Beginning(self.n_clusters, self.init, 1, self.random_state),
+            Initialization(self.n_clusters, self.init, 1, self.random_state),
             n_threads,
             self.method,
             without_none(tol=self.tol, max_iter=self.max_iter),

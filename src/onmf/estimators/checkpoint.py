@@ -20,11 +20,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from onmf.core.result import Journal
-from onmf.core.rows import Block, Data
 from onmf.exceptions import CheckpointWarning
 from onmf.io import replace_files
 from onmf.io.container import read_container, write_container
+from onmf.result import CheckpointStore
+from onmf.rows.sweep import Block, Data
 
 Array = NDArray[Any]
 
@@ -41,7 +41,7 @@ NOT_COMPARED = (
 )
 
 
-class Checkpoint(Journal):
+class Checkpoint(CheckpointStore):
     """A journal in a folder."""
 
     def __init__(self, folder: str | Path, fingerprint: str) -> None:
@@ -52,10 +52,10 @@ class Checkpoint(Journal):
     @classmethod
     def of(cls, folder: str | Path, estimator: str, parameters: dict[str, Any], data: Data) -> Self:
         """For a fit of this estimator; what is already in the folder must belong to it."""
-        journal = cls(folder, fit_fingerprint(estimator, parameters, data))
-        for path in journal.folder.glob(f"*{SUFFIX}"):
-            journal.read(path)
-        return journal
+        checkpoints = cls(folder, fit_fingerprint(estimator, parameters, data))
+        for path in checkpoints.folder.glob(f"*{SUFFIX}"):
+            checkpoints.read(path)
+        return checkpoints
 
     def path(self, name: str) -> Path:
         return self.folder / f"{name}{SUFFIX}"

@@ -11,16 +11,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
-from onmf.core.assign import labels_of
-from onmf.core.memory import useful
-from onmf.core.result import FORGETFUL
-from onmf.core.threads import blas_threads, single_threaded_blas
-from onmf.data import Placement
-from onmf.data.validation import moderate, too_few
 from onmf.estimators.checkpoint import Checkpoint
-from onmf.estimators.lineage import Lineage
 from onmf.estimators.ordering import number_clusters
-from onmf.estimators.presenter import Presenter
 from onmf.estimators.progress import (
     FRAMES,
     CallbackSupportMixin,
@@ -28,6 +20,7 @@ from onmf.estimators.progress import (
     watcher,
     with_callbacks,
 )
+from onmf.estimators.reporting import ReportMixin
 from onmf.estimators.solvers import Solution, Solver
 from onmf.exceptions import (
     ConvergenceWarning,
@@ -36,6 +29,13 @@ from onmf.exceptions import (
     UnobservedWarning,
 )
 from onmf.io.table import listing
+from onmf.result import NO_CHECKPOINT
+from onmf.rows import Placement
+from onmf.rows.assign import labels_of
+from onmf.rows.memory import count_nonzero_samples
+from onmf.rows.threads import blas_threads, single_threaded_blas
+from onmf.rows.validation import rescale_to_safe_range, too_few
+from onmf.streams.lineage import Lineage
 
 Array = NDArray[Any]
 
@@ -44,9 +44,9 @@ BEFORE = (
     "preprocessing_",
     "certainty_curve_",
     "_stream",
-    "_evolution",
+    "_stream_history",
     "outlier_score_",
-    "outlier_fence_",
+    "outlier_limit_",
 )
 
 LIMITS = {
@@ -56,7 +56,7 @@ LIMITS = {
 }
 
 
-class Clusterer(CallbackSupportMixin, Presenter):
+class Clusterer(CallbackSupportMixin, ReportMixin):
     """Fit and warn; a subclass brings parameters and, in `_solver`, what is done with them."""
 
     init: Any
@@ -127,7 +127,11 @@ class Clusterer(CallbackSupportMixin, Presenter):
             )
             with single_threaded_blas():
                 data, some, k = rows.data, rows.summary, solver.begin.n_clusters
-                n_useful = data.total(useful, data.energy) if some is None else some.count
+                n_useful = (
+                    data.reduce_blocks(count_nonzero_samples, data.row_sqnorms)
+                    if some is None
+                    else some.count
+                )
                 if n_useful < k:
                     raise too_few(n_useful, data.shape[0], k)
                 if solver.begin.ancestor is not None:
@@ -137,10 +141,10 @@ class Clusterer(CallbackSupportMixin, Presenter):
                     start = solver.begin.ancestor or solver.begin.init
                     parameters = self.get_params(deep=False) | {"init": start}
                     notes = Checkpoint.of(self.checkpoint, type(self).__name__, parameters, data)
-                solution = solver.solve(rows, watch, notes or FORGETFUL)
-                size = data.sqnorm, data.holes
+                solution = solver.solve(rows, watch, notes or NO_CHECKPOINT)
+                size = data.sqnorm, data.n_missing
             solution = number_clusters(solution, rows.weight, solver.begin)
-            self._keep(solution, rows, *size)
+            self._set_attributes(solution, rows, *size)
         if notes is not None:
             notes.close(solution.result.stop)
         if tasks is not None:
@@ -151,7 +155,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
     def __sklearn_tags__(self) -> Any:
         tags, check = super().__sklearn_tags__(), self._check
         tags.input_tags.positive_only = not check.signed
-        tags.input_tags.allow_nan = check.holes
+        tags.input_tags.allow_nan = check.allow_missing
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -171,15 +175,17 @@ class Clusterer(CallbackSupportMixin, Presenter):
             self.__dict__.update(before)
             raise
 
-    def _keep(self, solution: Solution, rows: Placement, sqnorm: float, holes: int) -> None:
+    def _set_attributes(
+        self, solution: Solution, rows: Placement, sqnorm: float, n_missing: int
+    ) -> None:
         """What the fit has found, as attributes; in the units of the user."""
         for name in BEFORE:
             self.__dict__.pop(name, None)
         best, labels = solution.result, solution.labels
         self.membership_, self.labels_ = best.H, labels
-        if solution.fence is not None and solution.excess is not None:
+        if solution.limit is not None and solution.excess is not None:
             self.outlier_score_ = solution.excess
-            self.outlier_fence_ = solution.fence.scaled(1 / rows.scale)
+            self.outlier_limit_ = solution.limit.scaled(1 / rows.scale)
         scale = best.W.dtype.type(rows.scale)
         self.cluster_centers_ = check_digits(best.W / scale)
         if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
@@ -191,7 +197,7 @@ class Clusterer(CallbackSupportMixin, Presenter):
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
-        self.stationarity_, self.n_missing_ = solution.stationarity, holes
+        self.stationarity_, self.n_missing_ = solution.stationarity, n_missing
         self.bound_, self.gap_ = solution.proof or (None, None)
         if self._has_ids:
             self.lineage_ = solution.lineage
@@ -208,13 +214,13 @@ class Clusterer(CallbackSupportMixin, Presenter):
 
     def _relabel(self, rows: Placement) -> None:
         """Labels and memberships by the centroids as they are kept, their lost digits included."""
-        centers, size = moderate(self.cluster_centers_)
+        centers, size = rescale_to_safe_range(self.cluster_centers_)
         rule = self._rule(rows.data, centers, centers.dtype.type(size / rows.scale))
-        rule = self._with_fence(rows.data, rule, rows.scale)
+        rule = self._with_limit(rows.data, rule, rows.scale)
         with single_threaded_blas():
             codes, _ = rows.data.sweep(rule)
-        self.labels_ = rows.data.gather(rows.data.each(labels_of, codes))
-        self.membership_ = rows.data.array(len(centers), rule.memberships, codes)
+        self.labels_ = rows.data.gather(rows.data.map_blocks(labels_of, codes))
+        self.membership_ = rows.data.dense(len(centers), rule.memberships, codes)
 
     def _warn(self, solution: Solution) -> None:
         labels = getattr(self, "labels_", np.arange(len(self.cluster_centers_)))

@@ -8,26 +8,26 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from onmf.core.divergence import Shares, Voice, by_count, by_sample
-from onmf.core.fast.divergence import Kullback, cluster_counts
-from onmf.core.paper.penalties import Penalty
-from onmf.core.result import Journal, Watch
-from onmf.data import Placement
-from onmf.estimators.beginning import Beginning
+from onmf.estimators.initialization import Initialization
 from onmf.estimators.parameters import CenterBounds, check_number, without_none
 from onmf.estimators.solvers import Solution, Solver
+from onmf.losses.kl_alternation import Kullback, cluster_counts
+from onmf.losses.profiles import CountProfiles, Influence, by_count, by_sample
+from onmf.paper.penalties import Penalty
+from onmf.result import CheckpointStore, Watch
+from onmf.rows import Placement
 
 Array = NDArray[Any]
 
 
-def voice_of(equal_votes: bool) -> Voice:
+def influence_of(equal_votes: bool) -> Influence:
     """What a sample counts for: its total, or one vote."""
     return by_sample if equal_votes else by_count
 
 
-def shares_rule(centers: Array, unit: Any, equal_votes: bool) -> Shares:
+def shares_rule(centers: Array, unit: Any, equal_votes: bool) -> CountProfiles:
     """What gives a sample to a cluster; memberships are in the unit of the user's samples."""
-    shares = Shares.of(centers, voice_of(equal_votes))
+    shares = CountProfiles.of(centers, influence_of(equal_votes))
     return replace(shares, totals=shares.totals / unit)
 
 
@@ -40,7 +40,7 @@ class CountSolver(Solver):
     @classmethod
     def of(
         cls,
-        begin: Beginning,
+        begin: Initialization,
         n_threads: int,
         *,
         equal_votes: bool,
@@ -66,7 +66,7 @@ class CountSolver(Solver):
         settings = Kullback(
             **without_none(tol=tol, max_sweeps=max_iter),
             n_starts=1 if begin.n_init == "auto" else int(begin.n_init),
-            voice=voice_of(equal_votes),
+            influence=influence_of(equal_votes),
         )
         return cls(begin, settings)
 
@@ -74,14 +74,14 @@ class CountSolver(Solver):
     def most_sweeps(self) -> int | None:
         return self.settings.max_sweeps
 
-    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
         data, begin = rows.data, self.begin
-        seed = begin.seeds(journal)[0]
+        seed = begin.seeds(checkpoints)[0]
         W = None if begin.is_search else begin.factors(data, rows.X, seed)[1]
         result, state, whole, stationarity = cluster_counts(
-            self.settings, data, begin.n_clusters, seed, W, watch, journal
+            self.settings, data, begin.n_clusters, seed, W, watch, checkpoints
         )
         labels = state.labels(data)
-        unit = 1.0 if self.settings.voice is by_sample else rows.scale
+        unit = 1.0 if self.settings.influence is by_sample else rows.scale
         inertia = result.relative_error * whole / unit
         return Solution(result, labels, labels, stationarity, inertia=inertia)

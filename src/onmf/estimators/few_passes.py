@@ -1,6 +1,6 @@
 """A fit that reads X a given number of times.
 
-    1      a summary of the rows (`core.summary`), on which the default solver finds the centroids
+    1      a summary of the rows (`rows.summary`), on which the default solver finds the centroids
     2      every sample goes to its nearest centroid: labels, and the exact error
     3 ...  more of the exact alternation on X
 
@@ -13,16 +13,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from onmf.core.fast.finish import finish
-from onmf.core.fast.solver import settle_rule
-from onmf.core.memory import InMemory
-from onmf.core.result import Journal, Recorder, Watch
-from onmf.core.rows import Place
-from onmf.core.summary import Lottery
-from onmf.data import Placement
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.parameters import without_none
 from onmf.estimators.solvers import FastSolver, Solution, Solver
+from onmf.losses.alternation import finish
+from onmf.losses.squares import settle_rule
+from onmf.result import CheckpointStore, Recorder, Watch
+from onmf.rows import Placement
+from onmf.rows.memory import InMemory
+from onmf.rows.summary import BottomKSampler
+from onmf.rows.sweep import Place
 
 FEWEST_ROWS, ROWS_PER_CLUSTER = 20_000, 1_000  # of the summary
 
@@ -44,8 +44,8 @@ class FewPasses(Solver):
             raise ValueError("passes belong to solver='fast': leave them out, or use it.")
         begin = replace(fast.begin, random_state=fast.begin.seeds()[0])
         size = max(FEWEST_ROWS, ROWS_PER_CLUSTER * begin.n_clusters)
-        lottery = Lottery(size, begin.random_state, equal_votes)
-        summary = {"lottery": lottery, "once": passes == 1}
+        sampler = BottomKSampler(size, begin.random_state, equal_votes)
+        summary = {"sampler": sampler, "once": passes == 1}
         again = replace(fast, begin=begin)
         return cls(begin, again, passes, equal_votes, summary=summary)
 
@@ -53,9 +53,9 @@ class FewPasses(Solver):
     def most_sweeps(self) -> int | None:
         return self.fast.most_sweeps
 
-    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
         some = self._sample(rows)
-        solution = self.fast.solve(rows._replace(data=some, X=some.X), watch, journal)
+        solution = self.fast.solve(rows._replace(data=some, X=some.X), watch, checkpoints)
         solution = number_clusters(solution, some.weight, self.begin)
         traffic = rows.data.traffic._asdict()
         history = [stage._replace(sweeps=1, **traffic) for stage in solution.result.history]

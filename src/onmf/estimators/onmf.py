@@ -5,17 +5,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from onmf.core.paper.penalties import Penalty
-from onmf.core.result import Event
-from onmf.data import Check
-from onmf.estimators.beginning import Beginning, is_model
 from onmf.estimators.divergence import CountSolver
 from onmf.estimators.few_passes import FewPasses
+from onmf.estimators.initialization import Initialization, is_model
 from onmf.estimators.parameters import as_bounds, check_parameters
 from onmf.estimators.solvers import SOLVERS, Solver
 from onmf.estimators.stream_clusterer import StreamClusterer
+from onmf.paper.penalties import Penalty
+from onmf.result import Event
+from onmf.rows import Check
 
-AS_THEY_ARE = (
+PASSED_TO_SOLVER = (
     *("penalty", "rho", "growth", "mu_h", "mu_w", "tol", "inner_tol", "max_iter"),
     *("center_bounds", "outliers"),
 )
@@ -45,7 +45,7 @@ class ONMF(StreamClusterer):
         of the overall mean, and raw counts need no preparation. Only with ``solver="fast"``.
     penalty : {"sncp", "nsncp"} or penalty object, default="sncp"
         The smooth penalty, the non-smooth one, or any object like those in
-        `onmf.core.paper.penalties`, for example ``General(p=1, q=3, v=3)``.
+        `onmf.paper.penalties`, for example ``General(p=1, q=3, v=3)``.
     solver : {"fast", "palm"}, default="fast"
         "fast" follows the growing penalty in a small picture of the data and finishes on the data
         itself: a handful of sweeps, no empty cluster, no dependence on the scale of X. "palm" is
@@ -105,7 +105,7 @@ class ONMF(StreamClusterer):
         1 writes a sentence a stage to the log ``onmf``: to stderr, unless logging is set up
         otherwise.
     callback : callable, optional
-        Called with an `onmf.core.result.Event` after every sweep; returning True ends the fit with
+        Called with an `onmf.result.Event` after every sweep; returning True ends the fit with
         what it has.
     warm_start : bool, default=False
         Whether a further `fit` goes on from the centroids of the one before instead of `init`: the
@@ -150,7 +150,7 @@ class ONMF(StreamClusterer):
     outlier_score_ : ndarray of shape (n_samples,)
         With `outliers`: what its ray leaves of each sample, ||x - hW||^2, as a multiple of what may
         be left of one of its length. Above 1 for outliers, and higher is worse.
-    outlier_fence_ : (float, float)
+    outlier_limit_ : (float, float)
         With `outliers`: (c, p), a sample being one if ||x - hW||^2 > c ||hW||^(2p). p says how
         noise grows with the length of the samples: 0 not at all, 1/2 as in counts, 1 in proportion.
     inertia_ : float
@@ -262,8 +262,8 @@ class ONMF(StreamClusterer):
     def _check(self) -> Check:
         bounds = as_bounds(self.center_bounds)
         signed = bounds is None or bounds.lower < 0
-        holes = self.solver == "fast" and self.loss == "frobenius"
-        return Check(type(self).__name__, signed, HINT, holes)
+        n_missing = self.solver == "fast" and self.loss == "frobenius"
+        return Check(type(self).__name__, signed, HINT, n_missing)
 
     def _why_empty(self, empty: int) -> str:
         if self.solver != "fast":
@@ -284,10 +284,10 @@ class ONMF(StreamClusterer):
         if kl:
             of = partial(CountSolver.of, solver=self.solver, equal_votes=self.equal_votes)
         solver: Solver = of(
-            Beginning.of(self.n_clusters, self.init, self.n_init, self.random_state, before),
+            Initialization.of(self.n_clusters, self.init, self.n_init, self.random_state, before),
             n_threads,
             accelerate=self.accelerate or None,
-            **{name: values[name] for name in AS_THEY_ARE},
+            **{name: values[name] for name in PASSED_TO_SOLVER},
         )
         if self.passes is not None:
             others = {"checkpoint": self.checkpoint, "outliers": self.outliers, "loss='kl'": kl}

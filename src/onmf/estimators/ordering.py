@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.estimators.beginning import Beginning
+from onmf.estimators.initialization import Initialization
 from onmf.estimators.solvers import Solution
 
 Array = NDArray[Any]
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 SLAB = 1 << 16  # rows of a file that are changed at a time
 
 
-def number_clusters(solution: Solution, weight: Array | None, begin: Beginning) -> Solution:
+def number_clusters(solution: Solution, weight: Array | None, begin: Initialization) -> Solution:
     """The solution with its clusters in the order of their numbers; given ones keep theirs."""
     lineage, result, H = None, solution.result, solution.result.H
     if begin.ancestor is not None:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from onmf.baselines import METHODS
-from onmf.core.fast.outliers import Outliers
-from onmf.core.paper.palm import Bounds
-from onmf.core.paper.penalties import PENALTIES
-from onmf.core.paper.start import STARTS
-from onmf.estimators.beginning import is_model
+from onmf.estimators.initialization import is_model
 from onmf.io.table import listing
+from onmf.paper.palm import Bounds
+from onmf.paper.penalties import PENALTIES
+from onmf.paper.start import STARTS
+from onmf.search.outliers import Outliers
 
 CenterBounds = Any  # "data", or (lower, upper), None for no bound
 

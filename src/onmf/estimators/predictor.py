@@ -9,17 +9,17 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from onmf.core.assign import labels_of
-from onmf.core.fast.outliers import excess_of
-from onmf.core.nearness import Nearness, nearness
-from onmf.core.threads import single_threaded_blas
-from onmf.data import is_dask
-from onmf.estimators.samples import Samples
+from onmf.estimators.data import DataMixin
+from onmf.losses.nearness import Nearness, nearness
+from onmf.rows import is_dask
+from onmf.rows.assign import labels_of
+from onmf.rows.threads import single_threaded_blas
+from onmf.search.outliers import excess_of
 
 Array = NDArray[Any]
 
 
-class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Samples):
+class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, DataMixin):
     """Predict, transform, score and nearness, all by the centroids of a fit."""
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -48,7 +48,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         if is_dask(X):
             return self._lazily("predict", X, np.intp)
         data, _, rows, _ = self._assign(X)
-        return data.gather(data.each(labels_of, rows))
+        return data.gather(data.map_blocks(labels_of, rows))
 
     def transform(self, X: Any) -> Array:
         """Memberships of each sample: the best non-negative multiple of one centroid.
@@ -76,7 +76,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         if is_dask(X):
             return self._lazily("transform", X, dtype, k)
         data, rule, rows, _ = self._assign(X)
-        return data.array(k, rule.memberships, rows)
+        return data.dense(k, rule.memberships, rows)
 
     def inverse_transform(self, X: Any) -> Array:
         """Samples with these memberships: X W, so that ``inverse_transform(transform(X))`` is the
@@ -142,7 +142,7 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         rule = self._rule(data, centers, unit)
         with single_threaded_blas():
             rows, _ = data.sweep(lambda block, _: (rule.scores(block), ()))
-            return data.array(k, lambda scores: scores, rows)
+            return data.dense(k, lambda scores: scores, rows)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of ``||X||^2`` that the clusters explain: 1 - relative error of `transform`.
@@ -195,16 +195,16 @@ class Predictor(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin,
         np.True_
         """
         check_is_fitted(self)
-        fence = self._fence
-        if fence is None:
+        limit = self._outlier_limit
+        if limit is None:
             raise ValueError("the model knows no outliers: fit it with outliers='auto'.")
         if is_dask(X):
             return self._lazily("outlier_score", X, np.float64)
         data, centers, unit, scale = self._beside_centers(X)
-        rule, find = self._rule(data, centers, unit), partial(excess_of, fence.scaled(scale))
+        rule, find = self._rule(data, centers, unit), partial(excess_of, limit.scaled(scale))
         with single_threaded_blas():
             rows, _ = data.sweep(rule)
-            return data.gather(data.each(find, data.energy, rows))
+            return data.gather(data.map_blocks(find, data.row_sqnorms, rows))
 
     def margin(self, X: Any) -> NDArray[np.float64]:
         """By how much the cosine of each sample with its centroid exceeds that with the next.

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, Protocol
 
-from onmf.core.result import Event, Stage, Watch, unwatched
 from onmf.estimators.solvers import Solver
+from onmf.result import Event, Stage, Watch, unwatched
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

@@ -13,25 +13,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from onmf.baselines import Means
-from onmf.core.assign import Code, Rays, labels_of
-from onmf.core.fast.bound import cheap_proof
-from onmf.core.fast.holes import cluster_seen, fill_along_ground
-from onmf.core.fast.outliers import Fence, FencedRays
-from onmf.core.fast.row_problems import unit
-from onmf.core.fast.settle import TooFewDirectionsError
-from onmf.core.fast.solver import Fast, cluster
-from onmf.core.holes import check_no_holes, rays_beside
-from onmf.core.paper.inertia import Inertia
-from onmf.core.paper.palm import PALM, Bounds, Plain
-from onmf.core.paper.path import Path, tighten
-from onmf.core.paper.penalties import PENALTIES, Penalty, RowPenalty
-from onmf.core.paper.start import from_centroids
-from onmf.core.result import Factorization, Journal, Stage, Watch
-from onmf.core.rows import Data
-from onmf.data import Placement
-from onmf.data.validation import Scale, check_scale, power_of_two
-from onmf.estimators.beginning import Beginning
-from onmf.estimators.lineage import Lineage
+from onmf.bounds.spectral import cheap_proof
+from onmf.estimators.initialization import Initialization
 from onmf.estimators.parameters import (
     CenterBounds,
     as_bounds,
@@ -39,6 +22,24 @@ from onmf.estimators.parameters import (
     check_number,
     without_none,
 )
+from onmf.losses.masked_starts import cluster_masked, fill_along_ground
+from onmf.losses.missing import check_no_missing, rays_beside
+from onmf.losses.ray_alternation import TooFewDirectionsError
+from onmf.losses.squares import cluster
+from onmf.paper.inertia import Inertia
+from onmf.paper.palm import PALM, Bounds, Plain
+from onmf.paper.path import Path, tighten
+from onmf.paper.penalties import PENALTIES, Penalty, RowPenalty
+from onmf.paper.start import from_centroids
+from onmf.result import CheckpointStore, Factorization, Stage, Watch
+from onmf.rows import Placement
+from onmf.rows.assign import Code, Rays, labels_of
+from onmf.rows.sweep import Data
+from onmf.rows.validation import Scale, check_scale, safe_scale
+from onmf.search.outliers import LimitedRays, OutlierLimit
+from onmf.search.row_problems import unit
+from onmf.search.solver import Fast
+from onmf.streams.lineage import Lineage
 
 Array = NDArray[Any]
 
@@ -51,7 +52,7 @@ class Solution(NamedTuple):
     nearest: Array
     stationarity: float
     proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
-    fence: Fence | None = None  # beyond which samples are outliers
+    limit: OutlierLimit | None = None  # beyond which samples are outliers
     excess: Array | None = None  # by how much each sample is: above 1 beyond it
     unseen: Array | None = None  # features that no sample shows, where X has holes
     inertia: float | None = None  # what is left of X, if it is not squares that are minimised
@@ -62,18 +63,18 @@ class Solution(NamedTuple):
 class Solver:
     """A method with its settings: the parameters of an estimator, resolved."""
 
-    begin: Beginning
+    begin: Initialization
     # What the first look at the rows must bring, as `data.Terms` has it.
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
 
-    scale: ClassVar[Scale] = staticmethod(power_of_two)  # what X is multiplied by
+    scale: ClassVar[Scale] = staticmethod(safe_scale)  # what X is multiplied by
 
     @property
     def most_sweeps(self) -> int | None:
         """How many there can be, over all starts, if that is known."""
         raise NotImplementedError
 
-    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
         """The clusters of these rows."""
         raise NotImplementedError
 
@@ -89,7 +90,7 @@ class FastSolver(Solver):
     @classmethod
     def of(
         cls,
-        begin: Beginning,
+        begin: Initialization,
         n_threads: int,
         *,
         penalty: str | Penalty,
@@ -131,30 +132,30 @@ class FastSolver(Solver):
         bounds = self.bounds or Bounds(*data.extremes)
         return replace(self.settings, bounds=bounds, outliers=outliers)
 
-    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
         data, begin, k = rows.data, self.begin, self.begin.n_clusters
         given, settings = not begin.is_search, self.settings_for(data)
         if settings.outliers is not None:
-            check_no_holes(data)
+            check_no_missing(data)
         W, old, ancestor = None, {}, begin.ancestor
-        seed = begin.seeds(journal)[0]
-        if ancestor is not None and settings.outliers is None and not data.holes:
+        seed = begin.seeds(checkpoints)[0]
+        if ancestor is not None and settings.outliers is None and not data.n_missing:
             old = {"old": ancestor.centers}
         elif given:
-            full = fill_along_ground(data) if data.holes else data
+            full = fill_along_ground(data) if data.n_missing else data
             W = begin.factors(full, rows.X, seed)[1]
-        search: Any = cluster_seen if data.holes else cluster
+        search: Any = cluster_masked if data.n_missing else cluster
         find = partial(search, settings, data, penalty=self.penalty, seed=seed, watch=watch)
         try:
-            result, state = find(k=k, given=W, journal=journal, **old)
+            result, state = find(k=k, given=W, checkpoints=checkpoints, **old)
         except TooFewDirectionsError as few:
             result, state = find(k=few.found)
         labels = state.labels(data)
         solution = Solution(result, labels, labels, state.stationarity)
-        if data.holes:  # the spectrum is that of a matrix without any
+        if data.n_missing:  # the spectrum is that of a matrix without any
             solution = solution._replace(unseen=state.unseen)
-        elif state.fence is not None:  # and its bound none for the samples that have a cluster
-            solution = solution._replace(fence=state.fence, excess=state.excess(data))
+        elif state.limit is not None:  # and its bound none for the samples that have a cluster
+            solution = solution._replace(limit=state.limit, excess=state.excess(data))
         else:
             solution = solution._replace(proof=cheap_proof(data, result.W, result.relative_error))
         return solution if len(result.W) == k else with_empty(data, solution, k, W)
@@ -175,7 +176,7 @@ class PaperSolver(Solver):
     @classmethod
     def of(
         cls,
-        begin: Beginning,
+        begin: Initialization,
         n_threads: int,
         *,
         penalty: str | Penalty,
@@ -204,21 +205,21 @@ class PaperSolver(Solver):
         starts = 1 if self.begin.n_init == "auto" else int(self.begin.n_init)
         return None if self.path.max_sweeps is None else starts * self.path.max_sweeps
 
-    def solve(self, rows: Placement, watch: Watch, journal: Journal) -> Solution:
+    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
         data = rows.data
         palm = replace(self.palm, bounds=self.bounds or Bounds(*data.extremes))
-        best, done = _best_so_far(journal)
-        for restart, seed in enumerate(self.begin.seeds(journal)):
+        best, done = _best_so_far(checkpoints)
+        for restart, seed in enumerate(self.begin.seeds(checkpoints)):
             if restart < done:
                 continue
             H, W = self.begin.factors(data, rows.X, seed)
             H = from_centroids(data, W) if H is None else H
-            H = data.each(_without_empty, data.energy, H)
-            new = tighten(palm, data, H, W, self.penalty, self.path, watch, restart, journal)
+            H = data.map_blocks(_without_empty, data.row_sqnorms, H)
+            new = tighten(palm, data, H, W, self.penalty, self.path, watch, restart, checkpoints)
             best = new if best is None or new.relative_error < best.relative_error else best
             if new.stop == "callback":
                 break
-            journal.note("best", partial(_facts_of, best, restart + 1))
+            checkpoints.note("best", partial(_facts_of, best, restart + 1))
         if best is None:
             raise AssertionError("there is at least one start")
         stationarity = palm.stationarity(data, data.scatter(best.H), best.W, self.penalty, best.rho)
@@ -240,10 +241,10 @@ def with_empty(data: Data, solution: Solution, k: int, given: Array | None) -> S
     wide[ids] = W
     labels = np.append(ids, -1)[solution.labels]
     rule = rays_beside(data, wide)
-    rule = rule if solution.fence is None else FencedRays.beyond(rule, solution.fence)
+    rule = rule if solution.limit is None else LimitedRays.beyond(rule, solution.limit)
     rows, _ = data.sweep(rule)
     history = [s._replace(empty_clusters=k - len(W)) for s in solution.result.history]
-    H = data.array(k, rule.memberships, rows)
+    H = data.dense(k, rule.memberships, rows)
     result = solution.result._replace(H=H, W=wide, history=history)
     return solution._replace(result=result, labels=labels, nearest=labels)
 
@@ -253,13 +254,13 @@ def with_labels(
 ) -> Solution:
     """With the labels of the factors, and those that the rule gives; reads X once."""
     near, _ = data.sweep(rule)
-    labels = data.gather(data.each(_largest, data.scatter(result.H), near))
-    return Solution(result, labels, data.gather(data.each(labels_of, near)), stationarity)
+    labels = data.gather(data.map_blocks(_largest, data.scatter(result.H), near))
+    return Solution(result, labels, data.gather(data.map_blocks(labels_of, near)), stationarity)
 
 
-def _best_so_far(journal: Journal) -> tuple[Factorization | None, int]:
+def _best_so_far(checkpoints: CheckpointStore) -> tuple[Factorization | None, int]:
     """The best result of the starts that an earlier process did, and how many they were."""
-    notes = journal.recall("best")
+    notes = checkpoints.recall("best")
     if notes is None:
         return None, 0
     history = [Stage(*stage) for stage in notes["best"]["history"]]
@@ -270,9 +271,9 @@ def _facts_of(best: Factorization, done: int) -> dict[str, Any]:
     return {"best": best._asdict() | {"H": np.asarray(best.H)}, "done": done}
 
 
-def _without_empty(energy: Array, H: Array) -> Array:
+def _without_empty(sqnorms: Array, H: Array) -> Array:
     """A sample of zeros has nothing to explain, hence no cluster."""
-    return np.where((energy == 0)[:, None], H.dtype.type(0), H)
+    return np.where((sqnorms == 0)[:, None], H.dtype.type(0), H)
 
 
 def _largest(H: Array, near: Code) -> Array:

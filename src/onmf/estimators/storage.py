@@ -18,22 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from onmf.core.fast.outliers import POWERS
-from onmf.core.paper.penalties import PENALTY_CLASSES
-from onmf.core.result import Stage
-from onmf.estimators.lineage import Lineage
-from onmf.estimators.stream_storage import stream_arrays, take_stream
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
+from onmf.paper.penalties import PENALTY_CLASSES
 from onmf.preparation.steps import STEPS, Step
+from onmf.result import Stage
+from onmf.search.outliers import POWERS
+from onmf.streams.lineage import Lineage
+from onmf.streams.storage import stream_arrays, take_stream
 
 Array = NDArray[Any]
 
 OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command keeps labels.csv
-STRANGENESS, FENCE = "outlier_score_", "outlier_fence_"  # of models with outliers
+STRANGENESS, LIMIT = "outlier_score_", "outlier_limit_"  # of models with outliers
 NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 LINEAGE = "lineage_"
+FORMER_NAMES = {"outlier_fence_": "outlier_limit_"}  # of attributes, in files of version 0.1
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
 PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}  # of the header
 PENALTIES: dict[str, Any] = {kind.__name__: kind for kind in PENALTY_CLASSES}
@@ -78,7 +79,7 @@ def model_bytes(model: BaseEstimator, samples: bool = True, **more: Any) -> byte
         "chain": [_put_away(step, place, arrays) for place, step in enumerate(chain)],
     }
     own = vars(model)
-    arrays |= stream_arrays(own.get("_stream"), own.get("_evolution"))
+    arrays |= stream_arrays(own.get("_stream"), own.get("_stream_history"))
     return container_bytes(MODEL, header | more, arrays)
 
 
@@ -134,6 +135,7 @@ def _sound_model(stored: Container) -> StoredModel:
         if not isinstance(header.get(part), kind):
             raise ValueError(f"its {part} is missing.")
     attributes = {name: decode(value) for name, value in header["attributes"].items()}
+    attributes = {FORMER_NAMES.get(name, name): value for name, value in attributes.items()}
     n_features = _check_arrays(arrays, attributes)
     stream = take_stream(arrays, arrays["cluster_centers_"].shape)
     chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
@@ -173,16 +175,16 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
         raise ValueError("it has labels of clusters that it does not have.")
     if arrays.get(STRANGENESS, labels).shape != labels.shape:
         raise ValueError("it has not as many scores of outliers as labels.")
-    _check_fence(attributes.get(FENCE, (0.0, 0.0)))
+    _check_limit(attributes.get(LIMIT, (0.0, 0.0)))
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")
     return W.shape[1]
 
 
-def _check_fence(fence: Any) -> None:
+def _check_limit(limit: Any) -> None:
     """Two numbers that are not negative, the second one of the powers there are."""
-    numbers = isinstance(fence, tuple) and [type(part) for part in fence] == [float, float]
-    if not numbers or not 0 <= fence[0] < np.inf or fence[1] not in POWERS:
+    numbers = isinstance(limit, tuple) and [type(part) for part in limit] == [float, float]
+    if not numbers or not 0 <= limit[0] < np.inf or limit[1] not in POWERS:
         raise ValueError("its limit of outliers is no pair of a height and a power.")
 
 

@@ -9,20 +9,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from onmf.core.fast.settle import SettleSquares, State
-from onmf.core.paper.palm import Bounds
-from onmf.core.rows import Data
-from onmf.core.threads import single_threaded_blas
-from onmf.data import Placement
-from onmf.data.validation import as_it_is
-from onmf.estimators.beginning import is_model
 from onmf.estimators.clusterer import Clusterer
-from onmf.estimators.divergence import voice_of
-from onmf.estimators.evolution import Arrivals, Evolution, Living, enough
-from onmf.estimators.lineage import Lineage
+from onmf.estimators.divergence import influence_of
+from onmf.estimators.initialization import is_model
 from onmf.estimators.parameters import CenterBounds, as_bounds
-from onmf.estimators.stream import CountStream, Stream, look_at, take_in
 from onmf.io import Table
+from onmf.losses.ray_alternation import RayAlternation, RayState
+from onmf.paper.palm import Bounds
+from onmf.rows import Placement
+from onmf.rows.sweep import Data
+from onmf.rows.threads import single_threaded_blas
+from onmf.rows.validation import no_rescaling
+from onmf.streams.births import BatchRows, StreamHistory, StreamState, enough
+from onmf.streams.lineage import Lineage
+from onmf.streams.sums import CountStream, Stream, look_at, take_in
 
 Array = NDArray[Any]
 
@@ -40,7 +40,7 @@ class StreamClusterer(Clusterer):
     max_clusters: int | None
     feature_names_in_: NDArray[Any]
     _stream: Any  # a Stream, or a CountStream, of `partial_fit`, once it has begun
-    _evolution: Evolution  # the same, if clusters may be born and closed
+    _stream_history: StreamHistory  # the same, if clusters may be born and closed
     _has_ids = True
 
     @property
@@ -116,7 +116,9 @@ class StreamClusterer(Clusterer):
                 return self
             W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
             bounds = self._bounds(rows.data)
-            state, self._stream, W = take_in(rows.data, W, self._stream, bounds, self._fence)
+            state, self._stream, W = take_in(
+                rows.data, W, self._stream, bounds, self._outlier_limit
+            )
             self._show(rows, state)
             self.cluster_centers_ = W
         return self
@@ -149,20 +151,20 @@ class StreamClusterer(Clusterer):
         with single_threaded_blas():
             rows = self._place_batch(X, sample_weight)
             if self.loss == "kl":
-                batch = look_at(rows.data, self.cluster_centers_, voice_of(self.equal_votes))
+                batch = look_at(rows.data, self.cluster_centers_, influence_of(self.equal_votes))
                 self._stream = CountStream.begin(batch.state.cells)
                 return self
             state = self._look(rows)
             self._stream = Stream.begin(state.cells)
             if self.max_clusters is not None:
-                arrivals = Arrivals.of(rows.data, state)
-                self._evolution = Evolution.begin(arrivals, own_weight(rows), len(state.W))
+                arrivals = BatchRows.of(rows.data, state)
+                self._stream_history = StreamHistory.begin(arrivals, own_weight(rows), len(state.W))
         return self
 
     def _take_in_counts(self, data: Data) -> Self:
         """One batch more of a stream of counts."""
         W = self.cluster_centers_.astype(data.dtype, copy=False)
-        batch = look_at(data, W, voice_of(self.equal_votes))
+        batch = look_at(data, W, influence_of(self.equal_votes))
         self.labels_, self.membership_ = batch.state.labels(data), batch.state.membership(data)
         self.relative_error_ = batch.left / batch.whole if batch.whole > 0 else 0.0
         self.inertia_, self._stream = batch.left, self._stream.after(batch.state.cells)
@@ -171,43 +173,45 @@ class StreamClusterer(Clusterer):
 
     def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
         """A batch of the stream: on the scale that all others have."""
-        rows = self._place(X, sample_weight, as_it_is, reset=False, equal_votes=self.equal_votes)
-        if rows.data.holes:
+        rows = self._place(
+            X, sample_weight, no_rescaling, reset=False, equal_votes=self.equal_votes
+        )
+        if rows.data.n_missing:
             raise ValueError(
-                f"the batch has {rows.data.holes} NaN, which partial_fit does not take: fill them, "
-                "as inverse_transform(transform(X)) of a fitted model has them, or use fit."
+                f"the batch has {rows.data.n_missing} NaN, which partial_fit does not take: fill "
+                "them, as inverse_transform(transform(X)) of a fitted model has them, or use fit."
             )
         return rows
 
-    def _show(self, rows: Placement, state: State) -> None:
+    def _show(self, rows: Placement, state: RayState) -> None:
         """The batch as it looks with the centroids of a state."""
         self.labels_, self.membership_ = state.labels(rows.data), state.membership(rows.data)
-        explained, sqnorm = float(state.cells.energy.sum()), rows.data.sqnorm
+        explained, sqnorm = float(state.cells.explained.sum()), rows.data.sqnorm
         self.relative_error_ = max(1 - explained / sqnorm, 0.0) if sqnorm > 0 else 0.0
         self.inertia_ = self.relative_error_ * sqnorm
 
-    def _look(self, rows: Placement) -> State:
+    def _look(self, rows: Placement) -> RayState:
         """A batch with the centroids there are, by one sweep."""
         bounds = self._bounds(rows.data)
         W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
-        return SettleSquares(rows.data, bounds, tol=0.0, fence=self._fence).begin(W)
+        return RayAlternation(rows.data, bounds, tol=0.0, limit=self._outlier_limit).begin(W)
 
     def _evolve(self, rows: Placement) -> None:
         """Take in a batch by which clusters may be born and closed."""
         state = self._look(rows)
-        batch = Arrivals.of(rows.data, state)
-        if self._evolution.early.shape[0]:
+        batch = BatchRows.of(rows.data, state)
+        if self._stream_history.early.shape[0]:
             self._begin_again(batch, own_weight(rows))
         else:
             before = self.lineage_ or Lineage.first(len(state.W))
-            now = Living(self._stream, self._evolution, state.W, before)
+            now = StreamState(self._stream, self._stream_history, state.W, before)
             bounds = self._bounds(rows.data)
             now = now.after(batch, bounds, self.max_clusters or 0)
-            self._stream, self._evolution = now.stream, now.evolution
+            self._stream, self._stream_history = now.stream, now.history
             self.cluster_centers_, self.lineage_ = now.W, now.lineage
         self._show(rows, self._look(rows))
 
-    def _go_on(self, labels: Array, distance: Array, batches: int) -> None:
+    def _start_stream_from_fit(self, labels: Array, distance: Array, batches: int) -> None:
         """As if the samples of the fit, known by labels and distances, had come in `batches`.
 
         At the fixed point that a fit ends with, the image of a ray is along it and as long as the
@@ -221,20 +225,20 @@ class StreamClusterer(Clusterer):
         self._stream = Stream(some, image, weight * sqnorm, weight).as_mean_of(batches)
         X = sp.csr_array((0, W.shape[1]), dtype=self.cluster_centers_.dtype)
         near = np.sqrt(np.maximum(1 - np.square(distance), 0))
-        first = Evolution.begin(Arrivals(X, np.empty(0), labels, near), np.empty(0), len(W))
-        self._evolution = first._replace(batch=batches, last=first.last + batches - 1)
+        first = StreamHistory.begin(BatchRows(X, np.empty(0), labels, near), np.empty(0), len(W))
+        self._stream_history = first._replace(batch=batches, last=first.last + batches - 1)
 
-    def _begin_again(self, batch: Arrivals, weight: Array) -> None:
+    def _begin_again(self, batch: BatchRows, weight: Array) -> None:
         """Cluster all samples so far, from the rays that they have: there were too few before.
 
         That is done whenever there are twice as many batches, and once there are enough samples.
         """
-        before, k = self._evolution, len(self.cluster_centers_)
+        before, k = self._stream_history, len(self.cluster_centers_)
         X = sp.vstack([before.early, batch.X], format="csr")
         weight, t = np.append(before.early_weight, weight), before.batch + 1
         if enough(X, weight, k)[0].shape[0] and t & (t - 1):
             W, lineage = self.cluster_centers_, self.lineage_ or Lineage.first(k)
-            self._evolution = before._replace(batch=t, early=X, early_weight=weight)
+            self._stream_history = before._replace(batch=t, early=X, early_weight=weight)
             self.lineage_ = Lineage.between(W, lineage, W)[0]
             return
         again = clone(self).set_params(
@@ -247,8 +251,8 @@ class StreamClusterer(Clusterer):
         rows = self._place_batch(every, weight)
         state = self._look(rows)
         self._stream = Stream.begin(state.cells).as_mean_of(t)
-        first = Evolution.begin(Arrivals.of(rows.data, state), weight, len(state.W))
-        self._evolution = first._replace(batch=t, last=first.last + before.batch)
+        first = StreamHistory.begin(BatchRows.of(rows.data, state), weight, len(state.W))
+        self._stream_history = first._replace(batch=t, last=first.last + before.batch)
 
     def _bounds(self, data: Data) -> Bounds:
         return as_bounds(self.center_bounds) or Bounds(*data.extremes)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from onmf.core.rows import Array
+from onmf.rows.sweep import Array
 
 LEAST = 0.01  # of the median margin: below it margins are taken for equal
 

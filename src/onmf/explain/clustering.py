@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from onmf.core.rows import Array
+from onmf.rows.sweep import Array
 
 STRAY = 0.01  # of the samples may have another label: near ties, on rows kept elsewhere
 

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from onmf.core.rows import Array
-from onmf.core.tally import ROUNDING, PowerSums, Weights
+from onmf.explain.sums import ROUNDING, PowerSums, Weights
+from onmf.rows.sweep import Array
 
 SHARPEST = 1e-8  # s is at least this share of the difference, lest a score be infinite
 ABSENT = 1e-9  # of the larger mean, added to both, lest a fold change be infinite

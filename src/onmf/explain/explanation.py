@@ -9,15 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onmf.core.divergence import root_shares
-from onmf.core.nearness import nearness
-from onmf.core.parts import looks_like
-from onmf.core.rows import Array, Place
-from onmf.core.tally import GroupSums, tally
-from onmf.core.threads import single_threaded_blas
-from onmf.core.view import View
-from onmf.data import Check, Terms, place
-from onmf.data.validation import power_of_two
 from onmf.explain.certainty import Calibration, calibrate
 from onmf.explain.clustering import (
     KnownClusters,
@@ -30,6 +21,15 @@ from onmf.explain.comparison import compare_groups
 from onmf.explain.halves import SPLITS, split_fits
 from onmf.explain.markers import Markers
 from onmf.explain.noise import FEW_FEATURES, noisy_agreement
+from onmf.explain.subsets import labels_by_subset
+from onmf.explain.sums import GroupSums, sum_by_cluster
+from onmf.losses.nearness import nearness
+from onmf.losses.profiles import root_shares
+from onmf.rows import Check, PlacementRequest, place
+from onmf.rows.sweep import Array, Place
+from onmf.rows.threads import single_threaded_blas
+from onmf.rows.validation import safe_scale
+from onmf.rows.view import View
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +162,8 @@ def _explanation(
         voters, seen = _looked_at(data, known.loss, known.equal_votes)
         pairs = split_fits(voters, k, splits, seed)
         tested = pairs[0][1].features, pairs[0][0].features  # on the clusters of the other half
-        looks = looks_like(labels, seen, list(chain.from_iterable(pairs)), k)
-        whole, *tests = tally(data, [labels, *looks[:2]], k)
+        looks = labels_by_subset(labels, seen, list(chain.from_iterable(pairs)), k)
+        whole, *tests = sum_by_cluster(data, [labels, *looks[:2]], k)
         tests = list(map(GroupSums.of_features, tests, tested))
     facts, _ = compare_groups(*whole, log_base, 1 / rows.scale)
     p_value = np.empty_like(facts.score)
@@ -232,7 +232,7 @@ def groups(
     names = feature_names(features, rows.data.shape[1])
     check_groups(np.bincount(numbers[numbers >= 0], minlength=len(known)))
     with single_threaded_blas():
-        [whole] = tally(rows.data, [numbers], len(known))
+        [whole] = sum_by_cluster(rows.data, [numbers], len(known))
     facts, p_value = compare_groups(*whole, log_base, 1 / rows.scale)
     return Markers.of(known, whole.weights.samples, names, facts, p_value)
 
@@ -262,7 +262,9 @@ def _looked_at(data: Place, loss: str, equal_votes: bool) -> tuple[Any, Any]:
 def _rows(X: Any, sample_weight: Any, n: int, otherwise: str) -> Any:
     """X in its place; as many samples as there are labels."""
     rows = place(
-        X, sample_weight, Terms(Check("onmf.explain", signed=True, holes=True), power_of_two)
+        X,
+        sample_weight,
+        PlacementRequest(Check("onmf.explain", signed=True, allow_missing=True), safe_scale),
     )
     if rows.data.shape[0] != n:
         raise ValueError(

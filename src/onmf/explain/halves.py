@@ -8,15 +8,15 @@ the search of the default solver from that half alone. So
 * how often both halves of a split put a sample into the same cluster says how sure its cluster is.
 
 Fits see at most `MOST_ENTRIES` entries or some hundred samples a cluster, whichever
-is more, drawn at random; then all samples are assigned in a single sweep (`core.parts`).
+is more, drawn at random; then all samples are assigned in a single sweep (`explain.subsets`).
 """
 
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.core.fast.glance import rays_of_parts
-from onmf.core.parts import Part
-from onmf.core.rows import Array, Data
+from onmf.explain.subsets import Part
+from onmf.losses.quick_fit import rays_of_parts
+from onmf.rows.sweep import Array, Data
 
 SPLITS = 5
 OWN = 12  # so that no simulation with the same seed has drawn the same split

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onmf.core.rows import Array
 from onmf.explain.comparison import Comparison, adjust
+from onmf.rows.sweep import Array
 
 NAMING = 2  # features in the name of a cluster
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.core.rows import Array, Data
 from onmf.explain.halves import OWN, some_samples
+from onmf.rows.sweep import Array, Data
 
 FEW_FEATURES = 16  # below which halves say less than this does
 

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import svds
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
-from onmf.core.memory import InMemory
-from onmf.core.paper.palm import PALM
-from onmf.core.paper.penalties import PENALTIES, Penalty
-from onmf.core.result import gram_orthogonality
+from onmf.paper.palm import PALM
+from onmf.paper.penalties import PENALTIES, Penalty
+from onmf.result import gram_orthogonality
+from onmf.rows.memory import InMemory
 
 _BLOCK = 2**21  # entries of the residual held at a time: 16 MB
 _SMALL = 64  # samples or features up to which the Gram matrix is the quickest way

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from onmf.core.assign import Rays, nearest
+from onmf.rows.assign import Rays, nearest
 
 
 class FittedRays(Protocol):
@@ -72,6 +72,6 @@ def _predicted_error(X: Any, W: NDArray[Any], A: NDArray[Any], B: NDArray[Any]) 
     code = nearest(X[:, A] @ rays.units)
     H = rays.memberships(code)
     XB = X[:, B]
-    energy = float(XB.multiply(XB).sum() if sp.issparse(XB) else np.vdot(XB, XB))
+    sqnorms = float(XB.multiply(XB).sum() if sp.issparse(XB) else np.vdot(XB, XB))
     products, sizes = XB @ W[:, B].T, np.einsum("km,km->k", W[:, B], W[:, B])
-    return energy - 2 * float(np.sum(H * products)) + float(np.sum(H**2 @ sizes))
+    return sqnorms - 2 * float(np.sum(H * products)) + float(np.sum(H**2 @ sizes))

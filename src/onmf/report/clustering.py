@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from onmf.data import fill_holes, open_rows
 from onmf.explain import Explanation, Markers, clusters
 from onmf.explain.explanation import distances
+from onmf.losses.missing import fill_holes
 from onmf.report.names import display_names
+from onmf.rows import open_rows
 
 Array = NDArray[Any]
 
@@ -47,7 +48,7 @@ class ClusteringFacts:
     """
 
     X: Any
-    holes: float
+    missing_share: float
     samples: list[str]
     features: list[str]
     features_named: bool
@@ -110,7 +111,7 @@ def read_clustering(
     parameters = model.get_params(deep=False)
     return ClusteringFacts(
         X=rows,
-        holes=getattr(model, "n_missing_", 0) / np.prod(rows.shape, dtype=float),
+        missing_share=getattr(model, "n_missing_", 0) / np.prod(rows.shape, dtype=float),
         samples=sample_names,
         features=feature_names,
         features_named=features is not None,

@@ -10,13 +10,6 @@ from string import Template
 from typing import Any
 
 from onmf.explain import Explanation
-from onmf.report.account import (
-    default_record,
-    key_figures,
-    opening_sentence,
-    page_title,
-    proof_sentence,
-)
 from onmf.report.clustering import FittedClusterer, read_clustering
 from onmf.report.document import asset, document
 from onmf.report.embedding import embed
@@ -28,6 +21,13 @@ from onmf.report.palette import SHAPES, style
 from onmf.report.panels import class_agreement, convergence_panel, map_panel
 from onmf.report.periods import Period, periods_section
 from onmf.report.runs import choice_panel, consensus_panel
+from onmf.report.summary_text import (
+    default_record,
+    key_figures,
+    opening_sentence,
+    page_title,
+    proof_sentence,
+)
 
 SCRIPTS = (
     "base.js",
@@ -38,7 +38,7 @@ SCRIPTS = (
     "charts.js",
     "page.js",
 )  # one module, in this order
-TOLD = (
+REPORTED = (
     "choice",
     "lineage",
     "reason",
@@ -124,7 +124,7 @@ def html(
         "convergence": convergence_panel(clustering.history),
         "consensus": None if consensus is None else consensus_panel(consensus, labels, k),
         "choice": None if choice is None else choice_panel(choice),
-        "run": display_values({key: value for key, value in run.items() if key not in TOLD}),
+        "run": display_values({key: value for key, value in run.items() if key not in REPORTED}),
     }
     names = {i: panel["name"] for i, panel in zip(clustering.ids, facts["clusters"], strict=True)}
     return document(

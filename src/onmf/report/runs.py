@@ -18,7 +18,7 @@ SIDE = 300  # samples along each side of the consensus map
 CURVES = {
     "score": "Score: solid clusters, which decides",
     "found_again": "Found again by other samples",
-    "told_alike": "Told alike by other features",
+    "feature_agreement": "Told alike by other features",
     "border": "Share of samples near a border",
     "valley": "Density at borders, relative to inside",
     "solid": "Solid clusters",
@@ -29,7 +29,7 @@ HEADS = {
     "k": "K",
     "score": "score",
     "found_again": "found again",
-    "told_alike": "told alike",
+    "feature_agreement": "told alike",
     "border": "near a border",
     "valley": "density at borders",
     "solid": "solid",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.rows import Block, Data
+from onmf.rows.sweep import Block, Data
 
 Array = NDArray[Any]
 

@@ -29,7 +29,7 @@ class KRow(NamedTuple):
         Its standard error over the cuts of the data.
     found_again : float
         Mean Jaccard overlap of the clusters of two halves of the samples.
-    told_alike : float
+    feature_agreement : float
         Mean overlap of the clusters as two halves of the features see them.
     border : float
         Mean share of the samples of a cluster that lie near its border.
@@ -60,7 +60,7 @@ class KRow(NamedTuple):
     score: float
     score_se: float
     found_again: float
-    told_alike: float
+    feature_agreement: float
     border: float
     valley: float
     solid: float

@@ -14,9 +14,9 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from onmf.core.memory import InMemory
-from onmf.core.threads import single_threaded_blas
 from onmf.ledger import Ledger, Trial, run
+from onmf.rows.memory import InMemory
+from onmf.rows.threads import single_threaded_blas
 from onmf.stability import rule
 from onmf.stability.centres import centres
 from onmf.stability.halves import Clusters, Cut, Seen, along_the_path, by_centres, clusters_of

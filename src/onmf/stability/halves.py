@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from onmf.core.fast.row_problems import kernels
-from onmf.core.fast.sketch import orthonormal
-from onmf.core.rows import row_sqnorm
+from onmf.rows.sweep import row_sqnorm
+from onmf.search.row_problems import kernels
+from onmf.search.sketch import orthonormal
 from onmf.stability.path import paths, precision
 
 Array = NDArray[Any]
@@ -142,12 +142,12 @@ def strays(labels: Array, outliers: Array, k: int) -> Array:
     return np.asarray((2 * lost > size) & (size <= MOST_ASTRAY * size.sum()))
 
 
-def outlier_marks(left: Array, energy: Array) -> Array:
+def outlier_marks(left: Array, sqnorms: Array) -> Array:
     """Which samples are outliers, by what is left of their energy beside their ray."""
-    inside = energy > 0
+    inside = sqnorms > 0
     if not inside.any():
         return inside
-    share = 1 - left / np.where(inside, energy, 1)
+    share = 1 - left / np.where(inside, sqnorms, 1)
     far = left > FAR * np.median(left[inside])
     return np.asarray(inside & (far | (share < UNLIKE * np.median(share[inside]))))
 
@@ -186,8 +186,10 @@ def along_the_path(
 
 def typical_inverse(X: Any) -> float:
     """The power of two next to 1 / ||x|| of a typical sample, lest squares leave the numbers."""
-    energy = row_sqnorm(X)
-    return float(np.ldexp(1.0, -int(np.frexp(np.sqrt(energy.mean()))[1]))) if energy.any() else 1.0
+    sqnorms = row_sqnorm(X)
+    return (
+        float(np.ldexp(1.0, -int(np.frexp(np.sqrt(sqnorms.mean()))[1]))) if sqnorms.any() else 1.0
+    )
 
 
 class Side:
@@ -209,8 +211,8 @@ class Side:
             self.part = (np.asarray(X @ inside) * size).astype(number), inside.T @ inside
         norm = np.sqrt(row_sqnorm(Y))
         self.norm = np.where(weight > 0, norm, 0)  # samples without weight have no label
-        energy = row_sqnorm(X) * np.square(scale, dtype=np.float64)
-        self.energy = np.where(self.norm > 0, energy, 0)
+        sqnorms = row_sqnorm(X) * np.square(scale, dtype=np.float64)
+        self.row_sqnorms = np.where(self.norm > 0, sqnorms, 0)
         self.paths = paths(self.Y[rows], weight[rows], seed=int(side))
 
     def seen(self) -> Iterator[Seen]:
@@ -234,8 +236,8 @@ class Side:
             _, second = kernels().runners_up(scores, labels)
             margins[:] = (best - second) / np.where(empty, 1, self.norm)
         labels[empty], told[:, empty] = -1, -1
-        left = self.energy - np.square(np.maximum(best, 0), dtype=np.float64)
-        outliers = outlier_marks(np.maximum(left, 0), self.energy)
+        left = self.row_sqnorms - np.square(np.maximum(best, 0), dtype=np.float64)
+        outliers = outlier_marks(np.maximum(left, 0), self.row_sqnorms)
         return Seen(labels.astype(np.int16), told.astype(np.int16), margins, outliers)
 
 

@@ -1,6 +1,6 @@
 """Many clusterings of the same rows, for any numbers of clusters and any seeds, at one price.
 
-A run, from an `Attempt` (k, seed), is what `core.fast.solver.cluster` does from that seed, but X is
+A run, from an `Attempt` (k, seed), is what `search.solver.cluster` does from that seed, but X is
 read for all of them at once:
 
 1. one sketch, made for the largest k and turned so that its first columns serve every smaller k;
@@ -21,13 +21,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from onmf.core.assign import Code, Rays, nearest, one_sparse
-from onmf.core.fast.settle import Cells, State, next_centroids, tallies
-from onmf.core.fast.sketch import Sketch, sketch, width
-from onmf.core.fast.solver import Fast, explore
-from onmf.core.paper.palm import Bounds
-from onmf.core.paper.penalties import RowPenalty
-from onmf.core.rows import Array, Block, Data
+from onmf.losses.ray_alternation import ClusterSums, RayState, next_centroids, tallies
+from onmf.paper.palm import Bounds
+from onmf.paper.penalties import RowPenalty
+from onmf.rows.assign import Code, Rays, nearest, one_sparse
+from onmf.rows.sweep import Array, Block, Data
+from onmf.search.sketch import Sketch, sketch, width
+from onmf.search.solver import Fast, explore
 
 
 class Attempt(NamedTuple):
@@ -73,9 +73,9 @@ class Many:
         best = explore(self.settings, self.data.shape, small.Y, run.k, self.penalty, rng)[0]
         return small.lift(best.found.U, self.settings.bounds, self.data.dtype)
 
-    def _end(self, state: State) -> RunEnd:
-        error = 1 - float(state.cells.energy.sum()) / self.data.sqnorm
-        scores = self.data.gather(self.data.each(lambda code: code.scores, state.rows))
+    def _end(self, state: RayState) -> RunEnd:
+        error = 1 - float(state.cells.explained.sum()) / self.data.sqnorm
+        scores = self.data.gather(self.data.map_blocks(lambda code: code.scores, state.rows))
         return RunEnd(state.labels(self.data), scores, max(error, 0.0), state.settled)
 
 
@@ -95,21 +95,21 @@ def narrowed(small: Sketch, k: int) -> Sketch:
 
 def settle_together(
     data: Data, starts: Sequence[Array], bounds: Bounds, tol: float, sweeps: int
-) -> list[State]:
+) -> list[RayState]:
     """`settle` from every start; each sweep reads X once for all that still go on."""
-    states: dict[int, State] = {}
+    states: dict[int, RayState] = {}
     going, rows = dict(enumerate(starts)), None  # the centroids of those that go on
     for sweep in range(sweeps):
         move = AssignAll.of(list(going.values()))
         rows, cells = data.sweep(move, rows)
         for place, (run, W) in enumerate(going.items()):
-            own, part = data.each(itemgetter(place), rows), move.part(cells, place)
-            states[run] = states[run].after(W, own, part, tol) if sweep else State(W, own, part)
+            own, part = data.map_blocks(itemgetter(place), rows), move.part(cells, place)
+            states[run] = states[run].after(W, own, part, tol) if sweep else RayState(W, own, part)
         places = [place for place, run in enumerate(going) if not states[run].settled]
         if not places:
             break
         if len(places) < len(going):
-            rows = data.each(lambda codes, places=places: [codes[p] for p in places], rows)
+            rows = data.map_blocks(lambda codes, places=places: [codes[p] for p in places], rows)
         if sweep < sweeps - 1:
             runs = [list(going)[place] for place in places]
             going = {run: next_centroids(data, states[run], bounds) for run in runs}
@@ -131,7 +131,7 @@ class AssignAll:
         edges = [0, *np.cumsum([len(W) for W in centroids]).tolist()]
         return cls(np.hstack([Rays.of(W).units for W in centroids]), edges)
 
-    def __call__(self, block: Block, last: list[Code] | None) -> tuple[list[Code], Cells]:
+    def __call__(self, block: Block, last: list[Code] | None) -> tuple[list[Code], ClusterSums]:
         products, spans, weight = block.X @ self.units, pairwise(self.edges), block.weight[:, 0]
         codes = [nearest(products[:, i:j]) for i, j in spans]
         before, ks = [None] * len(codes) if last is None else last, np.diff(self.edges).tolist()
@@ -142,8 +142,8 @@ class AssignAll:
             tallies(code, old, weight, k) for code, old, k in zip(codes, before, ks, strict=True)
         ]
         cross = np.asarray(H.T @ block.X, np.float64)
-        return codes, Cells(cross, *map(np.concatenate, zip(*facts, strict=True)))
+        return codes, ClusterSums(cross, *map(np.concatenate, zip(*facts, strict=True)))
 
-    def part(self, cells: Cells, c: int) -> Cells:
+    def part(self, cells: ClusterSums, c: int) -> ClusterSums:
         """What the sweep found for clustering c."""
-        return Cells(*(fact[self.edges[c] : self.edges[c + 1]] for fact in cells))
+        return ClusterSums(*(fact[self.edges[c] : self.edges[c + 1]] for fact in cells))

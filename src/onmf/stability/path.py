@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.core.fast.row_problems import kernels, unit
-from onmf.core.fast.search import Clustering, alternate, draw
-from onmf.core.rows import row_sqnorm
+from onmf.rows.sweep import row_sqnorm
+from onmf.search.path import Clustering, alternate, draw
+from onmf.search.row_problems import kernels, unit
 
 Array = NDArray[Any]
 
@@ -36,10 +36,10 @@ ALONG_ONE = 1e-3  # share of the energy beside one ray, below which single preci
 
 def precision(Y: Array) -> type:
     """Single, unless rows are so near one ray that its rounding hides what tells them apart."""
-    energy = row_sqnorm(Y)
+    sqnorms = row_sqnorm(Y)
     ray = unit(Y.sum(axis=0, keepdims=True, dtype=np.float64))[0]
-    left = energy.sum() - np.square(Y @ ray).sum()
-    return np.float32 if left > ALONG_ONE * energy.sum() else np.float64
+    left = sqnorms.sum() - np.square(Y @ ray).sum()
+    return np.float32 if left > ALONG_ONE * sqnorms.sum() else np.float64
 
 
 def paths(Y: Array, weight: Array, seed: int) -> Iterator[Array]:
@@ -51,13 +51,13 @@ def paths(Y: Array, weight: Array, seed: int) -> Iterator[Array]:
     Y = damped(Y, weight)
     if not len(Y):
         return
-    energy, nothing = row_sqnorm(Y), max(NOTHING, ROUNDING * float(np.finfo(Y.dtype).eps))
+    sqnorms, nothing = row_sqnorm(Y), max(NOTHING, ROUNDING * float(np.finfo(Y.dtype).eps))
     U = unit(Y.sum(axis=0, keepdims=True))
     while True:
         found = alternate(Y, U, 20)
         yield found.U
-        left = energy - np.square(found.best)
-        if left.sum() <= nothing * energy.sum():
+        left = sqnorms - np.square(found.best)
+        if left.sum() <= nothing * sqnorms.sum():
             return
         U = contest(Y, grown(Y, np.maximum(left, 0), found, rng))
 
@@ -66,18 +66,18 @@ def contest(Y: Array, trials: list[Array]) -> Array:
     """The best of the trials: a few alternations for all of them, more for those ahead."""
     for most, passes in ROUNDS:
         ends = [alternate(Y, U, passes) for U in trials]
-        order = np.argsort([-end.energy for end in ends], kind="stable")[:most]
+        order = np.argsort([-end.explained for end in ends], kind="stable")[:most]
         trials = [ends[i].U for i in order]
     return trials[0]
 
 
 def damped(Y: Array, weight: Array) -> Array:
     """The rows that are not zero, the heavy ones shortened, times the roots of their weights."""
-    energy = row_sqnorm(Y)
-    inside = (energy > 0) & (weight > 0)
-    Y, energy = Y[inside], energy[inside]
-    most = HEAVY * np.median(energy) if len(energy) else 0.0
-    scale = np.sqrt(np.minimum(1, most / energy) * weight[inside])
+    sqnorms = row_sqnorm(Y)
+    inside = (sqnorms > 0) & (weight > 0)
+    Y, sqnorms = Y[inside], sqnorms[inside]
+    most = HEAVY * np.median(sqnorms) if len(sqnorms) else 0.0
+    scale = np.sqrt(np.minimum(1, most / sqnorms) * weight[inside])
     return np.ascontiguousarray(Y * scale[:, None].astype(Y.dtype))
 
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from onmf.core.memory import InMemory, useful
-from onmf.core.threads import single_threaded_blas
-from onmf.data.validation import moderate, too_few
 from onmf.estimators.ordering import canonical_order, renumber
 from onmf.estimators.solvers import FastSolver
 from onmf.ledger import Ledger, Trial, run
+from onmf.rows.memory import InMemory, count_nonzero_samples
+from onmf.rows.threads import single_threaded_blas
+from onmf.rows.validation import rescale_to_safe_range, too_few
 from onmf.stability.many import Attempt, Many
 
 Array = NDArray[Any]
@@ -74,7 +74,7 @@ class Together:
 
     def __init__(self, solver: FastSolver, X: Any, equal_votes: bool = False) -> None:
         self.n_threads = solver.settings.n_threads
-        self.X, _ = moderate(X)
+        self.X, _ = rescale_to_safe_range(X)
         rows = InMemory(self.X, n_threads=self.n_threads)
         self.data = rows.one_vote_each() if equal_votes else rows
         self.settings, self.penalty = solver.settings_for(self.data), solver.penalty
@@ -82,8 +82,10 @@ class Together:
     @property
     def scale(self) -> Array:
         """What to multiply the samples by, for their energy to be their say."""
-        voice, energy = (self.data.gather(part) for part in (self.data.voice, self.data.energy))
-        return np.sqrt(voice / np.where(energy > 0, energy, 1))
+        influence, sqnorms = (
+            self.data.gather(part) for part in (self.data.influence, self.data.row_sqnorms)
+        )
+        return np.sqrt(influence / np.where(sqnorms > 0, sqnorms, 1))
 
     def __call__(
         self, ledger: Ledger, trials: Sequence[Trial], progress: Progress | None = None
@@ -114,7 +116,7 @@ class SharedRuns:
 
     def __init__(self, runner: Together, most: int) -> None:
         self.runner, self.most, self.data = runner, most, runner.data
-        self.useful = self.data.total(useful, self.data.energy)
+        self.useful = self.data.reduce_blocks(count_nonzero_samples, self.data.row_sqnorms)
 
     @cached_property
     def many(self) -> Many:

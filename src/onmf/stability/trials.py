@@ -16,15 +16,15 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
-from onmf.core.fast.holes import full_copy
-from onmf.core.threads import blas_threads
-from onmf.data import matrix_of
-from onmf.data.validation import as_samples
 from onmf.estimators import ONMF
 from onmf.estimators.parameters import check_number, check_parameters
 from onmf.estimators.solvers import FastSolver
 from onmf.exceptions import UnassignedSampleWarning, UnobservedWarning
 from onmf.ledger import Ledger, Trial
+from onmf.losses.masked_starts import full_copy
+from onmf.rows import matrix_of
+from onmf.rows.threads import blas_threads
+from onmf.rows.validation import as_samples
 from onmf.stability.evidence import ByFits, ByPath, Evidence
 from onmf.stability.halves import groups_of
 from onmf.stability.runners import Alone, Progress, Runner, SklearnClusterer, Together
@@ -93,7 +93,7 @@ def prepare(
         own: ONMF = clone(model).set_params(callback=None)
         check_parameters(own.get_params(deep=False))
         model, (X, span) = own, as_samples(X, own._check)
-        X = full_copy(X) if span.holes else X
+        X = full_copy(X) if span.n_missing else X
     else:
         X = check_array(X, accept_sparse="csr", order="C", dtype=[np.float64, np.float32])
         X = sp.csr_array(X) if sp.issparse(X) else X

@@ -4,10 +4,10 @@ from onmf.cli.runs.hints import after_fit, before_fit
 from onmf.cli.runs.inputs import (
     Input,
     align_features,
-    at_hand,
     check_entries,
     first_words,
-    lies_across,
+    is_transposed,
+    sample_in_memory,
 )
 from onmf.cli.runs.outliers import outlier_sentence
 from onmf.cli.runs.parent import Parent
@@ -59,7 +59,6 @@ __all__ = [
     "after_fit",
     "agreement_scores",
     "align_features",
-    "at_hand",
     "before_fit",
     "can_certify",
     "check_entries",
@@ -68,13 +67,14 @@ __all__ = [
     "fitted_model",
     "ids_of_clusters",
     "ids_of_labels",
+    "is_transposed",
     "labels_sheet",
-    "lies_across",
     "markers_sheet",
     "outlier_sentence",
     "read_record",
     "read_run",
     "recall",
+    "sample_in_memory",
     "sealed_again",
     "stored_column",
 ]

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onmf.cli.runs.inputs import Input
-from onmf.core.rows import count_holes, without_holes
 from onmf.io import Source, Table
 from onmf.io.formats import can_drop
 from onmf.io.source import PART
@@ -21,6 +20,7 @@ from onmf.io.table import MOST_LISTED
 from onmf.preparation import Depth, Log
 from onmf.preparation.steps import feature_squares, sample_totals
 from onmf.preparation.texts import WORD
+from onmf.rows.sweep import count_missing, zero_missing
 
 Array = NDArray[Any]
 
@@ -128,7 +128,7 @@ def totals_of(X: Any) -> Totals:
     for block in blocks(X):
         totals = sample_totals(block)
         if np.isnan(totals).any():
-            holes, block = holes + count_holes(block), without_holes(block)
+            holes, block = holes + count_missing(block), zero_missing(block)
             totals = sample_totals(block)
         samples.append(totals)
         squares += feature_squares(block)

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf import ONMF, Baseline
-from onmf.data.check import cells
 from onmf.io import Source, Table, complete_table, open_source, read_documents, read_table
 from onmf.io.formats import Duplicates, can_drop, larger_than_memory
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
@@ -18,6 +17,7 @@ from onmf.io.table import Progress, listing, no_progress, numbered
 from onmf.preparation.steps import STEPS, Depth, Step, apply, apply_step
 from onmf.preparation.stop_words import stop_words
 from onmf.preparation.texts import WORD, Strip, Words
+from onmf.rows.check import cells
 
 SHOWN, SHOWN_AT_MOST = 60, 500  # characters of a document on the page, and looked at for them
 AT_HAND = 20_000  # samples by which a number of clusters is chosen, if more stay on disk
@@ -166,7 +166,7 @@ def first_words(table: Table) -> list[str] | None:
     return [f"{name}: {start}" for name, start in zip(table.samples, starts, strict=True)]
 
 
-def at_hand(table: Table, seed: int) -> Table:
+def sample_in_memory(table: Table, seed: int) -> Table:
     """The table in memory; of one whose rows stay on disk a random sample."""
     if not isinstance(table.X, Source):
         return table
@@ -185,7 +185,7 @@ def seen_from(folder: Path, path: AnyFile) -> str:
         return str(path.resolve())
 
 
-def lies_across(table: Table, model: ONMF | Baseline) -> bool:
+def is_transposed(table: Table, model: ONMF | Baseline) -> bool:
     """Whether the names of the model's features are those of the samples, not of the features."""
     wanted = {str(name) for name in getattr(model, "feature_names_in_", ())}
     if not wanted or wanted == {*numbered(len(wanted))} or isinstance(table.X, list):

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 from onmf.cli.runs.inputs import Input
 from onmf.cli.runs.records import MODEL, RUN, is_of_run, not_a_record, read_record, stored_column
-from onmf.estimators.lineage import Lineage
 from onmf.io import checksum, to_json_values
 from onmf.io.cells import unguard_cell
 from onmf.io.remote import AnyFile
+from onmf.streams.lineage import Lineage
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
            "text_column", "id_column", "time")  # fmt: skip

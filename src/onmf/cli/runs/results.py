@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onmf import ONMF, load
+from onmf.bounds.certificate import certificate_of_fit
 from onmf.cli.console import cluster_sizes, notes, waiting
 from onmf.cli.runs.inputs import Input, align_features
 from onmf.cli.runs.outliers import outlier_record
@@ -49,7 +50,6 @@ from onmf.io import Sheet, Source, Table, checksum, csv_texts, seal_files, to_js
 from onmf.io.remote import RemoteFile
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.preparation.steps import Log
-from onmf.proof.certificate import certificate_of_fit
 from onmf.report.periods import Period
 
 

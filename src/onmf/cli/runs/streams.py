@@ -47,8 +47,8 @@ from onmf.report.periods import WORDS, Period, period_words, stream_page
 
 BATCHES = "batches"  # folder of the labels of each
 NAMING = 2  # features in the name of a cluster
-MADE = (CENTERS, TOP, MODEL, PAGE)  # from the state, besides run.json
-TOLD = ("key", "name", "kept", "born", "vanished", "drift")  # of a batch in run.json
+DERIVED_FILES = (CENTERS, TOP, MODEL, PAGE)  # from the state, besides run.json
+REPORTED = ("key", "name", "kept", "born", "vanished", "drift")  # of a batch in run.json
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class StreamRun:
             return cls.begin(folder)
         match read_container(path, KIND).header, load(path):
             case {"batches": list(entries), "record": dict(record)}, ONMF() as model:
-                if hasattr(model, "_evolution"):
+                if hasattr(model, "_stream_history"):
                     return cls(folder, model, entries, record)
         raise FormatError(f"{path} does not hold a stream: run onmf cluster again.")
 
@@ -99,10 +99,10 @@ class StreamRun:
     def take_in(self, table: Table, key: str, name: str, most: int, raw_names: bool) -> None:
         """Count one batch: its labels, and then, by one rename, the state."""
         model = self.model
-        if not hasattr(model, "_evolution"):
+        if not hasattr(model, "_stream_history"):
             distance = np.array(stored_column(self.folder, "distance", float))
             worth = max(1, round(len(distance) / len(table.samples)))  # batches like this one
-            model._go_on(labels_of_run(self.folder, model), distance, worth)
+            model._start_stream_from_fit(labels_of_run(self.folder, model), distance, worth)
         most = max(most, len(model.cluster_centers_))
         model.set_params(max_clusters=most, n_clusters=None, init="random")
         model.partial_fit(table)
@@ -125,7 +125,7 @@ class StreamRun:
             "samples": len(table.samples),
             "sizes": sizes_by_id(model, model.labels_),
             "words": {str(ids[k]): own for k, own in words.items()},
-            "waiting": len(model._evolution.since),
+            "waiting": len(model._stream_history.since),
             "relative_error": model.relative_error_,
         }
         return dict(to_json_values(facts | (model.lineage_._asdict() if model.lineage_ else {})))
@@ -136,7 +136,7 @@ class StreamRun:
         try:
             record = read_record(self.folder)
             done = record.get("stream") == state
-            if done and all(is_of_run(self.folder, name, record) for name in MADE):
+            if done and all(is_of_run(self.folder, name, record) for name in DERIVED_FILES):
                 return False
         except (ValueError, OSError):
             pass  # broken off while it was written: all is in the state
@@ -153,7 +153,7 @@ class StreamRun:
             MODEL: model_bytes(self.model, samples=False),
             PAGE: page,
         }
-        chain = [{name: entry.get(name) for name in TOLD} for entry in self.batches[1:]]
+        chain = [{name: entry.get(name) for name in REPORTED} for entry in self.batches[1:]]
         lineage = {"lineage": [*self.record.get("lineage", []), *chain], "stream": state}
         replace_files(self.folder, seal_files(files, RUN, self.record | lineage)[1])
         return True

@@ -1,0 +1,1 @@
+"""What is minimised: the losses, their assignments and alternations."""

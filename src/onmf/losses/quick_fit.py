@@ -1,0 +1,53 @@
+"""Quick looks: the rays of a few samples, found from some of their features alone.
+
+U_S = rays of X[:, S]:  a sketch, the search from one start, and a few alternations on X[:, S]
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.losses.masked_starts import estimate_fill
+from onmf.losses.ray_alternation import Assign
+from onmf.paper.palm import NON_NEGATIVE, Bounds
+from onmf.paper.penalties import SNCP
+from onmf.rows.assign import Rays
+from onmf.rows.memory import InMemory
+from onmf.rows.sweep import Array, Block, Data, count_missing, zero_missing
+from onmf.search.row_problems import unit
+from onmf.search.sketch import sketch
+from onmf.search.solver import Fast, explore
+
+SETTINGS, MOST_SWEEPS = Fast(n_starts=1), 10
+ALTERNATIONS = 4  # on all features of the part, after the search in a sketch
+
+
+def rays_of_parts(
+    seen: Block, parts: Sequence[Array], k: int, rng: np.random.Generator
+) -> list[Array]:
+    """Unit rays (k, features) of the samples for each part of the features, given by numbers."""
+    drawers = rng.spawn(len(parts))
+    return [quick_rays(seen, part, k, own) for part, own in zip(parts, drawers, strict=True)]
+
+
+def quick_rays(seen: Block, features: Array, k: int, rng: np.random.Generator) -> Array:
+    """K unit rays of these samples, from these features alone; fewer if there is not enough."""
+    X = seen.X[:, features]
+    n_missing = count_missing(X)
+    shown = zero_missing(X) if n_missing else X
+    useful = np.asarray(abs(shown).sum(axis=1)).ravel() * seen.weight[:, 0] > 0
+    k = min(k, int(useful.sum()))
+    if not k:
+        return np.zeros((0, len(features)))
+    X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
+    rows = InMemory(X, seen.weight[useful, 0], n_missing=n_missing)
+    data: Data = estimate_fill(rows, k, rng, MOST_SWEEPS).fill(rows) if n_missing else rows
+    small = sketch(data, k, rng, MOST_SWEEPS, lambda sweeps: None)
+    best = explore(SETTINGS, X.shape, small.Y, k, SNCP(), rng)[0]
+    bounds = NON_NEGATIVE if rows.extremes[0] >= 0 else Bounds(-np.inf, np.inf)
+    rays = small.lift(best.found.U, bounds, data.dtype)
+    for _ in range(ALTERNATIONS):  # what the sketch does not show
+        _, cells = data.sweep(Assign(Rays.of(rays).units))
+        rays = unit(cells.cross, otherwise=rays)
+    return rays

@@ -1,0 +1,171 @@
+"""A summary of rows: made of any block, added to any other, no larger for a billion rows.
+
+Sample i draws a lot u_i in (0, 1) by its number alone. With d_i its weight and v_i its voice, which
+is ||x_i||^2, or 1 where each has one vote, two sorts of rows are kept: the s + 1 of least u_i / d_i
+and the s + 1 of least u_i / (d_i v_i). Whatever c is, the s + 1 of least u_i / z_i with
+
+    z_i = d_i max(c, v_i)
+
+are among them: a row with s + 1 rows before it in both orders has as many before it in this one.
+So c may be chosen when all rows have been seen, as the mean voice. The summary is the s rows of the
+least u_i / z_i, and with t the next one, the s + 1-th,
+
+    p_i = min(1, t z_i),      weight d_i / p_i,
+
+so that every sum over the rows is unbiased (bottom-k sketches: Cohen and Kaplan 2007, Ting 2017).
+Neither the cuts, nor the order of the blocks, nor who reads them changes the summary; where there
+are no more than s rows it is all of them, as they are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.rows.sweep import Array, Block, Matrix, row_sqnorm
+
+MOST_ENTRIES = 100_000_000  # of a summary of dense rows, unless that leaves it a TENTH of its size
+TENTH = 10
+SPARE = 1  # times as many rows as must be kept may wait before the others are dropped
+GOLDEN = 0x9E3779B97F4A7C15  # steps and factors of the generator SplitMix64
+MIX = (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)
+
+
+def uniform_hash(numbers: Array, seed: int) -> Array:
+    """Numbers in (0, 1) that look random, each a function of seed and sample number alone."""
+    begin = np.uint64((seed * GOLDEN ^ MIX[1][1]) % 2**64)
+    with np.errstate(over="ignore"):
+        z = begin + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)
+        for shift, factor in MIX:
+            z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+        z ^= z >> np.uint64(31)
+    return ((z >> np.uint64(12)).astype(np.float64) + 0.5) / 2**52
+
+
+def quick_sqnorm(X: Matrix) -> Array:
+    """||x_i||^2, with the digits that X itself has."""
+    return row_sqnorm(X) if sp.issparse(X) else np.vecdot(X, X).astype(np.float64)
+
+
+def two_digits(values: Array) -> Array:
+    """To eight bits: the last ones depend on the order of a sum, and may not decide who is in."""
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.round(256 * mantissa), exponent - 8)
+
+
+class Candidates(NamedTuple):
+    """Rows that may be in the summary, each with its number, its lot, its weight and its voice."""
+
+    X: Matrix
+    numbers: Array
+    uniform_hash: Array
+    weight: Array
+    influence: Array
+
+    def take(self, which: Array) -> "Candidates":
+        return Candidates(*(part[which] for part in self))
+
+    @property
+    def by_weight(self) -> Array:
+        """u_i / d_i."""
+        return self.uniform_hash / self.weight
+
+    @property
+    def by_influence(self) -> Array:
+        """u_i / (d_i v_i)."""
+        return self.uniform_hash / (self.weight * self.influence)
+
+
+def stack(candidates: Sequence[Candidates]) -> Candidates:
+    """All of them."""
+    X, *facts = zip(*candidates, strict=True)
+    rows = sp.csr_array(sp.vstack(X, "csr")) if sp.issparse(X[0]) else np.concatenate(X)
+    return Candidates(rows, *map(np.concatenate, facts))
+
+
+@dataclass
+class Summary:
+    """What is kept of some rows. Sums keep what must be kept of both; the first may be reused."""
+
+    size: int  # s
+    candidates: list[Candidates]
+    count: int  # of the rows that are not all zero and have weight
+    weight: float  # sum_i d_i of these
+    influence: float  # sum_i d_i v_i
+    most: tuple[float, float] = field(default=(np.inf, np.inf))  # that a row to keep can have
+
+    def __iadd__(self, other: Self) -> Self:
+        self.count += other.count
+        self.weight += other.weight
+        self.influence += other.influence
+        self.candidates += [self._wanted(part) for part in other.candidates]
+        if sum(len(part.numbers) for part in self.candidates) > (2 + SPARE) * (self.size + 1):
+            self._drop()
+        return self
+
+    def __add__(self, other: Self) -> Self:
+        total = replace(self, candidates=list(self.candidates))
+        total += other
+        return total
+
+    def __getstate__(self) -> dict[str, Any]:
+        """On its way to another process it takes no more than it must."""
+        self._drop()
+        return vars(self)
+
+    def _wanted(self, part: Candidates) -> Candidates:
+        """Those that are not known to have s + 1 others before them in both orders."""
+        kept = (part.by_weight <= self.most[0]) | (part.by_influence <= self.most[1])
+        return part if kept.all() else part.take(np.flatnonzero(kept))
+
+    def _drop(self) -> None:
+        """Leave out what cannot be in the summary."""
+        whole = stack(self.candidates)
+        if len(whole.numbers) <= self.size + 1:
+            return
+        one, other = (np.partition(q, self.size) for q in (whole.by_weight, whole.by_influence))
+        self.most = float(one[self.size]), float(other[self.size])
+        self.candidates = [self._wanted(whole)]
+
+    def rows(self) -> Block:
+        """The summary, in the order of the samples, with the weights d_i / p_i."""
+        whole = stack(self.candidates)
+        whole = whole.take(np.argsort(whole.numbers))
+        if self.count <= self.size:
+            return Block(whole.X, whole.weight[:, None])
+        typical = two_digits(np.array(self.influence / self.weight))
+        z = whole.weight * np.maximum(typical, whole.influence)
+        order = np.argsort(whole.uniform_hash / z, kind="stable")
+        chosen, following = np.sort(order[: self.size]), order[self.size]
+        p = np.minimum(1, whole.uniform_hash[following] / z[following] * z[chosen])
+        return Block(whole.X[chosen], (whole.weight[chosen] / p)[:, None])
+
+
+@dataclass(frozen=True)
+class BottomKSampler:
+    """Which rows are kept: about `size`; with equal votes the length of a row has no say."""
+
+    size: int
+    seed: int = 0
+    equal_votes: bool = False
+
+    def draw(self, block: Block, first: int) -> Summary:
+        """The summary of a block, whose samples are numbered from `first`."""
+        sqnorms, weight = quick_sqnorm(block.X), block.weight[:, 0].astype(np.float64)
+        useful = np.flatnonzero((sqnorms > 0) & (weight > 0))
+        numbers = first + np.arange(len(sqnorms))
+        influence = np.ones(len(sqnorms)) if self.equal_votes else sqnorms
+        total = float(weight[useful].sum()), float(weight[useful] @ influence[useful])
+        part = Candidates(
+            block.X, numbers, uniform_hash(numbers, self.seed), weight, two_digits(influence)
+        )
+        part = part if len(useful) == len(sqnorms) else part.take(useful)
+        return Summary(self.room(block.X), [part], len(useful), *total)
+
+    def room(self, X: Matrix) -> int:
+        """How many rows like these a summary has: fewer if they are dense and very long."""
+        if sp.issparse(X):
+            return self.size
+        return min(self.size, max(MOST_ENTRIES // X.shape[1], self.size // TENTH, 1))

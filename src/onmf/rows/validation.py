@@ -1,0 +1,226 @@
+"""The only door for user data: what passes it is trusted everywhere else.
+
+Every error is one sentence: what is wrong, where (up to ten places), what to do.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from onmf.io.table import listing
+from onmf.rows.check import Check, Matrix, Span, stored_extremes
+
+Array = NDArray[Any]
+MOST_BITS = 100  # between weights: single precision holds 126
+HARMLESS_BITS = {4: 42, 8: 200}  # by bytes: fourth powers of two to these are added without harm
+Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two
+
+
+def as_samples(X: Any, check: Check) -> tuple[Matrix, Span]:
+    """Floating samples that pass the check, as a C-ordered array or a `csr_array`; their span.
+
+    A matrix is as large as it is: nothing is copied unless its form must change.
+    """
+    if isinstance(X, list | tuple) and any(isinstance(row, str) for row in X[:1]):
+        raise ValueError(
+            "X is a list of texts: count their words first, as "
+            "make_pipeline(TfidfVectorizer(), ONMF()) of scikit-learn does."
+        )
+    try:
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            order="C",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            estimator=check.name,
+            input_name="X",
+        )
+    except (ValueError, TypeError) as error:
+        if columns := columns_of_text(X):
+            raise ValueError(
+                f"column(s) {listing(map(repr, columns))} of X hold text or times, not numbers: "
+                "leave them out, as X.select_dtypes('number') does."
+            ) from error
+        raise
+    if not X.dtype.isnative:  # as some files have it, and some libraries take it for another type
+        X = X.astype(X.dtype.newbyteorder("="))
+    if sp.issparse(X):
+        X = sp.csr_array(X)  # so that `*` and `@` mean the same as for arrays
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    return X, check(X)
+
+
+def columns_of_text(X: Any) -> list[Any]:
+    """The columns of a DataFrame that cannot become numbers; none if X is something else."""
+    return [
+        name
+        for name, kind in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+        if getattr(kind, "kind", "O") not in "biuf" and not _are_numbers(X[name])
+    ]
+
+
+def _are_numbers(column: Any) -> bool:
+    try:
+        np.asarray(column.to_numpy(dtype=object), np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def as_numpy(X: Any) -> Any:
+    """An array of another library that follows the array API (PyTorch, CuPy, JAX), as NumPy's.
+
+    From a device it comes to main memory, where the solver is.
+    """
+    if not hasattr(X, "__array_namespace__") and type(X).__module__.split(".")[0] != "torch":
+        return X
+    if isinstance(X, np.ndarray) or is_dask(X) or sp.issparse(X):
+        return X
+    for to_host in ("cpu", "get"):  # PyTorch's and CuPy's word for it
+        if hasattr(X, to_host):
+            X = getattr(X, to_host)()
+    return np.asarray(X)
+
+
+def is_dask(X: Any) -> bool:
+    """Known by its name, so that nothing is imported for those who do not use it."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr")
+
+
+def as_weights(
+    sample_weight: Any, shape: tuple[int, int], dtype: Any, scale: Scale
+) -> tuple[Array | None, int]:
+    """One finite weight >= 0 a sample, not all zero; None if all count the same.
+
+    Only their ratios matter: weights whose sums might over- or underflow are divided by a power of
+    two, whose exponent is returned as well, but not where batches must fit together.
+    """
+    if sample_weight is None:
+        return None, 0
+    sample_weight = as_numpy(sample_weight)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(shape[0], sample_weight)
+    weight = np.asarray(column_or_1d(sample_weight, dtype=np.float64))
+    check_consistent_length(np.broadcast_to(0, shape), weight)
+    bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight must be finite and not negative, unlike those of sample(s) "
+            f"{listing(bad, len(bad))}."
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every sample: give some a positive weight.")
+    exponent = int(np.frexp(weight.max())[1])
+    if scale is no_rescaling and abs(exponent) > MOST_BITS:
+        raise ValueError(
+            f"sample_weight (largest {weight.max():.3g}) is too small or too large to be added "
+            "from batch to batch: divide the weights of all batches by a typical one."
+        )
+    if abs(exponent) <= HARMLESS_BITS[np.dtype(dtype).itemsize] or scale is no_rescaling:
+        exponent = 0
+    weight = np.ldexp(weight, -exponent)
+    light = np.flatnonzero((weight > 0) & (weight < weight.max() / 2.0**MOST_BITS))
+    if len(light):
+        raise ValueError(
+            f"sample_weight of sample(s) {listing(light, len(light))} is too small or too large "
+            "beside the largest, 1e30 times as much or more: set it to zero to leave them out."
+        )
+    return weight.astype(dtype), exponent
+
+
+@dataclass(frozen=True)
+class Features:
+    """How many features there are, and their names if they have any."""
+
+    count: int
+    names: Array | None = None
+
+    @classmethod
+    def of(cls, shape: tuple[int, int], names: Sequence[str] | None) -> "Features":
+        """Those of rows that bring their names with them; there must be rows, and features."""
+        if not all(shape):
+            kind = "feature" if shape[0] else "sample"
+            raise ValueError(
+                f"Found array with 0 {kind}(s) (shape={shape}): at least one is needed."
+            )
+        return cls(shape[1], None if names is None else np.asarray(names, dtype=object))
+
+    def check(self, known: "Features | None", name: str) -> None:
+        """They are those that the estimator of this name was fitted to; None if it was not yet."""
+        if known is None:
+            return
+        if self.count != known.count:
+            raise ValueError(
+                f"X has {self.count} features, but {name} is expecting "
+                f"{known.count} features as input."
+            )
+        if self.names is None or known.names is None or np.array_equal(known.names, self.names):
+            return
+        pairs = zip(known.names, self.names, strict=True)
+        wrong = [f"{now!r} instead of {then!r}" for then, now in pairs if then != now]
+        raise ValueError(
+            "The feature names should match those that were passed during fit, unlike "
+            f"{listing(wrong)}."
+        )
+
+
+def too_few(useful: int, n: int, fewest: int) -> ValueError:
+    """What to say if fewer samples are useful, or there at all, than there are to be clusters."""
+    if n < fewest:
+        return ValueError(
+            f"n_samples={n} should be >= n_clusters={fewest}: ask for fewer clusters."
+        )
+    if not useful:
+        return ValueError("X is all zero (or weighs nothing): there is nothing to cluster.")
+    return ValueError(
+        f"only {useful} of n_samples={n} samples are non-zero and have weight, fewer "
+        f"than n_clusters={fewest}: ask for fewer clusters."
+    )
+
+
+def safe_scale(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
+    """What to multiply X by: 1 unless powers of its entries might over- or underflow."""
+    info, top = np.finfo(dtype), max(high, -low)
+    exponent = int(np.frexp(top)[1])
+    if top == 0 or abs(exponent) <= HARMLESS_BITS[info.dtype.itemsize]:
+        return 1.0
+    limit = info.maxexp - info.nmant // 2  # the factor itself must be a number, too
+    return float(np.ldexp(1.0, -max(-limit, min(limit, exponent))))
+
+
+def rescale_to_safe_range(X: Matrix) -> tuple[Matrix, float]:
+    """X times a power of two that brings it to a moderate size, and that power."""
+    factor = safe_scale(*stored_extremes(X), X.dtype, X.shape)
+    return (X if factor == 1 else X * X.dtype.type(factor)), factor
+
+
+def no_rescaling(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
+    """1, for those who cannot change the scale between two batches."""
+    return 1.0
+
+
+def check_scale(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
+    """1, if the squares of X can be added: for the solvers that do not rescale X.
+
+    Products of W with itself have fourth powers, which they keep in double precision.
+    """
+    info, double, top = np.finfo(dtype), np.finfo(np.float64), np.float64(max(high, -low))
+    entries = float(np.prod(shape))
+    square = top**2 if top < 1e70 else np.inf
+    fits = info.tiny / info.eps < square < float(info.max) * info.eps / entries
+    if top > 0 and not (fits and double.tiny / double.eps < square**2 < double.max / entries):
+        raise ValueError(
+            f"the entries of X (largest {top:.3g}) are too small or too large to be squared and "
+            "added: divide X by its largest entry, or use ONMF with solver='fast', which does."
+        )
+    return 1.0

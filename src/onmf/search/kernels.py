@@ -1,0 +1,163 @@
+"""The functions of `row_problems` in C, by the same rules.
+
+The loops are in `c/`. Here arrays are made for what they return and brought into the form that they
+take: contiguous, labels in 64 bits, rows and scores of one type, which is single or double
+precision. Work of more than a moment is done in parts: between them an interrupt is noticed.
+"""
+
+import numpy as np
+
+from onmf.rows.assign import ROUNDING
+from onmf.search import _kernels
+from onmf.search.row_problems import (
+    FULL_EXCHANGES,
+    GAIN,
+    MOST_EXCHANGES,
+    PATIENCE,
+    RIDGE,
+    SLACK,
+)
+from onmf.rows.sweep import Array
+
+FLOATS = np.dtype(np.float32), np.dtype(np.float64)
+EQUAL = {kind: float(ROUNDING * np.finfo(kind).eps) for kind in FLOATS}
+TINIEST = {kind: float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind in FLOATS}
+CACHED = 1 << 17  # entries of scores and rows that stay near the processor between two steps
+MOMENT = 1 << 24  # steps between two looks for an interrupt: a few hundredths of a second
+
+
+def floats(*arrays: Array) -> list[Array]:
+    """Contiguous, all in single precision or all in double."""
+    kind = FLOATS[not all(array.dtype == FLOATS[0] for array in arrays)]
+    return [np.ascontiguousarray(array, kind) for array in arrays]
+
+
+def doubles(*arrays: Array) -> list[Array]:
+    return [np.ascontiguousarray(array, np.float64) for array in arrays]
+
+
+def whole(labels: Array) -> Array:
+    return np.ascontiguousarray(labels, np.int64)
+
+
+def nearest(products: Array) -> tuple[Array, Array]:
+    """The ray with the largest product, for each row, and the product; none if lost in rounding."""
+    (A,) = floats(products)
+    labels, scores = np.empty(len(A), np.int64), np.empty(len(A), A.dtype)
+    _kernels.nearest(A, labels, scores, EQUAL[A.dtype], TINIEST[A.dtype])
+    return labels, scores
+
+
+def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
+    """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster."""
+    A, Y = floats(A, Y)
+    labels, best, P = np.empty(len(A), np.int64), np.empty(len(A)), np.zeros((A.shape[1], Y.shape[1]))
+    _kernels.images(A, Y, *doubles(U), labels, best, P, EQUAL[A.dtype])
+    return labels, best, P
+
+
+def alternations(
+    Y: Array, U: Array, floor: Array, passes: int, goal: float
+) -> tuple[Array, Array, Array, Array, float]:
+    """U after passes of `search.alternate`, the scores of the rows, where each is best, that score,
+    and the energy; a floor of no entries stands for none."""
+    (Y,), U = floats(Y), np.array(U, np.float64, order="C")
+    (n, width), k = Y.shape, len(U)
+    A = np.empty((n, k + (len(floor) > 0)), Y.dtype)
+    if len(floor):
+        A[:, k] = floor
+    labels, best, P = np.empty(n, np.int64), np.empty(n), np.empty((A.shape[1], width))
+    step, before = max(1, CACHED // (k + width)), -1.0
+    parts = [tuple(part[i : i + step] for part in (A, Y, labels, best)) for i in range(0, n, step)]
+    for left in range(passes, -1, -1):
+        P[:] = 0
+        rays, energy = U.T.astype(Y.dtype), 0.0
+        for scores, rows, where, best_there in parts:
+            np.matmul(rows, rays, out=scores[:, :k])
+            energy += _kernels.images(scores, rows, U, where, best_there, P, EQUAL[Y.dtype])
+        gain, before = energy - before, energy
+        if not left or gain <= GAIN * (energy - gain) or energy + PATIENCE * left * gain < goal:
+            break
+        _kernels.redirect(U, P[:k])
+    return U, A, labels, best, energy
+
+
+def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
+    """The sum of f_i y_i over the rows of each of k clusters."""
+    (Y,), P = floats(Y), np.zeros((k, Y.shape[1]))
+    _kernels.sums(whole(labels), *doubles(factors), Y, P)
+    return P
+
+
+def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> Array:
+    """U after power steps of each ray on the rows of its cluster alone."""
+    (Y,), U = floats(Y), np.array(U, np.float64, order="C")
+    _kernels.fit_rays(Y, whole(labels), U, np.empty_like(U), steps)
+    return U
+
+
+def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:
+    """The second best ray of each row and its score, not below zero."""
+    (A,) = floats(A)
+    second, score, row = np.empty(len(A), np.int64), np.empty(len(A)), np.empty(A.shape[1], A.dtype)
+    _kernels.runners_up(A, whole(labels), second, score, row, EQUAL[A.dtype])
+    return second, score
+
+
+def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[Array, Array]:
+    """Two rays (2, k, r) for the rows of each cluster after alternations, and their energy (k,)."""
+    (Y,), pair = floats(Y), np.array(pair, np.float64, order="C")
+    energy = np.empty(pair.shape[1])
+    _kernels.split_clusters(Y, whole(labels), pair, np.empty_like(pair), energy, passes)
+    return pair, energy
+
+
+def pair_sums(A: Array, labels: Array, best: Array) -> tuple[Array, Array]:
+    """Sums of a_ic^2 and of s_i a_ic over the rows i of each cluster, for every c (k, k)."""
+    (A,) = floats(A)
+    squares, products = np.zeros((2, A.shape[1], A.shape[1]))
+    _kernels.pair_sums(A, whole(labels), *doubles(best), squares, products)
+    return squares, products
+
+
+def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array, Array]:
+    """The best other cluster of each row, and what its move there gains at least."""
+    (A,), (energy, own) = floats(A), doubles(energy, own)
+    target, gain = np.empty(len(A), np.int64), np.empty(len(A))
+    _kernels.transfers(A, whole(labels), energy, own, np.empty_like(own), target, gain)
+    return target, gain
+
+
+def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean); H'H, H'Y."""
+    (Q,), (C, Y) = doubles(Q), floats(C, Y)
+    support = np.ascontiguousarray(support, np.bool_)
+    (n, k), rules = C.shape, (RIDGE, SLACK, FULL_EXCHANGES, MOST_EXCHANGES)
+    H, gram, cross = np.zeros((n, k)), np.zeros((k, k)), np.zeros((k, Y.shape[1]))
+    step = max(1, MOMENT // k**2)
+    for i in range(0, n, step):
+        c, guess, rows, h = (part[i : i + step] for part in (C, support, Y, H))
+        _kernels.solve_rows(Q, c, guess, rows, h, gram, cross, *rules)
+    return H, gram, cross
+
+
+def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
+    """u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers."""
+    U = np.array(U, np.float64, order="C")
+    _kernels.pulled(U, *doubles(cross, E), np.empty(U.shape[1]), passes)
+    return U
+
+
+def ray_steps(
+    W: Array, cross: Array, last_W: Array, last_cross: Array, kept: Array, signed: bool
+) -> Array:
+    """Unit rays from those along W and last_W and their images: the steps of `settle`."""
+    (W, last_W), (cross, last_cross) = floats(W, last_W), doubles(cross, last_cross)
+    U, kept = np.empty(W.shape), np.ascontiguousarray(kept, np.bool_)
+    _kernels.ray_steps(W, cross, last_W, last_cross, kept, U, int(signed))
+    return U
+
+
+def ray_distance(W: Array, V: Array) -> float:
+    """Root mean square distance of the rays along the rows of W and V."""
+    return float(_kernels.ray_distance(*floats(W, V)))

@@ -1,0 +1,52 @@
+"""Move single rows between clusters: what the alternation stops short of (Hartigan's moves).
+
+A row y with score a on a ray and b^2 = ||y||^2 - a^2 off it. A cluster that explains e explains
+
+    (e + a^2 + b^2 + sqrt((e + a^2 - b^2)^2 + 4 a^2 b^2)) / 2   or more once y has come,
+    (e - a^2 + sqrt((e - a^2)^2 + 4 a^2 b^2)) / 2               or more once y has left,
+
+by the best ray in the span of its own and y. The alternation compares a^2 alone, with both rays as
+they are.
+"""
+
+import numpy as np
+
+from onmf.rows.sweep import Array
+from onmf.search.path import Clustering, alternate, every_place
+from onmf.search.row_problems import GAIN, kernels
+
+POWER_STEPS = 3  # for the rays of clusters that rows came to or left
+ALTERNATIONS = 5  # after every round of moves
+FIRM = 1e3  # times all energy: no row that comes or leaves turns what the outliers have for a ray
+
+
+def relocate(
+    Y: Array, sqnorms: Array, now: Clustering, rounds: int, floor: Array | None = None
+) -> Clustering:
+    """The clustering after moves of rows that explain more, all at once or the best of them."""
+    k, places = len(now.U), now.scores.shape[1]
+    for _ in range(rounds if k > 1 else 0):
+        own = np.bincount(now.labels, np.square(now.best), places)
+        own[k:] = FIRM * now.explained
+        target, gain = kernels().transfers(now.scores, now.labels, sqnorms, own)
+        going = np.flatnonzero(gain > GAIN * now.explained / len(Y))
+        going = going[np.argsort(-gain[going], kind="stable")]
+        while len(going):
+            new = _refitted(Y, now, going, target[going], floor)
+            if new.explained > now.explained * (1 + GAIN):
+                break
+            going = going[: len(going) // 2]
+        if not len(going):
+            break
+        now = new
+    return now
+
+
+def _refitted(
+    Y: Array, now: Clustering, going: Array, target: Array, floor: Array | None
+) -> Clustering:
+    """The alternation goes on after these rows have moved."""
+    labels, k, U = now.labels.copy(), len(now.U), every_place(now)
+    labels[going] = target
+    U = kernels().fit_rays(Y, labels, U, POWER_STEPS)
+    return alternate(Y, U[:k], ALTERNATIONS, floor=floor)

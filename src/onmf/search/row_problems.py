@@ -1,0 +1,242 @@
+"""What is done row by row, in NumPy here and in C in `kernels`.
+
+`solve_rows`, the row problem of the penalty path,
+
+    min_{h >= 0}  h'Qh - 2 c'h,      Q (k, k) positive semidefinite with unit diagonal,
+
+exactly, by principal pivoting: guess the support, solve the linear system on it, move the
+coordinates that break a sign condition in or out, repeat. Then the steps on the prototypes
+(`pulled`, `images`) and what swaps and moves would gain (`runners_up`, `pair_sums`,
+`split_clusters`, `transfers`). The versions in C are used if they were compiled when the package was
+installed; they follow the same rules and give the same answers.
+"""
+
+import os
+import sys
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.rows.assign import first_largest
+from onmf.rows.assign import nearest as nearest  # its twin is in `kernels`
+from onmf.rows.sweep import Array
+
+RIDGE = 1e-10  # on the diagonal: prototypes may coincide
+SLACK = 1e-9  # relative: a multiplier below it is zero
+FULL_EXCHANGES = 3  # without progress, before single exchanges, which cannot cycle
+MOST_EXCHANGES = 50
+PATIENCE = 2  # times the last gain, that each further one is thought to be at most
+GAIN = 2e-7  # relative gain below which an alternation in the sketch has settled
+CHUNK = 1 << 21  # entries of the stacked systems
+
+
+def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean); H'H, H'Y."""
+    n, k = C.shape
+    H, C = np.empty((n, k)), C.astype(np.float64, copy=False)
+    step = max(1, CHUNK // k)
+    for i in range(0, n, step):
+        H[i : i + step] = _pivot(Q, C[i : i + step], support[i : i + step].copy())
+    return H, H.T @ H, H.T @ Y
+
+
+def _pivot(Q: Array, C: Array, support: Array) -> Array:
+    """Principal pivoting on a stack of rows; `support` is overwritten."""
+    n, k = C.shape
+    scale = np.maximum(C.max(axis=1, keepdims=True), np.finfo(C.dtype).tiny)
+    H = np.zeros_like(C)
+    fewest, grace = np.full(n, k + 1), np.full(n, FULL_EXCHANGES)
+    todo = np.arange(n)
+    for _ in range(MOST_EXCHANGES):
+        inside, c = support[todo], C[todo]
+        h = _solve_on(Q, c, inside)
+        wrong = np.where(inside, h < 0, c - h @ Q > SLACK * scale[todo])
+        H[todo] = np.where(inside, h, 0)
+        bad = wrong.sum(axis=1)
+        better = bad < fewest[todo]
+        fewest[todo] = np.where(better, bad, fewest[todo])
+        grace[todo] = np.where(better, FULL_EXCHANGES, grace[todo] - 1)
+        # Murty's rule, the last wrong coordinate alone, ends where full exchanges might cycle.
+        last = k - 1 - wrong[:, ::-1].argmax(axis=1)
+        single = np.zeros_like(wrong)
+        single[np.arange(len(last)), last] = True
+        support[todo] ^= np.where(grace[todo, None] >= 0, wrong, wrong & single)
+        todo = todo[bad > 0]
+        if not len(todo):
+            break
+    return np.maximum(H, 0)
+
+
+def _solve_on(Q: Array, c: Array, inside: Array) -> Array:
+    """Q_SS h_S = c_S for each row's own support S, those of one size together; zero elsewhere."""
+    h, sizes = np.zeros_like(c), inside.sum(axis=1)
+    for size in np.unique(sizes[sizes > 0]):
+        those = np.flatnonzero(sizes == size)
+        for rows in np.array_split(those, 1 + len(those) * size * size // CHUNK):
+            S = np.nonzero(inside[rows])[1].reshape(-1, size)
+            systems = Q[S[:, :, None], S[:, None, :]]
+            systems[:, np.arange(size), np.arange(size)] += RIDGE
+            h[rows[:, None], S] = np.linalg.solve(systems, c[rows[:, None], S][..., None])[..., 0]
+    return h
+
+
+def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
+    """u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers."""
+    U = U.copy()
+    for _ in range(passes):
+        for k in range(len(U)):
+            u = cross[k] - E[k] @ U + E[k, k] * U[k]
+            if (size := np.linalg.norm(u)) > 0:
+                U[k] = u / size
+    return U
+
+
+def alternations(
+    Y: Array, U: Array, floor: Array, passes: int, goal: float
+) -> tuple[Array, Array, Array, Array, float]:
+    """U after passes of `search.alternate`, the scores of the rows, where each is best, that score,
+    and the energy; a floor of no entries stands for none."""
+    before = -1.0
+    for left in range(passes, -1, -1):
+        A = Y @ U.T.astype(Y.dtype)
+        A = np.column_stack([A, floor]) if len(floor) else A
+        labels, best, P = images(A, Y, U)
+        sqnorms = float(best @ best)
+        gain, before = sqnorms - before, sqnorms
+        if not left or gain <= GAIN * (sqnorms - gain) or sqnorms + PATIENCE * left * gain < goal:
+            break
+        U = unit(P[: len(U)], otherwise=U)
+    return U, A, labels, best, sqnorms
+
+
+def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
+    """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster.
+
+    Of scores <y_i, u_b> the digits beyond single precision count: one row may outweigh all others.
+    """
+    labels, best = first_largest(A), A.max(axis=1).astype(np.float64)
+    inside = labels < len(U)
+    best[inside] = np.einsum("ij,ij->i", Y[inside], U[labels[inside]])
+    best = np.maximum(best, 0)
+    return labels, best, sums(labels, best, Y, A.shape[1])
+
+
+def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
+    """The sum of f_i y_i over the rows of each of k clusters."""
+    parts, shape = (factors, labels, np.arange(len(labels) + 1)), (len(labels), k)
+    return np.asarray(sp.csr_array(parts, shape=shape).T @ Y)
+
+
+def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> Array:
+    """U after power steps of each ray on the rows of its cluster alone."""
+    for _ in range(steps):
+        U = unit(sums(labels, np.einsum("ij,ij->i", Y, U[labels]), Y, len(U)), otherwise=U)
+    return U
+
+
+def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:
+    """The second best ray of each row and its score, not below zero."""
+    others, rows = A.copy(), np.arange(len(A))
+    others[rows, labels] = -np.inf
+    second = first_largest(others)
+    return second, np.maximum(others[rows, second], 0).astype(np.float64)
+
+
+def pair_sums(A: Array, labels: Array, best: Array) -> tuple[Array, Array]:
+    """Sums of a_ic^2 and of s_i a_ic over the rows i of each cluster, for every c (k, k)."""
+    k = A.shape[1]
+    return sums(labels, np.ones(len(A)), np.square(A), k), sums(labels, best, A, k)
+
+
+def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[Array, Array]:
+    """Two rays (2, k, r) for the rows of each cluster after alternations, and their energy (k,)."""
+    k = pair.shape[1]
+    for left in range(passes, -1, -1):
+        scores = np.maximum([np.einsum("ij,ij->i", Y, rays[labels]) for rays in pair], 0)
+        second = scores[1] > scores[0]
+        best = np.where(second, scores[1], scores[0])
+        if left:
+            pair = unit(sums(labels + k * second, best, Y, 2 * k).reshape(pair.shape), pair)
+    return pair, np.bincount(labels, np.square(best), k)
+
+
+def transfers(A: Array, labels: Array, sqnorms: Array, own: Array) -> tuple[Array, Array]:
+    """The best other cluster of each row, and what its move there gains at least.
+
+    `energy` (n,) is that of the rows, `own` (k,) what each cluster explains; see `relocate`.
+    """
+    rows, a = np.arange(len(A)), np.square(np.maximum(A, 0), dtype=np.float64)
+    off = np.maximum(sqnorms[:, None] - a, 0)
+    join = (off - own + a + np.sqrt(np.square(own + a - off) + 4 * a * off)) / 2
+    join[A <= 0], join[rows, labels] = -np.inf, -np.inf
+    target, a, off, mine = join.argmax(axis=1), a[rows, labels], off[rows, labels], own[labels]
+    rest = np.maximum(mine - a, 0)
+    stay = mine - (rest + np.sqrt(rest * rest + 4 * a * off)) / 2
+    return target, join[rows, target] - stay
+
+
+def ray_steps(
+    W: Array, cross: Array, last_W: Array, last_cross: Array, kept: Array, signed: bool
+) -> Array:
+    """Unit rays from those along W and last_W and their images: the steps of `settle`."""
+    u, w = unit(last_W.astype(np.float64)), unit(W.astype(np.float64))
+    p = unit(cross, otherwise=w)
+    back = np.einsum("km,km->k", p - w, w - u)[:, None] < 0
+    U = np.where(back, p, 2 * p - w)
+    U = unit(U if signed else np.maximum(U, 0), otherwise=p)
+    kept = np.flatnonzero(kept)
+    best = ritz(u[kept], last_cross[kept], w[kept], cross[kept])
+    inside = np.full(len(kept), signed) | (best >= 0).all(axis=1)
+    U[kept[inside]] = best[inside]
+    return U
+
+
+def ritz(u: Array, Su: Array, w: Array, Sw: Array) -> Array:
+    """For each row, the image of the vector in span(u, w) with the largest v'Sv, of unit length."""
+    c = np.einsum("km,km->k", u, w)[:, None]
+    d = w - c * u  # orthogonal to u
+    size = np.linalg.norm(d, axis=1, keepdims=True)
+    apart = size > 1e-9  # else the two rays are one
+    size = np.where(apart, size, 1)
+    d, Sd = d / size, (Sw - c * Su) / size
+    uu, ud, dd = (np.einsum("km,km->k", a, b)[:, None] for a, b in ((u, Su), (d, Su), (d, Sd)))
+    angle = 0.5 * np.arctan2(2 * ud, uu - dd)
+    best = np.cos(angle) * Su + np.sin(angle) * Sd
+    return unit(np.where(apart, best, Sw), otherwise=w)
+
+
+def ray_distance(W: Array, V: Array) -> float:
+    """Root mean square distance of the rays along the rows of W and V."""
+    apart = unit(W.astype(np.float64)) - unit(V.astype(np.float64))
+    return float(np.linalg.norm(apart) / np.sqrt(len(W)))
+
+
+def unit(U: Array, otherwise: Array | None = None) -> Array:
+    """Rows divided by their norms; a row of zeros becomes that of `otherwise`, or stays."""
+    size = np.sqrt(np.einsum("...i,...i->...", U, U))[..., None]
+    scaled = U / np.where(size > 0, size, 1)
+    if otherwise is None or size.all():
+        return scaled
+    return np.where(size > 0, scaled, otherwise)
+
+
+@cache
+def kernels() -> Any:
+    """The module to take these functions from: the compiled one if it was built, or this one.
+
+    The environment variable ONMF_KERNELS=numpy asks for this one.
+    """
+    if os.environ.get("ONMF_KERNELS") == "numpy":
+        return sys.modules[__name__]
+    try:
+        from onmf.search import kernels as compiled
+    except ImportError:
+        return sys.modules[__name__]
+    return compiled
+
+
+def is_compiled() -> bool:
+    """Whether these functions run in C."""
+    return kernels() is not sys.modules[__name__]

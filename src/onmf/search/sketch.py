@@ -1,0 +1,204 @@
+"""A small picture of the data, in which to search.
+
+    V (m, r) orthonormal, near the leading right singular vectors of D^(1/2) X;   Y = D^(1/2) X V
+
+A ray w = Vu has scores <w, x> = <u, y>, so what clusters the rows of Y clusters those of X, as far
+as X lies in the span of V. Two sweeps of subspace iteration give V, one more gives Y. With few
+features V is the identity and nothing is lost.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.paper.palm import Bounds
+from onmf.paper.start import Image
+from onmf.result import NO_CHECKPOINT, CheckpointStore
+from onmf.rows.memory import weighted_sum
+from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm, same_pattern
+
+WIDTH, SPARE, EXTRA = 4, 40, 20  # r = min(WIDTH k, k + SPARE) + EXTRA
+LEAST = 1e-30  # no sample counts for less than this share: it would vanish in single precision
+MOST_ROWS = 20_000
+LARGE = 200  # power of two, of entries whose squares might not be numbers
+
+
+class SketchSettings(NamedTuple):
+    """How a basis is found."""
+
+    heavy: float  # samples of more times the median energy count as if they had no more
+    iterations: int
+
+
+PLAIN = SketchSettings(heavy=1e4, iterations=2)
+ROBUST = SketchSettings(
+    heavy=2, iterations=3
+)  # outliers would fill a basis that has room for clusters
+
+
+class Sketch(NamedTuple):
+    """Some rows of the data in a small basis."""
+
+    V: Array | None  # (m, r); None stands for the identity
+    Y: Array  # (rows, r), square roots of the weights included
+    share: float  # of the energy of these rows that the basis keeps
+    sweeps: int
+    seen: Any  # which rows, a mask cut like those of the data in large blocks
+
+    def lift(self, U: Array, bounds: Bounds, dtype: Any) -> Array:
+        """Rays in the space of the features, non-negative if centroids must be."""
+        W = (U if self.V is None else U @ self.V.T).astype(dtype)
+        return W if bounds.lower < 0 else np.maximum(W, 0)
+
+    def lower(self, W: Array) -> Array:
+        """Given rays in the small basis."""
+        return W if self.V is None else W @ self.V
+
+
+def width(k: int) -> int:
+    """Columns of a sketch for k clusters."""
+    return min(WIDTH * k, k + SPARE) + EXTRA
+
+
+def sketch(
+    data: Data,
+    k: int,
+    rng: np.random.Generator,
+    max_sweeps: int,
+    tell: Callable[[int], object],
+    checkpoints: CheckpointStore = NO_CHECKPOINT,
+    pains: SketchSettings = PLAIN,
+) -> Sketch:
+    """Basis and picture; reads X three times, once if there are few features or sweeps."""
+    data, (n, m) = data.with_larger_blocks(), data.shape
+    r = width(k) if n > 2 * width(k) else n  # few samples: all of their span
+    iterations, V = min(pains.iterations, max_sweeps - 2), None
+    if 2 * r < m:  # else the smaller picture is not worth its sweeps
+        V, done = rng.random((m, r), np.float32) - np.float32(0.5), 0
+        if noted := checkpoints.recall("basis"):
+            V, done = noted["V"], noted["sweeps"]
+        damp = damping(data, pains.heavy)
+        scale = 1 / np.sqrt(
+            data.reduce_blocks(weighted_sum, data.map_blocks(np.multiply, data.row_sqnorms, damp))
+            or 1
+        )
+        for sweep in range(done + 1, iterations + 1):  # subspace iteration
+            _, image = data.sweep(SubspaceStep(V.astype(np.float32, copy=False), scale), damp)
+            V = orthonormal(image.cross).astype(data.dtype)
+            checkpoints.note("basis", partial(dict, V=V, sweeps=sweep))
+            tell(sweep)
+        V = V if iterations else orthonormal(V).astype(data.dtype)
+    seen = sample(data, rng)
+    parts, sqnorms = data.sweep(Project(V), seen)
+    whole = data.reduce_blocks(weighted_sum, data.map_blocks(np.multiply, data.row_sqnorms, seen))
+    sweeps = 1 if V is None else iterations + 1
+    tell(sweeps)
+    return Sketch(V, data.gather(parts), sqnorms.inside / whole, sweeps, seen)
+
+
+def sample(data: Data, rng: np.random.Generator) -> Any:
+    """Which rows to look at, a mask cut like them: MOST_ROWS of those that are not all zero.
+
+    The choice is made by rank among them, so it does not depend on how the rows are cut.
+    """
+    counts = data.gather(
+        data.map_blocks(lambda sqnorms: np.sum(sqnorms != 0, keepdims=True), data.row_sqnorms)
+    )
+    total = int(counts.sum())
+    if total <= MOST_ROWS:
+        return data.map_blocks(lambda sqnorms: sqnorms != 0, data.row_sqnorms)
+    ranks = np.sort(rng.choice(total, MOST_ROWS, replace=False))
+    before = np.cumsum(counts) - counts
+    parts = np.split(ranks, np.searchsorted(ranks, before[1:]))
+    own = [part - start for part, start in zip(parts, before, strict=True)]
+    return data.map_blocks(
+        lambda sqnorms, ranks: np.isin(np.arange(len(sqnorms)), np.flatnonzero(sqnorms)[ranks]),
+        data.row_sqnorms,
+        own,
+    )
+
+
+def damping(data: Data, heavy: float = PLAIN.heavy) -> Any:
+    """A factor for the weight of each sample: one enormous sample would hide all the others.
+
+    Those with more than `heavy` times the median energy count as if they had that much. Where every
+    sample has one vote, none is enormous.
+    """
+    facts = data.gather(data.map_blocks(_top_and_median, data.influence))
+    bound, medians = facts[:, 0].max(), facts[facts[:, 1] > 0, 1]
+    if bound > heavy * medians.min():  # the median of all is not below the least of the pieces
+        sqnorms = data.gather(data.influence)
+        typical = heavy * np.median(sqnorms[sqnorms > 0])
+        bound = min(bound, max(typical, LEAST * bound))
+    dtype = data.dtype
+    return data.map_blocks(
+        lambda sqnorms: np.minimum(1, bound / np.maximum(sqnorms, bound)).astype(dtype),
+        data.influence,
+    )
+
+
+def _top_and_median(sqnorms: Array) -> Array:
+    """Largest entry and median of the positive ones, zero if there are none."""
+    positive = sqnorms[sqnorms > 0]
+    return np.array([[positive.max(), np.median(positive)]] if len(positive) else [[0.0, 0.0]])
+
+
+def orthonormal(B: Array) -> Array:
+    """Basis of the columns' span through their Gram matrix, which is faster than QR for tall B."""
+    exponent = int(np.frexp(max(B.max(initial=0), -B.min(initial=0)))[1])
+    if abs(exponent) > LARGE:  # its squares must be numbers
+        B = np.ldexp(B, -exponent)
+    gram = B.T @ B
+    size = np.sqrt(gram.diagonal())
+    scale = np.where(size > 0, 1 / np.where(size > 0, size, 1), 0)  # columns of unit length
+    values, turn = np.linalg.eigh(scale[:, None] * gram * scale)
+    kept = values > 1e-11 * values.max(initial=0)
+    return B @ (scale[:, None] * turn[:, kept] / np.sqrt(values[kept]))
+
+
+@dataclass(frozen=True)
+class SubspaceStep:
+    """Z'ZV of a block in single precision, Z = s D^(1/2) X; `damp` (b,) multiplies the weights.
+
+    The search needs the span of the leading directions, not their digits.
+    """
+
+    V: Array
+    scale: float
+
+    def __call__(self, block: Block, damp: Array) -> tuple[Array, Image]:
+        Z = single(block.X, self.scale * np.sqrt(block.weight[:, 0] * damp))
+        return damp, Image(np.asarray(Z.T @ (Z @ self.V), np.float64))
+
+
+def single(X: Matrix, factors: Array) -> Matrix:
+    """f_i x_i, in single precision."""
+    if sp.issparse(X):
+        return same_pattern(X, single(X.data[:, None], np.repeat(factors, np.diff(X.indptr)))[:, 0])
+    narrow = np.empty(X.shape, np.float32)
+    return np.multiply(X, factors[:, None].astype(X.dtype), out=narrow, casting="same_kind")
+
+
+class Energy(NamedTuple):
+    """Weighted ||Y||^2 of the wanted rows."""
+
+    inside: float
+
+
+@dataclass(frozen=True)
+class Project:
+    """D^(1/2) X V of the wanted rows of a block."""
+
+    V: Array | None  # None stands for the identity
+
+    def __call__(self, block: Block, wanted: Array) -> tuple[Array, Energy]:
+        X, weight = (
+            (block.X, block.weight) if wanted.all() else (block.X[wanted], block.weight[wanted])
+        )
+        Y = X if self.V is None else X @ self.V
+        Y = np.asarray(Y.toarray() if sp.issparse(Y) else Y) * np.sqrt(weight)
+        return Y, Energy(float(row_sqnorm(Y).sum()))

@@ -1,0 +1,1 @@
+"""Batches of a stream: sums over time, new clusters, ids that stay."""

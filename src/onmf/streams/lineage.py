@@ -1,0 +1,104 @@
+"""Who is who: the clusters of a fit beside those of the fit before it.
+
+    a_ij = angle of old ray i and new ray j;    parent of j = argmin_i a_ij
+    heir of i = argmin a_ij  over the new clusters j whose parent is i and which are within reach:
+                a_ij <= min(SAME, half the angle from i to the next old ray)
+
+The heir has the id of its parent: so the old ray nearest to a ray is always that of its own id, and
+a cluster that is as far away as another one is another one. Every other new cluster is born with an
+id that no cluster had before, and every old id without an heir has vanished, for good.
+"""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onmf.rows.assign import Rays, first_largest
+
+Array = NDArray[Any]
+
+SAME = 45.0  # degrees that a ray may turn between two fits, at most
+DIGITS = 6  # of degrees: of two heirs that differ by rounding alone the first is taken
+
+
+class Lineage(NamedTuple):
+    """What became of the clusters of the fit before.
+
+    ids : of the clusters, in their order, as `cluster_ids_`.
+    kept, born, vanished : ids that went on, are new, and are no more.
+    drift : by how many degrees each cluster turned, in the order of `ids`; NaN for those born.
+    next_id : the smallest id that no cluster ever had.
+    new_features, lost_features : of X that the model before did not know; the other way round.
+    """
+
+    ids: tuple[int, ...]
+    kept: tuple[int, ...]
+    born: tuple[int, ...]
+    vanished: tuple[int, ...]
+    drift: tuple[float, ...]
+    next_id: int
+    new_features: int = 0
+    lost_features: int = 0
+
+    @classmethod
+    def first(cls, k: int) -> Self:
+        """Of a fit that has none before it."""
+        ids = tuple(range(k))
+        return cls(ids, (), ids, (), (np.nan,) * k, k)
+
+    @classmethod
+    def sound(cls, parts: Any, k: int) -> Self:
+        """From a file: of k clusters, each with an id of its own that is not to be given again."""
+        lineage = cls(*parts)
+        numbers = (*lineage.ids, *lineage.kept, *lineage.born, *lineage.vanished, lineage.next_id)
+        if not all(type(number) is int and number >= 0 for number in numbers):
+            raise ValueError("its lineage has ids that are no numbers.")
+        if not len({*lineage.ids}) == len(lineage.ids) == len(lineage.drift) == k:
+            raise ValueError("its lineage is not about its clusters.")
+        if max(numbers[:-1], default=0) >= lineage.next_id:
+            raise ValueError("its lineage would give an id twice.")
+        return lineage
+
+    @classmethod
+    def between(cls, old: Array, before: "Lineage", new: Array) -> tuple[Self, Array]:
+        """From the rays before to the new ones, and the order of these in which their ids rise."""
+        heir, drift = nearest_heirs(old, new)
+        ids = np.full(len(new), -1)
+        ids[heir[heir >= 0]] = np.array(before.ids)[heir >= 0]
+        kept, n_born = sorted(ids[ids >= 0].tolist()), int(np.sum(ids < 0))
+        born = range(before.next_id, before.next_id + n_born)
+        ids[ids < 0] = born
+        order = np.argsort(ids)
+        lineage = cls(
+            ids=tuple(ids[order].tolist()),
+            kept=tuple(kept),
+            born=tuple(born),
+            vanished=tuple(sorted({*before.ids} - {*kept})),
+            drift=tuple(drift[order].tolist()),
+            next_id=before.next_id + n_born,
+        )
+        return lineage, order
+
+
+def nearest_heirs(old: Array, new: Array) -> tuple[Array, Array]:
+    """The heir of each old ray, or -1, and by how many degrees each new ray turned, or NaN."""
+    rays = Rays.of(old).units
+    angles = degrees(Rays.of(new).units.T @ rays)
+    apart = degrees(rays.T @ rays) + np.where(np.eye(len(old)), np.inf, 0)
+    reach = np.minimum(SAME, np.round(apart.min(axis=1) / 2, DIGITS))
+    parent, each = first_largest(-angles), np.arange(len(new))
+    turn = np.round(angles[each, parent], DIGITS)
+    heir, drift = np.full(len(old), -1), np.full(len(new), np.nan)
+    for j in each[turn <= reach[parent]]:
+        rival = heir[parent[j]]
+        if rival < 0 or turn[j] < turn[rival]:
+            heir[parent[j]] = j
+    heirs = heir[heir >= 0]
+    drift[heirs] = turn[heirs]
+    return heir, drift
+
+
+def degrees(cosines: Array) -> Array:
+    """Angles, of cosines that may be rounded."""
+    return np.degrees(np.arccos(np.clip(cosines.astype(np.float64), -1, 1)))

@@ -1,0 +1,96 @@
+"""One alternation for every rule: what it keeps, when it stops, what it records. By hand."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from onmf.losses.alternation import AlternationState, finish, settle
+from onmf.losses.ray_alternation import RayAlternation
+from onmf.paper.palm import NON_NEGATIVE
+from onmf.result import Recorder
+from onmf.rows.assign import Rays
+from onmf.rows.memory import InMemory
+from onmf.search.outliers import OutlierLimit
+
+DATA = InMemory(np.eye(3) + 1)
+
+
+class SumPowers(NamedTuple):
+    samples: np.ndarray
+
+
+class Height(AlternationState):
+    """A state whose worth is the first entry of W."""
+
+    code_rule = Rays
+    kind_of_cells = SumPowers
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Each sweep gains one, up to the next multiple of ten; no better is `None`, or settled."""
+
+    settles: bool = True
+    data: InMemory = DATA
+
+    def begin(self, W):
+        rows, _ = self.data.sweep(Rays.of(W))
+        return Height(W, rows, SumPowers(np.array([3])), settled=self.settles and W[0, 0] % 10 == 0)
+
+    def after(self, state):
+        return None if state.W[0, 0] % 10 == 0 else self.begin(state.W + 1)
+
+    def error(self, state):
+        return 1 / state.W[0, 0]
+
+    def worth(self, state):
+        return state.W[0, 0]
+
+    def beside(self, best):
+        return self
+
+
+def at(height):
+    return np.full((1, 3), float(height))
+
+
+@pytest.mark.parametrize("starts", [(28, 8, 18), (8, 28, 18), (8, 18, 28)])
+def test_the_best_of_all_starts_is_kept_and_every_sweep_is_counted(starts):
+    recorder = Recorder(max_sweeps=20)
+    result, state = finish(Climb(), [at(start) for start in starts], recorder)
+    assert state.W[0, 0] == 30
+    assert (result.stop, result.sweeps) == ("converged", 9)  # three from each start
+    first = starts[0]
+    heights = [round(1 / stage.relative_error) for stage in recorder.history]
+    assert heights == [first, first + 1, first + 2, 30]
+
+
+def test_a_state_that_no_sweep_betters_is_settled():
+    assert settle(Climb(settles=False), at(18), 20).settled
+    short = settle(Climb(), at(11), 4)
+    assert (short.W[0, 0], short.settled) == (14, False)
+    stopped = settle(Climb(), at(11), 20, lambda state: state.W[0, 0] == 13)
+    assert stopped.W[0, 0] == 13
+
+
+def test_a_broken_off_alternation_goes_on_from_its_facts():
+    begun = replace(settle(Climb(), at(11), 3), residual=0.25)
+    noted = Height.from_facts(begun.facts())
+    assert noted.rows is None
+    again = settle(Climb(), noted.W, 1, since=noted)
+    assert again.residual == 0.25
+    np.testing.assert_array_equal(again.labels(DATA), begun.labels(DATA))
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_where_the_outliers_still_change_nothing_is_settled(same):
+    class Restless:
+        def again(self, data, rows, last, turn):
+            return last, same
+
+    far = OutlierLimit(1e9, 0.0)
+    rule = RayAlternation(DATA, NON_NEGATIVE, 1.0, far, Restless())
+    state = rule.after(rule.begin(np.ones((1, 3))))
+    assert state.settled == same

@@ -1,0 +1,240 @@
+"""The exact alternation: the error never rises, and where it stops nothing can be improved."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from cases import few
+from onmf.datasets import make_rays
+from onmf.losses.alternation import settle
+from onmf.losses.ray_alternation import Assign, RayAlternation, RayState, next_rays, refill_empty
+from onmf.paper.palm import NON_NEGATIVE, Bounds
+from onmf.rows.assign import Rays
+from onmf.rows.memory import InMemory
+from onmf.search import kernels as compiled
+from onmf.search import row_problems as plain
+from onmf.search.row_problems import ritz, unit
+
+TIGHT = 1e-9
+
+
+class Result(NamedTuple):
+    state: RayState
+    labels: np.ndarray
+    scores: np.ndarray
+
+    @property
+    def W(self):  # noqa: N802
+        return self.state.W
+
+
+def run(X, W, bounds=NON_NEGATIVE, weight=None, tol=TIGHT, sweeps=500):
+    energies = []
+
+    def watch(state):
+        energies.append(state.cells.explained.sum())
+        return False
+
+    data = InMemory(X, weight)
+    state = settle(RayAlternation(data, bounds, tol), W, sweeps, watch)
+    return Result(state, *codes(data, state)), np.array(energies)
+
+
+def codes(data, state):
+    """Labels and scores of all samples."""
+    return [data.gather(data.map_blocks(lambda code, i=i: code[i], state.rows)) for i in range(2)]
+
+
+def visit(data, W, last, tol):
+    """The state after one sweep with W."""
+    rows, cells = data.sweep(Assign(Rays.of(W).units), last and last.rows)
+    return RayState(W, rows, cells) if last is None else last.after(W, rows, cells, tol)
+
+
+@pytest.fixture
+def noisy():
+    return make_rays(300, 40, 6, noise=1.5, random_state=0)[0]
+
+
+def some_rays(X, k, seed=0):
+    return X[np.random.default_rng(seed).choice(len(X), k, replace=False)].copy()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_error_never_rises(noisy, seed):
+    result, energies = run(noisy, some_rays(noisy, 6, seed))
+    assert result.state.settled
+    assert np.diff(energies).min() >= -1e-9 * energies[-1]
+
+
+def test_the_error_never_rises_where_a_ritz_vector_leaves_the_orthant():
+    X = np.diag(np.sqrt([10, 1, 0.1]))  # its leading direction is the first axis
+    result, energies = run(X, np.ones((1, 3)))
+    assert result.W.min() >= 0
+    assert np.diff(energies).min() >= 0
+    assert energies[-1] == pytest.approx(10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fixed_point_of_labels_and_centroids(noisy, seed):
+    result, _ = run(noisy, some_rays(noisy, 6, seed))
+    scores = noisy @ unit(result.W).T
+    np.testing.assert_array_equal(scores.argmax(axis=1), result.labels)
+    for k in range(6):
+        own = noisy[result.labels == k]
+        leading = np.linalg.svd(own)[1][0] ** 2
+        assert np.sum((own @ unit(result.W)[k]) ** 2) == pytest.approx(leading, rel=1e-9)
+    assert result.state.stationarity < 1e-7
+
+
+def test_nothing_is_settled_while_labels_change(noisy):
+    data = InMemory(noisy)
+    first = visit(data, some_rays(noisy, 6, 0), None, np.inf)
+    second = visit(data, some_rays(noisy, 6, 1), first, np.inf)
+    changes = np.sum(first.labels(data) != second.labels(data))
+    assert changes > 0
+    assert second.cells.moves.sum() == 2 * changes  # one leaves, another gains
+    assert not second.settled
+    assert visit(data, second.W, second, np.inf).settled
+
+
+def test_ritz_finds_the_best_vector_in_the_span():
+    rng = np.random.default_rng(0)
+    S = np.cov(rng.random((8, 30)))
+    u, w = unit(rng.random((2, 8)))
+    found = ritz(u[None], (S @ u)[None], w[None], (S @ w)[None])[0]
+    angles = np.linspace(0, np.pi, 4001)
+    d = unit((w - (u @ w) * u)[None])[0]
+    plane = np.cos(angles)[:, None] * u + np.sin(angles)[:, None] * d
+    best = plane[np.einsum("ij,jk,ik->i", plane, S, plane).argmax()]
+    expected = unit((S @ best)[None])[0]
+    assert abs(found @ expected) == pytest.approx(1, abs=1e-5)
+
+
+def test_ritz_of_one_and_the_same_ray_is_its_image():
+    u = unit(np.ones((1, 4)))
+    image = np.array([[1.0, 2, 3, 4]])
+    np.testing.assert_allclose(ritz(u, image, u, image), unit(image))
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_doubled_steps_lose_nothing(noisy, signed):
+    X = noisy - (0.4 if signed else 0)
+    data = InMemory(X)
+    first = visit(data, some_rays(X, 6), None, 0)
+    second = visit(data, unit(first.cells.cross), first, 0)
+    U = next_rays(second, signed)
+    for k in range(6):
+        own = X[second.labels(data) == k]
+        before, after = (np.sum((own @ v) ** 2) for v in (unit(second.W)[k], U[k]))
+        assert after >= before * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "C"])
+def test_a_step_that_goes_back_on_the_last_one_is_not_doubled(module):
+    """Else a sample between two clusters could change sides, and both rays swing, for ever."""
+    east, middle, north = unit(np.array([[1.0, 0], [1, 1], [0, 1]]))
+    last, now = np.array([north, east]), np.array([middle, middle])
+    image = unit(np.array([[3.0, 2], [3, 2]]))  # further east: on the way of the first ray alone
+    nowhere = np.zeros((2, 2))
+    U = module.ray_steps(now, 5 * image, last, nowhere, np.zeros(2, bool), False)
+    np.testing.assert_allclose(U, [unit(2 * image[:1] - middle)[0], image[1]])
+
+
+def test_empty_clusters_take_the_worst_fitted_samples(noisy):
+    W = np.repeat(some_rays(noisy, 1), 6, axis=0)
+    result, energies = run(noisy, W)
+    assert len(np.unique(result.labels)) == 6
+    assert np.diff(energies).min() >= -1e-9 * energies[-1]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_an_empty_cluster_takes_the_sample_that_it_helps_most(make):
+    """Energy off the ray, times the weight: 9, 3 x 4 = 12, 2 x 3^2 = 18, and a long one near it."""
+    X = np.array([[5.0, 0, 0, 0], [0, 3, 0, 0], [1, 0, 2, 0], [0, 0, 0, 3], [90, 0.1, 0, 0]])
+    data = InMemory(make(X), np.array([1.0, 1, 3, 2, 1]))
+    state = visit(data, np.vstack([X[:1], np.zeros((2, 4))]), None, 0)
+    np.testing.assert_array_equal(state.empty, [1, 2])
+    filled = refill_empty(data, unit(state.W), state.empty, state.rows)
+    np.testing.assert_allclose(filled, unit(X[[0, 3, 2]]))  # the second, the rays being two now
+
+
+def test_the_sample_that_helps_most_is_found_among_many():
+    X = np.hstack([np.ones((500, 1)), 0.1 * np.random.default_rng(0).random((500, 9))])
+    X[321, 4] = 1.0
+    data = InMemory(X)
+    state = visit(data, np.vstack([np.eye(1, 10), np.zeros((1, 10))]), None, 0)
+    filled = refill_empty(data, unit(state.W), state.empty, state.rows)
+    np.testing.assert_allclose(filled[1], unit(X)[321])
+
+
+def test_of_samples_that_help_alike_the_first_fills_the_cluster():
+    """Whatever the last bits of the sums say: the same energy off the ray in every order."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        off = rng.permuted(np.repeat(rng.random((1, 30)), 6, axis=0), axis=1)
+        X = np.hstack(
+            [np.vstack([np.ones((1, 1)), np.zeros((6, 1))]), np.vstack([off[:1] * 0, off])]
+        )
+        data = InMemory(X)
+        state = visit(data, np.vstack([X[:1], np.zeros((1, 31))]), None, 0)
+        np.testing.assert_allclose(
+            refill_empty(data, unit(state.W), state.empty, state.rows)[1], unit(X)[1]
+        )
+
+
+def test_samples_without_weight_fill_no_cluster(noisy):
+    weight = np.r_[np.ones(280), np.zeros(20)]
+    noisy[280:] *= 100
+    result, _ = run(noisy, np.repeat(some_rays(noisy[:280], 1), 6, axis=0), weight=weight)
+    assert len(np.unique(result.labels[:280])) == 6
+
+
+def test_tiny_samples_beside_giants_still_count_as_directions():
+    X = np.vstack([np.eye(4)[:2] * 1e9, np.eye(4)[[2, 3, 2, 3]]])
+    result, _ = run(X, np.repeat(X[:1], 4, axis=0))
+    assert len(np.unique(result.labels)) == 4
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_too_few_directions_are_counted(make):
+    X = np.repeat(np.eye(5)[:3] + 0.1, 6, axis=0) * np.arange(1, 19)[:, None]
+    with pytest.raises(ValueError, match="only 3 distinct directions, fewer than n_clusters=4"):
+        run(make(X), some_rays(X, 4))
+    result, _ = run(make(X), some_rays(X, 3))
+    assert sorted(np.bincount(result.labels)) == [6, 6, 6]
+
+
+@pytest.mark.parametrize("bounds", few([[0, 0.3], [0, 1e-3], [-0.2, 0.2], [0.05, 0.4]], 3))
+def test_centroids_fit_their_bounds(noisy, bounds):
+    X = noisy - 0.4 if bounds[0] < 0 else noisy
+    result, _ = run(X, some_rays(X, 4), Bounds(*bounds), tol=1e-6)
+    assert result.W.min() >= bounds[0]
+    assert result.W.max() <= bounds[1]
+
+
+def test_bounds_that_only_limit_the_length_change_no_label(noisy):
+    W = some_rays(noisy, 4)
+    free, _ = run(noisy, W)
+    bounded, _ = run(noisy, W, Bounds(0, 1e-3))
+    np.testing.assert_array_equal(bounded.labels, free.labels)
+
+
+def test_weights_equal_repetition(noisy):
+    weight = np.arange(300) % 3.0
+    again = np.repeat(np.arange(300), weight.astype(int))
+    W = some_rays(noisy, 5)
+    weighted, _ = run(noisy, W, weight=weight)
+    repeated, _ = run(noisy[again], W)
+    np.testing.assert_array_equal(weighted.labels[again], repeated.labels)
+    np.testing.assert_allclose(weighted.W, repeated.W, rtol=1e-7)
+
+
+def test_centroids_are_as_long_as_a_typical_sample(noisy):
+    result, _ = run(noisy, some_rays(noisy, 3))
+    for k in range(3):
+        scores = result.scores[result.labels == k]
+        typical = np.sqrt(np.mean(scores**2))
+        assert np.linalg.norm(result.W[k]) == pytest.approx(typical, rel=1e-6)

@@ -1,0 +1,274 @@
+"""The path and the swaps: each step lowers what it says it lowers."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from onmf.paper.penalties import PENALTIES, RowPenalty
+from onmf.rows.sweep import row_sqnorm
+from onmf.search import kernels as compiled
+from onmf.search import row_problems as plain
+from onmf.search.moves import relocate
+from onmf.search.path import CALM, alternate, draw, drawn, follow, spread
+from onmf.search.row_problems import pulled, solve_rows, unit
+from onmf.search.swaps import improve, merge_losses
+
+ROW_PENALTIES = {name: kind for name, kind in PENALTIES.items() if isinstance(kind, RowPenalty)}
+
+
+def one_sparse_scores(A):
+    """The largest score of each row alone."""
+    return np.where(A == A.max(axis=1, keepdims=True), A, 0)
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    rays = rng.gamma(1.0, size=(5, 12))
+    return rng.uniform(0.5, 2, (80, 1)) * rays[np.arange(80) % 5] + 0.3 * rng.random((80, 12))
+
+
+def objective(name, Y, H, U, A, tau):
+    """The two penalised problems, entry by entry. A are the scores that chose b and s."""
+    total = np.sum((Y - H @ U) ** 2)
+    C = U @ U.T
+    for h, a in zip(H, A, strict=True):
+        if name == "sncp":
+            pairs = ((k, m) for k in range(len(h)) for m in range(len(h)) if k != m)
+            total += tau * sum((1 - C[k, m]) * h[k] * h[m] for k, m in pairs)
+        else:
+            b = a.argmax()
+            total += 2 * tau * a[b] * sum((1 - C[k, b]) * h[k] for k in range(len(h)) if k != b)
+    return total
+
+
+@pytest.mark.parametrize("name", ROW_PENALTIES)
+@pytest.mark.parametrize("tau", [0.01, 0.3])
+def test_both_half_steps_lower_the_penalised_objective(rows, name, tau):
+    penalty = ROW_PENALTIES[name]
+    U = unit(np.random.default_rng(1).random((5, 12)))
+    A = rows @ U.T
+    before = objective(name, rows, one_sparse_scores(A), U, A, tau)
+    H, *_ = solve_rows(*penalty.row_problem(U @ U.T, A, tau), one_sparse_scores(A) > 0, rows)
+    after_rows = objective(name, rows, H, U, A, tau)
+    U_new = pulled(U, H.T @ rows, penalty.pull(H.T @ H, H, A, tau), passes=1)
+    after_rays = objective(name, rows, H, U_new, A, tau)
+    assert after_rows < before
+    assert after_rays < after_rows
+
+
+@pytest.mark.parametrize("name", ROW_PENALTIES)
+def test_no_other_unit_vector_beats_the_step_on_one_prototype(rows, name):
+    rng, tau, penalty = np.random.default_rng(2), 0.2, ROW_PENALTIES[name]
+    U = unit(rng.random((5, 12)))
+    A = rows @ U.T
+    H, *_ = solve_rows(*penalty.row_problem(U @ U.T, A, tau), one_sparse_scores(A) > 0, rows)
+    E, P = penalty.pull(H.T @ H, H, A, tau), H.T @ rows
+    best = unit((P[0] - E[0] @ U + E[0, 0] * U[0])[None])
+    value = objective(name, rows, H, np.vstack([best, U[1:]]), A, tau)
+    for other in unit(best + rng.normal(size=(100, 12)) * rng.choice([0.01, 0.3], (100, 1))):
+        assert value <= objective(name, rows, H, np.vstack([other, U[1:]]), A, tau) + 1e-9
+
+
+@pytest.mark.parametrize("name", ROW_PENALTIES)
+def test_the_path_ends_with_nearly_one_sparse_rows(rows, name):
+    sqnorms = np.einsum("ij,ij->i", rows, rows)
+    start = spread(rows, sqnorms, 5, np.random.default_rng(0))
+    points = list(follow(rows, start, ROW_PENALTIES[name], np.geomspace(1e-3, 0.5, 20)))
+    assert points[-1].overlap < 0.1 * max(points[0].overlap, 0.05)
+    assert points[0].error <= points[-1].error
+    np.testing.assert_allclose(np.linalg.norm(points[-1].U, axis=1), 1)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_the_path_has_no_units(rows, scale):
+    start = unit(np.random.default_rng(1).random((5, 12)))
+    ends = [
+        list(follow(factor * rows, start, ROW_PENALTIES["sncp"], np.array([0.01, 0.1])))[-1].U
+        for factor in (1, scale)
+    ]
+    np.testing.assert_allclose(*ends, rtol=1e-6)
+
+
+MODULES = pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "C"])
+
+
+def explained(rows, U):
+    """sum_i max_k [a_ik]_+^2"""
+    return np.square(np.maximum(rows @ U.T, 0).max(axis=1)).sum()
+
+
+def best_energy(rows):
+    """What the best single ray explains: the largest squared singular value."""
+    return np.linalg.svd(rows, compute_uv=False)[0] ** 2 if len(rows) else 0.0
+
+
+def test_alternation_explains_more_and_more(rows):
+    U = unit(np.random.default_rng(3).random((5, 12)))
+    ends = [alternate(rows, U, passes) for passes in range(6)]
+    assert (np.diff([end.explained for end in ends]) >= -1e-9).all()
+    for end in ends:
+        assert end.explained == pytest.approx(explained(rows, end.U))
+
+
+def test_a_merger_loses_no_more_than_what_its_promise_says(rows):
+    """And the promise is exact within the span of the two rays."""
+    now = alternate(rows, unit(rows[:5]), 30)
+    own = np.bincount(now.labels, np.square(now.best), 5)
+    losses = merge_losses(now, own)
+    for k in range(5):
+        for c in range(5):
+            if k == c:
+                assert losses[k, c] == np.inf
+                continue
+            both = rows[np.isin(now.labels, [k, c])]
+            inside = np.linalg.qr(now.U[[k, c]].T)[0]
+            expected = own[k] + own[c] - best_energy(both @ inside)
+            assert losses[k, c] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+            assert losses[k, c] >= own[k] + own[c] - best_energy(both) - 1e-9
+
+
+@MODULES
+def test_two_rays_for_a_cluster_explain_no_less_than_one(rows, module):
+    now = alternate(rows, unit(rows[:3]), 30)
+    own = np.bincount(now.labels, np.square(now.best), 3)
+    aside = 0.3 * np.random.default_rng(1).normal(size=now.U.shape)
+    energies = [
+        module.split_clusters(rows, now.labels, unit(np.stack([now.U, now.U + aside])), passes)[1]
+        for passes in range(5)
+    ]
+    assert (energies[0] >= own - 1e-9).all()
+    assert (np.diff(energies, axis=0) >= -1e-9).all()
+
+
+@MODULES
+def test_a_move_gains_at_least_what_it_promises(rows, module):
+    """The bound of every move, against singular values of the clusters before and after."""
+    now = alternate(rows, unit(rows[:4]), 200)
+    own = np.array([best_energy(rows[now.labels == k]) for k in range(4)])
+    target, gain = module.transfers(now.scores, now.labels, row_sqnorm(rows), own)
+    for i in range(0, 80, 7):
+        moved = now.labels.copy()
+        moved[i] = target[i]
+        after = sum(best_energy(rows[moved == k]) for k in range(4))
+        assert after - own.sum() >= gain[i] - 1e-6 * own.sum()
+
+
+def test_moves_of_single_rows_lower_the_error_where_alternation_is_stuck():
+    rng = np.random.default_rng(3)
+    Y = rng.gamma(0.5, size=(60, 30))
+    stuck = alternate(Y, unit(Y[:8]), 100)
+    moved = relocate(Y, row_sqnorm(Y), stuck, 20)
+    assert moved.explained > stuck.explained * 1.001
+    assert moved.explained == pytest.approx(explained(Y, moved.U))
+
+
+def test_swaps_leave_a_bad_optimum(rows):
+    """Two prototypes on one ray and one for two others: alternation is stuck, swaps are not."""
+    U = unit(np.array([rows[0], rows[5], rows[1], rows[2], rows[3] + rows[4]]))
+    stuck = alternate(rows, U, 50)
+    better = improve(rows, row_sqnorm(rows), stuck, np.random.default_rng(0))
+    assert better.explained > stuck.explained * 1.01
+    assert len({*zip(np.arange(80) % 5, better.labels, strict=True)}) == 5
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [2, 5])
+def test_machine_code_and_numpy_agree(rows, k, dtype):
+    rng = np.random.default_rng(5)
+    Y, U = rows.astype(dtype), unit(rng.normal(size=(k, 12)))
+    A = Y @ U.T.astype(dtype)
+    labels, best, _ = plain.images(A, Y, U)
+    own = np.bincount(labels, np.square(best), k)
+    calls = {
+        "images": (A, Y, U),
+        "alternations": (Y, U, np.empty(0, dtype), 3, 0.0),
+        "sums": (labels, best, Y, k),
+        "fit_rays": (Y, labels, U, 3),
+        "runners_up": (A, labels),
+        "pair_sums": (A, labels, best),
+        "split_clusters": (Y, labels, unit(rng.random((2, k, 12))), 3),
+        "transfers": (A, labels, row_sqnorm(Y), own),
+        "pulled": (U, rng.random((k, 12)), rng.random((k, k)), 2),
+        "nearest": (A,),
+        "ray_steps": (*(rng.random((k, 12)) for _ in range(4)), np.arange(k) % 2 == 0, False),
+        "ray_distance": (Y[:k], Y[k : 2 * k]),
+    }
+    loose = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-4}
+    for name, arguments in calls.items():
+        ours, theirs = (getattr(module, name)(*arguments) for module in (plain, compiled))
+        if not isinstance(ours, tuple):
+            ours, theirs = (ours,), (theirs,)
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(one, other, **loose, err_msg=name)
+
+
+@MODULES
+def test_of_equal_prototypes_the_first_has_all_the_rows(rows, module):
+    rng = np.random.default_rng(6)
+    U = np.repeat(unit(rows[:1]), 4, axis=0)
+    A = np.repeat(rows @ U[:1].T, 4, axis=1)
+    A *= 1 + np.finfo(float).eps * rng.integers(-3, 4, A.shape)  # as rounding would leave them
+    labels, best, P = module.images(A, rows, U)
+    assert not labels.any()
+    np.testing.assert_allclose(P[0], best @ rows)
+    assert not P[1:].any()
+
+
+@MODULES
+def test_a_giant_row_does_not_drown_the_energy_of_the_others(rows, module):
+    """In single precision the score of one row is rounded by more than all the others have."""
+    Y = np.vstack([rows, 1e6 * rows[:1]]).astype(np.float32)
+    U = unit(Y[[-1, 1, 2]].astype(np.float64))
+    *_, labels, best, sqnorms = module.alternations(Y, U, np.empty(0, np.float32), 0, 0.0)
+    scores = np.einsum("ij,ij->i", Y.astype(np.float64), U[labels])
+    np.testing.assert_allclose(best, np.maximum(scores, 0), rtol=1e-12)
+    assert sqnorms == pytest.approx(np.square(scores).sum(), rel=1e-13)
+
+
+def test_drawn_rows_keep_sums_of_squares_and_all_that_is_heavy():
+    rng = np.random.default_rng(0)
+    Y = rng.random((2000, 4))
+    Y[:5] *= 40  # most of the energy
+    draws = [drawn(Y, row_sqnorm(Y), 200, rng) for _ in range(300)]
+    assert all(len(Z) == 200 for Z in draws)
+    for Z in draws[:20]:
+        np.testing.assert_allclose(np.sort(row_sqnorm(Z))[-5:], np.sort(row_sqnorm(Y))[-5:])
+    mean = np.mean([Z.T @ Z for Z in draws], axis=0)
+    np.testing.assert_allclose(mean, Y.T @ Y, rtol=0.01)
+    assert drawn(Y, row_sqnorm(Y), 2000, rng) is Y
+
+
+def test_an_alternation_that_cannot_reach_its_goal_ends_early(rows):
+    """One that can goes on as if it had none."""
+    start = unit(rows[:5])
+    first, free = (alternate(rows, start, passes) for passes in (0, 30))
+    np.testing.assert_array_equal(alternate(rows, start, 30, free.explained).U, free.U)
+    vain = alternate(rows, start, 30, 10 * free.explained)
+    assert first.explained < vain.explained < free.explained
+
+
+def test_where_prototypes_hardly_move_a_tau_is_left_out(rows):
+    taus = np.geomspace(1e-3, 2e-3, 20)  # a path so slow that nothing moves at its end
+    path = list(follow(rows, unit(rows[:5]), ROW_PENALTIES["sncp"], taus))
+    assert len(path) < 20
+    known = [float(tau) for tau in taus]
+    for one, other in pairwise(path):
+        steps = known.index(other.tau) - known.index(one.tau)
+        assert steps == (2 if one.moved < CALM else 1)
+
+
+def test_draws_follow_the_weights_and_survive_having_none():
+    rng = np.random.default_rng(0)
+    drawn = draw(np.array([0.0, 1, 0, 3, 0]), 4000, rng)
+    assert {*drawn} == {1, 3}
+    assert np.mean(drawn == 3) == pytest.approx(0.75, abs=0.03)
+    assert draw(np.zeros(4), 100, rng).max() < 4
+
+
+def test_starts_are_unit_vectors_even_of_identical_rows():
+    Y = np.ones((6, 3))
+    U = spread(Y, np.full(6, 3.0), 4, np.random.default_rng(0))
+    assert U.shape == (4, 3)
+    np.testing.assert_allclose(np.linalg.norm(U, axis=1), 1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from onmf.rows.assign import ROUNDING
 from onmf.search import _kernels
+from onmf.search._kernels import use as use
 from onmf.search.row_problems import (
     FULL_EXCHANGES,
     GAIN,
@@ -23,7 +24,7 @@ FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 EQUAL = {kind: float(ROUNDING * np.finfo(kind).eps) for kind in FLOATS}
 TINIEST = {kind: float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind in FLOATS}
 CACHED = 1 << 17  # entries of scores and rows that stay near the processor between two steps
-MOMENT = 1 << 24  # steps between two looks for an interrupt: a few hundredths of a second
+MOMENT = 1 << 24  # products between two looks for an interrupt: a few hundredths of a second
 
 
 def floats(*arrays: Array) -> list[Array]:
@@ -124,7 +125,7 @@ def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array
     """The best other cluster of each row, and what its move there gains at least."""
     (A,), (energy, own) = floats(A), doubles(energy, own)
     target, gain = np.empty(len(A), np.int64), np.empty(len(A))
-    _kernels.transfers(A, whole(labels), energy, own, np.empty_like(own), target, gain)
+    _kernels.transfers(A, whole(labels), energy, own, np.empty_like(own), target, gain, EQUAL[own.dtype])
     return target, gain
 
 
@@ -134,10 +135,10 @@ def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Arr
     support = np.ascontiguousarray(support, np.bool_)
     (n, k), rules = C.shape, (RIDGE, SLACK, FULL_EXCHANGES, MOST_EXCHANGES)
     H, gram, cross = np.zeros((n, k)), np.zeros((k, k)), np.zeros((k, Y.shape[1]))
-    step = max(1, MOMENT // k**2)
-    for i in range(0, n, step):
-        c, guess, rows, h = (part[i : i + step] for part in (C, support, Y, H))
-        _kernels.solve_rows(Q, c, guess, rows, h, gram, cross, *rules)
+    done = 0
+    while done < n:
+        c, guess, rows, h = (part[done:] for part in (C, support, Y, H))
+        done += int(_kernels.solve_rows(Q, c, guess, rows, h, gram, cross, *rules, MOMENT))
     return H, gram, cross
 
 

@@ -171,7 +171,7 @@ def transfers(A: Array, labels: Array, sqnorms: Array, own: Array) -> tuple[Arra
     off = np.maximum(sqnorms[:, None] - a, 0)
     join = (off - own + a + np.sqrt(np.square(own + a - off) + 4 * a * off)) / 2
     join[A <= 0], join[rows, labels] = -np.inf, -np.inf
-    target, a, off, mine = join.argmax(axis=1), a[rows, labels], off[rows, labels], own[labels]
+    target, a, off, mine = first_largest(join), a[rows, labels], off[rows, labels], own[labels]
     rest = np.maximum(mine - a, 0)
     stay = mine - (rest + np.sqrt(rest * rest + 4 * a * off)) / 2
     return target, join[rows, target] - stay
@@ -226,17 +226,29 @@ def unit(U: Array, otherwise: Array | None = None) -> Array:
 def kernels() -> Any:
     """The module to take these functions from: the compiled one if it was built, or this one.
 
-    The environment variable ONMF_KERNELS=numpy asks for this one.
+    The environment variable ONMF_KERNELS=numpy asks for this one, ONMF_KERNELS=plain for compiled
+    ones without the newer instructions of the processor.
     """
-    if os.environ.get("ONMF_KERNELS") == "numpy":
+    wanted = os.environ.get("ONMF_KERNELS")
+    if wanted == "numpy":
         return sys.modules[__name__]
     try:
         from onmf.search import kernels as compiled
     except ImportError:
         return sys.modules[__name__]
+    if wanted:
+        compiled.use(wanted)
     return compiled
 
 
 def is_compiled() -> bool:
     """Whether these functions run in C."""
     return kernels() is not sys.modules[__name__]
+
+
+def kernel_sentence() -> str:
+    """Which kernels run, and if they are those in NumPy, why."""
+    if is_compiled():
+        return "compiled kernels"
+    asked = os.environ.get("ONMF_KERNELS") == "numpy"
+    return f"NumPy kernels ({'ONMF_KERNELS=numpy' if asked else 'no compiler at installation'})"

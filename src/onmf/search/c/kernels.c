@@ -8,7 +8,6 @@
    table SETS below, and those on float32 or float64 for both; the best set that the processor has
    is chosen when the module is loaded. */
 
-#define Py_LIMITED_API 0x030B0000 /* the buffer protocol is in the stable ABI since 3.11 */
 #include <Python.h>
 
 #include <math.h>
@@ -122,8 +121,8 @@ static const Kernel KERNELS[] = {
     BOTH(runners_up, "t(nk) l(n) !l(n) !d(n) !t(k) x"),
     BOTH(split_clusters, "t(nr) l(n) !d(2kr) !d(2kr) !d(k) i"),
     BOTH(pair_sums, "t(nk) l(n) d(n) !d(kk) !d(kk)"),
-    BOTH(transfers, "t(nk) l(n) d(n) d(k) !d(k) !l(n) !d(n)"),
-    BOTH(solve_rows, "d(kk) t(nk) b(nk) t(nr) !d(nk) !d(kk) !d(kr) x x i i"),
+    BOTH(transfers, "t(nk) l(n) d(n) d(k) !d(k) !l(n) !d(n) x"),
+    BOTH(solve_rows, "d(kk) t(nk) b(nk) t(nr) !d(nk) !d(kk) !d(kr) x x i i i"),
     BOTH(ray_steps, "t(km) d(km) t(km) d(km) b(k) !d(km) i"),
     BOTH(ray_distance, "t(km) t(km)"),
     ONE(redirect, "!d(kr) d(kr)"),

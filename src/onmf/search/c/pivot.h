@@ -6,6 +6,7 @@ typedef struct {
     char *inside;           /* (k,) whether in the support */
     int64_t *place;         /* the support */
     double *slope, *h, *L;  /* (k,), (k,) and (k, k) */
+    int64_t work;           /* products so far, about */
 } FN(Pivot);
 
 /* Q_SS h_S = c_S by Cholesky, for the support S of `size` places. */
@@ -66,7 +67,7 @@ HELPER void FN(slopes)(const FN(Pivot) *now, const double *Q, const T *c, int64_
 }
 
 /* One row: the size of its support, into `place` and h. */
-HELPER int64_t FN(solve_row)(const FN(Pivot) *now, const double *Q, const T *c, int64_t k)
+HELPER int64_t FN(solve_row)(FN(Pivot) *now, const double *Q, const T *c, int64_t k)
 {
     double scale = 0;
     int64_t fewest = k + 1, grace = now->patience, size = 0;
@@ -79,6 +80,7 @@ HELPER int64_t FN(solve_row)(const FN(Pivot) *now, const double *Q, const T *c, 
             now->place[size] = j;
             size += now->inside[j] != 0;
         }
+        now->work += size * (size * size / 6 + k) + k;
         FN(solve_on)(now, Q, c, k, size);
         FN(slopes)(now, Q, c, k, size);
         int64_t bad = 0, last = -1;
@@ -102,7 +104,8 @@ HELPER int64_t FN(solve_row)(const FN(Pivot) *now, const double *Q, const T *c, 
     return size;
 }
 
-/* H, from a guess of the supports; H'H and H'Y, which are added to. */
+/* H, from a guess of the supports; H'H and H'Y, which are added to. It ends early after so much
+   work, for the sake of interrupts, and returns the number of rows that it has done. */
 KERNEL FN(solve_rows)(Args *a)
 {
     const double *Q = IN(double, 0);
@@ -121,7 +124,8 @@ KERNEL FN(solve_rows)(Args *a)
     now.h = now.slope + k;
     now.place = (int64_t *)(now.h + k);
     now.inside = (char *)(now.place + k + 1);
-    for (int64_t i = 0; i < n; ++i) {
+    int64_t i = 0;
+    for (; i < n && now.work < a->whole[11]; ++i) {
         memcpy(now.inside, IN(char, 2) + i * k, k);
         const int64_t size = FN(solve_row)(&now, Q, C + i * k, k);
         for (int64_t p = 0; p < size; ++p) {
@@ -136,5 +140,5 @@ KERNEL FN(solve_rows)(Args *a)
         }
     }
     free(memory);
-    return 0;
+    return (double)i;
 }

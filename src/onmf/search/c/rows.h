@@ -229,6 +229,7 @@ KERNEL FN(transfers)(Args *a)
     const int64_t *labels = IN(int64_t, 1), n = SIZE('n'), k = SIZE('k');
     const double *energy = IN(double, 2), *own = IN(double, 3);
     double *restrict join = OUT(double, 4), *gain = OUT(double, 6);
+    const double equal = a->real[7];
     int64_t *target = OUT(int64_t, 5);
     for (int64_t i = 0; i < n; ++i) {
         const int64_t b = labels[i];
@@ -247,11 +248,12 @@ KERNEL FN(transfers)(Args *a)
             join[c] = score > 0 && c != b ? value : -INFINITY;
             top = MAX(top, join[c]);
         }
-        const int64_t where = JOIN(first_from, double, SET)(join, k, top);
+        const double bound = top - equal * (top < 0 ? -top : top);
+        const int64_t where = JOIN(first_from, double, SET)(join, k, bound);
         const double mine = MAX(row[b], 0), square = mine * mine;
         const double rest = MAX(own[b] - square, 0), off = MAX(all - square, 0);
         target[i] = where;
-        gain[i] = top - (own[b] - (rest + sqrt(rest * rest + 4 * square * off)) / 2);
+        gain[i] = join[where] - (own[b] - (rest + sqrt(rest * rest + 4 * square * off)) / 2);
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-"""The default solver taken apart: a sweep, large sparse data, memory, compiled kernels, ablation."""
+"""The default solver taken apart: a sweep, large sparse data, memory, kernels, ablation."""
 
 import tracemalloc
 import warnings

@@ -98,7 +98,9 @@ def test_moves_in_c_are_those_of_numpy(monkeypatch):
         for first, width in ((everywhere(X), 4), (2 * (start // 2), 2)):
             ends = []
             for move_rows in (exchange.move_rows, compiled.shift_rows):
-                monkeypatch.setattr(exchange, "compiled_moves", lambda move_rows=move_rows: move_rows)
+                monkeypatch.setattr(
+                    exchange, "compiled_moves", lambda move_rows=move_rows: move_rows
+                )
                 rng = np.random.default_rng(9)
                 ends.append(exchange.exchange_rows(counts_of(X), start, first, width, 6, rng))
             np.testing.assert_array_equal(*ends)

@@ -132,7 +132,8 @@ def test_scores_that_are_no_numbers_or_infinite_are_harmless(dtype, instructions
 def test_the_logarithm_is_that_of_numpy(instructions):
     rng = np.random.default_rng(0)
     s = np.concatenate([
-        np.exp(rng.uniform(-700, 700, 5000)), rng.uniform(0.5, 2, 5000), 1 + rng.normal(0, 1e-9, 99),
+        np.exp(rng.uniform(-700, 700, 5000)), rng.uniform(0.5, 2, 5000),
+        1 + rng.normal(0, 1e-9, 99),
         [0, 1, 2, 0.5, np.sqrt(0.5), np.sqrt(2), np.finfo(float).tiny, 1e305],
     ])  # fmt: skip
     ours = np.empty_like(s)

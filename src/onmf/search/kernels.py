@@ -8,6 +8,7 @@ precision. Work of more than a moment is done in parts: between them an interrup
 import numpy as np
 
 from onmf.rows.assign import ROUNDING
+from onmf.rows.sweep import Array
 from onmf.search import _kernels
 from onmf.search._kernels import use as use
 from onmf.search.row_problems import (
@@ -18,7 +19,6 @@ from onmf.search.row_problems import (
     RIDGE,
     SLACK,
 )
-from onmf.rows.sweep import Array
 
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 EQUAL = {kind: float(ROUNDING * np.finfo(kind).eps) for kind in FLOATS}
@@ -52,7 +52,8 @@ def nearest(products: Array) -> tuple[Array, Array]:
 def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
     """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster."""
     A, Y = floats(A, Y)
-    labels, best, P = np.empty(len(A), np.int64), np.empty(len(A)), np.zeros((A.shape[1], Y.shape[1]))
+    labels, best = np.empty(len(A), np.int64), np.empty(len(A))
+    P = np.zeros((A.shape[1], Y.shape[1]))
     _kernels.images(A, Y, *doubles(U), labels, best, P, EQUAL[A.dtype])
     return labels, best, P
 
@@ -124,8 +125,8 @@ def pair_sums(A: Array, labels: Array, best: Array) -> tuple[Array, Array]:
 def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array, Array]:
     """The best other cluster of each row, and what its move there gains at least."""
     (A,), (energy, own) = floats(A), doubles(energy, own)
-    target, gain = np.empty(len(A), np.int64), np.empty(len(A))
-    _kernels.transfers(A, whole(labels), energy, own, np.empty_like(own), target, gain, EQUAL[own.dtype])
+    target, gain, equal = np.empty(len(A), np.int64), np.empty(len(A)), EQUAL[own.dtype]
+    _kernels.transfers(A, whole(labels), energy, own, np.empty_like(own), target, gain, equal)
     return target, gain
 
 

@@ -7,7 +7,7 @@
 exactly, by principal pivoting: guess the support, solve the linear system on it, move the
 coordinates that break a sign condition in or out, repeat. Then the steps on the prototypes
 (`pulled`, `images`) and what swaps and moves would gain (`runners_up`, `pair_sums`,
-`split_clusters`, `transfers`). The versions in C are used if they were compiled when the package was
+`split_clusters`, `transfers`). Those in C are used if they were compiled when the package was
 installed; they follow the same rules and give the same answers.
 """
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from onmf import ONMF
+from onmf import ONMF, Fast
 from onmf.datasets import make_rays
 from onmf.estimators.checkpoint import fit_fingerprint
 from onmf.rows.memory import InMemory
@@ -59,7 +59,7 @@ def costs(X, data) -> tuple[float, float, float]:
     ONMF(10, random_state=0, n_jobs=1).fit(X)
     marks.append(process_time())
     with tempfile.TemporaryDirectory() as folder:
-        ONMF(10, random_state=0, n_jobs=1, checkpoint=folder).fit(X)
+        ONMF(10, random_state=0, n_jobs=1, solver=Fast(checkpoint=folder)).fit(X)
     marks.append(process_time())
     fit_fingerprint("ONMF", {"random_state": 0}, data)
     marks.append(process_time())

@@ -16,7 +16,7 @@ from time import perf_counter, sleep
 import numpy as np
 import scipy.sparse as sp
 
-from onmf import ONMF
+from onmf import ONMF, Fast
 from onmf.datasets import make_rays
 from onmf.losses.ray_alternation import Assign
 from onmf.rows import Check, PlacementRequest, disk, place
@@ -300,7 +300,7 @@ def kill_often(options: dict[str, object]) -> tuple[int, int]:
     fork = multiprocessing.get_context("fork")
     while killed < KILLS:
         with tempfile.TemporaryDirectory() as folder:
-            model = ONMF(6, random_state=0, n_jobs=1, checkpoint=folder, **options)
+            model = ONMF(6, random_state=0, n_jobs=1, **options, solver=Fast(checkpoint=folder))
             process = fork.Process(target=model.fit, args=(X,))
             process.start()
             sleep(rng.uniform(0, 1) * lasts)

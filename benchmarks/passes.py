@@ -20,7 +20,7 @@ import numpy as np
 
 import sets
 from large import K, placed, rows
-from onmf import ONMF
+from onmf import ONMF, Fast
 from onmf.estimators import few_passes
 from onmf.rows.check import Check, CheckAndSampleOnce
 from onmf.rows.memory import InMemory
@@ -114,7 +114,9 @@ def error(X, k: int, seed: int, passes: int, size: int | None) -> float:
     if size is not None:
         few_passes.FEWEST_ROWS, few_passes.ROWS_PER_CLUSTER = size, 0
     try:
-        return ONMF(k, random_state=seed, passes=passes, n_jobs=1).fit(X).relative_error_
+        return (
+            ONMF(k, random_state=seed, n_jobs=1, solver=Fast(passes=passes)).fit(X).relative_error_
+        )
     finally:
         few_passes.FEWEST_ROWS, few_passes.ROWS_PER_CLUSTER = before
 
@@ -232,7 +234,7 @@ def make(b):
     return X
 """
 MEASURE = """
-ONMF(2, random_state=0, passes=1).fit(np.random.default_rng(0).random((100, 5)))  # compiled
+ONMF(2, random_state=0, solver=Fast(passes=1)).fit(np.random.default_rng(0).random((100, 5)))  # compiled
 making = 0.0
 def timed(b):
     global making
@@ -241,7 +243,7 @@ def timed(b):
     making += thread_time() - begin
     return X
 begin = process_time(), perf_counter()
-model = ONMF(K, passes=1, random_state=0, n_jobs=1).fit(Blocks.of(timed, (n, m), size))
+model = ONMF(K, random_state=0, n_jobs=1, solver=Fast(passes=1)).fit(Blocks.of(timed, (n, m), size))
 spent, minutes = process_time() - begin[0], (perf_counter() - begin[1]) / 60
 fresh = [make(n // size + b) for b in range(4)]
 error = float(1 - np.mean([model.score(X) for X in fresh]))
@@ -295,17 +297,19 @@ def workers(count: int) -> str:
             for name, task in rivals(there).items():
                 lines.append([f"{n:,}", name, *watched(task)])
                 print(lines[-1], flush=True)
-        lines.append(["400,000", "ONMF(passes=2), a worker killed", *killed(client, there)])
+        lines.append(
+            ["400,000", "ONMF(solver=Fast(passes=2)), a worker killed", *killed(client, there)]
+        )
     columns = ["samples", "method", "rounds", "bytes on the wire", "relative error", "seconds"]
     return table(columns, lines) + WORKERS_NOTE
 
 
 def killed(client, X) -> list[str]:
     """A worker is killed half a second after the round has begun; are the labels the same?"""
-    expected = ONMF(K, random_state=0, n_jobs=1, passes=2).fit(X).labels_
+    expected = ONMF(K, random_state=0, n_jobs=1, solver=Fast(passes=2)).fit(X).labels_
     victim = min(client.run(os.getpid).values())
     Timer(0.5, os.kill, (victim, signal.SIGKILL)).start()
-    model = ONMF(K, random_state=0, n_jobs=1, passes=2).fit(X)
+    model = ONMF(K, random_state=0, n_jobs=1, solver=Fast(passes=2)).fit(X)
     same = "the same labels" if np.array_equal(model.labels_, expected) else "OTHER LABELS"
     return [model.n_iter_, "", f"{model.relative_error_:.6f}", same]
 
@@ -326,13 +330,13 @@ def rivals(X) -> dict:
     """What to measure: each gives rounds and error."""
 
     def ours(passes):
-        model = ONMF(K, random_state=0, n_jobs=1, passes=passes).fit(X)
+        model = ONMF(K, random_state=0, n_jobs=1, solver=Fast(passes=passes)).fit(X)
         return model.n_iter_, (lambda: 1 - model.score(X))
 
     found = {
         "ONMF": lambda: ours(None),
-        "ONMF(passes=1)": lambda: ours(1),
-        "ONMF(passes=2)": lambda: ours(2),
+        "ONMF(solver=Fast(passes=1))": lambda: ours(1),
+        "ONMF(solver=Fast(passes=2))": lambda: ours(2),
     }
     if DASK_ML and len(X) <= 100_000:  # it takes minutes for more
         sys.path.append(DASK_ML)

@@ -22,7 +22,7 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 
-from onmf import ONMF, Baseline
+from onmf import ONMF, PALM, Baseline
 from onmf.baselines import METHODS
 from onmf.datasets import make_paper_synthetic
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning
@@ -36,8 +36,8 @@ X, kind = X[::2, :200], kind[::2]
 
 models = {
     "onmf": ONMF(10),
-    "SNCP (the paper)": ONMF(10, solver="palm", growth=1.2),
-    "NSNCP (the paper)": ONMF(10, solver="palm", penalty="nsncp", growth=1.2),
+    "SNCP (the paper)": ONMF(10, solver=PALM(growth=1.2)),
+    "NSNCP (the paper)": ONMF(10, penalty="nsncp", solver=PALM(growth=1.2)),
 }
 models |= {name: Baseline(name, n_clusters=10, max_iter=400) for name in METHODS}
 

@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from onmf import exceptions, explain, plot, report
     from onmf.bounds import certify
     from onmf.cells import cluster_anndata
-    from onmf.estimators import ONMF, Baseline, load
+    from onmf.estimators import ONMF, PALM, Baseline, Fast, StreamONMF, load
     from onmf.paper.penalties import NSNCP, SNCP, General
     from onmf.stability import choose_k
 
 __all__ = [
     "NSNCP",
     "ONMF",
+    "PALM",
     "SNCP",
     "Baseline",
+    "Fast",
     "General",
+    "StreamONMF",
     "__version__",
     "certify",
     "choose_k",
@@ -40,8 +43,11 @@ __version__ = "0.1.0"
 HOMES = {
     "NSNCP": "onmf.paper.penalties",
     "ONMF": "onmf.estimators",
+    "PALM": "onmf.estimators",
     "SNCP": "onmf.paper.penalties",
     "Baseline": "onmf.estimators",
+    "Fast": "onmf.estimators",
+    "StreamONMF": "onmf.estimators",
     "General": "onmf.paper.penalties",
     "certify": "onmf.bounds",
     "choose_k": "onmf.stability",

@@ -10,6 +10,7 @@ __all__ = [
     "ConvergenceWarning",
     "EmptyClusterWarning",
     "FormatError",
+    "SignedDataWarning",
     "TableWarning",
     "UnassignedSampleWarning",
     "UnobservedWarning",
@@ -18,16 +19,17 @@ __all__ = [
 
 
 class CheckpointWarning(UserWarning):
-    """The notes of a fit cannot be written; the fit goes on without.
+    """The checkpoint of a fit cannot be written; the fit continues without.
 
     Examples
     --------
     >>> import tempfile, warnings
-    >>> from onmf import ONMF
+    >>> from onmf import ONMF, Fast
     >>> from onmf.exceptions import CheckpointWarning
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", CheckpointWarning)  # rather stop than go on without
-    ...     model = ONMF(2, random_state=0, checkpoint=tempfile.mkdtemp()).fit([[1, 0], [0, 1]])
+    ...     warnings.simplefilter("error", CheckpointWarning)  # stop the fit instead
+    ...     solver = Fast(checkpoint=tempfile.mkdtemp())
+    ...     model = ONMF(2, random_state=0, solver=solver).fit([[1, 0], [0, 1]])
     >>> model.labels_
     array([0, 1])
     """
@@ -67,6 +69,22 @@ class FormatError(ValueError):
     ... except onmf.exceptions.FormatError as error:
     ...     print(error)
     model.onmf is not a model, or is damaged: File is not a zip file
+    """
+
+
+class SignedDataWarning(UserWarning):
+    """X has negative entries, and ``center_bounds="auto"`` made the centroids free.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from onmf import ONMF
+    >>> from onmf.exceptions import SignedDataWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", SignedDataWarning)  # embeddings, for example
+    ...     model = ONMF(2, random_state=0).fit([[3, -1], [2, -0.9], [-1, 3]])
+    >>> model.labels_
+    array([0, 0, 1])
     """
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from onmf import NSNCP, ONMF, SNCP, Baseline, General
+from onmf import NSNCP, ONMF, PALM, SNCP, Baseline, General
 
 NAMES = {  # as tables show them, in their order
     "k-means": "K-means",
@@ -89,10 +89,11 @@ def build_estimator(
         chosen = {"mu_h": settings.mu_h, "mu_w": settings.mu_w} | changes
         exponents = [chosen.pop(name) for name in ("p", "q", "v") if name in chosen]
         penalty = SNCP() if method == "sncp" else NSNCP(settings.margin)
+        steps = {name: chosen.pop(name) for name in PALM().get_params() if name in chosen}
         return ONMF(
             k,
             penalty=General(*exponents) if exponents else penalty,
-            solver="palm",
+            solver=PALM(**steps),
             center_bounds=settings.center_bounds(X),
             random_state=seed,
             n_jobs=1,

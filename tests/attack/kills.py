@@ -21,7 +21,7 @@ ENVIRONMENT = os.environ | {
 FIT = """
 import sys, warnings
 import numpy as np
-from onmf import ONMF
+from onmf import Fast, ONMF
 warnings.simplefilter("ignore")
 folder, solver, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 X = np.lib.format.open_memmap(folder + "/X.npy", mode="r")
@@ -29,7 +29,7 @@ options = {"fast": {"tol": 1e-14, "max_iter": 400},
            "palm": {"solver": "palm", "growth": 3.0, "max_iter": 60}}[solver]
 def tell(event):
     print("sweep", flush=True)
-model = ONMF(5, random_state=seed, n_jobs=1, checkpoint=folder + "/notes", callback=tell, **options)
+model = ONMF(5, random_state=seed, n_jobs=1, callback=tell, **options, solver=Fast(checkpoint=folder + "/notes"))
 model.fit(X)
 print("ended", flush=True)
 np.savez(folder + "/answer.npz", labels=model.labels_, W=model.cluster_centers_)

@@ -24,7 +24,7 @@ from sklearn.preprocessing import normalize
 
 import onmf
 from cases import few
-from onmf import ONMF, metrics
+from onmf import ONMF, PALM, metrics
 from onmf.datasets import make_rays
 from onmf.explain.explanation import fit_clusters
 from onmf.io import checksum, output
@@ -639,7 +639,7 @@ def test_equal_votes_are_those_of_the_model(here):
 def test_inertia_is_that_of_the_model(here, capsys):
     run("cluster", "x.csv", "-k", 3, "-o", "out", "--solver", "palm", "--accelerate", "--no-report")
     model = onmf.load("out/model.onmf")
-    own = ONMF(3, solver="palm", accelerate=True, random_state=0).fit(COUNTS)
+    own = ONMF(3, random_state=0, solver=PALM(accelerate=True)).fit(COUNTS)
     assert model.accelerate
     assert model.n_iter_ == own.n_iter_
     wrong = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "other", "--accelerate")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from command_line import ask, labels
-from onmf import ONMF, load
+from onmf import ONMF, Fast, load
 from onmf.datasets import make_rays
 from onmf.estimators import few_passes
 
@@ -27,7 +27,7 @@ def test_a_folder_of_parquet_files_is_clustered_in_two_passes(tmp_path, monkeypa
         frame = pd.DataFrame(part, columns=[f"f{j}" for j in range(12)])
         frame.to_parquet(tmp_path / "parts" / f"{number}.parquet", index=False)
     ask(capsys, "cluster", "parts", "-k", 3, "-o", "out", "--passes", 2, "--no-report")
-    model = ONMF(3, random_state=0, passes=2).fit(X)
+    model = ONMF(3, random_state=0, solver=Fast(passes=2)).fit(X)
     np.testing.assert_array_equal(labels().cluster, model.labels_)
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["results"]["sweeps"] == 2

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import onmf
 from cases import few
-from onmf import ONMF
+from onmf import ONMF, Fast
 from onmf.datasets import make_rays
 from onmf.estimators import checkpoint
 from onmf.estimators.checkpoint import read_notes, write_notes
@@ -83,9 +83,14 @@ def test_a_fit_broken_off_at_every_sweep_ends_as_if_it_had_not_been(name, X, tmp
     for moment in list(moments)[:: max(1, len(seen) // 5)]:
         folder = tmp_path / str(moment)
         with pytest.raises(BrokenOffError):
-            ONMF(5, **options, checkpoint=folder, callback=break_at(moment)).fit(X)
+            ONMF(5, **options, callback=break_at(moment), solver=Fast(checkpoint=folder)).fit(X)
         calls = []
-        again = ONMF(5, **options, checkpoint=folder, callback=lambda e, c=calls: bool(c.append(e)))
+        again = ONMF(
+            5,
+            **options,
+            callback=lambda e, c=calls: bool(c.append(e)),
+            solver=Fast(checkpoint=folder),
+        )
         assert_same(outcome(again.fit(X)), whole)
         assert len(calls) <= len(seen)
         assert not list(folder.glob("*.notes"))  # the fit has ended
@@ -106,8 +111,8 @@ def test_several_breaks_are_no_worse_than_one(X, tmp_path):
     whole = outcome(ONMF(5, **options).fit(X))
     for _ in range(4):
         with pytest.raises(BrokenOffError):
-            ONMF(5, **options, checkpoint=tmp_path, callback=break_at(40)).fit(X)
-    assert_same(outcome(ONMF(5, **options, checkpoint=tmp_path).fit(X)), whole)
+            ONMF(5, **options, callback=break_at(40), solver=Fast(checkpoint=tmp_path)).fit(X)
+    assert_same(outcome(ONMF(5, **options, solver=Fast(checkpoint=tmp_path)).fit(X)), whole)
 
 
 def test_a_second_break_right_after_the_first_is_no_worse(X, tmp_path):
@@ -115,8 +120,8 @@ def test_a_second_break_right_after_the_first_is_no_worse(X, tmp_path):
     whole = outcome(ONMF(5, **options).fit(X))
     for moment in (7, 1, 1, 2):
         with pytest.raises(BrokenOffError):
-            ONMF(5, **options, checkpoint=tmp_path, callback=break_at(moment)).fit(X)
-    assert_same(outcome(ONMF(5, **options, checkpoint=tmp_path).fit(X)), whole)
+            ONMF(5, **options, callback=break_at(moment), solver=Fast(checkpoint=tmp_path)).fit(X)
+    assert_same(outcome(ONMF(5, **options, solver=Fast(checkpoint=tmp_path)).fit(X)), whole)
 
 
 @pytest.mark.filterwarnings("ignore::onmf.exceptions.EmptyClusterWarning")  # whatever the seed is
@@ -124,18 +129,20 @@ def test_the_seeds_of_a_broken_fit_are_used_again(X, tmp_path):
     """Without a random_state every fit has its own."""
     options = {"init": "k-means++", "solver": "palm", "max_iter": 3}
     with pytest.raises(BrokenOffError):
-        ONMF(5, **options, checkpoint=tmp_path, callback=break_at(1)).fit(X)
+        ONMF(5, **options, callback=break_at(1), solver=Fast(checkpoint=tmp_path)).fit(X)
     (seed,) = read_notes(tmp_path / "seeds.notes")["seeds"]
-    again = ONMF(5, **options, checkpoint=tmp_path).fit(X)
+    again = ONMF(5, **options, solver=Fast(checkpoint=tmp_path)).fit(X)
     assert_same(outcome(again), outcome(ONMF(5, **options, random_state=seed).fit(X)))
 
 
 def test_a_callback_that_stops_a_fit_leaves_it_to_be_continued(X, tmp_path):
     options = {"random_state": 3, "tol": 1e-12}
     whole = outcome(ONMF(5, **options).fit(X))
-    early = ONMF(5, **options, checkpoint=tmp_path, callback=lambda event: event.sweep == 6).fit(X)
+    early = ONMF(
+        5, **options, callback=lambda event: event.sweep == 6, solver=Fast(checkpoint=tmp_path)
+    ).fit(X)
     assert early.n_iter_ == 6
-    assert_same(outcome(ONMF(5, **options, checkpoint=tmp_path).fit(X)), whole)
+    assert_same(outcome(ONMF(5, **options, solver=Fast(checkpoint=tmp_path)).fit(X)), whole)
 
 
 @pytest.mark.parametrize("name", few(["palm", "fast"]))
@@ -145,8 +152,8 @@ def test_a_fit_goes_on_in_another_place(name, X, tmp_path, monkeypatch):
     options = {"random_state": 3, **FITS[name]}
     whole = outcome(ONMF(5, **options).fit(X))
     with pytest.raises(BrokenOffError):
-        ONMF(5, **options, checkpoint=tmp_path / "c", callback=break_at(9)).fit(X)
-    again = ONMF(5, **options, checkpoint=tmp_path / "c").fit(tmp_path / "X.npy")
+        ONMF(5, **options, callback=break_at(9), solver=Fast(checkpoint=tmp_path / "c")).fit(X)
+    again = ONMF(5, **options, solver=Fast(checkpoint=tmp_path / "c")).fit(tmp_path / "X.npy")
     assert_same(outcome(again), whole)
 
 
@@ -155,7 +162,9 @@ def test_a_fit_goes_on_in_another_place(name, X, tmp_path, monkeypatch):
 
 def broken(X, folder, moment=5, **options):
     with pytest.raises(BrokenOffError):
-        ONMF(5, random_state=0, checkpoint=folder, callback=break_at(moment), **options).fit(X)
+        ONMF(
+            5, random_state=0, callback=break_at(moment), **options, solver=Fast(checkpoint=folder)
+        ).fit(X)
 
 
 def swapped_columns(X):
@@ -175,7 +184,7 @@ OTHER_DATA = {
 def test_other_data_are_refused(change, X, tmp_path):
     broken(X, tmp_path)
     with pytest.raises(ValueError, match="belongs to a fit of other data or with other parameters"):
-        ONMF(5, random_state=0, checkpoint=tmp_path).fit(OTHER_DATA[change](X))
+        ONMF(5, random_state=0, solver=Fast(checkpoint=tmp_path)).fit(OTHER_DATA[change](X))
 
 
 @pytest.mark.parametrize(
@@ -185,12 +194,12 @@ def test_other_parameters_are_refused(other, X, tmp_path):
     broken(X, tmp_path)
     options = {"n_clusters": 5, "random_state": 0, **other}
     with pytest.raises(ValueError, match="other parameters"):
-        ONMF(**options, checkpoint=tmp_path).fit(X)
+        ONMF(**options, solver=Fast(checkpoint=tmp_path)).fit(X)
 
 
 def test_a_model_with_other_ids_is_another_start(X, tmp_path):
     first = ONMF(5, random_state=0).fit(X[:300])
-    again = ONMF(init=first, random_state=0, checkpoint=tmp_path)
+    again = ONMF(init=first, random_state=0, solver=Fast(checkpoint=tmp_path))
     with pytest.raises(BrokenOffError):
         clone(again).set_params(callback=break_at(2)).fit(X)
     first.lineage_ = Lineage.first(5)._replace(ids=(7, 1, 2, 3, 4), next_id=8)
@@ -203,13 +212,13 @@ def test_other_weights_are_refused(X, tmp_path):
     weight = np.ones(500)
     weight[3] = 2
     with pytest.raises(ValueError, match="other data"):
-        ONMF(5, random_state=0, checkpoint=tmp_path).fit(X, sample_weight=weight)
+        ONMF(5, random_state=0, solver=Fast(checkpoint=tmp_path)).fit(X, sample_weight=weight)
 
 
 def test_threads_and_talk_may_change(X, tmp_path):
     broken(X, tmp_path)
     whole = outcome(ONMF(5, random_state=0).fit(X))
-    again = ONMF(5, random_state=0, checkpoint=tmp_path, n_jobs=2).fit(X)
+    again = ONMF(5, random_state=0, n_jobs=2, solver=Fast(checkpoint=tmp_path)).fit(X)
     assert_same(outcome(again), whole)
 
 
@@ -227,7 +236,7 @@ def test_a_damaged_checkpoint_is_refused_wherever_it_is_damaged(name, X, tmp_pat
     broken(X, tmp_path)
     path = tmp_path / f"{name}.notes"
     good, facts = path.read_bytes(), content(path)
-    model, harmless = ONMF(5, random_state=0, checkpoint=tmp_path), 0
+    model, harmless = ONMF(5, random_state=0, solver=Fast(checkpoint=tmp_path)), 0
     places = np.random.default_rng(0).integers(len(good), size=30).tolist()
     for place in (0, 20, len(good) // 2, len(good) - 1, *places):
         path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
@@ -254,7 +263,7 @@ def test_rows_of_which_a_sum_of_keys_is_the_same_are_other_rows(tmp_path):
     for change in (np.asarray, sp.csr_array):
         broken(change(X), folder := tmp_path / change.__name__, moment=1)
         with pytest.raises(ValueError, match="other data"):
-            ONMF(5, random_state=0, checkpoint=folder).fit(change(other))
+            ONMF(5, random_state=0, solver=Fast(checkpoint=folder)).fit(change(other))
 
 
 def test_all_rows_of_small_counts_have_their_own_digest():
@@ -269,7 +278,7 @@ def test_what_else_is_in_the_folder_stays(X, tmp_path):
     ONMF(3, random_state=0).fit(X).save(saved)
     (tmp_path / "README.notes.txt").write_text("mine")
     broken(X, tmp_path)
-    ONMF(5, random_state=0, checkpoint=tmp_path).fit(X)
+    ONMF(5, random_state=0, solver=Fast(checkpoint=tmp_path)).fit(X)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.notes.txt", "mine.onmf"]
     assert onmf.load(saved).n_clusters == 3
 
@@ -330,7 +339,7 @@ def test_a_full_disk_stops_no_fit_and_loses_nothing(room, X, tmp_path, full_disk
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     full_disk(room)
     with pytest.warns(UserWarning, match=r"cannot be written .*No space left.* the fit goes on"):
-        model = ONMF(5, **options, checkpoint=tmp_path / "new").fit(X)
+        model = ONMF(5, **options, solver=Fast(checkpoint=tmp_path / "new")).fit(X)
     assert_same(outcome(model), whole)
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.notes")} == before
 
@@ -344,7 +353,7 @@ folder, solver = sys.argv[1:]
 X = np.load(folder + "/X.npy")
 options = {"fast": {"tol": 1e-14, "max_iter": 400},
            "palm": {"solver": "palm", "growth": 1.5, "max_iter": 300}}
-model = ONMF(6, random_state=0, n_jobs=1, checkpoint=folder + "/c", **options[solver])
+model = ONMF(6, random_state=0, n_jobs=1, **options[solver], solver=Fast(checkpoint=folder + "/c"))
 print("go", flush=True)
 model.fit(X)
 np.save(folder + "/labels.npy", model.labels_)

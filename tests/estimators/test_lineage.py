@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from cases import few
-from onmf import ONMF, load
+from onmf import ONMF, PALM, Fast, load
 from onmf.datasets import make_rays
 from onmf.exceptions import FormatError
 from onmf.streams import births as evolution
@@ -125,7 +125,7 @@ def test_a_model_may_be_given_as_a_path_and_survives_a_clone(tmp_path):
     assert load(tmp_path / "b.onmf").lineage_ == by_path.lineage_
     with pytest.raises(ValueError, match="is not fitted"):
         ONMF(init=ONMF()).fit(X)
-    palm = ONMF(init=first, solver="palm", random_state=0, growth=3.0).fit(X)
+    palm = ONMF(init=first, random_state=0, solver=PALM(growth=3.0)).fit(X)
     np.testing.assert_array_equal(palm.cluster_ids_, range(3))
 
 
@@ -152,7 +152,7 @@ def test_a_refit_goes_with_outliers_and_holes_but_not_with_few_passes():
     n_missing[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
     assert ONMF(init=first, random_state=0).fit(n_missing).lineage_.kept == (0, 1, 2)
     with pytest.raises(ValueError, match="passes and a model as init do not go together"):
-        ONMF(init=first, passes=2).fit(X)
+        ONMF(init=first, solver=Fast(passes=2)).fit(X)
     with pytest.raises(ValueError, match="max_clusters and outliers do not go together"):
         ONMF(3, max_clusters=5, outliers=5).partial_fit(X)
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import onmf
 from cases import few
-from onmf import ONMF, choose_k
+from onmf import ONMF, Fast, choose_k
 from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.exceptions import FormatError, UnassignedSampleWarning
 from onmf.io.container import MODEL, container_bytes, read_container
@@ -207,8 +207,8 @@ def test_a_fit_that_was_broken_off_ends_as_if_it_had_not(tmp_path):
         6,
         outliers=0.1,
         random_state=0,
-        checkpoint=tmp_path / "notes",
         callback=lambda event: event.sweep >= 5,
+        solver=Fast(checkpoint=tmp_path / "notes"),
     ).fit(hard)
     assert not stop.converged_
     again = stop.set_params(callback=None).fit(hard)

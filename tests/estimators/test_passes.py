@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import onmf
 from cases import few
-from onmf import ONMF
+from onmf import ONMF, Fast
 from onmf.datasets import make_rays
 from onmf.estimators import few_passes
 from onmf.exceptions import FormatError
@@ -24,7 +24,9 @@ def small_summary(monkeypatch, plain_pages):
 
 
 def fit(X, passes=2, weight=None, **options):
-    return ONMF(K, random_state=0, passes=passes, **options).fit(X, sample_weight=weight)
+    return ONMF(K, random_state=0, **options, solver=Fast(passes=passes)).fit(
+        X, sample_weight=weight
+    )
 
 
 def blocks(X=X, calls=None):

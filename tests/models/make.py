@@ -20,7 +20,7 @@ from onmf.datasets import make_rays
 
 NAMES = ["size", "größe", "a, b", "width", 'the "long" one', "x5", "x6", "last"]
 TOPICS = ["stars planets moons orbit", "genes cells protein tissue", "goals match players league"]
-PALM = {"solver": "palm", "growth": 2.0}
+PALM_SOLVER = PALM(growth=2.0)
 MODELS = {
     "fast": ONMF(3, random_state=0),
     "names": ONMF(3, penalty="nsncp", random_state=1, n_init=2),

@@ -189,7 +189,7 @@ def test_a_limit_may_fall_on_a_pass_that_is_undone(planted, penalty):
 def test_half_the_paper_s_iterations_at_its_accuracy(name):
     """-3 dB, start 1; the paper's method takes 1172 and 939 iterations to 93.3 and 93.4 %."""
     X, y = make_paper_synthetic(-3)[:2]
-    model = ONMF(10, solver="palm", penalty=name, accelerate=True, random_state=1).fit(X)
+    model = ONMF(10, penalty=name, random_state=1, solver=PALM(accelerate=True)).fit(X)
     assert model.n_iter_ <= {"sncp": 1172, "nsncp": 939}[name] / 2
     assert clustering_accuracy(y, model.labels_) > 0.9
     assert model.converged_
@@ -197,6 +197,6 @@ def test_half_the_paper_s_iterations_at_its_accuracy(name):
 
 def test_the_default_solver_refuses_it(planted):
     with pytest.raises(ValueError, match=r"^accelerate belong to solver='palm': leave them out\.$"):
-        ONMF(4, accelerate=True).fit(planted[0])
+        ONMF(4, solver=PALM(accelerate=True)).fit(planted[0])
     with pytest.raises(ValueError, match="accelerate must be True or False, not 'yes'"):
-        ONMF(4, solver="palm", accelerate="yes").fit(planted[0])
+        ONMF(4, solver=PALM(accelerate="yes")).fit(planted[0])

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import onmf
 from cases import few
-from onmf import ONMF, Baseline
+from onmf import ONMF, Baseline, Fast
 from onmf.datasets import make_rays
 from onmf.estimators import few_passes
 from onmf.paper.palm import NON_NEGATIVE
@@ -379,15 +379,17 @@ def test_one_round_brings_a_summary_and_survives_its_worker(client, dense, tmp_p
             os.kill(os.getpid(), signal.SIGKILL)
         return block
 
-    expected = ONMF(5, random_state=0, passes=1).fit(dense)
-    model = ONMF(5, random_state=0, passes=1)
+    expected = ONMF(5, random_state=0, solver=Fast(passes=1)).fit(dense)
+    model = ONMF(5, random_state=0, solver=Fast(passes=1))
     model.fit(chunked(dense, UNEVEN).map_blocks(load, dtype=float, meta=np.empty((0, 0))))
     assert died.exists()
     np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
     row = 150 * 8 + 4 * 8
     for X in (dense, np.tile(dense, (3, 1))):
         bound = (len(UNEVEN) + 1) * (2 * (size + 1) * row + 4000)
-        history = ONMF(5, random_state=0, passes=1).fit(chunked(X, len(X) // 7)).history_
+        history = (
+            ONMF(5, random_state=0, solver=Fast(passes=1)).fit(chunked(X, len(X) // 7)).history_
+        )
         assert 0 < history[-1].received < bound
         assert {stage.sweeps for stage in history} == {1}
 
@@ -428,10 +430,13 @@ def test_a_fit_on_workers_goes_on_from_its_checkpoint(client, dense, tmp_path):
 
     X = chunked(dense, UNEVEN)
     with pytest.raises(BrokenOffError):
-        ONMF(5, **options, checkpoint=tmp_path, callback=stop).fit(X)
+        ONMF(5, **options, callback=stop, solver=Fast(checkpoint=tmp_path)).fit(X)
     sweeps = []
     model = ONMF(
-        5, **options, checkpoint=tmp_path, callback=lambda event: bool(sweeps.append(event.sweep))
+        5,
+        **options,
+        callback=lambda event: bool(sweeps.append(event.sweep)),
+        solver=Fast(checkpoint=tmp_path),
     )
     assert_same(model.fit(X), expected)
     assert sweeps[0] == 6

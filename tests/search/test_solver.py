@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from cases import few
-from onmf import NSNCP, ONMF, General
+from onmf import NSNCP, ONMF, PALM, General
 from onmf.datasets import make_paper_synthetic, make_rays, make_three_rays
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 from onmf.metrics import clustering_accuracy, relative_error
@@ -254,7 +254,7 @@ def test_penalty_objects_and_what_belongs_to_the_other_solver():
     with pytest.raises(ValueError, match="use solver='palm'"):
         ONMF(7, penalty=General(1, 3, 3)).fit(X)
     with pytest.raises(ValueError, match="mu_h belong to solver='palm'"):
-        ONMF(7, mu_h=1e-3).fit(X)
+        ONMF(7, solver=PALM(mu_h=1e-3)).fit(X)
     with pytest.raises(ValueError, match="max_iter must be a whole number >= 2"):
         ONMF(7, max_iter=1).fit(X)
 

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from cases import few
-from onmf import ONMF, choose_k
+from onmf import ONMF, PALM, choose_k
 from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.ledger import Ledger
 from onmf.stability import consensus, evidence
@@ -257,7 +257,7 @@ def test_weights_count(rays):
 
 @pytest.mark.slow
 def test_the_runs_are_fits_from_consecutive_seeds(rays):
-    model = ONMF(3, solver="palm", random_state=5, growth=3)
+    model = ONMF(3, random_state=5, solver=PALM(growth=3))
     found = consensus(model, rays[0], n_runs=3)
     for i, labels in enumerate(found.labels_runs.T):
         own = model.set_params(random_state=5 + i).fit_predict(rays[0])

@@ -10,11 +10,12 @@ at once.
 """
 
 from onmf.baselines.iterate import MAX_ITER, TOL, Start
-from onmf.losses.alternation import finish
+from onmf.losses.alternation import Settings, finish
 from onmf.losses.ray_alternation import RayAlternation
-from onmf.paper.palm import NON_NEGATIVE
+from onmf.paper.penalties import SNCP
 from onmf.result import Factorization, Recorder, Watch, unwatched
 from onmf.rows.sweep import Data
+from onmf.search.solver import SearchSettings
 
 
 def alternation(
@@ -26,5 +27,5 @@ def alternation(
     watch: Watch = unwatched,
 ) -> Factorization:
     """From the centroids of the start, until no label changes and the rays move less than `tol`."""
-    rule = RayAlternation(data, NON_NEGATIVE, tol)
-    return finish(rule, [start.W], Recorder(watch, max_iter))[0]
+    settings = Settings(SearchSettings(tol=tol), SNCP())
+    return finish(RayAlternation(data, settings), [start.W], Recorder(watch, max_iter))[0]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from onmf.bounds.exact import CLOSE, best_partition
 from onmf.bounds.relaxation import relaxed_floors
 from onmf.bounds.spectral import THOROUGH, LowerBound, gap_between, gram_of_samples, spectral_bound
+from onmf.losses import loss_of
 from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import single_threaded_blas
@@ -146,9 +147,9 @@ def certify(
     """
     if effort not in EFFORTS:
         raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}.")
-    if getattr(model, "loss", "frobenius") != "frobenius":
+    if "bound" not in (loss := loss_of(model)).supports:
         raise ValueError(
-            "certify bounds squared errors, not divergences: fit with loss='frobenius' for a proof."
+            f"certify bounds squared errors, not the {loss.words.loss}: fit with loss='frobenius'."
         )
     begin = time.monotonic()
     error = max(1 - model.score(X, sample_weight=sample_weight), 0.0)

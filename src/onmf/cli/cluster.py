@@ -46,10 +46,12 @@ from onmf.cli.runs import (
     outlier_sentence,
     sample_in_memory,
 )
+from onmf.estimators.solvers import with_solver
 from onmf.io import Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
 from onmf.io.table import listing
 from onmf.io.versions import package_versions
+from onmf.losses import LOSSES
 
 
 @click.command("cluster")
@@ -184,8 +186,8 @@ def fit_input(
     settings: dict[str, Any], k: int | range | None, source: Input, parent: Parent | None
 ) -> FinishedFit:
     """From a file to a fit that is explained, with notes on what looks wrong on the way."""
-    signed, holes = "center_bounds" in settings, settings.get("solver") != "palm"
-    remedy = ", or say --bounds data if they mean something"
+    check = ONMF(**with_solver(settings))._check
+    signed, holes, remedy = check.signed, check.allow_missing, ""
     with reading(source) as progress:
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
@@ -194,12 +196,12 @@ def fit_input(
     table, chain = source.learn(raw)
     choice = None
     if k is not None and not isinstance(k, int):
-        choice = choose_count(ONMF(**settings), table, k)
+        choice = choose_count(ONMF(**with_solver(settings)), table, k)
         k = int(choice.best_k)
     init = "random" if parent is None else parent.model
     with within_memory(source.path.name), show_sweeps(source.path.name) as callback:
         begin = time.perf_counter()
-        model = ONMF(k, init=init, callback=callback, **settings).fit(table)
+        model = ONMF(k, init=init, callback=callback, **with_solver(settings)).fit(table)
         seconds = time.perf_counter() - begin
     model.set_params(callback=None)
     with waiting(f"Looking at {source.path.name}"):
@@ -260,9 +262,9 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     """The result in a few lines."""
     results, choice = record["results"], record["choice"]
     sizes = ", ".join(map(str, results["cluster_sizes"]))
-    measure = "divergence" if record["parameters"]["loss"] == "kl" else "error"
+    measure = LOSSES[record["parameters"]["loss"]].words.error
     lines = [
-        f"Clusters of {sizes} samples, relative {measure} {results['relative_error']:.4g}, "
+        f"Clusters of {sizes} samples, {measure} {results['relative_error']:.4g}, "
         f"{results['sweeps']} sweeps, {results['seconds']:.1f} s."
     ]
     if results["outliers"] is not None:

@@ -17,6 +17,7 @@ from onmf.io import Table
 from onmf.io.cells import to_count, to_number
 from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.io.table import Progress
+from onmf.losses import LOSSES
 from onmf.preparation.stop_words import LANGUAGES
 from onmf.preparation.texts import MOST_WORDS, PAIRS, WORD
 
@@ -219,7 +220,7 @@ votes_option = click.option(
 
 loss_option = click.option(
     "--loss",
-    type=click.Choice(["frobenius", "kl"]),
+    type=click.Choice(list(LOSSES)),
     default="frobenius",
     help="kl: for counts as they are (words, reads), the Kullback-Leibler divergence.",
 )
@@ -262,7 +263,8 @@ def source_of(path: AnyFile, options: dict[str, Any], parent: Parent | None = No
         )
     steps = tuple(chosen)
     if options["text"]:
-        steps = DOCUMENT_STEPS[:1] if options.get("loss") == "kl" else DOCUMENT_STEPS  # counts
+        counts = "loss" in options and LOSSES[options["loss"]].takes_counts
+        steps = DOCUMENT_STEPS[:1] if counts else DOCUMENT_STEPS
         steps = ("strip", *steps) if options["strip"] else steps
     own = {field.name for field in fields(Input)} & options.keys()
     lines = options["text"] and options["text_column"] is None

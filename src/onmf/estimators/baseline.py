@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.estimators.clusterer import Clusterer
-from onmf.estimators.data import Rule
+from onmf.estimators.fitting import Solution, Solver, with_labels
 from onmf.estimators.initialization import Initialization
 from onmf.estimators.parameters import check_parameters, without_none
-from onmf.estimators.solvers import Solution, Solver, with_labels
 from onmf.result import CheckpointStore, Event, Watch
 from onmf.rows import Placement, place_in_memory
 from onmf.rows.assign import Rays
@@ -186,7 +185,7 @@ class Baseline(Clusterer):
             without_none(tol=self.tol, max_iter=self.max_iter),
         )
 
-    def _rule(self, data: Data, centers: Array, unit: Any) -> Rule:
+    def _assignment(self, data: Data, centers: Array, unit: Any) -> Any:
         if self.method in NEAREST:
             return NEAREST[self.method](centers / unit)
-        return super()._rule(data, centers, unit)
+        return super()._assignment(data, centers, unit)

@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from onmf.exceptions import CheckpointWarning
 from onmf.io import replace_files
@@ -28,15 +29,12 @@ from onmf.rows.sweep import Block, Data
 
 Array = NDArray[Any]
 
-KIND = "onmf checkpoint 2"  # the number is that of the facts in it
+KIND = "onmf checkpoint 3"  # the number is that of the facts in it
 SUFFIX = ".notes"
 NOT_COMPARED = (
     "n_jobs",
     "verbose",
     "callback",
-    "warm_start",
-    "max_clusters",
-    "checkpoint",
     "random_state",
 )
 
@@ -181,6 +179,9 @@ def text(value: Any) -> str:
         return f"{value.dtype} {value.shape} {content}"
     if isinstance(value, tuple | list):
         return repr([text(item) for item in value])
+    if isinstance(value, BaseEstimator):  # a solver, wherever it saves its state
+        settings = value.get_params(deep=False) | {"checkpoint": None}
+        return f"{type(value).__name__} {sorted(settings.items())}"
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return repr(value)

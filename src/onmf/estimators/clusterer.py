@@ -12,6 +12,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from onmf.estimators.checkpoint import Checkpoint
+from onmf.estimators.fitting import Solution, Solver
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.progress import (
     FRAMES,
@@ -21,7 +22,6 @@ from onmf.estimators.progress import (
     with_callbacks,
 )
 from onmf.estimators.reporting import ReportMixin
-from onmf.estimators.solvers import Solution, Solver
 from onmf.exceptions import (
     ConvergenceWarning,
     EmptyClusterWarning,
@@ -39,8 +39,9 @@ from onmf.streams.lineage import Lineage
 
 Array = NDArray[Any]
 
-# What belonged to an earlier fit.
-BEFORE = (
+STALE_ATTRIBUTES = (  # of an earlier fit
+    "labels_",
+    "membership_",
     "preprocessing_",
     "certainty_curve_",
     "_stream",
@@ -49,7 +50,7 @@ BEFORE = (
     "outlier_limit_",
 )
 
-LIMITS = {
+REASONS_NOT_CONVERGED = {
     "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",
     "summary": "on the summary of X: raise max_iter, or loosen tol",
     "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
@@ -65,7 +66,6 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
     n_jobs: int | None
     callback: Any
     verbose: int
-    checkpoint: str | Path | None = None
     lineage_: Lineage | None
     _unit = "iterations"  # what max_iter counts
     _has_ids = False  # whether clusters have ids that outlive a fit
@@ -120,10 +120,10 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 X,
                 sample_weight,
                 solver.scale,
-                reset=not solver.begin.warm,
+                reset=True,
                 n_threads=n_threads,
                 equal_votes=self.equal_votes,
-                **solver.summary,
+                **solver.sampling,
             )
             with single_threaded_blas():
                 data, some, k = rows.data, rows.summary, solver.begin.n_clusters
@@ -134,17 +134,16 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 )
                 if n_useful < k:
                     raise too_few(n_useful, data.shape[0], k)
-                if solver.begin.ancestor is not None:
-                    solver = replace(solver, begin=solver.begin.with_features(self._features))
+                solver = replace(solver, begin=solver.begin.with_features(self._features))
                 notes = None
-                if self.checkpoint is not None:
-                    start = solver.begin.ancestor or solver.begin.init
+                if (folder := self._checkpoint) is not None:
+                    start = solver.begin.previous or solver.begin.init
                     parameters = self.get_params(deep=False) | {"init": start}
-                    notes = Checkpoint.of(self.checkpoint, type(self).__name__, parameters, data)
+                    notes = Checkpoint.of(folder, type(self).__name__, parameters, data)
                 solution = solver.solve(rows, watch, notes or NO_CHECKPOINT)
-                size = data.sqnorm, data.n_missing
-            solution = number_clusters(solution, rows.weight, solver.begin)
-            self._set_attributes(solution, rows, *size)
+                n_missing = data.n_missing
+            solution = number_clusters(solution, rows.weight, solver.begin, self._loss)
+            self._set_attributes(solution, rows, n_missing)
         if notes is not None:
             notes.close(solution.result.stop)
         if tasks is not None:
@@ -175,25 +174,29 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             self.__dict__.update(before)
             raise
 
-    def _set_attributes(
-        self, solution: Solution, rows: Placement, sqnorm: float, n_missing: int
-    ) -> None:
-        """What the fit has found, as attributes; in the units of the user."""
-        for name in BEFORE:
+    @property
+    def _checkpoint(self) -> str | Path | None:
+        """The folder in which the fit saves its state, if any."""
+        return None
+
+    def _set_attributes(self, solution: Solution, rows: Placement, n_missing: int) -> None:
+        """What the fit has found, as attributes, in the units of the user."""
+        for name in STALE_ATTRIBUTES:
             self.__dict__.pop(name, None)
-        best, labels = solution.result, solution.labels
-        self.membership_, self.labels_ = best.H, labels
+        best, labels, degree = solution.result, solution.labels, self._loss.degree
         if solution.limit is not None and solution.excess is not None:
             self.outlier_score_ = solution.excess
-            self.outlier_limit_ = solution.limit.scaled(1 / rows.scale)
+            self.outlier_limit_ = solution.limit.scaled(1 / rows.scale, degree)
         scale = best.W.dtype.type(rows.scale)
         self.cluster_centers_ = check_digits(best.W / scale)
-        if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
-            self._relabel(rows)
+        if len(labels):  # otherwise X was read once
+            self.labels_, self.membership_ = labels, best.H
+            if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
+                self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
-        unit = 1 if self.equal_votes else rows.scale  # shares have none
-        error = float(best.relative_error * sqnorm) / unit / unit
-        error = error if solution.inertia is None else solution.inertia
+        error = float(best.relative_error * solution.whole)
+        for _ in range(0 if self.equal_votes else degree):  # shares have no unit
+            error /= rows.scale
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
@@ -202,8 +205,6 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         if self._has_ids:
             self.lineage_ = solution.lineage
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
-        if not len(labels):  # X was read once
-            del self.labels_, self.membership_
 
     def _why_empty(self, empty: int) -> str:
         """What to say of so many empty clusters."""
@@ -215,20 +216,20 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
     def _relabel(self, rows: Placement) -> None:
         """Labels and memberships by the centroids as they are kept, their lost digits included."""
         centers, size = rescale_to_safe_range(self.cluster_centers_)
-        rule = self._rule(rows.data, centers, centers.dtype.type(size / rows.scale))
-        rule = self._with_limit(rows.data, rule, rows.scale)
+        unit = centers.dtype.type(size / rows.scale)
+        assignment = self._limited(self._assignment(rows.data, centers, unit), rows.scale)
         with single_threaded_blas():
-            codes, _ = rows.data.sweep(rule)
+            codes, _ = rows.data.sweep(assignment)
         self.labels_ = rows.data.gather(rows.data.map_blocks(labels_of, codes))
-        self.membership_ = rows.data.dense(len(centers), rule.memberships, codes)
+        self.membership_ = rows.data.dense(len(centers), assignment.memberships, codes)
 
     def _warn(self, solution: Solution) -> None:
         labels = getattr(self, "labels_", np.arange(len(self.cluster_centers_)))
         near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # an outlier was asked for
         missing = np.flatnonzero((labels < 0) & near)
-        best, unseen = solution.result, solution.unseen
-        if unseen is not None and len(missing) + len(unseen):
-            warnings.warn(unobserved_sentence(missing, unseen), UnobservedWarning, 3 + FRAMES)
+        best, unobserved = solution.result, solution.unobserved
+        if unobserved is not None and len(missing) + len(unobserved):
+            warnings.warn(unobserved_sentence(missing, unobserved), UnobservedWarning, 3 + FRAMES)
         elif len(missing):
             warnings.warn(
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
@@ -241,7 +242,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=3 + FRAMES)
         # An empty cluster alone keeps the paper's orthogonality too large.
         if best.stop in ("max_iter", "summary") or (best.stop == "max_stages" and not empty):
-            reason = LIMITS[best.stop].format(
+            reason = REASONS_NOT_CONVERGED[best.stop].format(
                 iterations=best.iterations, unit=self._unit, stages=len(best.history)
             )
             warnings.warn(

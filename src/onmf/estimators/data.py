@@ -1,46 +1,44 @@
-"""How samples come in: checked, put into their place, laid beside the centroids of the fit."""
+"""How samples come in: validated, put into their place, compared with the centroids of the fit."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from onmf.baselines import Means
-from onmf.estimators.divergence import shares_rule
-from onmf.losses.missing import check_no_missing, rays_beside
-from onmf.losses.profiles import CountProfiles, Divergence
+from onmf.losses import Loss, loss_of
 from onmf.rows import Check, Features, Placement, PlacementRequest, place
-from onmf.rows.assign import ExplainedShare, Rays
-from onmf.rows.sweep import Data
+from onmf.rows.assign import Assignment
+from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import Scale, rescale_to_safe_range, safe_scale
-from onmf.search.outliers import LimitedRays, OutlierLimit
-
-Array = NDArray[Any]
-Rule = Rays | Means | CountProfiles  # what gives a sample to a cluster
+from onmf.search.outliers import OutlierLimit
 
 
-class Assignment(NamedTuple):
-    """Codes of samples, where the samples are, by which rule, and how much they explain."""
+class Assigned(NamedTuple):
+    """Codes of samples, where the samples are, by which assignment, and how much they explain."""
 
     data: Data
-    rule: Rule
+    assignment: Any
     rows: Any
-    fit: ExplainedShare | Divergence
+    fit: Any
 
 
 class DataMixin(BaseEstimator):
-    """What an estimator does with samples before it says anything of them."""
+    """What an estimator does with samples before it says anything about them."""
 
     n_clusters: int | None
     n_features_in_: int
     cluster_centers_: Array
     outlier_limit_: tuple[float, float]
-    equal_votes = False  # whether the length of a sample has no say
+    equal_votes = False  # whether the length of a sample has no influence
     loss = "frobenius"
     _put = staticmethod(place)  # where the samples go
+
+    @property
+    def _loss(self) -> Loss:
+        return loss_of(self)
 
     @property
     def _check(self) -> Check:
@@ -61,14 +59,16 @@ class DataMixin(BaseEstimator):
         reset: bool,
         n_threads: int = 1,
         equal_votes: bool = False,
-        **summary: Any,
+        **sampling: Any,
     ) -> Placement:
-        """Checked samples, where they are; their features become those of the fit, or are."""
+        """Validated samples, where they are; their features become those of the fit, or are."""
         known = None if reset else self._features
-        check = replace(self._check, allow_missing=False) if summary else self._check
-        votes = equal_votes and self.loss == "frobenius"  # else the rule itself gives one each
-        request = PlacementRequest(check, scale, known, n_threads, votes, **summary)
-        rows = self._put(X, sample_weight, request)
+        rows = self._put(
+            X, sample_weight, PlacementRequest(self._check, scale, known, n_threads, **sampling)
+        )
+        if equal_votes and not sampling.get("once"):
+            with single_threaded_blas():
+                rows = rows._replace(data=self._loss.with_equal_votes(rows.data))
         if rows.features is None:
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset:
@@ -80,43 +80,38 @@ class DataMixin(BaseEstimator):
 
     def _assign(
         self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
-    ) -> Assignment:
+    ) -> Assigned:
         """The cluster of every sample; reads X once."""
-        data, centers, unit, scale = self._beside_centers(X, sample_weight, equal_votes)
-        rule = self._with_limit(data, self._rule(data, centers, unit), scale)
+        data, centers, unit, scale = self._with_centers(X, sample_weight, equal_votes)
+        assignment = self._limited(self._assignment(data, centers, unit), scale)
         with single_threaded_blas():
-            return Assignment(data, rule, *data.sweep(rule))
+            return Assigned(data, assignment, *data.sweep(assignment))
 
-    def _beside_centers(
+    def _with_centers(
         self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
     ) -> tuple[Data, Array, Any, float]:
-        """Samples and centroids, both of moderate size, the unit that their codes are in, and what
-        the samples were multiplied by."""
+        """Samples and centroids in a safe range, the unit of their codes, and the factor of X."""
         check_is_fitted(self)
         rows = self._place(X, sample_weight, safe_scale, reset=False, equal_votes=equal_votes)
         W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
         centers, size = rescale_to_safe_range(W)
         return rows.data, centers, W.dtype.type(size / rows.scale), rows.scale
 
-    def _rule(self, data: Data, centers: Array, unit: Any) -> Rule:
-        """What gives a sample to a cluster."""
-        if self.loss == "kl":
-            return shares_rule(centers, unit, self.equal_votes)
-        rays = rays_beside(data, centers)
-        return replace(rays, lengths=rays.lengths / unit)
+    def _assignment(self, data: Data, centers: Array, unit: Any) -> Any:
+        """What gives a sample to a cluster, in the units of the user."""
+        return self._loss.assignment(centers, data.n_missing, self.equal_votes).rescaled(unit)
 
     @property
-    def _outlier_limit(self) -> OutlierLimit | None:
+    def _limit(self) -> OutlierLimit | None:
         """Beyond which samples are outliers, if they may be."""
         known = getattr(self, "outlier_limit_", None)
         return None if known is None else OutlierLimit(*known)
 
-    def _with_limit(self, data: Data, rule: Rule, scale: float) -> Rule:
-        """The rule for samples multiplied by `scale`, and label -1 for the outliers among them."""
-        if self._outlier_limit is None or not isinstance(rule, Rays):
-            return rule
-        check_no_missing(data)
-        return LimitedRays.beyond(rule, self._outlier_limit.scaled(scale))
+    def _limited(self, assignment: Any, scale: float) -> Assignment:
+        """The assignment for samples times `scale`, with label -1 for outliers."""
+        if self._limit is None:
+            return assignment
+        return replace(assignment, limit=self._limit.scaled(scale, self._loss.degree))
 
     def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:
         """A Dask array of what `method` says of each chunk of X."""
@@ -125,7 +120,7 @@ class DataMixin(BaseEstimator):
 
         light = clone(self).set_params(callback=None)
         light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
-        if self._outlier_limit is not None:
-            light.outlier_limit_ = self._outlier_limit
+        if self._limit is not None:
+            light.outlier_limit_ = self._limit
         answer = getattr(light, method)
         return lazily(answer, X, dtype, columns, self._features, type(self).__name__)

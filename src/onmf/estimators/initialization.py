@@ -1,12 +1,13 @@
-"""Where a fit begins: `init`, `n_init` and `random_state`, resolved.
+"""Where a fit starts: `init`, `n_init` and `random_state`, resolved.
 
-A fit may go on from another model, an `Ancestor`, whose rays get the features of the new samples:
+A fit may start from another model, a `PreviousModel`. Its centroids get the features of X:
 
-    w_kj = w_kj of the old ray where feature j has the same name;    0 for a feature that is new
+    w_kj = w_kj of the old centroid where feature j has the same name;    0 for a new feature
 
-Features that the new samples lack are left out of the old rays.
+Features that X does not have are dropped.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
@@ -17,7 +18,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from onmf.estimators.storage import read_model
 from onmf.io.table import numbered
 from onmf.paper.start import STARTS
 from onmf.result import NO_CHECKPOINT, CheckpointStore
@@ -32,7 +32,7 @@ DEFAULT_COUNT = 8  # of clusters
 
 
 class PreviousModel(NamedTuple):
-    """The model that a fit goes on from: its centroids (k, m) and who they are."""
+    """The model that a fit starts from: its centroids (k, m) and their ids."""
 
     centers: Array
     lineage: Lineage
@@ -43,6 +43,8 @@ class PreviousModel(NamedTuple):
     @classmethod
     def of(cls, given: Any) -> Self:
         """From a fitted model, or the path of a saved one."""
+        from onmf.estimators.storage import read_model  # which knows the solvers, and they this
+
         facts = read_model(given).attributes if isinstance(given, str | Path) else vars(given)
         if "cluster_centers_" not in facts:
             raise ValueError(
@@ -78,9 +80,12 @@ class PreviousModel(NamedTuple):
             lost_features=len(old) - len(there),
         )
 
-    def heirs(self, centers: Array) -> tuple[Lineage, Array]:
-        """What became of the clusters, and the order of the new ones in which their ids rise."""
-        lineage, order = Lineage.between(self.centers, self.lineage, centers)
+    def heirs(self, centers: Array, view: Callable[[Array], Array]) -> tuple[Lineage, Array]:
+        """What became of the clusters, and the order of the new ones in which their ids rise.
+
+        Centroids are compared by the angles of their `view`, that of the loss.
+        """
+        lineage, order = Lineage.between(view(self.centers), self.lineage, view(centers))
         return lineage._replace(
             new_features=self.new_features, lost_features=self.lost_features
         ), order
@@ -94,28 +99,11 @@ class Initialization:
     init: Any  # a name, centroids W, a pair (H, W), or a callable that gives either
     n_init: int | str
     random_state: Any
-    ancestor: PreviousModel | None = (
-        None  # the model that the fit goes on from: `init` are its rays
-    )
-    warm: bool = False  # whether `init` are those of the fit before, whose features stay
+    previous: PreviousModel | None = None  # the model to start from: `init` are its centroids
 
     @classmethod
-    def of(
-        cls,
-        n_clusters: int | None,
-        init: Any,
-        n_init: int | str,
-        random_state: Any,
-        before: Array | None,
-    ) -> Self:
-        """With as many clusters as the model or the centroids `before` that it goes on from."""
-        if before is not None:
-            if n_clusters not in (None, len(before)):
-                raise ValueError(
-                    f"warm_start goes on from {len(before)} clusters, not from n_clusters="
-                    f"{n_clusters}: fit a clone, or leave n_clusters as it was."
-                )
-            return cls(len(before), before, n_init, random_state, warm=True)
+    def of(cls, n_clusters: int | None, init: Any, n_init: int | str, random_state: Any) -> Self:
+        """With as many clusters as the model given as `init`, if no number is given."""
         if not is_model(init):
             return cls(n_clusters or DEFAULT_COUNT, init, n_init, random_state)
         old = PreviousModel.of(init)
@@ -128,10 +116,14 @@ class Initialization:
 
     def with_features(self, features: Features) -> "Initialization":
         """The same, now that the features of X are known."""
-        if self.ancestor is None:
+        if self.previous is None:
             return self
-        old = self.ancestor.with_features(features)
-        return replace(self, init=old.centers, ancestor=old)
+        old = self.previous.with_features(features)
+        return replace(self, init=old.centers, previous=old)
+
+    def with_seed(self) -> "Initialization":
+        """The same with its first seed as `random_state`."""
+        return replace(self, random_state=self.seeds()[0])
 
     def seeds(self, checkpoints: CheckpointStore = NO_CHECKPOINT) -> list[int]:
         """One a start: those of the journal, or drawn; an integer `random_state` is the first."""

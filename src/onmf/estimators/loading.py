@@ -1,14 +1,41 @@
 """The estimators by name, and the way back from a file to one of them."""
 
 from pathlib import Path
+from typing import Any
 
 from onmf.estimators.baseline import Baseline
 from onmf.estimators.onmf import ONMF
 from onmf.estimators.parameters import check_parameters
+from onmf.estimators.solvers import SOLVERS
 from onmf.estimators.storage import read_model
+from onmf.estimators.stream import StreamONMF
 from onmf.exceptions import FormatError
 
-CLASSES: dict[str, type[ONMF] | type[Baseline]] = {"ONMF": ONMF, "Baseline": Baseline}
+ESTIMATORS: dict[str, type[ONMF] | type[Baseline]] = {
+    "ONMF": ONMF,
+    "StreamONMF": StreamONMF,
+    "Baseline": Baseline,
+}
+FORMER_PARAMETERS = (  # of ONMF in version 0.1, which are now those of a solver
+    *("rho", "growth", "passes", "mu_h", "mu_w", "inner_tol", "accelerate", "checkpoint"),
+    *("warm_start", "max_clusters"),
+)
+
+
+def with_solver_object(kind: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The class and parameters of a model of version 0.1 as they are now called."""
+    if kind != "ONMF" or "warm_start" not in parameters:
+        return kind, parameters
+    kept = {name: v for name, v in parameters.items() if name not in FORMER_PARAMETERS}
+    solver = SOLVERS[parameters.get("solver", "fast")]
+    names = set(solver().get_params(deep=False)) - {"checkpoint"}
+    own = {name: parameters[name] for name in sorted(names) if parameters.get(name)}
+    if own:
+        kept["solver"] = solver(**own)
+    if parameters.get("max_clusters") is None:
+        return kind, kept
+    kept.pop("outliers", None)  # which could not be combined
+    return "StreamONMF", kept | {"max_clusters": parameters["max_clusters"]}
 
 
 def load(path: str | Path) -> ONMF | Baseline:
@@ -44,7 +71,8 @@ def load(path: str | Path) -> ONMF | Baseline:
     """
     kind, parameters, attributes = read_model(path)
     try:
-        model = CLASSES[kind](**parameters)
+        kind, parameters = with_solver_object(kind, parameters)
+        model = ESTIMATORS[kind](**parameters)
         check_parameters(model.get_params(deep=False))
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(

@@ -5,24 +5,27 @@ numbers, and sums of weights are rounded once, whatever the order of the samples
 """
 
 from math import fsum
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.estimators.initialization import Initialization
-from onmf.estimators.solvers import Solution
+from onmf.losses import Loss
+from onmf.rows.sweep import Array
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from onmf.estimators.fitting import Solution
 
 SLAB = 1 << 16  # rows of a file that are changed at a time
 
 
-def number_clusters(solution: Solution, weight: Array | None, begin: Initialization) -> Solution:
+def number_clusters(
+    solution: "Solution", weight: Array | None, begin: Initialization, loss: Loss
+) -> "Solution":
     """The solution with its clusters in the order of their numbers; given ones keep theirs."""
     lineage, result, H = None, solution.result, solution.result.H
-    if begin.ancestor is not None:
-        lineage, order = begin.ancestor.heirs(result.W)
+    if begin.previous is not None:
+        lineage, order = begin.previous.heirs(result.W, loss.view_rows)
     elif isinstance(begin.init, str) and len(solution.labels):
         order = canonical_order(solution.labels, weight, begin.n_clusters)
     else:

@@ -1,6 +1,7 @@
 """Parameters are what they should be, each in a sentence if not."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
@@ -10,35 +11,26 @@ import numpy as np
 from onmf.baselines import METHODS
 from onmf.estimators.initialization import is_model
 from onmf.io.table import listing
-from onmf.paper.palm import Bounds
+from onmf.losses import LOSSES
+from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import PENALTIES
 from onmf.paper.start import STARTS
 from onmf.search.outliers import Outliers
 
-CenterBounds = Any  # "data", or (lower, upper), None for no bound
+CenterBounds = Any  # "auto", "data", or (lower, upper), None for no bound
+BoundsOf = Callable[[tuple[float, float]], Bounds]  # smallest and largest entry of X -> bounds
 
-CHOICES = {
-    "method": tuple(METHODS),
-    "loss": ("frobenius", "kl"),
-    "solver": ("fast", "palm"),
-}
-NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks of them; None is a default
+CHOICES: dict[str, Sequence[str]] = {"method": tuple(METHODS), "loss": tuple(LOSSES)}
+PARAMETER_NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks; None is a default
     "n_clusters": {"low": 1, "whole": True},
     "max_iter": {"low": 1, "whole": True},
     "tol": {"low": 0},
     "n_init": {"low": 1, "whole": True},
-    "passes": {"low": 1, "whole": True},
-    "growth": {"low": 1, "open_": True},
-    "rho": {"low": 0, "open_": True},
-    "mu_h": {"low": 0},
-    "mu_w": {"low": 0},
-    "inner_tol": {"low": 0},
 }
-FLAGS = ("equal_votes", "accelerate")
 
 
 def check_parameters(values: dict[str, Any]) -> None:
-    """Those of an estimator by name: each by itself, then those that must agree."""
+    """Those of an estimator by name: each by itself."""
     is_rival = "method" in values
     for name, choices in CHOICES.items():
         if name in values:
@@ -46,7 +38,7 @@ def check_parameters(values: dict[str, Any]) -> None:
     init = values["init"]
     if isinstance(init, str) and (is_rival or not is_model(init)):
         check_choice(init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable")
-    for name, rule in NUMBERS.items():
+    for name, rule in PARAMETER_NUMBERS.items():
         value = values.get(name)
         auto = name == "n_init" and isinstance(value, str) and value == "auto"
         required = is_rival and name == "n_clusters"
@@ -59,23 +51,14 @@ def check_parameters(values: dict[str, Any]) -> None:
     penalty = values["penalty"]
     if isinstance(penalty, str) or not hasattr(penalty, "step"):
         check_choice(penalty, "penalty", list(PENALTIES), " or a penalty object")
-    for name in FLAGS:
-        if not isinstance(values[name], bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, not {values[name]!r}.")
+    if not isinstance(values["equal_votes"], bool | np.bool_):
+        raise ValueError(f"equal_votes must be True or False, not {values['equal_votes']!r}.")
     as_bounds(values["center_bounds"])
-    if values["outliers"] is not None:
+    if values.get("outliers") is not None:
         as_outliers(values["outliers"])
-    if values["max_clusters"] is not None:
-        check_stream(values)
-
-
-def check_stream(values: dict[str, Any]) -> None:
-    """A stream whose clusters come and go."""
-    check_number(values["max_clusters"], "max_clusters", values["n_clusters"] or 1, whole=True)
-    others = {"outliers": values["outliers"] is not None, "loss='kl'": values["loss"] == "kl"}
-    for other, there in others.items():
-        if there:
-            raise ValueError(f"max_clusters and {other} do not go together: leave one out.")
+    if values.get("max_clusters") is not None:
+        low = values["n_clusters"] or 1
+        check_number(values["max_clusters"], "max_clusters", low, whole=True)
 
 
 def check_number(
@@ -122,24 +105,42 @@ def as_outliers(value: Any) -> Outliers:
     )
 
 
-def as_bounds(center_bounds: CenterBounds) -> Bounds | None:
-    """Bounds between which there are centroids for data that are not all negative.
+def bounds_by_sign(extremes: tuple[float, float]) -> Bounds:
+    """Non-negative centroids for X >= 0, free ones for data with negative entries.
 
-    None stands for the range of the data, whatever that is.
+    For X >= 0 the best centroids are non-negative in any case.
     """
-    if isinstance(center_bounds, str) and center_bounds == "data":
-        return None
+    return NON_NEGATIVE if extremes[0] >= 0 else Bounds(-np.inf, np.inf)
+
+
+def bounds_of_data(extremes: tuple[float, float]) -> Bounds:
+    return Bounds(*extremes)
+
+
+def fixed_bounds(bounds: Bounds, extremes: tuple[float, float]) -> Bounds:
+    return bounds
+
+
+def as_bounds(center_bounds: CenterBounds) -> BoundsOf:
+    """The bounds on centroids, for data with given extremes."""
+    if isinstance(center_bounds, str) and center_bounds in ("auto", "data"):
+        return bounds_by_sign if center_bounds == "auto" else bounds_of_data
     try:
         lower, upper = center_bounds
         low, high = -np.inf if lower is None else lower, np.inf if upper is None else upper
         if isinstance(low, Real) and isinstance(high, Real) and low < high and float(high) > 0:
-            return Bounds(float(low), float(high))
+            return partial(fixed_bounds, Bounds(float(low), float(high)))
     except (TypeError, ValueError):
         pass
     raise ValueError(
-        "center_bounds must be 'data' or a pair (lower, upper) of numbers or None with "
+        "center_bounds must be 'auto', 'data' or a pair (lower, upper) of numbers or None with "
         f"lower < upper and upper > 0, not {center_bounds!r}."
     )
+
+
+def allows_negative(center_bounds: CenterBounds) -> bool:
+    """Whether the data may have negative entries."""
+    return as_bounds(center_bounds)((-1.0, 1.0)).lower < 0
 
 
 def without_none(**parameters: Any) -> dict[str, Any]:

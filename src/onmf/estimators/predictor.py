@@ -1,6 +1,5 @@
 """What a fitted model says of samples: clusters, memberships, and how sure it is of them."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from onmf.estimators.data import DataMixin
-from onmf.losses.nearness import Nearness, nearness
 from onmf.rows import is_dask
-from onmf.rows.assign import labels_of
+from onmf.rows.assign import Nearness, labels_of, nearness
 from onmf.rows.threads import single_threaded_blas
-from onmf.search.outliers import excess_of
 
 Array = NDArray[Any]
 
@@ -138,10 +135,10 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         k, dtype = self._n_features_out, self.cluster_centers_.dtype
         if is_dask(X):
             return self._lazily("decision_function", X, dtype, k)
-        data, centers, unit, _ = self._beside_centers(X)
-        rule = self._rule(data, centers, unit)
+        data, centers, unit, _ = self._with_centers(X)
+        assignment = self._assignment(data, centers, unit)
         with single_threaded_blas():
-            rows, _ = data.sweep(lambda block, _: (rule.scores(block), ()))
+            rows, _ = data.sweep(lambda block, _: (assignment.scores(block), ()))
             return data.dense(k, lambda scores: scores, rows)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
@@ -195,16 +192,18 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         np.True_
         """
         check_is_fitted(self)
-        limit = self._outlier_limit
+        limit = self._limit
         if limit is None:
             raise ValueError("the model knows no outliers: fit it with outliers='auto'.")
         if is_dask(X):
             return self._lazily("outlier_score", X, np.float64)
-        data, centers, unit, scale = self._beside_centers(X)
-        rule, find = self._rule(data, centers, unit), partial(excess_of, limit.scaled(scale))
+        data, centers, unit, scale = self._with_centers(X)
+        assignment = self._assignment(data, centers, unit)
+        limit = limit.scaled(scale, self._loss.degree)
         with single_threaded_blas():
-            rows, _ = data.sweep(rule)
-            return data.gather(data.map_blocks(find, data.row_sqnorms, rows))
+            rows, _ = data.sweep(assignment)
+            pairs = data.map_blocks(assignment.total_and_score, data.row_sqnorms, rows)
+            return data.gather(data.map_blocks(lambda pair: limit.excess(*pair), pairs))
 
     def margin(self, X: Any) -> NDArray[np.float64]:
         """By how much the cosine of each sample with its centroid exceeds that with the next.
@@ -278,9 +277,10 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         """
         if is_dask(X):
             return Nearness(self.margin(X), self.distance(X))
-        data, centers, *_ = self._beside_centers(X)
+        data, centers, *_ = self._with_centers(X)
+        assignment = self._loss.assignment(centers, data.n_missing, self.equal_votes)
         with single_threaded_blas():
-            return nearness(data, centers, self.loss)
+            return nearness(data, assignment)
 
     @property
     def _n_features_out(self) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, Protocol
 
-from onmf.estimators.solvers import Solver
+from onmf.estimators.fitting import Solver
 from onmf.result import Event, Stage, Watch, unwatched
 
 try:

@@ -1,281 +1,233 @@
-"""From parameters to a solver with frozen settings, one class a solver; none sees an estimator.
+"""Solvers as objects: `Fast` and `PALM` hold how a fit is computed, `ONMF` what is fitted.
 
-A parameter that is None takes the solver's own default: the paper's for "palm" and the rivals, the
-best we have for "fast".
+Both have `get_params`, so that a grid search can set ``solver__rho``. A parameter that is None has
+the default of the solver.
 """
 
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
+from sklearn.base import BaseEstimator
 
-from onmf.baselines import Means
-from onmf.bounds.spectral import cheap_proof
-from onmf.estimators.initialization import Initialization
-from onmf.estimators.parameters import (
-    CenterBounds,
-    as_bounds,
-    as_outliers,
-    check_number,
-    without_none,
-)
-from onmf.losses.masked_starts import cluster_masked, fill_along_ground
-from onmf.losses.missing import check_no_missing, rays_beside
-from onmf.losses.ray_alternation import TooFewDirectionsError
-from onmf.losses.squares import cluster
+from onmf.estimators.fitting import FastSolver, FitRequest, PaperSolver, Solver
+from onmf.estimators.parameters import check_number, without_none
+from onmf.losses.alternation import Settings
 from onmf.paper.inertia import Inertia
-from onmf.paper.palm import PALM, Bounds, Plain
-from onmf.paper.path import Path, tighten
-from onmf.paper.penalties import PENALTIES, Penalty, RowPenalty
-from onmf.paper.start import from_centroids
-from onmf.result import CheckpointStore, Factorization, Stage, Watch
-from onmf.rows import Placement
-from onmf.rows.assign import Code, Rays, labels_of
-from onmf.rows.sweep import Data
-from onmf.rows.validation import Scale, check_scale, safe_scale
-from onmf.search.outliers import LimitedRays, OutlierLimit
-from onmf.search.row_problems import unit
-from onmf.search.solver import Fast
-from onmf.streams.lineage import Lineage
+from onmf.paper.palm import PalmSettings, Plain
+from onmf.paper.path import Path as PenaltyPath
+from onmf.paper.penalties import RowPenalty
+from onmf.rows.summary import BottomKSampler
+from onmf.search.solver import SearchSettings
 
-Array = NDArray[Any]
+MIN_SUMMARY_ROWS, SUMMARY_ROWS_PER_CLUSTER = 20_000, 1_000
 
 
-class Solution(NamedTuple):
-    """The factors, the label of each sample of X, and the one that `predict` gives to it."""
+class Fast(BaseEstimator):
+    """The default solver: a search in a sketch of the data, then an exact alternation on the data.
 
-    result: Factorization
-    labels: Array
-    nearest: Array
-    stationarity: float
-    proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
-    limit: OutlierLimit | None = None  # beyond which samples are outliers
-    excess: Array | None = None  # by how much each sample is: above 1 beyond it
-    unseen: Array | None = None  # features that no sample shows, where X has holes
-    inertia: float | None = None  # what is left of X, if it is not squares that are minimised
-    lineage: Lineage | None = None  # what became of the clusters that the fit went on from
+    It reads X a handful of times, leaves no cluster empty, and does not depend on the scale of X.
 
+    Parameters
+    ----------
+    rho : float, optional
+        First weight of the penalty, relative (5e-3).
+    growth : float, optional
+        Factor between consecutive weights (1.4).
+    passes : int, optional
+        How often X may be read, including its validation; None: as `max_iter` allows. The first
+        pass makes a summary, a weighted sample of 20,000 rows or 1,000 per cluster (fewer if that
+        is more than 100 million dense entries), on which the clusters are found. The second labels
+        all samples, later ones continue the exact alternation. With 1 there are no `labels_` and
+        `membership_`, and `relative_error_` is that of the summary: for streams of blocks
+        (`onmf.io.Blocks`) and for labels that stay on Dask (`predict`).
+    checkpoint : str or Path, optional
+        Folder in which the fit saves its state after every sweep. A fit with the same data and
+        parameters resumes from it and ends as if it had not been interrupted. A fit that ends
+        removes the files.
 
-@dataclass(frozen=True)
-class Solver:
-    """A method with its settings: the parameters of an estimator, resolved."""
-
-    begin: Initialization
-    # What the first look at the rows must bring, as `data.Terms` has it.
-    summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
-
-    scale: ClassVar[Scale] = staticmethod(safe_scale)  # what X is multiplied by
-
-    @property
-    def most_sweeps(self) -> int | None:
-        """How many there can be, over all starts, if that is known."""
-        raise NotImplementedError
-
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
-        """The clusters of these rows."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class FastSolver(Solver):
-    """The default solver: all starts at once."""
-
-    penalty: RowPenalty
-    settings: Fast
-    bounds: Bounds | None  # on the centroids; None: the range of the data
-
-    @classmethod
-    def of(
-        cls,
-        begin: Initialization,
-        n_threads: int,
-        *,
-        penalty: str | Penalty,
-        rho: float | None,
-        growth: float | None,
-        tol: float | None,
-        max_iter: int | None,
-        center_bounds: CenterBounds,
-        outliers: Any = None,
-        **palms: Any,
-    ) -> Self:
-        if unused := list(without_none(**palms)):
-            raise ValueError(f"{', '.join(unused)} belong to solver='palm': leave them out.")
-        rows = PENALTIES[penalty] if isinstance(penalty, str) else penalty
-        if not isinstance(rows, RowPenalty):
-            raise ValueError(
-                f"solver='fast' needs a penalty with the methods row_problem and pull, which "
-                f"{penalty!r} has not: use solver='palm'."
-            )
-        if max_iter is not None:
-            check_number(max_iter, "max_iter", 2, whole=True)
-        settings = Fast(
-            **without_none(start=rho, growth=growth, tol=tol, max_sweeps=max_iter),
-            n_starts=None if begin.n_init == "auto" else int(begin.n_init),
-            n_threads=n_threads,
-            outliers=None if outliers is None else as_outliers(outliers),
-        )
-        return cls(begin, rows, settings, as_bounds(center_bounds))
-
-    @property
-    def most_sweeps(self) -> int | None:
-        return self.settings.max_sweeps
-
-    def settings_for(self, data: Data) -> Fast:
-        """With bounds on the centroids that may be those of the data, and a share of outliers."""
-        outliers = self.settings.outliers
-        if outliers is not None:
-            outliers = outliers.among(data.shape[0], self.begin.n_clusters)
-        bounds = self.bounds or Bounds(*data.extremes)
-        return replace(self.settings, bounds=bounds, outliers=outliers)
-
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
-        data, begin, k = rows.data, self.begin, self.begin.n_clusters
-        given, settings = not begin.is_search, self.settings_for(data)
-        if settings.outliers is not None:
-            check_no_missing(data)
-        W, old, ancestor = None, {}, begin.ancestor
-        seed = begin.seeds(checkpoints)[0]
-        if ancestor is not None and settings.outliers is None and not data.n_missing:
-            old = {"old": ancestor.centers}
-        elif given:
-            full = fill_along_ground(data) if data.n_missing else data
-            W = begin.factors(full, rows.X, seed)[1]
-        search: Any = cluster_masked if data.n_missing else cluster
-        find = partial(search, settings, data, penalty=self.penalty, seed=seed, watch=watch)
-        try:
-            result, state = find(k=k, given=W, checkpoints=checkpoints, **old)
-        except TooFewDirectionsError as few:
-            result, state = find(k=few.found)
-        labels = state.labels(data)
-        solution = Solution(result, labels, labels, state.stationarity)
-        if data.n_missing:  # the spectrum is that of a matrix without any
-            solution = solution._replace(unseen=state.unseen)
-        elif state.limit is not None:  # and its bound none for the samples that have a cluster
-            solution = solution._replace(limit=state.limit, excess=state.excess(data))
-        else:
-            solution = solution._replace(proof=cheap_proof(data, result.W, result.relative_error))
-        return solution if len(result.W) == k else with_empty(data, solution, k, W)
-
-
-@dataclass(frozen=True)
-class PaperSolver(Solver):
-    """The paper's method, once for each start; the lowest error wins."""
-
-    penalty: Penalty
-    palm: PALM
-    path: Path
-    bounds: Bounds | None
-
-    # It depends on the scale of X as the paper's does, and must be given X as it is.
-    scale: ClassVar[Scale] = staticmethod(check_scale)
-
-    @classmethod
-    def of(
-        cls,
-        begin: Initialization,
-        n_threads: int,
-        *,
-        penalty: str | Penalty,
-        rho: float | None,
-        growth: float | None,
-        mu_h: float | None,
-        mu_w: float | None,
-        accelerate: bool | None,
-        tol: float | None,
-        inner_tol: float | None,
-        max_iter: int | None,
-        center_bounds: CenterBounds,
-        outliers: Any = None,
-    ) -> Self:
-        if outliers is not None:
-            raise ValueError("outliers belong to solver='fast': leave them out, or use it.")
-        chosen: Penalty = PENALTIES[penalty] if isinstance(penalty, str) else penalty
-        pace = Inertia() if accelerate else Plain()
-        palm = PALM(pace=pace, **without_none(mu_h=mu_h, mu_w=mu_w, tol=inner_tol))
-        steps = {"tol": chosen.tol} | without_none(start=rho, growth=growth, tol=tol)
-        path = Path(max_sweeps=max_iter, **steps)
-        return cls(begin, chosen, palm, path, as_bounds(center_bounds))
-
-    @property
-    def most_sweeps(self) -> int | None:
-        starts = 1 if self.begin.n_init == "auto" else int(self.begin.n_init)
-        return None if self.path.max_sweeps is None else starts * self.path.max_sweeps
-
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
-        data = rows.data
-        palm = replace(self.palm, bounds=self.bounds or Bounds(*data.extremes))
-        best, done = _best_so_far(checkpoints)
-        for restart, seed in enumerate(self.begin.seeds(checkpoints)):
-            if restart < done:
-                continue
-            H, W = self.begin.factors(data, rows.X, seed)
-            H = from_centroids(data, W) if H is None else H
-            H = data.map_blocks(_without_empty, data.row_sqnorms, H)
-            new = tighten(palm, data, H, W, self.penalty, self.path, watch, restart, checkpoints)
-            best = new if best is None or new.relative_error < best.relative_error else best
-            if new.stop == "callback":
-                break
-            checkpoints.note("best", partial(_facts_of, best, restart + 1))
-        if best is None:
-            raise AssertionError("there is at least one start")
-        stationarity = palm.stationarity(data, data.scatter(best.H), best.W, self.penalty, best.rho)
-        return with_labels(data, best, Rays.of(best.W), stationarity)
-
-
-SOLVERS: dict[str, type[FastSolver] | type[PaperSolver]] = {"fast": FastSolver, "palm": PaperSolver}
-
-
-def with_empty(data: Data, solution: Solution, k: int, given: Array | None) -> Solution:
-    """The solution with empty clusters besides, their centroids zero, so that there are k.
-
-    Where the fit began at given centroids, each cluster takes the id of the one it is nearest to.
+    Examples
+    --------
+    >>> from onmf import ONMF, Fast
+    >>> ONMF(2, solver=Fast(passes=2), random_state=0).fit([[3, 0], [2, 0.1], [0, 1]]).labels_
+    array([0, 0, 1])
     """
-    W, ids = solution.result.W, np.arange(len(solution.result.W))
-    if given is not None:
-        _, ids = linear_sum_assignment(-(unit(W) @ unit(given).T))
-    wide = np.zeros((k, W.shape[1]), W.dtype)
-    wide[ids] = W
-    labels = np.append(ids, -1)[solution.labels]
-    rule = rays_beside(data, wide)
-    rule = rule if solution.limit is None else LimitedRays.beyond(rule, solution.limit)
-    rows, _ = data.sweep(rule)
-    history = [s._replace(empty_clusters=k - len(W)) for s in solution.result.history]
-    H = data.dense(k, rule.memberships, rows)
-    result = solution.result._replace(H=H, W=wide, history=history)
-    return solution._replace(result=result, labels=labels, nearest=labels)
+
+    name = "fast"
+
+    def __init__(
+        self,
+        rho: float | None = None,
+        growth: float | None = None,
+        passes: int | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> None:
+        self.rho = rho
+        self.growth = growth
+        self.passes = passes
+        self.checkpoint = checkpoint
+
+    def features(self) -> set[str]:
+        """What was asked for, by the names of `losses.support`."""
+        given = self.get_params(deep=False)
+        asked = {name for name in ("passes", "checkpoint") if given[name] is not None}
+        path = self.rho is not None or self.growth is not None
+        return asked | ({"penalty"} if path else set())
+
+    def prepare(self, request: FitRequest) -> Solver:
+        """The parameters, checked and resolved."""
+        check_solver_parameters(self)
+        if not isinstance(request.penalty, RowPenalty):
+            raise ValueError(
+                "solver='fast' needs a penalty with the methods row_problem and pull, unlike "
+                f"{request.penalty!r}: use solver='palm'."
+            )
+        begin, loss = request.init, request.loss
+        if request.max_iter is not None:
+            check_number(request.max_iter, "max_iter", loss.min_sweeps, whole=True)
+        search = SearchSettings(
+            **without_none(
+                start=self.rho,
+                growth=self.growth,
+                tol=request.tol,
+                max_sweeps=request.max_iter,
+                outliers=request.outliers,
+            ),
+            n_starts=None if begin.n_init == "auto" else int(begin.n_init),
+            n_threads=request.n_threads,
+        )
+        settings = Settings(search, request.penalty, request.equal_votes)
+        sampler = None
+        if self.passes is not None:
+            begin = begin.with_seed()  # the summary and the search share one seed
+            size = max(MIN_SUMMARY_ROWS, SUMMARY_ROWS_PER_CLUSTER * begin.n_clusters)
+            sampler = BottomKSampler(
+                size,
+                begin.random_state,
+                request.equal_votes,
+                loss.sampling_weight,
+                loss.measure(request.equal_votes),
+            )
+        return FastSolver(begin, loss, settings, request.bounds, self.passes, sampler)
 
 
-def with_labels(
-    data: Data, result: Factorization, rule: Rays | Means, stationarity: float
-) -> Solution:
-    """With the labels of the factors, and those that the rule gives; reads X once."""
-    near, _ = data.sweep(rule)
-    labels = data.gather(data.map_blocks(_largest, data.scatter(result.H), near))
-    return Solution(result, labels, data.gather(data.map_blocks(labels_of, near)), stationarity)
+class PALM(BaseEstimator):
+    """The paper's method: proximal alternating linearised minimisation with a growing penalty.
+
+    It depends on the scale of X as the paper's method does, and minimises squares.
+
+    Parameters
+    ----------
+    rho : float, optional
+        First weight of the penalty (1e-8).
+    growth : float, optional
+        Factor between consecutive weights (1.1).
+    mu_h, mu_w : float, optional
+        Ridge on memberships and centroids (1e-10 and 0).
+    inner_tol : float, optional
+        Relative change of the factors that ends a stage (3e-3).
+    accelerate : bool, default=False
+        Adds momentum to PALM; a step that raises the objective is undone. Fewer sweeps, different
+        iterates from the paper.
+    checkpoint : str or Path, optional
+        Folder in which the fit saves its state after every stage, as for `Fast`.
+
+    Examples
+    --------
+    >>> from onmf import ONMF, PALM
+    >>> model = ONMF(2, solver=PALM(accelerate=True), random_state=0)
+    >>> model.fit([[3, 0], [2, 0.1], [0, 1]]).labels_
+    array([0, 0, 1])
+    """
+
+    name = "palm"
+
+    def __init__(
+        self,
+        rho: float | None = None,
+        growth: float | None = None,
+        mu_h: float | None = None,
+        mu_w: float | None = None,
+        inner_tol: float | None = None,
+        accelerate: bool = False,
+        checkpoint: str | Path | None = None,
+    ) -> None:
+        self.rho = rho
+        self.growth = growth
+        self.mu_h = mu_h
+        self.mu_w = mu_w
+        self.inner_tol = inner_tol
+        self.accelerate = accelerate
+        self.checkpoint = checkpoint
+
+    def features(self) -> set[str]:
+        """What was asked for, by the names of `losses.support`."""
+        return set() if self.checkpoint is None else {"checkpoint"}
+
+    def prepare(self, request: FitRequest) -> Solver:
+        """The parameters, checked and resolved."""
+        check_solver_parameters(self)
+        palm = PalmSettings(
+            pace=Inertia() if self.accelerate else Plain(),
+            **without_none(mu_h=self.mu_h, mu_w=self.mu_w, tol=self.inner_tol),
+        )
+        known = without_none(start=self.rho, growth=self.growth, tol=request.tol)
+        path = PenaltyPath(max_sweeps=request.max_iter, **{"tol": request.penalty.tol} | known)
+        return PaperSolver(request.init, request.penalty, palm, path, request.bounds)
 
 
-def _best_so_far(checkpoints: CheckpointStore) -> tuple[Factorization | None, int]:
-    """The best result of the starts that an earlier process did, and how many they were."""
-    notes = checkpoints.recall("best")
-    if notes is None:
-        return None, 0
-    history = [Stage(*stage) for stage in notes["best"]["history"]]
-    return Factorization(**notes["best"] | {"history": history}), notes["done"]
+SOLVERS = {"fast": Fast, "palm": PALM}
+NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks of them; None is a default
+    "passes": {"low": 1, "whole": True},
+    "growth": {"low": 1, "open_": True},
+    "rho": {"low": 0, "open_": True},
+    "mu_h": {"low": 0},
+    "mu_w": {"low": 0},
+    "inner_tol": {"low": 0},
+}
 
 
-def _facts_of(best: Factorization, done: int) -> dict[str, Any]:
-    return {"best": best._asdict() | {"H": np.asarray(best.H)}, "done": done}
+def check_solver_parameters(solver: Fast | PALM) -> None:
+    for name, value in solver.get_params(deep=False).items():
+        if name in NUMBERS and value is not None:
+            check_number(value, name, **NUMBERS[name])
+    accelerate = getattr(solver, "accelerate", False)
+    if not isinstance(accelerate, bool):
+        raise ValueError(f"accelerate must be True or False, not {accelerate!r}.")
 
 
-def _without_empty(sqnorms: Array, H: Array) -> Array:
-    """A sample of zeros has nothing to explain, hence no cluster."""
-    return np.where((sqnorms == 0)[:, None], H.dtype.type(0), H)
+SOLVER_PARAMETERS = {  # name -> the solvers that have it
+    name: [solver for solver, kind in SOLVERS.items() if name in kind().get_params(deep=False)]
+    for kind in SOLVERS.values()
+    for name in kind().get_params(deep=False)
+}
 
 
-def _largest(H: Array, near: Code) -> Array:
-    """The paper's label, where the membership is largest; the nearest ray's if there is none."""
-    return np.where(H.any(axis=1), H.argmax(axis=1), near.labels)
+def with_solver(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of `ONMF` from flat ones, as a command line has them: ``passes``, ``rho``, ..."""
+    own = {name: value for name, value in parameters.items() if name in SOLVER_PARAMETERS}
+    rest = {name: value for name, value in parameters.items() if name not in own}
+    given = {name: value for name, value in own.items() if value not in (None, False)}
+    solver = rest.get("solver") or "fast"
+    for name in given:
+        if solver not in SOLVER_PARAMETERS[name]:
+            raise ValueError(f"{name} needs solver={SOLVER_PARAMETERS[name][0]!r}.")
+    return rest | {"solver": SOLVERS[solver](**given) if given else solver}
+
+
+def flat_parameters(model: BaseEstimator) -> dict[str, Any]:
+    """The parameters of an estimator with those of its solver beside them; see `with_solver`."""
+    values = model.get_params(deep=False)
+    if "solver" not in values:
+        return values
+    solver = solver_of(values["solver"])
+    return values | {"solver": solver.name} | solver.get_params(deep=False)
+
+
+def solver_of(solver: Any) -> Fast | PALM:
+    """A solver object, from its name or as it is."""
+    if isinstance(solver, str) and solver in SOLVERS:
+        return SOLVERS[solver]()
+    if isinstance(solver, Fast | PALM):
+        return solver
+    known = ", ".join(f"{name!r}" for name in SOLVERS)
+    raise ValueError(f"solver must be one of {known}, Fast(...) or PALM(...), not {solver!r}.")

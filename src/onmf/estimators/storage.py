@@ -4,7 +4,7 @@ Stored are the class, the parameters, every fitted attribute, the names of the f
 steps of `onmf.preparation` that come before the model (`preprocessing_`). A parameter that
 only Python could store (a function, a random generator, arrays to start from) is left out with a
 warning; after loading it has its default, which matters only if the model is fitted again.
-Values are JSON: numbers, text, None, lists, tuples and penalty objects.
+Values are JSON: numbers, text, None, lists, tuples, penalty and solver objects.
 """
 
 import math
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from onmf.estimators.solvers import SOLVERS
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
@@ -36,8 +37,13 @@ NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 LINEAGE = "lineage_"
 FORMER_NAMES = {"outlier_fence_": "outlier_limit_"}  # of attributes, in files of version 0.1
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
-PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}  # of the header
-PENALTIES: dict[str, Any] = {kind.__name__: kind for kind in PENALTY_CLASSES}
+HEADER_PARTS = {
+    "class": str,
+    "parameters": dict,
+    "attributes": dict,
+    "chain": list,
+}  # of the header
+STORED_PENALTIES: dict[str, Any] = {kind.__name__: kind for kind in PENALTY_CLASSES}
 NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them
 
 
@@ -98,7 +104,7 @@ def _storable_parameters(model: BaseEstimator) -> dict[str, Any]:
     """
     storable, left_out = {}, []
     for name, value in model.get_params(deep=False).items():
-        if isinstance(value, BaseEstimator):
+        if name == "init" and isinstance(value, BaseEstimator):
             continue
         try:
             storable[name] = encode(value)
@@ -131,7 +137,7 @@ def read_model(path: str | Path) -> StoredModel:
 def _sound_model(stored: Container) -> StoredModel:
     """The parts of the model, each of the kind it must be, and all of one size."""
     header, arrays = stored.header, dict(stored.arrays)
-    for part, kind in PARTS.items():
+    for part, kind in HEADER_PARTS.items():
         if not isinstance(header.get(part), kind):
             raise ValueError(f"its {part} is missing.")
     attributes = {name: decode(value) for name, value in header["attributes"].items()}
@@ -227,8 +233,11 @@ def encode(value: Any) -> Any:
         return [encode(part) for part in value]
     if isinstance(value, tuple):
         return {"tuple": [encode(part) for part in value]}
-    if type(value) in PENALTIES.values():
+    if type(value) in STORED_PENALTIES.values():
         return {"penalty": type(value).__name__, "settings": encode_all(asdict(value))}
+    if type(value) in SOLVERS.values():  # where it saves its state is not part of a model
+        settings = value.get_params(deep=False) | {"checkpoint": None}
+        return {"solver": value.name, "settings": encode_all(settings)}
     raise TypeError(f"{type(value).__name__} cannot be stored")
 
 
@@ -249,14 +258,27 @@ def decode(value: Any) -> Any:
             return float(name)
         case {"penalty": str(name), "settings": dict(settings), **rest} if not rest:
             return penalty(name, settings)
+        case {"solver": str(name), "settings": dict(settings), **rest} if not rest:
+            return solver(name, settings)
     raise ValueError("its header has a value of an unknown kind.")
+
+
+def solver(name: str, settings: dict[str, Any]) -> Any:
+    known = {key: decode(value) for key, value in settings.items() if key != "checkpoint"}
+    plain = all(value is None or type(value) in (int, float, bool) for value in known.values())
+    if name not in SOLVERS or not plain:
+        raise ValueError(f"its solver {name!r} is unknown.")
+    try:
+        return SOLVERS[name](**known)
+    except TypeError as error:
+        raise ValueError(f"its solver {name!r} has other settings.") from error
 
 
 def penalty(name: str, settings: dict[str, Any]) -> Any:
     numbers = all(type(value) in (int, float) for value in settings.values())
-    if name not in PENALTIES or not numbers:
+    if name not in STORED_PENALTIES or not numbers:
         raise ValueError(f"its penalty {name!r} is unknown.")
     try:
-        return PENALTIES[name](**settings)
+        return STORED_PENALTIES[name](**settings)
     except TypeError as error:
         raise ValueError(f"its penalty {name!r} has other settings.") from error

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from onmf.losses import Loss, loss_of
 from onmf.rows.sweep import Array
 
 STRAY = 0.01  # of the samples may have another label: near ties, on rows kept elsewhere
@@ -32,7 +33,7 @@ class KnownClusters(NamedTuple):
     sizes: Array
     ids: list[Any]
     names: list[str]
-    loss: str
+    loss: Loss
     equal_votes: bool
 
     @classmethod
@@ -44,7 +45,7 @@ class KnownClusters(NamedTuple):
             np.bincount(labels[labels >= 0], minlength=len(W)),
             list(ids),
             feature_names(features, W.shape[1]),
-            getattr(model, "loss", "frobenius"),
+            loss_of(model),
             getattr(model, "equal_votes", False),
         )
 

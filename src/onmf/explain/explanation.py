@@ -23,13 +23,12 @@ from onmf.explain.markers import Markers
 from onmf.explain.noise import FEW_FEATURES, noisy_agreement
 from onmf.explain.subsets import labels_by_subset
 from onmf.explain.sums import GroupSums, sum_by_cluster
-from onmf.losses.nearness import nearness
-from onmf.losses.profiles import root_shares
+from onmf.losses import Loss, loss_of
 from onmf.rows import Check, PlacementRequest, place
-from onmf.rows.sweep import Array, Place
+from onmf.rows.assign import nearness
+from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import safe_scale
-from onmf.rows.view import View
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +157,10 @@ def _explanation(
     if check is not None:
         check(data.shape)
     with single_threaded_blas():
-        near = nearness(data, known.centers.astype(data.dtype, copy=False), known.loss)
-        voters, seen = _looked_at(data, known.loss, known.equal_votes)
+        near = nearness(data, _assignment(known.loss, data, known.centers))
+        seen = known.loss.view(data, known.equal_votes)
+        votes = known.loss.with_equal_votes(data) if known.equal_votes else data
+        voters = known.loss.view(votes, known.equal_votes)
         pairs = split_fits(voters, k, splits, seed)
         tested = pairs[0][1].features, pairs[0][0].features  # on the clusters of the other half
         looks = labels_by_subset(labels, seen, list(chain.from_iterable(pairs)), k)
@@ -172,9 +173,9 @@ def _explanation(
     agree = [(a == b) & (a >= 0) for a, b in zip(looks[::2], looks[1::2], strict=True)]
     margins, share = near.margin, np.mean(agree, axis=0)
     if data.shape[1] < FEW_FEATURES:
-        rays = np.sqrt(known.centers) if known.loss == "kl" else known.centers
+        rays = known.loss.view_rows(known.centers)
         some, disturbed = noisy_agreement(seen, labels, rays, splits, seed)
-        if len(some):  # none is without holes otherwise
+        if len(some):  # empty if every sample has a NaN
             margins, share = near.margin[some], disturbed
     curve = calibrate(margins, share)
     return Explanation(
@@ -190,8 +191,11 @@ def _explanation(
 def distances(model: LabelledRays, X: Any) -> Array:
     """Sine of the angle between each sample and its centroid, also if there is but one."""
     data = _rows(X, None, len(model.labels_), f"the model has {len(model.labels_)}").data
-    W = np.asarray(model.cluster_centers_).astype(data.dtype, copy=False)
-    return nearness(data, W, getattr(model, "loss", "frobenius")).distance
+    return nearness(data, _assignment(loss_of(model), data, model.cluster_centers_)).distance
+
+
+def _assignment(loss: Loss, data: Data, centers: Any) -> Any:
+    return loss.assignment(np.asarray(centers).astype(data.dtype, copy=False), data.n_missing)
 
 
 def groups(
@@ -249,14 +253,6 @@ def _numbered(labels: Any) -> tuple[list[Any], Array]:
     place = {label: i for i, label in enumerate(known)}
     numbers = [-1 if none else place[label] for label, none in zip(given, missing, strict=True)]
     return [getattr(label, "item", lambda own=label: own)() for label in known], np.array(numbers)
-
-
-def _looked_at(data: Place, loss: str, equal_votes: bool) -> tuple[Any, Any]:
-    """The rows by which halves are clustered, and by which they label: roots stand for KL."""
-    if loss == "kl":
-        roots = View(data, root_shares if equal_votes else np.sqrt)
-        return roots, roots
-    return data.one_vote_each() if equal_votes else data, data
 
 
 def _rows(X: Any, sample_weight: Any, n: int, otherwise: str) -> Any:

@@ -1,101 +1,262 @@
-"""The end of every fast fit: the alternation on X from one or several starts, and its record.
+"""The alternation on X with which every fit by the default solver ends, and its record.
 
-    W  ->  the code of every row, by one sweep  ->  the W that is best for the codes  ->  ...
+    W  ->  the code of every row, by one sweep  ->  the best W for these codes  ->  ...
 
-to a fixed point. What a sweep does, and what is best, is a `Rule`: for squares (`settle`), for
-squares where entries are missing (`observed`), for the Kullback-Leibler divergence (`divergence`).
-Each sweep from the first start is a stage, noted in the journal. Its rivals go the same way unseen,
-and the best of all is one stage more.
+to a fixed point. What a sweep does and which W is best is an `Alternation`: of squares
+(`ray_alternation`), of squares with missing values (`masked_alternation`), of the Kullback-Leibler
+divergence (`kl_alternation`). With outliers the loss of a sample is capped by a limit, which is
+updated after every sweep. Each sweep from the first start is a stage, and can be resumed from. The
+other starts follow without a record, and the best result is one more stage.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from onmf.paper.palm import Bounds
+from onmf.paper.penalties import RowPenalty
 from onmf.result import Factorization, Recorder, Stage
 from onmf.rows.assign import labels_of
 from onmf.rows.sweep import Array, Data
+from onmf.search.outliers import OutlierLimit, next_limit, sample_counts
+from onmf.search.solver import SearchSettings
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AlternationState:
-    """Where an alternation is: the clustering after a sweep with the centroids W."""
+    """The clustering after a sweep with the centroids W."""
 
     W: Array
     rows: Any  # the codes, wherever the rows are
-    cells: Any  # additive facts about the clusters, `samples` (k,) among them
+    sums: Any  # additive facts about the clusters, `samples` (k,) among them
     residual: float = np.inf  # how far the centroids moved before this sweep
     settled: bool = False  # they would not move any more
+    limit: OutlierLimit | None = None  # beyond which samples of this sweep are outliers
+    next_limit: OutlierLimit | None = None  # and those of the next sweep
+    turn: int = 0  # sweeps before this one
 
-    code_rule: ClassVar[Any]  # what gives a row its code, made of W
-    kind_of_cells: ClassVar[Any]
+    kind_of_sums: ClassVar[Any]
 
     @property
     def empty(self) -> Array:
         """The clusters without samples."""
-        return np.flatnonzero(self.cells.samples == 0)
+        return np.flatnonzero(self.sums.samples == 0)
 
     def labels(self, data: Data) -> Array:
         """Of all samples."""
         return data.gather(data.map_blocks(labels_of, self.rows))
 
-    def membership(self, data: Data) -> Any:
-        """H (n, k), as the place keeps arrays of that size."""
-        return data.dense(len(self.W), self.code_rule.of(self.W).memberships, self.rows)
-
     def facts(self) -> dict[str, Any]:
-        """All but the codes, which one sweep with W gives again."""
-        return vars(self) | {"rows": None, "cells": self.cells._asdict()}
+        """All except the codes, which one sweep with W gives again."""
+        return vars(self) | {"rows": None, "sums": self.sums._asdict()}
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Self:
         known = {field.name: facts[field.name] for field in fields(cls)}
-        return cls(**known | {"cells": cls.kind_of_cells(**facts["cells"])})
+        limits = {name: facts[name] and OutlierLimit(*facts[name]) for name in LIMITS}
+        return cls(**known | limits | {"sums": cls.kind_of_sums(**facts["sums"])})
 
 
+LIMITS = ("limit", "next_limit")
+NO_LIMIT = OutlierLimit(np.inf, 0.0)  # losses of samples are measured; none is an outlier
 S = TypeVar("S", bound=AlternationState)
 
 
-class Rule(Protocol[S]):
-    """How an alternation goes on."""
+class Settings(NamedTuple):
+    """What the alternation and the search for its starts need to know."""
+
+    search: SearchSettings
+    penalty: RowPenalty
+    equal_votes: bool = False
+
+
+class Starts(NamedTuple):
+    """Centroids to start from, the alternation to start, and what led to them."""
+
+    Ws: list[Array]
+    alternation: Any
+    path: list[Stage]
+    sweeps: int = 0  # that no stage of the path counts
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """One way to alternate on these rows; the settings are those of the fit.
+
+    A subclass says what a sweep does (`_sweep`), which centroids come next (`_next`), and how much
+    is explained.
+    """
+
+    data: Data
+    settings: Settings
+    limit: OutlierLimit | None = None  # to begin with; samples beyond it have no cluster
+
+    kind_of_state: ClassVar[Any]
 
     @property
-    def data(self) -> Data: ...
-    def begin(self, W: Array) -> S:
+    def bounds(self) -> Bounds:
+        return self.settings.search.bounds
+
+    def assignment(self, W: Array, limit: OutlierLimit | None = None) -> Any:
+        """What gives a sample to one of these centroids."""
+        raise NotImplementedError
+
+    def starts(
+        self, k: int, rng: np.random.Generator, recorder: Recorder, given: "Given | None" = None
+    ) -> Starts:
+        """Centroids to start from, by a search or from given ones."""
+        raise NotImplementedError
+
+    def begin(self, W: Array) -> Any:
         """The state after a first sweep with W."""
+        raise NotImplementedError
 
-    def after(self, state: S) -> S | None:
+    def after(self, state: Any) -> Any:
         """The state after the next sweep; None if it would be no better."""
+        raise NotImplementedError
 
-    def error(self, state: S) -> float:
-        """Relative."""
+    @property
+    def whole(self) -> float:
+        """What the relative error is a share of."""
+        return self.data.sqnorm
 
-    def worth(self, state: S) -> float:
-        """The larger, the better the state."""
+    def error(self, state: Any) -> float:
+        """The relative error."""
+        raise NotImplementedError
 
-    def beside(self, best: S) -> Self:
-        """The rule for a rival of the best state so far."""
+    def loss(self, state: Any) -> float:
+        """What the clusters leave unexplained, in units of the loss."""
+        raise NotImplementedError
+
+    def explained(self, state: Any) -> float:
+        """What the clusters explain, up to a constant."""
+        raise NotImplementedError
+
+    def stationarity(self, state: Any) -> float:
+        """How far the centroids are from the best ones for their samples."""
+        raise NotImplementedError
+
+    def resumed(self, state: Any) -> Self:
+        """This alternation, as it was in that state."""
+        return replace(self, limit=state.limit)
+
+    def moved_to(self, data: Data, totals: Any) -> Self:
+        """This alternation for other rows, of which `Loss.measure` gave these totals."""
+        return replace(self, data=data)
+
+    def for_rival_of(self, best: Any) -> Self:
+        """The alternation for another start: outliers are compared at one limit."""
+        return replace(self, limit=best.limit, settings=without_outliers(self.settings))
+
+    def membership(self, state: Any) -> Any:
+        """H (n, k), as the place keeps arrays of that size."""
+        assignment = self.assignment(state.W)
+        return self.data.dense(len(state.W), assignment.memberships, state.rows)
+
+    def objective(self, state: Any) -> float:
+        """The higher, the better: what is explained; with outliers minus the capped loss."""
+        if state.limit is None:
+            return self.explained(state)
+        pairs = self._totals_and_scores(state)
+        return -float(self.data.reduce_blocks(state.limit.capped_loss, pairs))
+
+    def excess(self, state: Any) -> Array | None:
+        """Loss of each sample over its cap, above 1 for outliers; None without outliers."""
+        if state.limit is None:
+            return None
+        pairs = self._totals_and_scores(state)
+        return self.data.gather(self.data.map_blocks(partial(_excess, state.limit), pairs))
+
+    def with_next_limit(self, state: S) -> S:
+        """The state with the limit for the next sweep; reads no X."""
+        outliers = self.settings.search.outliers
+        if outliers is None or state.limit is None:
+            return state
+        limit, same = next_limit(
+            outliers, *self._gathered_pairs(state), self._counts, state.limit, state.turn
+        )
+        return replace(state, next_limit=limit, settled=state.settled and same)
+
+    def with_first_limit(self, W: Array) -> Self:
+        """This alternation with the limit for the samples around W; reads X once."""
+        outliers = self.settings.search.outliers
+        if outliers is None:
+            return self
+        plain = replace(self, settings=without_outliers(self.settings), limit=NO_LIMIT)
+        state = plain.begin(W)
+        limit = outliers.limit(*self._gathered_pairs(state), self._counts)
+        return replace(self, limit=limit)
+
+    def _totals_and_scores(self, state: Any) -> Any:
+        pair = self.assignment(state.W).total_and_score
+        return self.data.map_blocks(pair, self.data.row_sqnorms, state.rows)
+
+    def _gathered_pairs(self, state: Any) -> tuple[Array, Array]:
+        pairs = self.data.map_blocks(np.column_stack, self._totals_and_scores(state))
+        total, scores = self.data.gather(pairs).T
+        return total, scores
+
+    @cached_property
+    def _counts(self) -> Array:
+        return sample_counts(self.data)
+
+
+class Given(NamedTuple):
+    """Centroids to start from; an earlier model may have another number of them."""
+
+    W: Array
+    is_model: bool
+
+
+def without_outliers(settings: Settings) -> Settings:
+    return settings._replace(search=replace(settings.search, outliers=None))
+
+
+def _excess(limit: OutlierLimit, pair: tuple[Array, Array]) -> Array:
+    return limit.excess(*pair)
+
+
+def fit(
+    alternation: Alternation,
+    k: int,
+    seed: int,
+    recorder: Recorder,
+    given: Given | None = None,
+) -> tuple[Factorization, Any, Alternation]:
+    """k clusters: starts, then the alternation. The factors, the state, the alternation.
+
+    A fit that was interrupted is resumed from its checkpoint.
+    """
+    if noted := recorder.recall("alternation"):
+        state = alternation.kind_of_state.from_facts(noted)
+        alternation, Ws = alternation.resumed(state), [noted["W"], *noted["rivals"]]
+        return *finish(alternation, Ws, recorder, state, noted["sweeps_before"]), alternation
+    starts = alternation.starts(k, np.random.default_rng(seed), recorder, given)
+    recorder.history += starts.path
+    end = finish(starts.alternation, starts.Ws, recorder, before=starts.sweeps)
+    return *end, starts.alternation
 
 
 def settle(
-    rule: Rule[S],
+    alternation: Alternation,
     W: Array,
     sweeps: int,
-    watch: Callable[[S], bool] = lambda state: False,
-    since: S | None = None,
-) -> S:
+    watch: Callable[[Any], bool] = lambda state: False,
+    since: Any = None,
+) -> Any:
     """Alternate from W for at most `sweeps` sweeps; `watch(state)` may stop earlier.
 
-    `since` is the state with these W of an alternation that was broken off; it lacks the codes.
+    `since` is the state with these W of an alternation that was interrupted, without the codes.
     """
-    state = rule.begin(W) if since is None else replace(since, rows=rule.begin(W).rows)
+    state = alternation.begin(W)
+    state = state if since is None else replace(since, rows=state.rows)
     for _ in range(sweeps - 1):
         if watch(state) or state.settled:
             return state
-        new = rule.after(state)
+        new = alternation.after(state)
         if new is None:
             return replace(state, settled=True)
         state = new
@@ -104,42 +265,47 @@ def settle(
 
 
 def finish(
-    rule: Rule[S], Ws: Sequence[Array], recorder: Recorder, since: S | None = None, before: int = 0
-) -> tuple[Factorization, S]:
-    """The best that the alternation makes of the starts Ws; `before` are sweeps not recorded."""
-    data, (W, *others) = rule.data, Ws
+    alternation: Alternation,
+    Ws: Sequence[Array],
+    recorder: Recorder,
+    since: Any = None,
+    before: int = 0,
+) -> tuple[Factorization, Any]:
+    """The best result of alternating from the starts Ws; `before` are sweeps not recorded."""
+    data, (W, *others) = alternation.data, Ws
 
-    def record(state: S, sweeps: int) -> bool:
+    def record(state: Any, sweeps: int) -> bool:
         clusters = 0.0, 0.0, state.residual, len(state.empty)
-        stage = Stage(1.0, sweeps, rule.error(state), *clusters, *data.traffic)
-        return recorder.record(stage, lambda: state.membership(data))
+        stage = Stage(1.0, sweeps, alternation.error(state), *clusters, *data.traffic)
+        return recorder.record(stage, lambda: alternation.membership(state))
 
-    def enter(state: S) -> bool:
-        recorder.note("settle", lambda: state.facts() | {"rivals": others})
+    def enter(state: Any) -> bool:
+        facts = {"rivals": others, "sweeps_before": before}
+        recorder.note("alternation", lambda: state.facts() | facts)
         return record(state, (recorder.sweeps or before) + 1)
 
     begun = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=before)
     left, most = recorder.max_sweeps - (recorder.sweeps or before), recorder.max_sweeps - begun
-    state = settle(rule, W, left, enter, since)
+    state = settle(alternation, W, left, enter, since)
     if others and not recorder.stopped:
         sweeps = recorder.sweeps
 
-        def count(state: S) -> bool:
+        def count(state: Any) -> bool:
             nonlocal sweeps
             sweeps += 1
             return False
 
         for W in others:
-            rival = settle(rule.beside(state), W, most, count)
-            state = max(state, rival, key=rule.worth)
+            rival = settle(alternation.for_rival_of(state), W, most, count)
+            state = max(state, rival, key=alternation.objective)
         record(state, sweeps)
     stop = "callback" if recorder.stopped else "max_iter"
     stop = "converged" if state.settled else stop
-    return recorder.result(state.membership(data), state.W, 1.0, stop), state
+    return recorder.result(alternation.membership(state), state.W, 1.0, stop), state
 
 
-def nothing_yet(data: Data, k: int, rows: Any) -> Callable[[], Any]:
-    """What a watcher sees of H (n, k) while there is none; `rows` are cut like the data."""
+def no_membership(data: Data, k: int, rows: Any) -> Callable[[], Any]:
+    """H (n, k) of zeros, for a callback before there are clusters; `rows` are cut like the data."""
     return partial(data.dense, k, partial(_zeros, k, data.dtype), rows)
 
 

@@ -1,17 +1,16 @@
-"""The default solver under the Kullback-Leibler divergence: look, search, settle.
+"""The alternation under the Kullback-Leibler divergence.
 
-    min KL(X || HW)  over W >= 0 and H >= 0 with one non-zero entry a row
+    min KL(X || HW)  over W >= 0 and H >= 0 with one non-zero entry per row
 
-1. One sweep gives the totals of samples and features, hence KL of one cluster for all, which the
-   relative divergence is a share of: both are information, and the share is what the clusters lose
-   of what a sample says of its features, I(sample; feature) - I(cluster; feature) over the former.
-2. `exchange.search` among the samples, or some of them, in memory. No sweep.
+1. One sweep gives the totals of samples and features, hence KL of one cluster for all samples. The
+   relative divergence is a share of it: the information I(sample; feature) that the clusters lose.
+2. `kl_search` among the samples, or some of them, in memory. No sweep.
 3. The alternation on X, to a fixed point:
 
     label_i = argmax_k <x_i, log p_k>,      p_k = (1 - lambda) S_k / sum(S_k) + lambda S / sum(S)
 
-with S_k the sum of the samples of cluster k, S that of all. The share lambda of the overall mean is
-for features that a cluster happens not to have, so that one word does not rule out a cluster.
+with S_k the sum of the samples of cluster k, S that of all. The share lambda of the overall mean
+covers features that a cluster happens not to have: one word does not rule out a cluster.
 """
 
 from dataclasses import dataclass, replace
@@ -19,43 +18,38 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from onmf.losses.alternation import AlternationState, finish, nothing_yet
-from onmf.losses.kl_search import FIRST, Counts, exchange_rows, search
-from onmf.losses.profiles import CountProfiles, CountTotals, Influence, MeasureTotals, by_count
-from onmf.result import (
-    NO_CHECKPOINT,
-    CheckpointStore,
-    Factorization,
-    Recorder,
-    Watch,
-    unwatched,
+from onmf.losses.alternation import Alternation, AlternationState, Given, Starts, no_membership
+from onmf.losses.kl_search import FIRST, Counts, exchange_rows, labels_by_roots, search
+from onmf.losses.profiles import (
+    CountCode,
+    CountProfiles,
+    CountTotals,
+    Influence,
+    cross_information,
+    influence_of,
+    phi,
+    row_sums,
 )
-from onmf.rows.assign import Code, one_sparse
+from onmf.result import Recorder
+from onmf.rows.assign import one_sparse
 from onmf.rows.sweep import Array, Block, Data
+from onmf.search.outliers import OutlierLimit
 
-LAMBDA = 0.01
-MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 20  # that the search looks at: a log for each, and k
-FEWEST_PER_CLUSTER = 50  # rows, however long they are
-BEFORE = 2  # reads of X before the alternation: the look, and what the search takes
-FLAT = 1e-12  # of the information: below it all samples have the same shares
-
-
-@dataclass(frozen=True)
-class Kullback:
-    """Settings."""
-
-    n_starts: int = 1
-    tol: float = 1e-5
-    max_sweeps: int = 40
-    influence: Influence = by_count
+SMOOTHING = 0.01  # lambda
+SEARCH_ROWS, SEARCH_ENTRIES = 20_000, 1 << 20  # at most, for the search: one log per entry and k
+MIN_SEARCH_ROWS_PER_CLUSTER = 50  # however long the rows are
+SWEEPS_BEFORE = 2  # reads of X before the alternation: the totals, and the rows of the search
+NO_INFORMATION = 1e-12  # share below which all samples have the same profile
+TRIM_ROUNDS = 3  # of searching again without the outliers of the last search
 
 
 class CountSums(NamedTuple):
     """Additive facts about the clusters."""
 
     sums: Array  # S_k = sum_i d_i x_i (k, m)
-    inside: float  # sum_i d_i <x_i, log p_k>
-    weight: Array  # sum_i d_i (k,), each sample as the user weighs it
+    inside: float  # sum_i d_i <x_i, log p_k> over the samples with a cluster
+    outside: Array  # sum_i d_i x_i over the outliers (m,)
+    weight: Array  # sum_i d_i (k,), with the weights of the user
     samples: Array  # how many have weight (k,)
     moves: int
 
@@ -64,162 +58,190 @@ class CountSums(NamedTuple):
 class AssignCounts:
     """Nearest centroids of a block, and what the next ones need."""
 
-    shares: CountProfiles
+    profiles: CountProfiles
 
-    def __call__(self, block: Block, last: Code | None) -> tuple[Code, CountSums]:
-        X, weight, k = block.X, block.weight[:, 0].astype(np.float64), len(self.shares.totals)
-        code, best = self.shares.nearest(X)
-        influence, inside = self.shares.influence(weight, code.scores), code.labels >= 0
+    def __call__(self, block: Block, last: Any) -> tuple[Any, CountSums]:
+        X, weight, k = block.X, block.weight[:, 0].astype(np.float64), len(self.profiles.totals)
+        code: Any
+        code, best = self.profiles.nearest(X)
+        if self.profiles.limit is not None:
+            own = row_sums(X, phi) - phi(code.scores)
+            code = self.profiles.limited(CountCode(code.labels, code.scores, own - best))
+        influence, inside = self.profiles.influence(weight, code.scores), code.labels >= 0
         sums = one_sparse(code.labels, influence, k).T @ X
         where, mass = code.labels[inside], weight[inside]
-        groups = CountSums(
+        outside = np.zeros(X.shape[1])
+        if self.profiles.limit is not None:
+            outside = np.asarray(np.where(inside, 0, influence) @ X, np.float64).ravel()
+            best = np.where(inside, best, 0)
+        counts = CountSums(
             np.asarray(sums, np.float64),
             float(influence @ best),
+            outside,
             np.bincount(where, mass, k),
             np.bincount(where, mass > 0, k),
             0 if last is None else int(np.sum(code.labels != last.labels)),
         )
-        return code, groups
+        return code, counts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CountState(AlternationState):
     """The clustering after a sweep with the centroids W."""
 
     residual: float = 1.0
 
-    code_rule: ClassVar[Any] = CountProfiles
-    kind_of_cells: ClassVar[Any] = CountSums
+    kind_of_sums: ClassVar[Any] = CountSums
 
 
-class CountFit(NamedTuple):
-    """The factors, the state behind them, KL of one cluster for all, and how far the centroids are
-    from those of their samples: zero at a fixed point."""
+@dataclass(frozen=True)
+class CountAlternation(Alternation):
+    """Until no label changes or the divergence no longer falls."""
 
-    result: Factorization
-    state: CountState
-    whole: float
-    stationarity: float
+    totals: CountTotals | None = None  # of all samples
+    row_totals: Any = None  # of each sample, cut like the data
 
+    kind_of_state: ClassVar[Any] = CountState
 
-def cluster_counts(
-    settings: Kullback,
-    data: Data,
-    k: int,
-    seed: int,
-    given: Array | None = None,
-    watch: Watch = unwatched,
-    checkpoints: CheckpointStore = NO_CHECKPOINT,
-) -> CountFit:
-    """K clusters of the rows of `data`.
+    @property
+    def influence(self) -> Influence:
+        return influence_of(self.settings.equal_votes)
 
-    Rows move on from `given` centroids (k, m), but no clusters are swapped, so that their ids stay
-    those of the start. A fit that was broken off goes on from its journal.
-    """
-    recorder = Recorder(watch, settings.max_sweeps, checkpoints=checkpoints)
-    totals, portrait = data.sweep(MeasureTotals(settings.influence))
-    rule, since = CountAlternation(settings, data, portrait), None
-    if noted := recorder.recall("settle"):
-        Ws, since = [noted["W"], *noted["rivals"]], CountState.from_facts(noted)
-    else:
-        recorder.tell(1, nothing_yet(data, k, totals))
-        Ws = starts_of(rule, k, seed, given, totals)
-    result, state = finish(rule, Ws, recorder, since, BEFORE)
-    return CountFit(result, state, portrait.whole, apart(rule.images(state), state.W))
+    @property
+    def known(self) -> CountTotals:
+        assert self.totals is not None  # measured when the alternation is made
+        return self.totals
 
+    @property
+    def whole(self) -> float:
+        """KL of one cluster for all."""
+        return self.known.whole
 
-def starts_of(
-    rule: "CountAlternation", k: int, seed: int, given: Array | None, totals: Any
-) -> list[Array]:
-    """Centroids to begin with: from a search among rows for each start, or from given ones."""
-    settings, data, portrait = rule.settings, rule.data, rule.portrait
-    starts = np.random.default_rng(seed).spawn(settings.n_starts)
-    rows = rows_to_search(data, totals, portrait.entries, k, starts[0])
-    counts = Counts.of(rows, settings.influence)
-    if given is None:
-        found = [search(counts, k, rng) for rng in starts]
-    else:
-        profiles = CountProfiles.of(mix_in_mean(given.astype(np.float64), portrait.mean))
-        near = profiles.nearest(counts.X)[0].labels
-        found = [exchange_rows(counts, near, np.zeros_like(near), k, FIRST, starts[0])]
-    weights = [np.bincount(labels, rows.weight[:, 0], k) for labels in found]
-    sums = [counts.sums(labels, k) for labels in found]
-    return list(map(rule.centroids, sums, weights))
+    def assignment(self, W: Array, limit: OutlierLimit | None = None) -> CountProfiles:
+        return replace(CountProfiles.of(W, self.influence), limit=limit)
 
+    def moved_to(self, data: Data, totals: Any) -> Self:
+        return replace(self, data=data, totals=totals, row_totals=None)
 
-def rows_to_search(
-    data: Data, totals: Any, entries: int, k: int, rng: np.random.Generator
-) -> Block:
-    """The samples that are not all zero, or as many of them as the search looks at."""
-    useful = np.flatnonzero((data.gather(totals) > 0) & (data.weight > 0))
-    affordable = int(MOST_ENTRIES * data.shape[0] / max(entries, 1))
-    most = max(min(MOST_ROWS, affordable), FEWEST_PER_CLUSTER * k)
-    if len(useful) > most:
-        useful = np.sort(rng.choice(useful, most, replace=False))
-    return data.take(useful)
+    def starts(
+        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
+    ) -> Starts:
+        recorder.tell(1, no_membership(self.data, k, self.row_totals))
+        generators = rng.spawn(self.settings.search.n_starts or 1)
+        rows = self.rows_to_search(k, generators[0])
+        counts = Counts.of(rows, self.influence)
+        if given is None:
+            found = [self.search(counts, rows, k, own) for own in generators]
+        else:
+            found = [self.near_given(counts, k, given, generators[0])]
+        Ws = []
+        for labels in found:
+            inside = np.flatnonzero(labels >= 0)
+            weight = np.bincount(labels[inside], rows.weight[inside, 0], k)
+            Ws.append(self.centroids(counts.take(inside).sums(labels[inside], k), weight))
+        return Starts(Ws, self.with_first_limit(Ws[0]), [], SWEEPS_BEFORE)
+
+    def search(self, counts: Counts, rows: Block, k: int, rng: np.random.Generator) -> Array:
+        """Labels of rows by the search; with outliers, of the others, which have label -1."""
+        labels, outliers = search(counts, k, rng), self.settings.search.outliers
+        inside = np.ones(len(labels), bool)
+        for _ in range(0 if outliers is None else TRIM_ROUNDS):
+            where = np.flatnonzero(labels >= 0)
+            mass = np.bincount(labels[where], rows.weight[where, 0], k)
+            profiles = self.assignment(
+                self.centroids(counts.take(where).sums(labels[where], k), mass)
+            )
+            code, _ = profiles(rows, None)
+            total, scores = profiles.total_and_score(code.scores, code)
+            limit = outliers.limit(total, scores, rows.weight[:, 0])  # type: ignore[union-attr]
+            before, inside = inside, scores >= limit.floor(total)
+            if np.array_equal(before, inside) or inside.sum() < k:
+                break
+            labels = np.full(len(labels), -1)
+            labels[inside] = search(counts.take(np.flatnonzero(inside)), k, rng)
+        return labels
+
+    def near_given(self, counts: Counts, k: int, given: Given, rng: np.random.Generator) -> Array:
+        """Labels of rows near given centroids; of a model, there may be more or fewer than k."""
+        if len(given.W) == k:
+            smooth = mix_in_mean(given.W.astype(np.float64), self.known.mean)
+            near = CountProfiles.of(smooth).nearest(counts.X)[0].labels
+        else:
+            near = labels_by_roots(counts, k, rng, given._replace(W=np.sqrt(given.W)))
+        return exchange_rows(counts, near, np.zeros_like(near), k, FIRST, rng)
+
+    def rows_to_search(self, k: int, rng: np.random.Generator) -> Block:
+        """The samples that are not all zero, or as many of them as the search looks at."""
+        data, entries = self.data, self.known.entries
+        useful = np.flatnonzero((data.gather(self.row_totals) > 0) & (data.weight > 0))
+        affordable = int(SEARCH_ENTRIES * data.shape[0] / max(entries, 1))
+        most = max(min(SEARCH_ROWS, affordable), MIN_SEARCH_ROWS_PER_CLUSTER * k)
+        if len(useful) > most:
+            useful = np.sort(rng.choice(useful, most, replace=False))
+        return data.take(useful)
+
+    def begin(self, W: Array) -> CountState:
+        rows, sums = self.data.sweep(AssignCounts(self.assignment(W, self.limit)))
+        state = CountState(W=W, rows=rows, sums=sums, limit=self.limit, next_limit=self.limit)
+        return self.with_next_limit(state)
+
+    def after(self, state: CountState) -> CountState | None:
+        W, limit = self.images(state), state.next_limit
+        rows, sums = self.data.sweep(AssignCounts(self.assignment(W, limit)), state.rows)
+        residual, before = profile_distance(W, state.W), self.loss(state)
+        new = CountState(
+            W=W,
+            rows=rows,
+            sums=sums,
+            residual=residual,
+            limit=limit,
+            next_limit=limit,
+            turn=state.turn + 1,
+        )
+        fall = before - self.loss(new)
+        if fall < 0 and limit is None:  # by the overall mean in the centroids, and by very little
+            return None
+        settled = not sums.moves or bool(abs(fall) <= self.settings.search.tol * before)
+        return self.with_next_limit(replace(new, settled=settled))
+
+    def images(self, state: CountState) -> Array:
+        """The centroids of the samples of each cluster."""
+        return self.centroids(state.sums.sums, state.sums.weight)
+
+    def centroids(self, S: Array, weight: Array) -> Array:
+        return as_centroids(S, weight, self.known.mean).astype(self.data.dtype)
+
+    def error(self, state: CountState) -> float:
+        """As a share of KL of one cluster for all."""
+        flat = self.whole <= NO_INFORMATION * abs(self.known.own)
+        return 0.0 if flat else self.loss(state) / self.whole
+
+    def loss(self, state: CountState) -> float:
+        """KL(X || HW); of an outlier that of one cluster for all."""
+        outside = cross_information(state.sums.outside, self.known.sums)
+        return max(self.known.own - state.sums.inside - outside, 0.0)
+
+    def explained(self, state: CountState) -> float:
+        return -self.loss(state)
+
+    def stationarity(self, state: CountState) -> float:
+        return profile_distance(self.images(state), state.W)
 
 
 def mix_in_mean(S: Array, mean: Array) -> Array:
-    """p_k (k, m): the shares of the sums, and LAMBDA of the overall mean; zero without samples."""
+    """p_k (k, m): the profiles of the sums, with SMOOTHING of the overall mean; zero if empty."""
     totals = S.sum(axis=1, keepdims=True)
-    shares = (1 - LAMBDA) * S / np.where(totals > 0, totals, 1) + LAMBDA * mean
+    shares = (1 - SMOOTHING) * S / np.where(totals > 0, totals, 1) + SMOOTHING * mean
     return np.where(totals > 0, shares, 0)
 
 
 def as_centroids(S: Array, weight: Array, mean: Array) -> Array:
-    """The mean sample of each cluster, LAMBDA of it the overall mean."""
+    """The mean sample of each cluster, SMOOTHING of it the overall mean."""
     length = S.sum(axis=1) / np.where(weight > 0, weight, 1)
     return np.asarray(mix_in_mean(S, mean) * length[:, None])
 
 
-@dataclass(frozen=True)
-class CountAlternation:
-    """The rule of this alternation: until no label changes or the divergence no longer falls."""
-
-    settings: Kullback
-    data: Data
-    portrait: CountTotals
-
-    def begin(self, W: Array) -> CountState:
-        return CountState(W, *self.data.sweep(self._gather(W)))
-
-    def after(self, state: CountState) -> CountState | None:
-        W = self.images(state)
-        rows, groups = self.data.sweep(self._gather(W), state.rows)
-        new = CountState(W, rows, groups, apart(W, state.W))
-        before = self.divergence(state)
-        fall = before - self.divergence(new)
-        if fall < 0:  # by the overall mean in the centroids, and by next to nothing
-            return None
-        return replace(new, settled=not groups.moves or bool(fall <= self.settings.tol * before))
-
-    def _gather(self, W: Array) -> AssignCounts:
-        return AssignCounts(CountProfiles.of(W, self.settings.influence))
-
-    def images(self, state: CountState) -> Array:
-        """The centroids of the samples of each cluster."""
-        return self.centroids(state.cells.sums, state.cells.weight)
-
-    def centroids(self, S: Array, weight: Array) -> Array:
-        return as_centroids(S, weight, self.portrait.mean).astype(self.data.dtype)
-
-    def divergence(self, state: CountState) -> float:
-        """KL(X || HW)."""
-        return max(self.portrait.own - state.cells.inside, 0.0)
-
-    def error(self, state: CountState) -> float:
-        """As a share of KL of one cluster for all."""
-        flat = self.portrait.whole <= FLAT * abs(self.portrait.own)
-        return 0.0 if flat else self.divergence(state) / self.portrait.whole
-
-    def worth(self, state: CountState) -> float:
-        return -self.divergence(state)
-
-    def beside(self, best: CountState) -> Self:
-        return self
-
-
-def apart(W: Array, V: Array) -> float:
-    """Mean over the clusters of half the sum of the differences of the shares: 0 alike, 1 apart."""
+def profile_distance(W: Array, V: Array) -> float:
+    """Mean over the clusters of half the L1 distance of the profiles: 0 equal, 1 disjoint."""
     p, q = (A / np.maximum(A.sum(axis=1, keepdims=True), np.finfo(A.dtype).tiny) for A in (W, V))
     return float(np.abs(p - q).sum() / 2 / len(W))

@@ -23,14 +23,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.losses.profiles import Influence, explained_information, phi, row_sums
-from onmf.paper.palm import NON_NEGATIVE
 from onmf.paper.penalties import SNCP
 from onmf.rows.assign import first_largest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block
 from onmf.search.row_problems import is_compiled, unit
-from onmf.search.sketch import sketch
-from onmf.search.solver import Fast, explore
+from onmf.search.solver import GivenCentroids, SearchSettings, find_starts
 
 LEAST = 1e-9  # of the total of all counts: a gain below it is rounding
 FIRST, WITHIN, AFTER, LAST = 3, 4, 2, 10  # rounds of moves: at first, of halves, after swaps, last
@@ -55,6 +53,9 @@ class Counts(NamedTuple):
         weight = influence(block.weight[:, 0].astype(np.float64), row_sums(X))
         X.data *= weight.repeat(np.diff(X.indptr))
         return cls(X, row_sums(X))
+
+    def take(self, rows: Array) -> "Counts":
+        return Counts(self.X[rows], self.totals[rows])
 
     def sums(self, labels: Array, k: int) -> Array:
         """S (k, m)."""
@@ -82,17 +83,17 @@ def to_explain(counts: Counts) -> float:
     return float(own.sum() - explained_information(np.asarray(counts.X.sum(axis=0)).ravel()))
 
 
-def labels_by_roots(counts: Counts, k: int, rng: np.random.Generator) -> Array:
+def labels_by_roots(
+    counts: Counts, k: int, rng: np.random.Generator, given: GivenCentroids | None = None
+) -> Array:
     """The nearest of the rays that the default search finds for the square roots of some rows."""
     roots, most = np.sqrt(counts.X), max(ROOTS, ROOTS_PER_CLUSTER * k)
     some = np.arange(roots.shape[0])
     if len(some) > most:
         some = np.sort(rng.choice(some, most, replace=False))
-    seen = InMemory(roots[some])
-    small = sketch(seen, k, rng, SKETCH_SWEEPS, lambda sweeps: None)
-    best = explore(Fast(n_starts=1), seen.shape, small.Y, k, SNCP(), rng)[0]
-    rays = unit(small.lift(best.found.U, NON_NEGATIVE, np.float64))
-    return first_largest(np.asarray(roots @ rays.T))
+    settings = SearchSettings(n_starts=1, max_sweeps=SKETCH_SWEEPS)
+    found = find_starts(settings, InMemory(roots[some]), k, SNCP(), rng, given)
+    return first_largest(np.asarray(roots @ unit(found.Ws[0]).T))
 
 
 def exchange_rows(

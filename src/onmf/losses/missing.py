@@ -1,11 +1,11 @@
-"""Samples with holes: a NaN in X is an entry that was not observed, and nothing is lost there.
+"""Missing values: a NaN in X is an entry that was not observed, and adds nothing to the loss.
 
-    min over h >= 0 of sum_j m_ij (x_ij - h w_kj)^2,      m_ij = 0 in a hole, 1 elsewhere
+    min over h >= 0 of sum_j m_ij (x_ij - h w_kj)^2,      m_ij = 0 where x_ij is missing, else 1
     =>  k = argmax_k [<w_k, x>]_+ / ||m w_k||,   h_k = [<w_k, x>]_+ / ||m w_k||^2,
 
-x being zero in its holes. ``||m w||^2`` is one product more. Holes stay in the place as they are: a
-block is opened when its turn comes. In a CSR matrix a stored NaN is a hole; an entry that is not
-stored is zero, as ever.
+with zeros in x where it is missing. ``||m w||^2`` costs one more product. X itself stays as it is:
+a block is masked when it is read. In a CSR matrix a stored NaN is missing; an entry that is not
+stored is zero.
 """
 
 from dataclasses import dataclass
@@ -15,15 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.io import Source
-from onmf.rows.assign import (
-    ROUNDING,
-    Code,
-    ExplainedShare,
-    Rays,
-    first_largest,
-    nearest,
-    one_sparse,
-)
+from onmf.losses.ray_alternation import tallies
+from onmf.rows.assign import ROUNDING, Code, Rays, first_largest, nearest, one_sparse
 from onmf.rows.sweep import (
     Array,
     Block,
@@ -35,20 +28,28 @@ from onmf.rows.sweep import (
     zero_missing,
 )
 from onmf.rows.view import View
+from onmf.search.row_problems import sums, unit
 
 
 class MaskedBlock(NamedTuple):
-    """A block with zeros in its holes, and a matrix with ones in them and zeros elsewhere."""
+    """A block with zeros where it is missing, and a matrix with ones there and zeros elsewhere."""
 
     X: Matrix
     missing: Matrix
 
-    def seen(self, A: Array) -> Array:
-        """sum_j m_ij a_jk (b, k), for A >= 0: digits are lost only where zeros are not stored."""
+    def observed_sums(self, A: Array) -> Array:
+        """sum_j m_ij a_jk (b, k), for A >= 0; digits are lost only for sparse blocks."""
         if not sp.issparse(self.missing):
             return np.asarray((1 - self.missing) @ A)
         whole = A.sum(axis=0, dtype=np.float64)
         return without_noise(whole - self.missing @ A.astype(np.float64), whole)
+
+    @property
+    def completion(self) -> Array:
+        """Features per observed entry of each sample (b,); 1 where nothing is observed."""
+        m = self.X.shape[1]
+        observed = m - np.asarray(self.missing.sum(axis=1, dtype=np.float64)).ravel()
+        return np.where(observed > 0, m / np.maximum(observed, 1), 1.0)
 
 
 def without_noise(left: Array, whole: Array) -> Array:
@@ -57,7 +58,7 @@ def without_noise(left: Array, whole: Array) -> Array:
 
 
 def mask_missing(X: Matrix) -> MaskedBlock | None:
-    """What is seen and what is not; None if all is seen."""
+    """What is observed and what is missing; None if nothing is missing."""
     missing = np.isnan(X.data if sp.issparse(X) else X)
     if not missing.any():
         return None
@@ -65,9 +66,9 @@ def mask_missing(X: Matrix) -> MaskedBlock | None:
     return MaskedBlock(zero_missing(X), same_pattern(X, missing) if sp.issparse(X) else missing)
 
 
-def fill_entries(opened: MaskedBlock, A: Array, B: Array) -> Matrix:
-    """The block with <a_i, b_j> in its holes; A (b, r), B (m, r)."""
-    X, missing = opened
+def fill_entries(masked: MaskedBlock, A: Array, B: Array) -> Matrix:
+    """The block with <a_i, b_j> where it is missing; A (b, r), B (m, r)."""
+    X, missing = masked
     if not sp.issparse(X):
         return X + missing * (A @ B.T)
     values, inside = X.data.copy(), np.flatnonzero(missing.data)
@@ -77,55 +78,60 @@ def fill_entries(opened: MaskedBlock, A: Array, B: Array) -> Matrix:
 
 
 class MaskedCode(NamedTuple):
-    """A `Code` by what is seen: label, score <w, x> / ||m w||, and the multiple of a unit ray."""
+    """A `Code` by the observed entries.
+
+    labels, scores : the nearest ray, and <w, x> / ||m w||.
+    multiples : of the unit ray.
+    completion : features per observed entry of the sample.
+    """
 
     labels: Array
     scores: Array
     multiples: Array
+    completion: Array
 
 
 @dataclass(frozen=True)
 class MaskedRays(Rays):
-    """Rays beside samples with holes; beside others they are what `Rays` are."""
+    """Rays beside samples with missing values; for other samples they are what `Rays` are."""
 
-    def __call__(self, block: Block, rows: Any) -> tuple[Any, ExplainedShare]:
-        code, weight = (
-            self.code(block.X, mask_missing(block.X)),
-            block.weight[:, 0].astype(np.float64),
-        )
-        explained = float(weight @ np.square(code.scores, dtype=np.float64))
-        return code, ExplainedShare(explained, float(weight @ row_sqnorm(block.X)))
-
-    def code(self, X: Matrix, opened: MaskedBlock | None) -> MaskedCode:
-        """The nearest ray of each sample, by what is seen of both."""
-        if opened is None:
+    def code(self, X: Matrix, masked: MaskedBlock | None = None) -> MaskedCode:
+        """The nearest ray of each sample, by what is observed of both."""
+        masked = mask_missing(X) if masked is None else masked
+        if masked is None:
             code = nearest(X @ self.units)
-            return MaskedCode(*code, code.scores)
-        products, reach = self._beside(opened)
+            return MaskedCode(*code, code.scores, np.ones(len(code.labels)))
+        products, reach = self._beside(masked)
         code = nearest_masked(products, reach)
         own = reach[np.arange(len(reach)), code.labels]
-        return MaskedCode(*code, code.scores / np.where(own > 0, own, 1))
+        return MaskedCode(*code, code.scores / np.where(own > 0, own, 1), masked.completion)
 
-    def _beside(self, opened: MaskedBlock) -> tuple[Array, Array]:
-        """<u_k, x> / ||m u_k|| and ||m u_k|| (b, k); zero where nothing of a ray is seen."""
-        reach = np.sqrt(opened.seen(np.square(self.units))).astype(self.units.dtype, copy=False)
-        products = np.asarray(opened.X @ self.units)
+    def total_and_score(self, row_sqnorms: Array, code: Any) -> tuple[Array, Array]:
+        """||m x||^2 and the score, both as if the sample were observed in full."""
+        return row_sqnorms * code.completion, code.scores * np.sqrt(code.completion)
+
+    def _beside(self, masked: MaskedBlock) -> tuple[Array, Array]:
+        """<u_k, x> / ||m u_k|| and ||m u_k|| (b, k); zero where nothing of a ray is observed."""
+        reach = np.sqrt(masked.observed_sums(np.square(self.units))).astype(
+            self.units.dtype, copy=False
+        )
+        products = np.asarray(masked.X @ self.units)
         return np.divide(products, reach, out=np.zeros_like(reach), where=reach > 0), reach
 
     def products(self, X: Matrix) -> Array:
         """<u_k, x> / ||m u_k|| (b, k)."""
-        opened = mask_missing(X)
-        return super().products(X) if opened is None else self._beside(opened)[0]
+        masked = mask_missing(X)
+        return super().products(X) if masked is None else self._beside(masked)[0]
 
     def memberships(self, code: Any) -> Array:
-        """H (b, k) of a block: the best multiple of the centroid itself, by what is seen."""
+        """H (b, k) of a block: the best multiple of the centroid, by what is observed."""
         return super().memberships(Code(code.labels, code.multiples))
 
 
 def nearest_masked(products: Array, reach: Array) -> Code:
-    """The ray with the largest product, as `nearest`; of several, that of which most is seen.
+    """The ray with the largest product; of equal ones, that of which most is observed.
 
-    A sample of one entry fits every ray that has some of it: who comes first must not decide.
+    A sample with one observed entry fits every ray that is not zero there.
     """
     top = products.max(axis=1, keepdims=True)
     close = products >= top - ROUNDING * np.finfo(products.dtype).eps * np.abs(top)
@@ -134,23 +140,75 @@ def nearest_masked(products: Array, reach: Array) -> Code:
     return Code(np.where(code.labels < 0, -1, labels), code.scores)
 
 
-def check_no_missing(data: Data) -> None:
-    """How far a sample may lie from its ray is known of whole samples alone."""
-    if data.n_missing:
-        raise ValueError(
-            "X has missing values, where outliers cannot be told: fill them, or fit with "
-            "outliers=None."
-        )
-
-
-def rays_beside(data: Data, W: Array) -> Rays:
-    """The rule by which these centroids take the samples of a place, with holes or without."""
+def rays_for(data: Data, W: Array) -> Rays:
+    """The assignment to these centroids, for rows with or without missing values."""
     return MaskedRays.of(W) if data.n_missing else Rays.of(W)
+
+
+class MaskedSums(NamedTuple):
+    """Additive facts about the clusters, a_i being the score of sample i, h_i its multiple."""
+
+    cross: Array  # sum_i d_i h_i x_i (k, m)
+    shown: Array  # sum_i d_i h_i^2 m_i (k, m)
+    mass: Array  # sum_i d_i h_i^2 (k,)
+    explained: Array  # sum_i d_i a_i^2 (k,)
+    weight: Array  # sum_i d_i (k,)
+    samples: Array  # how many have weight (k,)
+    moves: Array  # how many came or left (k,)
+
+    def images(self, W: Array, common: Array | None = None) -> Array:
+        """The best centroids (k, m); along `common` where no sample shows a feature, else zero."""
+        seen = self.shown > 0
+        images = np.where(seen, self.cross / np.where(seen, self.shown, 1), 0)
+        if common is not None:
+            size = np.where(seen, common * common, 0).sum(axis=1)
+            along = np.where(size > 0, (images @ common) / np.where(size > 0, size, 1), 0)
+            images = np.where(seen, images, along[:, None] * common)
+        rays = unit(W.astype(np.float64))
+        return np.where(images.any(axis=1, keepdims=True), images, rays)
+
+
+@dataclass(frozen=True)
+class AssignMasked:
+    """Nearest rays of a block by what is observed, and what the next rays need."""
+
+    rays: MaskedRays
+
+    def __call__(self, block: Block, last: Any) -> tuple[Any, MaskedSums]:
+        weight, k, masked = block.weight[:, 0], self.rays.units.shape[1], mask_missing(block.X)
+        code = self.rays.code(block.X, masked)
+        if self.rays.limit is not None:
+            pair = self.rays.total_and_score(row_sqnorm(block.X), code)
+            code = self.rays.limit.applied(*pair, code)
+        X, labels = block.X if masked is None else masked.X, code.labels
+        h = np.where(labels >= 0, code.multiples, 0)
+        mass = np.bincount(np.maximum(labels, 0), np.square(h, dtype=np.float64) * weight, k)
+        cross = sums_by_cluster(labels, h * weight, X, k)
+        shown = np.repeat(mass[:, None], X.shape[1], axis=1)
+        if masked is not None:
+            shown = shown_sums(labels, h * h * weight, mass, masked)
+        tallied = tallies(Code(labels, code.scores), last, weight, k)
+        return code, MaskedSums(cross, shown, mass, *tallied)
+
+
+def shown_sums(labels: Array, factors: Array, mass: Array, masked: MaskedBlock) -> Array:
+    """sum_i f_i m_i over the samples of each cluster (k, m); `mass` (k,) is the sum of all f_i."""
+    if not sp.issparse(masked.missing):
+        return sums_by_cluster(labels, factors, 1 - masked.missing, len(mass))
+    hidden = sums_by_cluster(labels, factors.astype(np.float64), masked.missing, len(mass))
+    return without_noise(mass[:, None] - hidden, mass[:, None])
+
+
+def sums_by_cluster(labels: Array, factors: Array, X: Matrix, k: int) -> Array:
+    """sum_i f_i x_i over the samples of each of k clusters (k, m); f = 0 for label -1."""
+    if sp.issparse(X):
+        return np.asarray(one_sparse(labels, factors, k).T @ X, np.float64)
+    return np.asarray(sums(np.maximum(labels, 0), factors, X, k), np.float64)
 
 
 @dataclass(frozen=True)
 class Fill:
-    """Every hole as the nearest ray has it, x_ij = h_i w_kj; zero where a sample has no ray."""
+    """Missing entries from the nearest ray, x_ij = h_i w_kj; zero where a sample has no ray."""
 
     rays: MaskedRays
 
@@ -159,25 +217,25 @@ class Fill:
         return cls(MaskedRays.of(W))
 
     def __call__(self, X: Matrix) -> Matrix:
-        opened = mask_missing(X)
-        return X if opened is None else self.within(X, opened)
+        masked = mask_missing(X)
+        return X if masked is None else self.within(X, masked)
 
-    def within(self, X: Matrix, opened: MaskedBlock) -> Matrix:
-        """The same, of a block whose holes are known."""
-        code = self.rays.code(X, opened)
+    def within(self, X: Matrix, masked: MaskedBlock) -> Matrix:
+        """The same, for a block that is masked already."""
+        code = self.rays.code(X, masked)
         A = one_sparse(code.labels, code.multiples, self.rays.units.shape[1])
-        return fill_entries(opened, A, self.rays.units)
+        return fill_entries(masked, A, self.rays.units)
 
 
 class FilledView(View):
-    """The rows of a place with their holes filled; a sample counts for what is seen of it."""
+    """The rows of a place without missing values; a sample counts for what is observed of it."""
 
     @property
     def n_missing(self) -> int:
         return 0
 
     @property
-    def sqnorms(self) -> Any:
+    def row_sqnorms(self) -> Any:
         return self.below.row_sqnorms
 
     @property
@@ -192,15 +250,15 @@ class FilledView(View):
     def membership_scale(self) -> Any:
         return self.below.membership_scale
 
-    def wide(self) -> "FilledView":
+    def with_larger_blocks(self) -> "FilledView":
         below = self.below.with_larger_blocks()
         return self if below is self.below else FilledView(below, self.change)
 
 
-def fill_holes(X: Any, W: Array) -> Any:
-    """X with every NaN replaced by h w, the multiple of its nearest centroid that fits a sample.
+def fill_missing(X: Any, W: Array) -> Any:
+    """X with every NaN replaced by h w, the best multiple of the nearest centroid.
 
-    An array or CSR matrix is copied if it has any; rows on disk are filled as they are read.
+    An array or CSR matrix is copied if it has any; rows on disk are filled when they are read.
     """
     if isinstance(X, Source):
         return X.changed(Fill.by(W.astype(X.dtype, copy=False)))

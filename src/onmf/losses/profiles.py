@@ -9,47 +9,61 @@ A feature that no centroid has tells nothing and is left out.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import xlogy
 
-from onmf.rows.assign import Code, first_largest, one_sparse
+from onmf.rows.assign import Code, Nearness, first_largest, one_sparse
 from onmf.rows.sweep import Array, Block, Matrix
 
-Influence = Callable[
-    [Array, Array], Array
-]  # (weights d, totals t) -> what the counts are weighed by
+Influence = Callable[[Array, Array], Array]  # (weights d, totals t) -> weights of the counts
 
 
 def by_count(weight: Array, totals: Array) -> Array:
-    """Every count has its say: a sample of many counts has much."""
+    """Every count has the same weight: d."""
     return weight
 
 
 def by_sample(weight: Array, totals: Array) -> Array:
-    """Every sample has one vote: its counts are divided by their total."""
+    """Every sample has the same weight: d / t."""
     return weight / np.where(totals > 0, totals, np.inf)
 
 
+def influence_of(equal_votes: bool) -> Influence:
+    return by_sample if equal_votes else by_count
+
+
+class CountCode(NamedTuple):
+    """A `Code`, whose scores are the totals t of the samples, and KL(x || hw) of each."""
+
+    labels: Array
+    scores: Array
+    losses: Array
+
+
 class Divergence(NamedTuple):
-    """Additive: sum_i d_i <x_i, log(x_i / t_i)>, sum_i d_i <x_i, log p_k(i)>, sum_i d_i x_i."""
+    """Additive: sum_i d_i <x_i, log(x_i / t_i)>, sum_i d_i <x_i, log p_k(i)>, sum_i d_i x_i.
+
+    The second is over samples with a cluster; `outside` is the third over the others.
+    """
 
     own: float
     inside: float
     sums: Array
+    outside: Array
 
     @property
     def sqnorm(self) -> float:
-        """KL of one cluster for all: what there is to explain."""
+        """KL of one cluster for all."""
         return max(self.own - float(explained_information(self.sums)), 0.0)
 
     @property
     def explained(self) -> float:
-        """By how much that is more than the KL of the codes."""
-        return self.sqnorm - (self.own - self.inside)
+        """By how much that is more than the KL of the codes; nothing for outliers."""
+        return self.sqnorm - (self.own - self.inside - cross_information(self.outside, self.sums))
 
 
 @dataclass(frozen=True)
@@ -60,6 +74,7 @@ class CountProfiles:
     totals: Array
     known: Array
     influence: Influence = by_count
+    limit: Any = None  # samples beyond it have no cluster
 
     @classmethod
     def of(cls, W: Array, influence: Influence = by_count) -> Self:
@@ -70,13 +85,30 @@ class CountProfiles:
         totals = np.where(totals > 0, totals, 1).astype(W.dtype)
         return cls(np.ascontiguousarray(logs.T, W.dtype), totals, known, influence)
 
-    def __call__(self, block: Block, rows: Any) -> tuple[Code, Divergence]:
+    def __call__(self, block: Block, rows: Any) -> tuple[CountCode, Divergence]:
         X = self.visible(block.X)
-        code, best = self.nearest(X)
+        plain, best = self.nearest(X)
+        own = row_sums(X, phi) - phi(plain.scores)
+        code = self.limited(CountCode(*plain, own - best))
         weight = self.influence(block.weight[:, 0].astype(np.float64), code.scores)
-        sums = np.asarray(weight @ X).ravel()
-        own = float(weight @ (row_sums(X, phi) - phi(code.scores)))
-        return code, Divergence(own, float(weight @ best), sums)
+        inside = code.labels >= 0
+        outside = np.asarray(np.where(inside, 0, weight) @ X).ravel()
+        sums, best = np.asarray(weight @ X).ravel(), np.where(inside, best, 0)
+        return code, Divergence(float(weight @ own), float(weight @ best), sums, outside)
+
+    def rescaled(self, unit: Any) -> Self:
+        return replace(self, totals=self.totals / unit)
+
+    def limited(self, code: CountCode) -> CountCode:
+        """The codes with label -1 for outliers; their losses must be known."""
+        if self.limit is None:
+            return code
+        limited: CountCode = self.limit.applied(*self.total_and_score(code.scores, code), code)
+        return limited
+
+    def total_and_score(self, row_sqnorms: Array, code: Any) -> tuple[Array, Array]:
+        """t + KL(x || hw) and sqrt(t): a loss that grows with a power of the total."""
+        return code.scores + np.maximum(code.losses, 0), np.sqrt(code.scores)
 
     def visible(self, X: Matrix) -> Matrix:
         """The features that tell something."""
@@ -105,7 +137,13 @@ class CountProfiles:
         apart, totals = self.divergences(block.X)
         return np.where(totals[:, None] > 0, 1 / (1 + apart), 0).astype(self.logs.dtype)
 
-    def memberships(self, code: Code) -> Array:
+    def nearness(self, block: Block, rows: Any) -> tuple[Nearness, tuple[()]]:
+        """The margin of the scores; the distance is sqrt(1 - c) for the largest score c."""
+        scores = np.sort(self.scores(block).astype(np.float64), axis=1)
+        first, second = scores[:, -1], scores[:, -2] if scores.shape[1] > 1 else 0.0
+        return Nearness(first - second, np.sqrt(1 - first)), ()
+
+    def memberships(self, code: Code | CountCode) -> Array:
         """H (b, k) of a block: the best multiple of the centroid itself."""
         h = (code.scores / self.totals[code.labels]).astype(self.totals.dtype)
         return one_sparse(code.labels, h, len(self.totals))
@@ -120,6 +158,12 @@ def phi(s: Any) -> Any:
 def explained_information(S: Array) -> Array:
     """g(s) = sum_j s_j log s_j - t log t, t = sum_j s_j, of each row of S."""
     return np.asarray(phi(S).sum(axis=-1) - phi(S.sum(axis=-1)))
+
+
+def cross_information(S: Array, T: Array) -> float:
+    """sum_j s_j log(t_j / sum(T)), where T >= S."""
+    total = T.sum()
+    return float(xlogy(S, np.where(S > 0, T, 1) / total).sum()) if total > 0 else 0.0
 
 
 def itself(values: Array) -> Array:

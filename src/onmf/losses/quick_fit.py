@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.losses.masked_starts import estimate_fill
+from onmf.losses.filling import estimate_fill
 from onmf.losses.ray_alternation import Assign
 from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import SNCP
@@ -16,11 +16,9 @@ from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, Data, count_missing, zero_missing
 from onmf.search.row_problems import unit
-from onmf.search.sketch import sketch
-from onmf.search.solver import Fast, explore
+from onmf.search.solver import SearchSettings, find_starts
 
-SETTINGS, MOST_SWEEPS = Fast(n_starts=1), 10
-ALTERNATIONS = 4  # on all features of the part, after the search in a sketch
+QUICK_SWEEPS, QUICK_ALTERNATIONS = 10, 4  # of the search, and on all features after it
 
 
 def rays_of_parts(
@@ -42,12 +40,11 @@ def quick_rays(seen: Block, features: Array, k: int, rng: np.random.Generator) -
         return np.zeros((0, len(features)))
     X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
     rows = InMemory(X, seen.weight[useful, 0], n_missing=n_missing)
-    data: Data = estimate_fill(rows, k, rng, MOST_SWEEPS).fill(rows) if n_missing else rows
-    small = sketch(data, k, rng, MOST_SWEEPS, lambda sweeps: None)
-    best = explore(SETTINGS, X.shape, small.Y, k, SNCP(), rng)[0]
+    data: Data = estimate_fill(rows, k, rng, QUICK_SWEEPS).view(rows) if n_missing else rows
     bounds = NON_NEGATIVE if rows.extremes[0] >= 0 else Bounds(-np.inf, np.inf)
-    rays = small.lift(best.found.U, bounds, data.dtype)
-    for _ in range(ALTERNATIONS):  # what the sketch does not show
+    settings = SearchSettings(n_starts=1, max_sweeps=QUICK_SWEEPS, bounds=bounds)
+    rays = find_starts(settings, data, k, SNCP(), rng).Ws[0]
+    for _ in range(QUICK_ALTERNATIONS):  # what the sketch does not show
         _, cells = data.sweep(Assign(Rays.of(rays).units))
         rays = unit(cells.cross, otherwise=rays)
     return rays

@@ -20,14 +20,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.losses.alternation import AlternationState
+from onmf.losses.alternation import Alternation, AlternationState, Given, Starts, no_membership
 from onmf.paper.palm import Bounds
+from onmf.result import Recorder
 from onmf.rows.assign import Code, Rays, one_sparse
 from onmf.rows.sweep import Array, Block, Data, row_sqnorm
-from onmf.search.outliers import LimitUpdate, OutlierLimit, excess_of
+from onmf.search.outliers import OutlierLimit
 from onmf.search.row_problems import kernels, unit
+from onmf.search.solver import find_starts
 
-SPARE = 20  # badly fitted samples looked at for each empty cluster, and then some
+SPARE_CANDIDATES = 20  # badly fitted samples, and four more per empty cluster
 
 
 class TooFewDirectionsError(ValueError):
@@ -59,13 +61,13 @@ class Assign:
     """Nearest rays of a block, and what the next rays need."""
 
     units: Array  # (m, k)
-    limit: OutlierLimit | None = None  # samples beyond it have no cluster
+    limit: OutlierLimit | None = None
 
     def __call__(self, block: Block, last: Code | None) -> tuple[Code, ClusterSums]:
         X, weight, k = block.X, block.weight[:, 0], self.units.shape[1]
         code = Code(*kernels().nearest(X @ self.units))
         if self.limit is not None:
-            code = self.limit.applied(row_sqnorm(X), code)
+            code = self.limit.applied(row_sqnorm(X), code.scores, code)
         if sp.issparse(X):
             cross = one_sparse(code.labels, code.scores * weight, k).T @ X
         else:  # a sum over the samples, not over samples and clusters
@@ -92,107 +94,116 @@ def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RayState(AlternationState):
     """The clustering after a sweep with the centroids W."""
 
     last_W: Array | None = None  # of the sweep before, and their images
     last_cross: Array | None = None
-    limit: OutlierLimit | None = None  # beyond which the samples of this sweep are outliers
-    next_limit: OutlierLimit | None = None  # and those of the next
-    turn: int = 0  # sweeps before this one
 
-    code_rule: ClassVar[Any] = Rays
-    kind_of_cells: ClassVar[Any] = ClusterSums
+    kind_of_sums: ClassVar[Any] = ClusterSums
 
-    def after(self, W: Array, rows: Any, cells: ClusterSums, tol: float) -> "RayState":
+    def after(self, W: Array, rows: Any, sums: ClusterSums, tol: float) -> "RayState":
         """The state after the next sweep, with the centroids W."""
         residual = kernels().ray_distance(W, self.W)
-        settled = residual <= tol and not cells.moves.any() and cells.samples.all()
-        before = (self.W, self.cells.cross)
-        limits = (self.next_limit, self.next_limit)
-        return RayState(W, rows, cells, residual, bool(settled), *before, *limits, self.turn + 1)
-
-    @property
-    def stationarity(self) -> float:
-        """How far the rays are from their own images: zero at a fixed point."""
-        images = np.where(self.cells.cross.any(axis=1, keepdims=True), self.cells.cross, self.W)
-        return float(kernels().ray_distance(images, self.W))
-
-    def excess(self, data: Data) -> Array | None:
-        """By how much each sample is an outlier, above 1 if it is; None if none can be."""
-        if self.limit is None:
-            return None
-        find = partial(excess_of, self.limit)
-        return data.gather(data.map_blocks(find, data.row_sqnorms, self.rows))
-
-    @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Self:
-        limits = {name: facts[name] for name in ("limit", "next_limit")}
-        known = {name: None if one is None else OutlierLimit(*one) for name, one in limits.items()}
-        return super().from_facts(facts | known)
+        settled = residual <= tol and not sums.moves.any() and sums.samples.all()
+        return RayState(
+            W=W,
+            rows=rows,
+            sums=sums,
+            residual=residual,
+            settled=bool(settled),
+            limit=self.next_limit,
+            next_limit=self.next_limit,
+            turn=self.turn + 1,
+            last_W=self.W,
+            last_cross=self.sums.cross,
+        )
 
 
 @dataclass(frozen=True)
-class RayAlternation:
-    """The rule of this alternation. Samples beyond the `fence` take no part; `trim` finds it again
-    after every sweep."""
+class RayAlternation(Alternation):
+    """Squares, all entries observed."""
 
-    data: Data
-    bounds: Bounds
-    tol: float
-    limit: OutlierLimit | None = None
-    trim: LimitUpdate | None = None
+    kind_of_state: ClassVar[Any] = RayState
+
+    def assignment(self, W: Array, limit: OutlierLimit | None = None) -> Rays:
+        return replace(Rays.of(W), limit=limit)
+
+    def starts(
+        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
+    ) -> Starts:
+        tell = partial(recorder.tell, membership=no_membership(self.data, k, self.data.row_sqnorms))
+        found = find_starts(
+            self.settings.search,
+            self.data,
+            k,
+            self.settings.penalty,
+            rng,
+            given,
+            tell=tell,
+            checkpoints=recorder.checkpoints,
+        )
+        alternation: RayAlternation = replace(self, limit=found.limit)
+        if given is not None and given.is_model:
+            alternation = alternation.with_first_limit(found.Ws[0])
+        return Starts(found.Ws, alternation, found.stages(self.data.traffic))
 
     def begin(self, W: Array) -> RayState:
-        rows, cells = self.data.sweep(Assign(Rays.of(W).units, self.limit))
-        return self._trimmed(RayState(W, rows, cells, limit=self.limit, next_limit=self.limit))
+        rows, sums = self.data.sweep(Assign(Rays.of(W).units, self.limit))
+        state = RayState(W=W, rows=rows, sums=sums, limit=self.limit, next_limit=self.limit)
+        return self.with_next_limit(state)
 
     def after(self, state: RayState) -> RayState:
         W = next_centroids(self.data, state, self.bounds)
-        rows, cells = self.data.sweep(Assign(Rays.of(W).units, state.next_limit), state.rows)
-        return self._trimmed(state.after(W, rows, cells, self.tol))
-
-    def _trimmed(self, state: RayState) -> RayState:
-        if self.trim is None or state.limit is None:
-            return state
-        limit, same = self.trim.again(self.data, state.rows, state.limit, state.turn)
-        return replace(state, next_limit=limit, settled=state.settled and same)
+        rows, sums = self.data.sweep(Assign(Rays.of(W).units, state.next_limit), state.rows)
+        return self.with_next_limit(state.after(W, rows, sums, self.settings.search.tol))
 
     def error(self, state: RayState) -> float:
-        return max(1 - float(state.cells.explained.sum()) / self.data.sqnorm, 0.0)
+        return max(1 - self.explained(state) / self.data.sqnorm, 0.0) if self.data.sqnorm else 0.0
 
-    def worth(self, state: RayState) -> float:
-        """What the clusters explain; where samples may be outliers, beyond the cap as well."""
-        if state.limit is None:
-            return float(state.cells.explained.sum())
-        return float(self.data.reduce_blocks(state.limit.capped, self.data.row_sqnorms, state.rows))
+    def loss(self, state: RayState) -> float:
+        return self.error(state) * self.data.sqnorm
 
-    def beside(self, best: RayState) -> Self:
-        return replace(self, limit=best.limit, trim=None)
+    def explained(self, state: RayState) -> float:
+        return float(state.sums.explained.sum())
+
+    def stationarity(self, state: RayState) -> float:
+        """How far the rays are from their own images: zero at a fixed point."""
+        images = np.where(state.sums.cross.any(axis=1, keepdims=True), state.sums.cross, state.W)
+        return float(kernels().ray_distance(images, state.W))
 
 
 def next_centroids(data: Data, state: RayState, bounds: Bounds) -> Array:
     """Centroids for the next sweep; none of them stays without samples."""
-    U, cells = next_rays(state, bounds.lower < 0), state.cells
+    U, sums = next_rays(state, bounds.lower < 0), state.sums
     if len(state.empty):
-        rows = state.rows
-        if state.limit is not None:  # an outlier is no direction for a cluster
-            rows = data.map_blocks(state.limit.hidden, data.row_sqnorms, rows)
-        U = refill_empty(data, U, state.empty, rows)
+        U = refill_empty(data, U, state.empty, without_outlier_loss(data, state))
     return with_length(
-        U, cells.explained / np.where(cells.weight > 0, cells.weight, 1), bounds, data.dtype
+        U, sums.explained / np.where(sums.weight > 0, sums.weight, 1), bounds, data.dtype
     )
 
 
 def next_rays(state: RayState, signed: bool) -> Array:
     """Rays for the next sweep: doubled steps, and Ritz vectors where no sample moved."""
-    W, cells, last_W, last_cross = state.W, state.cells, state.last_W, state.last_cross
+    W, sums, last_W, last_cross = state.W, state.sums, state.last_W, state.last_cross
     if last_W is None or last_cross is None:
-        return unit(cells.cross, otherwise=unit(W.astype(np.float64)))
+        return unit(sums.cross, otherwise=unit(W.astype(np.float64)))
     return np.asarray(
-        kernels().ray_steps(W, cells.cross, last_W, last_cross, cells.moves == 0, signed)
+        kernels().ray_steps(W, sums.cross, last_W, last_cross, sums.moves == 0, signed)
     )
+
+
+def without_outlier_loss(data: Data, state: AlternationState) -> Any:
+    """The codes with nothing left to explain of outliers, which are no direction for a cluster."""
+    if state.limit is None:
+        return state.rows
+    return data.map_blocks(explained_in_full, data.row_sqnorms, state.rows)
+
+
+def explained_in_full(sqnorms: Array, code: Any) -> Any:
+    """The codes with all of a sample without a cluster explained."""
+    return code._replace(scores=np.where(code.labels < 0, np.sqrt(sqnorms), code.scores))
 
 
 def refill_empty(data: Data, U: Array, empty: Array, rows: Any) -> Array:
@@ -203,7 +214,7 @@ def refill_empty(data: Data, U: Array, empty: Array, rows: Any) -> Array:
     `rows` are the codes of the samples; only those of which most is unexplained are looked at.
     """
     U, eps = U.copy(), np.finfo(data.dtype).eps
-    find = partial(Worst.of, SPARE + 4 * len(empty), eps)
+    find = partial(Worst.of, SPARE_CANDIDATES + 4 * len(empty), eps)
     worst = data.reduce_blocks(find, data.first, data.row_sqnorms, rows)
     X, weight = data.take(np.sort(worst.numbers))
     X = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)

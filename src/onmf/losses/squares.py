@@ -1,92 +1,74 @@
-"""The default solver under squares: sketch, follow the growing penalty, swap, alternate.
+"""`Squares`, the loss of the paper.
 
-1. `sketch`: three sweeps give a small basis V and the samples Y = XV in it.
-2. `solver`: from several starts, the paper's growing penalty on rows of Y, then swaps. No sweep.
-3. `ray_alternation`: the exact alternation on X from the rays found, to a fixed point.
+    min ||X - HW||^2  over W and H >= 0 with one non-zero entry per row
 
-Nothing depends on the scale of X, the number of sweeps has a known limit, no cluster stays empty.
+Every sample is a multiple of one centroid: clusters are rays. With missing values the sum is over
+the observed entries.
 """
 
-from functools import partial
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from onmf.losses.alternation import finish, nothing_yet
-from onmf.losses.ray_alternation import RayAlternation, RayState
-from onmf.paper.penalties import RowPenalty
-from onmf.result import (
-    NO_CHECKPOINT,
-    CheckpointStore,
-    Factorization,
-    Recorder,
-    Stage,
-    Watch,
-    gram_orthogonality,
-    unwatched,
-)
-from onmf.rows.sweep import Array, Data, Traffic
-from onmf.search.outlier_rows import with_samples
-from onmf.search.outliers import LimitUpdate, OutlierLimit
-from onmf.search.path import Point
-from onmf.search.refit import refit_from
-from onmf.search.row_problems import unit
-from onmf.search.sketch import PLAIN, ROBUST, Sketch, sketch
-from onmf.search.solver import Descent, Fast, descents
+from onmf.losses.alternation import Alternation, Settings
+from onmf.losses.base import Words
+from onmf.losses.batches import BatchSums, MaskedBatches, RayBatches, has_samples
+from onmf.losses.masked_alternation import MaskedAlternation, MaskedState
+from onmf.losses.missing import MaskedRays
+from onmf.losses.ray_alternation import RayAlternation
+from onmf.losses.support import EVERY_FEATURE
+from onmf.rows.assign import Rays
+from onmf.rows.summary import quick_sqnorm
+from onmf.rows.sweep import Array, Data, Matrix, Move, Place
 
 
-def cluster(
-    settings: Fast,
-    data: Data,
-    k: int,
-    penalty: RowPenalty,
-    seed: int,
-    given: Array | None = None,
-    watch: Watch = unwatched,
-    checkpoints: CheckpointStore = NO_CHECKPOINT,
-    old: Array | None = None,
-) -> tuple[Factorization, RayState]:
-    """K clusters of the rows of `data`, and the state behind them.
+@dataclass(frozen=True)
+class Squares:
+    """The Frobenius loss."""
 
-    `given` centroids (k, m) are followed down the path and not searched around: they keep their
-    ids; `old` ones, however many, move no more than they must. A journal is gone on from.
-    """
-    recorder = Recorder(watch, settings.max_sweeps, checkpoints=checkpoints)
-    if noted := recorder.recall("settle"):
-        Ws, since = [noted["W"], *noted["rivals"]], RayState.from_facts(noted)
-        return finish(settle_rule(settings, data, since.limit), Ws, recorder, since)
+    name = "frobenius"
+    words = Words("relative error", "squared error")
+    supports = EVERY_FEATURE
+    degree = 2
+    takes_counts = False
+    min_sweeps = 2
 
-    rng = np.random.default_rng(seed)
-    tell = partial(recorder.tell, membership=nothing_yet(data, k, data.row_sqnorms))
-    pains = PLAIN if settings.outliers is None else ROBUST
-    small = sketch(data, k, rng, settings.max_sweeps, tell, checkpoints, pains)
-    if settings.outliers is not None:
-        small = small._replace(Y=with_samples(data, small))
-    if old is None:
-        ends = descents(settings, data.shape, small, k, penalty, rng, given)
-    else:
-        found, end = refit_from(small.Y, unit(small.lower(old.astype(np.float64))), k, rng)
-        ends = [Descent(found, [end])]
-    recorder.history += [path_stage(point, small, data.traffic) for point in ends[0].path]
-    Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
-    return finish(settle_rule(settings, data, ends[0].limit), Ws, recorder)
+    def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Rays:
+        return MaskedRays.of(W) if n_missing else Rays.of(W)
 
+    def alternation(self, data: Data, settings: Settings) -> Alternation:
+        kind = MaskedAlternation if data.n_missing else RayAlternation
+        return kind(data, settings)
 
-def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
-    """A row of the history: the path, as the rows it works on see it."""
-    return Stage(
-        rho=point.tau,
-        sweeps=small.sweeps,
-        relative_error=min(max(1 - small.share * (1 - point.error), 0.0), 1.0),
-        penalty=point.overlap,
-        orthogonality=gram_orthogonality(point.gram),
-        residual=point.moved,
-        empty_clusters=int(np.sum(point.gram.diagonal() == 0)),
-        sent=traffic.sent,
-        received=traffic.received,
-    )
+    def batch(self, state: Any) -> BatchSums:
+        kind: Any = MaskedBatches if isinstance(state, MaskedState) else RayBatches
+        batch: BatchSums = kind.of(state.sums)
+        return batch
 
+    def batch_of_centroids(self, W: Array, sizes: Array, equal_votes: bool) -> BatchSums:
+        """At a fixed point the image of a ray is along it; the centroid is a typical sample."""
+        W = W.astype(np.float64)
+        sqnorm = np.einsum("km,km->k", W, W)
+        weight = sizes / np.where(sqnorm > 0, sqnorm, 1) if equal_votes else sizes
+        image = np.ascontiguousarray(W * (weight * np.sqrt(sqnorm))[:, None])
+        return RayBatches(has_samples(weight), weight, image, weight * sqnorm)
 
-def settle_rule(settings: Fast, data: Data, limit: OutlierLimit | None = None) -> RayAlternation:
-    """The exact alternation with these settings."""
-    trim = None if settings.outliers is None else LimitUpdate.of(data, settings.outliers)
-    return RayAlternation(data, settings.bounds, settings.tol, limit, trim)
+    def with_equal_votes(self, data: Place) -> Place:
+        """Weights d_i / ||x_i||^2."""
+        return data.one_vote_each()
+
+    def sampling_weight(self, X: Matrix) -> Array:
+        return quick_sqnorm(X)
+
+    def measure(self, equal_votes: bool) -> Move | None:
+        return None
+
+    def cosine(self, distance: Array) -> Array:
+        return np.sqrt(np.maximum(1 - np.square(distance), 0))
+
+    def view(self, data: Data, equal_votes: bool) -> Data:
+        return data
+
+    def view_rows(self, X: Matrix) -> Matrix:
+        return X

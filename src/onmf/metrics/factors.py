@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import svds
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
-from onmf.paper.palm import PALM
+from onmf.paper.palm import PalmSettings
 from onmf.paper.penalties import PENALTIES, Penalty
 from onmf.result import gram_orthogonality
 from onmf.rows.memory import InMemory
@@ -83,7 +83,7 @@ def stationarity(
     data = InMemory(sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64))
     H, W = np.asarray(H, dtype=data.dtype), np.asarray(W, dtype=data.dtype)
     phi = PENALTIES[penalty] if isinstance(penalty, str) else penalty
-    return PALM(mu_h=mu_h, mu_w=mu_w).stationarity(data, data.scatter(H), W, phi, rho)
+    return PalmSettings(mu_h=mu_h, mu_w=mu_w).stationarity(data, data.scatter(H), W, phi, rho)
 
 
 def relative_error(X: Any, H: ArrayLike, W: ArrayLike) -> float:

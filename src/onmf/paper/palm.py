@@ -59,7 +59,7 @@ NON_NEGATIVE = Bounds()
 class Problem(NamedTuple):
     """What a stage minimises, and how."""
 
-    palm: "PALM"
+    palm: "PalmSettings"
     data: Data
     penalty: Penalty
     rho: float
@@ -126,7 +126,7 @@ class Plain:
 
 
 @dataclass(frozen=True)
-class PALM:
+class PalmSettings:
     """Settings of the inner loop; the defaults are those of the paper and its program."""
 
     mu_h: float = 1e-10

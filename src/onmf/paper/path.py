@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from onmf.paper.palm import (
-    PALM,
+    PalmSettings,
     relative_change,
     root_ratio,
     sqdistance_of_rows,
@@ -44,7 +44,7 @@ class Path:
 
 
 def tighten(
-    palm: PALM,
+    palm: PalmSettings,
     data: Data,
     rows: Any,
     W: Array,

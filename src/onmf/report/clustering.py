@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 
 from onmf.explain import Explanation, Markers, clusters
 from onmf.explain.explanation import distances
-from onmf.losses.missing import fill_holes
+from onmf.losses.missing import fill_missing
 from onmf.report.names import display_names
 from onmf.rows import open_rows
 
@@ -138,7 +138,7 @@ def samples_to_show(X: Any, W: Array | None = None) -> Any:
     rows = open_rows(X)
     if rows is None:
         rows = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
-    return rows if W is None else fill_holes(rows, W)
+    return rows if W is None else fill_missing(rows, W)
 
 
 def other_samples(n: int, labels: Array) -> ValueError:

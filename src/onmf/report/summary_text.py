@@ -6,6 +6,7 @@ import numpy as np
 
 from onmf.bounds.certificate import FittedFactors, certificate_of_fit
 from onmf.io.versions import package_versions
+from onmf.losses import LOSSES, Loss
 from onmf.report.clustering import ClusteringFacts
 from onmf.report.names import display_name
 
@@ -28,8 +29,9 @@ def opening_sentence(clustering: ClusteringFacts) -> str:
     """What was done, for people."""
     n, m = clustering.X.shape
     means = [PENALTIES.get(str(clustering.parameters.get("penalty")), "")]
-    if _by_divergence(clustering):
-        means = ["Kullback-Leibler divergence"]
+    loss = _loss(clustering)
+    if "penalty" not in loss.supports:
+        means = [loss.words.loss]
     if isinstance(seed := clustering.parameters.get("random_state"), int | np.integer):
         means.append(f"seed {seed}")
     by = ", ".join(filter(None, means))
@@ -51,8 +53,8 @@ def opening_sentence(clustering: ClusteringFacts) -> str:
     )
 
 
-def _by_divergence(clustering: ClusteringFacts) -> bool:
-    return clustering.parameters.get("loss") == "kl"
+def _loss(clustering: ClusteringFacts) -> Loss:
+    return LOSSES[clustering.parameters.get("loss", "frobenius")]
 
 
 def proof_sentence(run: dict[str, Any], model: FittedFactors) -> str:
@@ -74,9 +76,7 @@ def key_figures(clustering: ClusteringFacts) -> dict[str, str]:
         "samples": f"{n:,}",
         "features": f"{m:,}",
         "clusters": f"{clustering.n_clusters:,}",
-        ("relative divergence" if _by_divergence(clustering) else "relative error"): (
-            f"{clustering.relative_error:.4f}"
-        ),
+        _loss(clustering).words.error: f"{clustering.relative_error:.4f}",
         "sweeps": f"{clustering.sweeps:,}",
     }
     return texts | ({"in no cluster": f"{missing:,}"} if missing else {})

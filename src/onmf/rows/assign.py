@@ -1,17 +1,20 @@
-"""Best single-cluster code of a sample, given the centroids.
+"""Assignments: the best single-cluster code of a sample, given the centroids.
 
 min over h >= 0 with at most one non-zero entry of ||x - hW||^2
 =>  k = argmax_k [<w_k, x>]_+ / ||w_k||,   h_k = [<w_k, x>]_+ / ||w_k||^2
+
+An assignment is a move: it gives the codes of a block, and how much they explain. With a limit, a
+sample beyond it is an outlier with label -1 (`search.outliers`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from onmf.rows.sweep import Array, Block, Matrix, row_sqnorm
+from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm
 
 ROUNDING = 32  # times the machine precision: products that differ by less are equal
 
@@ -58,12 +61,53 @@ def one_sparse(labels: Array, codes: Array, k: int) -> Array:
     return H
 
 
+class Nearness(NamedTuple):
+    """How near a sample is to its centroid, and by how much nearer than to the next one.
+
+    With c_1 >= c_2 the two largest scores, the margin is c_1 - c_2. The distance is the root of the
+    share of the sample that its cluster does not explain.
+    """
+
+    margin: Array
+    distance: Array
+
+
+class Assignment(Protocol):
+    """What gives a sample to a cluster; made of the centroids."""
+
+    def __call__(self, block: Block, rows: Any) -> tuple[Any, Any]:
+        """The codes of a block, and what they explain: `explained` of `sqnorm`."""
+
+    def scores(self, block: Block) -> Array:
+        """(b, k), 1 on the centroid and 0 for a sample of zeros; the largest is the label's."""
+
+    def nearness(self, block: Block, rows: Any) -> tuple[Nearness, tuple[()]]:
+        """Margin and distance of the samples of a block."""
+
+    def memberships(self, code: Any) -> Array:
+        """H (b, k) of a block: the best multiple of the centroid itself."""
+
+    def rescaled(self, unit: Any) -> "Assignment":
+        """With memberships for centroids divided by `unit`."""
+
+    def total_and_score(self, row_sqnorms: Array, code: Any) -> tuple[Array, Array]:
+        """(total_i, score_i) with loss_i = total_i - score_i^2, by which outliers are found."""
+
+
+def nearness(data: Data, assignment: Assignment) -> Nearness:
+    """Margin and distance of every sample; reads X once."""
+    rows, _ = data.sweep(assignment.nearness)
+    parts = (data.map_blocks(attrgetter(name), rows) for name in Nearness._fields)
+    return Nearness(*map(data.gather, parts))
+
+
 @dataclass(frozen=True)
 class Rays:
-    """Unit centroids (m, k) and their lengths (k,)."""
+    """Unit centroids (m, k) and their lengths (k,); samples beyond the limit have no cluster."""
 
     units: Array
     lengths: Array
+    limit: Any = None
 
     @classmethod
     def of(cls, W: Array) -> Self:
@@ -75,17 +119,41 @@ class Rays:
         W /= lengths[:, None]
         return cls(np.ascontiguousarray(W.T), np.ldexp(lengths, exponent))
 
-    def __call__(self, block: Block, rows: Any) -> tuple[Code, ExplainedShare]:
-        code = nearest(block.X @ self.units)
+    def __call__(self, block: Block, rows: Any) -> tuple[Any, ExplainedShare]:
+        code, sqnorms = self.code(block.X), row_sqnorm(block.X)
+        if self.limit is not None:
+            code = self.limit.applied(*self.total_and_score(sqnorms, code), code)
         weight = block.weight[:, 0].astype(np.float64)
-        explained = float(weight @ np.square(code.scores, dtype=np.float64))
-        return code, ExplainedShare(explained, float(weight @ row_sqnorm(block.X)))
+        squares = np.where(code.labels >= 0, np.square(code.scores, dtype=np.float64), 0)
+        return code, ExplainedShare(float(weight @ squares), float(weight @ sqnorms))
+
+    def rescaled(self, unit: Any) -> Self:
+        return replace(self, lengths=self.lengths / unit)
+
+    def code(self, X: Matrix) -> Any:
+        """The nearest ray of each sample."""
+        return nearest(X @ self.units)
+
+    def total_and_score(self, row_sqnorms: Array, code: Any) -> tuple[Array, Array]:
+        """||x||^2 and <u, x>."""
+        return row_sqnorms, code.scores
 
     def scores(self, block: Block) -> Array:
         """Cosines (b, k) of the samples of a block with the rays; 0 for a sample of zeros."""
         size = np.sqrt(row_sqnorm(block.X))[:, None]
         cosines = self.products(block.X) / np.where(size > 0, size, 1)
         return np.clip(cosines, -1, 1).astype(self.units.dtype)
+
+    def nearness(self, block: Block, rows: Any) -> tuple[Nearness, tuple[()]]:
+        """Negative cosines count as zero; margin 0 and distance 1 where all are."""
+        products = np.maximum(self.products(block.X), 0).astype(np.float64, copy=False)
+        products.partition(-min(2, products.shape[1]), axis=1)
+        size = np.sqrt(row_sqnorm(block.X))
+        first = np.divide(products[:, -1], size, out=np.zeros_like(size), where=size > 0)
+        second = np.zeros_like(first)
+        if products.shape[1] > 1:
+            np.divide(products[:, -2], size, out=second, where=size > 0)
+        return Nearness(first - second, np.sqrt(np.maximum(1 - first**2, 0))), ()
 
     def products(self, X: Matrix) -> Array:
         """<u_k, x> (b, k)."""

@@ -169,8 +169,8 @@ class ToOneArray:
     def __call__(self, block: Block, numbered: tuple[int, Any]) -> tuple[Any, Any]:
         first, kept = numbered
         memberships, stats = self.move(block, kept)
-        n, shape = len(block.weight), np.shape(memberships)
-        if not isinstance(memberships, np.ndarray) or len(shape) != 2 or shape[0] != n:
+        n, shape = len(block.weight), tuple[int, ...](getattr(memberships, "shape", ()))
+        if len(shape) != 2 or shape[0] != n:
             return memberships, stats
         with self.lock:
             if self.whole is None:

@@ -34,7 +34,6 @@ class PlacementRequest:
     check : what their entries must be.
     scale : the power of two to multiply them by, for given extremes, dtype and shape.
     known : the features they must have if they bring the names of theirs with them.
-    equal_votes : weigh every sample by d_i / ||x_i||^2 instead of d_i.
     lottery : how the first look chooses the rows of a summary, if one is wanted.
     once : whether the first look is also the last.
     """
@@ -43,7 +42,6 @@ class PlacementRequest:
     scale: Scale = no_rescaling
     known: Features | None = None
     n_threads: int = 1
-    equal_votes: bool = False
     sampler: BottomKSampler | None = None
     once: bool = False
 
@@ -91,10 +89,7 @@ def place(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
             rows = rows._replace(features=Features(X.shape[1]))
     else:
         rows = _where_it_is(as_numpy(X), sample_weight, request)
-    if not request.equal_votes or request.once:
-        return rows
-    with single_threaded_blas():
-        return rows._replace(data=rows.data.one_vote_each())
+    return rows
 
 
 def _where_it_is(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:

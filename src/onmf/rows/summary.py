@@ -17,14 +17,15 @@ Neither the cuts, nor the order of the blocks, nor who reads them changes the su
 are no more than s rows it is all of them, as they are.
 """
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.rows.sweep import Array, Block, Matrix, row_sqnorm
+from onmf.rows.sweep import Array, Block, Matrix, Move, row_sqnorm
 
 MOST_ENTRIES = 100_000_000  # of a summary of dense rows, unless that leaves it a TENTH of its size
 TENTH = 10
@@ -45,8 +46,11 @@ def uniform_hash(numbers: Array, seed: int) -> Array:
 
 
 def quick_sqnorm(X: Matrix) -> Array:
-    """||x_i||^2, with the digits that X itself has."""
-    return row_sqnorm(X) if sp.issparse(X) else np.vecdot(X, X).astype(np.float64)
+    """||x_i||^2, with the digits that X itself has; of the observed entries."""
+    if sp.issparse(X):
+        return row_sqnorm(X)
+    sqnorms = np.vecdot(X, X).astype(np.float64)
+    return row_sqnorm(X) if np.isnan(sqnorms).any() else sqnorms
 
 
 def two_digits(values: Array) -> Array:
@@ -94,12 +98,15 @@ class Summary:
     count: int  # of the rows that are not all zero and have weight
     weight: float  # sum_i d_i of these
     influence: float  # sum_i d_i v_i
+    totals: Any = None  # what the loss measures of all rows
     most: tuple[float, float] = field(default=(np.inf, np.inf))  # that a row to keep can have
 
     def __iadd__(self, other: Self) -> Self:
         self.count += other.count
         self.weight += other.weight
         self.influence += other.influence
+        if self.totals is not None:
+            self.totals = type(self.totals)(*map(operator.add, self.totals, other.totals))
         self.candidates += [self._wanted(part) for part in other.candidates]
         if sum(len(part.numbers) for part in self.candidates) > (2 + SPARE) * (self.size + 1):
             self._drop()
@@ -150,10 +157,12 @@ class BottomKSampler:
     size: int
     seed: int = 0
     equal_votes: bool = False
+    weight_of: Callable[[Matrix], Array] = quick_sqnorm  # what a row counts for
+    measure: Move | None = None  # what else is measured of the rows
 
     def draw(self, block: Block, first: int) -> Summary:
         """The summary of a block, whose samples are numbered from `first`."""
-        sqnorms, weight = quick_sqnorm(block.X), block.weight[:, 0].astype(np.float64)
+        sqnorms, weight = self.weight_of(block.X), block.weight[:, 0].astype(np.float64)
         useful = np.flatnonzero((sqnorms > 0) & (weight > 0))
         numbers = first + np.arange(len(sqnorms))
         influence = np.ones(len(sqnorms)) if self.equal_votes else sqnorms
@@ -162,7 +171,8 @@ class BottomKSampler:
             block.X, numbers, uniform_hash(numbers, self.seed), weight, two_digits(influence)
         )
         part = part if len(useful) == len(sqnorms) else part.take(useful)
-        return Summary(self.room(block.X), [part], len(useful), *total)
+        totals = None if self.measure is None else self.measure(block, None)[1]
+        return Summary(self.room(block.X), [part], len(useful), *total, totals)
 
     def room(self, X: Matrix) -> int:
         """How many rows like these a summary has: fewer if they are dense and very long."""

@@ -55,6 +55,8 @@ class Data(Protocol):
     @property
     def first(self) -> list[int]: ...  # number of the first sample of each piece
     @property
+    def norms(self) -> Any: ...  # (||x_i||^2 of the rows as a sweep shows them, sums over them)
+    @property
     def row_sqnorms(self) -> Any: ...  # ||x_i||^2, cut like the rows
     @property
     def influence(

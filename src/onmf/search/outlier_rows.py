@@ -11,7 +11,7 @@ import numpy as np
 
 from onmf.rows.sweep import Array, Data, row_sqnorm
 from onmf.search.moves import relocate
-from onmf.search.outliers import OutlierLimit, Outliers, counts, median_of
+from onmf.search.outliers import OutlierLimit, Outliers, median_of, sample_counts
 from onmf.search.path import Clustering, alternate, scores
 from onmf.search.sketch import Sketch
 from onmf.search.swaps import improve
@@ -130,12 +130,12 @@ class Capped(NamedTuple):
 
 
 def with_samples(data: Data, small: Sketch) -> Array:
-    """The rows of a sketch with sqrt(d_i), sqrt(d_i) ||x_i|| and sqrt(how many it stands for).
+    """The rows of a sketch with sqrt(d_i), sqrt(d_i) ||x_i|| and sqrt(count of samples).
 
-    Whatever a row is multiplied by, to make up for its chance, goes for these as well.
+    A factor that makes up for the probability of a row multiplies these columns as well.
     """
     seen = data.gather(small.seen)
-    sqnorms, influence = (data.gather(part)[seen] for part in (data.row_sqnorms, data.influence))
+    sqnorms = data.gather(data.norms[0])[seen]  # of missing values as they are filled
     weight = data.weight[seen].astype(np.float64)
-    facts = np.sqrt([weight, weight * sqnorms, counts(weight, sqnorms, influence)]).T
+    facts = np.sqrt([weight, weight * sqnorms, sample_counts(data)[seen]]).T
     return np.hstack([small.Y, facts]).astype(small.Y.dtype)

@@ -71,17 +71,20 @@ def sketch(
     max_sweeps: int,
     tell: Callable[[int], object],
     checkpoints: CheckpointStore = NO_CHECKPOINT,
-    pains: SketchSettings = PLAIN,
+    settings: SketchSettings = PLAIN,
+    basis: Array | None = None,
 ) -> Sketch:
-    """Basis and picture; reads X three times, once if there are few features or sweeps."""
+    """Basis and rows; reads X three times, once if the basis is known or there are few features."""
     data, (n, m) = data.with_larger_blocks(), data.shape
     r = width(k) if n > 2 * width(k) else n  # few samples: all of their span
-    iterations, V = min(pains.iterations, max_sweeps - 2), None
+    iterations, V = min(settings.iterations, max_sweeps - 2), None
     if 2 * r < m:  # else the smaller picture is not worth its sweeps
         V, done = rng.random((m, r), np.float32) - np.float32(0.5), 0
-        if noted := checkpoints.recall("basis"):
+        if basis is not None:
+            V, iterations = basis, 0
+        elif noted := checkpoints.recall("basis"):
             V, done = noted["V"], noted["sweeps"]
-        damp = damping(data, pains.heavy)
+        damp = damping(data, settings.heavy)
         scale = 1 / np.sqrt(
             data.reduce_blocks(weighted_sum, data.map_blocks(np.multiply, data.row_sqnorms, damp))
             or 1

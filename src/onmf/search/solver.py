@@ -1,41 +1,46 @@
-"""The search for starts: several paths of the growing penalty in a sketch, then swaps.
+"""Starts for an alternation: sketch, paths of the growing penalty, swaps, back to the features.
 
-    starts  ->  paths on rows of the sketch  ->  swaps of clusters  ->  the best, on all rows
+    X  ->  rows of a sketch  ->  paths from several starts, swaps of clusters  ->  centroids W
 
-Starts are drawn at random, or given. The samples themselves are not read.
+`find_starts` is the one recipe, for every loss and caller: a loss only chooses the rows that it
+shows to it (X, X with missing values filled, square roots of counts). Given centroids are followed
+down the path; those of an earlier model move no more than they must. X is read for the sketch only.
 """
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import RowPenalty
-from onmf.rows.sweep import Array
-from onmf.search.outlier_rows import Rows, RowsWithOutliers
+from onmf.result import NO_CHECKPOINT, CheckpointStore, Stage, gram_orthogonality
+from onmf.rows.sweep import Array, Data, Traffic
+from onmf.search.outlier_rows import Rows, RowsWithOutliers, with_samples
 from onmf.search.outliers import OutlierLimit, Outliers
 from onmf.search.path import Clustering, Point, drawn, follow, spread
+from onmf.search.refit import refit_from
 from onmf.search.row_problems import GAIN, unit
-from onmf.search.sketch import Sketch
+from onmf.search.sketch import PLAIN, ROBUST, Sketch, sketch
 
-FEWEST_ROWS, ROWS_PER_CLUSTER, BASE_ROWS, MORE_PER_CLUSTER = 1000, 100, 1600, 20
-MORE = 6  # times as many rows for the last swaps as for the path
-END = 0.5  # of the path: rows are one-sparse long before tau = 1
-COARSE = 1.4  # largest ratio of two values of tau: a path of few steps begins later
-FEWEST_STEPS = 8
-PATH_SWEEPS, MOST_STARTS = 3, 3  # that the paths of all starts may cost, and so many at most
-LITTLE, MOST_CHEAP_STARTS = 1.8e7, 8  # products that are no cost, and starts of small data
-ALTERNATIONS = 20  # in the sketch, at the end
-MOVES = 10  # rounds of moves of single rows, at the end
+# Rows that a path works on: PATH_ROWS_PER_CLUSTER k, at most PATH_ROWS + EXTRA_PATH_ROWS k.
+MIN_PATH_ROWS, PATH_ROWS_PER_CLUSTER, PATH_ROWS, EXTRA_PATH_ROWS = 1000, 100, 1600, 20
+SWAP_ROWS_FACTOR = 6  # times as many rows for the last swaps as for the path
+LAST_TAU = 0.5  # rows are one-sparse long before tau = 1
+MAX_TAU_RATIO = 1.4  # of two values of tau: a path of few steps starts later
+MIN_PATH_STEPS = 8
+PATH_COST_SWEEPS, MAX_STARTS = 3, 3  # sweeps that the paths of all starts may cost; starts
+CHEAP_PRODUCTS, MAX_CHEAP_STARTS = 1.8e7, 8  # products that cost nothing; starts for small data
+FINAL_ALTERNATIONS = 20  # in the sketch
+FINAL_MOVES = 10  # rounds of moves of single rows
 
 
 @dataclass(frozen=True)
-class Fast:
-    """Settings: tau grows from `start` to END by `growth`, or faster where steps are dear."""
+class SearchSettings:
+    """tau grows from `start` to LAST_TAU by `growth`, or faster where steps are expensive."""
 
     start: float = 5e-3
     growth: float = 1.4
@@ -48,14 +53,16 @@ class Fast:
 
     def taus(self, most: float = np.inf) -> Array:
         """All of the path, or `most` steps of it."""
-        steps = int(min(2 + int(np.log(END / self.start) / np.log(self.growth)), most))
-        return np.geomspace(max(self.start, END / COARSE ** (steps - 1)), END, steps)
+        steps = int(min(2 + int(np.log(LAST_TAU / self.start) / np.log(self.growth)), most))
+        return np.geomspace(
+            max(self.start, LAST_TAU / MAX_TAU_RATIO ** (steps - 1)), LAST_TAU, steps
+        )
 
     def rows(self, Y: Array) -> Rows:
         """Rows of a sketch, as a search sees them."""
-        return (
-            Rows.of(Y) if self.outliers is None else RowsWithOutliers.from_columns(self.outliers, Y)
-        )
+        if self.outliers is None:
+            return Rows.of(Y)
+        return RowsWithOutliers.from_columns(self.outliers, Y)
 
 
 class Descent(NamedTuple):
@@ -66,26 +73,75 @@ class Descent(NamedTuple):
     limit: OutlierLimit | None = None  # beyond which samples are outliers
 
 
+class GivenCentroids(Protocol):
+    """Centroids W to start from; those of an earlier model may be more or fewer than asked for."""
+
+    @property
+    def W(self) -> Array: ...  # noqa: N802
+    @property
+    def is_model(self) -> bool: ...
+
+
+class FoundStarts(NamedTuple):
+    """Centroids, the best first, and how they were found."""
+
+    Ws: list[Array]
+    limit: OutlierLimit | None
+    path: list[Point]
+    small: Sketch
+
+    def stages(self, traffic: Traffic) -> list[Stage]:
+        """The path as rows of the history."""
+        return [path_stage(point, self.small, traffic) for point in self.path]
+
+
+def find_starts(
+    settings: SearchSettings,
+    data: Data,
+    k: int,
+    penalty: RowPenalty,
+    rng: np.random.Generator,
+    given: GivenCentroids | None = None,
+    *,
+    tell: Callable[[int], object] = lambda sweeps: None,
+    checkpoints: CheckpointStore = NO_CHECKPOINT,
+    basis: Array | None = None,
+) -> FoundStarts:
+    """Centroids for k clusters of these rows; a `basis` of the sketch may be known already."""
+    effort = PLAIN if settings.outliers is None else ROBUST
+    small = sketch(data, k, rng, settings.max_sweeps, tell, checkpoints, effort, basis)
+    if given is not None and given.is_model:
+        start = unit(small.lower(given.W.astype(np.float64)))
+        found, end = refit_from(small.Y, start, k, rng)
+        ends = [Descent(found, [end])]
+    else:
+        if settings.outliers is not None:
+            small = small._replace(Y=with_samples(data, small))
+        ends = descents(settings, data.shape, small, k, penalty, rng, given)
+    Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
+    return FoundStarts(Ws, ends[0].limit, ends[0].path, small)
+
+
 def descents(
-    settings: Fast,
+    settings: SearchSettings,
     shape: tuple[int, int],
     small: Sketch,
     k: int,
     penalty: RowPenalty,
     rng: np.random.Generator,
-    given: Array | None,
+    given: GivenCentroids | None,
 ) -> list[Descent]:
-    """What is found in the picture, the best first: by a search, or down from given centroids."""
+    """What is found in the sketch, the best first: by a search, or down from given centroids."""
     if given is None:
         return explore(settings, shape, small.Y, k, penalty, rng)
-    rows, start = settings.rows(small.Y), unit(small.lower(given.astype(np.float64)))
+    rows, start = settings.rows(small.Y), unit(small.lower(given.W.astype(np.float64)))
     path = list(follow(rows.with_limited_length()[0], start, penalty, settings.taus()))
-    found = rows.alternate(path[-1].U, ALTERNATIONS)
+    found = rows.alternate(path[-1].U, FINAL_ALTERNATIONS)
     return [Descent(found, path, rows.limit(found))]
 
 
 def explore(
-    settings: Fast,
+    settings: SearchSettings,
     shape: tuple[int, int],
     Y: Array,
     k: int,
@@ -98,10 +154,10 @@ def explore(
         Y, sqnorms = Y[sqnorms > 0], sqnorms[sqnorms > 0]
     scale = sqnorms.mean()  # squares in single precision must neither vanish nor overflow
     Y, sqnorms = (Y / np.sqrt(scale)).astype(np.float32, order="C", copy=False), sqnorms / scale
-    size = max(min(ROWS_PER_CLUSTER * k, BASE_ROWS + MORE_PER_CLUSTER * k), FEWEST_ROWS)
+    size = max(min(PATH_ROWS_PER_CLUSTER * k, PATH_ROWS + EXTRA_PATH_ROWS * k), MIN_PATH_ROWS)
     n_starts, steps = effort(shape, (min(size, len(Y)), Y.shape[1]), k, len(settings.taus()))
     last, *starts = rng.spawn(1 + (settings.n_starts or n_starts))
-    many = drawn(Y, sqnorms, MORE * size, last)
+    many = drawn(Y, sqnorms, SWAP_ROWS_FACTOR * size, last)
     search = Search(settings.rows, Y, sqnorms, many, size, k, penalty, settings.taus(steps))
     explained = attrgetter("found.explained")
     found = in_threads(search.descend, starts, settings.n_threads)
@@ -139,7 +195,7 @@ class Search:
         found, every = descent.found, replace(self.rows(self.Y), row_sqnorms=self.row_sqnorms)
         if len(self.many) > self.size:
             found = self.rows(self.many).improve(found, rng)
-        found = every.relocate(every.alternate(found.U, ALTERNATIONS), MOVES)
+        found = every.relocate(every.alternate(found.U, FINAL_ALTERNATIONS), FINAL_MOVES)
         return descent._replace(found=found, limit=every.limit(found))
 
 
@@ -164,11 +220,24 @@ def in_threads(task: Callable[[Any], Any], items: Sequence[Any], n_threads: int)
 
 
 def effort(shape: tuple[int, int], seen: tuple[int, int], k: int, steps: int) -> tuple[int, int]:
-    """Starts, and steps of each path: about the products of PATH_SWEEPS sweeps, or little."""
-    worth = PATH_SWEEPS * np.prod(shape, dtype=float) / np.prod(seen, dtype=float)
-    cheap = LITTLE / k / np.prod(seen, dtype=float)
-    starts = max(
-        1, int(max(min(worth / steps, MOST_STARTS), min(cheap / steps, MOST_CHEAP_STARTS)))
-    )
-    fewest = FEWEST_STEPS if k <= seen[1] else 2  # more prototypes than dimensions: dear rows
+    """Starts, and steps of each path: about the products of PATH_COST_SWEEPS sweeps, or little."""
+    worth = PATH_COST_SWEEPS * np.prod(shape, dtype=float) / np.prod(seen, dtype=float)
+    cheap = CHEAP_PRODUCTS / k / np.prod(seen, dtype=float)
+    starts = max(1, int(max(min(worth / steps, MAX_STARTS), min(cheap / steps, MAX_CHEAP_STARTS))))
+    fewest = MIN_PATH_STEPS if k <= seen[1] else 2  # more prototypes than dimensions: dear rows
     return starts, int(np.clip(max(worth, cheap) / starts, min(fewest, steps), steps))
+
+
+def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
+    """A row of the history: the path, as the rows it works on see it."""
+    return Stage(
+        rho=point.tau,
+        sweeps=small.sweeps,
+        relative_error=min(max(1 - small.share * (1 - point.error), 0.0), 1.0),
+        penalty=point.overlap,
+        orthogonality=gram_orthogonality(point.gram),
+        residual=point.moved,
+        empty_clusters=int(np.sum(point.gram.diagonal() == 0)),
+        sent=traffic.sent,
+        received=traffic.received,
+    )

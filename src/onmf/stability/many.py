@@ -27,7 +27,7 @@ from onmf.paper.penalties import RowPenalty
 from onmf.rows.assign import Code, Rays, nearest, one_sparse
 from onmf.rows.sweep import Array, Block, Data
 from onmf.search.sketch import Sketch, sketch, width
-from onmf.search.solver import Fast, explore
+from onmf.search.solver import SearchSettings, explore
 
 
 class Attempt(NamedTuple):
@@ -50,7 +50,7 @@ class Many:
     """Runs on `data` with at most `most` clusters each; every run is a single start by default."""
 
     def __init__(
-        self, settings: Fast, data: Data, most: int, penalty: RowPenalty, seed: int
+        self, settings: SearchSettings, data: Data, most: int, penalty: RowPenalty, seed: int
     ) -> None:
         # Runs are what goes on in parallel: each has one thread and one start.
         self.settings = replace(settings, n_threads=1, n_starts=settings.n_starts or 1)
@@ -74,7 +74,7 @@ class Many:
         return small.lift(best.found.U, self.settings.bounds, self.data.dtype)
 
     def _end(self, state: RayState) -> RunEnd:
-        error = 1 - float(state.cells.explained.sum()) / self.data.sqnorm
+        error = 1 - float(state.sums.explained.sum()) / self.data.sqnorm
         scores = self.data.gather(self.data.map_blocks(lambda code: code.scores, state.rows))
         return RunEnd(state.labels(self.data), scores, max(error, 0.0), state.settled)
 
@@ -104,7 +104,11 @@ def settle_together(
         rows, cells = data.sweep(move, rows)
         for place, (run, W) in enumerate(going.items()):
             own, part = data.map_blocks(itemgetter(place), rows), move.part(cells, place)
-            states[run] = states[run].after(W, own, part, tol) if sweep else RayState(W, own, part)
+            states[run] = (
+                states[run].after(W, own, part, tol)
+                if sweep
+                else RayState(W=W, rows=own, sums=part)
+            )
         places = [place for place, run in enumerate(going) if not states[run].settled]
         if not places:
             break

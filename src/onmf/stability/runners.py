@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from onmf.estimators.fitting import FastSolver
 from onmf.estimators.ordering import canonical_order, renumber
-from onmf.estimators.solvers import FastSolver
 from onmf.ledger import Ledger, Trial, run
 from onmf.rows.memory import InMemory, count_nonzero_samples
 from onmf.rows.threads import single_threaded_blas
@@ -73,7 +73,7 @@ class Together:
     """`ONMF` by its default solver: the trials share their sweeps."""
 
     def __init__(self, solver: FastSolver, X: Any, equal_votes: bool = False) -> None:
-        self.n_threads = solver.settings.n_threads
+        self.n_threads = solver.settings.search.n_threads
         self.X, _ = rescale_to_safe_range(X)
         rows = InMemory(self.X, n_threads=self.n_threads)
         self.data = rows.one_vote_each() if equal_votes else rows

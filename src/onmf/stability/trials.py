@@ -17,11 +17,12 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from onmf.estimators import ONMF
+from onmf.estimators.fitting import FastSolver
 from onmf.estimators.parameters import check_number, check_parameters
-from onmf.estimators.solvers import FastSolver
 from onmf.exceptions import UnassignedSampleWarning, UnobservedWarning
 from onmf.ledger import Ledger, Trial
-from onmf.losses.masked_starts import full_copy
+from onmf.losses import Squares
+from onmf.losses.filling import filled_copy
 from onmf.rows import matrix_of
 from onmf.rows.threads import blas_threads
 from onmf.rows.validation import as_samples
@@ -93,7 +94,7 @@ def prepare(
         own: ONMF = clone(model).set_params(callback=None)
         check_parameters(own.get_params(deep=False))
         model, (X, span) = own, as_samples(X, own._check)
-        X = full_copy(X) if span.n_missing else X
+        X = filled_copy(X) if span.n_missing else X
     else:
         X = check_array(X, accept_sparse="csr", order="C", dtype=[np.float64, np.float32])
         X = sp.csr_array(X) if sp.issparse(X) else X
@@ -114,10 +115,9 @@ def _fast_solver(model: SklearnClusterer, n_jobs: int | None) -> FastSolver | No
     if not isinstance(model, ONMF):
         return None
     solver = model._solver(blas_threads() if n_jobs is None else joblib.effective_n_jobs(n_jobs))
-    solver = getattr(
-        solver, "fast", solver
-    )  # trials share their sweeps, however few a fit may have
-    return solver if isinstance(solver, FastSolver) and solver.begin.is_search else None
+    if not isinstance(solver, FastSolver) or not isinstance(solver.loss, Squares):
+        return None
+    return solver if solver.begin.is_search else None
 
 
 def _parameter_of_k(model: SklearnClusterer) -> str:

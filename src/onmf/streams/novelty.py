@@ -1,36 +1,33 @@
-"""Samples that no ray explains wait until enough of them agree on a ray of their own.
+"""Samples that no centroid explains wait until enough of them agree on a direction of their own.
 
-    near_i = cosine of x_i with its nearest ray
-    strange: near_i < max(mean - SPREAD sd, TIGHT mean) of its cluster
-    u_M = sum of the samples in M, each of length 1;   own_i = cosine of x_i with u_M less x_i
+    near_i = cosine of x_i with its nearest centroid
+    novel: near_i < max(mean - MAX_DEVIATIONS_BELOW sd, MIN_COSINE_SHARE mean) of its cluster
+    u_M = sum of the samples in M, each of length 1;   own_i = leave-one-out cosine of x_i with u_M
 
-A ray is born of the strangers M if at least FEWEST of them are told better by the others of M than
-by any ray that is there, own_i^2 >= near_i^2 / apart, and its cosine with every ray is at most
-`apart`: APART, or what is usual between a ray and the next where rays are nearer. A sample
-is left out of the ray it is compared with, which is what makes this evidence: any direction
-explains the sample that it was taken from.
+A cluster is born from the novel samples M if at least MIN_MEMBERS of them are closer to the others
+of M than to any centroid, own_i^2 >= near_i^2 / apart, and its cosine with every centroid is at
+most `apart`: MAX_COSINE, or the usual cosine between a centroid and the next where centroids are
+closer. Leaving the sample out is what makes this evidence: any direction explains the sample it was
+made from.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from onmf.rows.sweep import row_sqnorm
+from onmf.rows.sweep import Array, row_sqnorm
 
-Array = NDArray[Any]
-
-SPREAD = 1.5  # standard deviations below the mean of its cluster at which a sample is strange
-FEWEST = 8  # samples that agree
-APART = 1 / 3  # cosine between rays of clusters that have little to do with each other
-TIGHT = 0.65  # of the usual cosine with a ray: what is less is strange, and no member of a group
-SEEDS, ROUNDS = 20, 5  # samples tried as the first of a group, and rounds in which it settles
+MAX_DEVIATIONS_BELOW = 1.5  # standard deviations below the mean of its cluster: a novel sample
+MIN_MEMBERS = 8  # of a new cluster
+MAX_COSINE = 1 / 3  # between centroids of clusters that have little in common
+MIN_COSINE_SHARE = 0.65  # of the usual cosine: below it a sample is novel, and no member of a group
+GROUP_SEEDS, GROUP_ROUNDS = 20, 5  # samples tried as the first of a group; rounds until it settles
 
 
-class Levels(NamedTuple):
-    """How near the samples of each cluster are to its ray: number, sum and squares of cosines."""
+class CosineSums(NamedTuple):
+    """Cosines of the samples of each cluster with its centroid: number, sum and sum of squares."""
 
     number: Array
     total: Array
@@ -44,13 +41,13 @@ class Levels(NamedTuple):
         return cls(*(total.astype(np.float64) for total in sums))
 
     def low(self) -> Array:
-        """Below which a sample of each cluster is strange; that of all together for small ones."""
+        """Below which a sample of each cluster is novel; that of all clusters for small ones."""
         own = np.stack(self, axis=1)
         every = own.sum(axis=0)
-        n, total, square = np.where(own[:, :1] >= FEWEST, own, every).T
+        n, total, square = np.where(own[:, :1] >= MIN_MEMBERS, own, every).T
         mean = total / np.maximum(n, 1)
         deviation = np.sqrt(np.maximum(square / np.maximum(n, 1) - mean**2, 0))
-        return np.maximum(mean - SPREAD * deviation, TIGHT * mean)
+        return np.maximum(mean - MAX_DEVIATIONS_BELOW * deviation, MIN_COSINE_SHARE * mean)
 
     @property
     def mean(self) -> float:
@@ -66,16 +63,16 @@ class NewCluster(NamedTuple):
 
 
 def find_new_clusters(X: sp.csr_array, rays: Array, level: float) -> Iterator[NewCluster]:
-    """The rays (m, k) that the samples X ask for, one after the other; `level` as `Levels.mean`."""
+    """New clusters of the samples X beside the rays (m, k); `level` as `CosineSums.mean`."""
     size = np.sqrt(row_sqnorm(X))
     X = sp.csr_array(X.multiply(1 / np.where(size > 0, size, 1)[:, None]))
     near = np.maximum(np.asarray(X @ rays).max(axis=1), 0)
     cosines = rays.T @ rays
     np.fill_diagonal(cosines, 0)
-    apart = max(APART, float(np.median(cosines.max(axis=1))))
-    room = NoveltyBuffer((X @ X.T).toarray(), near**2 / apart, TIGHT * level, size > 0)
-    while (found := room.group()) is not None:
-        room.free[found.members] = False
+    apart = max(MAX_COSINE, float(np.median(cosines.max(axis=1))))
+    buffer = NoveltyBuffer((X @ X.T).toarray(), near**2 / apart, MIN_COSINE_SHARE * level, size > 0)
+    while (found := buffer.group()) is not None:
+        buffer.free[found.members] = False
         ray = np.asarray(X[found.members].sum(axis=0)).ravel()
         if np.max(ray @ rays) <= apart * np.linalg.norm(ray):
             yield found
@@ -96,22 +93,22 @@ class NoveltyBuffer(NamedTuple):
         linked = pairs & (self.cosines >= self.least / 2) & np.outer(self.free, self.free)
         np.fill_diagonal(linked, self.free)
         company = linked.sum(axis=1)
-        for seed in np.argsort(-company, kind="stable")[:SEEDS]:
+        for seed in np.argsort(-company, kind="stable")[:GROUP_SEEDS]:
             found = self.settle_group(linked[seed])
-            if found is not None and len(found.members) >= FEWEST:
+            if found is not None and len(found.members) >= MIN_MEMBERS:
                 return found
         return None
 
     def settle_group(self, inside: Array) -> NewCluster | None:
-        """Who is told by the ray of the others, until that is who makes the ray."""
-        for _ in range(ROUNDS):
+        """Samples close to the direction of the others, until these are the ones that make it."""
+        for _ in range(GROUP_ROUNDS):
             if inside.sum() < 2:
                 return None
             own = self.own(inside)
-            told = self.free & (np.square(own) >= self.goal) & (own >= self.least)
-            if np.array_equal(told, inside):
+            close = self.free & (np.square(own) >= self.goal) & (own >= self.least)
+            if np.array_equal(close, inside):
                 break
-            inside = told
+            inside = close
         members = np.flatnonzero(inside)
         return NewCluster(members, self.own(inside)[members])
 

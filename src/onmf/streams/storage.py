@@ -1,6 +1,6 @@
-"""How far a stream is, as arrays of a file, and back.
+"""The state of a stream as arrays of a file, and back.
 
-    stream.<field>     the sums of each cluster        life.<field>     who waits, who was here when
+    stream.<field>     the sums of each cluster        life.<field>     what waits, since when
 
 Rows that are kept are CSR: three arrays each.
 """
@@ -9,56 +9,70 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from onmf.losses.batches import BatchSums, CountBatches, MaskedBatches, RayBatches
+from onmf.rows.sweep import Array
 from onmf.streams.births import StreamHistory
-from onmf.streams.novelty import Levels
-from onmf.streams.sums import Stream
+from onmf.streams.novelty import CosineSums
 
-Array = NDArray[Any]
+SUMS_PREFIX, HISTORY_PREFIX = "stream.", "life."
+KEPT_ROWS = ("waiting", "warmup")  # fields of a history that are matrices
+CSR_PARTS = ("data", "indices", "indptr")
+KINDS_OF_SUMS: tuple[type[BatchSums], ...] = (RayBatches, MaskedBatches, CountBatches)
+FORMER_PARTS = {"energy": "explained", "room": "waiting", "early": "warmup"}  # of version 0.1
 
-STREAM, LIFE = "stream.", "life."
-ROWS = ("room", "early")  # of a life, which are matrices
-PARTS = ("data", "indices", "indptr")
 
-
-def stream_arrays(stream: Any, life: StreamHistory | None) -> dict[str, Array]:
+def stream_arrays(sums: BatchSums | None, history: StreamHistory | None) -> dict[str, Array]:
     """What a file keeps of a stream; nothing if there is none."""
-    if not isinstance(stream, Stream):  # a stream of counts begins anew
+    if sums is None:
         return {}
-    arrays = {STREAM + name: value for name, value in stream._asdict().items()}
-    if life is None:
+    arrays = {SUMS_PREFIX + name: value for name, value in sums.as_dict().items()}
+    if history is None:
         return arrays
-    facts = life._asdict() | {"batch": np.array([life.batch]), "levels": np.stack(life.levels)}
-    for name in ROWS:
+    facts = history._asdict()
+    facts |= {"batch": np.array([history.batch]), "levels": np.stack(history.levels)}
+    for name in KEPT_ROWS:
         rows = facts.pop(name)
-        facts |= {f"{name}.{part}": getattr(rows, part) for part in PARTS}
-    return arrays | {LIFE + name: np.asarray(value) for name, value in facts.items()}
+        facts |= {f"{name}.{part}": getattr(rows, part) for part in CSR_PARTS}
+    return arrays | {HISTORY_PREFIX + name: np.asarray(value) for name, value in facts.items()}
 
 
 def take_stream(arrays: dict[str, Array], shape: tuple[int, int]) -> dict[str, Any]:
     """The stream of a model with centroids of this shape, whose arrays leave the others."""
-    own = {name: arrays.pop(name) for name in [*arrays] if name.startswith((STREAM, LIFE))}
-    sums = {name.removeprefix(STREAM): own[name] for name in own if name.startswith(STREAM)}
-    if "energy" in sums:  # in files of version 0.1
-        sums["explained"] = sums.pop("energy")
-    life = {name.removeprefix(LIFE): own[name] for name in own if name.startswith(LIFE)}
+    sums, history = (_take_out(arrays, prefix) for prefix in (SUMS_PREFIX, HISTORY_PREFIX))
     if not sums:
         return {}
     k, m = shape
-    wide = {name: (k, m) if name == "image" else (k,) for name in Stream._fields}
-    _check(sums, wide)
-    state: dict[str, Any] = {"_stream": Stream(**sums)}
-    return state | ({"_stream_history": _sound_life(life, k, m)} if life else {})
+    kind = next((kind for kind in KINDS_OF_SUMS if set(kind.names()) == set(sums)), None)
+    if kind is None:
+        raise ValueError("the parts of its stream are unknown.")
+    _check(sums, {name: (k, m) if name in ("image", "shown", "sums") else (k,) for name in sums})
+    state: dict[str, Any] = {"_stream": kind(**sums)}
+    return state | ({"_stream_history": _sound_history(history, k, m)} if history else {})
 
 
-def _sound_life(parts: dict[str, Array], k: int, m: int) -> StreamHistory:
-    rows = {name: _sound_rows([parts.pop(f"{name}.{part}") for part in PARTS], m) for name in ROWS}
-    waiting, early = (rows[name].shape[0] for name in ROWS)
+def _take_out(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
+    """The arrays with this prefix, by their present names; they leave the others."""
+    own = {}
+    for name in [name for name in arrays if name.startswith(prefix)]:
+        word = name.removeprefix(prefix)
+        for old, new in FORMER_PARTS.items():
+            if word == old or word.startswith((f"{old}.", f"{old}_")):
+                word = new + word.removeprefix(old)
+        own[word] = arrays.pop(name)
+    return own
+
+
+def _sound_history(parts: dict[str, Array], k: int, m: int) -> StreamHistory:
+    rows = {
+        name: _sound_rows([parts.pop(f"{name}.{part}") for part in CSR_PARTS], m)
+        for name in KEPT_ROWS
+    }
+    waiting, warmup = (rows[name].shape[0] for name in KEPT_ROWS)
     wanted = {"batch": (1,), "first": (k,), "last": (k,), "levels": (3, k)}
-    wanted |= {"room_weight": (waiting,), "since": (waiting,), "early_weight": (early,)}
+    wanted |= {"waiting_weight": (waiting,), "since": (waiting,), "warmup_weight": (warmup,)}
     _check(parts, wanted)
-    batch, levels = int(parts.pop("batch")[0]), Levels(*parts.pop("levels"))
+    batch, levels = int(parts.pop("batch")[0]), CosineSums(*parts.pop("levels"))
     return StreamHistory(batch=batch, levels=levels, **rows, **parts)
 
 
@@ -73,7 +87,7 @@ def _sound_rows(parts: list[Array], m: int) -> sp.csr_array:
         raise ValueError("the samples of its stream have no sound rows.")
     rows = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, m))
     rows.check_format(full_check=True)
-    if not np.isfinite(data).all():
+    if np.isinf(data).any():
         raise ValueError("the samples of its stream are not all finite.")
     return rows
 

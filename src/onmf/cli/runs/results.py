@@ -42,12 +42,14 @@ from onmf.cli.runs.tables import (
     markers_sheet,
     top_sheet,
 )
+from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker
 from onmf.explain.clustering import check_fitted_to
 from onmf.explain.explanation import fit_clusters
 from onmf.io import Sheet, Source, Table, checksum, csv_texts, seal_files, to_json_values
 from onmf.io.remote import RemoteFile
+from onmf.losses import loss_of
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.preparation.steps import Log
 from onmf.report.periods import Period
@@ -96,8 +98,8 @@ def can_certify(model: Model, table: Table) -> bool:
     may be outliers, or entries are missing, for it holds for clusters of all; nor if it is no
     squares that are minimised."""
     all_of_them = getattr(model, "outliers", None) is None and not model.n_missing_
-    squares = model.get_params().get("loss") != "kl"
-    return squares and all_of_them and not isinstance(table.X, Source)
+    bounded = "bound" in loss_of(model).supports
+    return bounded and all_of_them and not isinstance(table.X, Source)
 
 
 def agreement_scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float] | None:
@@ -128,7 +130,7 @@ class FinishedFit:
 
     def record(self, folder: Path) -> dict[str, Any]:
         """What was done, to what, with what, and how it ended: the content of run.json."""
-        parameters = self.model.get_params(deep=False)
+        parameters = flat_parameters(self.model)
         del parameters["callback"]
         n, m = self.table.X.shape
         facts = {

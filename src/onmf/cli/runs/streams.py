@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from onmf import ONMF, load
+from onmf import ONMF, StreamONMF, load
 from onmf.cli.console import cluster_sizes
 from onmf.cli.runs.records import (
     CENTERS,
@@ -51,7 +51,7 @@ DERIVED_FILES = (CENTERS, TOP, MODEL, PAGE)  # from the state, besides run.json
 REPORTED = ("key", "name", "kept", "born", "vanished", "drift")  # of a batch in run.json
 
 
-@dataclass(frozen=True)
+@dataclass
 class StreamRun:
     """A folder, the model as its last batch left it, what is known of each batch, and run.json."""
 
@@ -67,9 +67,8 @@ class StreamRun:
         if not path.exists():
             return cls.begin(folder)
         match read_container(path, KIND).header, load(path):
-            case {"batches": list(entries), "record": dict(record)}, ONMF() as model:
-                if hasattr(model, "_stream_history"):
-                    return cls(folder, model, entries, record)
+            case {"batches": list(entries), "record": dict(record)}, StreamONMF() as model:
+                return cls(folder, model, entries, record)
         raise FormatError(f"{path} does not hold a stream: run onmf cluster again.")
 
     @classmethod
@@ -79,13 +78,10 @@ class StreamRun:
         if not is_of_run(folder, MODEL, record) or not is_of_run(folder, LABELS, record):
             raise ValueError(f"the files in {folder} are of two runs: run onmf cluster again.")
         model = load(folder / MODEL)
-        if not isinstance(model, ONMF) or model.solver != "fast" or model.loss == "kl":
-            raise ValueError("only a run of the default solver and loss can go on as a stream.")
+        if not isinstance(model, ONMF) or not hasattr(model, "partial_fit"):
+            raise ValueError("onmf update needs a run of the default solver.")
         if model.outliers is not None:
-            raise ValueError(
-                "a run with --outliers cannot go on as a stream, where what is strange waits: run "
-                "onmf cluster without it."
-            )
+            raise ValueError("onmf update does not support runs made with --outliers.")
         labels, told = labels_of_run(folder, model), record["input"]
         words = {str(i): named[:WORDS] for i, named in heavy_words(model).items()}
         first = {"key": told["sha256"], "name": told["file"], "samples": len(labels)}
@@ -98,15 +94,16 @@ class StreamRun:
 
     def take_in(self, table: Table, key: str, name: str, most: int, raw_names: bool) -> None:
         """Count one batch: its labels, and then, by one rename, the state."""
-        model = self.model
-        if not hasattr(model, "_stream_history"):
+        if not isinstance(self.model, StreamONMF):
             distance = np.array(stored_column(self.folder, "distance", float))
             worth = max(1, round(len(distance) / len(table.samples)))  # batches like this one
-            model._start_stream_from_fit(labels_of_run(self.folder, model), distance, worth)
+            labels = labels_of_run(self.folder, self.model)
+            self.model = StreamONMF.from_fit(self.model, labels, distance, worth)
+        model = self.model
         most = max(most, len(model.cluster_centers_))
         model.set_params(max_clusters=most, n_clusters=None, init="random")
         model.partial_fit(table)
-        self.batches.append(self.entry(table, key, name))
+        self.batches.append(self.entry(model, table, key, name))
         ids = ids_of_labels(ids_of_clusters(model), model.labels_)
         place, distance = self.folder / BATCHES, model.distance(table)
         text = csv_text(*labels_sheet(table.samples, ids, distance=distance), raw_names)
@@ -115,9 +112,9 @@ class StreamRun:
         state = model_bytes(model, samples=False, batches=self.batches, record=self.record)
         replace_files(self.folder, {STREAM: state})
 
-    def entry(self, table: Table, key: str, name: str) -> dict[str, Any]:
+    def entry(self, model: StreamONMF, table: Table, key: str, name: str) -> dict[str, Any]:
         """What is remembered of a batch."""
-        model, ids = self.model, self.model.cluster_ids_.tolist()
+        ids = model.cluster_ids_.tolist()
         words = period_words(table.X, model.labels_, model.cluster_centers_, table.features)
         facts = {
             "key": key,
@@ -125,7 +122,7 @@ class StreamRun:
             "samples": len(table.samples),
             "sizes": sizes_by_id(model, model.labels_),
             "words": {str(ids[k]): own for k, own in words.items()},
-            "waiting": len(model._stream_history.since),
+            "waiting": model.n_waiting_,
             "relative_error": model.relative_error_,
         }
         return dict(to_json_values(facts | (model.lineage_._asdict() if model.lineage_ else {})))

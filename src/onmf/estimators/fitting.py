@@ -1,0 +1,298 @@
+"""From resolved parameters to a solution; nothing here sees an estimator.
+
+A `Solver` has frozen settings. The default solver runs the alternation of the loss on the rows, or
+first on a summary of them; the paper's solver runs PALM once per start.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from onmf.bounds.spectral import cheap_proof
+from onmf.estimators.initialization import Initialization
+from onmf.estimators.ordering import number_clusters
+from onmf.estimators.parameters import BoundsOf
+from onmf.losses import Loss
+from onmf.losses.alternation import Alternation, Given, Settings, finish, fit
+from onmf.losses.filling import fill_along_common_ray
+from onmf.losses.ray_alternation import TooFewDirectionsError
+from onmf.paper.palm import PalmSettings
+from onmf.paper.path import Path, tighten
+from onmf.paper.penalties import Penalty
+from onmf.paper.start import from_centroids
+from onmf.result import NO_CHECKPOINT, CheckpointStore, Factorization, Recorder, Stage, Watch
+from onmf.rows import Placement
+from onmf.rows.assign import Assignment, Code, Rays, labels_of
+from onmf.rows.memory import InMemory
+from onmf.rows.summary import BottomKSampler
+from onmf.rows.sweep import Array, Data, count_missing
+from onmf.rows.validation import Scale, check_scale, safe_scale
+from onmf.search.outliers import OutlierLimit, Outliers
+from onmf.search.row_problems import unit
+from onmf.search.solver import SearchSettings
+from onmf.streams.lineage import Lineage
+
+
+class FitRequest(NamedTuple):
+    """What an estimator asks of a solver."""
+
+    loss: Loss
+    init: Initialization
+    n_threads: int
+    penalty: Penalty
+    bounds: BoundsOf
+    outliers: Outliers | None
+    equal_votes: bool
+    tol: float | None
+    max_iter: int | None
+
+
+class Solution(NamedTuple):
+    """The factors, the label of each sample of X, and the one that `predict` gives to it."""
+
+    result: Factorization
+    labels: Array
+    nearest: Array
+    stationarity: float
+    whole: float  # what the relative error is a share of
+    proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
+    limit: OutlierLimit | None = None  # beyond which samples are outliers
+    excess: Array | None = None  # loss of each sample over its cap: above 1 for outliers
+    unobserved: Array | None = None  # features that no sample shows, where values are missing
+    lineage: Lineage | None = None  # what became of the clusters of an earlier model
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A method with its settings: the parameters of an estimator, resolved."""
+
+    begin: Initialization
+
+    scale: ClassVar[Scale] = staticmethod(safe_scale)  # what X is multiplied by
+
+    @property
+    def most_sweeps(self) -> int | None:
+        """How many there can be, over all starts, if that is known."""
+        raise NotImplementedError
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """What the validation of the rows must bring, as `rows.PlacementRequest` has it."""
+        return {}
+
+    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+        """The clusters of these rows."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class FastSolver(Solver):
+    """The default solver; `passes` limits how often X is read."""
+
+    loss: Loss
+    settings: Settings
+    bounds: BoundsOf
+    passes: int | None = None
+    sampler: BottomKSampler | None = None
+
+    @property
+    def most_sweeps(self) -> int | None:
+        return self.settings.search.max_sweeps
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        if self.sampler is None:
+            return {}
+        return {"sampler": self.sampler, "once": self.passes == 1}
+
+    @property
+    def penalty(self) -> Any:
+        return self.settings.penalty
+
+    def settings_for(self, data: Data) -> SearchSettings:
+        """With bounds on the centroids for these data, and outliers as a share of them."""
+        search = self.settings.search
+        outliers = search.outliers
+        if outliers is not None:
+            outliers = outliers.among(data.shape[0], self.begin.n_clusters)
+        return replace(search, bounds=self.bounds(data.extremes), outliers=outliers)
+
+    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+        if self.passes is not None:
+            return self._solve_by_summary(rows, watch)
+        return self._solution(rows.data, *self._fit(rows, rows.data, watch, checkpoints))
+
+    def _fit(
+        self, rows: Placement, data: Data, watch: Watch, checkpoints: CheckpointStore
+    ) -> tuple[Factorization, Any, Alternation]:
+        """k clusters of these rows, or as many as they have directions."""
+        begin, seed = self.begin, self.begin.seeds(checkpoints)[0]
+        settings = self.settings._replace(search=self.settings_for(data))
+        alternation, given = self.loss.alternation(data, settings), None
+        if begin.previous is not None:
+            given = Given(begin.previous.centers, is_model=True)
+        elif not begin.is_search:
+            full = fill_along_common_ray(data) if data.n_missing else data
+            given = Given(begin.factors(full, rows.X, seed)[1], is_model=False)
+        most = settings.search.max_sweeps
+        try:
+            recorder = Recorder(watch, most, checkpoints=checkpoints)
+            return fit(alternation, begin.n_clusters, seed, recorder, given)
+        except TooFewDirectionsError as few:
+            return fit(alternation, few.found, seed, Recorder(watch, most))
+
+    def _solution(
+        self, data: Data, result: Factorization, state: Any, alternation: Alternation
+    ) -> Solution:
+        labels, k = state.labels(data), self.begin.n_clusters
+        solution = Solution(
+            result,
+            labels,
+            labels,
+            alternation.stationarity(state),
+            alternation.whole,
+            limit=state.limit,
+            excess=alternation.excess(state),
+            unobserved=getattr(state, "unobserved", None),
+        )
+        plain = state.limit is None and not data.n_missing
+        if plain and self.passes is None and "bound" in self.loss.supports:
+            proof = cheap_proof(data, result.W, result.relative_error)
+            solution = solution._replace(proof=proof)
+        if len(result.W) == k:
+            return solution
+        given = None if isinstance(self.begin.init, str) else np.asarray(self.begin.init)
+        return with_empty(alternation, solution, k, given)
+
+    def _solve_by_summary(self, rows: Placement, watch: Watch) -> Solution:
+        """Clusters of the summary, then labels and further sweeps on all rows."""
+        some = self._summary(rows)
+        result, state, alternation = self._fit(rows, some, watch, NO_CHECKPOINT)
+        solution = self._solution(some, result, state, alternation)
+        solution = number_clusters(solution, some.weight, self.begin, self.loss)
+        traffic = rows.data.traffic._asdict()
+        history = [stage._replace(sweeps=1, **traffic) for stage in solution.result.history]
+        stop = "summary" if result.stop == "max_iter" else result.stop
+        result = solution.result._replace(history=history, sweeps=1, iterations=1, stop=stop)
+        totals = None if rows.summary is None else rows.summary.totals
+        alternation = alternation.resumed(state).moved_to(rows.data, totals)
+        if self.passes == 1:
+            nobody = np.empty(0, np.intp)
+            return solution._replace(
+                result=result._replace(H=result.H[:0]),
+                labels=nobody,
+                nearest=nobody,
+                excess=None if solution.excess is None else np.empty(0),
+                whole=alternation.whole,
+            )
+        passes = self.passes or 2
+        passes = passes if result.W.any(axis=1).all() else 2  # no direction to fill empty ones
+        last, state = finish(alternation, [result.W], Recorder(watch, passes, history=history))
+        stop = result.stop if last.stop == "max_iter" else last.stop
+        return self._solution(rows.data, last._replace(stop=stop), state, alternation)
+
+    def _summary(self, rows: Placement) -> InMemory:
+        """The summary as a place of its own."""
+        assert rows.summary is not None  # asked for by `sampling`
+        X, weight = rows.summary.rows()
+        threads = self.settings.search.n_threads
+        some = InMemory(X, weight[:, 0], threads, count_missing(X))
+        some.extremes = rows.data.extremes
+        if self.settings.equal_votes:
+            some = self.loss.with_equal_votes(some)  # type: ignore[assignment]
+        return some
+
+
+@dataclass(frozen=True)
+class PaperSolver(Solver):
+    """The paper's method, once per start; the lowest error wins."""
+
+    penalty: Penalty
+    palm: PalmSettings
+    path: Path
+    bounds: BoundsOf
+
+    # It depends on the scale of X as the paper's does, and must be given X as it is.
+    scale: ClassVar[Scale] = staticmethod(check_scale)
+
+    @property
+    def most_sweeps(self) -> int | None:
+        starts = 1 if self.begin.n_init == "auto" else int(self.begin.n_init)
+        return None if self.path.max_sweeps is None else starts * self.path.max_sweeps
+
+    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+        data = rows.data
+        palm = replace(self.palm, bounds=self.bounds(data.extremes))
+        best, done = _best_so_far(checkpoints)
+        for restart, seed in enumerate(self.begin.seeds(checkpoints)):
+            if restart < done:
+                continue
+            H, W = self.begin.factors(data, rows.X, seed)
+            H = from_centroids(data, W) if H is None else H
+            H = data.map_blocks(_without_empty, data.row_sqnorms, H)
+            new = tighten(palm, data, H, W, self.penalty, self.path, watch, restart, checkpoints)
+            best = new if best is None or new.relative_error < best.relative_error else best
+            if new.stop == "callback":
+                break
+            checkpoints.note("best", partial(_facts_of, best, restart + 1))
+        assert best is not None  # there is at least one start
+        stationarity = palm.stationarity(data, data.scatter(best.H), best.W, self.penalty, best.rho)
+        return with_labels(data, best, Rays.of(best.W), stationarity)
+
+
+def with_empty(
+    alternation: Alternation, solution: Solution, k: int, given: Array | None
+) -> Solution:
+    """The solution with empty clusters besides, their centroids zero, so that there are k.
+
+    Where the fit started from given centroids, each cluster takes the id of the nearest one.
+    """
+    data, W = alternation.data, solution.result.W
+    ids = np.arange(len(W))
+    if given is not None:
+        _, ids = linear_sum_assignment(-(unit(W) @ unit(given).T))
+    wide = np.zeros((k, W.shape[1]), W.dtype)
+    wide[ids] = W
+    labels = np.append(ids, -1)[solution.labels]
+    assignment = alternation.assignment(wide, solution.limit)
+    rows, _ = data.sweep(assignment)
+    history = [s._replace(empty_clusters=k - len(W)) for s in solution.result.history]
+    H = data.dense(k, assignment.memberships, rows)
+    result = solution.result._replace(H=H, W=wide, history=history)
+    return solution._replace(result=result, labels=labels, nearest=labels)
+
+
+def with_labels(
+    data: Data, result: Factorization, assignment: Assignment | Any, stationarity: float
+) -> Solution:
+    """With the labels of the factors, and those that the assignment gives; reads X once."""
+    near, _ = data.sweep(assignment)
+    labels = data.gather(data.map_blocks(_largest, data.scatter(result.H), near))
+    nearest = data.gather(data.map_blocks(labels_of, near))
+    return Solution(result, labels, nearest, stationarity, data.sqnorm)
+
+
+def _best_so_far(checkpoints: CheckpointStore) -> tuple[Factorization | None, int]:
+    """The best result of the starts that an earlier process did, and how many they were."""
+    notes = checkpoints.recall("best")
+    if notes is None:
+        return None, 0
+    history = [Stage(*stage) for stage in notes["best"]["history"]]
+    return Factorization(**notes["best"] | {"history": history}), notes["done"]
+
+
+def _facts_of(best: Factorization, done: int) -> dict[str, Any]:
+    return {"best": best._asdict() | {"H": np.asarray(best.H)}, "done": done}
+
+
+def _without_empty(sqnorms: Array, H: Array) -> Array:
+    """A sample of zeros has nothing to explain, hence no cluster."""
+    return np.where((sqnorms == 0)[:, None], H.dtype.type(0), H)
+
+
+def _largest(H: Array, near: Code) -> Array:
+    """The paper's label, where the membership is largest; the nearest ray's if there is none."""
+    return np.where(H.any(axis=1), H.argmax(axis=1), near.labels)

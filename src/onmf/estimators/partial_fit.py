@@ -1,0 +1,184 @@
+"""`partial_fit`: a model that continues batch by batch, and clusters that keep their ids."""
+
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
+
+from onmf.estimators.clusterer import Clusterer
+from onmf.estimators.initialization import is_model
+from onmf.estimators.parameters import CenterBounds, as_bounds
+from onmf.estimators.progress import watcher
+from onmf.estimators.solvers import solver_of
+from onmf.losses.alternation import Settings
+from onmf.losses.batches import BatchSums
+from onmf.losses.support import refusal
+from onmf.paper.penalties import SNCP
+from onmf.result import Event, Stage
+from onmf.rows import Placement
+from onmf.rows.sweep import Data
+from onmf.rows.threads import single_threaded_blas
+from onmf.rows.validation import no_rescaling
+from onmf.search.solver import SearchSettings
+from onmf.streams.births import Comparison
+
+
+def _has_partial_fit(model: "PartialFitMixin") -> bool:
+    """Whether the loss and the solver of a model have `partial_fit`."""
+    loss, solver = model._loss, solver_of(model.solver)
+    return not refusal(loss.name, loss.supports, solver.name, {"streams"})
+
+
+class PartialFitMixin(Clusterer):
+    """`partial_fit`, and clusters with ids that outlive a fit."""
+
+    solver: Any
+    center_bounds: CenterBounds
+    feature_names_in_: NDArray[Any]
+    _stream: BatchSums  # once the stream has begun
+    _has_ids = True
+
+    @property
+    def cluster_ids_(self) -> NDArray[np.intp]:
+        """The id of each cluster: 0, 1, ... unless the fit started from another model."""
+        k = len(self.cluster_centers_)  # an AttributeError before the fit, as of any attribute
+        known = getattr(self, "lineage_", None)
+        return np.arange(k) if known is None else np.array(known.ids, np.intp)
+
+    def __sklearn_clone__(self) -> Self:
+        """A clone starts from the same model; scikit-learn would clone that too, and unfit it."""
+        if not is_model(self.init):
+            return super().__sklearn_clone__()
+        light = copy(self)
+        light.init = "random"
+        again: Self = super(PartialFitMixin, light).__sklearn_clone__()
+        again.init = self.init
+        return again
+
+    @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Update the clusters with one batch of a stream.
+
+        A model that is not fitted clusters the first batch as `fit` does; a fitted one continues
+        from its centroids. Each later batch is read once: its samples go to their nearest
+        centroids, and every centroid moves towards the mean, over all batches, of its samples, by
+        steps that shrink as t^(-3/4). The centroids converge to a fixed point of the alternation
+        that ends `fit`, for the distribution of the batches, or for the data set if its batches are
+        given again and again.
+
+        Clusters keep their ids. `labels_`, `membership_` and `relative_error_` are those of the
+        last batch, with the centroids before it. `save` stores the state of the stream. For new
+        clusters in a stream see `StreamONMF`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The first batch should have many samples of every cluster.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> from onmf.datasets import make_rays
+        >>> X, _ = make_rays(600, 30, 4, random_state=0)
+        >>> model = ONMF(n_clusters=4, random_state=0)
+        >>> for start in range(0, 600, 200):
+        ...     model = model.partial_fit(X[start : start + 200])
+        >>> model.predict(X).shape
+        (600,)
+        """
+        with self._all_or_nothing():
+            if not hasattr(self, "cluster_centers_"):
+                return self._begin_stream(X, sample_weight)
+            with single_threaded_blas():
+                rows = self._place_batch(X, sample_weight)
+                if not hasattr(self, "_stream"):
+                    self._continue_fit(rows.data.shape[0])
+                self._take_in(rows)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Cluster the samples of X, and return the cluster of each.
+
+        With ``Fast(passes=1)``, which leaves no `labels_`, X is read once more, by `predict`.
+
+        Parameters
+        ----------
+        X, y, **options : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from onmf import ONMF, Fast
+        >>> model = ONMF(n_clusters=2, random_state=0, solver=Fast(passes=1))
+        >>> model.fit_predict([[3, 0], [2, 0.1], [0, 1]])
+        array([0, 0, 1])
+        """
+        self.fit(X, y, **options)
+        return self.labels_ if hasattr(self, "labels_") else self.predict(X)
+
+    def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
+        """Cluster the first batch, and remember its sums."""
+        self.fit(X, sample_weight=sample_weight)
+        with single_threaded_blas():
+            self._remember(self._place_batch(X, sample_weight))
+        return self
+
+    def _remember(self, rows: Placement) -> Any:
+        """Start the sums with a batch, as the centroids see it: its state."""
+        comparison = self._comparison(rows.data)
+        alternation = self._loss.alternation(rows.data, comparison.settings)
+        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        state = replace(alternation, limit=self._limit).begin(W)
+        self._stream = self._loss.batch(state)
+        return state
+
+    def _continue_fit(self, batch_size: int) -> None:
+        """Sums as if the samples of the fit had come in batches of this size."""
+        labels = getattr(self, "labels_", np.arange(len(self.cluster_centers_)))
+        sizes = np.bincount(labels[labels >= 0], minlength=len(self.cluster_centers_))
+        W, sizes = self.cluster_centers_, sizes.astype(np.float64)
+        sums = self._loss.batch_of_centroids(W, sizes, self.equal_votes)
+        self._stream = sums.as_mean_of(max(1, round(len(labels) / max(batch_size, 1))))
+
+    def _take_in(self, rows: Placement) -> None:
+        """One more batch."""
+        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        comparison = self._comparison(rows.data)
+        state, self._stream, W = comparison.take_in(rows.data, W, self._stream, self._limit)
+        self._show_batch(rows.data, state)
+        self.cluster_centers_ = W
+
+    def _show_batch(self, data: Data, state: Any) -> None:
+        """The attributes that describe the last batch; the callback hears of it."""
+        alternation = self._loss.alternation(data, self._comparison(data).settings)
+        self.labels_, self.membership_ = state.labels(data), alternation.membership(state)
+        self.relative_error_ = alternation.error(state)
+        self.inertia_ = alternation.loss(state)
+        clusters = 0.0, 0.0, state.residual, len(state.empty)
+        stage = Stage(1.0, 1, self.relative_error_, *clusters)
+        watch = watcher(self.verbose, self.callback, None)
+        watch(Event(0, 1, 1, stage, lambda: self.membership_))
+
+    def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
+        """A batch of the stream: on the scale that all others have."""
+        return self._place(
+            X, sample_weight, no_rescaling, reset=False, equal_votes=self.equal_votes
+        )
+
+    def _comparison(self, data: Data) -> Comparison:
+        """How a batch is compared with the centroids."""
+        bounds = as_bounds(self.center_bounds)(data.extremes)
+        search = SearchSettings(tol=0.0, bounds=bounds)
+        return Comparison(self._loss, Settings(search, SNCP(), self.equal_votes))

@@ -1,0 +1,218 @@
+"""`StreamONMF`: a stream in which clusters are born and removed."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from onmf.estimators.onmf import ONMF
+from onmf.io import Table
+from onmf.paper.penalties import Penalty
+from onmf.result import Event
+from onmf.rows import Placement
+from onmf.rows.sweep import Array
+from onmf.streams.births import BatchRows, StreamHistory, StreamState, unless_enough
+from onmf.streams.lineage import Lineage
+
+
+class StreamONMF(ONMF):
+    """`ONMF` for a stream in which new kinds of samples appear and old ones end.
+
+    `partial_fit` takes the batches. The first samples, seventy per cluster, are kept and clustered
+    again now and then until they are all there. From then on a sample that is novel to every
+    centroid waits for two batches. Where eight of them agree on a direction of their own, a cluster
+    is born. A cluster without samples for ten times its mean interval is removed. `lineage_` says
+    what the batch changed, `cluster_ids_` gives the ids. `fit` starts a new stream.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        Number of clusters to start with, as for `ONMF`.
+    max_clusters : int, optional
+        The largest number of clusters at a time; None: `n_clusters`, none is born.
+    loss, penalty, equal_votes, center_bounds, init, n_init, solver, tol, max_iter, random_state, \
+n_jobs, verbose, callback
+        As for `ONMF`. `outliers` is not available: samples that fit no cluster wait.
+
+    Examples
+    --------
+    >>> from onmf import StreamONMF
+    >>> from onmf.datasets import make_rays
+    >>> X, _ = make_rays(900, 30, 4, random_state=0)
+    >>> model = StreamONMF(3, max_clusters=6, random_state=0)
+    >>> for start in range(0, 900, 300):
+    ...     model = model.partial_fit(X[start : start + 300])
+    >>> len(model.cluster_ids_) <= 6
+    True
+    """
+
+    _stream_history: StreamHistory
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        max_clusters: int | None = None,
+        loss: str = "frobenius",
+        penalty: str | Penalty = "sncp",
+        equal_votes: bool = False,
+        center_bounds: Any = "auto",
+        init: Any = "random",
+        n_init: int | str = "auto",
+        solver: Any = "fast",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[[Event], bool] | None = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            loss=loss,
+            penalty=penalty,
+            equal_votes=equal_votes,
+            center_bounds=center_bounds,
+            init=init,
+            n_init=n_init,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            callback=callback,
+        )
+        self.max_clusters = max_clusters
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Cluster the first batch of a stream; `partial_fit` takes the next ones.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for `ONMF.fit`
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from onmf import StreamONMF
+        >>> StreamONMF(2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]]).labels_
+        array([0, 0, 1])
+        """
+        with self._all_or_nothing():
+            super().fit(X, y, sample_weight)
+            rows = self._place_batch(X, sample_weight)
+            state = self._remember(rows)
+            batch = self._comparison(rows.data).batch(rows.data, state)
+            self._stream_history = StreamHistory.begin(batch, own_weight(rows), len(state.W))
+        return self
+
+    @classmethod
+    def from_fit(cls, model: ONMF, labels: Array, distance: Array, n_batches: int) -> Self:
+        """A stream that continues a fitted model, whose samples need not be at hand.
+
+        Parameters
+        ----------
+        model : ONMF
+        labels, distance : arrays of shape (n_samples,)
+            Clusters of the samples of the fit and their distances, as `distance` gives them.
+        n_batches : int
+            How many batches the samples of the fit are worth.
+
+        Returns
+        -------
+        StreamONMF
+
+        Examples
+        --------
+        >>> from onmf import ONMF, StreamONMF
+        >>> X = [[3, 0], [2, 0.1], [0, 1]]
+        >>> model = ONMF(2, random_state=0).fit(X)
+        >>> StreamONMF.from_fit(model, model.labels_, model.distance(X), 1).partial_fit(X).labels_
+        array([0, 0, 1])
+        """
+        values = model.get_params(deep=False)
+        stream = cls(**{name: value for name, value in values.items() if name != "outliers"})
+        fitted = {name: value for name, value in vars(model).items() if name not in values}
+        stream.__dict__.update(fitted)
+        W = stream.cluster_centers_
+        sizes = np.bincount(labels[labels >= 0], minlength=len(W)).astype(np.float64)
+        sums = stream._loss.batch_of_centroids(W, sizes, stream.equal_votes)
+        stream._stream = sums.as_mean_of(n_batches)
+        X = sp.csr_array((0, W.shape[1]), dtype=W.dtype)
+        known = BatchRows(X, np.empty(0), labels, stream._loss.cosine(distance))
+        first = StreamHistory.begin(known, np.empty(0), len(W))
+        stream._stream_history = first._replace(batch=n_batches, last=first.last + n_batches - 1)
+        return stream
+
+    def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
+        return self.fit(X, sample_weight=sample_weight)
+
+    @property
+    def n_waiting_(self) -> int:
+        """Samples that wait for a cluster of their own."""
+        return len(self._stream_history.since)
+
+    def _take_in(self, rows: Placement) -> None:
+        """A batch by which clusters may be born and removed."""
+        comparison = self._comparison(rows.data)
+        batch = comparison.batch(rows.data, self._state_of(rows))
+        if self._stream_history.warmup.shape[0]:
+            self._fit_again(batch, own_weight(rows))
+        else:
+            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+            before = self.lineage_ or Lineage.first(len(W))
+            now = StreamState(self._stream, self._stream_history, W, before)
+            most = self.max_clusters or self.n_clusters or len(W)
+            now = now.after(batch, comparison, most)
+            self._stream, self._stream_history = now.sums, now.history
+            self.cluster_centers_, self.lineage_ = now.W, now.lineage
+        self._show_batch(rows.data, self._state_of(rows))
+
+    def _state_of(self, rows: Placement) -> Any:
+        """A batch with the present centroids, by one sweep."""
+        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        settings = self._comparison(rows.data).settings
+        return self._loss.alternation(rows.data, settings).begin(W)
+
+    def _fit_again(self, batch: BatchRows, weight: Array) -> None:
+        """Cluster all samples so far, from the centroids of fewer.
+
+        That is done whenever there are twice as many batches, and once there are enough samples.
+        """
+        before, k = self._stream_history, len(self.cluster_centers_)
+        X = sp.vstack([before.warmup, batch.X], format="csr")
+        weight, t = np.append(before.warmup_weight, weight), before.batch + 1
+        if unless_enough(X, weight, k)[0].shape[0] and t & (t - 1):
+            view = self._loss.view_rows(self.cluster_centers_)
+            self._stream_history = before._replace(batch=t, warmup=X, warmup_weight=weight)
+            self.lineage_ = Lineage.between(view, self.lineage_ or Lineage.first(k), view)[0]
+            return
+        values = self.get_params(deep=False)
+        del values["max_clusters"]
+        again = clone(ONMF(**values | {"init": "random", "callback": None}))
+        again.set_params(init=self, n_clusters=None)
+        names = getattr(self, "feature_names_in_", None)
+        every = X if names is None else Table(X, [], [str(name) for name in names])
+        again.fit(every, sample_weight=weight)
+        self.cluster_centers_, self.lineage_ = again.cluster_centers_, again.lineage_
+        rows = self._place_batch(every, weight)
+        state = self._remember(rows)
+        self._stream = self._stream.as_mean_of(t)
+        batch = self._comparison(rows.data).batch(rows.data, state)
+        first = StreamHistory.begin(batch, weight, len(state.W))
+        self._stream_history = first._replace(batch=t, last=first.last + before.batch)
+
+    def _features_asked_for(self) -> set[str]:
+        return super()._features_asked_for() | {"births"}
+
+
+def own_weight(rows: Placement) -> Array:
+    """The weights of samples as they were given."""
+    return np.ones(rows.data.shape[0]) if rows.weight is None else np.asarray(rows.weight)

@@ -1,0 +1,75 @@
+"""What a loss must know. Everything that depends on the loss asks this object.
+
+    min over W and H with one non-zero entry per row of  sum_i d_i loss(x_i, h_i W)
+
+`Squares` and `KullbackLeibler` are the examples; `LOSSES` of the package has them by name. The
+contract tests of ``tests/losses/test_contract.py`` run over that registry.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+from onmf.losses.alternation import Alternation, Settings
+from onmf.losses.batches import BatchSums
+from onmf.rows.assign import Assignment
+from onmf.rows.sweep import Array, Data, Matrix, Move, Place
+
+
+class Words(NamedTuple):
+    """What to call things, in messages and on pages."""
+
+    error: str  # of a fit: "relative error"
+    loss: str  # what is minimised: "squared error"
+
+
+class Loss(Protocol):
+    """A loss. It has no parameters: its instances are constants."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def words(self) -> Words: ...
+    @property
+    def supports(self) -> frozenset[str]:
+        """The features of `losses.support.FEATURES` that it can do."""
+
+    @property
+    def degree(self) -> int:
+        """The loss of cX is c^degree times that of X."""
+
+    @property
+    def takes_counts(self) -> bool:
+        """Whether raw counts (words, reads) need no preparation."""
+
+    @property
+    def min_sweeps(self) -> int:
+        """The lowest `max_iter`: reads of X before the alternation, and one for it."""
+
+    def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Assignment:
+        """What gives a sample to one of the centroids W: labels, scores, memberships, margins."""
+
+    def alternation(self, data: Data, settings: Settings) -> Alternation:
+        """What a fit repeats, and how it finds its starts."""
+
+    def batch(self, state: Any) -> BatchSums:
+        """What a stream remembers of a batch, after one sweep of the alternation."""
+
+    def batch_of_centroids(self, W: Array, sizes: Array, equal_votes: bool) -> BatchSums:
+        """The sums of a fit that ended with these centroids, for clusters of these sizes."""
+
+    def with_equal_votes(self, data: Place) -> Place:
+        """The rows in which every sample counts the same, whatever its length."""
+
+    def sampling_weight(self, X: Matrix) -> Array:
+        """What a sample of a block counts for (b,); 0 for a sample of zeros."""
+
+    def measure(self, equal_votes: bool) -> Move | None:
+        """A move whose totals `Alternation.moved_to` needs; None if it needs none."""
+
+    def cosine(self, distance: Array) -> Array:
+        """Cosine in the view of samples at this distance from their centroid."""
+
+    def view(self, data: Data, equal_votes: bool) -> Data:
+        """The rows in which cosines compare samples as this loss does."""
+
+    def view_rows(self, X: Matrix) -> Matrix:
+        """The same for some rows, or centroids, in which lengths do not count."""

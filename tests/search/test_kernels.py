@@ -71,6 +71,14 @@ def calls(n, k, r, dtype, seed=0):
     yield "images", (np.column_stack([A, floor]), Y, U)
     yield "alternations", (Y, U, np.empty(0, dtype), 3, 0.0)
     yield "alternations", (Y, U, floor, 3, 0.0)
+    cut = np.sort(rng.integers(0, n + 1, min(k, 12) + 1))
+    some, few = rng.permutation(len(cut) - 1)[: 1 + k // 2], U[: min(k, 12)]
+    yield "alternate_few", (Y, cut, some, few, np.empty(0, dtype), 3, 0.0)
+    yield "alternate_few", (Y, cut, some, few, floor, 3, 0.0)
+    yield "alternate_few", (Y, cut, some, U, np.empty(0, dtype), 2, 1e9)
+    squares, products = rng.random((2, k, k))
+    apart = unit(rng.random((k, k + 1)) - 0.2)  # of equal rays only rounding is left
+    yield "merge_losses", (apart @ apart.T, squares, products, 1 + rng.random(k))
     yield "sums", (labels, best, Y, k)
     yield "sums", (labels, best.astype(np.float32), Y, k + 2)
     yield "fit_rays", (Y, labels, U, 3)
@@ -168,6 +176,9 @@ def arrays():
     return {
         "nearest": [f, i.copy(), np.zeros(6, np.float32), 0.1, 0.1],
         "images": [f, np.zeros((6, 4), np.float32), U, i.copy(), d(6), d((3, 4)), 0.1],
+        "alternate_few": [np.zeros((6, 4)), np.array([0, 2, 4, 6]), np.array([0, 1, 2, 0]), U, d(6),
+                          U.copy(), d((4, 16)), 0.1, 2, 1.0, 0.1, 2.0],
+        "merge_losses": [d((3, 3)), d((3, 3)), d((3, 3)), d(3), d((3, 3))],
         "sums": [i, d(6), np.zeros((6, 4), np.float32), U],
         "fit_rays": [np.zeros((6, 4), np.float32), i, U, U.copy(), 2],
         "runners_up": [f, i, i.copy(), d(6), np.zeros(3, np.float32), 0.1],
@@ -229,7 +240,7 @@ def test_what_is_written_to_must_be_writable(name):
 @pytest.mark.parametrize(
     ("name", "place"),
     [("sums", 0), ("fit_rays", 1), ("runners_up", 1), ("split_clusters", 1), ("pair_sums", 1),
-     ("transfers", 1), *(("move_rows", place) for place in (0, 1, 4, 5, 10))],
+     ("transfers", 1), ("alternate_few", 1), ("alternate_few", 2), *(("move_rows", place) for place in (0, 1, 4, 5, 10))],
 )  # fmt: skip
 @pytest.mark.parametrize("index", [-4, 7, 2**62, -(2**63)])
 def test_an_index_that_points_outside_is_refused(name, place, index):

@@ -9,7 +9,7 @@ import numpy as np
 
 from onmf.rows.assign import ROUNDING
 from onmf.rows.sweep import Array
-from onmf.search import _kernels
+from onmf.search import _kernels, row_problems
 from onmf.search._kernels import use as use
 from onmf.search.row_problems import (
     FULL_EXCHANGES,
@@ -23,6 +23,7 @@ from onmf.search.row_problems import (
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 EQUAL = {kind: float(ROUNDING * np.finfo(kind).eps) for kind in FLOATS}
 TINIEST = {kind: float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind in FLOATS}
+FEW = 16  # rays that are alternated without BLAS, as in C
 CACHED = 1 << 17  # entries of scores and rows that stay near the processor between two steps
 MOMENT = 1 << 24  # products between two looks for an interrupt: a few hundredths of a second
 
@@ -82,6 +83,26 @@ def alternations(
             break
         _kernels.redirect(U, P[:k])
     return U, A, labels, best, energy
+
+
+def alternate_few(
+    Z: Array, edges: Array, places: Array, U: Array, floor: Array, passes: int, goal: float
+) -> tuple[Array, float]:
+    """`alternations` on the rows of some places alone: U, and what is explained."""
+    Z, floor = floats(Z, floor)
+    if len(U) + (len(floor) > 0) > FEW:
+        return row_problems.alternate_few(Z, edges, places, U, floor, passes, goal)
+    U = np.array(U, np.float64, order="C")
+    scratch = np.empty_like(U), np.empty((U.shape[1], FEW), Z.dtype)
+    rules = EQUAL[Z.dtype], passes, goal, GAIN, PATIENCE
+    return U, _kernels.alternate_few(Z, whole(edges), whole(places), U, floor, *scratch, *rules)
+
+
+def merge_losses(C: Array, squares: Array, products: Array, own: Array) -> Array:
+    """e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows (k, k)."""
+    loss = np.empty(C.shape)
+    _kernels.merge_losses(*doubles(C, squares, products, own), loss)
+    return loss
 
 
 def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:

@@ -123,6 +123,34 @@ def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
     return labels, best, sums(labels, best, Y, A.shape[1])
 
 
+def alternate_few(
+    Z: Array, edges: Array, places: Array, U: Array, floor: Array, passes: int, goal: float
+) -> tuple[Array, float]:
+    """`alternations` on the rows of some places alone: U, and what is explained.
+
+    The rows of place p are those from edges[p] to edges[p + 1].
+    """
+    rows = np.concatenate([np.arange(edges[p], edges[p + 1]) for p in places])
+    floor = floor[rows] if len(floor) else floor
+    U, *_, explained = alternations(Z[rows], U, floor, passes, goal)
+    return U, explained
+
+
+def merge_losses(C: Array, squares: Array, products: Array, own: Array) -> Array:
+    """e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows (k, k).
+
+    C are cosines. In the basis u_k, d = (u_c - c u_k) / s with c = u_k'u_c and s^2 = 1 - c^2 that
+    is the larger eigenvalue of a 2 x 2 matrix.
+    """
+    C = np.clip(C, -1, 1)
+    sine = np.sqrt(np.maximum(1 - C * C, 1e-12))
+    uu, cc, uc = own[:, None] + squares.T, squares + own, products + products.T
+    ud, dd = (uc - C * uu) / sine, (cc - 2 * C * uc + C * C * uu) / sine**2
+    loss = own[:, None] + own - (uu + dd) / 2 - np.sqrt(np.square((uu - dd) / 2) + ud**2)
+    np.fill_diagonal(loss, np.inf)
+    return loss
+
+
 def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
     """The sum of f_i y_i over the rows of each of k clusters."""
     parts, shape = (factors, labels, np.arange(len(labels) + 1)), (len(labels), k)

@@ -7,11 +7,13 @@
 #include "rays.h"
 #include "counts.h"
 #include "rows.h"
+#include "few.h"
 #include "pivot.h"
 #undef T
 
 #define T float
 #include "rows.h"
+#include "few.h"
 #include "pivot.h"
 #include "steps.h"
 #undef T

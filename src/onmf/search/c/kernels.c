@@ -116,6 +116,7 @@ typedef struct {
 static const Kernel KERNELS[] = {
     BOTH(nearest, "t(nk) !l(n) !t(n) x x"),
     BOTH(images, "t(nc) t(nr) d(kr) !l(n) !d(n) !d(cr) x"),
+    BOTH(alternate_few, "t(nr) l(e) l(p) !d(kr) t(f) !d(kr) !t(rl) x i x x x"),
     BOTH(sums, "l(n) d(n) t(nr) !d(kr)"),
     BOTH(fit_rays, "t(nr) l(n) !d(kr) !d(kr) i"),
     BOTH(runners_up, "t(nk) l(n) !l(n) !d(n) !t(k) x"),
@@ -126,6 +127,7 @@ static const Kernel KERNELS[] = {
     BOTH(ray_steps, "t(km) d(km) t(km) d(km) b(k) !d(km) i"),
     BOTH(ray_distance, "t(km) t(km)"),
     ONE(redirect, "!d(kr) d(kr)"),
+    ONE(merge_losses, "d(kk) d(kk) d(kk) d(k) !d(kk)"),
     ONE(pulled, "!d(kr) d(kr) d(kk) !d(r) i"),
     ONE(phis, "d(n) !d(n)"),
     ONE(move_rows, "l(e) l(z) d(z) d(n) !l(n) l(n) !l(n) !d(mc) !d(mc) !d(c) l(o) !d(w) i i x x x"),

@@ -30,6 +30,35 @@ KERNEL FN(redirect)(Args *a)
     return 0;
 }
 
+/* e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows: see `swaps`.
+
+   C are the cosines of the rays; the matrix is symmetric. */
+KERNEL FN(merge_losses)(Args *a)
+{
+    const double *C = IN(double, 0), *squares = IN(double, 1), *products = IN(double, 2);
+    const double *own = IN(double, 3);
+    double *loss = OUT(double, 4);
+    const int64_t k = SIZE('k');
+    for (int64_t j = 0; j < k; ++j) {
+        loss[j * k + j] = INFINITY;
+#pragma omp simd
+        for (int64_t c = 0; c < j; ++c) {
+            const double cosine = C[j * k + c] > 1 ? 1 : C[j * k + c] < -1 ? -1 : C[j * k + c];
+            const double square = 1 - cosine * cosine, sine_2 = MAX(square, 1e-12);
+            const double uu = own[j] + squares[c * k + j], cc = own[c] + squares[j * k + c];
+            const double uc = products[j * k + c] + products[c * k + j];
+            const double ud_2 = (uc - cosine * uu) * (uc - cosine * uu) / sine_2;
+            const double dd = (cc - 2 * cosine * uc + cosine * cosine * uu) / sine_2;
+            const double half = (uu - dd) / 2;
+            loss[j * k + c] = own[j] + own[c] - (uu + dd) / 2 - sqrt(half * half + ud_2);
+        }
+    }
+    for (int64_t j = 0; j < k; ++j)
+        for (int64_t c = 0; c < j; ++c)
+            loss[c * k + j] = loss[j * k + c];
+    return 0;
+}
+
 /* u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers. */
 KERNEL FN(pulled)(Args *a)
 {

@@ -1,6 +1,6 @@
 # docker build -t onmf . && docker run --rm -v "$PWD:/data" onmf cluster table.csv -k auto -o result
 FROM python:3.12-slim
 COPY . /onmf
-RUN pip install --no-cache-dir "/onmf[cli,plot,numba,disk,anndata]" && rm -r /onmf && onmf demo
+RUN pip install --no-cache-dir "/onmf[cli,plot,disk,anndata]" && rm -r /onmf && onmf demo
 WORKDIR /data
 ENTRYPOINT ["onmf"]

@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test quick fuzz fuzz-files attack lint format bench paper docs clean
+.PHONY: help setup demo test quick fuzz fuzz-files attack sanitize lint format bench paper docs clean
 
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ fuzz-files: $(READY)   ## every reader of files under forged ones, MINUTES in al
 attack: $(READY)   ## kills, races and hostile files, MINUTES in all (10), a new seed each time
 	$(PY) tests/attack/run.py --minutes $${MINUTES:-10} $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
+sanitize: $(READY)   ## the tests of the kernels, every access checked; needs gcc or clang
+	.ci/sanitize
+
 lint: $(READY)   ## style, format and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -51,10 +54,10 @@ docs: $(READY)   ## the site, into docs/_build/html; every warning is an error
 
 clean:   ## forget the environment and the caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -rf docs/_build docs/auto_gallery docs/api/generated
+	rm -rf docs/_build docs/auto_gallery docs/api/generated build src/*.egg-info src/onmf/search/*.so
 
 # The stamp is written last: an installation that broke off is repeated.
-$(READY): pyproject.toml
+$(READY): pyproject.toml setup.py $(wildcard src/onmf/search/c/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "onmf needs Python 3.11 or later; say which with: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)

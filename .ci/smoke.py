@@ -17,7 +17,7 @@ from onmf.io import read_table
 from onmf.rows import open_rows
 
 EXTRAS = {"click": "cli", "matplotlib": "plot", "h5py": "h5ad", "pyarrow": "parquet",
-          "zarr": "zarr", "dask": "dask", "anndata": "anndata", "numba": "numba"}  # fmt: skip
+          "zarr": "zarr", "dask": "dask", "anndata": "anndata"}  # fmt: skip
 
 
 def main() -> None:

@@ -21,19 +21,19 @@ from tables import table, write_section
 SEED = 1501  # never used while the solver was made
 KS = (20, 50, 100, 200, 500)
 COMPARED = 200  # clusters up to which ten starts of K-means are awaited
-PLAIN = 100  # and a fit without numba
+PLAIN = 100  # and a fit in NumPy alone
 SMALL = {
     "synthetic -3 dB": 3, "digits": 3, "TDT2 1": 3, "TDT2 3": 3, "TDT2 5": 3,
     "miRNA 15 types": 2, "RNA-seq 6 types": 3, "pbmc_facs": 2, "20 Newsgroups": 1,
 }  # fmt: skip
 COLUMNS = [
-    "K", "fit (s)", "K-means, 1 start (s)", "ratio", "without numba, ratio", "error",
+    "K", "fit (s)", "K-means, 1 start (s)", "ratio", "NumPy alone, ratio", "error",
     "K-means, 10 starts, and alternation",
 ]  # fmt: skip
 NOTE = """
 
 20,000 x 300 float32: rays with gamma(0.3) features, lognormal lengths (0.5) and the size of
-normal noise; processor seconds of one thread, the better of two runs (one without numba). The time
+normal noise; processor seconds of one thread, the better of two runs (one of NumPy alone). The time
 grows like K to the power {exponent:.2f} from K = {first} to {last}. At K = {last} the fit takes
 {peak:.0f} MB beyond the input ({size:.0f} MB)."""
 RATIO_NOTE = """
@@ -65,7 +65,7 @@ def seconds(model, X) -> float:
     return process_time() - begin
 
 
-def without_numba(model, X) -> float:
+def numpy_alone(model, X) -> float:
     with ExitStack() as stack:
         for module in (search, swaps, moves, settle):
             stack.enter_context(patch.object(module, "kernels", lambda: row_problems))
@@ -83,7 +83,7 @@ def by_k() -> None:
             ours.append(seconds(model, data.X))
             theirs.append(seconds(KMeans(k, n_init=1, random_state=seed), data.X))
         times[k], theirs = min(ours), min(theirs)
-        plain = "" if k > PLAIN else f"{without_numba(model, data.X) / theirs:.2f}"
+        plain = "" if k > PLAIN else f"{numpy_alone(model, data.X) / theirs:.2f}"
         rival = "" if k > COMPARED else f"{rival_error(data):.6f}"
         rows.append([
             k, f"{times[k]:.2f}", f"{theirs:.2f}", f"{times[k] / theirs:.2f}", plain,

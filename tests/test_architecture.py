@@ -52,7 +52,6 @@ HOMES = {  # an optional dependency and the only file, or folder, that imports i
     "openpyxl": "io/workbook.py",
     "anndata": "cells.py",
     "fsspec": "io/remote.py",
-    "numba": "search/machine.py",
     "dask": "rows/dask/",
     "distributed": "rows/dask/",
 }

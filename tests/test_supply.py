@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import onmf
+from onmf.search.row_problems import kernel_sentence
 
 ROOT = Path(__file__).parents[1]
 OUTSIDE = "192.0.2.1"  # reserved for documentation: nobody is there
@@ -115,7 +116,10 @@ def run_module(*args, **environment):
 def test_the_module_is_the_command():
     pytest.importorskip("click")
     done = run_module("--version")
-    assert (done.returncode, done.stdout) == (0, f"onmf {onmf.__version__}\n")
+    known = f"onmf {onmf.__version__}, {kernel_sentence()}\n"
+    assert (done.returncode, done.stdout) == (0, known)
+    done = run_module("--version", ONMF_KERNELS="numpy")
+    assert done.stdout == f"onmf {onmf.__version__}, NumPy kernels (ONMF_KERNELS=numpy)\n"
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from onmf_paper.tables import make_table, table_csv
 from onmf_paper.trials import Trial
 from onmf_paper.verdicts import reach_verdict
 
-PACKAGES = ("onmf", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
+PACKAGES = ("onmf", "numpy", "scipy", "scikit-learn", "matplotlib")
 
 
 def paper_files(ledger: Ledger, plans: dict[str, list[Trial]]) -> dict[str, str]:

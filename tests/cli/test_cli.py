@@ -17,6 +17,7 @@ from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
 from onmf.estimators.solvers import flat_parameters
+from onmf.search.row_problems import kernel_sentence
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -231,7 +232,8 @@ def test_help_shows_an_example(capsys, words):
 
 def test_version_is_that_of_the_package(capsys):
     assert run("--version") == 0
-    assert capsys.readouterr().out == f"onmf {cli.version('onmf')}\n"
+    known = f"onmf {cli.version('onmf')}, {kernel_sentence()}\n"
+    assert capsys.readouterr().out == known
 
 
 def test_demo_compares_both_penalties_with_k_means_on_both_data_sets(capsys, monkeypatch):

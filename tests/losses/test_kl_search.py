@@ -92,8 +92,8 @@ def test_a_merge_costs_what_its_formula_says():
         assert cost == pytest.approx(left(X, both, 4) - left(X, labels, 4))
 
 
-def test_moves_in_machine_code_are_those_of_numpy(monkeypatch):
-    compiled = pytest.importorskip("onmf.losses.kl_kernel", reason="needs numba")
+def test_moves_in_c_are_those_of_numpy(monkeypatch):
+    compiled = pytest.importorskip("onmf.losses.kl_kernel", reason="needs the compiled kernels")
     for seed in range(5):
         X = some(150, 20, 4, seed)
         start = np.random.default_rng(seed).integers(0, 4, 150)

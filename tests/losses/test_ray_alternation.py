@@ -133,7 +133,7 @@ def test_doubled_steps_lose_nothing(noisy, signed):
         assert after >= before * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "numba"])
+@pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "C"])
 def test_a_step_that_goes_back_on_the_last_one_is_not_doubled(module):
     """Else a sample between two clusters could change sides, and both rays swing, for ever."""
     east, middle, north = unit(np.array([[1.0, 0], [1, 1], [0, 1]]))

@@ -162,9 +162,9 @@ def test_the_alternation_maximises_what_is_explained_beyond_the_cap():
         np.testing.assert_allclose(U, alone, atol=1e-12)
 
 
-@pytest.mark.parametrize("numbas", [True, False])
-def test_swaps_and_moves_give_an_outliers_ray_to_a_cluster_among_the_outliers(numbas, monkeypatch):
-    if not numbas:
+@pytest.mark.parametrize("in_c", [True, False])
+def test_swaps_and_moves_give_an_outliers_ray_to_a_cluster_among_the_outliers(in_c, monkeypatch):
+    if not in_c:
         import onmf.search.row_problems as plain
 
         for module in ("path", "swaps", "moves"):

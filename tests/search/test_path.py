@@ -91,7 +91,7 @@ def test_the_path_has_no_units(rows, scale):
     np.testing.assert_allclose(*ends, rtol=1e-6)
 
 
-MODULES = pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "numba"])
+MODULES = pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "C"])
 
 
 def explained(rows, U):

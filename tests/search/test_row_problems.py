@@ -1,7 +1,5 @@
 """The row problem is solved exactly, by NumPy and by machine code alike."""
 
-import os
-import subprocess
 import sys
 from functools import partial
 from itertools import chain, combinations
@@ -15,8 +13,8 @@ from onmf.paper.penalties import NSNCP, SNCP
 from onmf.search import row_problems as rows
 from onmf.search.row_problems import unit
 
-compiled = pytest.importorskip("onmf.search.kernels", reason="needs numba")
-MODULES = {"numpy": rows, "numba": compiled}
+compiled = pytest.importorskip("onmf.search.kernels", reason="needs the compiled kernels")
+MODULES = {"numpy": rows, "C": compiled}
 
 
 def memberships(module, Q, C, guess):
@@ -102,40 +100,20 @@ def test_at_tau_one_every_row_has_one_entry(solve, penalty):
     np.testing.assert_allclose(H.max(axis=1), A.max(axis=1), rtol=1e-6)
 
 
-def test_without_numba_numpy_gives_the_same_answer(monkeypatch):
+@pytest.mark.parametrize("asked", [True, False], ids=["by the environment", "none was built"])
+def test_without_compiled_kernels_numpy_gives_the_same_answer(asked, monkeypatch):
     rows.kernels.cache_clear()
-    monkeypatch.setitem(sys.modules, "onmf.search.kernels", None)
-    monkeypatch.delattr("onmf.search.kernels")
+    if asked:
+        monkeypatch.setenv("ONMF_KERNELS", "numpy")
+    else:
+        monkeypatch.setitem(sys.modules, "onmf.search.kernels", None)
+        monkeypatch.delattr("onmf.search.kernels")
     assert rows.kernels() is rows
+    assert not rows.is_compiled()
     X, _ = make_rays(200, 30, 4, noise=0.2, random_state=0)
     plain = ONMF(4, random_state=0).fit(X).labels_
     monkeypatch.undo()
     rows.kernels.cache_clear()
     assert rows.kernels() is compiled
+    assert rows.is_compiled()
     np.testing.assert_array_equal(ONMF(4, random_state=0).fit(X).labels_, plain)
-
-
-FIT = """
-import scipy.sparse as sp
-from onmf import ONMF
-X = sp.random_array((200, 120), density=0.1, rng=np.random.default_rng(1), format="csr")
-print(ONMF(6, random_state=0, n_jobs=1).fit(X).cluster_centers_.tobytes().hex())
-"""
-
-
-@pytest.mark.slow
-def test_machine_code_that_was_just_made_gives_the_bits_of_that_read_from_disk(tmp_path):
-    """Sums left to numba's own functions end in other bits there: the first fit after an
-    installation would differ from all later ones."""
-    first, later = (
-        subprocess.run(
-            [sys.executable, "-c", f"import numpy as np{FIT}"],
-            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for _ in range(2)
-    )
-    assert list(tmp_path.rglob("*.nbc"))  # else both were made
-    assert first == later

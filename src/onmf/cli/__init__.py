@@ -154,12 +154,24 @@ class Commands(click.Group):
             formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
 
 
+def show_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    """The version, and whether the kernels are compiled."""
+    if wanted and not context.resilient_parsing:
+        from onmf.search.row_problems import kernel_sentence  # not for `onmf --help`
+
+        click.echo(f"onmf {version('onmf')}, {kernel_sentence()}")
+        context.exit()
+
+
 @click.group(
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
-@click.version_option(version("onmf"), message="%(prog)s %(version)s")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version,
+    help="Show the version and exit.",
+)  # fmt: skip
 @click.pass_context
 def commands(context: click.Context) -> None:
     """Cluster non-negative data by orthogonal NMF.

@@ -17,7 +17,6 @@ the sums alone, and another one is split in two by moves of its own rows, while 
 """
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,7 +27,7 @@ from onmf.paper.penalties import SNCP
 from onmf.rows.assign import first_largest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block
-from onmf.search.row_problems import unit
+from onmf.search.row_problems import is_compiled, unit
 from onmf.search.solver import GivenCentroids, SearchSettings, find_starts
 
 LEAST = 1e-9  # of the total of all counts: a gain below it is rounding
@@ -113,7 +112,7 @@ def exchange_rows(
     The rows come in an order of chance; a round that moves few is the last.
     """
     places = counts.X.indptr.astype(np.int64), counts.X.indices.astype(np.int64)
-    rows = *places, counts.X.data, counts.totals  # of the same types always: compiled once
+    rows = *places, counts.X.data, counts.totals
     S = np.ascontiguousarray(counts.sums(labels, int(first.max()) + width).T)
     limits = rounds, int(FEW * len(labels)), LEAST * float(counts.totals.sum())
     order, labels = rng.permutation(len(labels)), labels.astype(np.int64)
@@ -162,7 +161,7 @@ def move_rows(
     order: Array,
     limits: tuple[int, int, float],
 ) -> Array:
-    """The moves, which use up S (m, k); in machine code they are `exchange_kernel.shift_rows`."""
+    """The moves, which use up S (m, k); in C they are `kernels.move_rows`."""
     indptr, indices, values, totals = rows
     rounds, few, least = limits
     T, wake = S.sum(axis=0), np.zeros(len(labels))
@@ -200,11 +199,10 @@ def less(s: Any, x: Any) -> Any:
     return np.where(rest > LEAST * x, rest, 0.0)
 
 
-@cache
 def compiled_moves() -> Callable[..., Array]:
-    """`move_rows` in machine code if numba is there, or this one."""
-    try:
-        from onmf.losses.kl_kernel import shift_rows
-    except ImportError:
+    """`move_rows` in C if it was built, or this one."""
+    if not is_compiled():
         return move_rows
+    from onmf.losses.kl_kernel import shift_rows
+
     return shift_rows

@@ -80,11 +80,14 @@ def spread(Y: Array, sqnorms: Array, k: int, rng: np.random.Generator) -> Array:
         picks = draw(
             unexplained(sqnorms, best), 2 + int(np.log(k)) if batch == 1 else 3 * batch, rng
         )
-        explained = np.square(np.maximum(scores(Y, unit(Y[picks])), 0))
+        explained = np.square(np.maximum(unit(Y[picks]) @ Y.T, 0))  # by each pick, of each row
+        total = np.maximum(explained, best).sum(axis=1, dtype=np.float64)
         for _ in range(batch):
-            j = np.maximum(explained, best[:, None]).sum(axis=0).argmax()
-            closer = explained[:, j] > best + UNEXPLAINED_ROUNDING * sqnorms
-            cells[closer], best[closer] = c, explained[closer, j]
+            j = total.argmax()
+            closer = np.flatnonzero(explained[j] > best + UNEXPLAINED_ROUNDING * sqnorms)
+            there, before = explained[:, closer], best[closer]
+            cells[closer], best[closer] = c, there[j]
+            total += (np.maximum(there, there[j]) - np.maximum(there, before)).sum(axis=1)
             c += 1
     U = kernels().sums(cells, np.ones(len(Y)), Y, k)
     return unit(U, otherwise=unit(Y[draw(sqnorms, k, rng)]))

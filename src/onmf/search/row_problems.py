@@ -1,4 +1,4 @@
-"""What is done row by row, in NumPy here and in machine code in `kernels`.
+"""What is done row by row, in NumPy here and in C in `kernels`.
 
 `solve_rows`, the row problem of the penalty path,
 
@@ -7,10 +7,11 @@
 exactly, by principal pivoting: guess the support, solve the linear system on it, move the
 coordinates that break a sign condition in or out, repeat. Then the steps on the prototypes
 (`pulled`, `images`) and what swaps and moves would gain (`runners_up`, `pair_sums`,
-`split_clusters`, `transfers`). The compiled twins are used when numba is installed; they follow the
-same rules and give the same answers.
+`split_clusters`, `transfers`). Those in C are used if they were compiled when the package was
+installed; they follow the same rules and give the same answers.
 """
 
+import os
 import sys
 from functools import cache
 from typing import Any
@@ -122,6 +123,34 @@ def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
     return labels, best, sums(labels, best, Y, A.shape[1])
 
 
+def alternate_few(
+    Z: Array, edges: Array, places: Array, U: Array, floor: Array, passes: int, goal: float
+) -> tuple[Array, float]:
+    """`alternations` on the rows of some places alone: U, and what is explained.
+
+    The rows of place p are those from edges[p] to edges[p + 1].
+    """
+    rows = np.concatenate([np.arange(edges[p], edges[p + 1]) for p in places])
+    floor = floor[rows] if len(floor) else floor
+    U, *_, explained = alternations(Z[rows], U, floor, passes, goal)
+    return U, explained
+
+
+def merge_losses(C: Array, squares: Array, products: Array, own: Array) -> Array:
+    """e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows (k, k).
+
+    C are cosines. In the basis u_k, d = (u_c - c u_k) / s with c = u_k'u_c and s^2 = 1 - c^2 that
+    is the larger eigenvalue of a 2 x 2 matrix.
+    """
+    C = np.clip(C, -1, 1)
+    sine = np.sqrt(np.maximum(1 - C * C, 1e-12))
+    uu, cc, uc = own[:, None] + squares.T, squares + own, products + products.T
+    ud, dd = (uc - C * uu) / sine, (cc - 2 * C * uc + C * C * uu) / sine**2
+    loss = own[:, None] + own - (uu + dd) / 2 - np.sqrt(np.square((uu - dd) / 2) + ud**2)
+    np.fill_diagonal(loss, np.inf)
+    return loss
+
+
 def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
     """The sum of f_i y_i over the rows of each of k clusters."""
     parts, shape = (factors, labels, np.arange(len(labels) + 1)), (len(labels), k)
@@ -170,7 +199,7 @@ def transfers(A: Array, labels: Array, sqnorms: Array, own: Array) -> tuple[Arra
     off = np.maximum(sqnorms[:, None] - a, 0)
     join = (off - own + a + np.sqrt(np.square(own + a - off) + 4 * a * off)) / 2
     join[A <= 0], join[rows, labels] = -np.inf, -np.inf
-    target, a, off, mine = join.argmax(axis=1), a[rows, labels], off[rows, labels], own[labels]
+    target, a, off, mine = first_largest(join), a[rows, labels], off[rows, labels], own[labels]
     rest = np.maximum(mine - a, 0)
     stay = mine - (rest + np.sqrt(rest * rest + 4 * a * off)) / 2
     return target, join[rows, target] - stay
@@ -223,9 +252,31 @@ def unit(U: Array, otherwise: Array | None = None) -> Array:
 
 @cache
 def kernels() -> Any:
-    """The module to take these functions from: the compiled one if numba is there, or this one."""
+    """The module to take these functions from: the compiled one if it was built, or this one.
+
+    The environment variable ONMF_KERNELS=numpy asks for this one, ONMF_KERNELS=plain for compiled
+    ones without the newer instructions of the processor.
+    """
+    wanted = os.environ.get("ONMF_KERNELS")
+    if wanted == "numpy":
+        return sys.modules[__name__]
     try:
         from onmf.search import kernels as compiled
     except ImportError:
         return sys.modules[__name__]
+    if wanted:
+        compiled.use(wanted)
     return compiled
+
+
+def is_compiled() -> bool:
+    """Whether these functions run in C."""
+    return kernels() is not sys.modules[__name__]
+
+
+def kernel_sentence() -> str:
+    """Which kernels run, and if they are those in NumPy, why."""
+    if is_compiled():
+        return "compiled kernels"
+    asked = os.environ.get("ONMF_KERNELS") == "numpy"
+    return f"NumPy kernels ({'ONMF_KERNELS=numpy' if asked else 'no compiler at installation'})"

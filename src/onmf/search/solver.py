@@ -54,6 +54,8 @@ class SearchSettings:
     def taus(self, most: float = np.inf) -> Array:
         """All of the path, or `most` steps of it."""
         steps = int(min(2 + int(np.log(LAST_TAU / self.start) / np.log(self.growth)), most))
+        if steps == 1:
+            return np.ones(1)  # a step of the alternation
         return np.geomspace(
             max(self.start, LAST_TAU / MAX_TAU_RATIO ** (steps - 1)), LAST_TAU, steps
         )
@@ -225,8 +227,11 @@ def effort(shape: tuple[int, int], seen: tuple[int, int], k: int, steps: int) ->
     worth = PATH_COST_SWEEPS * np.prod(shape, dtype=float) / np.prod(seen, dtype=float)
     cheap = CHEAP_PRODUCTS / k / np.prod(seen, dtype=float)
     starts = max(1, int(max(min(worth / steps, MAX_STARTS), min(cheap / steps, MAX_CHEAP_STARTS))))
-    fewest = MIN_PATH_STEPS if k <= seen[1] else 2  # more prototypes than dimensions: dear rows
-    return starts, int(np.clip(max(worth, cheap) / starts, min(fewest, steps), steps))
+    if k > seen[1]:
+        # More rays than dimensions: nearly every row is an expensive mixture of many rays, and
+        # a path from there was no better than none (8 data sets, 4 seeds).
+        return starts, 1
+    return starts, int(np.clip(max(worth, cheap) / starts, min(MIN_PATH_STEPS, steps), steps))
 
 
 def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:

@@ -7,6 +7,9 @@ each by a few alternations of the clusters involved, on their rows alone. So the
 falls with the number of clusters.
 """
 
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
 import numpy as np
 
 from onmf.rows.sweep import Array
@@ -15,16 +18,14 @@ from onmf.search.path import Clustering, alternate, every_place, scores, unexpla
 from onmf.search.row_problems import GAIN, kernels, unit
 
 SPLIT_TRIALS = 4  # tried for each split
-OUTLIER_DIRECTIONS = 40  # outliers tried as the direction of a new cluster
+OUTLIER_DIRECTIONS = 40  # outliers whose directions are compared for a ray through several of them
 SPLIT_ALTERNATIONS = 3  # alternations of the two halves of a cluster
-MAX_HEIRS, MAX_SPLIT_NEIGHBOURS = (
-    4,
-    4,
-)  # clusters that adapt: next to the removed one, and to the split one
+MAX_HEIRS = 4  # clusters next to the one given up, and as many next to the other, that may adapt
 TRIAL_ALTERNATIONS = 4  # alternations of a trial
 ROUND_ALTERNATIONS, ROUND_MOVES = 3, 2  # alternations and moves of all rows after a round
 MIN_GAIN_SHARE = 0.1  # of the loss of the removed cluster: a split that gains less is not tried
 MAX_VAIN_TRIALS = 16  # without gain before a round ends
+PAIRS_PER_CLUSTER = 128  # for each cluster, that are looked at in a round
 MAX_SWAP_ROUNDS = 20
 
 
@@ -61,42 +62,69 @@ def swapped(
     """Prototypes after the swaps of a round; None if none improved the clustering."""
     k, places, U = len(now.U), now.scores.shape[1], now.U.copy()
     order, edges, own = members(now)
-    Z, lows = Y[order], None if floor is None else floor[order]
+    Z = Y[order]
+    lows = np.empty(0, Y.dtype) if floor is None else floor[order].astype(Y.dtype, copy=False)
     second, runner = kernels().runners_up(now.scores, now.labels)
-    flow = np.zeros((places, places))
-    np.add.at(flow, (now.labels, second), np.square(runner))
-    heirs = np.argsort(-flow[:, :k], axis=1, kind="stable")[:, :MAX_HEIRS]
+    flow = np.square(runner)
+    heirs = likely_heirs(now.labels, second, flow, places, k)
     gain, halves = splits(Y, sqnorms, now, own, order, edges, rng)
     if floor is not None:
         gain[k], halves[1, k] = entrance(Y, now, float(own[k]), floor, rng)
-    drop = (own - flow.sum(axis=1))[:k]
+    drop = own[:k] - np.bincount(now.labels, flow, places)[:k]
     loss = np.minimum(merge_losses(now, own[:k]).min(axis=1), drop)
-    promise = gain[None] - loss[:, None]
-    promise[np.eye(k, places, dtype=bool) | (gain < MIN_GAIN_SHARE * loss[:, None])] = -np.inf
-    most = min(k * places, 8 * MAX_VAIN_TRIALS * k)
-    pairs = np.argpartition(-promise, most - 1, axis=None)[:most]
-    pairs = pairs[np.argsort(-promise.ravel()[pairs], kind="stable")]
     touched, left, total = np.zeros(places, bool), max(MAX_VAIN_TRIALS, k // 2), now.explained
-    for leaving, split in zip(*np.unravel_index(pairs, promise.shape), strict=True):
-        if not left or promise[leaving, split] == -np.inf:
-            break
-        if touched[leaving] or touched[split]:
-            continue
-        near = [leaving, split, *heirs[leaving], *heirs[split, :MAX_SPLIT_NEIGHBOURS]]
+    for leaving, split in promising(gain, loss, touched):
+        near = [leaving, split, *heirs[leaving], *heirs[split]]
         J = np.array([j for j in dict.fromkeys(near) if not touched[j] and j < k])
-        those = [*J, *range(k, places)]
-        rows = [slice(edges[j], edges[j + 1]) for j in those]
+        those = np.array([*J, *range(k, places)])
         start, goal = U[J], own[those].sum() + least * total
         start[J == split], start[0] = halves[0, split], halves[1, split]
-        low = None if lows is None else np.concatenate([lows[one] for one in rows])
-        trial = alternate(
-            np.concatenate([Z[one] for one in rows]), start, TRIAL_ALTERNATIONS, goal, low
+        found, explained = kernels().alternate_few(
+            Z, edges, those, start, lows, TRIAL_ALTERNATIONS, goal
         )
-        if trial.explained > goal:
-            U[J], touched[J], touched[split] = trial.U, True, True
+        if explained > goal:
+            U[J], touched[J], touched[split] = found, True, True
         else:
             left -= 1
+        if not left:
+            break
     return U if touched.any() else None
+
+
+def promising(gain: Array, loss: Array, touched: Array) -> Iterator[tuple[int, int]]:
+    """Pairs (k, l) from the largest gain_l - loss_k on, of clusters that are not touched yet.
+
+    For each k in the order of the losses, the next l in the order of the gains waits in a heap.
+    """
+    leaving, splits = np.argsort(loss, kind="stable"), np.argsort(-gain, kind="stable")
+    losses, gains = loss[leaving].tolist(), gain[splits].tolist()
+    heap, begun = [(losses[0] - gains[0], 0, 0)], 1
+    for _ in range(PAIRS_PER_CLUSTER * len(loss)):
+        if not heap:
+            return
+        _, p, q = heappop(heap)
+        if q == 0 and begun < len(losses):  # the next k has its first turn after this one
+            heappush(heap, (losses[begun] - gains[0], begun, 0))
+            begun += 1
+        if touched[leaving[p]] or gains[q] < MIN_GAIN_SHARE * losses[p]:
+            continue  # and so it is with all other l
+        if q + 1 < len(gains):
+            heappush(heap, (losses[p] - gains[q + 1], p, q + 1))
+        if leaving[p] != splits[q] and not touched[splits[q]]:
+            yield int(leaving[p]), int(splits[q])
+
+
+def likely_heirs(labels: Array, second: Array, flow: Array, places: int, k: int) -> list[list[int]]:
+    """For each place the clusters, at most MAX_HEIRS, that would get most of its rows."""
+    pairs, where = np.unique((labels * places + second)[flow > 0], return_inverse=True)
+    total = np.bincount(where, flow[flow > 0], len(pairs))
+    order = np.lexsort((-total, pairs // places))
+    heirs: list[list[int]] = [[] for _ in range(places)]
+    for pair in pairs[order].tolist():
+        place, heir = divmod(pair, places)
+        if heir < k and len(heirs[place]) < MAX_HEIRS:
+            heirs[place].append(heir)
+    return heirs
 
 
 def entrance(
@@ -156,19 +184,9 @@ def splits(
 
 
 def merge_losses(now: Clustering, own: Array) -> Array:
-    """(k, k): e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows.
-
-    In the basis u_k, d = (u_c - c u_k) / s with c = u_k'u_c and s^2 = 1 - c^2 that is the larger
-    eigenvalue of a 2 x 2 matrix.
-    """
+    """(k, k): e_k + e_c minus what the best ray in span(u_k, u_c) explains of their rows."""
     k = len(now.U)
     squares, products = (
         part[:k, :k] for part in kernels().pair_sums(now.scores, now.labels, now.best)
     )
-    C = np.clip(now.U @ now.U.T, -1, 1)
-    sine = np.sqrt(np.maximum(1 - C * C, 1e-12))
-    uu, cc, uc = own[:, None] + squares.T, squares + own, products + products.T
-    ud, dd = (uc - C * uu) / sine, (cc - 2 * C * uc + C * C * uu) / sine**2
-    loss = own[:, None] + own - (uu + dd) / 2 - np.sqrt(np.square((uu - dd) / 2) + ud**2)
-    np.fill_diagonal(loss, np.inf)
-    return loss
+    return np.asarray(kernels().merge_losses(now.U @ now.U.T, squares, products, own))

@@ -1,0 +1,26 @@
+/* Every kernel for one instruction set, SET. */
+
+#define HELPER static inline FOR_SET
+#define KERNEL static FOR_SET double
+
+#define T double
+#include "rays.h"
+#include "counts.h"
+#include "rows.h"
+#include "few.h"
+#include "pivot.h"
+#undef T
+
+#define T float
+#include "rows.h"
+#include "few.h"
+#include "pivot.h"
+#include "steps.h"
+#undef T
+
+#define T double
+#include "steps.h"
+#undef T
+
+#undef HELPER
+#undef KERNEL

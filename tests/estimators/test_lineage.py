@@ -13,7 +13,8 @@ from cases import few
 from onmf import ONMF, PALM, Fast, StreamONMF, load
 from onmf.datasets import make_rays
 from onmf.exceptions import FormatError
-from onmf.streams import births as evolution
+from onmf.losses import LOSSES
+from onmf.streams import births
 from onmf.streams import novelty as waiting
 from onmf.streams.lineage import MAX_TURN_DEGREES, Lineage, nearest_heirs
 
@@ -141,7 +142,11 @@ def test_a_refit_is_the_same_from_disk_in_single_precision_and_with_votes(tmp_pa
     assert single.lineage_.kept == (0, 1, 2, 3)
 
 
+<<<<<<< HEAD
 def test_a_refit_works_with_outliers_missing_values_and_few_passes():
+=======
+def test_a_refit_goes_with_outliers_missing_values_and_few_passes():
+>>>>>>> wt-tests
     X, _ = rays(300, range(3))
     first = ONMF(3, random_state=0).fit(X)
     far = np.vstack([X, np.random.default_rng(0).exponential(size=(5, 30)) ** 6])
@@ -151,7 +156,13 @@ def test_a_refit_works_with_outliers_missing_values_and_few_passes():
     n_missing = X.copy()
     n_missing[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
     assert ONMF(init=first, random_state=0).fit(n_missing).lineage_.kept == (0, 1, 2)
+<<<<<<< HEAD
     assert ONMF(init=first, solver=Fast(passes=2)).fit(X).lineage_.kept == (0, 1, 2)
+=======
+    for given, outliers in ((X, None), (far, 5), (n_missing, None)):
+        few = ONMF(init=first, random_state=0, outliers=outliers, solver=Fast(passes=2)).fit(given)
+        assert few.lineage_.kept == (0, 1, 2)
+>>>>>>> wt-tests
 
 
 def forge(path, **changes):
@@ -205,8 +216,12 @@ def test_a_forged_stream_is_refused(tmp_path, name, value):
         load(path)
 
 
+<<<<<<< HEAD
 def stream_of(batches, **options):
     kind = StreamONMF if "max_clusters" in options else ONMF
+=======
+def stream_of(batches, kind=StreamONMF, **options):
+>>>>>>> wt-tests
     model = kind(random_state=0, **options)
     for batch in batches:
         model.partial_fit(batch)
@@ -234,9 +249,10 @@ def test_a_cluster_is_born_and_closed_when_the_data_demand_it(kind):
 
 def test_without_max_clusters_the_number_stays():
     batches = [rays(90, [0, 1, 2] if t < 3 else [3, 4, 5], seed=t)[0] for t in range(6)]
-    model = stream_of(batches, n_clusters=3)
-    assert len(model.cluster_centers_) == 3
-    assert not hasattr(model, "_stream_history")
+    for kind in (ONMF, StreamONMF):
+        model = stream_of(batches, kind, n_clusters=3)
+        assert len(model.cluster_centers_) == 3
+        assert hasattr(model, "_stream_history") == (kind is StreamONMF)
     assert len(stream_of(batches, n_clusters=3, max_clusters=3).cluster_centers_) == 3
     with pytest.raises(ValueError, match="max_clusters must be a whole number >= 3"):
         stream_of(batches, n_clusters=3, max_clusters=2)
@@ -257,16 +273,71 @@ def test_no_id_ever_changes_its_meaning():
         assert {*model.lineage_.born}.isdisjoint(old[0])
 
 
-@pytest.mark.parametrize("most", few([8, None]))
-def test_a_stream_goes_on_from_a_file_bit_for_bit(tmp_path, most):
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    few(
+        [
+            (StreamONMF, {"max_clusters": 8}),
+            (StreamONMF, {"max_clusters": 8, "loss": "kl"}),
+            (ONMF, {"loss": "kl"}),
+            (ONMF, {}),
+            (ONMF, {"outliers": 0.02}),
+            (StreamONMF, {"max_clusters": 8, "equal_votes": True, "solver": Fast(rho=1e-2)}),
+        ],
+        3,
+    ),
+)
+def test_a_stream_goes_on_from_a_file_bit_for_bit(tmp_path, kind, options):
     batches = [rays(90, [0, 1, 2] if t < 4 else [0, 1, 3], seed=t)[0] for t in range(9)]
+<<<<<<< HEAD
     whole = stream_of(batches, n_clusters=3, max_clusters=most)
     model = StreamONMF(3, max_clusters=most, random_state=0)
+=======
+    whole = stream_of(batches, kind, n_clusters=3, **options)
+    model = kind(3, random_state=0, **options)
+>>>>>>> wt-tests
     for batch in batches:
         model.partial_fit(batch).save(tmp_path / "s.onmf")
         model = load(tmp_path / "s.onmf")
     np.testing.assert_array_equal(model.cluster_centers_, whole.cluster_centers_)
     np.testing.assert_array_equal(model.cluster_ids_, whole.cluster_ids_)
+    np.testing.assert_array_equal(model.labels_, whole.labels_)
+    assert type(model) is kind
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_stream_from_a_fit_has_its_clusters_and_its_settings(loss, tmp_path):
+    """The samples need not be at hand: labels and distances of them are enough."""
+    X, _ = rays(400, [0, 1, 2])
+    model = ONMF(3, loss=loss, random_state=0, tol=1e-6, solver=Fast(passes=9)).fit(X)
+    stream = StreamONMF.from_fit(model, model.labels_, model.distance(X), 4)
+    assert isinstance(stream, StreamONMF)
+    own = stream.get_params()
+    assert own.pop("max_clusters") is None
+    known = {name: value for name, value in model.get_params().items() if name in own}
+    assert {**own, "solver": repr(own["solver"])} == {**known, "solver": repr(known["solver"])}
+    np.testing.assert_array_equal(stream.predict(X), model.labels_)
+    assert stream.n_waiting_ == 0
+    stream.set_params(max_clusters=8)
+    for t in range(4):
+        stream.partial_fit(rays(90, [0, 1, 3], seed=t)[0])
+    assert stream.lineage_.next_id == 4
+    np.testing.assert_array_equal(stream.cluster_ids_, range(4))
+    assert len({*stream.predict(X)}) == 3
+    stream.save(tmp_path / "s.onmf")
+    batch = rays(90, [0, 1, 3], seed=9)[0]
+    both = [one.partial_fit(batch) for one in (load(tmp_path / "s.onmf"), stream)]
+    np.testing.assert_array_equal(*(one.cluster_centers_ for one in both))
+
+
+def test_fit_starts_a_new_stream():
+    first, second = rays(300, [0, 1, 2])[0], rays(300, [3, 4, 5], seed=1)[0]
+    model = StreamONMF(3, max_clusters=8, random_state=0).partial_fit(first).partial_fit(first)
+    fresh = StreamONMF(3, max_clusters=8, random_state=0).fit(second)
+    np.testing.assert_array_equal(model.fit(second).cluster_centers_, fresh.cluster_centers_)
+    assert model.lineage_ is None
+    then = [one.partial_fit(first).cluster_centers_ for one in (model, fresh)]
+    np.testing.assert_array_equal(*then)
 
 
 def test_the_ray_of_the_others_leaves_the_sample_out():
@@ -314,5 +385,10 @@ def test_who_waits_is_bounded():
     for t in range(6):
         usual = rays(300, [0, 1], seed=t)[0]
         model.partial_fit(np.vstack([usual, rng.exponential(size=(400, 30)) ** 3]))
+<<<<<<< HEAD
         assert model._stream_history.waiting.shape[0] <= evolution.MAX_WAITING
         assert (model._stream_history.since > t - evolution.WAIT_BATCHES - 1).all()
+=======
+        assert model.n_waiting_ == model._stream_history.waiting.shape[0] <= births.MAX_WAITING
+        assert (model._stream_history.since > t - births.WAIT_BATCHES - 1).all()
+>>>>>>> wt-tests

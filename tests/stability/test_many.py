@@ -16,7 +16,7 @@ from onmf.paper.palm import NON_NEGATIVE
 from onmf.paper.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.search.sketch import sketch
-from onmf.search.solver import Fast
+from onmf.search.solver import SearchSettings
 from onmf.stability.many import AssignAll, Attempt, Many, narrowed, settle_together, turned
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
@@ -36,7 +36,7 @@ class Counting(InMemory):
 
 
 def many(data, n_threads=1):
-    return Many(Fast(n_threads=n_threads), data, 6, SNCP(), seed=0)
+    return Many(SearchSettings(n_threads=n_threads), data, 6, SNCP(), seed=0)
 
 
 @pytest.mark.parametrize("m", few([5, 80, 40], 2))

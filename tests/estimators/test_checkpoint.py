@@ -34,16 +34,6 @@ def samples():
     return make_rays(500, 120, 5, noise=2.0, random_state=0)[0]
 
 
-<<<<<<< HEAD
-FITS = {
-    "fast": {"tol": 1e-12},
-    "fast, rivals": {"tol": 1e-12, "n_init": 6},
-    "nsncp": {"penalty": "nsncp", "tol": 1e-12},
-    "given": {"init": (None, make_rays(500, 120, 5, random_state=0)[0][:5]), "tol": 1e-12},
-    "palm": {"solver": PALM(growth=2.0), "n_init": 2, "max_iter": 120},
-    "palm, nsncp": {"solver": PALM(growth=3.0), "penalty": "nsncp", "max_iter": 80},
-    "palm, accelerated": {"solver": PALM(growth=2.0, accelerate=True), "max_iter": 120},
-=======
 RAYS = make_rays(500, 120, 5, random_state=0)[0][:5]
 FITS = {  # options, and the solver
     "fast": ({"tol": 1e-12}, Fast()),
@@ -56,7 +46,6 @@ FITS = {  # options, and the solver
     "palm": ({"n_init": 2, "max_iter": 120}, PALM(growth=2.0)),
     "palm, nsncp": ({"penalty": "nsncp", "max_iter": 80}, PALM(growth=3.0)),
     "palm, accelerated": ({"max_iter": 120}, PALM(accelerate=True, growth=2.0)),
->>>>>>> wt-tests
 }
 
 
@@ -68,12 +57,6 @@ def model_of(name, folder=None, **options):
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
-
-
-def saved_in(folder, options):
-    """The same options with a checkpoint in this folder."""
-    solver = clone(options.get("solver", Fast())).set_params(checkpoint=folder)
-    return {**options, "solver": solver}
 
 
 def break_at(moment):
@@ -109,29 +92,15 @@ def test_a_fit_broken_off_at_every_sweep_ends_as_if_it_had_not_been(name, X, tmp
     for moment in list(moments)[:: max(1, len(seen) // 5)]:
         folder = tmp_path / str(moment)
         with pytest.raises(BrokenOffError):
-<<<<<<< HEAD
-            ONMF(5, **saved_in(folder, options), callback=break_at(moment)).fit(X)
-        calls = []
-        again = ONMF(
-            5,
-            **saved_in(folder, options),
-            callback=lambda e, c=calls: bool(c.append(e)),
-        )
-=======
             model_of(name, folder, callback=break_at(moment)).fit(X)
         calls = []
         again = model_of(name, folder, callback=lambda e, c=calls: bool(c.append(e)))
->>>>>>> wt-tests
         assert_same(outcome(again.fit(X)), whole)
         assert len(calls) <= len(seen)
         assert not list(folder.glob("*.notes"))  # the fit has ended
 
 
 def test_what_was_done_is_not_done_again(X, tmp_path):
-<<<<<<< HEAD
-    options = {"random_state": 3, "tol": 1e-12, "solver": Fast(checkpoint=tmp_path)}
-=======
->>>>>>> wt-tests
     with pytest.raises(BrokenOffError):
         model_of("fast", tmp_path, callback=break_at(8)).fit(X)
     sweeps = []
@@ -141,54 +110,24 @@ def test_what_was_done_is_not_done_again(X, tmp_path):
 
 @pytest.mark.slow
 def test_several_breaks_are_no_worse_than_one(X, tmp_path):
-<<<<<<< HEAD
-    options = {**FITS["palm"], "random_state": 1}
-    whole = outcome(ONMF(5, **options).fit(X))
-    for _ in range(4):
-        with pytest.raises(BrokenOffError):
-            ONMF(5, **saved_in(tmp_path, options), callback=break_at(40)).fit(X)
-    assert_same(outcome(ONMF(5, **saved_in(tmp_path, options)).fit(X)), whole)
-=======
     whole = outcome(model_of("palm").fit(X))
     for _ in range(4):
         with pytest.raises(BrokenOffError):
             model_of("palm", tmp_path, callback=break_at(40)).fit(X)
     assert_same(outcome(model_of("palm", tmp_path).fit(X)), whole)
->>>>>>> wt-tests
 
 
 def test_a_second_break_right_after_the_first_is_no_worse(X, tmp_path):
     whole = outcome(model_of("fast").fit(X))
     for moment in (7, 1, 1, 2):
         with pytest.raises(BrokenOffError):
-<<<<<<< HEAD
-            ONMF(5, **saved_in(tmp_path, options), callback=break_at(moment)).fit(X)
-    assert_same(outcome(ONMF(5, **saved_in(tmp_path, options)).fit(X)), whole)
-=======
             model_of("fast", tmp_path, callback=break_at(moment)).fit(X)
     assert_same(outcome(model_of("fast", tmp_path).fit(X)), whole)
->>>>>>> wt-tests
 
 
 @pytest.mark.filterwarnings("ignore::onmf.exceptions.EmptyClusterWarning")  # whatever the seed is
 def test_the_seeds_of_a_broken_fit_are_used_again(X, tmp_path):
     """Without a random_state every fit has its own."""
-<<<<<<< HEAD
-    options = {"init": "k-means++", "solver": PALM(checkpoint=tmp_path), "max_iter": 3}
-    with pytest.raises(BrokenOffError):
-        ONMF(5, **options, callback=break_at(1)).fit(X)
-    (seed,) = read_notes(tmp_path / "seeds.notes")["seeds"]
-    again = ONMF(5, **options).fit(X)
-    assert_same(outcome(again), outcome(ONMF(5, **options, random_state=seed).fit(X)))
-
-
-def test_a_callback_that_stops_a_fit_leaves_it_to_be_continued(X, tmp_path):
-    options = {"random_state": 3, "tol": 1e-12}
-    whole = outcome(ONMF(5, **options).fit(X))
-    early = ONMF(5, **saved_in(tmp_path, options), callback=lambda event: event.sweep == 6).fit(X)
-    assert early.n_iter_ == 6
-    assert_same(outcome(ONMF(5, **saved_in(tmp_path, options)).fit(X)), whole)
-=======
     options = {"init": "k-means++", "max_iter": 3}
     with pytest.raises(BrokenOffError):
         ONMF(5, **options, callback=break_at(1), solver=PALM(checkpoint=tmp_path)).fit(X)
@@ -203,7 +142,6 @@ def test_a_callback_that_stops_a_fit_leaves_it_to_be_continued(X, tmp_path):
     early = model_of("fast", tmp_path, callback=lambda event: event.sweep == 6).fit(X)
     assert early.n_iter_ == 6
     assert_same(outcome(model_of("fast", tmp_path).fit(X)), whole)
->>>>>>> wt-tests
 
 
 @pytest.mark.parametrize("name", few(["palm", "fast"]))
@@ -212,14 +150,8 @@ def test_a_fit_goes_on_in_another_place(name, X, tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", X)
     whole = outcome(model_of(name).fit(X))
     with pytest.raises(BrokenOffError):
-<<<<<<< HEAD
-        ONMF(5, **saved_in(tmp_path / "c", options), callback=break_at(9)).fit(X)
-    again = ONMF(5, **saved_in(tmp_path / "c", options)).fit(tmp_path / "X.npy")
-    assert_same(outcome(again), whole)
-=======
         model_of(name, tmp_path / "c", callback=break_at(9)).fit(X)
     assert_same(outcome(model_of(name, tmp_path / "c").fit(tmp_path / "X.npy")), whole)
->>>>>>> wt-tests
 
 
 # What is refused
@@ -227,7 +159,9 @@ def test_a_fit_goes_on_in_another_place(name, X, tmp_path, monkeypatch):
 
 def broken(X, folder, moment=5, **options):
     with pytest.raises(BrokenOffError):
-        ONMF(5, random_state=0, callback=break_at(moment), **saved_in(folder, options)).fit(X)
+        ONMF(
+            5, random_state=0, callback=break_at(moment), **options, solver=Fast(checkpoint=folder)
+        ).fit(X)
 
 
 def swapped_columns(X):
@@ -257,7 +191,7 @@ def test_other_parameters_are_refused(other, X, tmp_path):
     broken(X, tmp_path)
     options = {"n_clusters": 5, "random_state": 0, **other}
     with pytest.raises(ValueError, match="other parameters"):
-        ONMF(**saved_in(tmp_path, options)).fit(X)
+        ONMF(**options, solver=Fast(checkpoint=tmp_path)).fit(X)
 
 
 def test_a_model_with_other_ids_is_another_start(X, tmp_path):
@@ -418,11 +352,7 @@ def test_a_full_disk_stops_no_fit_and_loses_nothing(room, X, tmp_path, full_disk
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     full_disk(room)
     with pytest.warns(UserWarning, match=r"cannot be written .*No space left.* the fit goes on"):
-<<<<<<< HEAD
-        model = ONMF(5, **saved_in(tmp_path / "new", options)).fit(X)
-=======
         model = model_of("fast", tmp_path / "new").fit(X)
->>>>>>> wt-tests
     assert_same(outcome(model), whole)
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.notes")} == before
 
@@ -433,16 +363,9 @@ import numpy as np
 from onmf import ONMF, PALM, Fast
 warnings.simplefilter("ignore")
 folder, solver = sys.argv[1:]
-<<<<<<< HEAD
-X = np.load(folder + "/X.npy")
-notes = folder + "/c"
-options = {"fast": {"tol": 1e-14, "max_iter": 400, "solver": Fast(checkpoint=notes)},
-           "palm": {"solver": PALM(growth=1.5, checkpoint=notes), "max_iter": 300}}
-=======
 X, notes = np.load(folder + "/X.npy"), folder + "/c"
 options = {"fast": {"tol": 1e-14, "max_iter": 400, "solver": Fast(checkpoint=notes)},
            "palm": {"max_iter": 300, "solver": PALM(growth=1.5, checkpoint=notes)}}
->>>>>>> wt-tests
 model = ONMF(6, random_state=0, n_jobs=1, **options[solver])
 print("go", flush=True)
 model.fit(X)

@@ -142,11 +142,7 @@ def test_a_refit_is_the_same_from_disk_in_single_precision_and_with_votes(tmp_pa
     assert single.lineage_.kept == (0, 1, 2, 3)
 
 
-<<<<<<< HEAD
-def test_a_refit_works_with_outliers_missing_values_and_few_passes():
-=======
 def test_a_refit_goes_with_outliers_missing_values_and_few_passes():
->>>>>>> wt-tests
     X, _ = rays(300, range(3))
     first = ONMF(3, random_state=0).fit(X)
     far = np.vstack([X, np.random.default_rng(0).exponential(size=(5, 30)) ** 6])
@@ -156,13 +152,9 @@ def test_a_refit_goes_with_outliers_missing_values_and_few_passes():
     n_missing = X.copy()
     n_missing[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
     assert ONMF(init=first, random_state=0).fit(n_missing).lineage_.kept == (0, 1, 2)
-<<<<<<< HEAD
-    assert ONMF(init=first, solver=Fast(passes=2)).fit(X).lineage_.kept == (0, 1, 2)
-=======
     for given, outliers in ((X, None), (far, 5), (n_missing, None)):
         few = ONMF(init=first, random_state=0, outliers=outliers, solver=Fast(passes=2)).fit(given)
         assert few.lineage_.kept == (0, 1, 2)
->>>>>>> wt-tests
 
 
 def forge(path, **changes):
@@ -216,12 +208,7 @@ def test_a_forged_stream_is_refused(tmp_path, name, value):
         load(path)
 
 
-<<<<<<< HEAD
-def stream_of(batches, **options):
-    kind = StreamONMF if "max_clusters" in options else ONMF
-=======
 def stream_of(batches, kind=StreamONMF, **options):
->>>>>>> wt-tests
     model = kind(random_state=0, **options)
     for batch in batches:
         model.partial_fit(batch)
@@ -289,13 +276,8 @@ def test_no_id_ever_changes_its_meaning():
 )
 def test_a_stream_goes_on_from_a_file_bit_for_bit(tmp_path, kind, options):
     batches = [rays(90, [0, 1, 2] if t < 4 else [0, 1, 3], seed=t)[0] for t in range(9)]
-<<<<<<< HEAD
-    whole = stream_of(batches, n_clusters=3, max_clusters=most)
-    model = StreamONMF(3, max_clusters=most, random_state=0)
-=======
     whole = stream_of(batches, kind, n_clusters=3, **options)
     model = kind(3, random_state=0, **options)
->>>>>>> wt-tests
     for batch in batches:
         model.partial_fit(batch).save(tmp_path / "s.onmf")
         model = load(tmp_path / "s.onmf")
@@ -365,7 +347,7 @@ def test_samples_that_agree_on_nothing_stay_outside():
     (born,) = waiting.find_new_clusters(both, ray, 0.5)
     np.testing.assert_array_equal(born.members, 40 + np.arange(waiting.MIN_MEMBERS))
     near = np.zeros((60, 1))
-    near[50:54] = 0.5  # a ray that explains them already
+    near[50:54] = 0.5  # a ray that tells them already
     assert list(waiting.find_new_clusters(both, near, 0.5)) == []
 
 
@@ -385,10 +367,5 @@ def test_who_waits_is_bounded():
     for t in range(6):
         usual = rays(300, [0, 1], seed=t)[0]
         model.partial_fit(np.vstack([usual, rng.exponential(size=(400, 30)) ** 3]))
-<<<<<<< HEAD
-        assert model._stream_history.waiting.shape[0] <= evolution.MAX_WAITING
-        assert (model._stream_history.since > t - evolution.WAIT_BATCHES - 1).all()
-=======
         assert model.n_waiting_ == model._stream_history.waiting.shape[0] <= births.MAX_WAITING
         assert (model._stream_history.since > t - births.WAIT_BATCHES - 1).all()
->>>>>>> wt-tests

@@ -19,6 +19,7 @@ from scipy.special import xlogy
 from onmf.rows.assign import Code, Nearness, first_largest, one_sparse
 from onmf.rows.sweep import Array, Block, Matrix
 
+SMOOTHING = 0.01  # share of the overall mean in every centroid
 Influence = Callable[[Array, Array], Array]  # (weights d, totals t) -> weights of the counts
 
 
@@ -147,6 +148,13 @@ class CountProfiles:
         """H (b, k) of a block: the best multiple of the centroid itself."""
         h = (code.scores / self.totals[code.labels]).astype(self.totals.dtype)
         return one_sparse(code.labels, h, len(self.totals))
+
+
+def mix_in_mean(S: Array, mean: Array) -> Array:
+    """p_k (k, m): the profiles of the sums, with SMOOTHING of the overall mean; zero if empty."""
+    totals = S.sum(axis=1, keepdims=True)
+    shares = (1 - SMOOTHING) * S / np.where(totals > 0, totals, 1) + SMOOTHING * mean
+    return np.where(totals > 0, shares, 0)
 
 
 def phi(s: Any) -> Any:

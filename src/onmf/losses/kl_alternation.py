@@ -22,13 +22,13 @@ from onmf.losses.alternation import Alternation, AlternationState, Given, Starts
 from onmf.losses.kl_search import Counts, labels_by_roots
 from onmf.losses.kl_starts import MOVES, find_clusterings, improved, moved
 from onmf.losses.profiles import (
+    SMOOTHING,
     CountCode,
     CountProfiles,
     CountTotals,
     Influence,
     cross_information,
     influence_of,
-    mix_in_mean,
     phi,
     row_sums,
 )
@@ -229,6 +229,13 @@ class CountAlternation(Alternation):
 
     def stationarity(self, state: CountState) -> float:
         return profile_distance(self.images(state), state.W)
+
+
+def mix_in_mean(S: Array, mean: Array) -> Array:
+    """p_k (k, m): the profiles of the sums, with SMOOTHING of the overall mean; zero if empty."""
+    totals = S.sum(axis=1, keepdims=True)
+    shares = (1 - SMOOTHING) * S / np.where(totals > 0, totals, 1) + SMOOTHING * mean
+    return np.where(totals > 0, shares, 0)
 
 
 def as_centroids(S: Array, weight: Array, mean: Array) -> Array:

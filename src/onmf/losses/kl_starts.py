@@ -28,7 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.losses.kl_search import Counts, exchange_rows, labels_by_roots
-from onmf.losses.profiles import explained_information, mix_in_mean, phi
+from onmf.losses.profiles import SMOOTHING, explained_information, phi
 from onmf.rows.assign import first_largest
 from onmf.rows.sweep import Array
 from onmf.search.row_problems import unit
@@ -175,7 +175,7 @@ def annealed(counts: Counts, k: int, rng: np.random.Generator) -> Array:
         size = max(int(ANNEALED_ENTRIES / counts.X.nnz * n), min(k, n))
         some = counts.take(np.sort(rng.choice(n, size, replace=False)))
     shares, X_T = some.shares(), sp.csr_array(some.X.T.astype(np.float32))
-    mean = np.asarray(counts.X.sum(axis=0)).ravel() / counts.totals.sum()
+    mean = (counts.X.sum(axis=0) / counts.totals.sum()).astype(np.float32)
     R = rng.random((len(some.totals), k), np.float32)
     for beta in BETAS:
         R /= R.sum(axis=1, keepdims=True)
@@ -184,7 +184,8 @@ def annealed(counts: Counts, k: int, rng: np.random.Generator) -> Array:
     return first_largest(counts.shares() @ log_profiles(X_T @ R, mean))
 
 
-def log_profiles(S_T: Array, mean: Array) -> Array:
+def log_profiles(S: Array, mean: Array) -> Array:
     """log p_k (m, k) of sums (m, k)."""
-    shares = mix_in_mean(S_T.T.astype(np.float64), mean)
-    return np.ascontiguousarray(np.log(np.maximum(shares, np.finfo(float).tiny)).T, np.float32)
+    totals = np.maximum(S.sum(axis=0), np.finfo(S.dtype).tiny)
+    shares = S * ((1 - SMOOTHING) / totals) + SMOOTHING * mean[:, None]
+    return np.log(np.maximum(shares, np.finfo(S.dtype).tiny))  # a feature that no row has

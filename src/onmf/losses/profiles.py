@@ -150,13 +150,6 @@ class CountProfiles:
         return one_sparse(code.labels, h, len(self.totals))
 
 
-def mix_in_mean(S: Array, mean: Array) -> Array:
-    """p_k (k, m): the profiles of the sums, with SMOOTHING of the overall mean; zero if empty."""
-    totals = S.sum(axis=1, keepdims=True)
-    shares = (1 - SMOOTHING) * S / np.where(totals > 0, totals, 1) + SMOOTHING * mean
-    return np.where(totals > 0, shares, 0)
-
-
 def phi(s: Any) -> Any:
     """s log s, 0 at 0, in double precision."""
     s = np.asarray(s, np.float64)

@@ -234,7 +234,8 @@ def make(b):
     return X
 """
 MEASURE = """
-ONMF(2, random_state=0, solver=Fast(passes=1)).fit(np.random.default_rng(0).random((100, 5)))  # compiled
+once = Fast(passes=1)
+ONMF(2, random_state=0, solver=once).fit(np.random.default_rng(0).random((100, 5)))
 making = 0.0
 def timed(b):
     global making

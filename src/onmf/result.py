@@ -3,11 +3,12 @@
 One `Recorder` keeps the stages of a fit, shows them to the callback and saves checkpoints.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onmf.rows.sweep import Array, Data
 
@@ -164,6 +165,33 @@ class Recorder:
         iterations = self.sweeps if iterations is None else iterations
         error = self.history[-1].relative_error
         return Factorization(H, W, rho, self.history, self.sweeps, iterations, error, stop)
+
+
+class FittedModel(Protocol):
+    """What explanations, bounds, scores, pages and figures read of a fitted clusterer.
+
+    A model may also have `cluster_ids_`, `feature_names_in_`, `n_missing_`, `bound_` and `gap_`.
+    """
+
+    labels_: Any
+    cluster_centers_: Any
+    relative_error_: float
+    n_iter_: int
+    history_: Any
+
+    def predict(self, X: Any) -> Any: ...
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float: ...
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
+def cluster_ids(model: FittedModel) -> list[Any]:
+    """The ids of the clusters: 0, 1, ... unless the model keeps those of an earlier one."""
+    return np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist()
+
+
+def feature_names(model: FittedModel, given: Sequence[Any] | None = None) -> Sequence[Any] | None:
+    """The names that were given, else those that X had in `fit`, else None."""
+    return getattr(model, "feature_names_in_", None) if given is None else given
 
 
 def gram_orthogonality(gram: Array) -> float:

@@ -106,7 +106,7 @@ def check_run(folder, ks):
         assert "Traceback" not in said, said
         assert not (folder / "out" / "run.json").exists(), said
         return
-    from onmf.cli.runs import read_record
+    from onmf.cli.runs.records import read_record
     from onmf.io import checksum
 
     record = read_record(folder / "out")

@@ -5,10 +5,11 @@ import pytest
 
 from onmf import ONMF
 from onmf.datasets import make_rays
-from onmf.losses.ray_alternation import RayAlternation
-from onmf.paper.palm import NON_NEGATIVE
+from onmf.losses import LOSSES
+from onmf.losses.batches import DECAY
 from onmf.rows.memory import InMemory
-from onmf.streams.sums import DECAY, Stream, take_in
+from onmf.streams.births import Comparison
+from solving import ray_alternation
 
 BATCHES = 10
 
@@ -26,12 +27,8 @@ def after_passes(X, passes, sizes=None):
     for _ in range(passes):
         for batch in np.split(X, cuts):
             model.partial_fit(batch)
-    return model, visit(X, model.cluster_centers_).stationarity
-
-
-def visit(X, W):
-    """The state after one sweep with W."""
-    return RayAlternation(InMemory(X), NON_NEGATIVE, tol=0.0).begin(W)
+    alternation = ray_alternation(InMemory(X), tol=0.0)
+    return model, alternation.stationarity(alternation.begin(model.cluster_centers_))
 
 
 @pytest.mark.slow
@@ -61,10 +58,11 @@ def test_uneven_batches_lead_to_the_same_fixed_point(X):
 def test_one_step_by_hand():
     """P <- (1 - eta) P + eta P(batch) with eta = 2^(-3/4); an unseen cluster stays."""
     W = np.array([[1.0, 0], [0, 2]])
-    first = visit(np.array([[1.0, 0], [0, 2]]), W)
-    stream = Stream.begin(first.cells)
+    loss, first = LOSSES["frobenius"], ray_alternation(InMemory(np.array([[1.0, 0], [0, 2]])))
+    stream = loss.batch(first.begin(W))
     np.testing.assert_allclose(stream.image, [[1, 0], [0, 4]])
-    _, stream, W = take_in(InMemory(np.array([[3.0, 4 / 3]])), W, stream, NON_NEGATIVE)
+    comparison = Comparison(loss, first.settings)
+    _, stream, W = comparison.take_in(InMemory(np.array([[3.0, 4 / 3]])), W, stream)
     eta = 2**-0.75
     np.testing.assert_allclose(
         stream.image[0], (1 - eta) * np.array([1, 0]) + eta * np.array([9, 4])
@@ -98,10 +96,15 @@ def test_a_fit_begins_anew(X):
     model.fit(X[:300])
     expected = ONMF(3, random_state=0).fit(X[:300]).cluster_centers_
     np.testing.assert_array_equal(model.cluster_centers_, expected)
-    fresh = ONMF(3, random_state=0).partial_fit(X[:300])
-    np.testing.assert_array_equal(
-        model.partial_fit(X[:300]).cluster_centers_, fresh.cluster_centers_
-    )
+
+
+def test_partial_fit_continues_from_a_fit(X):
+    """Twenty samples more do not undo a fit to two thousand."""
+    model = ONMF(6, random_state=0).fit(X)
+    before = model.score(X)
+    model.partial_fit(X[:20])
+    assert model.score(X) == pytest.approx(before, rel=1e-3)
+    assert len(model.labels_) == 20
 
 
 def test_the_faithful_solver_has_no_stream():

@@ -15,9 +15,9 @@ from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.fitting import Solution, Solver
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.progress import (
-    FRAMES,
     CallbackSupportMixin,
     Tasks,
+    caller_level,
     watcher,
     with_callbacks,
 )
@@ -146,7 +146,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             notes.close(solution.result.stop)
         if tasks is not None:
             tasks.end()
-        self._warn(solution)
+        self._warn(solution, rows)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -221,23 +221,24 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         self.labels_ = rows.data.gather(rows.data.map_blocks(labels_of, codes))
         self.membership_ = rows.data.dense(len(centers), assignment.memberships, codes)
 
-    def _warn(self, solution: Solution) -> None:
+    def _warn(self, solution: Solution, rows: Placement) -> None:
+        level = caller_level()
         labels = getattr(self, "labels_", np.arange(len(self.cluster_centers_)))
         near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # an outlier was asked for
         missing = np.flatnonzero((labels < 0) & near)
         best, unobserved = solution.result, solution.unobserved
         if unobserved is not None and len(missing) + len(unobserved):
-            warnings.warn(unobserved_sentence(missing, unobserved), UnobservedWarning, 3 + FRAMES)
+            warnings.warn(unobserved_sentence(missing, unobserved), UnobservedWarning, level)
         elif len(missing):
             warnings.warn(
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
                 f"have label -1: {listing(missing)}.",
                 UnassignedSampleWarning,
-                stacklevel=3 + FRAMES,
+                stacklevel=level,
             )
         empty = len(self.cluster_centers_) - len(np.unique(labels[labels >= 0]))
         if empty:
-            warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=3 + FRAMES)
+            warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=level)
         # An empty cluster alone keeps the paper's orthogonality too large.
         if best.stop in ("max_iter", "summary") or (best.stop == "max_stages" and not empty):
             reason = REASONS_NOT_CONVERGED[best.stop].format(
@@ -247,7 +248,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 f"{type(self).__name__} did not converge {reason} (orthogonality "
                 f"{best.history[-1].orthogonality:.2g}, residual {best.history[-1].residual:.2g}).",
                 ConvergenceWarning,
-                stacklevel=3 + FRAMES,
+                stacklevel=level,
             )
 
 

@@ -9,8 +9,10 @@ older scikit-learn there is no `set_callbacks`, and nothing else changes.
 """
 
 import logging
+import sys
 from collections.abc import Callable
 from math import isfinite
+from types import FrameType
 from typing import Any, Protocol
 
 from onmf.estimators.fitting import Solver
@@ -18,8 +20,6 @@ from onmf.result import Event, Stage, Watch, unwatched
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-    FRAMES = 1  # that the decorator puts between a method and its caller
 except ImportError:  # before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -29,10 +29,17 @@ except ImportError:  # before 1.9
         """The method itself."""
         return method
 
-    FRAMES = 0
 
-__all__ = ["FRAMES", "CallbackSupportMixin", "Tasks", "stage_sentence", "watcher", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin",
+    "Tasks",
+    "caller_level",
+    "stage_sentence",
+    "watcher",
+    "with_callbacks",
+]
 
+INSIDE = ("onmf", "sklearn")  # packages whose lines a user did not write
 FIT_LOG = logging.getLogger("onmf")
 
 
@@ -92,6 +99,18 @@ def watcher(verbose: int, callback: Callable[[Event], bool] | None, tasks: Tasks
         return (tasks is not None and tasks.tell(event)) or stop
 
     return watch
+
+
+def caller_level() -> int:
+    """The `stacklevel` of a warning that points at the line outside the package and scikit-learn.
+
+    Between them are as many frames as the method has callers of its own, and decorators.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INSIDE:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def stage_sentence(start: int, stage: Stage) -> str:

@@ -47,6 +47,9 @@ class Loss(Protocol):
     def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Assignment:
         """What gives a sample to one of the centroids W: labels, scores, memberships, margins."""
 
+    def value(self, X: Matrix, H: Array, W: Array) -> float:
+        """The loss of X beside HW, H having at most one non-zero entry per row."""
+
     def alternation(self, data: Data, settings: Settings) -> Alternation:
         """What a fit repeats, and how it finds its starts."""
 

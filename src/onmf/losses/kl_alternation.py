@@ -131,8 +131,10 @@ class CountAlternation(Alternation):
         rows = self.rows_to_search(k, rng)
         counts = Counts.of(rows, self.influence)
         if given is None:
-            found = find_clusterings(counts, k, rng, self.settings.search.n_starts)
-            found = [self.without_outliers(counts, rows, k, labels, rng) for labels in found]
+            settings = self.settings.search
+            seen = counts if settings.outliers is None else counts.with_limited_totals()
+            found = find_clusterings(seen, k, rng, settings.n_starts)
+            found = [self.without_outliers(seen, rows, k, labels, rng) for labels in found]
         else:
             found = [self.near_given(counts, k, given, rng)]
         Ws = []
@@ -242,6 +244,14 @@ def as_centroids(S: Array, weight: Array, mean: Array) -> Array:
     """The mean sample of each cluster, SMOOTHING of it the overall mean."""
     length = S.sum(axis=1) / np.where(weight > 0, weight, 1)
     return np.asarray(mix_in_mean(S, mean) * length[:, None])
+
+
+def sums_of_centroids(W: Array, weight: Array) -> Array:
+    """The sums S of which `as_centroids` makes W: both have the same overall mean."""
+    mixed = np.ascontiguousarray(W.astype(np.float64) * weight[:, None])
+    mean = mixed.sum(axis=0) / max(mixed.sum(), np.finfo(float).tiny)
+    own = mixed - SMOOTHING * mixed.sum(axis=1, keepdims=True) * mean
+    return np.asarray(np.maximum(own / (1 - SMOOTHING), 0))
 
 
 def profile_distance(W: Array, V: Array) -> float:

@@ -26,6 +26,7 @@ class Check:
     signed: bool = False  # whether entries may be negative
     remedy: str = "it needs non-negative data"  # what to do about those that are
     allow_missing: bool = False  # whether NaN may stand for entries that were not observed
+    names: tuple[Sequence[str], Sequence[str]] | None = None  # of samples and features, if known
 
     def __call__(self, X: Matrix, first: int = 0) -> "Span":
         """The extremes of rows that pass, and their holes; `first` is the number of the first."""
@@ -37,20 +38,23 @@ class Check:
             low, high = (low, high) if low == low else (0.0, 0.0)  # nothing was observed
         if self.allow_missing and not np.isfinite(low + high):
             raise ValueError(
-                f"Input X contains infinity at {cells(X, np.isinf(values), first)}: make it NaN if "
-                "it was not observed, or drop the samples."
+                f"Input X contains infinity at {self._at(X, np.isinf(values), first)}: make it NaN "
+                "if it was not observed, or drop the samples."
             )
         if not np.isfinite(low + high):
             raise ValueError(
-                f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values), first)}: "
+                f"Input X contains NaN or infinity at {self._at(X, ~np.isfinite(values), first)}: "
                 "fill these entries or drop the samples."
             )
         if not self.signed and low < 0:
             raise ValueError(
                 f"Negative values in data passed to {self.name} at "
-                f"{cells(X, values < 0, first)}: {self.remedy}."
+                f"{self._at(X, values < 0, first)}: {self.remedy}."
             )
         return Span(low, high, 0 if missing is None else int(missing.sum()))
+
+    def _at(self, X: Matrix, wrong: Array, first: int) -> str:
+        return cells(X, wrong, first, self.names)
 
 
 def stored_extremes(X: Matrix) -> tuple[float, float]:
@@ -79,7 +83,7 @@ def cells(
     if names is None:
         named = [f"(row {first + i}, column {j})" for i, j in places]
     else:
-        named = [f"(sample {names[0][i]!r}, feature {names[1][j]!r})" for i, j in places]
+        named = [f"(sample {names[0][first + i]!r}, feature {names[1][j]!r})" for i, j in places]
     return listing(named, len(rows))
 
 

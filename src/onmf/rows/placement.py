@@ -1,6 +1,6 @@
 """From the X of a user to validated rows in a place."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,6 +80,7 @@ def place(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
     sample_weight : array of shape (n_samples,), optional
     request : PlacementRequest
     """
+    request = _with_table_names(X, request)
     if type(X) is np.ndarray or sp.issparse(X):
         rows = _in_memory(X, None, sample_weight, request)
         if request.known is None:
@@ -128,6 +129,7 @@ def _with_summary(rows: Placement, request: PlacementRequest, look: Any) -> Plac
 
 def place_in_memory(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
     """As `place`, for those who need X as one array; a memory map is taken as such."""
+    request = _with_table_names(X, request)
     rows, names = _with_names(as_numpy(X))
     array = isinstance(rows, np.ndarray) or sp.issparse(rows)
     if not array and (is_dask(rows) or open_rows(rows) is not None):
@@ -136,6 +138,13 @@ def place_in_memory(X: Any, sample_weight: Any, request: PlacementRequest) -> Pl
             "where it is."
         )
     return _in_memory(rows, names, sample_weight, request)
+
+
+def _with_table_names(X: Any, request: PlacementRequest) -> PlacementRequest:
+    """The request with a check whose messages have the names of a table."""
+    if not isinstance(X, Table):
+        return request
+    return replace(request, check=replace(request.check, names=(X.samples, X.features)))
 
 
 def _with_names(X: Any) -> tuple[Any, list[str] | None]:

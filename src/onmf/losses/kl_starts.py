@@ -52,10 +52,9 @@ class Clustering(NamedTuple):
 def find_clusterings(
     counts: Counts, k: int, rng: np.random.Generator, n_starts: int | None = None
 ) -> list[Array]:
-    """Labels of the best clusterings found, each better than those before it.
+    """Labels of the clusterings that were the best so far; a higher `n_starts` can only add some.
 
-    `None` takes as many starts as the data afford, and returns only the best. With a number, a
-    higher one can only add to the list.
+    None takes as many starts as the size of the data allows, and returns only the last.
     """
     affordable = AFFORDABLE // max(counts.X.nnz * k, 1)
     most = n_starts or min(max(affordable, FEWEST_STARTS), MOST_STARTS)

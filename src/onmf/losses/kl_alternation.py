@@ -4,7 +4,7 @@
 
 1. One sweep gives the totals of samples and features, hence KL of one cluster for all samples. The
    relative divergence is a share of it: the information I(sample; feature) that the clusters lose.
-2. `kl_search` among the samples, or some of them, in memory. No sweep.
+2. `kl_starts` among the samples, or some of them, in memory. No sweep.
 3. The alternation on X, to a fixed point:
 
     label_i = argmax_k <x_i, log p_k>,      p_k = (1 - lambda) S_k / sum(S_k) + lambda S / sum(S)
@@ -19,8 +19,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from onmf.losses.alternation import Alternation, AlternationState, Given, Starts, no_membership
-from onmf.losses.kl_search import FIRST, Counts, exchange_rows, labels_by_roots, search
+from onmf.losses.kl_search import Counts, labels_by_roots
+from onmf.losses.kl_starts import MOVES, find_clusterings, improved, moved
 from onmf.losses.profiles import (
+    SMOOTHING,
     CountCode,
     CountProfiles,
     CountTotals,
@@ -35,12 +37,11 @@ from onmf.rows.assign import one_sparse
 from onmf.rows.sweep import Array, Block, Data
 from onmf.search.outliers import OutlierLimit
 
-SMOOTHING = 0.01  # lambda
 SEARCH_ROWS, SEARCH_ENTRIES = 20_000, 1 << 20  # at most, for the search: one log per entry and k
 MIN_SEARCH_ROWS_PER_CLUSTER = 50  # however long the rows are
 SWEEPS_BEFORE = 2  # reads of X before the alternation: the totals, and the rows of the search
 NO_INFORMATION = 1e-12  # share below which all samples have the same profile
-TRIM_ROUNDS = 3  # of searching again without the outliers of the last search
+TRIM_ROUNDS = 3  # of improving clusters without their outliers
 
 
 class CountSums(NamedTuple):
@@ -127,13 +128,15 @@ class CountAlternation(Alternation):
         self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
     ) -> Starts:
         recorder.tell(1, no_membership(self.data, k, self.row_totals))
-        generators = rng.spawn(self.settings.search.n_starts or 1)
-        rows = self.rows_to_search(k, generators[0])
+        rows = self.rows_to_search(k, rng)
         counts = Counts.of(rows, self.influence)
         if given is None:
-            found = [self.search(counts, rows, k, own) for own in generators]
+            settings = self.settings.search
+            seen = counts if settings.outliers is None else counts.with_limited_totals()
+            found = find_clusterings(seen, k, rng, settings.n_starts)
+            found = [self.without_outliers(seen, rows, k, labels, rng) for labels in found]
         else:
-            found = [self.near_given(counts, k, given, generators[0])]
+            found = [self.near_given(counts, k, given, rng)]
         Ws = []
         for labels in found:
             inside = np.flatnonzero(labels >= 0)
@@ -141,11 +144,11 @@ class CountAlternation(Alternation):
             Ws.append(self.centroids(counts.take(inside).sums(labels[inside], k), weight))
         return Starts(Ws, self.with_first_limit(Ws[0]), [], SWEEPS_BEFORE)
 
-    def search(self, counts: Counts, rows: Block, k: int, rng: np.random.Generator) -> Array:
-        """Labels of rows by the search; with outliers, of the others, which have label -1."""
+    def without_outliers(
+        self, counts: Counts, rows: Block, k: int, labels: Array, rng: np.random.Generator
+    ) -> Array:
+        """Labels of rows, improved without the outliers, which have label -1."""
         outliers = self.settings.search.outliers
-        counts = counts if outliers is None else counts.with_limited_totals()
-        labels = search(counts, k, rng)
         inside = np.ones(len(labels), bool)
         for _ in range(0 if outliers is None else TRIM_ROUNDS):
             where = np.flatnonzero(labels >= 0)
@@ -159,8 +162,8 @@ class CountAlternation(Alternation):
             before, inside = inside, scores >= limit.floor(total)
             if np.array_equal(before, inside) or inside.sum() < k:
                 break
-            labels = np.full(len(labels), -1)
-            labels[inside] = search(counts.take(np.flatnonzero(inside)), k, rng)
+            near, labels = code.labels[inside], np.full(len(labels), -1)
+            labels[inside] = improved(counts.take(np.flatnonzero(inside)), near, k, rng).labels
         return labels
 
     def near_given(self, counts: Counts, k: int, given: Given, rng: np.random.Generator) -> Array:
@@ -170,7 +173,7 @@ class CountAlternation(Alternation):
             near = CountProfiles.of(smooth).nearest(counts.X)[0].labels
         else:
             near = labels_by_roots(counts, k, rng, given._replace(W=np.sqrt(given.W)))
-        return exchange_rows(counts, near, np.zeros_like(near), k, FIRST, rng)
+        return moved(counts, near, k, MOVES, rng).labels
 
     def rows_to_search(self, k: int, rng: np.random.Generator) -> Block:
         """The samples that are not all zero, or as many of them as the search looks at."""

@@ -1,4 +1,4 @@
-"""Search under the Kullback-Leibler divergence, among rows in memory.
+"""Moves of single rows under the Kullback-Leibler divergence, among rows in memory.
 
 With S_k = sum of the rows of cluster k and g(s) = sum_j s_j log s_j - (sum_j s_j) log (sum_j s_j),
 
@@ -10,10 +10,7 @@ counts speak for the cluster they are in. Here a row is taken out of its cluster
     g(S_k + x) - g(S_k)
 
 is largest, one after the other (Hartigan's moves; Slonim, Friedman and Tishby 2002): no log of
-zero, nothing to smooth, no cluster stays empty, and every move gains. Such moves go on from the
-default solver's search in square roots, for KL is near four times their squared distance. Then
-clusters are swapped: two are merged, which costs g(S_k) + g(S_l) - g(S_k + S_l), exactly and from
-the sums alone, and another one is split in two by moves of its own rows, while that gains.
+zero, no smoothing, no cluster becomes empty, and every move gains. `kl_starts` uses these moves.
 """
 
 from collections.abc import Callable
@@ -22,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.losses.profiles import Influence, explained_information, phi, row_sums
+from onmf.losses.profiles import Influence, phi, row_sums
 from onmf.paper.penalties import SNCP
 from onmf.rows.assign import first_largest
 from onmf.rows.memory import InMemory
@@ -31,12 +28,8 @@ from onmf.search.row_problems import is_compiled, unit
 from onmf.search.solver import GivenCentroids, SearchSettings, find_starts
 
 LEAST = 1e-9  # of the total of all counts: a gain below it is rounding
-FIRST, WITHIN, AFTER, LAST = 3, 4, 2, 10  # rounds of moves: at first, of halves, after swaps, last
 FEW = 0.005  # of the rows: a round that moves no more of them is the last
 CALM, REST = 0.1, 2  # a row that is surer than so, in nats a count, is left alone for some rounds
-SWAPS = 4  # rounds of swaps
-NEAR = 5  # other clusters that one may be merged with
-WORTH = 1e-5  # of what there is to explain: a swap that gains less is not made
 ROOTS, ROOTS_PER_CLUSTER = 5000, 100  # rows whose roots are searched
 SKETCH_SWEEPS = 5
 
@@ -50,6 +43,7 @@ class Counts(NamedTuple):
     @classmethod
     def of(cls, block: Block, influence: Influence) -> Self:
         X = sp.csr_array(block.X).astype(np.float64)
+        X.eliminate_zeros()
         weight = influence(block.weight[:, 0].astype(np.float64), row_sums(X))
         X.data *= weight.repeat(np.diff(X.indptr))
         return cls(X, row_sums(X))
@@ -67,28 +61,15 @@ class Counts(NamedTuple):
 
     def sums(self, labels: Array, k: int) -> Array:
         """S (k, m)."""
-        n = len(labels)
-        H = sp.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
-        return np.asarray((H.T @ self.X).toarray(order="C"))
+        m = self.X.shape[1]
+        places = labels.repeat(np.diff(self.X.indptr)) * m + self.X.indices
+        return np.bincount(places, self.X.data, k * m).reshape(k, m)
 
-
-def search(counts: Counts, k: int, rng: np.random.Generator) -> Array:
-    """Labels of the rows: the default search in roots, moves, and swaps of clusters."""
-    everywhere = np.zeros(len(counts.totals), np.int64)
-    labels = exchange_rows(counts, labels_by_roots(counts, k, rng), everywhere, k, FIRST, rng)
-    worth = WORTH * to_explain(counts)
-    for _ in range(SWAPS if k > 2 else 0):
-        swapped = swap(counts, labels, k, worth, rng)
-        if swapped is None:
-            break
-        labels = exchange_rows(counts, swapped, everywhere, k, AFTER, rng)
-    return exchange_rows(counts, labels, everywhere, k, LAST, rng)
-
-
-def to_explain(counts: Counts) -> float:
-    """What there is to explain: sum_i g(x_i) - g(sum_i x_i)."""
-    own = row_sums(counts.X, phi) - phi(counts.totals)
-    return float(own.sum() - explained_information(np.asarray(counts.X.sum(axis=0)).ravel()))
+    def shares(self) -> Any:
+        """x_i / t_i, in single precision."""
+        shares = self.X.data / self.totals.repeat(np.diff(self.X.indptr))
+        parts = shares.astype(np.float32), self.X.indices, self.X.indptr
+        return sp.csr_array(parts, shape=self.X.shape)
 
 
 def labels_by_roots(
@@ -117,39 +98,6 @@ def exchange_rows(
     limits = rounds, int(FEW * len(labels)), LEAST * float(counts.totals.sum())
     order, labels = rng.permutation(len(labels)), labels.astype(np.int64)
     return np.asarray(compiled_moves()(rows, labels, first, width, S, order, limits))
-
-
-def swap(
-    counts: Counts, labels: Array, k: int, worth: float, rng: np.random.Generator
-) -> Array | None:
-    """Labels after all swaps that gain more than they are worth, or None; each cluster once."""
-    S = counts.sums(labels, k)
-    now = explained_information(S)
-    halves = exchange_rows(
-        counts, 2 * labels + rng.integers(0, 2, len(labels)), 2 * labels, 2, WITHIN, rng
-    )
-    gains = explained_information(counts.sums(halves, 2 * k)).reshape(k, 2).sum(axis=1) - now
-    new, free, merges = labels.copy(), np.ones(k, bool), merge_costs(S, now)
-    for split in np.argsort(-gains, kind="stable"):
-        fits = (pair for pair in merges if free[[*pair[1:], split]].all() and split not in pair[1:])
-        cost, kept, gone = next(fits, (np.inf, 0, 0))
-        if gains[split] - cost <= worth:
-            break
-        new[labels == gone] = kept
-        new[halves == 2 * split + 1] = gone
-        free[[kept, gone, split]] = False
-    return None if free.all() else new
-
-
-def merge_costs(S: Array, now: Array) -> list[tuple[float, int, int]]:
-    """g(S_k) + g(S_l) - g(S_k + S_l) of pairs (k, l) that are near each other, from the lowest."""
-    roots = unit(np.sqrt(S))
-    order = np.argsort(-(roots @ roots.T - 2 * np.eye(len(S))), axis=1, kind="stable")
-    near = order[:, : min(NEAR, len(S) - 1)]
-    pairs = sorted({(min(k, c), max(k, c)) for k, row in enumerate(near.tolist()) for c in row})
-    return sorted(
-        (float(now[k] + now[c] - explained_information(S[k] + S[c])), k, c) for k, c in pairs
-    )
 
 
 def move_rows(

@@ -19,6 +19,7 @@ from scipy.special import xlogy
 from onmf.rows.assign import Code, Nearness, first_largest, one_sparse
 from onmf.rows.sweep import Array, Block, Matrix
 
+SMOOTHING = 0.01  # share of the overall mean in every centroid
 Influence = Callable[[Array, Array], Array]  # (weights d, totals t) -> weights of the counts
 
 

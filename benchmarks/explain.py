@@ -278,7 +278,7 @@ def costs(X, _, k):
         *(
             (
                 timed(lambda: data.sweep(move))[0],
-                timed(lambda: sum_by_cluster(data, [model.labels_], k))[0],
+                timed(lambda: sum_by_cluster(data, model.labels_, k))[0],
             )
             for _ in range(5)
         ),

@@ -83,7 +83,7 @@ def memory() -> str:
         ONMF(k, random_state=0).fit(X)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        bound = 0.3 * size + 12 * sum(X.shape) * k * sketch.WIDTH * X.dtype.itemsize
+        bound = 0.3 * size + 12 * sum(X.shape) * k * sketch.COLUMNS_PER_CLUSTER * X.dtype.itemsize
         lines.append([name, f"{size / 1e6:.0f}", f"{peak / 1e6:.0f}", f"{bound / 1e6:.0f}"])
     return table(["data", "input (MB)", "peak beyond the input (MB)", "bound (MB)"], lines) + (
         "\n\nThe bound: 0.3 of the input and 12 (n + m) 4k numbers."
@@ -127,7 +127,7 @@ VARIANTS = {
     "one start": [(fast, "MOST_STARTS", 1), (fast, "MOST_CHEAP_STARTS", 1)],
     "no moves": [(crowd, "relocate", no_rescaling), (swaps, "relocate", no_rescaling)],
     "no swaps": [(crowd, "improve", no_rescaling)],
-    "sketch of 2k columns": [(sketch, "WIDTH", 2), (sketch, "EXTRA", 0)],
+    "sketch of 2k columns": [(sketch, "COLUMNS_PER_CLUSTER", 2), (sketch, "EXTRA_COLUMNS", 0)],
     "one subspace iteration": [(fast, "PLAIN", sketch.PLAIN._replace(iterations=1))],
     "plain power steps": [(finish, "next_rays", plain_rays)],
 }

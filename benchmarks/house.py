@@ -1,29 +1,19 @@
-"""The shape of the package in figures: `python benchmarks/house.py`, or `make bench ONLY=house`.
+"""Size and structure of the package in figures: `make bench ONLY=house`.
 
-A room is a top-level module or package of onmf; a folder in a package is a part of its room (as
-`paper` of `core`), but the walks are also counted with folders as rooms of their own.
-
-A walk is what one call runs of our code, in the order of the entries, after one run to warm up. An
-entry is each time Python goes into code of a file of onmf in the main thread: calls of functions,
-methods, properties, lambdas, comprehensions (before Python 3.12) and generators, and each time a
-generator goes on. What `dataclass` and `namedtuple` generate has no file and is not counted.
-
-* functions: those with a name that were entered, each once; files: theirs.
-* changes: entries whose room is not that of the entry before.
-* returns: the same sequence with the first entry of each piece of code alone, as one reads a
-  program; changes into a room that had been left. Those of all entries are given as well.
+`python benchmarks/house.py` also prints the names behind the figures. What a call runs is counted
+in a second run, after one to warm up: functions of our files that Python enters in the main thread.
+Code that `dataclass` and `namedtuple` generate has no file and is not counted.
 """
 
 import ast
 import inspect
 import os
-import re
 import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
-from itertools import pairwise
+from itertools import combinations
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -35,20 +25,15 @@ import onmf
 from onmf import ONMF
 from onmf.cli import main
 from onmf.datasets import make_rays
+from onmf.losses import LOSSES, Loss
+from onmf.losses.support import FEATURES, refusal
 from tables import table, write_section
 
 ROOT = Path(onmf.__file__).parent
 COLUMNS = ["figure", "here", "goal"]
-LONG = 300  # lines: a file with more is too long
-ESTIMATOR = {"clusterer", "est", "estimator", "model"}  # what such a parameter is called
+MAX_FILE = 300  # lines
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
-# Without those that are verbs as well: cut, put, read, set, split.
-IRREGULAR = """begun bound broken brought built chosen done drawn driven fallen found given gone
-grown held hidden kept known laid learnt left lost made meant met paid proven risen said seen sent
-shown spent spoken taken taught told torn understood written"""
-NO_PARTICIPLES = "breed embed exceed feed indeed need proceed red seed shed speed"
-FIT_GOALS = {"functions": "under 60", "changes": "under 12", "returns": "at most 3"}
-CLUSTER_GOALS = {"changes": "under 40"}
+OF_A_MODEL = {"fit", "fit_predict", "predict", "labels_", "cluster_centers_"}
 
 Row = tuple[str, object, str]
 
@@ -56,76 +41,61 @@ Row = tuple[str, object, str]
 class Source(NamedTuple):
     """One file of the package."""
 
-    room: str
-    path: Path
+    name: str
     lines: int
     tree: ast.Module
 
     @property
-    def name(self) -> str:
-        return self.path.relative_to(ROOT).as_posix()
-
-
-class Entry(NamedTuple):
-    """Python went into a piece of our code."""
-
-    path: Path
-    line: int
-    name: str
-
-    @property
-    def has_name(self) -> bool:
-        return not self.name.startswith("<")  # <lambda>, <listcomp>
+    def package(self) -> str:
+        return self.name.split("/")[0].removesuffix(".py")
 
 
 def run() -> None:
-    """The section of the page of results; the script prints the names behind the figures, too."""
-    write_section("house", "The house", figures(sources()))
-
-
-def figures(files: list[Source]) -> str:
-    parts = size(files), lengths(files), wide(files), words(files), walks()
-    return table(COLUMNS, [row for rows in parts for row in rows])
+    """Write the section of the page of results."""
+    write_section("house", "Size and structure of the package", figures(sources()))
 
 
 def sources() -> list[Source]:
-    return [read(path) for path in sorted(ROOT.rglob("*.py"))]
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py"))}
+    return [
+        Source(path.relative_to(ROOT).as_posix(), text.count("\n"), ast.parse(text))
+        for path, text in texts.items()
+    ]
 
 
-def read(path: Path) -> Source:
-    text = path.read_text(encoding="utf-8")
-    return Source(room_of(path), path, text.count("\n"), ast.parse(text))
-
-
-def room_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
-
-
-def folder_of(path: Path) -> str:
-    """The room if every folder were one."""
-    inside = path.relative_to(ROOT)
-    return inside.parent.as_posix() if len(inside.parts) > 1 else inside.stem
+def figures(files: list[Source]) -> str:
+    return table(COLUMNS, [*size(files), *structure(files), *calls()])
 
 
 def size(files: list[Source]) -> Iterator[Row]:
-    rooms = {file.room for file in files if not file.room.startswith("__")}
-    core = [file for file in files if file.room == "core"]
-    long = [file for file in files if file.lines > LONG]
-    yield "rooms", len(rooms), ""
-    yield "files", len(files), ""
-    yield "lines", sum(file.lines for file in files), ""
-    yield "lines of core", sum(file.lines for file in core), "under 2000"
-    yield f"files over {LONG} lines", len(long), "0"
-
-
-def lengths(files: list[Source]) -> Iterator[Row]:
-    """Lines of functions and methods, decorators not counted."""
+    """Lines of functions and methods are counted without decorators."""
     functions = [node for file in files for node in nodes(file, FUNCTION)]
     whole = np.array([node.end_lineno - node.lineno + 1 for node in functions])
     code = whole - [docstring_lines(node) for node in functions]
+    yield "lines of src/onmf", sum(file.lines for file in files), "21,000"
+    yield "packages and modules", len({file.package for file in files} - {"__init__"}), ""
+    yield "files", len(files), ""
+    yield f"files over {MAX_FILE} lines", len(long_files(files)), "0"
     yield "functions and methods", len(functions), ""
     yield "their lines, 95 % and most", spread(whole), ""
-    yield "... without docstrings", spread(code), ""
+    yield "the same without docstrings", spread(code), ""
+
+
+def structure(files: list[Source]) -> Iterator[Row]:
+    losses = ", ".join(LOSSES)
+    yield f"comparisons with names of losses ({losses})", len(comparisons(files)), "0"
+    for solver in ("fast", "palm"):
+        alone, pairs, tried = refusals(solver)
+        yield f"features that a loss does not have, solver {solver}", len(alone), ""
+        yield "refused pairs of those that it has", f"{len(pairs)} of {tried}", ""
+    yield "parameters of ONMF", len(inspect.signature(ONMF).parameters), "15"
+    yield "constants with several values", len(shared_constants(files)), "0"
+    yield "protocols for a model", len(model_protocols(files)), "1"
+    yield "public names defined in several modules", len(shared_names(files)), "under 15"
+
+
+def nodes(file: Source, kinds: Any) -> list[Any]:
+    return [node for node in ast.walk(file.tree) if isinstance(node, kinds)]
 
 
 def spread(lines: np.ndarray) -> str:
@@ -138,74 +108,81 @@ def docstring_lines(node: Any) -> int:
     return first.end_lineno - first.lineno + 1 if has else 0
 
 
-def nodes(file: Source, kinds: Any) -> list[Any]:
-    return [node for node in ast.walk(file.tree) if isinstance(node, kinds)]
+def long_files(files: list[Source]) -> list[str]:
+    return [f"{file.name} ({file.lines})" for file in files if file.lines > MAX_FILE]
 
 
-def wide(files: list[Source]) -> Iterator[Row]:
-    """Estimators that are handed on as `Any`."""
-    parameters, fields = estimators_as_any(files), fields_as_any(files)
-    low = below(files)
-    yield "estimators as Any: parameters", len(parameters), "0"
-    yield "... below the estimators", sum(room in low for room, _ in parameters), "0"
-    yield "estimators as Any: fields of classes", len(fields), "0"
-
-
-def estimators_as_any(files: list[Source]) -> list[tuple[str, str]]:
-    """(room, place) of every parameter that is an estimator by its name and `Any` by its type."""
+def comparisons(files: list[Source]) -> list[str]:
+    """Places outside of losses/ where something is compared with the name of a loss."""
     return [
-        (file.room, f"{file.name}: {node.name}({arg.arg})")
+        f"{file.name}:{node.lineno}"
         for file in files
-        for node in nodes(file, FUNCTION)
-        for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-        if arg.arg in ESTIMATOR and is_any(arg.annotation)
+        if file.package != "losses"
+        for node in nodes(file, ast.Compare)
+        if any(
+            isinstance(part, ast.Constant) and part.value in LOSSES
+            for side in (node.left, *node.comparators)
+            for part in ast.walk(side)
+        )
     ]
 
 
-def fields_as_any(files: list[Source]) -> list[tuple[str, str]]:
-    """The same for fields, which are parameters if the class is a dataclass."""
+def refusals(solver: str) -> tuple[list[str], list[str], int]:
+    """For all losses: features that are refused, refused pairs of others, how many pairs."""
+    alone, refused, tried = [], [], 0
+    for loss in LOSSES.values():
+
+        def works(*features: str, loss: Loss = loss) -> bool:
+            return not refusal(loss.name, loss.supports, solver, features)
+
+        alone += [f"{loss.name}: {name}" for name in FEATURES if not works(name)]
+        pairs = list(combinations(filter(works, FEATURES), 2))
+        refused += [f"{loss.name}: {' with '.join(pair)}" for pair in pairs if not works(*pair)]
+        tried += len(pairs)
+    return alone, refused, tried
+
+
+def shared_constants(files: list[Source]) -> dict[str, list[str]]:
+    """Constants of modules that have different values under one name."""
+    homes: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for file in files:
+        for name, value in constants(file):
+            homes[name][value].append(file.name)
+    return {
+        name: [home for found in values.values() for home in found]
+        for name, values in sorted(homes.items())
+        if len(values) > 1
+    }
+
+
+def constants(file: Source) -> Iterator[tuple[str, str]]:
+    """Names in capitals that a module assigns, and their values as text."""
+    for line in file.tree.body:
+        if not isinstance(line, ast.Assign | ast.AnnAssign) or line.value is None:
+            continue
+        for target in line.targets if isinstance(line, ast.Assign) else [line.target]:
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            parts = getattr(line.value, "elts", []) if isinstance(target, ast.Tuple) else []
+            values = parts if len(parts) == len(names) else [line.value] * len(names)
+            for name, value in zip(names, values, strict=True):
+                if isinstance(name, ast.Name) and name.id.isupper():
+                    yield name.id, ast.unparse(value)
+
+
+def model_protocols(files: list[Source]) -> list[str]:
+    """Protocols with a method or an attribute of a scikit-learn estimator."""
     return [
-        (file.room, f"{file.name}: {node.name}.{line.target.id}")
+        f"{node.name} ({file.name})"
         for file in files
         for node in nodes(file, ast.ClassDef)
-        for line in node.body
-        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
-        if line.target.id in ESTIMATOR and is_any(line.annotation)
+        if any("Protocol" in ast.unparse(base) for base in node.bases)
+        and OF_A_MODEL & {member_name(line) for line in node.body}
     ]
 
 
-def is_any(annotation: ast.expr | None) -> bool:
-    """Any, or a union with it."""
-    said = "" if annotation is None else ast.unparse(annotation).strip("'\"")
-    return not {"Any", "typing.Any"}.isdisjoint(said.split(" | "))
-
-
-def below(files: list[Source]) -> set[str]:
-    """Rooms that the home of `ONMF` is built on: it imports them, or one that does, and so on."""
-    arrows: dict[str, set[str]] = defaultdict(set)
-    for file in files:
-        arrows[file.room] |= imported(file)
-    home = room_of(Path(inspect.getfile(ONMF)))
-    reached, ahead = set(), {home}
-    while ahead:
-        reached |= ahead
-        ahead = {room for known in ahead for room in arrows[known]} - reached
-    return reached - {home}
-
-
-def imported(file: Source) -> set[str]:
-    """Rooms that a file imports from."""
-    dotted = []
-    for node in nodes(file, (ast.Import, ast.ImportFrom)):
-        prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-        dotted += [f"{prefix}{alias.name}".split(".") for alias in node.names]
-    rooms = {parts[1] for parts in dotted if parts[0] == "onmf" and len(parts) > 1}
-    return {room for room in rooms if (ROOT / room).is_dir() or (ROOT / f"{room}.py").is_file()}
-
-
-def words(files: list[Source]) -> Iterator[Row]:
-    yield "names defined in two modules or more", len(shared_names(files)), "under 15"
-    yield "names that are participles, roughly", len(participles(files)), ""
+def member_name(line: ast.stmt) -> str | None:
+    target = line.target if isinstance(line, ast.AnnAssign) else line
+    return getattr(target, "name", getattr(target, "id", None))
 
 
 def shared_names(files: list[Source]) -> dict[str, list[str]]:
@@ -218,108 +195,72 @@ def shared_names(files: list[Source]) -> dict[str, list[str]]:
 
 
 def top_level(tree: Any) -> list[Any]:
-    """Public functions and classes of a module, those under `if` and `try` as well."""
+    """Public functions and classes of a module, also those under `if` and `try`."""
     inner = [node for node in ast.iter_child_nodes(tree) if isinstance(node, ast.If | ast.Try)]
     here = [node for node in tree.body if isinstance(node, (*FUNCTION, ast.ClassDef))]
     public = [node for node in here if not node.name.startswith("_")]
     return public + [node for part in inner for node in top_level(part)]
 
 
-def participles(files: list[Source]) -> list[str]:
-    """Public functions, classes and methods whose last word is one: a help, not a verdict."""
-    defined = {node.name for file in files for node in nodes(file, (*FUNCTION, ast.ClassDef))}
-    return sorted(name for name in defined if name[0] != "_" and is_participle(name))
-
-
-def is_participle(name: str) -> bool:
-    last = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)[-1].lower()
-    regular = last.endswith("ed") and last not in NO_PARTICIPLES.split()
-    return regular or last in IRREGULAR.split()
-
-
-def names(files: list[Source]) -> Iterator[str]:
-    """What stands behind the figures, in words."""
-    long = [f"{file.name} ({file.lines})" for file in files if file.lines > LONG]
-    yield f"Files over {LONG} lines: {listed(long)}"
-    wide_ones = [place for _, place in estimators_as_any(files) + fields_as_any(files)]
-    yield f"Estimators as Any: {listed(wide_ones)}"
-    yield f"Rooms below the estimators: {listed(sorted(below(files)))}"
-    shared = [f"{name} ({', '.join(homes)})" for name, homes in shared_names(files).items()]
-    yield f"Names defined in several modules: {listed(shared)}"
-    yield f"Participles, roughly: {listed(participles(files))}"
-
-
-def listed(words: list[str]) -> str:
-    return f"{'; '.join(words) or 'none'}."
-
-
-def walks() -> Iterator[Row]:
+def calls() -> Iterator[Row]:
+    """What a fit to 1797 digits of 64 features runs, and what the command runs on a small table."""
     X = load_digits().data
-    yield from walk("fit", lambda _: fit(X), FIT_GOALS)
-    with tempfile.TemporaryDirectory() as place, chdir(place):
-        rays, _ = make_rays(200, 20, 5, random_state=0)
-        np.savetxt("x.csv", rays, delimiter=",")
-        yield from walk("cluster", cluster, CLUSTER_GOALS)
-
-
-def fit(X: np.ndarray) -> None:
-    """1797 digits of 64 features."""
-    ONMF(10, random_state=0, n_jobs=1).fit(X)
+    yield from counts("a fit", lambda _: ONMF(10, random_state=0, n_jobs=1).fit(X))
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        np.savetxt("x.csv", make_rays(200, 20, 5, random_state=0)[0], delimiter=",")
+        yield from counts("onmf cluster", cluster)
 
 
 def cluster(out: str) -> None:
-    """`onmf cluster x.csv -k 5`, which says nothing here."""
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         code = main(["cluster", "x.csv", "-k", "5", "-o", out, "--jobs", "1"])
     assert code == 0
 
 
-def walk(name: str, task: Callable[[str], None], goals: dict[str, str]) -> Iterator[Row]:
-    """The figures of one walk; the task gets a word that is new each time."""
+def counts(name: str, task: Callable[[str], object]) -> Iterator[Row]:
+    """Functions and files that a task runs; it gets another word each time."""
     task("first")
-    entries = followed(lambda: task("second"))
-    first = list(dict.fromkeys(entries))
-    rooms = [room_of(entry.path) for entry in entries]
-    folders = [folder_of(entry.path) for entry in entries]
-    counts = {
-        "calls": len(entries),
-        "functions": sum(entry.has_name for entry in first),
-        "files": len({entry.path for entry in first}),
-        "rooms": len(set(rooms)),
-        "changes": changes(rooms),
-        "returns": returns([room_of(entry.path) for entry in first]),
-        "returns of all entries": returns(rooms),
-        "rooms, folders as rooms": len(set(folders)),
-        "changes, folders as rooms": changes(folders),
-        "returns, folders as rooms": returns([folder_of(entry.path) for entry in first]),
-    }
-    yield from ((f"{name}: {what}", count, goals.get(what, "")) for what, count in counts.items())
+    entered = entries(lambda: task("second"))
+    named = {code for code in entered if not code.co_name.startswith("<")}  # no lambda, no listcomp
+    yield f"functions of {name}", len(named), ""
+    yield f"files of {name}", len({code.co_filename for code in entered}), ""
 
 
-def followed(task: Callable[[], None]) -> list[Entry]:
-    """Every entry into our code while the task runs, in this thread."""
-    codes: list[CodeType] = []
+def entries(task: Callable[[], object]) -> set[CodeType]:
+    """The code of ours that a task enters in this thread."""
+    codes: set[CodeType] = set()
+    ours = f"{ROOT}{os.sep}"
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(ours):
-            codes.append(frame.f_code)
+            codes.add(frame.f_code)
 
-    ours = f"{ROOT}{os.sep}"
     sys.setprofile(note)
     try:
         task()
     finally:
         sys.setprofile(None)
-    return [Entry(Path(c.co_filename), c.co_firstlineno, c.co_name) for c in codes]
+    return codes
 
 
-def changes(rooms: list[str]) -> int:
-    return sum(before != after for before, after in pairwise(rooms))
+def names(files: list[Source]) -> Iterator[str]:
+    """The names behind the figures."""
+    yield f"Long files: {listed(long_files(files))}"
+    yield f"Comparisons with names of losses: {listed(comparisons(files))}"
+    alone, pairs, _ = refusals("fast")
+    yield f"Features that a loss does not have, solver fast: {listed(alone)}"
+    yield f"Refused pairs, solver fast: {listed(pairs)}"
+    yield f"Protocols for a model: {listed(model_protocols(files))}"
+    for title, shared in (
+        ("Constants with several values", shared_constants(files)),
+        ("Names defined in several modules", shared_names(files)),
+    ):
+        places = [f"{name} ({', '.join(found)})" for name, found in shared.items()]
+        yield f"{title}: {listed(places)}"
 
 
-def returns(rooms: list[str]) -> int:
-    """Changes into a room that had been left: all but the first into each."""
-    return changes(rooms) - (len(set(rooms)) - 1)
+def listed(words: list[str]) -> str:
+    return f"{'; '.join(words) or 'none'}."
 
 
 if __name__ == "__main__":

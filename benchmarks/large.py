@@ -64,7 +64,7 @@ def samples(n: int, m: int) -> np.ndarray:
 def same_answer() -> str:
     import dask.array as da
 
-    disk.SMALL, lines = 0, []
+    disk.MAX_MAP_AS_ARRAY_BYTES, lines = 0, []
     dense = make_rays(4000, 300, 6, noise=1.0, random_state=0)[0]
     sparse = sp.csr_array(make_rays(4000, 900, 6, sparsity=0.95, noise=0.5, random_state=0)[0])
     with tempfile.TemporaryDirectory() as folder:

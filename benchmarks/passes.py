@@ -21,7 +21,7 @@ import numpy as np
 import sets
 from large import K, placed, rows
 from onmf import ONMF, Fast
-from onmf.estimators import few_passes
+from onmf.estimators import solvers
 from onmf.rows.check import Check, CheckAndSampleOnce
 from onmf.rows.memory import InMemory
 from onmf.rows.summary import BottomKSampler
@@ -106,19 +106,19 @@ def compare(name: str, made, k: int, sizes: list) -> list:
 
 
 def default_size(k: int) -> int:
-    return max(few_passes.FEWEST_ROWS, few_passes.ROWS_PER_CLUSTER * k)
+    return max(solvers.MIN_SUMMARY_ROWS, solvers.SUMMARY_ROWS_PER_CLUSTER * k)
 
 
 def error(X, k: int, seed: int, passes: int, size: int | None) -> float:
-    before = few_passes.FEWEST_ROWS, few_passes.ROWS_PER_CLUSTER
+    before = solvers.MIN_SUMMARY_ROWS, solvers.SUMMARY_ROWS_PER_CLUSTER
     if size is not None:
-        few_passes.FEWEST_ROWS, few_passes.ROWS_PER_CLUSTER = size, 0
+        solvers.MIN_SUMMARY_ROWS, solvers.SUMMARY_ROWS_PER_CLUSTER = size, 0
     try:
         return (
             ONMF(k, random_state=seed, n_jobs=1, solver=Fast(passes=passes)).fit(X).relative_error_
         )
     finally:
-        few_passes.FEWEST_ROWS, few_passes.ROWS_PER_CLUSTER = before
+        solvers.MIN_SUMMARY_ROWS, solvers.SUMMARY_ROWS_PER_CLUSTER = before
 
 
 COLUMNS = "data", "K", "summary", "full fit", "passes=2", "passes=3", "sweeps of the full fit"
@@ -234,7 +234,8 @@ def make(b):
     return X
 """
 MEASURE = """
-ONMF(2, random_state=0, solver=Fast(passes=1)).fit(np.random.default_rng(0).random((100, 5)))  # compiled
+once = Fast(passes=1)
+ONMF(2, random_state=0, solver=once).fit(np.random.default_rng(0).random((100, 5)))
 making = 0.0
 def timed(b):
     global making

@@ -10,7 +10,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from onmf import Baseline
 from onmf.baselines import METHODS
-from onmf.baselines.onp_mf import DUAL_STEP, GROWTH, RHO, SHRINK, SLOPE, updates
+from onmf.baselines.onp_mf import (
+    ARMIJO_FACTOR,
+    ARMIJO_SLOPE,
+    DUAL_STEP,
+    ONP_GROWTH,
+    ONP_RHO,
+    updates,
+)
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy, partition_error
 from onmf.paper.start import paper_start
@@ -80,11 +87,11 @@ def naive_or_not() -> str:
         return [next(iterates) for _ in range(n)][-1]
 
     def naive(n):
-        G, Z, rho = H, np.zeros_like(H), RHO
+        G, Z, rho = H, np.zeros_like(H), ONP_RHO
         for t in range(1, n + 1):
             V = np.array([scipy.optimize.nnls(G, x)[0] for x in X.T]).T
             G = naive_step(X, G, V, Z, rho)
-            Z, rho = np.maximum(0, Z - DUAL_STEP / t * G), GROWTH * rho
+            Z, rho = np.maximum(0, Z - DUAL_STEP / t * G), ONP_GROWTH * rho
         return G
 
     with single_threaded_blas():
@@ -110,6 +117,6 @@ def naive_step(X, H, W, Z, rho):
     while True:
         U, _, Vt = scipy.linalg.svd(H - step * gradient)
         new = U[:, : len(Vt)] @ Vt
-        if objective(new) <= objective(H) + SLOPE * np.sum(gradient * (new - H)):
+        if objective(new) <= objective(H) + ARMIJO_SLOPE * np.sum(gradient * (new - H)):
             return new
-        step *= SHRINK
+        step *= ARMIJO_FACTOR

@@ -35,7 +35,7 @@ extensions = [
     "house",
     "command",
     "formulas",
-    "rooms",
+    "packages",
     "links",
 ]
 html_math_renderer = "mathml"

@@ -91,8 +91,10 @@ def planted():
 def plain_pages():
     """Pages of one split of the features and of maps that are the first two coordinates, for
     tests of all else: most of the time of a page goes into five splits and the map."""
+    from onmf import explain
+
     with pytest.MonkeyPatch.context() as patch:  # of its own: a test may undo the other
-        patch.setattr("onmf.explain.explanation.SPLITS", 1)
+        patch.setitem(explain.clusters.__kwdefaults__, "splits", 1)
         patch.setattr("onmf.report.embedding.lay_out", lambda Y, random_state: Y[:, :2])
         yield
 

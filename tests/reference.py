@@ -3,6 +3,10 @@
 X is M x N (features x samples), W is M x K, H is K x N; the fit term is relative.
 """
 
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 import scipy.optimize
 
@@ -17,6 +21,53 @@ def nonsmooth(h):
 
 # What each penalty is, entry by entry: a new one is added here and has all its promises tested.
 PENALTY_DEFINITIONS = {"sncp": smooth, "nsncp": nonsmooth}
+
+
+class LossDefinition(NamedTuple):
+    """A loss, for one row: the sum of `entry(x, y)` over what is observed of it.
+
+    size : of a row, what its noise grows with, and what it counts for.
+    nothing : of a column of X times the weights; multiples of this centroid explain nothing. Their
+        loss is what the relative error is a share of, and that of an outlier.
+    """
+
+    entry: Callable[[float, float], float]
+    size: Callable[[list[float]], float]
+    nothing: Callable[[list[float]], float]
+
+    def loss(self, x, y):
+        return sum(self.entry(a, b) for a, b in zip(x, y, strict=True) if a == a)
+
+    def best(self, x, w):
+        """Least loss(x, h w) over h >= 0, and h, by trying. It is a mean of the x_j / w_j."""
+        nothing = self.loss(x, [0.0 for _ in w])
+        most = max((a / b for a, b in zip(x, w, strict=True) if a == a and b), default=0.0)
+        if most <= 0:
+            return nothing, 0.0
+        found = scipy.optimize.minimize_scalar(
+            lambda h: self.loss(x, [h * b for b in w]),
+            bounds=(0, most),
+            method="bounded",
+            options={"xatol": 1e-10 * most},
+        )
+        return (found.fun, found.x) if found.fun < nothing else (nothing, 0.0)
+
+
+def squares(x, y):
+    return (x - y) ** 2
+
+
+def kullback_leibler(x, y):
+    if x == 0:
+        return y
+    return x * math.log(x / y) - x + y if y > 0 else math.inf
+
+
+# What each loss is, entry by entry: a new one is added here and has all its promises tested.
+LOSS_DEFINITIONS = {
+    "frobenius": LossDefinition(squares, lambda y: sum(v * v for v in y), lambda column: 0.0),
+    "kl": LossDefinition(kullback_leibler, sum, sum),
+}
 
 
 def palm_pass(X, W, H, rho, kind, mu_h=1e-10, share=0.51):

@@ -24,14 +24,14 @@ io -> exceptions io
 ledger ->
 metrics -> losses metrics paper result rows
 datasets -> datasets io
-baselines -> baselines losses paper result rows
+baselines -> baselines losses paper result rows search
 preparation -> io preparation
-explain -> explain losses rows
-bounds -> bounds paper rows
+explain -> explain losses result rows
+bounds -> bounds losses paper result rows
 estimators -> baselines bounds estimators exceptions explain io losses paper preparation report
 estimators -> result rows search streams
-plot -> explain plot report
-report -> bounds explain io losses metrics report rows
+plot -> explain plot report result rows
+report -> bounds explain io losses metrics report result rows
 stability -> estimators exceptions ledger losses paper plot rows search stability
 cells -> estimators explain io rows stability
 cli -> *

@@ -13,6 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 from onmf import ONMF
+from onmf.exceptions import SignedDataWarning
 
 RECIPE = Path(__file__).parents[1] / "docs" / "bertopic.md"
 WORDS = {
@@ -82,9 +83,13 @@ def test_the_recipe_finds_the_topics(documents, block):
         assert scope["new_topics"] == [0]
 
 
-def test_signed_vectors_without_the_bound_are_refused(documents):
+def test_signed_vectors_give_the_same_topics_with_a_warning_as_without_bounds(documents):
     vectors = make_pipeline(TfidfVectorizer(), TruncatedSVD(8, random_state=0)).fit_transform(
         documents
     )
+    with pytest.warns(SignedDataWarning):
+        labels = ONMF(3, random_state=0).fit(vectors).labels_
+    free = ONMF(3, center_bounds=(None, None), random_state=0).fit(vectors)
+    np.testing.assert_array_equal(labels, free.labels_)
     with pytest.raises(ValueError, match="Negative values in data"):
-        ONMF(3).fit(vectors)
+        ONMF(3, center_bounds=(0, None)).fit(vectors)

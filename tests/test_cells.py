@@ -115,7 +115,7 @@ def test_the_number_of_clusters_can_be_chosen(adata):
     assert model.n_clusters == 4
     assert "reason" in adata.uns["onmf"]
     assert cluster_anndata(adata, range(2, 6)).n_clusters == 4
-    with pytest.raises(ValueError, match="n_clusters must be a number, 'auto' or numbers"):
+    with pytest.raises(ValueError, match="n_clusters must be an int, 'auto' or an iterable"):
         cluster_anndata(adata, "many")
 
 
@@ -147,9 +147,9 @@ def test_only_some_variables_are_used(adata, tmp_path):
     ("mask", "said"),
     [
         ("hvg", "no column 'hvg' in var, which has: total"),
-        ("total", "mask_var must be a column of var or 30 values True or False"),
+        ("total", "mask_var must be a column of var or 30 booleans"),
         ([True, False], "mask_var must be"),
-        (np.zeros(30, bool), "some of them True"),
+        (np.zeros(30, bool), "at least one of them True"),
     ],
     ids=str,
 )

@@ -1,12 +1,11 @@
 """What the site promises: its code runs, its links lead somewhere, its messages are ours."""
 
 import ast
-import importlib
+import importlib.util
 import inspect
 import re
 import shlex
 import tomllib
-from itertools import zip_longest
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,13 +14,14 @@ import pytest
 
 import onmf
 from onmf import exceptions
+from onmf.losses import LOSSES, support
 
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", Path(onmf.__file__).parent
 PYTHON = [*SOURCE.rglob("*.py"), *SOURCE.with_name("onmf_paper").rglob("*.py")]
 GUIDE = sorted((DOCS / "guide").glob("*.md"))
 START, ADDING = sorted((DOCS / "start").glob("*.md")), sorted((DOCS / "development").glob("*.md"))
-PAGES = [ROOT / "README.md", DOCS / "index.md", DOCS / "large.md", *START, *GUIDE, *ADDING]
+PAGES = [ROOT / "README.md", DOCS / "index.md", *START, *GUIDE, *ADDING]
 FENCE = re.compile(r"^```(?:\{code-block\} )?(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -60,14 +60,14 @@ def desk(tmp_path, monkeypatch):
 
 
 def meant(page):
-    """The names that a page uses for data of the reader's; none but that on large data has any."""
-    if page.name != "large.md":
+    """The data of the reader that a page on large data uses without making them."""
+    if page.stem not in ("disk", "dask", "passes"):
         return {}
     anndata, dask = pytest.importorskip("anndata"), pytest.importorskip("dask.array")
     X, _ = onmf.datasets.make_rays(400, 30, 20, random_state=0)
     np.save("X.npy", X)
     anndata.AnnData(X).write_h5ad("cells.h5ad")
-    return {"np": np, "dask_array": dask.from_array(X, chunks=(100, 30))}
+    return {"dask_array": dask.from_array(X, chunks=(100, 30))}
 
 
 def run_shell(text):
@@ -110,10 +110,8 @@ def test_the_page_about_installing_lists_every_extra():
 
 
 def test_links_to_files_lead_to_files():
-    made = {"_build", "auto_gallery", "generated"}  # by the build
-    pages = {*PAGES, ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")}
     lost = []
-    for page in sorted(page for page in pages if not made & {*page.parts}):
+    for page in WRITTEN:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
             script = re.sub(r"auto_gallery/(\w+)\.rst", r"gallery/\1.py", target)
@@ -122,22 +120,108 @@ def test_links_to_files_lead_to_files():
     assert lost == []
 
 
+# --- what the pages cite ----------------------------------------------------------------------
+
+CITED = re.compile(r"((?:\w+/)*test_\w+\.py|tests/\w[\w/]*(?:\.\w+)?)?(?:::(test_\w+))?")
+WRITTEN = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+BUILT = {"_build", "auto_gallery", "generated"}  # by Sphinx
+WRITTEN += sorted(page for page in DOCS.rglob("*.md") if not BUILT & {*page.parts})
+
+
+def wrong_citations(text):
+    """Test files, and tests in them, that a text names and that do not exist.
+
+    A test without a file is one of the file named last.
+    """
+    file = None
+    for cited in CITED.finditer(text):
+        path, test = cited.groups()
+        if path:
+            places = (ROOT / path, ROOT / "tests" / path)
+            file = next((place for place in places if place.exists()), None)
+            if file is None:
+                yield path
+        if test and (
+            file is None or not re.search(rf"^ *def {test}\(", source(file), re.MULTILINE)
+        ):
+            yield test
+
+
+def source(file):
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_every_test_that_a_page_cites_exists(page):
+    assert list(wrong_citations(page.read_text(encoding="utf-8"))) == []
+
+
+def test_wrong_citations_are_found():
+    good = "`test_docs.py::test_wrong_citations_are_found`, `tests/rows`, `tests/reference.py`"
+    assert list(wrong_citations(good)) == []
+    bad = "`test_docs.py::test_nothing`, `rows/test_gone.py::test_lost`, `tests/no/reference.py`"
+    assert list(wrong_citations(bad)) == [
+        "test_nothing", "rows/test_gone.py", "test_lost", "tests/no/reference.py"
+    ]  # fmt: skip
+
+
+def test_the_pages_cite_many_tests():
+    page = (DOCS / "reliability.md").read_text(encoding="utf-8")
+    assert len({test for _, test in CITED.findall(page)}) > 30
+
+
+def test_every_file_that_contributing_names_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:[\w.]+/)*\w[\w-]*\.(?:py|md|toml)|(?:\w+/)+)`", text)
+    homes = (ROOT, SOURCE, SOURCE.parent)
+    assert [path for path in named if not any((home / path).exists() for home in homes)] == []
+    assert len(named) > 20
+
+
+def test_the_page_on_benchmarks_lists_every_section():
+    tree = ast.parse((ROOT / "benchmarks" / "run.py").read_text(encoding="utf-8"))
+    [sections] = [
+        [key.value for key in node.value.keys]
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "SECTIONS"
+    ]
+    text = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    listed = re.search(r"The sections are (.*?)\.$", text, re.MULTILINE | re.DOTALL)[1]
+    assert sorted(re.findall(r"`([\w-]+)`", listed)) == sorted(sections)
+
+
+def test_the_page_on_the_command_has_every_subcommand():
+    commands = importlib.import_module("onmf.cli").COMMANDS
+    text = (DOCS / "api" / "command.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"onmf-help:: ([\w-]+)", text)) == sorted(commands)
+
+
+def test_the_guide_s_table_of_what_works_together_is_that_of_the_losses():
+    text = (DOCS / "guide" / "solver.md").read_text(encoding="utf-8").split("(support)=")[1]
+    _, _, *rows = (cells(line) for line in text.splitlines() if line.startswith("|"))
+    columns = LOSSES["frobenius"].supports, LOSSES["kl"].supports, support.OF_PALM
+    assert rows == [
+        [words, *("yes" if feature in can else "no" for can in columns)]
+        for feature, words in support.FEATURES.items()
+    ]
+
+
 # --- numbers ----------------------------------------------------------------------------------
 
 SETS = {  # how a row of the README's table begins, and the name of the set in the results
     "the paper's synthetic data": "synthetic -3 dB",
     "news stories": "TDT2 3",
-    "the same, plain word counts": "TDT2 3 counts",
+    "the same, word counts": "TDT2 3 counts",
     "tumours": "miRNA 32 types",
     "20 Newsgroups": "20 Newsgroups",
     "handwritten digits": "digits",
 }
-METHODS_SHOWN = {  # by column: name, section of the error and agreement, section of the time
-    "onmf": ("default, smooth", "quality", "quality"),
-    "one vote each": ("one vote each", "one-vote", None),  # as fast as the default
-    "K-means": ("K-means, 10 starts", "quality", "quality"),
-    "spherical K-means": ("spherical K-means, 10 starts", "spherical", "spherical"),
-    "NMF + argmax": ("NMF + argmax", "nmf", "nmf"),
+METHODS_SHOWN = {  # column: name and section of the benchmarks
+    "onmf": ("default, smooth", "quality"),
+    "onmf, equal weights": ("one vote each", "one-vote"),
+    "K-means, 10 starts": ("K-means, 10 starts", "quality"),
+    "spherical K-means": ("spherical K-means, 10 starts", "spherical"),
+    "NMF + argmax": ("NMF + argmax", "nmf"),
 }
 
 
@@ -154,43 +238,50 @@ def results(section):
 
 
 def table_of_the_readme():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    _, *methods = cells(lines[0])
-    for line in lines[2:-1]:  # the last says what you get
-        title, *shown = cells(line)
+    """Set -> column -> cell."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("## Compared with")[1]
+    head, _, *rows = (cells(line) for line in text.splitlines() if line.startswith("|"))
+    table = {}
+    for title, *shown in rows:
         name = next(name for start, name in SETS.items() if title.startswith(start))
-        for method, cell in zip(methods, shown, strict=True):
-            if cell in ("as K-means", "as onmf"):  # the samples have length 1 already
-                continue
-            yield name, method, [part.strip() for part in cell.split("/")]
+        table[name] = dict(zip(head[1:], shown, strict=True))
+    return table
+
+
+def agree(cell, value):
+    plain = cell.strip("*")
+    places = len(plain.partition(".")[2])
+    return abs(float(plain) - float(value)) <= 0.5001 * 10**-places
 
 
 def test_the_table_of_the_readme_is_that_of_the_benchmarks():
-    for name, method, shown in table_of_the_readme():
-        known, quality, time = METHODS_SHOWN[method]
-        row = results(quality)[name, known]
-        truth = [row["relative error"], row["ARI"]]
-        truth += [results(time)[name, known]["time ratio"]] if time else []
-        for cell, value in zip(shown, truth, strict=True):
-            plain = cell.strip("*")
-            places = len(plain.partition(".")[2])
-            difference = abs(float(plain) - float(value))
-            assert difference <= 0.5001 * 10**-places, (name, method, cell, value)
+    table = table_of_the_readme()
+    assert {*table} == {*SETS.values()}
+    for name, row in table.items():
+        assert {*row} == {*METHODS_SHOWN, "time"}
+        for column, (method, section) in METHODS_SHOWN.items():
+            value = results(section).get((name, method), {}).get("ARI")
+            assert agree(row[column], value) if row[column] else column != "onmf", (name, column)
+        time = results("quality")[name, "default, smooth"]["time ratio"]
+        assert agree(row["time"], time), name
 
 
 def test_the_table_of_the_readme_marks_the_best():
-    table = list(table_of_the_readme())
-    assert {name for name, _, _ in table} == {*SETS.values()}
+    for name, row in table_of_the_readme().items():
+        shown = [row[column] for column in METHODS_SHOWN if row[column]]
+        best = max(float(cell.strip("*")) for cell in shown)
+        for cell in shown:
+            assert ("*" in cell) == (float(cell.strip("*")) == best), name
+
+
+def test_the_default_has_the_lowest_error_as_the_readme_says():
     for name in SETS.values():
-        rows = [shown for set_, _, shown in table if set_ == name]
-        columns = zip_longest(*rows)  # of one vote each, no time is shown
-        for column, best in zip(columns, (min, max, min), strict=True):
-            column = [cell for cell in column if cell is not None]
-            values = [float(cell.strip("*")) for cell in column]
-            marked = [value for cell, value in zip(column, values, strict=True) if "*" in cell]
-            first = best(values)
-            assert marked == ([first] * values.count(first) if marked else []), name
+        errors = {
+            column: float(results(section)[name, method]["relative error"])
+            for column, (method, section) in METHODS_SHOWN.items()
+            if (name, method) in results(section)
+        }
+        assert min(errors.values()) == errors["onmf"], name
 
 
 # --- messages ---------------------------------------------------------------------------------
@@ -298,6 +389,13 @@ def test_every_public_name_is_in_the_reference():
         if not re.search(rf"^   {name}$|`{name}`|`{re.escape(module)}\.{name}`", page, re.MULTILINE)
     ]
     assert missing == []
+
+
+def test_every_module_of_the_inside_page_exists():
+    page = (DOCS / "api" / "inside.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (onmf[\w.]+)$", page, re.MULTILINE)
+    assert listed
+    assert [name for name in listed if importlib.util.find_spec(name) is None] == []
 
 
 def test_every_public_name_has_an_example():

@@ -143,7 +143,7 @@ def test_an_interrupted_fit_of_rows_on_disk_leaves_no_temporary_file(
     path, temporary = make(tmp_path), tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setattr(disk, "IN_MEMORY", 0)  # memberships go to a file as well
+    monkeypatch.setattr(disk, "MAX_MEMBERSHIP_BYTES", 0)  # memberships go to a file as well
     made = []
     real = flat.TemporaryFolder
     monkeypatch.setattr(flat, "TemporaryFolder", lambda: made.append(1) or real())

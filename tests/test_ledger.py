@@ -173,7 +173,7 @@ def test_killed_before_any_statement_it_goes_on_where_it_was(path):
     ("statement", "said"),
     [
         ("CREATE TABLE other (a)", "not a ledger"),
-        ("PRAGMA user_version = 7", "format 7"),
+        ("PRAGMA user_version = 7", "version 7"),
     ],
 )
 def test_other_databases_are_refused(path, statement, said):

@@ -189,7 +189,7 @@ def test_h5ad_files_in_each_layout(tmp_path, layout):
     assert found.target.tolist() == ["OV", "BRCA", "BRCA"]
     assert found.untyped == ["s3"]
     assert load_expression(path, "site").target.tolist() == ["x", "x", "y", "y"]
-    with pytest.raises(ValueError, match=r"no column 'stage' in obs, but .*cancer"):
+    with pytest.raises(ValueError, match=r"obs has no column 'stage', only .*cancer"):
         load_expression(path, "stage")
 
 

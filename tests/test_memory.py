@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from onmf import ONMF
 from onmf.datasets import make_rays
-from onmf.search.sketch import WIDTH
+from onmf.search.sketch import COLUMNS_PER_CLUSTER
 
 FOLDER = os.environ.get("ONMF_DATA")
 
@@ -34,7 +34,8 @@ def allowed(X, k, starts):
 
 
 @pytest.mark.parametrize(
-    ("solver", "starts"), [("fast", WIDTH), pytest.param("palm", 1, marks=pytest.mark.slow)]
+    ("solver", "starts"),
+    [("fast", COLUMNS_PER_CLUSTER), pytest.param("palm", 1, marks=pytest.mark.slow)],
 )
 @pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_a_sparse_fit_stays_within_its_bound(solver, starts, dtype):
@@ -48,14 +49,14 @@ def test_a_sparse_fit_stays_within_its_bound(solver, starts, dtype):
 @pytest.mark.slow
 def test_a_dense_fit_does_not_copy_the_data():
     X = np.random.default_rng(0).random((3000, 1500))
-    assert peak_of_fit(ONMF(10, random_state=0), X) < allowed(X, 10, WIDTH)
+    assert peak_of_fit(ONMF(10, random_state=0), X) < allowed(X, 10, COLUMNS_PER_CLUSTER)
     assert peak_of_fit(ONMF(5, random_state=0), X) < X.nbytes
 
 
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.skipif(FOLDER is None, reason="ONMF_DATA does not name the folder with TDT2")
-@pytest.mark.parametrize(("solver", "starts"), [("fast", WIDTH), ("palm", 1)])
+@pytest.mark.parametrize(("solver", "starts"), [("fast", COLUMNS_PER_CLUSTER), ("palm", 1)])
 def test_tdt2_stays_within_its_bound(solver, starts):
     path = Path(FOLDER) / "tdt2" / "TDT2_all.mat"
     X = sp.csr_array(scipy.io.loadmat(path)["fea"], dtype=np.float64)

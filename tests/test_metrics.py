@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.special
 import sklearn.metrics
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -130,7 +131,7 @@ def test_relative_error_is_the_definition_in_every_container(container, dtype):
 def test_relative_error_of_many_blocks_is_that_of_one(monkeypatch):
     X, H, W = factors()
     whole = relative_error(X, H, W)
-    monkeypatch.setattr(metrics.factors, "_BLOCK", 7 * X.shape[1])
+    monkeypatch.setattr(metrics.factors, "RESIDUAL_ENTRIES", 7 * X.shape[1])
     assert relative_error(X, H, W) == pytest.approx(whole, rel=1e-14)
 
 
@@ -163,7 +164,7 @@ def test_a_sparse_matrix_is_never_made_dense(monkeypatch):
     monkeypatch.setattr(type(X), "todense", refuse)
     assert relative_error(X, H, W) > 0
     monkeypatch.setattr(
-        metrics.factors, "_SMALL", 0
+        metrics.factors, "SMALL_GRAM", 0
     )  # the Gram matrix of a small cluster is made dense
     assert partition_error(X, np.arange(60) % 3) > 0
 
@@ -219,21 +220,58 @@ def test_scikit_learn_s_scores_are_its_own():
     assert set(metrics.__all__) <= set(dir(metrics))
 
 
-def test_the_held_out_score_is_its_definition(planted):
+def squares(x, y):
+    return np.sum((x - y) ** 2)
+
+
+def divergence(x, y):
+    return np.sum(scipy.special.rel_entr(x, y) - x + y)
+
+
+HALVES = {  # the loss, the best multiple of w for x, and what one cluster for all leaves
+    "frobenius": (squares, lambda x, w: x @ w / (w @ w), lambda X: np.sum(X**2)),
+    "kl": (
+        divergence,
+        lambda x, w: x.sum() / w.sum(),
+        lambda X: divergence(X, np.outer(X.sum(axis=1), X.sum(axis=0)) / X.sum()),
+    ),
+}
+
+
+@pytest.mark.parametrize("equal_votes", [False, True])
+@pytest.mark.parametrize("name", HALVES)
+def test_the_held_out_score_is_its_definition(planted, name, equal_votes):
     X, _ = planted
-    model = ONMF(3, random_state=0).fit(X)
+    model = ONMF(3, loss=name, equal_votes=equal_votes, random_state=0).fit(X)
+    loss, multiple, whole = HALVES[name]
+    size = np.linalg.norm(X, axis=1) if name == "frobenius" else X.sum(axis=1)
+    rows = X / size[:, None] if equal_votes else X
     order = np.random.default_rng(0).permutation(30)
-    left = 0.0
+    left, W = 0.0, model.cluster_centers_
     for A, B in ((order[::2], order[1::2]), (order[1::2], order[::2])):
-        for x in X:
-            W = model.cluster_centers_
-            k = max(range(3), key=lambda k: x[A] @ W[k, A] / np.linalg.norm(W[k, A]))
-            h = x[A] @ W[k, A] / (W[k, A] @ W[k, A])
-            left += np.sum((x[B] - h * W[k, B]) ** 2)
-    expected = 1 - left / np.sum(X**2)
+        for x in rows:
+            k = min(range(3), key=lambda k: loss(x[A], multiple(x[A], W[k, A]) * W[k, A]))
+            left += loss(x[B], multiple(x[A], W[k, A]) * W[k, B])
+    expected = 1 - left / whole(rows)
     for other in (X, sp.csr_array(X)):
         assert metrics.held_out_score(model, other) == pytest.approx(expected)
+
+
+def test_a_sample_that_shows_nothing_of_a_half_is_not_predicted(planted):
+    X, _ = planted
+    A = np.random.default_rng(0).permutation(30)[::2]
+    X[0, A] = 0
+    both = {name: ONMF(3, loss=name, random_state=0).fit(X) for name in HALVES}
+    alone = X[:1]  # all of it is in the other half, from which nothing is in this one
+    assert metrics.held_out_score(both["frobenius"], alone) < 0
+    assert np.isfinite(metrics.held_out_score(both["kl"], X))
+
+
+def test_the_held_out_score_of_a_pipeline_is_that_of_its_last_step(planted):
+    X, _ = planted
+    model = ONMF(3, random_state=0).fit(X)
     pipe = make_pipeline(FunctionTransformer(np.sqrt), model)
+    expected = metrics.held_out_score(model, X)
     assert metrics.held_out_score(pipe, X**2) == pytest.approx(expected)
     with pytest.raises(ValueError, match="X has 29 features and the centroids 30"):
         metrics.held_out_score(model, X[:, 1:])

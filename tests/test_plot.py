@@ -7,6 +7,7 @@ import pytest
 
 import onmf
 from onmf import ONMF
+from onmf.exceptions import SignedDataWarning
 from onmf.report import embedding
 from report.standins import choice, consensus
 
@@ -46,7 +47,7 @@ def test_convergence_draws_error_and_overlap_of_every_stage(model):
 
 
 def test_embedding_draws_each_sample_once_in_the_look_of_its_cluster(model, planted, monkeypatch):
-    monkeypatch.setattr(embedding, "WHOLE", 80)
+    monkeypatch.setattr(embedding, "MAX_TSNE_SAMPLES", 80)
     monkeypatch.setattr(embedding, "LANDMARKS", 80)
     ax = plot.embedding(model, planted[0])
     drawn = {}
@@ -77,7 +78,8 @@ def test_heat_map_has_the_weights_of_the_unit_centroids(model):
     assert few.shape[1] <= 8
     np.testing.assert_allclose(few.max(axis=1), W.max(axis=1))  # the heaviest of each is there
     rays = np.repeat([[3.0, -1.0], [-1.0, 2.0]], 4, axis=0)
-    signed = ONMF(2, center_bounds="data", random_state=0).fit(rays)
+    with pytest.warns(SignedDataWarning):
+        signed = ONMF(2, random_state=0).fit(rays)
     low, high = plot.heat_map(signed).images[0].get_clim()
     assert low == -high
 

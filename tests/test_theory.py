@@ -14,6 +14,7 @@ from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score, partition_error
 from onmf.paper.steps import largest_eigenvalue
 from onmf.search.row_problems import unit
+from onmf.search.sketch import width
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted((DOCS / "theory").glob("*.md"))
@@ -84,6 +85,15 @@ def test_every_formula_stands_beside_the_function_that_computes_it(page):
     for section in sections(page.read_text(encoding="utf-8")):
         if "$$" in section:
             assert ROLE.search(section), section.splitlines()[0]
+
+
+@pytest.mark.parametrize("page", ["theory/cost.md", "theory/default.md", "guide/dask.md"])
+def test_the_width_of_the_sketch_is_that_of_the_code(page):
+    text = (DOCS / page).read_text(encoding="utf-8").replace("\\", "").lower()
+    [formula] = set(re.findall(r"min\(4k, k \+ \d+\) \+ \d+", text))
+    times, spare, extra = (int(number) for number in re.findall(r"\d+", formula))
+    for k in (2, 10, 20, 100):
+        assert width(k) == min(times * k, k + spare) + extra
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,15 @@
 How many clusters?
 ==================
 
-Six measures over the number of clusters, for data with six; the dotted line is the one that
-``choose_k`` recommends. The score decides: it counts the clusters that are found again.
+Measures over the number of clusters, for data with six; the dotted line is the one that
+``choose_k`` recommends. The score decides: it is high if many clusters come back on other samples.
 """
 
 # %%
 # One call, one answer
 # --------------------
-# 500 samples on six noisy rays, the largest cluster three times the smallest. The samples are cut
-# in two halves, four times; each half is clustered with every K and labels all samples.
+# 500 samples on six noisy rays, the largest cluster three times the smallest. The samples are split
+# into two halves, four times. Each half is clustered with every K and labels all samples.
 
 import matplotlib.pyplot as plt
 
@@ -25,26 +25,22 @@ choice.plot()
 plt.show()
 
 # %%
-# The answer comes with a sentence. ``confidence`` is how often the K was right on made-up data with
-# such figures.
+# The answer comes with a sentence.
 
 print(choice.reason)
-print(f"confidence {choice.confidence:.2f}, runner-up {choice.runner_up}")
 
 # %%
 # Reading the curves
 # ------------------
-# *Found again*: how far the clusters of two halves of the samples overlap. *Told alike*: how far
-# two halves of the features put the same samples into a cluster. *Near a border*: too many samples
-# there mean that a cloud was cut in pieces. A cluster that is perfect in all three counts one half
-# in favour of K; one that is not found again at all counts one half against it.
+# *Found again* is the mean overlap of the clusters of two halves, *kept* the share of the samples
+# that keep their cluster from one half to the other. Their mean is S, and the score is log(K) times
+# S to the power 2.5: more clusters are better as long as they come back.
 #
 # What the runs agree on
 # ----------------------
-# The consensus of two samples is the share of runs that put them together: fits on halves for the K
-# recommended, on the left, runs from ten starts for two clusters more, on the right. Sorted by a
-# tree, the right K gives solid squares; with two clusters too many, runs disagree on which cluster
-# to split, and the squares fray.
+# The consensus of two samples is the share of runs that put them together: on the left fits on
+# halves for the recommended K, on the right runs from ten starts with two clusters more. The right
+# K gives solid squares. With two clusters too many, runs disagree on which cluster to split.
 
 few, many = choice.consensus, consensus(ONMF(8, random_state=0), X, n_runs=10)
 _, axes = plt.subplots(1, 2, figsize=(9.4, 4.2), layout="constrained")
@@ -53,7 +49,7 @@ plot.consensus_map(many, axes[1])
 plt.show()
 
 # %%
-# The same by cluster: how often is each found again?
+# How often is each cluster found again?
 
 _, axes = plt.subplots(1, 2, figsize=(9.4, 2.6), sharey=True, layout="constrained")
 for ax, found in zip(axes, (few, many), strict=True):

@@ -73,9 +73,9 @@ for k, excess in enumerate(rays - rays.mean(axis=0)):
 # With the usual preparation
 # --------------------------
 # Scaling each cell to the same total takes the depth out beforehand, and a logarithm damps the high
-# genes; after both K-means works as well. But the total must suit the data: with counts per million
-# a single read of a shallow cell becomes thousands, the logarithm then says little more than which
-# genes were seen at all, and that is depth again.
+# genes; after both K-means works as well. But the total must suit the data. With counts per million
+# a single read of a shallow cell becomes thousands; the logarithm then says little more than which
+# genes were seen at all, which is depth again.
 
 typical = counts.sum(axis=1).median()
 tables = {

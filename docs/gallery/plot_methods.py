@@ -10,12 +10,12 @@ mean. A good method is high and does not depend on the start.
 # %%
 # One registry, one interface
 # ---------------------------
-# The rivals are behind ``Baseline``, with the attributes and the starts of ``ONMF``: seed 1 gives
-# all of them the same first factors. The data are the paper's, 1,000 samples on ten rays, cut here
-# to every second sample and 200 of 2,000 features. Some 50 samples are outliers and keep the label
-# of the sample they replace, so nobody gets everything right. To be quick, the penalty grows by 1.2
-# instead of 1.1, and the rivals have 400 iterations instead of 2,000; ``onmf reproduce`` has the
-# paper's tables in full.
+# ``Baseline`` has the other methods, with the attributes and the starts of ``ONMF``: seed 1 gives
+# all of them the same first factors. The data are the paper's, 1,000 samples on ten rays, reduced
+# to every second sample and 200 of 2,000 features. About 50 samples are outliers and keep the label
+# of the sample they replace, so no method gets everything right. To save time, the penalty grows by
+# 1.2 instead of 1.1, and the rivals have 400 iterations instead of 2,000. ``onmf reproduce`` has
+# the paper's tables in full.
 
 import warnings
 

@@ -2,16 +2,16 @@
 Larger than memory
 ==================
 
-A stream of batches, each seen once: the error on samples that were kept aside falls towards that of
-a fit that had all the data at hand (the line). The second figure is such a fit, from a file that is
-read block by block, at growing sizes.
+A stream of batches, each read once: the error on held-out samples falls towards that of a fit on
+all data (the line). The second figure shows the time of a fit from a file that is read block by
+block, at growing sizes.
 """
 
 # %%
 # A stream
 # --------
-# ``partial_fit`` takes in a batch and forgets it. The first one is clustered as ``fit`` would do;
-# after that, every batch moves the centroids a little, by steps that shrink.
+# ``partial_fit`` reads a batch once. The first one is clustered as ``fit`` would do. After that,
+# every batch moves the centroids by steps that shrink.
 
 import tempfile
 import time
@@ -38,16 +38,16 @@ for start in range(0, len(X), 200):
 _, ax = plt.subplots(figsize=(7.4, 3.4), layout="constrained")
 ax.semilogx(seen, error, c=plot.colors(2)[0], label="stream, each sample seen once")
 ax.axhline(1 - whole.score(aside), c=plot.colors(2)[1], label="fit with all samples")
-ax.set(xlabel="samples seen", ylabel="error on samples kept aside")
+ax.set(xlabel="samples seen", ylabel="error on held-out samples")
 ax.legend()
 plt.show()
 
 # %%
 # A file
 # ------
-# Give ``fit`` a path, or a memory map, and the rows stay where they are: blocks of them are read in
-# every sweep, and the answer is that of memory, bit by bit. The search for good centroids looks at
-# 20,000 rows at most and takes the same time for any file; the rest grows as the file does.
+# Pass ``fit`` a path or a memory map, and the rows are read block by block in every pass. The
+# result is bitwise that of memory. The search for good centroids uses at most 20,000 rows and takes
+# the same time for any file; the rest grows with the file.
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name, "rows.npy")

@@ -2,9 +2,9 @@
 Three rays
 ==========
 
-K-means cuts the points by how far from the origin they are, onmf by the direction they lie in. The
-points are of three kinds, each a ray, and every kind has long and short ones: a long document and a
-short one about the same thing.
+K-means splits the points by their distance from the origin, onmf by their direction. There are
+three kinds of points, each along a ray, with long and short ones: like a long and a short document
+about the same thing.
 """
 
 # %%

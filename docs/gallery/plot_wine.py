@@ -10,9 +10,9 @@ onmf where the length of a sample means nothing; here it means something.
 # %%
 # Columns need a common unit
 # --------------------------
-# Proline is measured in hundreds, hue in tenths: as they are, both methods see proline and little
-# else. Dividing each column by its mean keeps zero where it is, so that a ray stays a ray.
-# Standardising makes negative numbers, which onmf takes only if the centroids may be negative, too.
+# Proline is measured in hundreds, hue in tenths: without scaling, both methods see proline and
+# little else. Dividing each column by its mean keeps zero where it is, so that a ray stays a ray.
+# Standardising makes negative numbers; centroids may then be negative, too.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +28,7 @@ X, grower = wine.data, wine.target
 share = MinMaxScaler().set_output(transform="pandas").fit_transform(X)
 
 tables = {
-    "as it is": X,
+    "unscaled": X,
     "divided by the mean": X / X.mean(),
     "from 0 to 1": share,
     "0 to 1, and 1 to 0 beside it": np.hstack([share, 1 - share]),
@@ -41,7 +41,7 @@ def agreement(table):
     signed = np.min(table) < 0
     models = (
         KMeans(3, n_init=10, random_state=0),
-        ONMF(3, center_bounds="data" if signed else (0, None), random_state=0),
+        ONMF(3, center_bounds=(None, None) if signed else "auto", random_state=0),
     )
     return [adjusted_rand_score(grower, model.fit(table).labels_) for model in models]
 
@@ -69,8 +69,8 @@ over_mean = (X / X.mean()).groupby(grower).mean().T.set_axis(wine.target_names, 
 print(over_mean.round(2).to_string())
 
 # %%
-# Putting 1 - x beside x tells onmf about it: "little of it" is then a feature like the others. That
-# helps, and K-means still does a little better.
+# Adding 1 - x as a feature makes "little of it" visible. That helps, but K-means still does a
+# little better.
 
 both = tables["0 to 1, and 1 to 0 beside it"]
 model = ONMF(n_clusters=3, random_state=0).fit(both)

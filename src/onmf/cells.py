@@ -1,25 +1,24 @@
-"""Clusters of an AnnData object, written where users of scanpy look for them."""
+"""Clusters of an AnnData object, stored where scanpy's users expect them."""
 
 from collections.abc import Iterable
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.estimators import ONMF
 from onmf.explain import Explanation, Markers
-from onmf.explain.explanation import fit_clusters
+from onmf.explain.explanation import clusters_or_none
 from onmf.io import Table
 from onmf.rows import matrix_of
+from onmf.rows.sweep import Array
 from onmf.stability import KChoice, choose_k
 
 __all__ = ["cluster_anndata"]
 
-Array = NDArray[Any]
 
-TOP_FEATURES = 20
-MOST_CLUSTERS = 20  # that "auto" looks at
+TOP_VARIABLES = 20  # per cluster, in uns
+MAX_AUTO_CLUSTERS = 20
 
 
 def cluster_anndata(
@@ -37,50 +36,49 @@ def cluster_anndata(
 
     Written are, for ``key_added="onmf"``:
 
-    * ``obs["onmf"]``: the cluster, a categorical of "0", "1", ..., the largest being "0"; missing
-      where an observation has no cluster, all its values being zero.
-    * ``obs["onmf_certainty"]``: how sure that is, from 0 to 1; see `onmf.explain.clusters`.
-    * ``obsm["X_onmf"]``: the cosines with all centroids (n_obs, n_clusters), see
-      `ONMF.decision_function`: coordinates for neighbours and plots, as in
+    * ``obs["onmf"]``: the cluster, a categorical of "0", "1", ..., the largest first; missing if
+      all values of an observation are zero.
+    * ``obs["onmf_certainty"]``: how certain that is, from 0 to 1; see `onmf.explain.clusters`.
+    * ``obsm["X_onmf"]``: the scores for all clusters (n_obs, n_clusters) of
+      `ONMF.decision_function`, for neighbours and plots, as in
       ``sc.pp.neighbors(adata, use_rep="X_onmf")``.
-    * ``obsm["onmf_membership"]``: the memberships, one entry a row.
+    * ``obsm["onmf_membership"]``: the memberships, one non-zero entry per row.
     * ``varm["onmf_centers"]``: the centroids (n_vars, n_clusters); zero where `mask_var` is False.
     * ``uns["onmf"]``: ``params``, ``relative_error``, ``n_iter``, ``converged``, a table
       ``top_features`` of the twenty most distinctive variables of each cluster, and the ``reason``
-      for this many clusters if they were chosen.
+      for the number of clusters if it was chosen.
     * ``uns["rank_genes_groups"]``: all variables by how distinctive they are, in scanpy's layout,
-      so that `scanpy.pl.rank_genes_groups` and `scanpy.get.rank_genes_groups_df` work. (For another
-      `key_added` the key is ``rank_genes_groups_`` and that; not written for a single cluster.)
+      for `scanpy.pl.rank_genes_groups` and `scanpy.get.rank_genes_groups_df`. (With another
+      `key_added` it is ``rank_genes_groups_<key_added>``; not written for a single cluster.)
 
-    Of a view, as in ``cluster_anndata(adata[:, adata.var["highly_variable"]], 8)``, the result is
-    written both into the view, which becomes an object of its own, and into the object it is a view
-    of, with missing values and zeros where the view does not reach.
+    The result of a view, as in ``cluster_anndata(adata[:, adata.var["highly_variable"]], 8)``, is
+    written both into the view, which becomes an object of its own, and into the original object,
+    with missing values and zeros outside the view.
 
     Parameters
     ----------
     adata : AnnData
-        In memory or backed, dense or sparse; the values must not be negative. Counts should be
-        normalised and logarithms taken first, as usual (`scanpy.pp.normalize_total`, `log1p`).
+        In memory or backed, dense or sparse, without negative values. Counts should be normalised
+        and log-transformed first, as usual (`scanpy.pp.normalize_total`, `log1p`).
     n_clusters : int, "auto" or iterable of int, default="auto"
         "auto" lets `choose_k` choose from 2 to 20, an iterable from its numbers.
     layer : str, optional
         The layer to cluster; X if None.
     key_added : str, default="onmf"
     mask_var : str or array of bool, optional
-        The variables to use: a column of ``var``, such as "highly_variable", or one value a
+        The variables to use: a column of ``var``, such as "highly_variable", or one value per
         variable. All if None.
     random_state : int, RandomState instance or None, default=0
     copy : bool, default=False
-        Whether to leave `adata` as it is, and return a copy with the result beside the model.
+        Whether to leave `adata` unchanged, and also return a copy with the result.
     **params
         Further parameters of `ONMF`.
 
     Returns
     -------
     ONMF, or (ONMF, AnnData) if `copy`
-        The fitted model, which has the names of the variables: ``model.top_features()`` shows them,
-        ``model.save`` keeps them, and ``model.predict(other[:, model.feature_names_in_])`` places
-        the cells of another object.
+        The fitted model, with the names of the variables. ``model.predict(other[:,
+        model.feature_names_in_])`` assigns the cells of another object.
 
     Examples
     --------
@@ -109,20 +107,19 @@ def cluster_anndata(
     model.set_params(n_clusters=int(n_clusters))
     table = Table(X, list(adata.obs_names), names)
     model.fit(table)
-    found = _explained(model, table, adata, layer)
-    facts = _Facts.of(model, table, used, found)
-    told = _told(model, found, key_added, layer, choice)
+    found = clusters_or_none(model, table, features=names, log_base=_log_base(adata, layer))
+    fit = CellFit(model, table, found, layer, choice)
     if adata.is_view:
         parent = adata._adata_ref
         rows, columns = np.arange(parent.n_obs)[adata._oidx], np.arange(parent.n_vars)[adata._vidx]
-        facts.within(rows, columns, parent.shape).write(parent, key_added, told)
+        _write(parent, key_added, fit, rows, columns[used])
         adata._init_as_actual(adata.copy())
-    facts.write(adata, key_added, told)
+    _write(adata, key_added, fit, slice(None), used)
     return (model, adata) if copy else model
 
 
 class CellFit(NamedTuple):
-    """A fit to X, or a layer, of an .h5ad file, and what is known of it."""
+    """A fit to X or a layer, its explanation, and how the number of clusters was chosen."""
 
     model: ONMF
     table: Table
@@ -131,9 +128,8 @@ class CellFit(NamedTuple):
     choice: KChoice | None
 
 
-def annotated(source: str, result: CellFit, file: IO[bytes]) -> None:
-    """Into `file`, the .h5ad file `source` with what a fit to its samples found."""
-    model, table, found, layer, choice = result
+def annotated(source: str, fit: CellFit, file: IO[bytes]) -> None:
+    """Write the .h5ad file `source` into `file`, with a fit to its samples."""
     try:
         import anndata
     except ImportError as missing:
@@ -141,86 +137,63 @@ def annotated(source: str, result: CellFit, file: IO[bytes]) -> None:
             '--write-h5ad needs AnnData: `pip install "onmf[anndata]"` installs it.'
         ) from missing
     adata = anndata.read_h5ad(source)
-    if not getattr(model, "preprocessing_", ()):  # then the file says by which logarithm X is
-        found = _explained(model, table, adata, layer)
-    facts = _Facts.of(model, table, np.ones(adata.n_vars, bool), found)
-    facts.write(adata, "onmf", _told(model, found, "onmf", layer, choice))
+    base = _log_base(adata, fit.layer)
+    if base is not None and not getattr(fit.model, "preprocessing_", ()):
+        found = clusters_or_none(fit.model, fit.table, features=fit.table.features, log_base=base)
+        fit = fit._replace(explanation=found)
+    _write(adata, "onmf", fit, slice(None), slice(None))
     adata.write_h5ad(file.name)
 
 
-class _Facts(NamedTuple):
-    """What is written of each observation and each variable."""
+def _write(adata: Any, key: str, fit: CellFit, rows: Any, columns: Any) -> None:
+    """Write a fit to these observations and variables of an object into it."""
+    import pandas as pd
 
-    labels: Array
-    certainty: Array
-    scores: Array
-    membership: Array
-    centers: Array  # (n_vars, k)
-
-    @classmethod
-    def of(cls, model: ONMF, X: Table, used: Array, found: Explanation | None) -> "_Facts":
-        W = np.zeros((len(used), len(model.cluster_centers_)), model.cluster_centers_.dtype)
-        W[used] = model.cluster_centers_.T
-        H = np.asarray(model.membership_)
-        sure = (model.labels_ >= 0).astype(float) if found is None else found.certainty
-        return cls(model.labels_, sure, model.decision_function(X), H, W)
-
-    def within(self, rows: Array, columns: Array, shape: tuple[int, int]) -> "_Facts":
-        """As parts of an object of this shape: at these observations and variables."""
-        labels, certainty = np.full(shape[0], -1), np.full(shape[0], np.nan)
-        labels[rows], certainty[rows] = self.labels, self.certainty
-        wide = []
-        places = ((rows, shape[0]), (rows, shape[0]), (columns, shape[1]))
-        for part, (where, n) in zip(self[2:], places, strict=True):
-            wide.append(np.zeros((n, part.shape[1]), part.dtype))
-            wide[-1][where] = part
-        return _Facts(labels, certainty, *wide)
-
-    def write(self, adata: Any, key: str, told: dict[str, Any]) -> None:
-        import pandas as pd
-
-        names = [str(k) for k in range(self.centers.shape[1])]
-        adata.obs[key] = pd.Categorical.from_codes(self.labels, names)
-        adata.obs[f"{key}_certainty"] = self.certainty
-        adata.obsm[f"X_{key}"] = self.scores
-        adata.obsm[f"{key}_membership"] = self.membership
-        adata.varm[f"{key}_centers"] = self.centers
-        adata.uns.update(told)
+    model, found, n = fit.model, fit.explanation, adata.n_obs
+    labels, names = model.labels_, [str(k) for k in range(len(model.cluster_centers_))]
+    certainty = (labels >= 0).astype(float) if found is None else found.certainty
+    adata.obs[key] = pd.Categorical.from_codes(_at(rows, labels, n, -1), names)
+    adata.obs[f"{key}_certainty"] = _at(rows, certainty, n, np.nan)
+    adata.obsm[f"X_{key}"] = _at(rows, model.decision_function(fit.table), n)
+    adata.obsm[f"{key}_membership"] = _at(rows, np.asarray(model.membership_), n)
+    adata.varm[f"{key}_centers"] = _at(columns, model.cluster_centers_.T, adata.n_vars)
+    adata.uns.update(_entries_of_uns(fit, key))
 
 
-def _explained(model: ONMF, table: Table, adata: Any, layer: str | None) -> Explanation | None:
-    """What makes the clusters, unless there is but one; scanpy says by which logarithm X is."""
+def _at(where: Any, values: Array, n: int, empty: float = 0) -> Array:
+    """An array of n rows with these values at some of them."""
+    whole = np.full((n, *values.shape[1:]), empty, values.dtype)
+    whole[where] = values
+    return whole
+
+
+def _log_base(adata: Any, layer: str | None) -> float | None:
+    """The base of the logarithms in X, which scanpy notes."""
     logarithm = None if layer is not None else adata.uns.get("log1p")
-    base = None if logarithm is None else (logarithm.get("base") or np.e)
-    return fit_clusters(model, table, model.cluster_ids_.tolist(), table.features, base)
+    return None if logarithm is None else (logarithm.get("base") or np.e)
 
 
-def _told(
-    model: ONMF,
-    found: Explanation | None,
-    key: str,
-    layer: str | None,
-    choice: KChoice | None,
-) -> dict[str, Any]:
-    """What is written of the fit as a whole: the entries of ``uns``."""
-    fit: dict[str, Any] = {
-        "params": {"layer": layer or "X"} | _storable(model.get_params(deep=False)),
+def _entries_of_uns(fit: CellFit, key: str) -> dict[str, Any]:
+    """What is written about the fit as a whole."""
+    model, found = fit.model, fit.explanation
+    facts: dict[str, Any] = {
+        "params": {"layer": fit.layer or "X"} | _storable(model.get_params(deep=False)),
         "relative_error": float(model.relative_error_),
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),
     }
-    if choice is not None:
-        fit["reason"] = choice.reason
+    if fit.choice is not None:
+        facts["reason"] = fit.choice.reason
     if found is None:
-        return {key: fit}
-    top = found.markers.frame(TOP_FEATURES)
-    fit["top_features"] = top.assign(cluster=top["cluster"].astype(str))
+        return {key: facts}
+    top = found.markers.frame(TOP_VARIABLES)
+    facts["top_features"] = top.assign(cluster=top["cluster"].astype(str))
     ranking = "rank_genes_groups" + ("" if key == "onmf" else f"_{key}")
-    return {key: fit, ranking: _ranking(found.markers, key, layer)}
+    return {key: facts, ranking: _ranking(found.markers, key, fit.layer)}
 
 
 def _ranking(markers: Markers, groupby: str, layer: str | None) -> dict[str, Any]:
-    """All variables of each cluster that has cells, in scanpy's layout: record arrays by rank."""
+    """All variables of each cluster that has cells, in scanpy's layout of record arrays."""
     known = [k for k in markers.clusters if markers.sizes[k]]
     columns = {
         "names": np.array(markers.features, dtype=object),
@@ -229,7 +202,7 @@ def _ranking(markers: Markers, groupby: str, layer: str | None) -> dict[str, Any
         "pvals_adj": markers.p_adjusted,
         "logfoldchanges": markers.facts.log2_fold_change.astype(np.float32),
     }
-    told: dict[str, Any] = {
+    layout: dict[str, Any] = {
         "params": {
             "groupby": groupby,
             "reference": "rest",
@@ -242,16 +215,16 @@ def _ranking(markers: Markers, groupby: str, layer: str | None) -> dict[str, Any
     for name, values in columns.items():
         by_rank = [(values if values.ndim == 1 else values[k])[markers.order[k]] for k in known]
         kinds = [(str(k), values.dtype) for k in known]
-        told[name] = np.rec.fromarrays(by_rank, dtype=kinds)
-    return told
+        layout[name] = np.rec.fromarrays(by_rank, dtype=kinds)
+    return layout
 
 
 def _choose(model: ONMF, X: Any, among: str | Iterable[int]) -> KChoice:
-    """By `choose_k`; no more than there can be."""
+    """`choose_k` among these numbers."""
     if isinstance(among, str):
         if among != "auto":
-            raise ValueError(f"n_clusters must be a number, 'auto' or numbers, not {among!r}.")
-        among = range(2, max(min(MOST_CLUSTERS, X.shape[0] - 1), 2) + 1)
+            raise ValueError(f"n_clusters must be an int, 'auto' or an iterable, not {among!r}.")
+        among = range(2, max(min(MAX_AUTO_CLUSTERS, X.shape[0] - 1), 2) + 1)
     return choose_k(model, X, among, n_jobs=model.n_jobs)
 
 
@@ -267,8 +240,8 @@ def _mask(adata: Any, mask_var: Any) -> Array:
     mask = np.asarray(mask_var)
     if mask.dtype != bool or mask.shape != (adata.n_vars,) or not mask.any():
         raise ValueError(
-            f"mask_var must be a column of var or {adata.n_vars} values True or False, one a "
-            "variable, some of them True."
+            f"mask_var must be a column of var or {adata.n_vars} booleans, one per variable, at "
+            "least one of them True."
         )
     return mask
 

@@ -15,6 +15,7 @@ __all__ = [
     "UnassignedSampleWarning",
     "UnobservedWarning",
     "UnsavedParameterWarning",
+    "UnusedParameterWarning",
 ]
 
 
@@ -157,4 +158,20 @@ class UnsavedParameterWarning(UserWarning):
     ...     model.save(path)
     >>> onmf.load(path).callback is None
     True
+    """
+
+
+class UnusedParameterWarning(UserWarning):
+    """`n_init` asks for several starts, but `init` gives the centroids: there is one.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from onmf import ONMF
+    >>> from onmf.exceptions import UnusedParameterWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", UnusedParameterWarning)
+    ...     model = ONMF(2, init=[[1, 0], [0, 1]], n_init=5).fit([[1, 0], [0, 1], [0, 2]])
+    >>> model.labels_
+    array([0, 1, 1])
     """

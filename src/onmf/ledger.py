@@ -1,10 +1,9 @@
-"""A ledger of trials: every trial is a row before it runs, every result is on disk when it ends.
+"""A table of trials on disk, so that a killed run continues where it stopped.
 
     planned  --work(trial)-->  done | failed
 
-A run that is killed at any moment and started again does what is left: rows that are done are
-never run twice, rows that failed are tried again. The file is an SQLite database: each change is
-one transaction, so it is there in full or not at all.
+A trial that is done is never run again; one that failed is. The file is an SQLite database, and
+each change is one transaction.
 """
 
 import json
@@ -24,24 +23,20 @@ __all__ = ["Ledger", "Row", "run"]
 Trial = dict[str, Any]
 Work = Callable[[Trial], tuple[dict[str, Any], NDArray | None]]
 
-FORMAT = 1  # SQLite's user_version
-APPLICATION = 0x6F6E6D66  # "onmf", SQLite's application_id
-TABLE = """CREATE TABLE trials (
+LEDGER_VERSION = 1  # SQLite's user_version
+APPLICATION_ID = 0x6F6E6D66  # of SQLite: "onmf"
+CREATE_TRIALS = """CREATE TABLE trials (
     trial TEXT PRIMARY KEY,
     state TEXT NOT NULL DEFAULT 'planned',
     result TEXT NOT NULL DEFAULT '{}',
     labels BLOB,
     error TEXT NOT NULL DEFAULT ''
 )"""
-LABEL = np.dtype("<i4")
+LABEL_DTYPE = np.dtype("<i4")
 
 
 class Row(NamedTuple):
-    """A trial and what became of it.
-
-    `state` is "planned", "done" or "failed"; `result` and `labels` are there when it is done,
-    `error` when it failed.
-    """
+    """A trial, its state ("planned", "done" or "failed"), and its result or error."""
 
     trial: Trial
     state: str
@@ -51,17 +46,17 @@ class Row(NamedTuple):
 
 
 class Ledger:
-    """Rows of trials in one file, written by one process at a time.
+    """Trials and their results in one file, written by one process at a time.
 
     Parameters
     ----------
     path : str or Path, default=":memory:"
-        The file, made if it is not there; ":memory:" keeps the rows only while the process lives.
+        The file, created if it does not exist; ":memory:" keeps the rows in memory.
 
     Raises
     ------
     ValueError
-        If the file is something else than a ledger of this format.
+        If the file is not a ledger of this version.
 
     Examples
     --------
@@ -87,22 +82,22 @@ class Ledger:
             raise
 
     def _open(self) -> None:
-        """Make the table in an empty file; refuse what is not ours."""
+        """Create the table in an empty file; refuse other databases."""
         with self._base:
             self._base.execute("BEGIN IMMEDIATE")
             (application,) = self._base.execute("PRAGMA application_id").fetchone()
             (version,) = self._base.execute("PRAGMA user_version").fetchone()
             (tables,) = self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if not tables:
-                self._base.execute(TABLE)
-                self._base.execute(f"PRAGMA application_id = {APPLICATION}")
-                self._base.execute(f"PRAGMA user_version = {FORMAT}")
-            elif application != APPLICATION:
-                raise ValueError(f"{self.path} is a database, but not a ledger of trials.")
-            elif version != FORMAT:
+                self._base.execute(CREATE_TRIALS)
+                self._base.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._base.execute(f"PRAGMA user_version = {LEDGER_VERSION}")
+            elif application != APPLICATION_ID:
+                raise ValueError(f"{self.path} is a database, but not a ledger.")
+            elif version != LEDGER_VERSION:
                 raise ValueError(
-                    f"{self.path} is a ledger of format {version}; this version reads format "
-                    f"{FORMAT}. Name another file."
+                    f"{self.path} is a ledger of version {version}; this onmf reads version "
+                    f"{LEDGER_VERSION}. Name another file."
                 )
 
     def __enter__(self) -> Self:
@@ -114,23 +109,25 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._base.close()
 
     def plan(self, trials: Iterable[Trial]) -> None:
-        """Write a row for each trial that has none; all of them or, on a failure, none."""
+        """Add a row for each new trial, in one transaction."""
         self._write(
             "INSERT OR IGNORE INTO trials (trial) VALUES (?)", [(_key(trial),) for trial in trials]
         )
 
     def record(self, trial: Trial, result: dict[str, Any], labels: NDArray | None = None) -> None:
-        """The trial is done."""
-        packed = None if labels is None else zlib.compress(np.asarray(labels, LABEL).tobytes(), 1)
+        """Store the result of a trial."""
+        packed = (
+            None if labels is None else zlib.compress(np.asarray(labels, LABEL_DTYPE).tobytes(), 1)
+        )
         row = ("done", json.dumps(result, default=_json_default), packed, "", _key(trial))
         self._update(row)
 
     def fail(self, trial: Trial, error: str) -> None:
-        """The trial ended with an error; it will be tried again."""
+        """Store the error of a trial; `run` will try it again."""
         self._update(("failed", "{}", None, error, _key(trial)))
 
     def _update(self, row: tuple[Any, ...]) -> None:
@@ -150,44 +147,44 @@ class Ledger:
             raise ValueError(f"the ledger {self.path} is damaged: {reason}.") from error
 
     def row(self, trial: Trial) -> Row:
-        """The row of a trial that was planned."""
+        """The row of a trial."""
         rows = self._ask("SELECT * FROM trials WHERE trial = ?", _key(trial))
         if not rows:
             raise KeyError(f"no trial {_key(trial)} was planned in {self.path}")
         return _row_from_texts(*rows[0])
 
     def rows(self, trials: Iterable[Trial] | None = None) -> list[Row]:
-        """The rows of these trials, or of all, in the order they were given or planned."""
+        """The rows of these trials, or of all trials in the order of planning."""
         if trials is not None:
             return [self.row(trial) for trial in trials]
         return [_row_from_texts(*row) for row in self._ask("SELECT * FROM trials ORDER BY rowid")]
 
     def unfinished(self, trials: Iterable[Trial]) -> list[Trial]:
-        """Those that are not done, each once."""
+        """The trials that are not done, without repeats."""
         done = {k for (k,) in self._ask("SELECT trial FROM trials WHERE state = 'done'")}
         left = {_key(trial): trial for trial in trials}
         return [trial for k, trial in left.items() if k not in done]
 
 
 def _key(trial: Trial) -> str:
-    """The same text for equal trials, whatever the order of their entries."""
+    """The same text for equal trials, whatever the order of their keys."""
     return json.dumps(trial, sort_keys=True, default=_json_default)
 
 
 def _json_default(value: Any) -> Any:
-    """NumPy's numbers and arrays as JSON's."""
+    """NumPy numbers and arrays as JSON."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    raise TypeError(f"a ledger keeps numbers, text and lists, not {type(value).__name__}")
+    raise TypeError(f"a ledger stores numbers, text and lists, not {type(value).__name__}")
 
 
 def _row_from_texts(trial: str, state: str, result: str, labels: bytes | None, error: str) -> Row:
-    """A row as it was given."""
+    """A row of the table, decoded."""
     try:
-        numbers = None if labels is None else np.frombuffer(zlib.decompress(labels), LABEL)
+        numbers = None if labels is None else np.frombuffer(zlib.decompress(labels), LABEL_DTYPE)
         return Row(json.loads(trial), state, json.loads(result), numbers, error)
     except (ValueError, TypeError, RecursionError, zlib.error) as damage:
-        raise ValueError(f"the ledger has a row that is damaged: {damage}.") from damage
+        raise ValueError(f"the ledger has a damaged row: {damage}.") from damage
 
 
 def run(
@@ -198,21 +195,21 @@ def run(
     n_jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Row]:
-    """Plan all trials, then run those that are not done; their rows, in the order given.
+    """Plan all trials and run those that are not done; returns their rows, in order.
 
     Parameters
     ----------
     ledger : Ledger
     trials : iterable of dict
-        Flat dictionaries of numbers and text that say all a trial depends on, a fingerprint of
-        the data included.
+        Flat dictionaries of numbers and text with all that a trial depends on, including a
+        fingerprint of the data.
     work : callable
-        ``work(trial)`` returns a dictionary of numbers and text, and labels or None. An exception
-        marks its trial as failed; the others go on.
+        ``work(trial)`` returns a dictionary of numbers and text, and labels or None. A trial that
+        raises is marked as failed.
     n_jobs : int, default=1
-        Processes; -1 takes all processors.
+        Number of processes; -1 uses all processors.
     progress : callable, optional
-        Called with (trials done, all trials), at the start and whenever one ends.
+        Called with (trials done, all trials) at the start and after each trial.
 
     Returns
     -------
@@ -236,8 +233,8 @@ def run(
 
 
 def _attempt(work: Work, trial: Trial) -> tuple[Trial, dict[str, Any], NDArray | None, str | None]:
-    """The work, or the sentence that says why not."""
+    """The result of a trial, or its error."""
     try:
         return trial, *work(trial), None
-    except Exception as error:  # whatever it is, the other trials go on
+    except Exception as error:  # the other trials still run
         return trial, {}, None, f"{type(error).__name__}: {error}"

@@ -1,13 +1,14 @@
-"""What a solver tells: a `Stage` for each penalty weight, a `Factorization` at the end.
+"""What a solver reports: a `Stage` for each penalty weight, a `Factorization` at the end.
 
-One `Recorder` keeps the stages of a fit, shows them to its watcher and notes them in its journal.
+One `Recorder` keeps the stages of a fit, shows them to the callback and saves checkpoints.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onmf.rows.sweep import Array, Data
 
@@ -80,14 +81,14 @@ def unwatched(event: Event) -> bool:
 
 
 class CheckpointStore:
-    """Where a solver notes how far it is, so that another process can go on. This one forgets.
+    """Where a solver saves its state, so that another process can resume. This one saves nothing.
 
     Facts are numbers, text, arrays, and lists and dictionaries of them. They come as a function, so
-    that nothing is collected for a journal that forgets.
+    that nothing is collected where nothing is saved.
     """
 
     def recall(self, name: str) -> dict[str, Any] | None:
-        """What was noted last under this name, if the fit is one that was broken off."""
+        """What an interrupted fit saved last under this name, if it did."""
         return None
 
     def note(self, name: str, facts: Callable[[], dict[str, Any]]) -> None:
@@ -147,11 +148,11 @@ class Recorder:
         return self.tell(stage.sweeps, membership, stage)
 
     def note(self, name: str, facts: Callable[[], dict[str, Any]]) -> None:
-        """Put the facts and the history so far into the journal."""
+        """Save the facts and the history so far."""
         self.checkpoints.note(name, lambda: facts() | {"history": self.history})
 
     def recall(self, name: str) -> dict[str, Any] | None:
-        """What a process that was broken off noted; its history is taken over."""
+        """What an interrupted process saved; its history is taken over."""
         facts = self.checkpoints.recall(name)
         if facts is not None:
             self.history = [Stage(*stage) for stage in facts["history"]]
@@ -160,10 +161,39 @@ class Recorder:
     def result(
         self, H: Array, W: Array, rho: float, stop: str, iterations: int | None = None
     ) -> Factorization:
-        """The factors as the fit leaves them; an iteration is a sweep if not told otherwise."""
+        """The factors as the fit leaves them; an iteration is a sweep by default."""
         iterations = self.sweeps if iterations is None else iterations
         error = self.history[-1].relative_error
         return Factorization(H, W, rho, self.history, self.sweeps, iterations, error, stop)
+
+
+class FittedModel(Protocol):
+    """What explanations, bounds, scores, pages and figures read of a fitted clusterer.
+
+    A model may also have `cluster_ids_`, `feature_names_in_`, `n_missing_`, `bound_` and `gap_`.
+    """
+
+    labels_: Any
+    cluster_centers_: Any
+    relative_error_: float
+    n_iter_: int
+    history_: Any
+
+    def predict(self, X: Any) -> Any: ...
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float: ...
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
+def cluster_ids(model: FittedModel) -> list[Any]:
+    """The ids of the clusters: 0, 1, ... unless the model keeps those of an earlier one."""
+    return np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist()
+
+
+def known_feature_names(
+    model: FittedModel, given: Sequence[Any] | None = None
+) -> Sequence[Any] | None:
+    """The names that were given, else those that X had in `fit`, else None."""
+    return getattr(model, "feature_names_in_", None) if given is None else given
 
 
 def gram_orthogonality(gram: Array) -> float:

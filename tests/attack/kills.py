@@ -29,7 +29,8 @@ options = {"fast": {"tol": 1e-14, "max_iter": 400},
            "palm": {"solver": "palm", "growth": 3.0, "max_iter": 60}}[solver]
 def tell(event):
     print("sweep", flush=True)
-model = ONMF(5, random_state=seed, n_jobs=1, callback=tell, **options, solver=Fast(checkpoint=folder + "/notes"))
+notes = Fast(checkpoint=folder + "/notes")
+model = ONMF(5, random_state=seed, n_jobs=1, callback=tell, solver=notes, **options)
 model.fit(X)
 print("ended", flush=True)
 np.savez(folder + "/answer.npz", labels=model.labels_, W=model.cluster_centers_)
@@ -105,7 +106,7 @@ def check_run(folder, ks):
         assert "Traceback" not in said, said
         assert not (folder / "out" / "run.json").exists(), said
         return
-    from onmf.cli.runs import read_record
+    from onmf.cli.runs.records import read_record
     from onmf.io import checksum
 
     record = read_record(folder / "out")

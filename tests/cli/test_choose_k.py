@@ -116,7 +116,7 @@ def test_reads_and_prepares_as_cluster_does(tmp_path, capsys, monkeypatch):
     assert account["best_k"] == 3
     assert account["parameters"]["steps"] == ["log"]
     monkeypatch.setattr("onmf.io.formats.free_memory", lambda: 100)
-    monkeypatch.setattr("onmf.cli.runs.inputs.AT_HAND", 90)
+    monkeypatch.setattr("onmf.cli.runs.inputs.SAMPLES_TO_CHOOSE_K", 90)
     np.save(tmp_path / "samples.npy", X)
     out = tmp_path / "k"
     asked = ["choose-k", str(tmp_path / "samples.npy"), "--k", "2:5", "--runs", "2"]

@@ -19,7 +19,7 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from onmf import cli
-from onmf.cli import runs
+from onmf.cli.runs import inputs
 
 RAYS, Y = make_rays(300, 40, 3, noise=0.05, sparsity=0.5, random_state=0)
 COUNTS = np.round(20 * RAYS.toarray())
@@ -120,7 +120,7 @@ def test_a_zarr_store_is_clustered(tmp_path):
 def test_k_is_chosen_by_a_sample_and_says_so(tmp_path, full, monkeypatch, capsys):
     path = as_npy(tmp_path)
     full()
-    monkeypatch.setattr(runs.inputs, "AT_HAND", 120)
+    monkeypatch.setattr(inputs, "SAMPLES_TO_CHOOSE_K", 120)
     good("cluster", path, "-k", "2:5", "-o", tmp_path / "out")
     assert "K was chosen by 120 of the 300 samples" in capsys.readouterr().err
     assert results(tmp_path / "out")[1]["choice"]["best_k"] == 3
@@ -157,12 +157,12 @@ def test_features_in_another_order_are_refused_rather_than_read(tmp_path, full, 
     pd.DataFrame(COUNTS[:, ::-1], columns=GENES[::-1]).to_parquet(other)
     full()
     assert cli.main(["predict", str(tmp_path / "out"), str(other), "-o", str(tmp_path / "n")]) == 2
-    assert "store its features in the order of the model's" in capsys.readouterr().err
+    assert "store them in the order of the model" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("X", [COUNTS, sp.csr_array(COUNTS)], ids=["dense", "sparse"])
 def test_idf_is_that_of_scikit_learn_here_and_on_disk(X, tmp_path, monkeypatch):
-    monkeypatch.setattr("onmf.io.source.PART", 1000)
+    monkeypatch.setattr("onmf.io.source.ENTRIES_PER_PART", 1000)
     wanted = TfidfTransformer().fit(X).idf_
     path = as_npz(tmp_path) if sp.issparse(X) else as_npy(tmp_path)
     np.testing.assert_allclose(Tfidf.fit(X).idf, wanted, rtol=1e-14)

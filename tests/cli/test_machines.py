@@ -98,25 +98,25 @@ def test_a_parquet_file_that_claims_more_than_there_is_is_told(monkeypatch, caps
     error = pa.ArrowMemoryError("malloc of size 274877906944 failed")
     monkeypatch.setattr(parquet, "_values", fail(error))
     assert run("cluster", "x.parquet", "-k", 3, "-o", "out") == 4
-    assert "a column of x.parquet takes 274.9 GB of memory" in capsys.readouterr().err
+    assert "a column of x.parquet needs 274.9 GB of memory" in capsys.readouterr().err
 
 
 def test_a_packed_file_that_would_fill_the_memory_has_its_code(monkeypatch, capsys):
     np.savez_compressed("x.npz", np.ones((1000, 300)))
-    monkeypatch.setattr("onmf.io.flat.free_memory", lambda: 200_000)
+    monkeypatch.setattr("onmf.io.memory.free_memory", lambda: 200_000)
     assert run("cluster", "x.npz", "-k", 3, "-o", "out") == 4
-    assert "GB are free: store it as .npy or .h5ad" in capsys.readouterr().err
+    assert "GB are free: save it as .npy or .h5ad" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [[], ["--log"], ["--tfidf"]])
-def test_negatives_are_named_with_the_option_of_the_command(capsys, words):
+@pytest.mark.parametrize("words", [["--loss", "kl"], ["--log"], ["--tfidf"]])
+def test_negatives_are_named_by_sample_and_feature(capsys, words):
     frame = pd.read_csv("x.csv", index_col=0)
     frame.loc["s3", "c"] = -1
     frame.to_csv("x.csv")
     assert run(*CLUSTER, *words) == 2
     said = capsys.readouterr().err
-    assert "x.csv at (sample 's3', feature 'c')" in said
-    assert "--bounds data" in said
+    assert "Negative values" in said
+    assert "at (sample 's3', feature 'c')" in said
     assert "center_bounds" not in said
 
 

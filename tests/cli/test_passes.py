@@ -8,7 +8,7 @@ import pytest
 from command_line import ask, labels
 from onmf import ONMF, Fast, load
 from onmf.datasets import make_rays
-from onmf.estimators import few_passes
+from onmf.estimators import solvers
 
 pytest.importorskip("click")
 pytest.importorskip("pyarrow")
@@ -20,8 +20,8 @@ X = make_rays(900, 12, 3, noise=0.5, random_state=0)[0]
 @pytest.mark.slow
 def test_a_folder_of_parquet_files_is_clustered_in_two_passes(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(few_passes, "FEWEST_ROWS", 300)
-    monkeypatch.setattr(few_passes, "ROWS_PER_CLUSTER", 1)
+    monkeypatch.setattr(solvers, "MIN_SUMMARY_ROWS", 300)
+    monkeypatch.setattr(solvers, "SUMMARY_ROWS_PER_CLUSTER", 1)
     (tmp_path / "parts").mkdir()
     for number, part in enumerate(np.split(X, 3)):
         frame = pd.DataFrame(part, columns=[f"f{j}" for j in range(12)])

@@ -31,7 +31,7 @@ def test_a_run_says_how_far_from_the_best_it_can_be(table, capsys):
     said = capsys.readouterr().out
     assert f"P{proof['sentence'][1:]}." in said
     with open("out/report.html", encoding="utf-8") as file:
-        assert f'"proof":"P{proof["sentence"][1:]}."' in file.read()
+        assert f'"bound":"P{proof["sentence"][1:]}."' in file.read()
 
 
 def test_a_comparison_says_what_no_method_can_be_below(table, capsys):
@@ -42,4 +42,4 @@ def test_a_comparison_says_what_no_method_can_be_below(table, capsys):
     true = 1 - values[:3].sum() / values.sum()
     assert true - 2e-6 <= bound <= true
     with open("compare.html", encoding="utf-8") as file:
-        assert f"(none below {bound:.6f} is possible)" in file.read()
+        assert f"(no clustering has less than {bound:.6f})" in file.read()

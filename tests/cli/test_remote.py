@@ -47,7 +47,7 @@ def test_another_machine_is_asked_again_only_if_that_is_said(bucket, capsys):
     assert run("cluster", "memory://data/x.csv", "-k", 3, "-o", "out") == 0
     for command in ("report", "explain"):
         assert run(command, "out") == 2
-        assert "memory://data/x.csv, on another machine: add --remote" in capsys.readouterr().err
+        assert "memory://data/x.csv is remote: add --remote" in capsys.readouterr().err
         assert run(command, "out", "--remote") == 0
     bucket.pipe("/data/x.csv", b"a,b\n1,2\n2,1\n")
     capsys.readouterr()
@@ -61,4 +61,4 @@ def test_what_is_not_there_or_cannot_be_written_to_is_said(bucket, capsys):
     bucket.pipe("/data/x.h5ad", b"")
     words = ["memory://data/x.h5ad", "-k", 3, "-o", "out", "--write-h5ad", "new.h5ad"]
     assert run("cluster", *words) == 2
-    assert "needs an .h5ad file of this machine" in capsys.readouterr().err
+    assert "needs a local .h5ad file" in capsys.readouterr().err

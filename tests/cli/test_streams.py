@@ -13,8 +13,8 @@ import pytest
 
 from cases import few
 from command_line import ask, labels, run
+from onmf.cli.report import grouped_times
 from onmf.cli.runs import streams
-from onmf.cli.runs.times import grouped_times
 from onmf.datasets import make_rays
 from onmf.io import checksum
 from onmf.io.output import replace_files
@@ -87,9 +87,9 @@ def test_a_batch_is_counted_once_and_clusters_are_born(here, capsys):
     state, found = contents("out"), labels("out/batches/00001.csv").cluster
     assert {*found[truth == 3]} == {3}
     assert json.loads(Path("out/run.json").read_text())["lineage"][-1]["born"] == [3]
-    assert "was counted before" not in capsys.readouterr().out
+    assert "was added before" not in capsys.readouterr().out
     good("update", "out", "b.csv")
-    assert "b.csv was counted before, and nothing is changed." in capsys.readouterr().out
+    assert "b.csv was added before; nothing has changed." in capsys.readouterr().out
     assert contents("out") == state
     good("predict", "out", "b.csv", "-o", "p.csv")
     np.testing.assert_array_equal(labels("p.csv").cluster, found)
@@ -97,7 +97,7 @@ def test_a_batch_is_counted_once_and_clusters_are_born(here, capsys):
     good("update", "out", "c.csv", "--batch", "Wednesday")
     good("update", "out", "b.csv", "--batch", "Wednesday")
     assert not Path("out/batches/00003.csv").exists()
-    assert "is stream.html" in ask(capsys, "report", "out", code=2)
+    assert "its page is out/stream.html" in ask(capsys, "report", "out", code=2)
 
 
 @pytest.mark.parametrize("stop", few(range(4)))

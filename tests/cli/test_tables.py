@@ -71,9 +71,9 @@ def test_the_median_depth_is_that_of_the_first_samples():
 def test_a_split_by_depth_is_said_and_so_are_counts_whose_depth_will_matter(capsys):
     write(reads())
     said = ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out", "--log")
-    assert "these are counts whose totals run from" in said
+    assert "these are counts with totals from" in said
     assert "clusters 0 and 1 differ in the totals of their samples" in said
-    assert "--cpm takes depth away" in said
+    assert "add --cpm to remove depth" in said
     assert metrics.clustering_accuracy(np.arange(90) < 45, labels().cluster) == 1
     assert "these are counts" in ask(capsys, "choose-k", "x.csv", "--k", "2:3", "--log")
 
@@ -164,11 +164,11 @@ def test_a_german_export_gives_the_same_answer_as_a_plain_table(capsys):
     frame = pd.DataFrame(X, [f"patient{i}" for i in range(90)], [f"gene{j}" for j in range(200)])
     frame.insert(0, "Beschreibung", "ein Text")
     frame.to_csv("x.txt", sep="\t", decimal=",", encoding="utf-16")
-    assert "say --decimal ," in ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", code=2)
+    assert "use --decimal ," in ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", code=2)
     said = ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", "--decimal", ",")
-    assert "columns of text, which are set aside: Beschreibung" in said
+    assert "columns without numbers, which are not used: Beschreibung" in said
     pd.testing.assert_frame_equal(labels(), labels("plain/labels.csv"))
-    assert "set aside" in ask(capsys, "report", "out")  # --decimal is in run.json
+    assert "not used" in ask(capsys, "report", "out")  # --decimal is in run.json
 
 
 def test_genes_of_one_name_are_refused_summed_or_taken_once(capsys):
@@ -177,7 +177,7 @@ def test_genes_of_one_name_are_refused_summed_or_taken_once(capsys):
     write(X.T, samples=names, features=[f"patient{i}" for i in range(90)])
     words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--transpose"]
     assert "--duplicates" in ask(capsys, *words, code=2)
-    assert "1 features more than names" in ask(capsys, *words, "--duplicates", "sum")
+    assert "1 repeated feature names" in ask(capsys, *words, "--duplicates", "sum")
     X[:, 198] += X[:, 199]
     np.testing.assert_array_equal(labels().cluster, ONMF(3, random_state=0).fit_predict(X[:, :199]))
 
@@ -188,9 +188,9 @@ def test_missing_features_are_zero_if_that_is_said(capsys):
     assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--log") == 0
     frame.drop(columns=["gene3", "gene7"]).to_csv("new.csv")
     words = ["predict", "out", "new.csv", "-o", "new_labels.csv"]
-    assert "--missing zero takes them as zero" in ask(capsys, *words, code=2)
+    assert "--missing zero fills them with 0" in ask(capsys, *words, code=2)
     said = ask(capsys, *words, "--missing", "zero")
-    assert "lacks 2 of the 200 features of the model: 'gene3', 'gene7', taken as zero" in said
+    assert "lacks 2 of the 200 features of the model: 'gene3', 'gene7'; they are taken as" in said
     X[:, [3, 7]] = 0
     write(X, "zeros.csv")
     assert run("predict", "out", "zeros.csv", "-o", "zeros_labels.csv") == 0
@@ -222,7 +222,7 @@ def test_numbers_of_genes_are_named_and_can_be_dropped(capsys):
     frame.insert(0, "entrez", np.random.default_rng(0).permutation(10_000)[:200])
     frame.to_csv("x.csv")
     words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--transpose", "--force"]
-    assert "sample 'entrez' looks like numbers of things" in ask(capsys, *words)
+    assert "sample 'entrez' looks like ids, not amounts" in ask(capsys, *words)
     assert ask(capsys, *words, "--drop", "entrez") == ""
     assert len(labels()) == 90
 
@@ -241,7 +241,7 @@ def on_disk(monkeypatch):
 def test_depth_is_said_of_rows_on_disk(capsys, on_disk):
     write(reads()).astype(float).to_parquet("x.parquet")
     said = ask(capsys, "cluster", "x.parquet", "-k", 2, "-o", "out", "--log")
-    assert "these are counts whose totals run from" in said
+    assert "these are counts with totals from" in said
     assert "clusters 0 and 1 differ in the totals of their samples" in said
     write(reads()[:45]).astype(float).to_parquet("even.parquet")
     assert ask(capsys, "cluster", "even.parquet", "-k", 3, "-o", "even", "--log") == ""
@@ -249,13 +249,13 @@ def test_depth_is_said_of_rows_on_disk(capsys, on_disk):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("side", "advice"), [
-    ("row", "sample 'TOTAL' is the sum of all others, and will be clustered like one of them: take "
-            "it out of the file."),
-    ("column", "feature 'TOTAL' is the sum of all others, and will be clustered like one of them: "
+    ("row", "sample 'TOTAL' is the sum of all others, but is clustered like one of them: remove "
+            "it from the file."),
+    ("column", "feature 'TOTAL' is the sum of all others, but is clustered like one of them: "
                "leave it out with --drop 'TOTAL'."),
 ])  # fmt: skip
 def test_totals_and_numbers_of_things_are_named_on_disk(capsys, on_disk, monkeypatch, side, advice):
-    monkeypatch.setattr("onmf.io.source.PART", 1_000)  # five rows at a time
+    monkeypatch.setattr("onmf.io.source.ENTRIES_PER_PART", 1_000)  # five rows at a time
     frame = write(reads()).astype(float)
     if side == "row":
         frame.loc["TOTAL"] = frame.sum()
@@ -267,7 +267,7 @@ def test_totals_and_numbers_of_things_are_named_on_disk(capsys, on_disk, monkeyp
         "x.parquet"
     )
     said = ask(capsys, "cluster", "x.parquet", "-k", 3, "-o", "out", "--force")
-    assert "feature 'entrez' looks like numbers of things" in said
+    assert "feature 'entrez' looks like ids, not amounts" in said
 
 
 @pytest.mark.slow
@@ -282,14 +282,14 @@ def test_genes_taken_for_samples_are_said_on_disk(capsys, on_disk):
     assert run("cluster", "y.csv", "--transpose", "-k", 3, "-o", "good") == 0
     pd.read_csv("y.csv", index_col=0).astype(float).to_parquet("y.parquet")
     said = ask(capsys, "predict", "good", "y.parquet", "-o", "new.csv")
-    assert "its rows are the features of the model: it was transposed" in said
+    assert "its rows are the features of the model, so it was transposed" in said
 
 
 def test_the_advice_on_a_row_of_totals_is_one_that_the_file_allows(capsys):
     frame = write(reads()).astype(float)
     frame.loc["TOTAL"] = frame.sum()
     frame.to_parquet("x.parquet")
-    assert "take it out of the file" in ask(capsys, "cluster", "x.parquet", "-k", 3, "-o", "out")
+    assert "remove it from the file" in ask(capsys, "cluster", "x.parquet", "-k", 3, "-o", "out")
 
 
 # --- one definition of what is done to an input --------------------------------------------------
@@ -328,7 +328,7 @@ def test_features_in_different_units_are_named_and_can_be_scaled(capsys, unit, s
     X = (kinds + rng.random((40, 3)) / 2) * [1.0, 1.0, unit]
     write(X, samples=pd.Index(list("AB" * 20), name="species"), features=["bill", "wing", "mass"])
     first = ask(capsys, "cluster", "x.csv", "-k", 2, "--labels", "species", "-o", "out")
-    assert ("'mass' alone holds 100 % of the sum of squares" in first) is said
+    assert ("'mass' alone has 100 % of the sum of squares" in first) is said
     scaled = "--labels", "species", "-o", "scaled", "--scale"
     assert "sum of squares" not in ask(capsys, "cluster", "x.csv", "-k", 2, *scaled)
     clusters = labels("scaled/labels.csv").cluster

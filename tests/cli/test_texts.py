@@ -50,8 +50,8 @@ def test_texts_are_a_column_of_a_table_and_rows_are_not_lines(page, capsys, name
     TABLES[name]()
     words = ["cluster", name, "-k", 3, "-o", "out"]
     said = ask(capsys, *words, "--text", code=2)
-    assert "is a table, not a text a line: name the column of the texts with --text-column" in said
-    assert "it has key, title, body, kind" in said
+    assert "is a table: name the column of texts with --text-column" in said
+    assert "Its columns are key, title, body, kind" in said
     columns = ["--text-column", "body", "--id-column", "key", "--labels", "kind"]
     assert ask(capsys, *words, *columns) == ""
     found = labels()
@@ -70,7 +70,7 @@ def test_texts_are_a_column_of_a_table_and_rows_are_not_lines(page, capsys, name
     ("name", "text", "said"),
     [
         ("x.jsonl", '{"body": "a"}\nno', "x.jsonl is not JSON in line 2"),
-        ("x.jsonl", "[1]\n", "no object with named texts in line 1"),
+        ("x.jsonl", "[1]\n", "no JSON object in line 1"),
         ("x.csv", "key,body\na,b,c\n", "3 cells in line 2 but 2 in its header"),
         ("x.csv", "key,body\na,word\na,word\n", "documents of the same name: 'a'"),
     ],
@@ -152,7 +152,7 @@ def test_scripts_without_spaces_are_told_what_to_do(capsys):
     Path("x.txt").write_text("\n".join(lines), encoding="utf-8")
     words = ["cluster", "x.txt", "--text", "-k", 2, "-o", "out", "--no-report"]
     said = ask(capsys, *words, code=2)  # no word is in two documents
-    assert "--characters counts pairs of characters" in said
+    assert "use --characters, which counts pairs of characters" in said
     assert ask(capsys, *words, "--characters") == ""
     assert metrics.clustering_accuracy(np.arange(40) % 2, labels().cluster) == 1
     assert all(len(word) == 2 for word in top_words())

@@ -18,7 +18,7 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from onmf import cli
-from onmf.cli.runs import MODEL, RESULTS, RUN, read_record
+from onmf.cli.runs.records import MODEL_FILE, RESULTS, RUN, read_record
 
 COUNTS = np.round(20 * make_rays(60, 8, 3, noise=0.05, random_state=0)[0])
 
@@ -46,7 +46,7 @@ def test_of_two_runs_into_one_new_folder_the_second_is_refused(capsys):
     with place_for(Path("out"), RESULTS, force=False):
         for words in ((), ("--force",)):
             assert cluster(*words) == 2
-            assert "another onmf is at work in out" in capsys.readouterr().err
+            assert "another onmf command is writing to out" in capsys.readouterr().err
     assert cluster(k=4, out="other") == 0
 
 
@@ -115,7 +115,7 @@ def test_a_run_that_was_killed_between_two_renames_is_none(moment, monkeypatch, 
         assert cluster("--force", k=4) == 2
     capsys.readouterr()
     assert predict() == 2
-    assert "out has no run.json, so no finished run" in capsys.readouterr().err
+    assert "out has no run.json, so the run did not finish" in capsys.readouterr().err
     assert cluster("--force", k=4) == 0
     assert predict() == 0
 
@@ -123,10 +123,10 @@ def test_a_run_that_was_killed_between_two_renames_is_none(moment, monkeypatch, 
 def test_the_model_of_another_run_is_refused(capsys):
     assert cluster() == 0
     assert cluster(k=4, out="other") == 0
-    shutil.copy(f"other/{MODEL}", f"out/{MODEL}")
+    shutil.copy(f"other/{MODEL_FILE}", f"out/{MODEL_FILE}")
     capsys.readouterr()
     assert predict() == 2
-    assert "is not the model of run.json beside it" in capsys.readouterr().err
+    assert "does not belong to run.json in that folder" in capsys.readouterr().err
 
 
 def test_the_labels_of_another_run_are_refused(capsys):
@@ -137,7 +137,7 @@ def test_the_labels_of_another_run_are_refused(capsys):
     capsys.readouterr()
     for command in ("report", "explain"):
         assert cli.main([command, "out"]) == 2
-        assert "labels.csv in out is not that of the run" in capsys.readouterr().err
+        assert "out/labels.csv is not of this run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["report", "explain"])
@@ -149,7 +149,7 @@ def test_what_is_made_anew_is_sealed_as_the_run_was(command, capsys):
     assert read_record(Path("out"))["files"] == found
     with place_for(Path("out"), [RUN], force=True):
         assert cli.main([command, "out"]) == 2
-    assert "another onmf is at work in out" in capsys.readouterr().err
+    assert "another onmf command is writing to out" in capsys.readouterr().err
 
 
 def test_a_link_that_was_laid_for_a_temporary_file_is_not_followed(tmp_path, monkeypatch):

@@ -196,7 +196,7 @@ def test_bad_parameters_are_answered_in_one_sentence(planted, settings, said):
 
 def test_negative_data_are_refused_without_a_hint_that_does_not_help(model, planted):
     with pytest.raises(
-        ValueError, match=r"Negative values .* Baseline at .*: shift or clip them.$"
+        ValueError, match=r"Negative values .* Baseline at .*: it needs non-negative data.$"
     ):
         model.fit(-planted[0])
 

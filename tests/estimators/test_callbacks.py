@@ -79,7 +79,7 @@ def test_a_callback_may_end_the_fit(planted):
 
 def test_a_fit_that_fails_tears_down_and_changes_nothing(planted):
     diary = Diary()
-    model = ONMF(4, random_state=0).set_callbacks(diary)
+    model = ONMF(4, random_state=0, center_bounds=(0, None)).set_callbacks(diary)
     with pytest.raises(ValueError, match="Negative values"):
         model.fit(-planted[0])
     assert diary.told == ["setup", "begin fit", "teardown"]

@@ -18,22 +18,32 @@ from threadpoolctl import threadpool_limits
 
 import contract
 from cases import few
-from onmf import ONMF, General
+from onmf import ONMF, Fast, General, StreamONMF
 from onmf.datasets import make_rays
 from onmf.estimators.progress import stage_sentence
-from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
+from onmf.exceptions import (
+    ConvergenceWarning,
+    EmptyClusterWarning,
+    SignedDataWarning,
+    UnassignedSampleWarning,
+)
 from onmf.result import Stage
 
 # The paper's start draws a row for each sample, so repeating samples changes it: hence nndsvd.
 PALM = {"solver": "palm", "init": "nndsvd", "max_iter": 300}
-OTHERS = [ONMF(2, penalty="nsncp"), ONMF(2, **PALM), ONMF(2, penalty="nsncp", **PALM)]
+OTHERS = [
+    ONMF(2, penalty="nsncp"),
+    ONMF(2, loss="kl"),
+    ONMF(2, outliers="auto"),
+    ONMF(2, solver=Fast(passes=2)),
+    ONMF(2, **PALM),
+    ONMF(2, penalty="nsncp", **PALM),
+    StreamONMF(2),
+]
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [ONMF(2)],
-    expected_failed_checks=lambda _: {"check_clustering": "feeds X < 0 to every clusterer"},
-)
+@parametrize_with_checks([ONMF(2)])
 def test_keeps_the_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -47,7 +57,6 @@ ANOTHER_START = "sample_weight is not equivalent to removing/repeating samples"
 @parametrize_with_checks(
     [ONMF()],
     expected_failed_checks=lambda _: {
-        "check_clustering": "feeds X < 0 to every clusterer",
         "check_sample_weight_equivalence_on_dense_data": ANOTHER_START,
         "check_sample_weight_equivalence_on_sparse_data": ANOTHER_START,
     },
@@ -59,7 +68,7 @@ def test_keeps_the_scikit_learn_contract_by_default(estimator, check):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @contract.arithmetic(OTHERS)
-def test_keeps_the_scikit_learn_contract_with_every_solver_and_penalty(estimator, check):
+def test_keeps_the_scikit_learn_contract_with_every_kind_of_fit(estimator, check):
     check(estimator)
 
 
@@ -296,26 +305,25 @@ def test_given_starts_keep_their_ids(model, planted):
         np.testing.assert_array_equal(labels, np.array([1, 3, 0, 2])[y])
 
 
-def test_a_warm_start_goes_on_from_the_fit_before(model, planted):
+def test_a_fit_from_a_model_keeps_its_clusters(pair, planted):
+    penalty_name, solver = pair
     X, y = planted
     rays = np.array([X[y == c].mean(axis=0) for c in (2, 0, 3, 1)])
-    model.set_params(init=rays, warm_start=True).fit(X[:60])
-    model.set_params(init="random")  # would put the largest first
-    np.testing.assert_array_equal(model.fit(X).labels_, np.array([1, 3, 0, 2])[y])
-    alone = clone(model).set_params(warm_start=False, init=model.cluster_centers_).fit(X)
-    np.testing.assert_array_equal(model.fit(X).cluster_centers_, alone.cluster_centers_)
-    with pytest.raises(ValueError, match="goes on from 4 clusters, not from n_clusters=5"):
-        clone(model).fit(X).set_params(n_clusters=5).fit(X)
-    with pytest.raises(ValueError, match="X has 29 features, but ONMF is expecting 30"):
-        model.fit(X[:, 1:])
+    first = ONMF(4, init=rays, solver=solver, penalty=penalty_name).fit(X[:60])
+    then = ONMF(init=first, solver=solver, random_state=0).fit(X)
+    np.testing.assert_array_equal(then.cluster_ids_[then.labels_], np.array([1, 3, 0, 2])[y])
+    given = ONMF(4, init=first.cluster_centers_, solver=solver, random_state=0).fit(X)
+    np.testing.assert_allclose(given.cluster_centers_, then.cluster_centers_, rtol=1e-6)
+    with pytest.raises(ValueError, match="X has 29 features, the model given as init 30"):
+        then.fit(X[:, 1:])
 
 
-def test_a_warm_start_is_fewer_sweeps():
+def test_a_fit_from_a_model_is_no_longer():
     X, _ = make_rays(300, 60, 4, noise=1, random_state=0)
-    model = ONMF(4, random_state=0, warm_start=True).fit(X)
-    first = model.n_iter_
-    assert model.fit(X).n_iter_ <= first
-    assert model.converged_
+    first = ONMF(4, random_state=0).fit(X)
+    then = ONMF(init=first, random_state=0).fit(X)
+    assert then.n_iter_ <= first.n_iter_
+    assert then.converged_
 
 
 def test_two_centroids_as_lists_are_no_pair(planted):
@@ -340,22 +348,49 @@ def test_permuting_samples_permutes_the_labels(pair, planted):
     assert adjusted_rand_score(plain.labels_[order], mixed.labels_) == 1
 
 
-@pytest.mark.slow
-def test_signed_data_needs_bounds_that_allow_it(pair):
-    penalty_name, solver = pair
+def signed_rays():
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     rays = np.array([[1, -1, 0.5], [-1, 1, 0.5], [0.2, 0.2, -1]])
-    X = rng.uniform(0.5, 2, (90, 1)) * rays[y] + 0.05 * rng.normal(size=(90, 3))
-    with pytest.raises(ValueError, match="Negative values in data"):
-        ONMF(3, penalty=penalty_name).fit(X)
+    return rng.uniform(0.5, 2, (90, 1)) * rays[y] + 0.05 * rng.normal(size=(90, 3)), y
+
+
+@pytest.mark.slow
+def test_signed_data_are_clustered_with_any_bounds_that_allow_it(pair):
+    penalty_name, solver = pair
+    X, y = signed_rays()
+    settings = {"solver": solver, "penalty": penalty_name, "init": "k-means++", "n_init": 5}
     for bounds in ["data", (None, None), (-2, 2)]:
-        model = ONMF(
-            3, solver=solver, penalty=penalty_name, center_bounds=bounds, init="k-means++",
-            random_state=0, n_init=5,
-        ).fit(X)  # fmt: skip
+        model = ONMF(3, center_bounds=bounds, random_state=0, **settings).fit(X)
         assert adjusted_rand_score(y, model.labels_) == 1
     assert model.cluster_centers_.min() < 0
+    with pytest.raises(ValueError, match=r"Negative .* leave center_bounds at 'auto'"):
+        ONMF(3, center_bounds=(0, None), penalty=penalty_name).fit(X)
+
+
+@pytest.mark.parametrize("solver", ["fast", "palm"])
+def test_by_default_signed_data_are_clustered_with_a_note(solver):
+    X, y = signed_rays()
+    settings = {"random_state": 0, "n_init": 5, "solver": solver}
+    with pytest.warns(SignedDataWarning, match="directions of any sign") as said:
+        model = ONMF(3, **settings).fit(X)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    free = ONMF(3, center_bounds=(None, None), **settings).fit(X)
+    np.testing.assert_array_equal(model.cluster_centers_, free.cluster_centers_)
+    assert adjusted_rand_score(y, model.labels_) == 1
+
+
+def test_one_negative_entry_is_enough_for_the_note(planted):
+    X = planted[0].copy()
+    X[3, 7] = -1e-3
+    with pytest.warns(SignedDataWarning):
+        ONMF(4, random_state=0).fit(X)
+
+
+def test_without_negative_entries_the_default_is_the_bound_at_zero(model, planted):
+    bounded = clone(model).set_params(center_bounds=(0, None)).fit(planted[0])
+    np.testing.assert_array_equal(model.fit(planted[0]).cluster_centers_, bounded.cluster_centers_)
 
 
 def test_bounds_are_kept(model, planted):
@@ -432,11 +467,13 @@ def test_given_starts_keep_their_ids_when_some_stay_empty():
     np.testing.assert_array_equal(labels, np.repeat([2, 4, 1], 6))
 
 
-def test_warnings_point_at_the_line_that_fits(planted):
+@pytest.mark.parametrize("kind", [ONMF, StreamONMF])
+@pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform", "partial_fit"])
+def test_warnings_point_at_the_line_that_fits(kind, method, planted):
     X = planted[0].copy()
     X[3] = 0
     with pytest.warns(UnassignedSampleWarning) as caught:
-        ONMF(4, random_state=0).fit(X)
+        getattr(kind(4, random_state=0), method)(X)
     assert caught[0].filename == __file__
 
 

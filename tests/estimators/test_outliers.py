@@ -250,7 +250,7 @@ def test_what_cannot_be_asked_for_is_said_in_a_sentence():
     for value in ("some", 1.0, -1, -0.1, True, [3], np.nan):
         with pytest.raises(ValueError, match=r"^outliers must be None, 'auto', a share .*\.$"):
             model(value).fit(X)
-    with pytest.raises(ValueError, match=r"outliers belong to solver='fast'"):
+    with pytest.raises(ValueError, match=r"^outliers needs solver='fast'\.$"):
         model(solver="palm").fit(X)
     with pytest.raises(ValueError, match=r"^outliers=398 leaves fewer than n_clusters=4 of 400 "):
         model(398).fit(X)

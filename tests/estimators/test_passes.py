@@ -8,9 +8,10 @@ import onmf
 from cases import few
 from onmf import ONMF, Fast
 from onmf.datasets import make_rays
-from onmf.estimators import few_passes
+from onmf.estimators import solvers
 from onmf.exceptions import FormatError
 from onmf.io import Blocks
+from onmf.metrics import clustering_accuracy
 
 K, N, M, STEP, SIZE = 5, 3000, 40, 250, 600
 X = make_rays(N, M, K, noise=1.0, random_state=0)[0]
@@ -19,8 +20,8 @@ WEIGHT = np.random.default_rng(0).integers(0, 3, N).astype(float)
 
 @pytest.fixture(autouse=True)
 def small_summary(monkeypatch, plain_pages):
-    monkeypatch.setattr(few_passes, "FEWEST_ROWS", SIZE)
-    monkeypatch.setattr(few_passes, "ROWS_PER_CLUSTER", 1)
+    monkeypatch.setattr(solvers, "MIN_SUMMARY_ROWS", SIZE)
+    monkeypatch.setattr(solvers, "SUMMARY_ROWS_PER_CLUSTER", 1)
 
 
 def fit(X, passes=2, weight=None, **options):
@@ -162,7 +163,7 @@ def test_once_means_no_labels(tmp_path):
     np.testing.assert_array_equal(onmf.load(tmp_path / "model.onmf").predict(X), model.predict(X))
     with pytest.raises(ValueError, match="passes=2"):
         model.explain(X)
-    two.set_params(passes=1).fit(X)
+    two.set_params(solver__passes=1).fit(X)
     assert not hasattr(two, "labels_")
 
 
@@ -184,20 +185,26 @@ def test_fewer_directions_than_clusters_are_an_answer(passes):
     assert len(np.unique(model.predict(two))) == 2
 
 
+def test_given_models_keep_their_ids():
+    first = ONMF(K, random_state=0).fit(X[:2000])
+    for passes in (1, 2, 3):
+        model = ONMF(init=first, random_state=0, solver=Fast(passes=passes)).fit(X)
+        assert model.lineage_.kept == tuple(range(K))
+        old = first.predict(X)
+        assert np.mean(model.cluster_ids_[model.predict(X)] == old) > 0.95
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"passes": 0}, "passes must be a whole number >= 1"),
         ({"passes": 2.5}, "passes must be a whole number >= 1"),
-        ({"passes": 2, "solver": "palm"}, "passes belong to solver='fast'"),
-        ({"passes": 2, "outliers": 0.1}, "passes and outliers do not go together"),
-        ({"passes": 2, "checkpoint": "notes"}, "passes and checkpoint do not go together"),
-        ({"passes": 2, "loss": "kl"}, "passes and loss='kl' do not go together"),
+        ({"passes": 2, "checkpoint": "notes"}, "passes and checkpoint cannot be combined"),
     ],
 )
 def test_what_cannot_be_is_said(options, words):
     with pytest.raises(ValueError, match=words):
-        ONMF(K, **options).fit(X)
+        ONMF(K, solver=Fast(**options)).fit(X)
 
 
 def test_entries_that_cannot_be_squared_are_refused_where_they_cannot_be_scaled(tmp_path):
@@ -209,12 +216,30 @@ def test_entries_that_cannot_be_squared_are_refused_where_they_cannot_be_scaled(
 
 def test_a_block_of_another_shape_is_named():
     wrong = Blocks.of(lambda number: X[: STEP - number], X.shape, STEP, X.dtype)
-    with pytest.raises(FormatError, match=r"block 1 has the shape \(249, 40\)"):
+    with pytest.raises(FormatError, match=r"block 1 has shape \(249, 40\)"):
         fit(wrong)
 
 
 def test_what_is_wrong_in_a_block_is_named_by_its_row():
     bad = X.copy()
+    bad[1003, 7] = np.inf
+    with pytest.raises(ValueError, match=r"infinity at \(row 1003, column 7\)"):
+        fit(blocks(bad), 1)
     bad[1003, 7] = np.nan
     with pytest.raises(ValueError, match=r"NaN or infinity at \(row 1003, column 7\)"):
-        fit(blocks(bad), 1)
+        fit(blocks(bad), 1, loss="kl")
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_blocks_may_have_missing_values_and_outliers(passes):
+    calls, (rows, y) = [], make_rays(N, M, K, noise=0.3, outliers=0.02, random_state=1)
+    rows[np.random.default_rng(0).random(rows.shape) < 0.1] = np.nan
+    model = fit(blocks(rows, calls), passes, outliers="auto")
+    np.testing.assert_array_equal(np.bincount(calls), np.full(N // STEP, passes))
+    assert model.n_missing_ == np.isnan(rows).sum()
+    labels = model.predict(rows)
+    if passes == 2:
+        np.testing.assert_array_equal(model.labels_, labels)
+    assert (labels[y < 0] == -1).all()
+    assert clustering_accuracy(y[labels >= 0], labels[labels >= 0]) > 0.99
+    assert np.mean(labels[y >= 0] >= 0) > 0.99

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from cases import few
 from onmf import ONMF, Baseline, explain
 from onmf.datasets import make_rays
-from onmf.explain.explanation import fit_clusters
+from onmf.explain.explanation import clusters_or_none
+from onmf.rows.memory import InMemory
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +37,30 @@ def test_every_place_for_the_rows_tells_the_same(fitted, tmp_path):
     same(explain.clusters(model, tmp_path / "x.npy"), expected)
 
 
-def test_the_fit_itself_is_explained_without_another_look_at_x(fitted, monkeypatch):
+def test_a_single_cluster_has_no_explanation(fitted):
     model, X = fitted
-    expected = explain.clusters(model, X, features=range(60), log_base=2)
-    monkeypatch.setattr(ONMF, "predict", None)
-    same(fit_clusters(model, X, range(3), range(60), 2), expected)
-    alone = ONMF(1, random_state=0).fit(X)
-    assert fit_clusters(alone, X, [0], range(60), None) is None
+    same(clusters_or_none(model, X, log_base=2), explain.clusters(model, X, log_base=2))
+    assert clusters_or_none(ONMF(1, random_state=0).fit(X), X) is None
+
+
+@pytest.mark.parametrize("parameters", few([{}, {"loss": "kl"}, {"equal_votes": True}]))
+def test_x_is_read_once_after_it_was_checked(fitted, parameters, monkeypatch, tmp_path):
+    _, X = fitted
+    np.save(tmp_path / "x.npy", X)
+    for data in (X, tmp_path / "x.npy", np.where(X == X[3, 7], np.nan, X))[
+        : 2 if parameters else 3
+    ]:
+        model, reads = ONMF(3, random_state=0, **parameters).fit(data), []
+        sweep = InMemory.sweep
+
+        def count(self, move, rows=None, reads=reads, sweep=sweep):
+            reads.append(move) if self.shape == X.shape else None
+            return sweep(self, move, rows)
+
+        monkeypatch.setattr(InMemory, "sweep", count)
+        explain.clusters(model, data)
+        monkeypatch.undo()
+        assert len(reads) == 2, data  # the norms, with which X on disk is checked, and all else
 
 
 @pytest.mark.slow
@@ -151,8 +169,8 @@ def test_an_empty_cluster_has_no_rows():
     ("labels", "message"),
     [
         ([0, 1, 0], "X has 4 samples but there are 3 labels"),
-        ([0, 0, 0, 0], "only one has samples: two are needed"),
-        ([0, 0, -1, -1], "only one has samples: two are needed"),
+        ([0, 0, 0, 0], "only one cluster has samples"),
+        ([0, 0, -1, -1], "only one cluster has samples"),
     ],
 )
 def test_labels_that_cannot_be_compared_are_refused_in_one_sentence(labels, message):
@@ -166,7 +184,7 @@ def test_another_x_than_the_fitted_one_is_refused(fitted):
         explain.clusters(model, X[:-1])
     with pytest.raises(ValueError, match="X has 59 features but the model was fitted to 60"):
         explain.clusters(model, X[:, :-1])
-    with pytest.raises(ValueError, match="have another cluster than the model found"):
+    with pytest.raises(ValueError, match="have another cluster than in the model"):
         explain.clusters(model, X[::-1])
 
 

@@ -5,9 +5,13 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.datasets import make_rays
-from onmf.explain.halves import split_fits
-from onmf.explain.subsets import labels_by_subset, number_like, part_labels
+from onmf.explain.halves import HalfLabels, matching_numbers, split_fits
 from onmf.rows.memory import InMemory
+
+
+def labels_by(halves, X):
+    data = InMemory(X)
+    return data.gather(data.sweep(HalfLabels.of(halves, data))[0])
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +21,8 @@ def planted():
 
 def test_the_halves_of_a_split_share_no_feature_and_leave_none_out(planted):
     X, _ = planted
-    for one, other in split_fits(InMemory(X), 3, 3, 0):
+    halves = split_fits(InMemory(X), 3, 3, 0)
+    for one, other in zip(halves[::2], halves[1::2], strict=True):
         np.testing.assert_array_equal(np.sort([*one.features, *other.features]), np.arange(40))
         assert abs(len(one.features) - len(other.features)) <= 1
 
@@ -25,61 +30,49 @@ def test_the_halves_of_a_split_share_no_feature_and_leave_none_out(planted):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_what_a_half_says_depends_on_its_features_alone(planted, form):
     X, _ = planted
-    [(one, other)] = split_fits(InMemory(form(X)), 3, 1, 0)
+    one, other = split_fits(InMemory(form(X)), 3, 1, 0)
     changed = X.copy()
     changed[:, other.features] = np.random.default_rng(5).random((120, len(other.features)))
-    [(again, _)] = split_fits(InMemory(form(changed)), 3, 1, 0)
+    again, _ = split_fits(InMemory(form(changed)), 3, 1, 0)
     np.testing.assert_array_equal(again.features, one.features)
     np.testing.assert_array_equal(again.rays, one.rays)
-    labels = part_labels(InMemory(form(X)), [one, other])[:, 0]
-    now = part_labels(InMemory(form(changed)), [again, other])[:, 0]
+    labels = labels_by([one, other], form(X))[:, 0]
+    now = labels_by([again, other], form(changed))[:, 0]
     np.testing.assert_array_equal(now, labels)
 
 
 def test_labels_are_the_nearest_rays_of_each_half(planted):
     X, _ = planted
-    pairs = split_fits(InMemory(X), 3, 2, 0)
-    halves = [half for pair in pairs for half in pair]
-    for half, labels in zip(halves, part_labels(InMemory(X), halves).T, strict=True):
+    halves = split_fits(InMemory(X), 3, 2, 0)
+    for half, labels in zip(halves, labels_by(halves, X).T, strict=True):
         products = X[:, half.features] @ half.rays.T
         np.testing.assert_array_equal(labels, products.argmax(axis=1))
 
 
 def test_both_halves_find_clusters_that_are_plain_to_see(planted):
     X, y = planted
-    pairs = split_fits(InMemory(X), 3, 2, 0)
-    for labels in labels_by_subset(y, InMemory(X), [half for pair in pairs for half in pair], 3):
-        np.testing.assert_array_equal(labels, y)
+    for labels in labels_by(split_fits(InMemory(X), 3, 2, 0), X).T:
+        np.testing.assert_array_equal(matching_numbers(labels, y, 3)[labels], y)
 
 
 def test_a_sample_without_any_feature_of_a_half_has_no_cluster_there(planted):
     X = planted[0].copy()
-    [(one, other)] = split_fits(InMemory(X), 3, 1, 0)
+    one, other = split_fits(InMemory(X), 3, 1, 0)
     X[7, one.features] = 0
-    assert part_labels(InMemory(X), [one, other])[7].tolist()[0] == -1
+    assert labels_by([one, other], X)[7].tolist()[0] == -1
 
 
 def test_clusters_are_matched_so_that_most_samples_agree():
     final = np.array([0, 0, 0, 1, 1, 2, -1])
-    assert number_like(np.array([2, 2, 0, 0, 0, 1, 1]), final, 3).tolist() == [0, 0, 1, 1, 1, 2, 2]
-    assert number_like(np.array([1, 1, 1, 0, 0, -1, 0]), final, 3).tolist() == [
-        0,
-        0,
-        0,
-        1,
-        1,
-        -1,
-        1,
-    ]
+    one, other = np.array([2, 2, 0, 0, 0, 1, 1]), np.array([1, 1, 1, 0, 0, -1, 0])
+    assert matching_numbers(one, final, 3)[one].tolist() == [0, 0, 1, 1, 1, 2, 2]
+    assert matching_numbers(other, final, 3)[other].tolist() == [0, 0, 0, 1, 1, -1, 1]
 
 
 def test_too_few_features_or_samples_make_fewer_clusters_and_no_error():
     X = np.array([[1.0, 0], [2, 0], [0, 0]])
-    pairs = split_fits(InMemory(X), 2, 1, 0)
-    labels = part_labels(InMemory(X), [*pairs[0]])
+    labels = labels_by(split_fits(InMemory(X), 2, 1, 0), X)
     assert labels.shape == (3, 2)
     assert (labels[2] == -1).all()
-    assert part_labels(InMemory(X[:, :1]), split_fits(InMemory(X[:, :1]), 2, 1, 0)[0]).shape == (
-        3,
-        2,
-    )
+    alone = X[:, :1]
+    assert labels_by(split_fits(InMemory(alone), 2, 1, 0), alone).shape == (3, 2)

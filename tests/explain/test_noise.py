@@ -52,7 +52,7 @@ def test_one_cloud_cut_in_three_is_as_good_as_doubtful():
     assert explained(X)[1].certainty.mean() < 0.65
 
 
-def test_holes_and_sparse_data(tmp_path):
+def test_missing_values_and_sparse_data(tmp_path):
     X, _ = make_rays(100, 5, 3, random_state=1)
     _, whole = explained(X)
     _, sparse = explained(sp.csr_array(X))
@@ -75,6 +75,6 @@ def test_the_other_sample_is_any_of_the_same_cluster():
 
 
 def test_many_features_are_split_in_halves(monkeypatch):
-    monkeypatch.setattr("onmf.explain.explanation.noisy_agreement", None)
+    monkeypatch.setattr("onmf.explain.reading.noisy_agreement", None)
     X, _ = make_rays(60, FEW_FEATURES, 3, random_state=0)
     assert explain.clusters(ONMF(3, random_state=0).fit(X), X).certainty.shape == (60,)

@@ -29,12 +29,12 @@ import zarr
 
 import onmf
 from onmf import ONMF
-from onmf.cli.runs import recall
+from onmf.cli.runs.results import recorded_input
 from onmf.estimators import checkpoint
 from onmf.io import read_documents, read_table
+from onmf.io.columns import read_labels
 from onmf.io.container import container_bytes
-from onmf.io.flat import NoRoomError
-from onmf.io.labels import read_labels
+from onmf.io.memory import NoRoomError
 from onmf.ledger import Ledger
 from onmf.rows import Check, PlacementRequest, place, validation
 
@@ -310,7 +310,7 @@ def lay_checkpoint(path: Path, data: bytes) -> None:
     """Other facts, around arrays whose checksums match."""
     arrays = {"0": X, "1": np.arange(4)}
     text = data.decode("utf-8", "replace")
-    path.write_bytes(container_bytes(checkpoint.KIND, {"facts": text}, arrays))
+    path.write_bytes(container_bytes(checkpoint.CHECKPOINT_KIND, {"facts": text}, arrays))
 
 
 def lay_trials(path: Path, data: bytes) -> None:
@@ -380,7 +380,9 @@ TARGETS = {
     "ledger, row": Target(
         "t.sqlite", use_ledger, lambda: [b'{"k": 1}|{"e": 1}|' + zlib.compress(b"1234")], lay_trials
     ),
-    "run.json": Target("run.json", lambda path: recall(path.parent), lambda: json_seeds(RUN)),
+    "run.json": Target(
+        "run.json", lambda path: recorded_input(path.parent), lambda: json_seeds(RUN)
+    ),
     "rows, csv": Target("x.csv", use_rows, csv_seeds),
     "rows, mtx": Target("x.mtx", use_rows, market_seeds),
     "rows, npy": Target("x.npy", use_rows, npy_seeds),

@@ -84,7 +84,7 @@ def test_names_beside_a_matrix_belong_to_it(tmp_path):
     assert table.samples == ["AAAC-1", "AAAG-1"]
     assert table.features == ["ENSG1", "ENSG2", "ENSG3"]
     (tmp_path / "features.tsv").write_text("ENSG1\n")
-    with pytest.raises(ValueError, match=r"features.tsv names 1 .* has 3"):
+    with pytest.raises(ValueError, match=r"features.tsv has 1 names, but matrix.mtx needs 3"):
         read_table(tmp_path / "matrix.mtx")
 
 
@@ -111,16 +111,14 @@ def test_parquet_without_names_and_with_classes(tmp_path):
     assert table[1:] == (["0", "1"], ["u", "v", "w"], ["LUAD", "KIRC"])
 
 
-def test_cells_of_a_parquet_file_that_are_not_numbers_are_named_and_gaps_are_nan(tmp_path):
+def test_gaps_of_a_parquet_file_are_nan(tmp_path):
     pytest.importorskip("pyarrow")
-    frame = pd.DataFrame({"u": [1.0, None], "v": [["many"], ["few"]], "w": [None, 2]}, ["a", "b"])
+    frame = pd.DataFrame({"u": [1.0, None], "w": [None, 2], "none": [None, None]}, ["a", "b"])
     frame.to_parquet(tmp_path / "x.parquet")
-    with pytest.raises(
-        ValueError, match=r"not numbers: .*many.* in row 0, column v; .*few.* row 1"
-    ):
-        read_table(tmp_path / "x.parquet")
-    frame.drop(columns="v").to_parquet(tmp_path / "x.parquet")
-    np.testing.assert_array_equal(read_table(tmp_path / "x.parquet").X, [[1, np.nan], [np.nan, 2]])
+    nan = np.nan
+    np.testing.assert_array_equal(
+        read_table(tmp_path / "x.parquet").X, [[1, nan, nan], [nan, 2, nan]]
+    )
 
 
 @pytest.mark.parametrize("said", [b"{}", b'{"index_columns": 3}', b"[]", b"no"])
@@ -196,7 +194,7 @@ def test_annotated_data_and_its_layers(annotated, make):
         assert isinstance(table.X, np.ndarray if make is np.asarray else sp.csr_array)
         assert table.samples == ["cell a", "cell b"]
         assert table.features == ["u", "v", "w"]
-    with pytest.raises(ValueError, match="no layer 'thrice', but twice"):
+    with pytest.raises(ValueError, match="no layer 'thrice'; its layers: twice"):
         read_table(path, layer="thrice")
 
 
@@ -208,7 +206,7 @@ def test_columns_of_obs_are_classes(annotated, column, classes):
     path = annotated("x.h5ad", np.asarray)
     assert read_table(path, labels=column).labels == classes
     for gap in ("gap", "flag"):
-        with pytest.raises(ValueError, match=f"column {gap} has no class for 'cell b'"):
+        with pytest.raises(ValueError, match=f"column '{gap}' has no value for 'cell b'"):
             read_table(path, labels=gap)
 
 
@@ -244,7 +242,7 @@ def test_annotated_data_that_lie_elsewhere_are_refused(annotated, name):
     path = annotated(name, np.asarray)
     with h5py.File(path, "a") as file:
         outside(file, path)
-    with pytest.raises(ValueError, match=r"another file|somewhere else"):
+    with pytest.raises(ValueError, match=r"another file"):
         read_table(path)
 
 
@@ -270,12 +268,12 @@ def test_annotated_data_that_claim_to_be_huge_or_misfit_are_refused(annotated):
     with h5py.File(path, "a") as file:
         del file["X"]
         file.create_dataset("X", (10**6, 10**6), "f8", chunks=(1000, 1000))
-    with pytest.raises(ValueError, match="says it holds 8000000000000 bytes but has only 0"):
+    with pytest.raises(ValueError, match="declares 8000000000000 bytes but has only 0"):
         read_table(path)
     with h5py.File(path, "a") as file:
         del file["X"]
         file["X"] = np.ones((2, 2))
-    with pytest.raises(ValueError, match="matrix is 2 x 2, its names 2 x 3"):
+    with pytest.raises(ValueError, match="matrix is 2 x 2, but it has 2 x 3 names"):
         read_table(path)
 
 
@@ -324,15 +322,15 @@ BAD_FILES = {
     "text.npy": (lambda path: np.save(path, np.array([["a"]])), "entries are of type <U1"),
     "complex.npy": (lambda path: np.save(path, X * 1j), "entries are of type complex128"),
     "complex.npz": (lambda path: sp.save_npz(path, sp.csr_array(X * 1j)), "of type complex128"),
-    "huge.npy": (save_huge_header, "is cut off: it has 176 bytes instead of 48000000128"),
+    "huge.npy": (save_huge_header, "is truncated: it has 176 bytes instead of 48000000128"),
     "header.npy": (save_broken_header, "its header is broken"),
     "noise.npy": (lambda path: path.write_bytes(b"noise"), "cannot be read as an array of numbers"),
     "noise.npz": (lambda path: path.write_bytes(b"PK\3\4 noise"), "cannot be read as an archive"),
     "nothing.npy": (lambda path: path.write_bytes(b""), "cannot be read as an array of numbers"),
     "two.npz": (lambda path: np.savez(path, a=X, b=X), r"it has 2 arrays \(a, b\)"),
     "forged.npz": (save_forged_indices, "is damaged: .* column numbers outside 0 to 2"),
-    "vast.npz": (save_empty_but_huge, "10000000000 x 3 but has only 1 entries"),
-    "lying.npz": (save_lying_archive, "says it holds 2147483648 bytes but has only 6"),
+    "vast.npz": (save_empty_but_huge, "declares 10000000000 x 3 but has only 1 entries"),
+    "lying.npz": (save_lying_archive, "declares 2147483648 bytes but has only 6"),
     "complex.mtx": (market("array complex general\n1 1\n1 0\n"), "its entries are complex"),
     "symmetric.mtx": (market("array real symmetric\n1 1\n1\n"), "and symmetric, not"),
     "sizes.mtx": (market("array real general\n"), "its sizes are missing"),
@@ -342,7 +340,7 @@ BAD_FILES = {
     "zero.mtx": (market("coordinate real general\n2 2 1\n0 1 1\n"), "outside its shape"),
     "nan.mtx": (market("coordinate real general\n2 2 1\nnan 1 1\n"), "outside its shape"),
     "long.mtx": (market("array real general\n1 1\n1\n2\n"), "2 numbers instead of 1"),
-    "huge.mtx": (market("array real general\n99999 99999\n1\n"), "says it holds"),
+    "huge.mtx": (market("array real general\n99999 99999\n1\n"), "declares"),
     "vast.mtx": (market("coordinate real general\n9999999999 3 1\n1 1 1\n"), "only 1 entries"),
     "cut.mtx": (
         market("coordinate real general\n2 2 2\n1 1 1\n"),
@@ -353,7 +351,7 @@ BAD_FILES = {
         "cannot be read as Matrix Market",
     ),
     "noise.mtx": (lambda path: path.write_bytes(b"noise"), "cannot be read as Matrix Market"),
-    "noise.mtx.gz": (lambda path: path.write_bytes(b"noise"), "not a whole gzip file"),
+    "noise.mtx.gz": (lambda path: path.write_bytes(b"noise"), "not a complete gzip file"),
     "noise.parquet": (lambda path: path.write_bytes(b"noise"), "cannot be read as Parquet"),
     "noise.h5ad": (lambda path: path.write_bytes(b"noise"), "cannot be read as HDF5"),
 }

@@ -93,5 +93,5 @@ def test_classes_that_are_nowhere_are_refused(table, tmp_path):
     with pytest.raises(ValueError, match="no column 'type'"):
         read_table(tmp_path / "x.npy", labels="type")
     (tmp_path / "x.txt").write_text("some words")
-    with pytest.raises(ValueError, match="no file 'type'"):
+    with pytest.raises(ValueError, match="no column 'type' of true classes, and there is no file"):
         read_documents(tmp_path / "x.txt", labels="type")

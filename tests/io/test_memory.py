@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.io import flat, open_source, read_table
+from onmf.io import memory, open_source, read_table
 
 N = 40_000_000
 
@@ -49,20 +49,18 @@ def packed_sparse(path):
 )
 def test_what_does_not_fit_is_refused_before_it_is_unpacked(name, write, tmp_path, monkeypatch):
     write(tmp_path / name)
-    monkeypatch.setattr(flat, "free_memory", lambda: 200_000)
-    with pytest.raises(
-        flat.NoRoomError, match=r"takes 0\.0 GB of memory, of which 0\.0 GB are free"
-    ):
+    monkeypatch.setattr(memory, "free_memory", lambda: 200_000)
+    with pytest.raises(memory.NoRoomError, match=r"needs 0\.0 GB of memory and 0\.0 GB are free"):
         read_table(tmp_path / name)
 
 
 def test_the_memory_of_zeros_is_counted(zeros, monkeypatch):
-    monkeypatch.setattr(flat, "free_memory", lambda: N - 1)
-    with pytest.raises(flat.NoRoomError, match="reads it by rows"):
+    monkeypatch.setattr(memory, "free_memory", lambda: N - 1)
+    with pytest.raises(memory.NoRoomError, match="reads it in blocks"):
         open_source(zeros).matrix()
 
 
 def test_what_fits_is_read(tmp_path, monkeypatch):
     packed_text(tmp_path / "x.csv.gz")
-    monkeypatch.setattr(flat, "free_memory", lambda: 10_000_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 10_000_000)
     assert read_table(tmp_path / "x.csv.gz").X.shape == (100_000, 3)

@@ -6,26 +6,25 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from onmf.losses import alternation as module
 from onmf.losses.alternation import AlternationState, finish, settle
-from onmf.losses.ray_alternation import RayAlternation
-from onmf.paper.palm import NON_NEGATIVE
 from onmf.result import Recorder
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
-from onmf.search.outliers import OutlierLimit
+from onmf.search.outliers import OutlierLimit, Outliers
+from solving import ray_alternation
 
 DATA = InMemory(np.eye(3) + 1)
 
 
-class SumPowers(NamedTuple):
+class Sums(NamedTuple):
     samples: np.ndarray
 
 
 class Height(AlternationState):
     """A state whose worth is the first entry of W."""
 
-    code_rule = Rays
-    kind_of_cells = SumPowers
+    kind_of_sums = Sums
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,8 @@ class Climb:
 
     def begin(self, W):
         rows, _ = self.data.sweep(Rays.of(W))
-        return Height(W, rows, SumPowers(np.array([3])), settled=self.settles and W[0, 0] % 10 == 0)
+        settled = self.settles and W[0, 0] % 10 == 0
+        return Height(W=W, rows=rows, sums=Sums(np.array([3])), settled=settled)
 
     def after(self, state):
         return None if state.W[0, 0] % 10 == 0 else self.begin(state.W + 1)
@@ -45,11 +45,14 @@ class Climb:
     def error(self, state):
         return 1 / state.W[0, 0]
 
-    def worth(self, state):
+    def objective(self, state):
         return state.W[0, 0]
 
-    def beside(self, best):
+    def for_rival_of(self, best):
         return self
+
+    def membership(self, state):
+        return self.data.dense(1, Rays.of(state.W).memberships, state.rows)
 
 
 def at(height):
@@ -85,12 +88,9 @@ def test_a_broken_off_alternation_goes_on_from_its_facts():
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_where_the_outliers_still_change_nothing_is_settled(same):
-    class Restless:
-        def again(self, data, rows, last, turn):
-            return last, same
-
+def test_where_the_outliers_still_change_nothing_is_settled(same, monkeypatch):
     far = OutlierLimit(1e9, 0.0)
-    rule = RayAlternation(DATA, NON_NEGATIVE, 1.0, far, Restless())
+    monkeypatch.setattr(module, "next_limit", lambda *facts: (far, same))
+    rule = ray_alternation(DATA, tol=1.0, limit=far, outliers=Outliers())
     state = rule.after(rule.begin(np.ones((1, 3))))
     assert state.settled == same

@@ -9,13 +9,15 @@ import scipy.sparse as sp
 from cases import few
 from onmf.losses import kl_alternation as divergence
 from onmf.losses import kl_search as exchange
-from onmf.losses.alternation import finish
-from onmf.losses.kl_alternation import CountAlternation, Kullback
+from onmf.losses.alternation import Settings, finish
+from onmf.losses.kl_alternation import CountAlternation
 from onmf.losses.kl_search import Counts
 from onmf.losses.profiles import MeasureTotals, by_count, by_sample
+from onmf.paper.penalties import SNCP
 from onmf.result import Recorder
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
+from onmf.search.solver import SearchSettings
 
 
 def left(X, labels, k):
@@ -143,14 +145,17 @@ def test_the_search_finds_the_best_of_all_clusterings(seed, n):
 
 
 def test_the_alternation_ends_before_the_divergence_would_rise(monkeypatch):
-    monkeypatch.setattr(divergence, "LAMBDA", 0.97)  # so much that means are not the best centroids
+    monkeypatch.setattr(
+        divergence, "SMOOTHING", 0.97
+    )  # so much that means are not the best centroids
     rose = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
         data = InMemory(rng.poisson(rng.gamma(0.3, 4, (60, 12))) + np.eye(60, 12))
         _, portrait = data.sweep(MeasureTotals(by_count))
         recorder, W = Recorder(max_sweeps=40), rng.gamma(0.3, 1, (4, 12)) + 1e-3
-        rule = CountAlternation(Kullback(tol=0.0), data, portrait)
+        settings = Settings(SearchSettings(tol=0.0), SNCP())
+        rule = CountAlternation(data, settings, totals=portrait)
         _, end = finish(rule, [W], recorder)
         assert (np.diff([stage.relative_error for stage in recorder.history]) <= 0).all()
         rose += end.settled and rule.after(end) is None

@@ -6,17 +6,18 @@ import scipy.sparse as sp
 
 from cases import few
 from onmf.datasets import make_rays
-from onmf.losses.alternation import settle
-from onmf.losses.masked_alternation import MaskedAlternation, next_masked
-from onmf.losses.masked_starts import cluster_masked, estimate_fill, fill_along_ground, ground_ray
+from onmf.losses.alternation import Settings, fit, settle
+from onmf.losses.filling import common_ray, estimate_fill, fill_along_common_ray
+from onmf.losses.masked_alternation import MaskedAlternation
 from onmf.losses.missing import Fill
 from onmf.losses.ray_alternation import TooFewDirectionsError
-from onmf.losses.squares import cluster
 from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import PENALTIES
+from onmf.result import Recorder
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import count_missing
-from onmf.search.solver import Fast
+from onmf.search.solver import SearchSettings
+from solving import cluster
 
 PENALTY, FREE = PENALTIES["sncp"], Bounds(-np.inf, np.inf)
 
@@ -32,8 +33,9 @@ def placed(X, weight=None):
     return InMemory(X, weight, n_missing=count_missing(X))
 
 
-def state_of(data, W):
-    return MaskedAlternation(data, ground_ray(data), NON_NEGATIVE, 1e-6).begin(W)
+def alternation_of(data, bounds=NON_NEGATIVE):
+    settings = Settings(SearchSettings(tol=1e-6, bounds=bounds), PENALTY)
+    return MaskedAlternation(data, settings, common=common_ray(data).astype(float))
 
 
 def loss(X, weight, H, W):
@@ -46,8 +48,9 @@ def test_centroids_are_the_least_squares_of_each_feature_over_those_who_show_it(
     X, weight = samples(0)
     X = X - 0.4 * np.nanmean(X) if signed else X
     data, W = placed(X, weight), np.random.default_rng(1).random((5, 14))
-    state = state_of(data, W)
-    H, new = state.membership(data), next_masked(data, state, FREE if signed else NON_NEGATIVE)
+    alternation = alternation_of(data, FREE if signed else NON_NEGATIVE)
+    state = alternation.begin(W)
+    H, new = alternation.membership(state), alternation.next_centroids(state)
     for k in range(5):
         own = H[:, k] > 0
         best = np.empty(14)
@@ -72,27 +75,28 @@ def test_the_observed_error_never_rises_and_is_that_of_the_definition(form, seed
     W, errors = np.random.default_rng(seed).random((5, 14)).astype(data.dtype), []
 
     def watch(state):
-        H = np.asarray(state.membership(data), float)
+        H = np.asarray(alternation.membership(state), float)
         errors.append(loss(X, np.asarray(data.weight, float), H, np.asarray(state.W, float)))
-        assert errors[-1] == pytest.approx(data.sqnorm - state.cells.explained.sum(), rel=1e-4)
+        assert errors[-1] == pytest.approx(data.sqnorm - state.sums.explained.sum(), rel=1e-4)
         return False
 
-    state = settle(MaskedAlternation(data, ground_ray(data), NON_NEGATIVE, 1e-6), W, 200, watch)
+    alternation = alternation_of(data)
+    state = settle(alternation, W, 200, watch)
     assert state.settled
     assert len(errors) > 3
     assert (np.diff(errors) <= 1e-6 * errors[0]).all()
-    assert state.stationarity < 1e-3
+    assert alternation.stationarity(state) < 1e-3
 
 
 def test_where_all_is_observed_the_ends_are_those_of_the_plain_alternation():
     X, _ = samples(4, share=0)
-    (plain, _), (seen, state) = (
-        find(Fast(), InMemory(X), 5, PENALTY, 0) for find in (cluster, cluster_masked)
-    )
+    plain, _ = cluster(SearchSettings(), InMemory(X), 5)
+    masked = MaskedAlternation(InMemory(X), Settings(SearchSettings(), PENALTY))
+    seen, state, _ = fit(masked, 5, 0, Recorder(max_sweeps=40))
     assert seen.relative_error == pytest.approx(plain.relative_error, rel=1e-6)
     np.testing.assert_array_equal(seen.H.argmax(axis=1), plain.H.argmax(axis=1))
     np.testing.assert_allclose(seen.W, plain.W, rtol=1e-3)
-    assert len(state.unseen) == 0
+    assert len(state.unobserved) == 0
 
 
 def test_an_empty_cluster_gets_the_sample_of_which_most_is_unexplained():
@@ -101,9 +105,10 @@ def test_an_empty_cluster_gets_the_sample_of_which_most_is_unexplained():
     X[3, 0] = 1e3  # on no ray
     data, W = placed(X), np.random.default_rng(0).random((5, 14)) + 0.5
     W[2] = 1e-9 * np.eye(14)[1]
-    state = state_of(data, W)
+    alternation = alternation_of(data)
+    state = alternation.begin(W)
     assert state.empty.tolist() == [2]
-    new, filled = next_masked(data, state, NON_NEGATIVE)[2], Fill.by(W)(X[3:4])[0]
+    new, filled = alternation.next_centroids(state)[2], Fill.by(W)(X[3:4])[0]
     np.testing.assert_allclose(new / np.linalg.norm(new), filled / np.linalg.norm(filled))
 
 
@@ -115,10 +120,10 @@ def test_a_feature_that_a_cluster_never_shows_lies_along_the_ray_of_all():
     X[labels == 0, 10] = np.nan  # nobody in cluster 0 shows it, others do
     X[:, 11] = np.nan  # nobody at all
     data = placed(X)
-    state = state_of(data, rays)
+    state = alternation_of(data).begin(rays)
     assert np.array_equal(state.labels(data), labels)
-    images, g, shown = state.images(), state.ground, state.cells.shown > 0
-    assert state.unseen.tolist() == [11]
+    images, g, shown = state.images(), state.common, state.sums.shown > 0
+    assert state.unobserved.tolist() == [11]
     assert not images[:, 11].any()
     assert shown[:, 10].tolist() == [False, True]
     along = images[0, shown[0]] @ g[shown[0]] / (g[shown[0]] @ g[shown[0]])
@@ -130,8 +135,8 @@ def test_what_is_filled_for_the_search_leaves_the_observed_entries_alone():
     X, _ = samples(7, n=400, m=60)
     data = placed(X)
     for view in (
-        fill_along_ground(data),
-        estimate_fill(data, 5, np.random.default_rng(0), 9).fill(data),
+        fill_along_common_ray(data),
+        estimate_fill(data, 5, np.random.default_rng(0), 9).view(data),
     ):
         seen = view.take(np.arange(400)).X
         np.testing.assert_allclose(seen[~np.isnan(X)], X[~np.isnan(X)])
@@ -144,7 +149,7 @@ def test_the_filling_is_better_than_the_mean_of_each_feature():
     X, _ = make_rays(400, 60, 5, noise=0.1, random_state=1)
     Z = np.where(np.random.default_rng(1).random(X.shape) < 0.3, np.nan, X)
     data, n_missing = placed(Z), np.isnan(Z)
-    full = estimate_fill(data, 5, np.random.default_rng(0), 9).fill(data).take(np.arange(400)).X
+    full = estimate_fill(data, 5, np.random.default_rng(0), 9).view(data).take(np.arange(400)).X
     mean = np.broadcast_to(np.nanmean(Z, axis=0), X.shape)
     errors = [np.linalg.norm((guess - X)[n_missing]) for guess in (full, mean)]
     assert errors[0] < 0.9 * errors[1]
@@ -153,8 +158,7 @@ def test_the_filling_is_better_than_the_mean_of_each_feature():
 def test_more_starts_never_give_a_higher_error():
     X, _ = samples(8, k=7, noise=1.5, share=0.5)
     errors = [
-        cluster_masked(Fast(n_starts=n), placed(X), 7, PENALTY, 0)[0].relative_error
-        for n in (1, 2, 4)
+        cluster(SearchSettings(n_starts=n), placed(X), 7)[0].relative_error for n in (1, 2, 4)
     ]
     assert errors == sorted(errors, reverse=True)
 
@@ -163,4 +167,4 @@ def test_too_few_directions_are_said():
     X = np.outer(np.arange(1.0, 9), np.arange(1.0, 6))
     X[2, 3] = np.nan
     with pytest.raises(TooFewDirectionsError):
-        cluster_masked(Fast(), placed(X), 3, PENALTY, 0)
+        cluster(SearchSettings(), placed(X), 3)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.losses.missing import Fill, MaskedRays, mask_missing, rays_beside
+from onmf.losses import LOSSES
+from onmf.losses.missing import Fill, MaskedRays, mask_missing
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, count_missing, row_sqnorm, zero_missing
@@ -83,7 +84,7 @@ def test_without_holes_they_are_plain_rays_to_the_bit(make):
     assert mask_missing(block.X) is None
     H, theirs = MaskedRays.of(W).memberships(code), Rays.of(W).memberships(plain)
     assert np.array_equal(H, theirs)
-    assert type(rays_beside(InMemory(make(FULL)), W)) is Rays
+    assert type(LOSSES["frobenius"].assignment(W, InMemory(make(FULL)).n_missing)) is Rays
 
 
 def test_a_sample_of_one_entry_goes_where_most_of_the_ray_is_seen_whatever_the_order():

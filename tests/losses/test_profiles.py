@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 
-from onmf.losses.nearness import nearness
 from onmf.losses.profiles import CountProfiles, by_sample, root_shares
+from onmf.rows.assign import nearness
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
 
@@ -105,7 +105,7 @@ def test_an_empty_cluster_gets_no_sample(problem):
 def test_scores_margin_and_distance_follow_from_the_divergence(problem):
     X, W, weight = problem
     scores = CountProfiles.of(W).scores(Block(X, weight))
-    near = nearness(InMemory(X), W, "kl")
+    near = nearness(InMemory(X), CountProfiles.of(W))
     for i, x in enumerate(X):
         if x.any():
             own = [1 / (1 + divergence(x / x.sum(), w / w.sum())) for w in W]

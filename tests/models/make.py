@@ -14,24 +14,34 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from onmf import NSNCP, ONMF, SNCP, Baseline, General
+from onmf import NSNCP, ONMF, PALM, SNCP, Baseline, Fast, General, StreamONMF
 from onmf.cli import main
 from onmf.datasets import make_rays
 
 NAMES = ["size", "größe", "a, b", "width", 'the "long" one', "x5", "x6", "last"]
 TOPICS = ["stars planets moons orbit", "genes cells protein tissue", "goals match players league"]
-PALM_SOLVER = PALM(growth=2.0)
+QUICK = PALM(growth=2.0)
 MODELS = {
     "fast": ONMF(3, random_state=0),
     "names": ONMF(3, penalty="nsncp", random_state=1, n_init=2),
-    "palm": ONMF(3, solver="palm", growth=1.5, mu_h=1e-9, random_state=0),
-    "general": ONMF(3, penalty=General(p=1, q=3, v=3), max_iter=40, random_state=0, **PALM),
+    "palm": ONMF(3, solver=PALM(growth=1.5, mu_h=1e-9), random_state=0),
+    "general": ONMF(3, penalty=General(p=1, q=3, v=3), max_iter=40, random_state=0, solver=QUICK),
     "sncp": ONMF(3, penalty=SNCP(), tol=1e-6, random_state=2),
-    "nsncp": ONMF(3, penalty=NSNCP(margin=1.0), max_iter=40, random_state=0, **PALM),
+    "nsncp": ONMF(3, penalty=NSNCP(margin=1.0), max_iter=40, random_state=0, solver=QUICK),
     "signed": ONMF(3, center_bounds="data", random_state=0),
     "bounds": ONMF(3, center_bounds=(0, np.inf), random_state=0),
+    "outliers": ONMF(3, outliers=2, random_state=0),
+    "votes": ONMF(3, equal_votes=True, random_state=0),
+    "kl": ONMF(3, loss="kl", random_state=0),
+    "passes": ONMF(3, solver=Fast(passes=2, rho=1e-2), random_state=0),
     "hals": Baseline("hals", n_clusters=3, random_state=0),
     "k-means": Baseline("k-means", n_clusters=3, random_state=0),
+}
+STREAMS = {
+    "stream": ONMF(3, random_state=0),
+    "kl stream": ONMF(3, loss="kl", random_state=0),
+    "births": StreamONMF(2, max_clusters=6, random_state=0),
+    "warmup": StreamONMF(3, max_clusters=6, random_state=0),
 }
 DATA = {"names": {"names": NAMES, "dtype": "float32"}, "signed": {"shift": -0.125}}
 RUNS = {
@@ -70,14 +80,30 @@ def said(model, new):
     }
 
 
+def batches():
+    """Batches of a stream; the last one is for after the file is read."""
+    X, y = make_rays(400, len(NAMES), 4, noise=0.2, random_state=1)
+    X, two = np.round(X, 3), np.isin(y, [0, 1])
+    first = [X[two][:150], X[two][150:170], np.vstack([X[two][170:190], X[y == 2][:6]])]
+    return first, X[-60:]
+
+
 def write_models(folder):
     X, new = samples()
+    first, later = batches()
     expected = {}
-    for name, model in MODELS.items():
+    for name, model in (MODELS | STREAMS).items():
         kind = DATA.get(name, {})
-        model.fit(data_of(X, **kind)).save(folder / f"{name}.onmf")
+        if name in STREAMS:
+            for batch in first[:2] if name == "warmup" else first:
+                model.partial_fit(batch)
+        else:
+            model.fit(data_of(X, **kind))
+        model.save(folder / f"{name}.onmf")
         expected[name] = {"data": kind} | said(model, data_of(new, **kind))
-    facts = {"X": X.tolist(), "new": new.tolist(), "models": expected}
+        if name in STREAMS:
+            expected[name]["then"] = model.partial_fit(later).cluster_centers_.tolist()
+    facts = {"X": X.tolist(), "new": new.tolist(), "later": later.tolist(), "models": expected}
     text = json.dumps(facts, ensure_ascii=False, default=lambda number: number.item())
     (folder / "expected.json").write_text(text + "\n", encoding="utf-8")
 

@@ -9,11 +9,11 @@ import scipy.sparse as sp
 
 import reference
 from cases import few
-from onmf import ONMF
+from onmf import ONMF, PALM
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy
 from onmf.paper.inertia import GlideStats, Inertia, Past, value_from_sums
-from onmf.paper.palm import PALM, Bounds, Problem
+from onmf.paper.palm import Bounds, PalmSettings, Problem
 from onmf.paper.start import paper_start
 from onmf.rows import memory as blocks
 from onmf.rows.memory import InMemory
@@ -57,7 +57,7 @@ def test_a_pass_is_the_step_of_palm_from_where_inertia_carries_the_factors(
     X, _ = planted
     data, H, W = begin(X)
     *_, (H0, W0, _), (H1, W1, _), (H2, W2, residual) = walk(
-        PALM(pace=Inertia()), data, H, W, type(penalty)(margin=0.75), 12
+        PalmSettings(pace=Inertia()), data, H, W, type(penalty)(margin=0.75), 12
     )
     G = np.maximum(H1 + 0.85 * (H1 - H0), 0)
     V = np.maximum(W1 + 0.85 * (W1 - W0), 0)
@@ -75,14 +75,14 @@ def test_a_pass_is_the_step_of_palm_from_where_inertia_carries_the_factors(
 )
 def test_objective_never_rises(planted, any_penalty, pace):
     X, _ = planted
-    factors = list(walk(PALM(pace=pace, **RIDGE), *begin(X), any_penalty, 100))
+    factors = list(walk(PalmSettings(pace=pace, **RIDGE), *begin(X), any_penalty, 100))
     values = [objective(X, H, W, any_penalty, **RIDGE) for H, W, _ in factors]
     assert np.diff(values).max() <= 1e-14
     assert values[-1] < values[0]
 
 
 def test_a_pass_that_would_raise_the_objective_leaves_no_trace(planted, penalty):
-    factors = list(walk(PALM(pace=WILD), *begin(planted[0]), penalty, 40))
+    factors = list(walk(PalmSettings(pace=WILD), *begin(planted[0]), penalty, 40))
     undone = [i for i, (_, _, residual) in enumerate(factors) if residual == np.inf]
     assert len(undone) > 5
     for i in undone:
@@ -93,8 +93,8 @@ def test_a_pass_that_would_raise_the_objective_leaves_no_trace(planted, penalty)
 
 def test_without_inertia_it_is_palm_to_the_bit(planted, penalty):
     still = Inertia(beta=0.0, margin=0.0)
-    ours, H_ours = run(PALM(pace=still, max_passes=60), *begin(planted[0]), penalty)
-    plain, H = run(PALM(max_passes=60), *begin(planted[0]), penalty)
+    ours, H_ours = run(PalmSettings(pace=still, max_passes=60), *begin(planted[0]), penalty)
+    plain, H = run(PalmSettings(max_passes=60), *begin(planted[0]), penalty)
     np.testing.assert_array_equal(H_ours, H)
     np.testing.assert_array_equal(ours.W, plain.W)
     assert (ours.passes, ours.residual) == (plain.passes, plain.residual)
@@ -102,8 +102,8 @@ def test_without_inertia_it_is_palm_to_the_bit(planted, penalty):
 
 def test_no_inertia_while_the_factors_leap(planted, penalty):
     """The length of H and W settles as it does in PALM."""
-    ours = walk(PALM(pace=Inertia(calm=0.2)), *begin(planted[0]), penalty, 30)
-    plain = walk(PALM(), *begin(planted[0]), penalty, 30)
+    ours = walk(PalmSettings(pace=Inertia(calm=0.2)), *begin(planted[0]), penalty, 30)
+    plain = walk(PalmSettings(), *begin(planted[0]), penalty, 30)
     leaps = 0
     for (H, W, residual), (H_plain, W_plain, _) in zip(ours, plain, strict=True):
         np.testing.assert_array_equal(H, H_plain)
@@ -116,10 +116,10 @@ def test_no_inertia_while_the_factors_leap(planted, penalty):
 
 def test_stops_where_palm_would(planted, any_penalty):
     data, H, W = begin(planted[0])
-    settings = PALM(**RIDGE, tol=1e-7, max_passes=10_000, pace=Inertia())
+    settings = PalmSettings(**RIDGE, tol=1e-7, max_passes=10_000, pace=Inertia())
     state, H_end = run(settings, data, H, W, any_penalty)
     assert state.passes < 10_000
-    again, H_again = run(PALM(**RIDGE, max_passes=1), data, H_end, state.W, any_penalty)
+    again, H_again = run(PalmSettings(**RIDGE, max_passes=1), data, H_end, state.W, any_penalty)
     np.testing.assert_allclose(again.W, state.W, atol=1e-5)
     np.testing.assert_allclose(H_again, H_end, atol=1e-5)
     assert settings.stationarity(data, state.rows, state.W, any_penalty, RHO) < 1e-6
@@ -129,10 +129,12 @@ def test_the_value_is_that_of_the_definition(planted, any_penalty):
     X, _ = planted
     weight = 0.5 + np.arange(len(X)) % 3
     data, H, W = begin(X, weight=weight)
-    state, H = run(PALM(**RIDGE, max_passes=7, pace=Inertia()), data, H, W, any_penalty)
+    state, H = run(PalmSettings(**RIDGE, max_passes=7, pace=Inertia()), data, H, W, any_penalty)
     assert isinstance(state.past, Past)
     assert isinstance(state.stats, GlideStats)
-    found = value_from_sums(Problem(PALM(**RIDGE), data, any_penalty, RHO), state.W, state.stats)
+    found = value_from_sums(
+        Problem(PalmSettings(**RIDGE), data, any_penalty, RHO), state.W, state.stats
+    )
     expected = objective(X, H, state.W, any_penalty, **RIDGE, weight=weight)
     assert found == pytest.approx(expected, rel=1e-12)
 
@@ -143,10 +145,10 @@ def test_blocks_threads_and_containers_do_not_matter(
     planted, penalty, entries, container, monkeypatch
 ):
     X, _ = planted
-    settings = PALM(max_passes=50, tol=0, pace=Inertia())
+    settings = PalmSettings(max_passes=50, tol=0, pace=Inertia())
     whole, H_whole = run(settings, *begin(X), penalty)
     monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
-    monkeypatch.setattr(blocks, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", 1)
     _, H, W = begin(X)
     parts, H_parts = run(settings, InMemory(container(X), None, 3), H, W, penalty)
     np.testing.assert_allclose(parts.W, whole.W, atol=1e-10)
@@ -158,7 +160,7 @@ def test_weights_equal_repetition(planted, any_penalty):
     weight = np.arange(len(X)) % 3.0
     again = np.repeat(np.arange(len(X)), weight.astype(int))
     data, H, W = begin(X, weight=weight)
-    settings = PALM(max_passes=40, tol=0, pace=Inertia())
+    settings = PalmSettings(max_passes=40, tol=0, pace=Inertia())
     weighted, H_w = run(settings, data, H, W, any_penalty)
     repeated, H_r = run(settings, InMemory(X[again]), H[again], W, any_penalty)
     np.testing.assert_allclose(weighted.W, repeated.W, rtol=1e-8, atol=1e-10)
@@ -167,7 +169,7 @@ def test_weights_equal_repetition(planted, any_penalty):
 
 def test_centroids_stay_within_their_bounds(planted, penalty):
     bounds = Bounds(0.05, 0.5)
-    factors = walk(PALM(pace=AT_ONCE, bounds=bounds), *begin(planted[0]), penalty, 30)
+    factors = walk(PalmSettings(pace=AT_ONCE, bounds=bounds), *begin(planted[0]), penalty, 30)
     for H, W, _ in factors:
         assert W.min() >= 0.05
         assert W.max() <= 0.5
@@ -176,7 +178,7 @@ def test_centroids_stay_within_their_bounds(planted, penalty):
 
 def test_a_limit_may_fall_on_a_pass_that_is_undone(planted, penalty):
     X, _ = planted
-    options = {"solver": "palm", "penalty": penalty, "random_state": 0, "accelerate": True}
+    options = {"solver": PALM(accelerate=True), "penalty": penalty, "random_state": 0}
     for most in range(1, 25):
         with pytest.warns(UserWarning, match="max_iter|empty"):
             model = ONMF(4, **options, max_iter=most).fit(X)
@@ -195,8 +197,6 @@ def test_half_the_paper_s_iterations_at_its_accuracy(name):
     assert model.converged_
 
 
-def test_the_default_solver_refuses_it(planted):
-    with pytest.raises(ValueError, match=r"^accelerate belong to solver='palm': leave them out\.$"):
-        ONMF(4, solver=PALM(accelerate=True)).fit(planted[0])
+def test_accelerate_is_true_or_false(planted):
     with pytest.raises(ValueError, match="accelerate must be True or False, not 'yes'"):
         ONMF(4, solver=PALM(accelerate="yes")).fit(planted[0])

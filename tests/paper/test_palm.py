@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 import reference
 from cases import few
-from onmf.paper.palm import PALM, Bounds
+from onmf.paper.palm import Bounds, PalmSettings
 from onmf.paper.start import paper_start
 from onmf.rows import memory as blocks
 from onmf.rows.memory import InMemory
@@ -44,7 +44,7 @@ def safe(penalty):
 def test_a_pass_is_the_papers(planted, penalty, penalty_name, rho):
     X, _ = planted
     data, H, W = begin(X)
-    state, H_new = run(PALM(max_passes=1), data, H, W, penalty, rho)
+    state, H_new = run(PalmSettings(max_passes=1), data, H, W, penalty, rho)
     W_ref, H_ref = reference.palm_pass(X.T, W.T, H.T, rho, penalty_name)
     np.testing.assert_allclose(H_new.T, H_ref, rtol=1e-9, atol=1e-14)
     np.testing.assert_allclose(state.W.T, W_ref, rtol=1e-9, atol=1e-14)
@@ -55,7 +55,7 @@ def test_a_pass_is_the_papers(planted, penalty, penalty_name, rho):
 def test_objective_never_rises(planted, any_penalty):
     data, H, W = begin(planted[0])
     penalty = safe(any_penalty) if hasattr(any_penalty, "margin") else any_penalty
-    one, values = PALM(max_passes=1), []
+    one, values = PalmSettings(max_passes=1), []
     for _ in range(100):
         state, H = run(one, data, H, W, penalty, 1e-3)
         W = state.W
@@ -66,9 +66,11 @@ def test_objective_never_rises(planted, any_penalty):
 
 def test_stops_at_a_fixed_point_that_is_stationary(planted, any_penalty):
     data, H, W = begin(planted[0])
-    settings = PALM(**RIDGE, tol=1e-11, max_passes=40_000)
+    settings = PalmSettings(**RIDGE, tol=1e-11, max_passes=40_000)
     state, H_end = run(settings, data, H, W, any_penalty, 1e-3)
-    again, H_again = run(PALM(**RIDGE, max_passes=1), data, H_end, state.W, any_penalty, 1e-3)
+    again, H_again = run(
+        PalmSettings(**RIDGE, max_passes=1), data, H_end, state.W, any_penalty, 1e-3
+    )
     np.testing.assert_allclose(again.W, state.W, atol=1e-7)
     np.testing.assert_allclose(H_again, H_end, atol=1e-7)
     assert settings.stationarity(data, state.rows, state.W, any_penalty, 1e-3) < 1e-8
@@ -83,10 +85,10 @@ def test_blocks_threads_and_containers_do_not_matter(
     planted, penalty, entries, n_threads, container, monkeypatch
 ):
     X, _ = planted
-    settings = PALM(max_passes=50, tol=0)
+    settings = PalmSettings(max_passes=50, tol=0)
     whole, H_whole = run(settings, *begin(X), penalty, 1e-3)
     monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
-    monkeypatch.setattr(blocks, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", 1)
     _, H, W = begin(X)
     parts, H_parts = run(settings, InMemory(container(X), None, n_threads), H, W, penalty, 1e-3)
     np.testing.assert_allclose(parts.W, whole.W, atol=1e-10)
@@ -98,7 +100,7 @@ def test_weights_equal_repetition(planted, any_penalty):
     weight = np.arange(len(X)) % 3.0
     again = np.repeat(np.arange(len(X)), weight.astype(int))
     data, H, W = begin(X, weight=weight)
-    settings = PALM(max_passes=40, tol=0)
+    settings = PalmSettings(max_passes=40, tol=0)
     weighted, H_w = run(settings, data, H, W, any_penalty, 1e-3)
     repeated, H_r = run(settings, InMemory(X[again]), H[again], W, any_penalty, 1e-3)
     np.testing.assert_allclose(weighted.W, repeated.W, rtol=1e-8, atol=1e-10)
@@ -114,7 +116,7 @@ def test_centroids_stay_within_their_bounds(planted, penalty):
     X, _ = planted
     data, H, W = begin(X)
     bounds = Bounds(0.05, 0.5)
-    state, _ = run(PALM(max_passes=30, bounds=bounds), data, H, W, penalty, 1e-3)
+    state, _ = run(PalmSettings(max_passes=30, bounds=bounds), data, H, W, penalty, 1e-3)
     assert state.W.min() >= 0.05
     assert state.W.max() <= 0.5
 
@@ -124,7 +126,7 @@ def test_permuting_samples_features_and_clusters_permutes_the_factors(planted, p
     rng = np.random.default_rng(1)
     i, j, c = (rng.permutation(size) for size in (*X.shape, 4))
     data, H, W = begin(X)
-    settings = PALM(max_passes=40, tol=0)
+    settings = PalmSettings(max_passes=40, tol=0)
     plain, H_plain = run(settings, data, H, W, penalty, 1e-3)
     mixed, H_mixed = run(settings, InMemory(X[i][:, j]), H[i][:, c], W[c][:, j], penalty, 1e-3)
     np.testing.assert_allclose(mixed.W, plain.W[c][:, j], rtol=1e-8, atol=1e-10)

@@ -5,7 +5,7 @@ import pytest
 
 import reference
 from cases import few
-from onmf.paper.palm import PALM
+from onmf.paper.palm import PalmSettings
 from onmf.paper.path import Path, tighten
 from onmf.paper.penalties import NSNCP, SNCP
 from onmf.paper.start import paper_start
@@ -20,7 +20,7 @@ def start(X, k=4, seed=0):
 
 def test_ends_with_one_cluster_a_sample_and_the_planted_ones(planted, penalty):
     X, labels = planted
-    result = tighten(PALM(), *start(X), penalty, Path(tol=1e-5))
+    result = tighten(PalmSettings(), *start(X), penalty, Path(tol=1e-5))
     assert result.stop == "converged"
     assert ((result.H > 0).sum(axis=1) == 1).all()
     assert len({*zip(labels, result.H.argmax(axis=1), strict=True)}) == 4
@@ -36,7 +36,7 @@ def test_history_tells_what_the_definitions_say(planted, penalty):
             seen.append(event.membership())
         return False
 
-    result = tighten(PALM(), *start(X), penalty, Path(tol=1e-3), watch)
+    result = tighten(PalmSettings(), *start(X), penalty, Path(tol=1e-3), watch)
     assert result.history == rows
     last, H, W = rows[-1], result.H, result.W
     np.testing.assert_array_equal(seen[-1], H)
@@ -60,14 +60,16 @@ def test_outer_residual_compares_the_ends_of_two_stages(planted, penalty):
         return len(ends) == 3
 
     begin = start(X)
-    result = tighten(PALM(), *begin, penalty, Path(), watch)
-    two = tighten(PALM(), *begin, penalty, Path(max_stages=2))
+    result = tighten(PalmSettings(), *begin, penalty, Path(), watch)
+    two = tighten(PalmSettings(), *begin, penalty, Path(max_stages=2))
     expected = reference.normalised_residual(result.W.T, result.H.T, two.W.T, two.H.T)
     assert ends[-1][0] == pytest.approx(expected)
 
 
 def test_callback_stops_within_a_stage(planted, penalty):
-    result = tighten(PALM(), *start(planted[0]), penalty, Path(), lambda event: event.sweep == 5)
+    result = tighten(
+        PalmSettings(), *start(planted[0]), penalty, Path(), lambda event: event.sweep == 5
+    )
     assert (result.sweeps, result.stop) == (5, "callback")
 
 
@@ -75,13 +77,13 @@ def test_a_callback_need_say_stop_only_once(planted, penalty):
     """It is asked again when the stage ends that its word has cut short."""
     answers = iter([False, True])
     result = tighten(
-        PALM(), *start(planted[0]), penalty, Path(), lambda event: next(answers, False)
+        PalmSettings(), *start(planted[0]), penalty, Path(), lambda event: next(answers, False)
     )
     assert (result.sweeps, result.stop) == (2, "callback")
 
 
 def test_sweeps_are_bounded(planted, penalty):
-    result = tighten(PALM(), *start(planted[0]), penalty, Path(max_sweeps=7))
+    result = tighten(PalmSettings(), *start(planted[0]), penalty, Path(max_sweeps=7))
     assert (result.sweeps, result.stop) == (7, "max_iter")
 
 
@@ -92,7 +94,7 @@ def test_theorem_3_beyond_a_finite_rho_stationary_rows_are_one_sparse(seed):
     X = rng.random((12, 6))
     data, _, W = start(X, k=3, seed=seed)
     H = rng.random((12, 3))
-    settings = PALM(mu_h=1e-3, mu_w=1e-3, tol=1e-12, max_passes=50_000)
+    settings = PalmSettings(mu_h=1e-3, mu_w=1e-3, tol=1e-12, max_passes=50_000)
     penalty = NSNCP(margin=1.01)
     rows = data.scatter(H)
     state = settings.run(data, rows, W, penalty, 1.0)
@@ -109,7 +111,7 @@ def test_theorem_1_beyond_a_finite_rho_local_minima_are_feasible(seed):
     X = rng.random((12, 6))
     data, rows, W = start(X, k=3, seed=seed)
     H = data.gather(rows)
-    settings = PALM(mu_h=1e-3, mu_w=1e-3, tol=1e-12, max_passes=50_000)
+    settings = PalmSettings(mu_h=1e-3, mu_w=1e-3, tol=1e-12, max_passes=50_000)
     for _ in range(3):
         H = np.maximum(H + 1e-3 * rng.normal(size=H.shape), 0)
         rows = data.scatter(H)

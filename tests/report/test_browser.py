@@ -49,7 +49,7 @@ def page_file(tmp_path_factory):
     names = HOSTILE + [f"sample {i}" for i in range(393)]
     features = HOSTILE + [f"word{j}" for j in range(43)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedding, "WHOLE", 300)
+        patch.setattr(embedding, "MAX_TSNE_SAMPLES", 300)
         patch.setattr(embedding, "LANDMARKS", 300)
         text = html(
             model,
@@ -155,7 +155,7 @@ def test_all_panels_are_there_with_their_headings(opened):
         "Clusters",
         "Distinctive features",
         "Centroids",
-        "Against the known classes",
+        "Agreement with known classes",
         "Consensus",
         "Convergence",
         "Parameters and versions",
@@ -254,7 +254,7 @@ def test_a_click_in_the_list_isolates_and_a_second_one_shows_all(opened):
     button = page.locator("#legend button").nth(2)
     button.click()
     assert pressed(page) == [2]
-    assert "Cluster 2 alone" in page.locator("#spoken").text_content()
+    assert "Cluster 2 only" in page.locator("#spoken").text_content()
     assert page.locator("#all").is_enabled()
     button.click()
     assert pressed(page) == []

@@ -26,7 +26,7 @@ def test_every_beginning_holds_each_cluster_in_proportion(size):
     assert len(np.unique(first)) == size
     for k in (0, 1, 2):
         share = np.mean(labels == k) * size
-        assert abs(np.sum(labels[first] == k) - share) <= 4 * embedding.FEWEST
+        assert abs(np.sum(labels[first] == k) - share) <= 4 * embedding.FIRST_PER_CLUSTER
     assert np.sum(labels[first] == -1) == 3  # so small a group is shown whole
 
 
@@ -42,7 +42,7 @@ def test_the_choice_within_a_cluster_is_random():
     "container", [np.asarray, pytest.param(sp.csr_array, marks=pytest.mark.slow)]
 )
 def test_neighbours_on_the_map_are_of_the_same_ray(blobs, container, landmarks, monkeypatch):
-    monkeypatch.setattr(embedding, "WHOLE", landmarks)
+    monkeypatch.setattr(embedding, "MAX_TSNE_SAMPLES", landmarks)
     monkeypatch.setattr(embedding, "LANDMARKS", landmarks)
     X, labels = blobs
     found = embed(container(X), labels)
@@ -56,7 +56,7 @@ def test_neighbours_on_the_map_are_of_the_same_ray(blobs, container, landmarks, 
 
 @pytest.mark.slow
 def test_the_length_of_a_sample_does_not_matter(blobs, monkeypatch):
-    monkeypatch.setattr(embedding, "ITERATIONS", (250, 250))
+    monkeypatch.setattr(embedding, "TSNE_ITERATIONS", (250, 250))
     X, labels = blobs
     powers = 2.0 ** np.random.default_rng(1).integers(-9, 9, size=(300, 1))  # exact in floats
     np.testing.assert_array_equal(embed(X, labels).points, embed(powers * X, labels).points)
@@ -74,8 +74,8 @@ def test_a_sample_equal_to_a_landmark_lands_on_it():
 
 
 def test_beyond_the_limit_a_choice_is_shown_and_stated(blobs, monkeypatch):
-    monkeypatch.setattr(embedding, "SHOWN", 100)
-    monkeypatch.setattr(embedding, "WHOLE", 60)
+    monkeypatch.setattr(embedding, "MAX_MAP_SAMPLES", 100)
+    monkeypatch.setattr(embedding, "MAX_TSNE_SAMPLES", 60)
     monkeypatch.setattr(embedding, "LANDMARKS", 60)
     X, labels = blobs
     found = embed(X, labels)

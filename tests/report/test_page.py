@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
-from onmf.report import clustering, document, embedding, heat, html, package_versions, panels
-from onmf.report.names import LONGEST, display_name
+from onmf.report import clustering, document, embedding, html, package_versions, panels
+from onmf.report.names import MAX_NAME, display_name
 from report.standins import choice, consensus
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
@@ -85,7 +86,7 @@ def test_clusters_are_described_by_their_size_features_and_samples(data, contain
 def test_an_explanation_that_is_known_is_not_made_again(data, monkeypatch):
     model, X, _ = data
     known, page = explain.clusters(model, X), html(model, X)
-    monkeypatch.setattr(clustering, "clusters", None)
+    monkeypatch.setattr(clustering, "clusters_or_none", None)
     assert html(model, X, explanation=known) == page
 
 
@@ -105,7 +106,7 @@ def test_the_picture_of_features_has_the_level_and_share_of_each_in_every_cluste
 @pytest.mark.parametrize("most", few([12, 64]))
 def test_the_heat_map_has_the_weights_of_the_unit_centroids(data, most, monkeypatch):
     model, X, _ = data
-    monkeypatch.setattr(heat.heat_columns, "__defaults__", (most,))
+    monkeypatch.setattr(panels.heat_columns, "__defaults__", (most,))
     panel = facts_of(html(model, X))["heat"]
     W = model.cluster_centers_ / np.linalg.norm(model.cluster_centers_, axis=1, keepdims=True)
     columns = [int(name[1:]) for name in panel["features"]]
@@ -161,7 +162,7 @@ def test_every_sample_is_on_the_map_with_its_cluster(data):
     for name, cluster in zip(points["sample"], points["cluster"], strict=True):
         assert cluster == model.labels_[int(name.split()[1])]
     assert min(points["x"]) == min(points["y"]) == 0
-    assert max(points["x"] + points["y"]) == panels.GRID
+    assert max(points["x"] + points["y"]) == panels.MAP_GRID
 
 
 def test_known_classes_give_scores_and_a_confusion_table(data):
@@ -182,7 +183,7 @@ def test_known_classes_give_scores_and_a_confusion_table(data):
 def test_smaller_classes_share_a_row():
     truth = np.repeat(np.arange(100), np.arange(100, 0, -1))
     table = panels.class_agreement(truth, truth % 3, 3)
-    assert len(table["counts"]) == panels.CLASSES
+    assert len(table["counts"]) == panels.MAX_CLASSES
     assert table["rest"]["classes"] == 40
     assert np.sum(table["counts"]) + np.sum(table["rest"]["counts"]) == len(truth)
     assert np.sum(table["rest"]["counts"]) == np.sum(truth >= 60)
@@ -194,7 +195,7 @@ def test_convergence_shows_the_history_to_its_end(data):
     assert curves[0]["title"] == "Relative error"
     assert curves[0]["x"][-1] == len(model.history_)
     assert curves[0]["y"][-1] == pytest.approx(model.relative_error_, rel=1e-3)
-    assert len(panels.convergence_panel(model.history_ * 50)[0]["x"]) <= panels.STAGES + 1
+    assert len(panels.convergence_panel(model.history_ * 50)[0]["x"]) <= panels.MAX_STAGES + 1
     assert panels.convergence_panel([]) == []
 
 
@@ -218,7 +219,7 @@ def test_a_consensus_is_told_in_the_ids_of_the_model(data):
 def test_a_consensus_of_something_else_is_refused(data):
     model, X, _ = data
     other = consensus(model.labels_, np.column_stack([model.labels_] * 2), [1.0] * 3)
-    with pytest.raises(ValueError, match="in 3 clusters, the model about 120 in 4"):
+    with pytest.raises(ValueError, match="in 3 clusters, the model has 120 in 4"):
         html(model, X, consensus=other)
 
 
@@ -259,7 +260,7 @@ def test_names_are_carried_as_text(data):
 
 def test_a_long_name_keeps_its_two_ends():
     text = display_name("begin" + "-" * 500 + "end")
-    assert len(text) == LONGEST
+    assert len(text) == MAX_NAME
     assert text.startswith("begin")
     assert text.endswith("end")
     assert display_name(12) == "12"
@@ -299,7 +300,7 @@ def test_versions_of_what_is_not_there_are_told_as_such():
 
 @pytest.mark.slow
 def test_ten_thousand_samples_with_the_longest_names_stay_under_five_megabytes(monkeypatch):
-    monkeypatch.setattr(embedding, "WHOLE", 100)
+    monkeypatch.setattr(embedding, "MAX_TSNE_SAMPLES", 100)
     monkeypatch.setattr(embedding, "LANDMARKS", 100)
     X, _ = make_rays(10_000, 20, 4, random_state=0)
     model = ONMF(4, random_state=0).fit(X)
@@ -338,7 +339,7 @@ def test_without_a_record_parameters_and_versions_are_told(data):
     model, X, _ = data
     record = facts_of(html(model, X))["run"]
     assert record["parameters"]["n_clusters"] == 4
-    assert record["parameters"]["center_bounds"] == [0, None]
+    assert record["parameters"]["center_bounds"] == "auto"
     assert record["versions"]["numpy"] == np.__version__
 
 
@@ -358,3 +359,17 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused(data, tmp_path):
     model, X, _ = data
     with pytest.raises(FileNotFoundError):
         model.report(tmp_path / "nowhere" / "report.html", X=X)
+
+
+def test_the_opening_sentence_is_about_the_fit(data):
+    model, X, _ = data
+    explained = 100 * (1 - model.relative_error_)
+    assert facts_of(html(model, X))["sentence"] == (
+        "ONMF put 120 samples with 30 features into 4 clusters (squared error, seed 0). The "
+        f"clusters explain {explained:.1f} % of the data ({model.n_iter_} passes)."
+    )
+    with pytest.warns(ConvergenceWarning):
+        alone = ONMF(1, loss="kl", max_iter=3).fit(X[:3])
+    text = facts_of(html(alone, X[:3]))["sentence"]
+    assert text.startswith("ONMF put 3 samples with 30 features into 1 cluster (Kullback-")
+    assert "The cluster explains 0.0 % of the data (3 passes, stopped by a limit)." in text

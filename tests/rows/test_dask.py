@@ -13,7 +13,7 @@ import onmf
 from cases import few
 from onmf import ONMF, Baseline, Fast
 from onmf.datasets import make_rays
-from onmf.estimators import few_passes
+from onmf.estimators import solvers
 from onmf.paper.palm import NON_NEGATIVE
 from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.memory import InMemory
@@ -273,7 +273,7 @@ def test_a_chunk_that_is_not_what_it_should_be_is_named(dense):
         ONMF(5, random_state=0).fit(dense).predict(chunked(X, UNEVEN)).compute()
     X[901, 7] = -1
     with pytest.raises(ValueError, match=r"in chunk 5: Negative .*\(row 901, column 7\)"):
-        ONMF(5).fit(chunked(sp.csr_array(X), UNEVEN))
+        ONMF(5, center_bounds=(0, None)).fit(chunked(sp.csr_array(X), UNEVEN))
     bad = chunked(dense, UNEVEN).map_blocks(
         lambda block, block_id: block.astype(str) + "?" if block_id[0] == 4 else block, dtype=float
     )
@@ -369,8 +369,8 @@ def test_bytes_of_a_round_do_not_depend_on_the_number_of_samples(client, dense):
 def test_one_round_brings_a_summary_and_survives_its_worker(client, dense, tmp_path, monkeypatch):
     """Its bytes have a bound that knows nothing of n, and who makes the rows does not matter."""
     size = 100
-    monkeypatch.setattr(few_passes, "FEWEST_ROWS", size)
-    monkeypatch.setattr(few_passes, "ROWS_PER_CLUSTER", 1)
+    monkeypatch.setattr(solvers, "MIN_SUMMARY_ROWS", size)
+    monkeypatch.setattr(solvers, "SUMMARY_ROWS_PER_CLUSTER", 1)
     died = tmp_path / "died"
 
     def load(block, block_info=None):

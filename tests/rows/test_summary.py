@@ -103,7 +103,7 @@ def test_no_more_than_a_few_rows_are_ever_kept():
 
 def test_long_dense_rows_are_fewer(monkeypatch):
     for most, kept in ((240, 40), (120, 20), (1, 4)):
-        monkeypatch.setattr(summary, "MOST_ENTRIES", most)
+        monkeypatch.setattr(summary, "MAX_SUMMARY_ENTRIES", most)
         assert drawn(BottomKSampler(SIZE), X, WEIGHT, (100,)).X.shape == (kept, M)
         assert drawn(BottomKSampler(SIZE), sp.csr_array(X), WEIGHT, (100,)).X.shape == (SIZE, M)
 

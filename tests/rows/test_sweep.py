@@ -28,7 +28,7 @@ def test_sum_reuses_the_first_and_leaves_the_second_alone():
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_every_row_once_in_order(entries, make, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
-    monkeypatch.setattr(blocks, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", 1)
     X = np.random.default_rng(0).random((37, 5)) * (np.arange(37) % 4 > 0)[:, None]
     data = InMemory(make(X), n_threads=2)
 

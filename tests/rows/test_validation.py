@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from onmf import ONMF, Baseline
+from onmf import ONMF, PALM, Baseline, Fast
 
 GOOD = np.random.default_rng(0).random((20, 5)) + 0.1
 
@@ -52,7 +52,7 @@ BAD_DATA = {
 def test_bad_data_is_named(case):
     X, message = BAD_DATA[case]
     with pytest.raises(ValueError, match=message):
-        ONMF(4, solver="palm").fit(X)
+        ONMF(4, solver="palm", center_bounds=(0, None)).fit(X)
 
 
 BAD_PARAMETERS = [
@@ -78,13 +78,13 @@ BAD_PARAMETERS = [
     ({"init": lambda X, k, rng: None}, "pair"),
     ({"n_init": 0}, "n_init"),
     ({"n_init": "many"}, "n_init"),
-    ({"rho": 0}, "rho must be a number > 0"),
-    ({"rho": np.nan}, "rho"),
-    ({"growth": 1}, "growth must be a number > 1"),
-    ({"mu_h": -1}, "mu_h"),
-    ({"mu_w": "x"}, "mu_w"),
+    ({"solver": PALM(rho=0)}, "rho must be a number > 0"),
+    ({"solver": PALM(rho=np.nan)}, "rho"),
+    ({"solver": Fast(growth=1)}, "growth must be a number > 1"),
+    ({"solver": PALM(mu_h=-1)}, "mu_h"),
+    ({"solver": PALM(mu_w="x")}, "mu_w"),
     ({"tol": -1e-3}, "tol"),
-    ({"inner_tol": np.inf}, "inner_tol"),
+    ({"solver": PALM(inner_tol=np.inf)}, "inner_tol"),
     ({"max_iter": 0}, "max_iter"),
     ({"center_bounds": "all"}, "center_bounds"),
     ({"center_bounds": (1, 0)}, "center_bounds"),

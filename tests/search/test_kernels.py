@@ -240,7 +240,8 @@ def test_what_is_written_to_must_be_writable(name):
 @pytest.mark.parametrize(
     ("name", "place"),
     [("sums", 0), ("fit_rays", 1), ("runners_up", 1), ("split_clusters", 1), ("pair_sums", 1),
-     ("transfers", 1), ("alternate_few", 1), ("alternate_few", 2), *(("move_rows", place) for place in (0, 1, 4, 5, 10))],
+     ("transfers", 1), ("alternate_few", 1), ("alternate_few", 2),
+     *(("move_rows", place) for place in (0, 1, 4, 5, 10))],
 )  # fmt: skip
 @pytest.mark.parametrize("index", [-4, 7, 2**62, -(2**63)])
 def test_an_index_that_points_outside_is_refused(name, place, index):

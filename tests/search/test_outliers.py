@@ -1,21 +1,23 @@
 """The capped loss: fences by their definition, and rays that outliers neither pull nor use up."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from onmf.datasets import make_rays
 from onmf.losses.alternation import settle
-from onmf.losses.ray_alternation import Assign, RayAlternation
-from onmf.paper.palm import NON_NEGATIVE
+from onmf.losses.ray_alternation import Assign
 from onmf.rows.assign import Code, Rays, nearest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, row_sqnorm
 from onmf.search import outliers as rules
 from onmf.search.moves import relocate
-from onmf.search.outliers import POWERS, LimitedRays, LimitUpdate, OutlierLimit, Outliers
+from onmf.search.outliers import POWERS, OutlierLimit, Outliers
 from onmf.search.path import alternate
 from onmf.search.row_problems import unit
 from onmf.search.swaps import improve
+from solving import ray_alternation
 
 RNG = np.random.default_rng(0)
 
@@ -35,7 +37,9 @@ def test_a_sample_is_an_outlier_by_the_definition_of_the_fence(power):
         for share in np.linspace(0.01, 0.9999, 60):
             a = np.sqrt(share * sqnorms)
             beyond = sqnorms - a * a > 0.3 * (a * a) ** power
-            code = limit.applied(np.array([sqnorms]), Code(np.array([2]), np.array([a])))
+            code = limit.applied(
+                np.array([sqnorms]), np.array([a]), Code(np.array([2]), np.array([a]))
+            )
             assert code.labels[0] == (-1 if beyond else 2)
             assert (limit.excess(np.array([sqnorms]), np.array([a]))[0] > 1) == beyond
 
@@ -51,7 +55,7 @@ def test_a_sample_that_is_explained_is_no_outlier_however_low_the_fence():
 @pytest.mark.parametrize("factor", [2.0**9, 2.0**-13])
 def test_a_fence_goes_with_the_scale_of_the_samples_to_the_bit(power, factor):
     limit, sqnorms = OutlierLimit(0.3, power), RNG.random(50) * 100
-    floor = limit.scaled(factor).floor(sqnorms * factor * factor)
+    floor = limit.scaled(factor, 2).floor(sqnorms * factor * factor)
     np.testing.assert_array_equal(floor, limit.floor(sqnorms) * factor)
 
 
@@ -185,24 +189,23 @@ def test_outliers_pull_no_centroid_while_it_settles():
     data, ask = InMemory(X), Outliers()
     scores = nearest(X @ Rays.of(W).units).scores
     limit = ask.limit(data.gather(data.row_sqnorms), scores, np.ones(300))
-    found = settle(
-        RayAlternation(data, NON_NEGATIVE, 1e-9, limit, LimitUpdate.of(data, ask)), W, 100
-    )
+    found = settle(ray_alternation(data, 1e-9, limit=limit, outliers=ask), W, 100)
     labels = found.labels(data)
     np.testing.assert_array_equal(labels < 0, y < 0)
-    alone = settle(RayAlternation(InMemory(X[y >= 0]), NON_NEGATIVE, 1e-9), W, 100)
+    alone = settle(ray_alternation(InMemory(X[y >= 0]), 1e-9), W, 100)
     np.testing.assert_allclose(unit(found.W), unit(alone.W), atol=1e-7)
-    code, fit = LimitedRays.beyond(Rays.of(found.W), found.limit)(Block(X, np.ones((300, 1))), None)
+    rays = replace(Rays.of(found.W), limit=found.limit)
+    code, fit = rays(Block(X, np.ones((300, 1))), None)
     np.testing.assert_array_equal(code.labels, labels)
-    assert fit.explained == pytest.approx(found.cells.explained.sum())
+    assert fit.explained == pytest.approx(found.sums.explained.sum())
 
 
 def test_an_empty_cluster_is_not_given_to_an_outlier():
     X = np.vstack([np.eye(3)[[0, 1] * 20] + 0.05 * RNG.random((40, 3)), [0, 0, 9.0]])
     W = np.eye(3)[[0, 1, 0]]  # the last has no samples
     for limit, nearest_to_the_outlier in ((OutlierLimit(0.1, 1.0), 0.5), (None, 1.0)):
-        found = settle(RayAlternation(InMemory(X), NON_NEGATIVE, 1e-9, limit), W, 20)
-        assert found.cells.samples.all()
+        found = settle(ray_alternation(InMemory(X), 1e-9, limit=limit), W, 20)
+        assert found.sums.samples.all()
         assert unit(found.W)[:, 2].max() <= nearest_to_the_outlier
         assert (unit(found.W)[:, 2].max() > 0.99) == (limit is None)
 
@@ -218,10 +221,8 @@ def test_a_block_of_outliers_alone_adds_nothing():
 def test_a_fence_that_swings_comes_to_rest(monkeypatch):
     heights = iter([1.0, 2.0] * 20)
     monkeypatch.setattr(Outliers, "limit", lambda self, *facts: OutlierLimit(next(heights), 0.0))
-    data = InMemory(np.eye(3))
-    rows, _ = data.sweep(Assign(np.eye(3)))
-    trim, limit = LimitUpdate.of(data, Outliers()), OutlierLimit(1.0, 0.0)
-    for turn in range(rules.FREE_TURNS + 4):
-        limit, _ = trim.again(data, rows, limit, turn)
-        if turn > rules.FREE_TURNS:
+    limit = OutlierLimit(1.0, 0.0)
+    for turn in range(rules.FREE_UPDATES + 4):
+        limit, _ = rules.next_limit(Outliers(), *np.ones((3, 3)), limit, turn)
+        if turn > rules.FREE_UPDATES:
             assert limit.height == 2.0

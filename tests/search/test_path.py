@@ -10,7 +10,7 @@ from onmf.rows.sweep import row_sqnorm
 from onmf.search import kernels as compiled
 from onmf.search import row_problems as plain
 from onmf.search.moves import relocate
-from onmf.search.path import CALM, alternate, draw, drawn, follow, spread
+from onmf.search.path import SKIP_TAU_MOVE, alternate, draw, drawn, follow, spread
 from onmf.search.row_problems import pulled, solve_rows, unit
 from onmf.search.swaps import improve, merge_losses
 
@@ -256,7 +256,7 @@ def test_where_prototypes_hardly_move_a_tau_is_left_out(rows):
     known = [float(tau) for tau in taus]
     for one, other in pairwise(path):
         steps = known.index(other.tau) - known.index(one.tau)
-        assert steps == (2 if one.moved < CALM else 1)
+        assert steps == (2 if one.moved < SKIP_TAU_MOVE else 1)
 
 
 def test_draws_follow_the_weights_and_survive_having_none():

@@ -74,7 +74,7 @@ def test_one_enormous_sample_does_not_hide_the_others(low_rank):
 
 
 def test_many_samples_are_sampled(low_rank, monkeypatch):
-    monkeypatch.setattr(module, "MOST_ROWS", 40)
+    monkeypatch.setattr(module, "MAX_SKETCH_ROWS", 40)
     small = picture(low_rank)
     apart = np.linalg.norm(small.Y[:, None] - low_rank @ small.V, axis=2)
     assert len(small.Y) == len({*apart.argmin(axis=1)}) == 40  # as many samples, none of them twice

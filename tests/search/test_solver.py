@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from cases import few
-from onmf import NSNCP, ONMF, PALM, General
+from onmf import NSNCP, ONMF, Fast, General
 from onmf.datasets import make_paper_synthetic, make_rays, make_three_rays
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 from onmf.metrics import clustering_accuracy, relative_error
@@ -89,7 +89,7 @@ def test_the_same_labels_for_any_block_size_and_number_of_threads(model, sparsit
     labels = []
     for entries, rows, n_jobs in [(96_000, 32, 1), (96_000, 32, 2), (5_000, 8, 3), (10**9, 32, 1)]:
         monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
-        monkeypatch.setattr(blocks, "FEWEST_ROWS", rows)
+        monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", rows)
         labels.append(model.set_params(n_jobs=n_jobs).fit(X).labels_)
     for other in labels[1:]:
         np.testing.assert_array_equal(other, labels[0])
@@ -198,17 +198,17 @@ def test_weights_count_and_zero_weight_is_absence(penalty_name):
 
 
 def test_samples_beyond_the_picture_are_clustered_too(penalty_name, monkeypatch):
-    monkeypatch.setattr(sketch, "MOST_ROWS", 200)
-    monkeypatch.setattr(fast, "FEWEST_ROWS", 100)
-    monkeypatch.setattr(fast, "ROWS_PER_CLUSTER", 20)
+    monkeypatch.setattr(sketch, "MAX_SKETCH_ROWS", 200)
+    monkeypatch.setattr(fast, "MIN_PATH_ROWS", 100)
+    monkeypatch.setattr(fast, "PATH_ROWS_PER_CLUSTER", 20)
     X, y = make_rays(2000, 50, 5, noise=0.2, random_state=0)
     assert adjusted_rand_score(y, ONMF(5, penalty=penalty_name, random_state=0).fit_predict(X)) == 1
 
 
 def test_few_samples_among_many_empty_ones_are_found(monkeypatch):
-    monkeypatch.setattr(sketch, "MOST_ROWS", 150)
-    monkeypatch.setattr(fast, "FEWEST_ROWS", 60)
-    monkeypatch.setattr(fast, "ROWS_PER_CLUSTER", 10)
+    monkeypatch.setattr(sketch, "MAX_SKETCH_ROWS", 150)
+    monkeypatch.setattr(fast, "MIN_PATH_ROWS", 60)
+    monkeypatch.setattr(fast, "PATH_ROWS_PER_CLUSTER", 10)
     X, y = make_rays(100, 50, 5, noise=0.1, random_state=0)
     wide = np.zeros((4000, 50))
     wide[::40] = X
@@ -244,7 +244,7 @@ def test_of_the_starts_those_better_than_all_before_them_are_finished():
         assert chosen(*energies[:n]) == chosen(*energies)[: len(chosen(*energies[:n]))]
 
 
-def test_penalty_objects_and_what_belongs_to_the_other_solver():
+def test_penalty_objects_and_what_only_palm_has():
     X = hard()
     named, given = (
         ONMF(7, penalty="nsncp", random_state=0),
@@ -253,8 +253,8 @@ def test_penalty_objects_and_what_belongs_to_the_other_solver():
     np.testing.assert_array_equal(named.fit_predict(X), given.fit_predict(X))
     with pytest.raises(ValueError, match="use solver='palm'"):
         ONMF(7, penalty=General(1, 3, 3)).fit(X)
-    with pytest.raises(ValueError, match="mu_h belong to solver='palm'"):
-        ONMF(7, solver=PALM(mu_h=1e-3)).fit(X)
+    with pytest.raises(TypeError, match="mu_h"):
+        Fast(mu_h=1e-3)
     with pytest.raises(ValueError, match="max_iter must be a whole number >= 2"):
         ONMF(7, max_iter=1).fit(X)
 

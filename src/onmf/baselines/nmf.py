@@ -4,7 +4,7 @@
 
 Nothing makes the rows of H one-sparse: this is what people do who have no orthogonal NMF. As a
 column of H may grow while its row of W shrinks, memberships are compared along rays of unit length.
-The history has one row, for the end, and the watcher is asked once: scikit-learn tells no more.
+The history has one row, for the end, and the callback is called once: scikit-learn reports no more.
 """
 
 import warnings
@@ -52,7 +52,7 @@ def weigh_rows(X: Matrix, root: Array) -> Matrix:
 def factors(X: Matrix, H: Array, W: Array, tol: float, max_iter: int) -> tuple[Array, Array, int]:
     """H, W and the number of iterations; the given factors are left alone."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # told by `stop`
+        warnings.simplefilter("ignore", ConvergenceWarning)  # `stop` says so
         found: tuple[Array, Array, int] = non_negative_factorization(
             X, H.copy(), W.copy(), n_components=len(W), init="custom", tol=tol, max_iter=max_iter
         )

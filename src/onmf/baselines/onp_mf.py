@@ -25,9 +25,9 @@ from onmf.result import Factorization, Watch, unwatched
 from onmf.rows.assign import one_sparse
 from onmf.rows.sweep import Array, Data
 
-RHO, GROWTH, DUAL_STEP = 0.01, 1.01, 100.0
-SHRINK, SLOPE = 0.1, 1e-5  # of the line search
-MOST_TRIALS = 24  # steps below 1e-24 are lost in rounding
+ONP_RHO, ONP_GROWTH, DUAL_STEP = 0.01, 1.01, 100.0
+ARMIJO_FACTOR, ARMIJO_SLOPE = 0.1, 1e-5  # of the line search
+MAX_ARMIJO_TRIALS = 24  # steps below 1e-24 are lost in rounding
 
 
 def onp_mf(
@@ -49,7 +49,7 @@ def onp_mf(
 
 def updates(data: Data, G: Array, root: Array) -> Iterator[Iterate]:
     """With G = D^1/2 H, weighted samples are as good as repeated ones: G'G = H'DH = I."""
-    Z, rho = np.zeros_like(G), RHO
+    Z, rho = np.zeros_like(G), ONP_RHO
     _, sums = data.sweep(summarise, data.scatter(unweigh(G, root)))
     for t in count(1):
         W = np.maximum(sums.cross, 0)
@@ -58,18 +58,18 @@ def updates(data: Data, G: Array, root: Array) -> Iterator[Iterate]:
         negative = np.minimum(G, 0)
         penalty = float(np.vdot(negative, negative)) / 2
         yield Iterate(rows, W, sums, 1 + 2 * t, rho, penalty)
-        Z, rho = np.maximum(0, Z - G.dtype.type(DUAL_STEP / t) * G), GROWTH * rho
+        Z, rho = np.maximum(0, Z - G.dtype.type(DUAL_STEP / t) * G), ONP_GROWTH * rho
 
 
 def descend_memberships(H: Array, A: Array, B: Array, Z: Array, rho: float) -> Array:
     """One projected gradient step on H, A being XW' and B being WW'."""
     gradient = H @ B - A - Z + H.dtype.type(rho) * np.minimum(H, 0)
     value, step = objective(H, A + Z, rho), 1.0
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_ARMIJO_TRIALS):
         new = polar(H - H.dtype.type(step) * gradient)
-        if objective(new, A + Z, rho) <= value + SLOPE * np.vdot(gradient, new - H):
+        if objective(new, A + Z, rho) <= value + ARMIJO_SLOPE * np.vdot(gradient, new - H):
             return new
-        step *= SHRINK
+        step *= ARMIJO_FACTOR
     return H
 
 

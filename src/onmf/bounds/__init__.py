@@ -1,4 +1,4 @@
-"""How far from the best possible clustering one can be: bounds that hold for all of them."""
+"""Lower bounds of the error of any clustering: how far a fit can be from the best one."""
 
 from onmf.bounds.certificate import Certificate, certify
 

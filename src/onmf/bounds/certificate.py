@@ -1,48 +1,41 @@
-"""A clustering beside the best possible one: its error, a bound of all errors, and the gap."""
+"""How much better another clustering could be: error, lower bound of all errors, and gap."""
 
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onmf.bounds.exact import CLOSE, best_partition
-from onmf.bounds.relaxation import relaxed_floors
-from onmf.bounds.spectral import THOROUGH, LowerBound, gap_between, gram_of_samples, spectral_bound
+from onmf.bounds.exact import MIN_GAIN, best_partition
+from onmf.bounds.relaxation import relaxed_bounds
+from onmf.bounds.spectral import (
+    QUICK_POWERS,
+    THOROUGH_POWERS,
+    LowerBound,
+    gap_between,
+    gram_of_samples,
+    spectral_bound,
+)
 from onmf.losses import loss_of
+from onmf.losses.support import refusal
+from onmf.result import FittedModel
 from onmf.rows import Check, PlacementRequest, place
-from onmf.rows.sweep import Array, Data
+from onmf.rows.sweep import Data
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import safe_scale
 
 EFFORTS = ("quick", "tight", "exact")
-FEW = 60  # samples up to which "exact" tries all clusterings
-ALIKE = 1e-8  # a gap below this is none: the digits do not tell
+MAX_EXACT_SAMPLES = 60  # up to which "exact" tries all clusterings
+NO_GAP = 1e-8  # a gap below this is rounding
 
 Progress = Callable[[str], object]
 
 
-class FittedClusters(Protocol):
-    """What must be known of a fitted model."""
-
-    cluster_centers_: Any
-
-    def predict(self, X: Any) -> Any: ...
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float: ...
-
-
-class FittedFactors(Protocol):
-    """What a fit leaves of its factors; `bound_` and `gap_` it may have besides."""
-
-    cluster_centers_: Any
-    relative_error_: float
-
-
 @dataclass(frozen=True)
 class Certificate:
-    """What `onmf.certify` found.
+    """The result of `onmf.certify`.
 
     Attributes
     ----------
@@ -51,13 +44,13 @@ class Certificate:
     bound : float
         No clustering into as many rays has a lower one.
     gap : float
-        (error - bound) / error: by this share, at most, another clustering can be better.
+        (error - bound) / error: the most by which another clustering can be better.
     doubt : float
         The probability, over the random numbers of the method, that the bound does not hold: 0 or
-        a millionth.
+        1e-6.
     method : str
-        "spectral", "relaxation", "search" (broken off), or "exact": the bound is then the best
-        error itself, to its last digits.
+        "spectral", "relaxation", "search" (stopped early), or "exact": the bound is then the
+        lowest error itself, to its last digits.
     n_clusters : int
     seconds : float
 
@@ -77,8 +70,8 @@ class Certificate:
     seconds: float
 
     def __str__(self) -> str:
-        chance = " (but for a chance of one in a million)" if self.doubt else ""
-        if self.gap <= ALIKE:
+        chance = " (with probability 0.999999)" if self.doubt else ""
+        if self.gap <= NO_GAP:
             return f"proved{chance}: no clustering into {self.n_clusters} rays has a lower error"
         return (
             f"proved{chance}: no clustering into {self.n_clusters} rays has an error lower by more "
@@ -86,19 +79,19 @@ class Certificate:
         )
 
     def record(self) -> dict[str, Any]:
-        """The bound and what it says, as JSON."""
+        """The bound and its sentence, for JSON."""
         names = ("bound", "gap", "doubt", "method")
         return {name: getattr(self, name) for name in names} | {"sentence": str(self)}
 
 
 def round_up(x: float) -> str:
-    """At least x, in two digits: what is told must be true."""
+    """x in two digits, rounded up so that the sentence is true."""
     unit = 10.0 ** (np.floor(np.log10(x)) - 1)
     return f"{np.ceil(round(x / unit, 9)) * unit:.2g}"
 
 
 def certify(
-    model: FittedClusters,
+    model: FittedModel,
     X: Any,
     *,
     sample_weight: ArrayLike | None = None,
@@ -108,12 +101,12 @@ def certify(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> Certificate:
-    """How much lower the error of another clustering into as many rays could be, at most.
+    """The most by which the error of another clustering into as many rays could be lower.
 
-    "quick" takes the spectrum of X: a clustering into K rays is an approximation of rank K. "tight"
-    goes on with the doubly non-negative relaxation, in parts of 500 samples, which is far better
-    where clusters share directions (images, expression). "exact" then tries all clusterings that
-    could be better, for up to 60 samples. Ctrl-C ends it with the best bound so far.
+    "quick" uses the spectrum of X: a clustering into K rays is an approximation of rank K. "tight"
+    adds the doubly non-negative relaxation, in parts of 500 samples, which is far better where
+    clusters are similar (images, expression). "exact" then tries all clusterings that could be
+    better, for up to 60 samples. Ctrl-C stops it with the best bound so far.
 
     Parameters
     ----------
@@ -124,11 +117,11 @@ def certify(
     sample_weight : array of shape (n_samples,), optional
     effort : {"quick", "tight", "exact"}, default="quick"
     seconds : float, default=120
-        Time after which no better bound is sought.
+        Time limit.
     gap : float, default=1e-4
-        Gap that is small enough, but for "exact".
+        Stop at this gap; not used by "exact".
     random_state : int, default=0
-        Of the probes of "quick".
+        For the probes of "quick".
     progress : callable, optional
         Called with a sentence after each better bound.
 
@@ -151,6 +144,8 @@ def certify(
         raise ValueError(
             f"certify bounds squared errors, not the {loss.words.loss}: fit with loss='frobenius'."
         )
+    if getattr(model, "outlier_limit_", None) is not None:
+        raise ValueError(refusal(loss.name, loss.supports, "fast", {"bound", "outliers"}))
     begin = time.monotonic()
     error = max(1 - model.score(X, sample_weight=sample_weight), 0.0)
     check = Check("onmf.certify", signed=True, allow_missing=True)
@@ -160,19 +155,19 @@ def certify(
             f"X has {rows.data.n_missing} NaN: certify needs complete samples. Drop or fill the "
             "samples with NaN, and certify a fit to the others."
         )
-    data = rows.data.one_vote_each() if getattr(model, "equal_votes", False) else rows.data
-    W = np.asarray(model.cluster_centers_, np.float64)
-    best, enough = None, 0.0 if effort == "exact" else gap
+    data = loss.with_equal_votes(rows.data) if getattr(model, "equal_votes", False) else rows.data
+    k, best, enough = len(model.cluster_centers_), None, 0.0 if effort == "exact" else gap
 
-    def go_on(share: float = 1.0) -> bool:
+    def has_time(share: float = 1.0) -> bool:
         return time.monotonic() - begin < share * seconds and (best is None or best.gap > enough)
 
     try:
         with single_threaded_blas():
-            for floor, method in _floors(model, X, data, W, effort, random_state, go_on):
-                if best is None or floor.bound > best.bound or method == "exact":
-                    spent = time.monotonic() - begin
-                    best = _certificate(error, floor, method, len(W), spent)
+            for found, method in _bounds(model, X, data, effort, random_state, has_time):
+                if best is None or found.bound > best.bound or method == "exact":
+                    bound, spent = min(found.bound, error), time.monotonic() - begin
+                    share = gap_between(error, bound)
+                    best = Certificate(error, bound, share, found.doubt, method, k, spent)
                     if progress is not None:
                         progress(f"{method}: {best}")
     except KeyboardInterrupt:
@@ -183,8 +178,8 @@ def certify(
     return best
 
 
-def certificate_of_fit(model: FittedFactors) -> Certificate | None:
-    """What a fit found out by itself, in `bound_` and `gap_`, if it did."""
+def certificate_of_fit(model: FittedModel) -> Certificate | None:
+    """The bound that the fit computed itself, if it did."""
     bound, gap = getattr(model, "bound_", None), getattr(model, "gap_", None)
     if bound is None or gap is None:
         return None
@@ -192,32 +187,25 @@ def certificate_of_fit(model: FittedFactors) -> Certificate | None:
     return Certificate(float(model.relative_error_), bound, gap, 0.0, "spectral", k, 0.0)
 
 
-def _certificate(
-    error: float, floor: LowerBound, method: str, k: int, seconds: float
-) -> Certificate:
-    bound = min(floor.bound, error)  # the digits of the error are no better than its own
-    return Certificate(error, bound, gap_between(error, bound), floor.doubt, method, k, seconds)
-
-
-def _floors(
-    model: FittedClusters,
+def _bounds(
+    model: FittedModel,
     X: Any,
     data: Data,
-    W: Array,
     effort: str,
     seed: int,
-    go_on: Callable[..., bool],
+    has_time: Callable[..., bool],
 ) -> Iterator[tuple[LowerBound, str]]:
-    """Bounds, ever better ones, as far as the effort goes."""
-    powers = {} if effort == "quick" else {"powers": THOROUGH}
-    yield spectral_bound(data, W, seed, **powers), "spectral"
-    if effort == "quick" or not go_on():
+    """Better and better bounds, with their methods."""
+    W = np.asarray(model.cluster_centers_, np.float64)
+    powers = QUICK_POWERS if effort == "quick" else THOROUGH_POWERS
+    yield spectral_bound(data, W, seed, powers), "spectral"
+    if effort == "quick" or not has_time():
         return
     data, n, labels = data.with_larger_blocks(), data.shape[0], np.asarray(model.predict(X))
-    for bound in relaxed_floors(data, labels, len(W), go_on):
+    for bound in relaxed_bounds(data, labels, len(W), has_time):
         yield LowerBound(bound, 0.0), "relaxation"
-    if effort == "exact" and n <= FEW and go_on():
+    if effort == "exact" and n <= MAX_EXACT_SAMPLES and has_time():
         gram = gram_of_samples(data.take(np.arange(n)))
-        left, found = best_partition(gram, np.maximum(labels, 0), len(W), go_on)
-        least = max(left / float(np.trace(gram)) - n * CLOSE, 0.0)
+        left, found = best_partition(gram, np.maximum(labels, 0), len(W), has_time)
+        least = max(left / float(np.trace(gram)) - n * MIN_GAIN, 0.0)
         yield LowerBound(least, 0.0), "exact" if found is not None else "search"

@@ -1,11 +1,11 @@
-"""The best clustering of a few dozen samples, and the proof that it is.
+"""The best clustering of a few dozen samples, by branch and bound.
 
     left(P) = sum over the clusters c of P of  trace G_c - lambda_1(G_c),   G = D^(1/2) XX' D^(1/2)
 
-Samples get their clusters one after the other, and a branch ends as soon as what its clusters leave
-already, plus what the best clustering of the samples ahead leaves of those (known, since the last j
-samples are solved for j = 1, 2, ... first), is no better than the best clustering known. For what a
-clustering leaves of some samples and of others adds up to no more than what it leaves of both.
+Samples get their clusters one after the other. What a clustering leaves of all samples is at least
+what it leaves of some plus what it leaves of the others. So a branch ends as soon as what its
+clusters leave, plus the least that any clustering leaves of the samples ahead, is no better than
+the best clustering known. The last j samples are solved for j = 1, 2, ... first.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,12 @@ import numpy as np
 
 from onmf.rows.sweep import Array
 
-CLOSE = 1e-13  # share of the trace: branches that promise less than this are not followed
+MIN_GAIN = 1e-13  # share of the trace by which a branch must be able to improve
+LOOKS_PER_CLOCK = 256  # nodes of the search between two looks at the time
 
 
 class StoppedError(Exception):
-    """There is no time left."""
+    """The time is over."""
 
 
 @dataclass
@@ -28,32 +29,33 @@ class BranchAndBound:
 
     gram: Array
     k: int
-    go_on: Callable[[], bool]
-    ahead: Array  # (n + 1,): what is left at least of the samples from each on
+    has_time: Callable[[], bool]
+    ahead: Array  # (n + 1,): a lower bound of what is left of the samples from each on
     best: float = np.inf
     labels: list[int] = field(default_factory=list)
-    looks: int = 0
+    nodes: int = 0
 
-    def solve(self, first: int, known: float, guess: list[int]) -> tuple[float, list[int]]:
-        """The least that is left of the samples from `first` on, given a clustering of them."""
-        self.best, self.labels = known, guess
+    def solve(self, first: int, guess: list[int]) -> list[int]:
+        """The best clustering of the samples from `first` on, given a good one of them."""
+        self.best, self.labels = left_by_all(self.gram, first, guess), guess
         self.follow(first, [], [], [])
-        return self.best, self.labels
+        self.ahead[first] = self.best
+        return self.labels
 
     def follow(
         self, sample: int, clusters: list[list[int]], left: list[float], path: list[int]
     ) -> None:
-        """All clusterings that go on from these clusters, the nearest first."""
+        """All clusterings that continue these clusters, the most promising first."""
         if sample == len(self.gram):
             self.best, self.labels = sum(left), list(path)
             return
-        self.looks += 1
-        if self.looks % 256 == 0 and not self.go_on():
+        self.nodes += 1
+        if self.nodes % LOOKS_PER_CLOCK == 0 and not self.has_time():
             raise StoppedError
         options = [(left_by(self.gram, [*own, sample]), c) for c, own in enumerate(clusters)]
         if len(clusters) < self.k:
             options.append((0.0, len(clusters)))
-        total, slack = sum(left), CLOSE * float(np.trace(self.gram))
+        total, slack = sum(left), MIN_GAIN * float(np.trace(self.gram))
         for now, c in sorted(options, key=lambda option: option[0] - (*left, 0.0)[option[1]]):
             before = left[c] if c < len(left) else 0.0
             if total - before + now + self.ahead[sample + 1] >= self.best - slack:
@@ -69,28 +71,27 @@ def left_by(gram: Array, samples: list[int]) -> float:
     return max(float(np.trace(own) - np.linalg.eigvalsh(own)[-1]), 0.0)
 
 
-def best_partition(
-    gram: Array, labels: Array, k: int, go_on: Callable[[], bool]
-) -> tuple[float, Array | None]:
-    """What the best clustering leaves of the trace, and its labels; from labels that are good.
+def left_by_all(gram: Array, first: int, labels: list[int]) -> float:
+    """What a clustering of the samples from `first` on leaves."""
+    numbers = np.arange(first, len(gram))
+    return sum(left_by(gram, numbers[np.array(labels) == c].tolist()) for c in {*labels})
 
-    If there is no time left, a bound of it, and None.
+
+def best_partition(
+    gram: Array, labels: Array, k: int, has_time: Callable[[], bool]
+) -> tuple[float, Array | None]:
+    """What the best clustering leaves of the trace, and its labels; starts from good labels.
+
+    If the time does not suffice: a lower bound of it, and None.
     """
-    n = len(gram)
-    order = spread_clusters(labels)
+    n, order = len(gram), interleaved(labels)
     gram, known = gram[np.ix_(order, order)], labels[order].tolist()
-    search = BranchAndBound(gram, k, go_on, np.zeros(n + 1))
+    search = BranchAndBound(gram, k, has_time, np.zeros(n + 1))
     found: list[int] = []
     try:
         for first in range(n - 1, -1, -1):
-            guess = min(
-                (join(c, found) for c in range(k)),
-                key=lambda option: left_by_all(gram, first, option),
-            )
-            if first == 0 and left_by_all(gram, 0, known) < left_by_all(gram, 0, guess):
-                guess = known
-            start = left_by_all(gram, first, guess)
-            search.ahead[first], found = search.solve(first, start, guess)
+            guesses = [[c, *found] for c in range(k)] + ([known] if first == 0 else [])
+            found = search.solve(first, min(guesses, key=lambda g: left_by_all(gram, first, g)))
     except StoppedError:
         return float(search.ahead.max()), None
     answer = np.empty(n, np.intp)
@@ -98,19 +99,8 @@ def best_partition(
     return float(search.ahead[0]), answer
 
 
-def join(cluster: int, found: list[int]) -> list[int]:
-    """One sample more in front, in this cluster."""
-    return [cluster, *found]
-
-
-def left_by_all(gram: Array, first: int, labels: list[int]) -> float:
-    """What a clustering of the samples from `first` on leaves."""
-    numbers = np.arange(first, len(gram))
-    return sum(left_by(gram, numbers[np.array(labels) == c].tolist()) for c in {*labels})
-
-
-def spread_clusters(labels: Array) -> Array:
-    """An order in which each cluster comes again and again: the last ones then leave a lot."""
+def interleaved(labels: Array) -> Array:
+    """An order in which the clusters alternate, so that the last samples already leave much."""
     turn = np.empty(len(labels))
     for cluster in np.unique(labels):
         own = np.flatnonzero(labels == cluster)

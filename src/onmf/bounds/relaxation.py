@@ -3,7 +3,7 @@
     max <G, Z>   over   0 <= Z <= I (as matrices),   trace Z = K,   Z >= 0 (each entry),
 
 with G = D^(1/2) XX' D^(1/2), is at least what the best clustering explains. Its dual is the least,
-over matrices N >= 0, of the sum of the K largest eigenvalues of G + N: whatever N is, that sum is a
+over matrices N >= 0, of the sum of the K largest eigenvalues of G + N: for every N that sum is a
 bound. N = 0 is the spectral one; better ones come from the multipliers of ADMM on
 
     Z  <-  nearest to Y - U + G / r  with eigenvalues in [0, 1] of sum K,
@@ -21,31 +21,34 @@ from scipy.linalg import eigh
 from onmf.bounds.spectral import ULP, gram_of_samples, rounding, top_sum
 from onmf.rows.sweep import Array, Data
 
-PART = 500  # samples that are looked at together
-BALANCE = 5.0  # ratio of the two residuals of ADMM beyond which r changes
-LOOK = 10  # iterations between two evaluations of the bound
-SOLVED = 1e-9  # both residuals
+SAMPLES_PER_PART = 500
+ADMM_WEIGHT, ADMM_FACTOR = 0.01, 1.5  # the first r, and by how much it changes
+ADMM_BALANCE = 5.0  # ratio of the two residuals beyond which r changes
+ADMM_ITERATIONS = 10  # between two evaluations of the bound
+ADMM_TOL = 1e-9  # of both residuals
+BISECTIONS = 60  # to the last digit
 
 
 def tighten_part(G: Array, labels: Array, k: int) -> Iterator[float]:
-    """Ever better bounds of the share that k rays explain; ends when the relaxation is solved."""
-    Z = guess(G, labels, k)
-    r, Y, U = 0.01, Z, np.zeros_like(G)
+    """Better and better bounds of the share that k rays explain, until the problem is solved."""
+    Z = clustering_projector(G, labels, k)
+    r, Y, U = ADMM_WEIGHT, Z, np.zeros_like(G)
     while True:
-        for _ in range(LOOK):
+        for _ in range(ADMM_ITERATIONS):
             Z = nearest_projector(Y - U + G / r, k)
             T, before = Z + U, Y
             Y = np.maximum(T, 0)
             U = T - Y
         primal, dual = np.linalg.norm(Z - Y), np.linalg.norm(Y - before)
-        yield largest(G - r * U, k)
-        if max(primal, dual) < SOLVED:
+        yield largest_sum(G - r * U, k)
+        if max(primal, dual) < ADMM_TOL:
             return
-        factor = 1.5 if primal > BALANCE * dual else 1 / 1.5 if dual > BALANCE * primal else 1.0
+        more, less = primal > ADMM_BALANCE * dual, dual > ADMM_BALANCE * primal
+        factor = ADMM_FACTOR if more else 1 / ADMM_FACTOR if less else 1.0
         r, U = r * factor, U / factor
 
 
-def largest(S: Array, k: int) -> float:
+def largest_sum(S: Array, k: int) -> float:
     """The sum of the k largest positive eigenvalues, rounded up."""
     values = eigh(S, eigvals_only=True, check_finite=False)
     return top_sum(values, k) + 8 * len(S) * ULP * float(np.abs(values).max())
@@ -55,7 +58,7 @@ def nearest_projector(S: Array, k: int) -> Array:
     """The matrix nearest to S with eigenvalues between 0 and 1 whose sum is k."""
     values, vectors = eigh((S + S.T) / 2, check_finite=False)
     low, high = values[0] - 1, values[-1]
-    for _ in range(60):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
         more = np.clip(values - middle, 0, 1).sum() > k
         low, high = (middle, high) if more else (low, middle)
@@ -64,7 +67,7 @@ def nearest_projector(S: Array, k: int) -> Array:
     return root @ root.T
 
 
-def guess(G: Array, labels: Array, k: int) -> Array:
+def clustering_projector(G: Array, labels: Array, k: int) -> Array:
     """Z of a clustering: for each cluster the projector on the leading eigenvector of its block."""
     Z = np.zeros_like(G)
     for cluster in range(k):
@@ -77,37 +80,38 @@ def guess(G: Array, labels: Array, k: int) -> Array:
 
 
 def parts(labels: Array) -> list[Array]:
-    """Numbers of the samples of each part, at most PART, with its share of every cluster."""
-    count = -(-len(labels) // PART)
+    """Numbers of the samples of each part, with its share of every cluster."""
+    count = -(-len(labels) // SAMPLES_PER_PART)
     order = np.argsort(labels, kind="stable")
     return [np.sort(order[first::count]) for first in range(count)]
 
 
-def relaxed_floors(
-    data: Data, labels: Array, k: int, go_on: Callable[[float], bool]
+def relaxed_bounds(
+    data: Data, labels: Array, k: int, has_time: Callable[[float], bool]
 ) -> Iterator[float]:
-    """Ever higher bounds of the relative error, while the next part may `go_on` with its share."""
+    """Better and better bounds of the relative error; each part gets its share of the time."""
     pieces, lost = parts(labels), rounding(*data.shape)
     left = np.zeros(len(pieces))
     for number, own in enumerate(pieces):
-        gram, sqnorms = part_gram(data, own)
-        left[number] = sqnorms * max(1 - largest(gram, k), 0.0)
-        if not go_on(1.0):
+        gram, share = part_gram(data, own)
+        left[number] = share * max(1 - largest_sum(gram, k), 0.0)
+        if not has_time(1.0):
             break
     yield max(float(left.sum()) - lost, 0.0)
     for number, own in enumerate(pieces):
-        if not go_on((number + 1) / len(pieces)):
+        until = (number + 1) / len(pieces)
+        if not has_time(until):
             continue
-        gram, sqnorms = part_gram(data, own)
-        for most in tighten_part(gram, labels[own], k):
-            left[number] = max(left[number], sqnorms * (1 - most))
+        gram, share = part_gram(data, own)
+        for explained in tighten_part(gram, labels[own], k):
+            left[number] = max(left[number], share * (1 - explained))
             yield max(float(left.sum()) - lost, 0.0)
-            if not go_on((number + 1) / len(pieces)):
+            if not has_time(until):
                 break
 
 
 def part_gram(data: Data, numbers: Array) -> tuple[Array, float]:
-    """The Gram matrix of some samples, of trace 1, and how much of ||X||^2 they are."""
+    """The Gram matrix of some samples, of trace 1, and their share of ||X||^2."""
     gram = gram_of_samples(data.take(numbers))
     trace = float(np.trace(gram))
     return (gram / trace if trace else gram), trace / data.sqnorm if data.sqnorm else 0.0

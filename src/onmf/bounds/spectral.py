@@ -11,10 +11,10 @@ the residual R = SV - VA, and C the part of S outside of V, for every e > 0
 as 2 x'By <= x'BB'x / e + e y'y. Hence f(S) is at most the sum of the K largest among the
 eigenvalues of A + R'R / e and as many times c + e as need be, c >= ||C||. For the last, s Gaussian
 vectors P outside of V: for all polynomials p at once ||p(C) P||_F^2 >= p(||C||)^2 t, t being a
-chi-squared number of s degrees of freedom, below its quantile at `DOUBT` with that probability
-only. So c is the largest number at which the Christoffel function of the measure that P has on the
-spectrum of C, min { ||p(C) P||_F^2 : p(c) = 1, degree <= q }, is not below that quantile; q steps
-of Lanczos give it. With few features or samples all eigenvalues of S or XX' are known.
+chi-squared number of s degrees of freedom, below its quantile at `DOUBT` only with that
+probability. So c is the largest number at which the Christoffel function of the measure that P has
+on the spectrum of C, min { ||p(C) P||_F^2 : p(c) = 1, degree <= q }, is not below that quantile; q
+steps of Lanczos give it. With few features or samples all eigenvalues of S or XX' are computed.
 """
 
 from collections.abc import Callable
@@ -29,24 +29,24 @@ from onmf.rows.sweep import Array, Block, Data
 
 DOUBT = 1e-6  # the probability that the bound on ||C|| does not hold
 PROBES = 4  # s
-QUICK, THOROUGH = 6, 16  # q
-MORE = 5  # columns of the basis besides K rays and K others
-EXACT = 100  # features or samples up to which all eigenvalues are known
-STEPS = 30  # values of e that are tried
+QUICK_POWERS, THOROUGH_POWERS = 6, 16  # q
+EXTRA_BASIS = 5  # of the basis, in addition to K rays and K random ones
+ALL_EIGENVALUES = 100  # features or samples up to which all are computed
+MERGE_STEPS = 30  # values of e that are tried
 ULP = 2.0**-53
 
 Operator = Callable[[Array], Array]  # B -> S B for a symmetric S
 
 
 class LowerBound(NamedTuple):
-    """A bound of the relative error, and the probability that it is none."""
+    """A lower bound of the relative error, and the probability that it does not hold."""
 
     bound: float
     doubt: float
 
 
-def spectral_bound(data: Data, W: Array, seed: int, powers: int = QUICK) -> LowerBound:
-    """No clustering into len(W) rays has a lower relative error; W are rays that may be good ones.
+def spectral_bound(data: Data, W: Array, seed: int, powers: int = QUICK_POWERS) -> LowerBound:
+    """No clustering into len(W) rays has a lower relative error; good rays W make it tighter.
 
     Reads X once if it has few features, 2 + `powers` times otherwise.
     """
@@ -54,7 +54,7 @@ def spectral_bound(data: Data, W: Array, seed: int, powers: int = QUICK) -> Lowe
     n, m = data.shape
     if data.sqnorm == 0 or k >= min(n, m):
         return LowerBound(0.0, 0.0)
-    if min(n, m) <= EXACT:
+    if min(n, m) <= ALL_EIGENVALUES:
         largest, doubt = top_sum(np.linalg.eigvalsh(small_gram(data)), k), 0.0
     else:
 
@@ -67,20 +67,20 @@ def spectral_bound(data: Data, W: Array, seed: int, powers: int = QUICK) -> Lowe
 
 
 def gap_between(error: float, bound: float) -> float:
-    """(error - bound) / error: by this share, at most, another clustering can be better."""
+    """(error - bound) / error: the most by which another clustering can be better."""
     return max((error - bound) / error, 0.0) if error > 0 else 0.0
 
 
-def cheap_proof(data: Data, W: Array, error: float) -> tuple[float, float] | None:
-    """Bound and gap, where they cost one sweep at most: with few features or samples."""
-    if min(data.shape) > EXACT:
+def cheap_bound(data: Data, W: Array, error: float) -> tuple[float, float] | None:
+    """Bound and gap if they cost at most one sweep: with few features or samples."""
+    if min(data.shape) > ALL_EIGENVALUES:
         return None
     bound = min(spectral_bound(data, W, 0).bound, error)
     return bound, gap_between(error, bound)
 
 
 def rounding(n: int, m: int) -> float:
-    """What sums over n samples and m features may have lost, as a share of ||X||^2."""
+    """The rounding error of sums over n samples and m features, as a share of ||X||^2."""
     return 8 * (n + m) * ULP
 
 
@@ -112,9 +112,9 @@ def top_sum(values: Array, k: int) -> float:
 
 
 def ceiling(S: Operator, begin: Array, rng: np.random.Generator, powers: int) -> float:
-    """At least f(S) for K = columns of `begin`, but with probability DOUBT."""
+    """At least f(S) for K = columns of `begin`, except with probability DOUBT."""
     size, k = begin.shape
-    V = np.linalg.qr(S(np.hstack([begin, rng.standard_normal((size, k + MORE))])))[0]
+    V = np.linalg.qr(S(np.hstack([begin, rng.standard_normal((size, k + EXTRA_BASIS))])))[0]
     SV = S(V)
     A = V.T @ SV
     most = outer_ceiling(S, V, rng.standard_normal((size, PROBES)), powers)
@@ -122,17 +122,17 @@ def ceiling(S: Operator, begin: Array, rng: np.random.Generator, powers: int) ->
 
 
 def outer_ceiling(S: Operator, V: Array, P: Array, powers: int) -> float:
-    """c: at least the largest eigenvalue of S outside of V, but with probability DOUBT."""
+    """c: at least the largest eigenvalue of S outside of V, except with probability DOUBT."""
     Q, mass = normalize(outside(V, P))
     basis, diagonal, beside = [Q], [], []
     for _ in range(powers):
         image = outside(V, S(basis[-1]))
         diagonal.append(np.vdot(basis[-1], image))
-        for _ in range(2):  # twice for the digits
+        for _ in range(2):  # a second time against rounding
             for known in basis:
                 image = image - np.vdot(known, image) * known
         Q, size = normalize(image)
-        if size <= ULP * max(map(abs, diagonal)):  # all of the spectrum has been seen
+        if size <= ULP * max(map(abs, diagonal)):  # the whole spectrum is known
             break
         beside.append(size)
         basis.append(Q)
@@ -152,7 +152,7 @@ def christoffel(diagonal: Array, beside: Array, least: float) -> float:
         return total
 
     low = float(np.max(diagonal)) + 2 * float(np.max(beside, initial=0))  # beyond all zeros
-    if len(beside) < len(diagonal):  # a finite spectrum, all of it known
+    if len(beside) < len(diagonal):  # the whole spectrum is known
         return low
     high = max(low, ULP)
     while density(high) * least < 1:
@@ -170,7 +170,7 @@ def normalize(B: Array) -> tuple[Array, float]:
 
 
 def outside(V: Array, B: Array) -> Array:
-    """The part of B that is orthogonal to V, twice for the digits."""
+    """The part of B that is orthogonal to V; twice, against rounding."""
     for _ in range(2):
         B = B - V @ (V.T @ B)
     return B
@@ -180,7 +180,7 @@ def merge(A: Array, R: Array, most: float, k: int) -> float:
     """The sum of the k largest of A + R'R / e and k times `most` + e, for the best e."""
     A, spread = (A + A.T) / 2, R.T @ R
     top, sums = np.abs(np.linalg.eigvalsh(A)).max(), []
-    for e in np.geomspace(1e-9, 1, STEPS) * top:
+    for e in np.geomspace(1e-9, 1, MERGE_STEPS) * top:
         inside = np.linalg.eigvalsh(A + spread / e)
         sums.append(top_sum(np.append(inside, [most + e] * k), k))
     return min(sums)

@@ -1,7 +1,4 @@
-"""The `onmf` command: parse, call, print; one file a subcommand, imported when it is called.
-
-What the exit codes mean is in `EXIT_CODES`, and in `onmf --help`.
-"""
+"""The `onmf` command; each subcommand is a module, imported when it is called."""
 
 import errno
 import logging
@@ -15,7 +12,7 @@ from threading import current_thread, main_thread
 
 try:
     import click
-    import rich  # noqa: F401  (here, so that every command may count on it)
+    import rich  # noqa: F401  (all subcommands need it)
     from click.shell_completion import CompletionItem
 except ImportError as missing:
     raise SystemExit(
@@ -24,27 +21,27 @@ except ImportError as missing:
 
 BAD_INPUT, NOT_CONVERGED, NO_MEMORY, NO_SPACE, INTERRUPTED, TERMINATED = 2, 3, 4, 5, 130, 143
 EXIT_CODES = {
-    0: "good",
+    0: "success",
     BAD_INPUT: "bad input, or a file that cannot be read or written",
-    NOT_CONVERGED: "not converged; the result is written all the same",
+    NOT_CONVERGED: "not converged; the result is written anyway",
     NO_MEMORY: "out of memory",
     NO_SPACE: "no space left on the disk",
     INTERRUPTED: "interrupted",
     TERMINATED: "terminated",
 }
-LOG = logging.getLogger("onmf.cli")  # what --log-file writes down; without it nothing is
-LOG.propagate = False
-LOG.setLevel(SILENT := logging.CRITICAL + 1)
-FULL = {errno.ENOSPC, errno.EDQUOT}
-COMMANDS = {  # what `onmf --help` says of each, without importing it
+COMMAND_LOG = logging.getLogger("onmf.cli")  # silent without --log-file
+COMMAND_LOG.propagate = False
+COMMAND_LOG.setLevel(SILENT := logging.CRITICAL + 1)
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+COMMANDS = {  # the first line of their help, without importing them
     "cluster": "Cluster the samples of a file.",
     "choose-k": "Recommend a number of clusters for the samples of a file.",
-    "compare": "Compare methods on the rows of a file, from the same starts.",
-    "explain": "Say what makes the clusters of a finished run.",
-    "predict": "Give new samples the clusters of a model.",
-    "update": "Take one batch more into the clusters of a finished run.",
-    "report": "Make report.html of a finished run again.",
-    "demo": "Cluster digits and the paper's synthetic data, beside K-means.",
+    "compare": "Compare methods on the samples of a file, from the same starts.",
+    "explain": "Explain the clusters of a finished run.",
+    "predict": "Assign new samples to the clusters of a model.",
+    "update": "Add a batch of samples to the clusters of a finished run.",
+    "report": "Write report.html of a finished run again.",
+    "demo": "Cluster digits and the paper's synthetic data, and compare with K-means.",
     "reproduce": "Run the paper's tables and figures again.",
 }
 
@@ -55,7 +52,7 @@ def main(args: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     args : sequence of str or None, default=None
-        The words after `onmf`; None takes those of the process.
+        The arguments after `onmf`; None takes those of the process.
 
     Returns
     -------
@@ -74,50 +71,50 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return failed(f"Error: {error.format_message()}", error.exit_code)
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
-        # About the input or the machine: what the user can put right takes one sentence.
+        # About the input or the machine: one sentence is enough for the user.
         return failed(f"Error: {error_sentence(error)}", exit_code(error))
     except (click.Abort, KeyboardInterrupt):
         return failed("Interrupted.", INTERRUPTED)
     finally:
-        LOG.setLevel(SILENT)
-        for handler in LOG.handlers[:]:
-            LOG.removeHandler(handler)
+        COMMAND_LOG.setLevel(SILENT)
+        for handler in COMMAND_LOG.handlers[:]:
+            COMMAND_LOG.removeHandler(handler)
             handler.close()
 
 
 def failed(said: str, code: int) -> int:
-    """Say why, on one line in which no name can steer the terminal; return the exit code."""
-    from onmf.io.table import one_line  # not for `onmf --help`, which is to be quick
+    """Print the reason on one line; return the exit code."""
+    from onmf.io.table import one_line  # slow to import, and `onmf --help` does not need it
 
     said = one_line(said)
     click.echo(said, err=True)
-    LOG.error(said)
+    COMMAND_LOG.error(said)
     return code
 
 
 def exit_code(error: Exception) -> int:
-    """By what the user can do about it."""
+    """The exit code of an error."""
     number = error.errno if isinstance(error, OSError) else None
     if isinstance(error, MemoryError) or number == errno.ENOMEM:
         return NO_MEMORY
-    return NO_SPACE if number in FULL else BAD_INPUT
+    return NO_SPACE if number in DISK_FULL else BAD_INPUT
 
 
 def error_sentence(error: Exception) -> str:
-    """What an error says; those of the system begin with their file."""
+    """The message of an error; that of a system error starts with the file."""
     said = str(error)
     if isinstance(error, OSError) and error.strerror:
         said = f"{error.strerror}."
         if error.filename is not None:
             said = f"{error.filename}: {said}"
     if isinstance(error, MemoryError):
-        said = f"out of memory: {said or 'an array could not be had'}"
+        said = f"out of memory: {said or 'an array is too large'}"
     return said
 
 
 @contextmanager
 def leaving_when_terminated() -> Iterator[None]:
-    """SIGTERM ends the process as an error does, so that nothing half done stays."""
+    """SIGTERM ends the process like an error, so no temporary file stays."""
     if current_thread() is not main_thread():
         yield
         return
@@ -138,7 +135,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        # The paper's studies are a package of their own, which nothing else loads.
+        # The paper's studies are a separate package.
         module = "onmf_paper.command" if name == "reproduce" else f"onmf.cli.{name}"
         command: click.Command = getattr(import_module(module), f"run_{name}")
         return command
@@ -183,8 +180,7 @@ def commands(context: click.Context) -> None:
     Example:
       onmf cluster tumours.csv -k 10 -o result
 
-    To complete commands, options and files with the tab key, put the line of your shell into its
-    start-up file:
+    For completion with the tab key, add the line of your shell to its start-up file:
 
     \b
       eval "$(_ONMF_COMPLETE=bash_source onmf)"

@@ -14,6 +14,7 @@ from onmf.cli.console import say, waiting
 from onmf.cli.options import (
     INPUT,
     RAW_NAMES,
+    SectionedCommand,
     loss_option,
     preparation_options,
     read_with_notes,
@@ -21,7 +22,9 @@ from onmf.cli.options import (
     source_of,
     votes_option,
 )
-from onmf.cli.runs import REPORT, choice_record, sample_in_memory
+from onmf.cli.runs.inputs import sample_in_memory
+from onmf.cli.runs.records import REPORT
+from onmf.cli.runs.results import choice_record
 from onmf.io import Table as DataMixin
 from onmf.io import csv_text, replace_files, to_json_values
 from onmf.io.cells import to_count
@@ -33,7 +36,7 @@ SHOWN = ("score", "found_again", "border", "kept", "solid")
 BAR = 16  # characters of the longest bar
 
 
-@click.command("choose-k")
+@click.command("choose-k", cls=SectionedCommand)
 @click.argument("input", type=INPUT)
 @click.option(
     "--k",
@@ -83,7 +86,7 @@ def run_choose_k(
     ks = None if span is None else parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    table = sample_in_memory(source.learn(read_with_notes(source, holes=True))[0], seed)
+    table = sample_in_memory(source.learn(read_with_notes(source))[0], seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with waiting(source.path.name) as advance:
         choice = choose_k(

@@ -18,51 +18,44 @@ from onmf.cli.options import (
     INPUT,
     LIKE,
     RAW_NAMES,
-    CenterBounds,
-    ClusterCount,
-    OutlierCount,
+    SectionedCommand,
+    Word,
+    center_bounds,
+    cluster_count,
     loss_option,
     note_before_fit,
+    outlier_count,
     preparation_options,
     reading,
     reading_options,
+    section,
     source_of,
     votes_option,
 )
-from onmf.cli.report import make_report, spread_over_time
-from onmf.cli.runs import (
-    REPORT,
-    RESULTS,
-    RUN,
-    Findings,
-    FinishedFit,
-    Input,
-    Origin,
-    Parent,
-    after_fit,
-    can_certify,
-    check_entries,
-    first_words,
-    outlier_sentence,
-    sample_in_memory,
-)
-from onmf.estimators.solvers import with_solver
-from onmf.io import Table, checksum, place_for, replace_files, seal_files
+from onmf.cli.report import make_report
+from onmf.cli.runs.hints import after_fit
+from onmf.cli.runs.inputs import Input, sample_in_memory
+from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
+from onmf.cli.runs.results import Findings, FinishedFit, can_certify
+from onmf.cli.runs.tables import outlier_sentence
+from onmf.estimators.solvers import SOLVERS, with_solver
+from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
 from onmf.io.table import listing
 from onmf.io.versions import package_versions
 from onmf.losses import LOSSES
+from onmf.paper.penalties import PENALTIES
 
 
-@click.command("cluster")
+@click.command("cluster", cls=SectionedCommand)
 @click.argument("input", type=INPUT)
 @click.option(
     "-k",
     "--clusters",
     "k",
-    type=ClusterCount(),
-    metavar=ClusterCount.name,
-    help="Number of clusters; LOW:HIGH or auto: as `onmf choose-k` says. As there with --like.",
+    type=Word(cluster_count, "K|LOW:HIGH|auto"),
+    metavar="K|LOW:HIGH|auto",
+    help="Number of clusters. With LOW:HIGH or auto, `onmf choose-k` chooses it.",
 )
 @click.option(
     "-o",
@@ -72,51 +65,46 @@ from onmf.losses import LOSSES
     help="Folder for the results.",
 )
 @LIKE
-@click.option("--time", metavar="COLUMN", help="When each sample was: the report then tells of it.")
+@click.option(
+    "--time",
+    metavar="COLUMN|FILE",
+    help="Time of each sample; adds a time section to the report.",
+)
 @reading_options
 @preparation_options
-@loss_option
-@votes_option
-@click.option(
-    "--outliers",
-    type=OutlierCount(),
-    metavar=OutlierCount.name,
-    help="Samples that fit no cluster get -1: those far off, this share, or so many.",
-)
-@click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
-@click.option("--solver", type=click.Choice(["fast", "palm"]), help="palm: the paper's method.")
-@click.option("--accelerate", is_flag=True, help="With --solver palm: fewer sweeps, by inertia.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
-@click.option("--starts", "--n-init", "n_init", type=click.IntRange(1), help="The best is kept.")
-@click.option(
-    "--bounds",
-    "center_bounds",
-    type=CenterBounds(),
-    metavar=CenterBounds.name,
-    help="Of the centroids; data: the range of the data, which may then be negative.",
-)
-@click.option("--max-iter", type=click.IntRange(1), help="Raise it if a fit does not converge.")
-@click.option(
-    "--passes",
-    type=click.IntRange(2),
-    metavar="N",
-    help="Read the rows N times in all: 2 find the clusters on a sample of them, and label.",
-)
-@click.option("--jobs", "n_jobs", type=int, help="Threads; -1 takes all processors.")
-@click.option(
-    "--checkpoint",
-    type=click.Path(file_okay=False),
-    help="Folder for notes of a long fit: killed, the same command goes on from there.",
-)
-@click.option(
-    "--write-h5ad",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A copy of the .h5ad input with the clusters in obs, obsm, varm and uns.",
-)
-@RAW_NAMES
-@click.option("--force", is_flag=True, help="Replace results that are there.")
-@click.option("--no-report", is_flag=True, help="Do not make report.html.")
-@click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary.")
+@section(
+    "Clustering",
+    loss_option,
+    votes_option,
+    click.option("--outliers", type=Word(outlier_count, "auto|SHARE|N"), metavar="auto|SHARE|N",
+                 help="Label outliers -1: chosen automatically, a share of the samples, or N."),
+    click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed."),
+    click.option("--starts", "--n-init", "n_init", type=click.IntRange(1),
+                 help="Number of random starts, of which the best is kept."),
+    click.option("--bounds", "center_bounds", default="auto",
+                 type=Word(center_bounds, "auto|data|LOW:HIGH"), metavar="auto|data|LOW:HIGH",
+                 help="Bounds of the centroids; data: the range of the data; auto: not negative, "
+                 "unless the data are."),
+    click.option("--max-iter", type=click.IntRange(1), help="Largest number of sweeps."),
+    click.option("--passes", type=click.IntRange(2), metavar="N",
+                 help="Read the rows N times in all; 2 cluster a sample, then label all rows."),
+    click.option("--jobs", "n_jobs", type=int, help="Threads; -1 uses all processors."),
+    click.option("--checkpoint", type=click.Path(file_okay=False),
+                 help="Folder from which the same command continues if it was killed."),
+    click.option("--penalty", type=click.Choice([*PENALTIES]), default="sncp",
+                 help="Penalty of the search."),
+    click.option("--solver", type=click.Choice([*SOLVERS]), help="palm: the paper's method."),
+    click.option("--accelerate", is_flag=True, help="With --solver palm: add momentum."),
+)  # fmt: skip
+@section(
+    "Output",
+    click.option("--write-h5ad", type=click.Path(dir_okay=False, path_type=Path),
+                 help="Also write a copy of the .h5ad input with the clusters."),
+    RAW_NAMES,
+    click.option("--force", is_flag=True, help="Replace existing results."),
+    click.option("--no-report", is_flag=True, help="Do not write report.html."),
+    click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary."),
+)  # fmt: skip
 def run_cluster(
     k: int | range | None,
     out: Path,
@@ -131,48 +119,46 @@ def run_cluster(
 ) -> int:
     """Cluster the samples of a file.
 
-    INPUT is a table (.csv, .tsv, .txt, also .gz; .parquet, .xlsx), an array (.npy, .npz), a Matrix
-    Market file (.mtx), annotated data (.h5ad) or, with --text, documents: a folder of files, or a
-    file with one a line, or with --text-column a column of a table. `-` is standard input, and an
-    address such as s3://bucket/x.npy a file on another machine. Samples are rows. Header and sample
-    names are found by themselves; a cell without a value (empty, NA) is not observed. Arrays,
-    .parquet, .h5ad, .h5 and .zarr that would fill more than half the free memory are read block by
-    block.
-
-    Written are labels.csv (cluster, certainty and distance of each sample), markers.csv (what makes
-    each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
-    report.html; with --write-h5ad also a copy of the input with the clusters, as
-    `onmf.cluster_anndata` writes them.
-
     \b
     Examples:
+      onmf cluster tumours.csv -k 10 -o result
       onmf cluster tumours.csv -k 10 -o result --cpm --log --labels cancer_type
       onmf cluster talks.csv --text-column abstract -k auto -o topics
       onmf cluster talks/ --text -k auto -o topics --jobs -1
+      onmf cluster talks/ --text -k 20 -o topics --loss kl
+      onmf cluster talks.csv --text-column abstract -k 20 -o topics --time year
       onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
       onmf cluster tumours.csv -k 10 -o paper --cpm --log --solver palm --accelerate
-      onmf cluster talks/ --text -k 20 -o topics --loss kl
-      onmf cluster talks.csv --text-column abstract -k 20 -o topics --time year
       onmf cluster tonight.csv --like result -o tonight
+
+    INPUT is a table, an array, a sparse matrix or annotated data: ENDINGS. Samples are rows. Header
+    and sample names are found automatically; an empty cell or NA is a missing value. With --text
+    INPUT is a folder of documents, or a file with one per line. `-` is standard input; addresses
+    such as s3://bucket/x.npy work, too. Arrays, .parquet, .h5ad, .h5 and .zarr that would fill more
+    than half of the free memory are read in blocks.
+
+    Writes labels.csv (cluster, certainty and distance of each sample), markers.csv (distinctive
+    features of each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`),
+    run.json and report.html; with --write-h5ad also a copy of the input, as by
+    `onmf.cluster_anndata`.
     """
-    parent = None if like is None else Parent.of(like)
-    source = source_of(options.pop("input"), options, parent)
-    if k is None and parent is None:
+    previous = None if like is None else PreviousRun.of(like)
+    source = source_of(options.pop("input"), options, previous)
+    if k is None and previous is None:
         raise click.UsageError("Missing option '-k' / '--clusters'.")
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
-        raise ValueError("the results must not lie among the documents: choose another folder.")
+        raise ValueError("the output folder is inside the input folder: choose another one.")
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
     given = {name: value for name, value in options.items() if value is not None}
     settings = given | {"random_state": seed}
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
-        run = fit_input(settings, k, source, parent)
+        run = fit_input(settings, k, source, previous)
         record = run.record(out)
         pages = {} if no_report else {REPORT: make_report(run, record)}
         record, files = seal_files(pages | run.files(raw_names), RUN, record)
-        older = set(RESULTS) - set(files)  # which would speak of another run
-        replace_files(out, files, gone=older)
+        replace_files(out, files, gone=set(RESULTS) - set(files))  # older files of another run
         if write_h5ad is not None:
             found = run.findings.explanation
             result = CellFit(run.model, run.table, found, source.layer, run.choice)
@@ -182,69 +168,64 @@ def run_cluster(
     return 0 if run.model.converged_ else NOT_CONVERGED
 
 
+run_cluster.help = str(run_cluster.help).replace("ENDINGS", ", ".join(FORMATS))
+
+
 def fit_input(
-    settings: dict[str, Any], k: int | range | None, source: Input, parent: Parent | None
+    settings: dict[str, Any], k: int | range | None, source: Input, previous: PreviousRun | None
 ) -> FinishedFit:
-    """From a file to a fit that is explained, with notes on what looks wrong on the way."""
-    check = ONMF(**with_solver(settings))._check
-    signed, holes, remedy = check.signed, check.allow_missing, ""
+    """Read, prepare, cluster and explain an input, with notes on what looks wrong."""
+    name = source.path.name
+    settings = with_solver(settings)
     with reading(source) as progress:
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
-        check_entries(raw, source.path.name, signed, remedy, holes)
     note_before_fit(source, raw)
-    table, chain = source.learn(raw)
+    table, steps = source.learn(raw)
     choice = None
     if k is not None and not isinstance(k, int):
-        choice = choose_count(ONMF(**with_solver(settings)), table, k)
+        choice = choose_count(ONMF(**settings), table, k)
         k = int(choice.best_k)
-    init = "random" if parent is None else parent.model
-    with within_memory(source.path.name), show_sweeps(source.path.name) as callback:
+    init = "random" if previous is None else previous.model
+    with within_memory(name), show_sweeps(name) as callback:
         begin = time.perf_counter()
-        model = ONMF(k, init=init, callback=callback, **with_solver(settings)).fit(table)
+        model = ONMF(k, init=init, callback=callback, **settings).fit(table)
         seconds = time.perf_counter() - begin
     model.set_params(callback=None)
-    with waiting(f"Looking at {source.path.name}"):
+    with waiting(f"Checking {name}"):
         said = after_fit(source, raw, model.labels_, model.cluster_centers_)
-    note(source.path.name, said)
-    if chain:
-        model.preprocessing_ = chain
-    with waiting("Comparing the clusters"):
-        findings = Findings.of(model, table)
+    note(name, said)
+    if steps:
+        model.preprocessing_ = steps
+    findings = Findings.of(model, table)
     if findings.curve is not None:
         model.certainty_curve_ = findings.curve
     if findings.proof is None and can_certify(model, table):
         with waiting("Bounding the error of all clusterings"):
             findings = findings._replace(proof=certify(model, table).record())
-    periods = spread_over_time(model, findings.ids, source, table)
-    shown = first_words(raw)
-    return FinishedFit(
-        model, source, origin, table, findings, seconds, shown, choice, parent, periods
-    )
+    return FinishedFit(model, source, origin, raw, table, findings, seconds, choice, previous)
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:
-    """The same for the annotated copy, if one is wanted."""
+    """`place_for` the annotated copy, if there is one."""
     return nullcontext() if target is None else place_for(target.parent, [target.name], force)
 
 
 def check_annotation(source: Input, target: Path, force: bool) -> None:
-    """The result can be written beside the input's own samples and features, into this file."""
+    """Refuse --write-h5ad for other inputs, and a target that exists."""
     if source.path.suffix != ".h5ad" or source.transpose or is_remote(source.path):
-        raise ValueError(
-            "--write-h5ad needs an .h5ad file of this machine as input, and no --transpose."
-        )
+        raise ValueError("--write-h5ad needs a local .h5ad file as input, and no --transpose.")
     if target.resolve() == source.path.resolve():
         raise ValueError(
-            f"--write-h5ad names the input {target}, which later commands compare with what was "
-            "clustered: name another file."
+            f"--write-h5ad names the input {target}, which later commands need unchanged: name "
+            "another file."
         )
     if target.exists() and not force:
-        raise ValueError(f"{target} is there already: name another file, or add --force.")
+        raise ValueError(f"{target} already exists: name another file, or add --force.")
 
 
 def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
-    """The number of clusters, by `onmf.choose_k`; no more than there can be."""
+    """The number of clusters by `onmf.choose_k`; no more than there are samples."""
     some = sample_in_memory(table, model.random_state)
     n, possible, label = len(some.samples), None, "Choosing the number of clusters"
     if isinstance(among, range):
@@ -255,7 +236,7 @@ def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
     if some is table:
         return choice
     note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."])
-    return replace(choice, consensus=None)  # it is not about all of them
+    return replace(choice, consensus=None)  # it covers only some samples
 
 
 def summarise_run(record: dict[str, Any], out: Path) -> str:
@@ -270,7 +251,7 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     if results["outliers"] is not None:
         lines.append(outlier_sentence(**results["outliers"]))
     if record["lineage"]:
-        lines.append(descent_sentence(record["lineage"][-1]))
+        lines.append(lineage_sentence(record["lineage"][-1]))
     if choice is not None:
         lines.insert(0, f"{choice['best_k']} clusters: {choice['reason']}")
     if results["proof"] is not None:
@@ -283,12 +264,12 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
 
 
-def descent_sentence(told: dict[str, Any]) -> str:
-    """What became of the clusters of the run before."""
-    turned = max((angle for angle in told["drift"] if angle is not None), default=0)
-    said = f"{len(told['kept'])} clusters kept their ids (turned by at most {turned:.1f} degrees)"
+def lineage_sentence(entry: dict[str, Any]) -> str:
+    """What happened to the clusters of the run before."""
+    turned = max((angle for angle in entry["drift"] if angle is not None), default=0)
+    said = f"{len(entry['kept'])} clusters kept their ids (turned by at most {turned:.1f} degrees)"
     for word in ("born", "vanished"):
-        said += f", {word}: {listing(told[word]) or 'none'}"
-    if told["new_features"] or told["lost_features"]:
-        said += f"; {told['new_features']} features are new, {told['lost_features']} lost"
+        said += f", {word}: {listing(entry[word]) or 'none'}"
+    if entry["new_features"] or entry["lost_features"]:
+        said += f"; {entry['new_features']} features are new, {entry['lost_features']} lost"
     return f"{said}."

@@ -15,63 +15,68 @@ from rich.markup import escape
 from rich.progress import MofNCompleteColumn
 
 from onmf import ONMF, Baseline, certify
-from onmf.baselines import METHODS as RIVALS
+from onmf.baselines import METHODS
 from onmf.cli import NOT_CONVERGED
-from onmf.cli.console import cluster_sizes, progress_bar, say
+from onmf.cli.console import progress_bar, say
 from onmf.cli.options import (
     INPUT,
+    SectionedCommand,
     preparation_options,
     read_with_notes,
     reading_options,
     source_of,
 )
-from onmf.cli.runs import agreement_scores, sample_in_memory
 from onmf.cli.runs.comparison import (
-    WITH_LABELS,
     comparison_grid,
     comparison_json,
     method_means,
-    page_beside,
     save_comparison,
 )
+from onmf.cli.runs.inputs import sample_in_memory
+from onmf.cli.runs.results import agreement_scores
+from onmf.cli.runs.tables import cluster_sizes
 from onmf.datasets import make_rays
 from onmf.io import Table
 from onmf.io.table import one_line, printable
 from onmf.metrics import orthogonality, partition_error
+from onmf.paper.penalties import PENALTIES
 
-OURS: dict[str, Callable[..., ONMF]] = {
+COMPARED: dict[str, Callable[..., ONMF | Baseline]] = {
     "onmf": ONMF,
-    "sncp": lambda k, **settings: ONMF(k, solver="palm", penalty="sncp", **settings),
-    "nsncp": lambda k, **settings: ONMF(k, solver="palm", penalty="nsncp", **settings),
+    **{name: partial(ONMF, solver="palm", penalty=name) for name in PENALTIES},
+    **{name: partial(Baseline, name) for name in METHODS},
 }
-ALL = [*OURS, *RIVALS]
-QUICK = ["onmf", "alternation", "k-means", "k-means++", "nmf", "hals"]
+QUICK_METHODS = ["onmf", "alternation", "k-means", "k-means++", "nmf", "hals"]
 
 
 def method_names(context: click.Context, option: click.Parameter, words: str | None) -> list[str]:
-    """The methods named, "all" of them, or those that are quick."""
-    names = QUICK if words is None else ALL if words == "all" else words.split(",")
-    unknown = [name for name in names if name not in ALL]
-    if unknown:
-        raise click.BadParameter(f"there is no {', '.join(unknown)}; there are {', '.join(ALL)}.")
+    """The methods named, all of them, or the quick ones."""
+    names = [*COMPARED] if words == "all" else QUICK_METHODS if words is None else words.split(",")
+    if unknown := [name for name in names if name not in COMPARED]:
+        raise click.BadParameter(
+            f"{', '.join(unknown)} is unknown; the methods are {', '.join(COMPARED)}."
+        )
     return list(dict.fromkeys(names))
 
 
 def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path:
-    """The JSON file goes beside it under the same name."""
+    """The table; the page and the JSON file have the same name with other endings."""
     if out.suffix.lower() != ".csv":
         raise click.BadParameter(f"{out} does not end in .csv.")
     return out
 
 
-@click.command("compare")
+@click.command("compare", cls=SectionedCommand)
 @click.argument("input", type=INPUT)
 @click.option(
     "-k", "--clusters", "k", type=click.IntRange(1), required=True, help="Number of clusters."
 )
-@reading_options
-@preparation_options
-@click.option("--methods", callback=method_names, help=f"Of {', '.join(ALL)}; or all.")
+@click.option(
+    "--methods",
+    callback=method_names,
+    metavar="NAME,NAME,...",
+    help=f"Some of {', '.join(COMPARED)}; or all.  [default: {','.join(QUICK_METHODS)}]",
+)
 @click.option(
     "--starts", type=click.IntRange(1), default=3, help="Seeds 1, 2, ... for each method."
 )
@@ -81,10 +86,12 @@ def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path
     type=click.Path(dir_okay=False, path_type=Path),
     callback=csv_file,
     default=Path("compare.csv"),
-    help="Where the table is saved; the page goes beside it.",
+    help="The table; compare.html is written to the same folder.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print and save JSON with every fit as well.")
-@click.option("--jobs", type=int, default=1, help="Threads of a fit; -1 takes all processors.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, and save it with every fit.")
+@click.option("--jobs", type=int, default=1, help="Threads of a fit; -1 uses all processors.")
+@reading_options
+@preparation_options
 def run_compare(
     k: int,
     methods: list[str],
@@ -94,20 +101,20 @@ def run_compare(
     jobs: int,
     **options: Any,
 ) -> int:
-    """Compare methods on the rows of a file, from the same starts.
+    """Compare methods on the samples of a file, from the same starts.
 
-    INPUT is read and prepared as `onmf cluster` does; of a file too large for the memory 20,000
-    samples are taken. The relative error is that of the best rays for the labels found; with
-    --labels the agreement with the true classes stands beside it. All are means over the starts. A
-    method that fails says why in its row, and the others go on. The table is saved after each, and
-    beside it a page, compare.html, that shows every start.
+    INPUT is read and prepared as by `onmf cluster`; of a file larger than the memory 20,000 samples
+    are used. The relative error is that of the best rays for the labels found. With --labels the
+    agreement with the true classes is shown, too. All figures are means over the starts. If a
+    method fails, its row says why. The table and a page with every start are saved after each
+    method.
 
     \b
     Example:
       onmf compare tumours.csv -k 10 --labels type --methods onmf,hals,k-means --starts 10
     """
     fits: list[dict[str, Any]] = []
-    out.parent.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
+    out.parent.mkdir(parents=True, exist_ok=True)  # fails before the long computation, not after
     source = source_of(options.pop("input"), options)
     table = sample_in_memory(source.learn(read_with_notes(source))[0], seed=0)
     n, m = table.X.shape
@@ -129,25 +136,25 @@ def run_compare(
         Console().print(comparison_grid(method_means(fits), title))
         if "bound" in facts:
             say(f"No clustering into {k} rays has a relative error below {facts['bound']}.")
-        say(f"Wrote {out} and {page_beside(out)}.")
+        say(f"Wrote {out} and {out.with_suffix('.html')}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
 
 def lowest_error(table: Table, k: int, jobs: int) -> dict[str, str]:
-    """What no method can be below, rounded down; nothing if there is no fit to begin from."""
+    """The lower bound of the error, rounded down; none if no fit succeeds."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = ONMF(k, random_state=0, n_jobs=jobs).fit(table.X)
             return {"bound": f"{np.floor(1e6 * certify(model, table.X).bound) / 1e6:.6f}"}
-    except ValueError:  # each method says so itself
+    except ValueError:  # each method will report it
         return {}
 
 
 def measure_fits(
     table: Table, k: int, methods: list[str], seeds: Sequence[int], jobs: int
 ) -> Iterator[dict[str, Any]]:
-    """One fit after the other, with a progress bar if stderr is a terminal."""
+    """The facts of each fit, with a progress bar."""
     with progress_bar(MofNCompleteColumn()) as bar:
         task = bar.add_task("", total=len(methods) * len(seeds))
 
@@ -157,29 +164,24 @@ def measure_fits(
 
         for name, seed in product(methods, seeds):
             callback = partial(follow, f"{name}, start {seed}")
-            model = build_method(name, k, random_state=seed, n_jobs=jobs, callback=callback)
+            model = COMPARED[name](n_clusters=k, random_state=seed, n_jobs=jobs, callback=callback)
             yield {"method": name, "start": seed, **measure_fit(model, table)}
             bar.advance(task)
 
 
-def build_method(name: str, k: int, **settings: Any) -> ONMF | Baseline:
-    """The estimator of that name."""
-    return OURS[name](k, **settings) if name in OURS else Baseline(name, k, **settings)
-
-
 def measure_fit(model: ONMF | Baseline, table: Table) -> dict[str, Any]:
-    """What one fit achieves and costs, or why it fails."""
+    """Quality and cost of a fit, or why it failed."""
     begin = time.perf_counter()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they say has columns of its own
+            warnings.simplefilter("ignore")  # the table has columns for them
             model.fit(table.X)
-    except Exception as error:  # of any kind: the other methods go on
+    except Exception as error:  # of any kind: the other methods still run
         return {"converged": False, "failure": one_line(error) or type(error).__name__}
     seconds, labels = time.perf_counter() - begin, model.labels_
     agreement = agreement_scores(table.labels, labels) or {}
     return {
-        **dict(zip(WITH_LABELS, agreement.values(), strict=False)),
+        **dict(zip(("acc", "ari", "nmi"), agreement.values(), strict=False)),
         "relative_error": partition_error(table.X, labels),
         "orthogonality": orthogonality(model.membership_),
         "empty_clusters": int(np.sum(cluster_sizes(labels, len(model.cluster_centers_)) == 0)),

@@ -1,4 +1,4 @@
-"""What the subcommands share: progress and notes."""
+"""What the subcommands print: progress, notes and results."""
 
 import logging
 import sys
@@ -7,11 +7,9 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -27,38 +25,33 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from onmf.cli import LOG
+from onmf.cli import COMMAND_LOG
 from onmf.io.table import one_line, printable
 
-LONGEST_BAR = 1000  # sweeps
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+LONGEST_BAR = 1000  # sweeps; a longer bar would stay empty
 SECONDS_BETWEEN_LINES = 10
 
 
-class Fittable(Protocol):
-    """An estimator of onmf or of scikit-learn."""
-
-    def fit(self, X: Any) -> Any: ...
-
-    def set_params(self, **parameters: Any) -> Any: ...
-
-
 class Description(ProgressColumn):
-    """What a task is called: no name in it can steer the terminal."""
+    """The name of a task, without characters that control the terminal."""
 
     def render(self, task: Task) -> Text:
         return Text(printable(task.description))
 
 
 class Follower:
-    """How far a task is: a bar on a terminal; elsewhere, and in --log-file, a line now and then."""
+    """Progress: a bar on a terminal; elsewhere, and in --log-file, a line every few seconds."""
 
     def __init__(self, bar: Progress) -> None:
         self.bar = bar
-        self.begin = self.told = time.monotonic()
+        self.begin = self.printed = time.monotonic()
 
     @property
     def lines(self) -> bool:
-        return self.bar.disable or LOG.isEnabledFor(logging.INFO)
+        return self.bar.disable or COMMAND_LOG.isEnabledFor(logging.INFO)
 
     def add_task(self, description: str, total: float | None = None) -> TaskID:
         return self.bar.add_task(description, total=total)
@@ -67,14 +60,14 @@ class Follower:
         """As `Progress.update` of rich."""
         self.bar.update(task, **facts)
         now = time.monotonic()
-        if self.lines and now - self.told >= SECONDS_BETWEEN_LINES:
-            self.told = now
+        if self.lines and now - self.printed >= SECONDS_BETWEEN_LINES:
+            self.printed = now
             state = next(known for known in self.bar.tasks if known.id == task)
             far = f"{state.completed:.0f}" + (
                 "" if state.total is None else f" of {state.total:.0f}"
             )
             line = f"{printable(state.description)}: {far}, {now - self.begin:.0f} s"
-            LOG.info(line)
+            COMMAND_LOG.info(line)
             if self.bar.disable:
                 click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)
 
@@ -84,9 +77,9 @@ class Follower:
 
 @contextmanager
 def progress_bar(*middle: ProgressColumn) -> Iterator[Follower]:
-    """A bar with the time gone and left, if stderr is a terminal; it leaves no trace."""
+    """A bar with elapsed and remaining time, if stderr is a terminal."""
     console = Console(stderr=True)
-    console.quiet = not console.is_terminal  # older versions end even a disabled bar by a line
+    console.quiet = not console.is_terminal  # older rich ends a disabled bar with a line
     columns = (
         SpinnerColumn(),
         Description(Column(no_wrap=True)),
@@ -104,7 +97,7 @@ def progress_bar(*middle: ProgressColumn) -> Iterator[Follower]:
 
 @contextmanager
 def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar that the function it yields moves: (done, total). It pulses until that is called."""
+    """A bar, and the function (done, total) that moves it; it pulses before the first call."""
     with progress_bar() as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -112,13 +105,13 @@ def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def show_sweeps(label: str) -> Iterator[Callable[[Any], bool]]:
-    """The callback of a fit that a bar, or lines, follow; its warnings become notes."""
+    """The callback that shows the progress of a fit; warnings become notes."""
     with notes(label), progress_bar(TextColumn("{task.completed} sweeps")) as bar:
         yield sweep_callback(bar, bar.add_task(label, total=None))
 
 
-def fit_with_progress(model: Fittable, X: Any, label: str) -> float:
-    """Fit, warnings as notes; return the seconds. A bar, or lines, follow the sweeps."""
+def fit_with_progress(model: "BaseEstimator", X: Any, label: str) -> float:
+    """Fit with progress, warnings as notes; return the seconds."""
     with show_sweeps(label) as callback:
         followed = hasattr(model, "callback")
         if followed:
@@ -134,7 +127,7 @@ def fit_with_progress(model: Fittable, X: Any, label: str) -> float:
 
 @contextmanager
 def notes(label: str) -> Iterator[None]:
-    """Warnings as notes on stderr, once all is done."""
+    """Print warnings as notes on stderr at the end of the block."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -142,52 +135,51 @@ def notes(label: str) -> Iterator[None]:
 
 
 def note(label: str, sentences: Sequence[str]) -> None:
-    """Each sentence once, on a line of stderr."""
+    """Print each sentence once, on a line of stderr."""
     if not sentences:
         return
     label = one_line(label)
     for sentence in dict.fromkeys(map(one_line, sentences)):
         named = sentence if sentence.startswith(label) else f"{label}: {sentence}"
         click.echo(f"Note: {named}", err=True)
-        LOG.warning(named)
+        COMMAND_LOG.warning(named)
 
 
 def say(text: str) -> None:
-    """The result, on stdout; what others wrote (names, headings) cannot steer the terminal."""
+    """Print a result on stdout, without characters that control the terminal."""
     shown = printable(text)
     click.echo(shown)
-    LOG.info(shown)
+    COMMAND_LOG.info(shown)
 
 
 def write_log(context: click.Context, option: click.Parameter, path: Path | None) -> None:
-    """From now on, what is said and how far it is goes into this file, too."""
+    """Copy messages and progress to this file from now on."""
     if path is None:
         return
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    LOG.addHandler(handler)
-    LOG.setLevel(logging.INFO)
-    LOG.info("onmf %s", one_line(" ".join(sys.argv[1:])))
+    COMMAND_LOG.addHandler(handler)
+    COMMAND_LOG.setLevel(logging.INFO)
+    COMMAND_LOG.info("onmf %s", one_line(" ".join(sys.argv[1:])))
 
 
 @contextmanager
 def within_memory(file: str) -> Iterator[None]:
-    """Out of memory is said of a file."""
+    """Name the file in an out-of-memory error."""
     try:
         yield
     except MemoryError as error:
         said = one_line(error).removesuffix(".")
         raise MemoryError(
-            f"{file} does not fit{f' ({said})' if said else ''}; .npy, .parquet, .h5ad and .zarr "
-            "are read block by block."
+            f"{file} does not fit{f' ({said})' if said else ''}; use .npy, .parquet, .h5ad or "
+            ".zarr, which are read in blocks."
         ) from error
 
 
 def sweep_callback(bar: Follower, task: TaskID) -> Callable[[Any], bool]:
-    """The estimator's callback that moves a progress bar and never stops the fit.
+    """A callback that moves a progress bar and never stops the fit.
 
-    The paper's limits allow half a million sweeps of which a thousand are used: a bar of that
-    length would stay empty, so it pulses instead.
+    The bar pulses if the limit of sweeps is much larger than the number a fit needs.
     """
 
     def callback(event: Any) -> bool:
@@ -196,8 +188,3 @@ def sweep_callback(bar: Follower, task: TaskID) -> Callable[[Any], bool]:
         return False
 
     return callback
-
-
-def cluster_sizes(labels: NDArray, k: int) -> NDArray:
-    """Samples in each of k clusters."""
-    return np.bincount(labels[labels >= 0], minlength=k)

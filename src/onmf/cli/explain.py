@@ -7,74 +7,64 @@ from typing import Any
 import click
 import numpy as np
 
-from onmf.cli.console import say, waiting
+from onmf.cli.console import say
 from onmf.cli.options import RAW_NAMES, REMOTE
-from onmf.cli.runs import (
-    LABELS,
-    MARKERS,
-    RUN,
-    Findings,
-    FinishedFit,
-    Origin,
-    markers_sheet,
-    read_run,
-    sealed_again,
-)
+from onmf.cli.runs.records import LABELS, MARKERS, RUN, with_record
+from onmf.cli.runs.results import read_run
+from onmf.cli.runs.tables import markers_sheet
 from onmf.explain import Explanation
 from onmf.io import csv_texts, place_for, replace_files
 
-TYPICAL, FIRST_WORDS = 3, 72  # samples shown of each cluster, characters shown of a document
+TYPICAL_SAMPLES = 3  # shown per cluster
+TEXT_SHOWN = 72  # characters of a document
 
 
 @click.command("explain")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--top", type=click.IntRange(1), default=10, help="Features of each cluster.")
+@click.option("--top", type=click.IntRange(1), default=10, help="Features per cluster.")
 @REMOTE
 @RAW_NAMES
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run_explain(folder: Path, top: int, remote: bool, raw_names: bool, as_json: bool) -> None:
-    """Say what makes the clusters of a finished run.
+    """Explain the clusters of a finished run.
 
-    FOLDER is what `onmf cluster` wrote; its input must be where it was, and unchanged. Printed are
-    the distinctive features of each cluster with their mean inside, and its most typical samples,
-    documents by their first words. Written anew are labels.csv and markers.csv.
+    FOLDER is the output folder of `onmf cluster`; its input must still exist, unchanged. Prints the
+    distinctive features of each cluster with their mean inside it, and its most typical samples.
+    Writes labels.csv and markers.csv again.
 
     \b
     Example:
       onmf explain result
     """
     with place_for(folder, [RUN], force=True):
-        record, source, model, raw, table = read_run(folder, remote)
-        with waiting("Comparing the clusters"):
-            findings = Findings.of(model, table)
-        found = findings.explanation
+        run, record = read_run(folder, remote)
+        found = run.findings.explanation
         if found is None:
-            raise ValueError("the run has a single cluster: there is nothing to compare it with.")
-        origin, seconds = Origin.recall(record), record["results"]["seconds"]
-        run = FinishedFit(model, source, origin, table, findings, seconds)
-        sheets = {LABELS: run.labels_sheet(), MARKERS: markers_sheet(findings.markers)}
-        files = csv_texts(sheets, raw_names)
-        replace_files(folder, sealed_again(record, files))
-    names = [_first_words(text) for text in raw.X] if source.text else raw.samples
+            raise ValueError("the run has a single cluster: there is nothing to compare.")
+        sheets = {LABELS: run.labels_sheet(), MARKERS: markers_sheet(run.findings.markers)}
+        replace_files(folder, with_record(record, csv_texts(sheets, raw_names)))
+    names = run.raw.samples
+    if run.source.text:
+        names = [_shortened(text) for text in run.raw.X]
     facts = cluster_facts(found, names, top)
     say(json.dumps(facts, indent=2) if as_json else summarise_clusters(facts))
     if not as_json:
         say(f"Wrote {LABELS} and {MARKERS} to {folder}.")
 
 
-def _first_words(text: str) -> str:
+def _shortened(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= FIRST_WORDS else f"{line[: FIRST_WORDS - 1]}…"
+    return line if len(line) <= TEXT_SHOWN else f"{line[: TEXT_SHOWN - 1]}…"
 
 
 def cluster_facts(found: Explanation, names: list[str], top: int) -> list[dict[str, Any]]:
-    """What is told of each cluster that has samples."""
+    """Size, certainty, features and typical samples of each cluster that has samples."""
     markers, facts = found.markers, []
     for k, numbers in enumerate(markers.numbers(top)):
         inside = np.flatnonzero(found.labels == k)
         if not len(inside):
             continue
-        typical = inside[np.argsort(found.distance[inside], kind="stable")[:TYPICAL]]
+        typical = inside[np.argsort(found.distance[inside], kind="stable")[:TYPICAL_SAMPLES]]
         means = markers.facts.mean_inside[k]
         facts.append(
             {
@@ -90,7 +80,7 @@ def cluster_facts(found: Explanation, names: list[str], top: int) -> list[dict[s
 
 
 def summarise_clusters(facts: list[dict[str, Any]]) -> str:
-    """The same for people."""
+    """The same as text."""
     lines = []
     for own in facts:
         features = ", ".join(f"{name} {mean:.3g}" for name, mean in own["features"])

@@ -9,29 +9,27 @@ import click
 import numpy as np
 
 from onmf import load
-from onmf.cli.console import cluster_sizes, note, say
-from onmf.cli.options import INPUT, RAW_NAMES, reading, reading_options
-from onmf.cli.runs import (
-    Array,
-    Input,
-    Model,
-    agreement_scores,
-    align_features,
-    fitted_model,
-    ids_of_clusters,
-    ids_of_labels,
-    is_transposed,
-    labels_sheet,
+from onmf.cli.console import note, say
+from onmf.cli.options import (
+    FOLLOW_LINKS,
+    INPUT,
+    RAW_NAMES,
+    SectionedCommand,
+    reading,
+    reading_options,
 )
-from onmf.cli.runs.standard_input import receive
+from onmf.cli.runs.align import align_features, is_transposed
+from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.results import agreement_scores, fitted_model
+from onmf.cli.runs.tables import Model, cluster_sizes, ids_of_clusters, ids_of_labels, labels_sheet
 from onmf.explain import Calibration
 from onmf.io import Table, csv_text, place_for, replace_files
-from onmf.preparation import Words
+from onmf.rows.sweep import Array
 
-MISSING = {"refuse": None, "zero": 0.0, "nan": np.nan}
+FILLS = {"refuse": None, "zero": 0.0, "nan": np.nan}  # of features that the input lacks
 
 
-@click.command("predict")
+@click.command("predict", cls=SectionedCommand)
 @click.argument("model", type=click.Path(exists=True, path_type=Path))
 @click.argument("input", type=INPUT)
 @click.option(
@@ -39,20 +37,19 @@ MISSING = {"refuse": None, "zero": 0.0, "nan": np.nan}
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="File for the labels, as labels.csv.",
+    help="File for the labels, like labels.csv.",
 )
-@reading_options
 @click.option(
     "--missing",
-    type=click.Choice(list(MISSING)),
+    type=click.Choice(list(FILLS)),
     default="refuse",
-    help="What becomes of features of the model that the input lacks; nan: they count as not "
-    "observed.",
+    help="What to do if the input lacks features of the model; nan: treat them as missing.",
 )
-@click.option("--follow-links", is_flag=True, help="Of documents: also links out of the folder.")
+@FOLLOW_LINKS
 @RAW_NAMES
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@reading_options
 def run_predict(
     model: Path,
     out: Path,
@@ -62,11 +59,11 @@ def run_predict(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Give new samples the clusters of a model.
+    """Assign new samples to the clusters of a model.
 
-    MODEL is a model.onmf file, or the folder that `onmf cluster` wrote. INPUT is read as `onmf
-    cluster` reads it and goes through the same steps; its features are matched by their names,
-    which also tell whether they are its rows or its columns.
+    MODEL is a model.onmf file, or the output folder of `onmf cluster`. INPUT goes through the same
+    steps as the input of the model. Features are matched by name; if the names are in the rows, the
+    input is transposed.
 
     \b
     Example:
@@ -74,13 +71,10 @@ def run_predict(
     """
     with place_for(out.parent, [out.name], force):
         fitted = fitted_model(model) if model.is_dir() else load(model)
-        of_words = any(isinstance(step, Words) for step in getattr(fitted, "preprocessing_", ()))
-        lines = of_words and options["text_column"] is None
-        source = Input(receive(options.pop("input"), lines), text=of_words, **options)
-        table, said = align_features(read_along(source, fitted), fitted, MISSING[missing])
+        source = Input.for_model(fitted, options.pop("input"), **options)
+        table, said = align_features(read_for(fitted, source), fitted, FILLS[missing])
         labels = fitted.predict(table)
-        sure, distance = how_sure(fitted, table, labels)
-        columns = {"certainty": sure, "distance": distance}
+        columns = certainty_and_distance(fitted, table, labels)
         if hasattr(fitted, "outlier_limit_"):
             columns["outlier_score"] = fitted.outlier_score(table)
         ids = ids_of_labels(ids_of_clusters(fitted), labels)
@@ -94,27 +88,29 @@ def run_predict(
         "samples_in_no_cluster": len(table.samples) - sum(sizes),
         "scores": agreement_scores(table.labels, labels),
     }
-    sentence = f"{len(table.samples)} samples into clusters of {', '.join(map(str, sizes))}: {out}."
+    sentence = f"{len(table.samples)} samples in clusters of {', '.join(map(str, sizes))}: {out}."
     say(json.dumps(facts, indent=2) if as_json else sentence)
 
 
-def how_sure(model: Model, table: Table, labels: Array) -> tuple[Array, Array]:
-    """Certainty of each sample, by the curve that came with the model, and distance.
+def certainty_and_distance(model: Model, table: Table, labels: Array) -> dict[str, Array]:
+    """Certainty and distance of each sample.
 
-    Models of older versions have no curve, those of one cluster need none: any label is certain.
+    Models of older versions, and models of one cluster, have no certainty curve: any label is
+    certain.
     """
     margin, distance = model.nearness(table)
     curve = getattr(model, "certainty_curve_", None)
-    sure = np.ones(len(labels)) if curve is None else Calibration.of(curve)(margin)
-    return np.where(labels >= 0, sure, 0), distance
+    certainty = np.ones(len(labels)) if curve is None else Calibration.of(curve)(margin)
+    return {"certainty": np.where(labels >= 0, certainty, 0), "distance": distance}
 
 
-def read_along(source: Input, model: Model) -> Table:
-    """The input, its features as columns: their names tell which way it lies."""
+def read_for(model: Model, source: Input) -> Table:
+    """The input with the features of the model as columns, by their names."""
     with reading(source) as progress:
         table = source.read(progress)
         if is_transposed(table, model):
             table = replace(source, transpose=not source.transpose).read(progress)
-            lie = "columns" if source.transpose else "rows"
-            note(source.path.name, [f"its {lie} are the features of the model: it was transposed."])
+            side = "columns" if source.transpose else "rows"
+            said = f"its {side} are the features of the model, so it was transposed."
+            note(source.path.name, [said])
     return table

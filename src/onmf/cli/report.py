@@ -1,106 +1,113 @@
 """`onmf report`."""
 
+import re
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import click
+import numpy as np
 
 from onmf.cli.console import notes, say, waiting
 from onmf.cli.options import REMOTE
-from onmf.cli.runs import (
-    REPORT,
-    RUN,
-    Array,
-    Findings,
-    FinishedFit,
-    Input,
-    Model,
-    Origin,
-    first_words,
-    ids_of_labels,
-    read_run,
-    sealed_again,
-)
-from onmf.cli.runs.times import periods_of, read_times
-from onmf.io import Table, place_for, replace_files
+from onmf.cli.runs.inputs import first_words
+from onmf.cli.runs.records import REPORT, RUN, with_record
+from onmf.cli.runs.results import FinishedFit, read_run
+from onmf.io import place_for, replace_files
+from onmf.io.cells import is_number, to_number
 from onmf.report import html
 from onmf.report.flow import Flow
-from onmf.report.periods import Period
+from onmf.report.periods import Period, period_words
+
+MOST_PERIODS = 24  # on a page
+ISO_DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?$")
+DATE_LENGTHS = (10, 7, 4)  # characters of a day, a month, a year
 
 
 @click.command("report")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @REMOTE
 def run_report(folder: Path, remote: bool) -> None:
-    """Make report.html of a finished run again.
+    """Write report.html of a finished run again.
 
-    FOLDER is what `onmf cluster` wrote; its input must be where it was, and unchanged.
+    FOLDER is the output folder of `onmf cluster`; its input must still exist, unchanged.
 
     \b
     Example:
       onmf report result
     """
     with place_for(folder, [RUN], force=True):
-        write_report(folder, remote)
+        run, record = read_run(folder, remote)
+        replace_files(folder, with_record(record, {REPORT: make_report(run, record)}))
     say(f"Wrote {folder / REPORT}.")
-
-
-def write_report(folder: Path, remote: bool) -> None:
-    """The page of the run in the folder, and its checksum in run.json."""
-    record, source, model, raw, table = read_run(folder, remote)
-    choice = record.get("choice") and SimpleNamespace(**record["choice"])
-    with waiting("Comparing the clusters"):
-        findings = Findings.of(model, table)
-    seconds = record["results"]["seconds"]
-    run = FinishedFit(
-        model,
-        source,
-        Origin.recall(record),
-        table,
-        findings,
-        seconds,
-        first_words(raw),
-        choice,
-        periods=spread_over_time(model, findings.ids, source, table),
-    )
-    replace_files(folder, sealed_again(record, {REPORT: make_report(run, record)}))
-
-
-def spread_over_time(model: Model, ids: Array, source: Input, table: Table) -> list[Period]:
-    """The samples in periods, if their times are known."""
-    if source.time is None:
-        return []
-    with waiting("Looking at the times") as progress:
-        return periods_of(model, ids.tolist(), table, read_times(source, progress))
 
 
 def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
     """The text of report.html."""
+    periods = time_periods(run)
     with notes("report.html"), waiting("Making report.html"):
         return html(
             run.model,
             run.table.X,
-            samples=run.shown or run.table.samples,
+            samples=first_words(run.raw) or run.table.samples,
             features=run.table.features,
             truth=run.table.labels,
             explanation=run.findings.explanation,
             run=record,
             choice=run.choice,
-            flow=flow_into(run, record["lineage"][-1]) if record.get("lineage") else None,
-            periods=run.periods,
+            flow=cluster_flow(run, record["lineage"][-1]) if record.get("lineage") else None,
+            periods=periods,
         )
 
 
-def flow_into(run: FinishedFit, told: dict[str, Any]) -> Flow:
-    """What became of the clusters of the run before, as run.json tells it, for the page."""
-    ids = ids_of_labels(run.findings.ids, run.model.labels_).tolist()
-    turned = zip(told["ids"], told["drift"], strict=True)
+def cluster_flow(run: FinishedFit, entry: dict[str, Any]) -> Flow:
+    """What happened to the clusters of the run before, from the last entry of the lineage."""
+    turned = zip(entry["ids"], entry["drift"], strict=True)
     return Flow(
-        moves={(old, new): n for old, new, n in told["moves"]},
-        before={int(i): n for i, n in told["before"].items()},
-        after=Counter(i for i in ids if i >= 0),
+        moves={(old, new): n for old, new, n in entry["moves"]},
+        before={int(i): n for i, n in entry["before"].items()},
+        after=Counter(i for i in run.sample_ids.tolist() if i >= 0),
         drift={i: angle for i, angle in turned if angle is not None},
         names={},
     )
+
+
+def time_periods(run: FinishedFit) -> list[Period]:
+    """Sizes and words of the clusters in each period; none without --time."""
+    if run.source.time is None:
+        return []
+    with waiting("Reading the times") as progress:
+        source = replace(run.source, labels=run.source.time, time=None)
+        times = source.read(progress).labels
+        if times is None:
+            raise ValueError(f"{source.path.name} has no column {run.source.time!r} for --time.")
+        names, numbers = grouped_times(times)
+        ids, periods = run.findings.ids.tolist(), []
+        for t, name in enumerate(names):
+            rows = np.flatnonzero(np.array(numbers) == t)
+            labels, W = run.model.labels_[rows], run.model.cluster_centers_
+            words = period_words(run.table.X[rows], labels, W, run.table.features)
+            sizes = {ids[k]: int(np.sum(labels == k)) for k in words}
+            periods.append(Period(name, sizes, {ids[k]: own for k, own in words.items()}))
+    return periods
+
+
+def grouped_times(times: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Names of at most MOST_PERIODS periods, in order, and the period of each time.
+
+    Dates are grouped by day, month or year, the shortest that gives few enough periods. Numbers are
+    ordered by size, other times by the alphabet; neighbours are put together.
+    """
+    known = {*times}
+    if all(ISO_DATE.match(time) for time in known):
+        for length in DATE_LENGTHS:
+            short = [time[:length] for time in times]
+            if len(names := sorted({*short})) <= MOST_PERIODS:
+                return names, [names.index(time) for time in short]
+    ordered = sorted(known, key=to_number if all(map(is_number, known)) else str)
+    parts = [part.tolist() for part in np.array_split(ordered, min(MOST_PERIODS, len(ordered)))]
+    names = [part[0] if len(part) == 1 else f"{part[0]} to {part[-1]}" for part in parts]
+    place = {time: number for number, part in enumerate(parts) for time in part}
+    return names, [place[time] for time in times]

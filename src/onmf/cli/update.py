@@ -7,36 +7,30 @@ from typing import Any
 import click
 
 from onmf.cli.console import note, say, waiting
-from onmf.cli.options import INPUT, RAW_NAMES, reading_options
-from onmf.cli.predict import MISSING, read_along
-from onmf.cli.runs import RUN, Input, align_features
-from onmf.cli.runs.standard_input import receive
+from onmf.cli.options import FOLLOW_LINKS, INPUT, RAW_NAMES, SectionedCommand, reading_options
+from onmf.cli.predict import FILLS, read_for
+from onmf.cli.runs.align import align_features
+from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.records import RUN
 from onmf.cli.runs.streams import StreamRun
 from onmf.io import checksum, place_for
-from onmf.preparation import Words
 
 
-@click.command("update")
+@click.command("update", cls=SectionedCommand)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("input", type=INPUT, required=False)
-@click.option(
-    "--batch",
-    metavar="NAME",
-    help="What the batch is called; a batch of a name that was counted is not counted again.",
-)
-@click.option(
-    "--max-clusters", type=click.IntRange(1), default=1000, help="That there may be at a time."
-)
-@reading_options
+@click.option("--batch", metavar="NAME", help="Name of the batch; each name is added only once.")
+@click.option("--max-clusters", type=click.IntRange(1), default=1000, help="At any time.")
 @click.option(
     "--missing",
     type=click.Choice(["refuse", "zero"]),
     default="refuse",
-    help="What becomes of features of the model that the input lacks.",
+    help="What to do if the input lacks features of the model.",
 )
-@click.option("--follow-links", is_flag=True, help="Of documents: also links out of the folder.")
+@FOLLOW_LINKS
 @RAW_NAMES
-@click.option("--json", "as_json", is_flag=True, help="Print what is known of the last batch.")
+@click.option("--json", "as_json", is_flag=True, help="Print the entry of the last batch.")
+@reading_options
 def run_update(
     folder: Path,
     batch: str | None,
@@ -46,57 +40,46 @@ def run_update(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Take one batch more into the clusters of a finished run.
+    """Add a batch of samples to the clusters of a finished run.
 
-    FOLDER is what `onmf cluster` wrote, INPUT the batch, read and prepared as `onmf predict` does.
-    Its samples go to their nearest clusters, and these turn towards them; clusters keep their ids.
-    Samples that are strange to all of them wait, and where enough agree, a cluster is born; one
-    that has had nothing for long is closed, and its id never given again.
+    FOLDER is the output folder of `onmf cluster`, INPUT the batch, read and prepared as by `onmf
+    predict`. Samples are assigned to their nearest clusters, which move towards them and keep their
+    ids. Samples far from all clusters wait, and enough similar ones become a new cluster. A cluster
+    without new samples for long is closed; its id is not used again.
 
-    A batch that was counted is not counted again: it is known by its content, or by --batch. The
-    command may be killed at any moment and given again. Without INPUT it only puts in order what a
-    killed one left.
+    A batch is added only once: it is recognised by its content, or by --batch. If the command is
+    killed, run it again. Without INPUT it only completes what a killed command left.
 
-    Written are batches/00001.csv and so on (the cluster of each sample), stream.html (sizes and
-    words of the clusters over the batches), centers.csv, top_features.csv, model.onmf, run.json and
-    stream.onmf, the state of all.
+    Writes batches/00001.csv and so on (the cluster of each sample), stream.html (sizes and words of
+    the clusters over the batches), centers.csv, top_features.csv, model.onmf, run.json and
+    stream.onmf, the state.
 
     \b
     Examples:
-      onmf update topics tuesday.csv --text-column abstract
+      onmf update result week-32.csv
       onmf update result week-32.csv --batch week-32
+      onmf update topics tuesday.csv --text-column abstract
     """
-    given = options.pop("input")
+    path = options.pop("input")
     with place_for(folder, [RUN], force=True):
         run = StreamRun.of(folder)
-        said = "" if given is None else count(run, given, batch, max_clusters, MISSING[missing],
-                                              raw_names, options)  # fmt: skip
+        said = ""
+        if path is not None:
+            source = Input.for_model(run.model, path, **options)
+            key, name = (
+                batch or checksum(source.path, source.follow_links),
+                batch or source.path.name,
+            )
+            if run.knows(key):
+                said = f"{name} was added before; nothing has changed. "
+            else:
+                table, notes = align_features(
+                    read_for(run.model, source), run.model, FILLS[missing]
+                )
+                with waiting(f"Adding {name}"):
+                    run.add(table, key, name, max_clusters, raw_names)
+                note(name, notes)
         if len(run.batches) > 1:
             with waiting("Writing the files"):
                 run.write()
     say(json.dumps(run.batches[-1], indent=2) if as_json else said + run.sentence())
-
-
-def count(
-    run: StreamRun,
-    path: Any,
-    batch: str | None,
-    most: int,
-    fill: float | None,
-    raw_names: bool,
-    options: dict[str, Any],
-) -> str:
-    """Take the batch in, unless it is known; what there is to say about it."""
-    model = run.model
-    of_words = any(isinstance(step, Words) for step in getattr(model, "preprocessing_", ()))
-    lines = of_words and options["text_column"] is None
-    source = Input(receive(path, lines), text=of_words, **options)
-    key = batch or checksum(source.path, source.follow_links)
-    name = batch or source.path.name
-    if run.knows(key):
-        return f"{name} was counted before, and nothing is changed. "
-    table, told = align_features(read_along(source, model), model, fill)
-    with waiting(f"Taking in {name}"):
-        run.take_in(table, key, name, most, raw_names)
-    note(name, told)
-    return ""

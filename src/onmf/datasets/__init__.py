@@ -1,4 +1,4 @@
-"""Data whose clusters are known: made up, or read from files the user has."""
+"""Data with known clusters: synthetic, or from files of the user."""
 
 from onmf.datasets.corpora import load_newsgroups, load_tdt2
 from onmf.datasets.expression import load_expression, load_tcga_mirna, load_tcga_rnaseq

@@ -1,4 +1,4 @@
-"""Documents as counts of terms, with the topic of each: TDT2 and 20 Newsgroups."""
+"""Term counts of documents with known topics: TDT2 and 20 Newsgroups."""
 
 import os
 from typing import Any
@@ -29,8 +29,7 @@ def load_tdt2(path: str | os.PathLike[str] | None = None, *, smallest: int = 1) 
     path : path, optional
         The file TDT2_all.mat or its folder; None takes tdt2/TDT2_all.mat below ONMF_DATA.
     smallest : int, default=1
-        Leave out categories of fewer documents. The paper speaks of the 56 categories that have at
-        least 10.
+        Leave out categories with fewer documents. The paper uses the 56 with at least 10.
 
     Returns
     -------
@@ -84,5 +83,5 @@ def load_newsgroups(path: str | os.PathLike[str] | None = None) -> Bunch:
 
 
 def _cell_texts(cells: Any) -> Any:
-    """A MATLAB cell array of text as an array of str."""
+    """A MATLAB cell array of texts as an array of str."""
     return np.array([str(cell[0]) if cell.size else "" for cell in cells.ravel()])

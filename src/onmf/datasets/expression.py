@@ -1,6 +1,5 @@
-"""Gene expression of tumours with the cancer type of each: TCGA files, or a user's own."""
+"""Gene expression of tumours with known cancer types: TCGA files, or files of the user."""
 
-import csv
 import os
 from collections.abc import Mapping
 from importlib import import_module
@@ -12,10 +11,11 @@ from sklearn.utils import Bunch
 
 from onmf.datasets.files import DataFile, locate, read_npz_variables
 from onmf.io import read_table
+from onmf.io.delimited import text_cells
+from onmf.io.table import Options
 
-NORMAL_TISSUE = "11"
-SHOWN = 3  # names that an error lists
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
+NORMAL_TISSUE = "11"  # the sample type of TCGA
+NAMES_SHOWN = 3  # in an error
 MIRNA = DataFile(
     "tcga_mirnaseq_pancancer/mirna_common_33cohorts.npz",
     "Make it from the read counts of https://github.com/bioc/RTCGA.miRNASeq (data/*.rda): "
@@ -41,7 +41,7 @@ def load_tcga_mirna(
         The file mirna_common_33cohorts.npz or its folder; None takes it from the folder
         tcga_mirnaseq_pancancer below ONMF_DATA.
     normal : bool, default=False
-        Keep the samples of normal tissue, too.
+        Keep the samples of normal tissue as well.
     repeated : bool, default=False
         Keep the older (GA) measurement of a sample that was also measured on HiSeq.
 
@@ -84,7 +84,7 @@ def load_tcga_rnaseq(path: str | os.PathLike[str] | None = None, *, normal: bool
         The file tcga_rnaseq_rsem.npz or its folder; None takes it from the folder
         tcga_rnaseq_6types below ONMF_DATA.
     normal : bool, default=False
-        Keep the samples of normal tissue, too.
+        Keep the samples of normal tissue as well.
 
     Returns
     -------
@@ -119,28 +119,27 @@ def load_expression(
     column: str | None = None,
     samples_in: str = "columns",
 ) -> Bunch:
-    """Expression of one's own samples, with the type of each.
+    """Gene expression from files of the user, with the type of each sample.
 
     Parameters
     ----------
     matrix : path
-        A .csv or .tsv file of genes x samples with the names of the samples in its first line and
-        those of the genes in its first column, or an .h5ad file.
+        A .csv or .tsv file of genes x samples, with sample names in its first line and gene names
+        in its first column; or an .h5ad file.
     types : path or mapping
-        A .csv or .tsv table with a header: the name of a sample in the first column, its type in
-        the second. A name may be the beginning of a sample's name, as a TCGA patient's barcode is
-        of that of the sample. A mapping gives the same. For an .h5ad file it may be the name of a
-        column of `obs` instead.
+        A .csv or .tsv table with a header, sample names in the first column and types in the
+        second; or a mapping. A name may be the first part of a sample name, as the barcode of a
+        TCGA patient is. For an .h5ad file also the name of a column of `obs`.
     column : str, optional
-        Heading of the types, if they are not in the second column.
+        Heading of the column of types, if it is not the second.
     samples_in : {"columns", "rows"}, default="columns"
-        "rows" if a text file has a line for each sample instead of one for each gene.
+        "rows" if a text file has one line per sample instead of one per gene.
 
     Returns
     -------
     Bunch
-        `data` of shape (n_samples, n_genes), the samples that have a type; `target`, the types as
-        str; `sample_names`, `feature_names`, `untyped`, the names left out, and `DESCR`.
+        `data` of shape (n_samples, n_genes), only samples with a type; `target`, the types as str;
+        `sample_names`, `feature_names`, `untyped`, the names of the other samples, and `DESCR`.
 
     Examples
     --------
@@ -170,9 +169,9 @@ def load_expression(
     kept = np.flatnonzero([name is not None for name in kinds])
     if not len(kept):
         raise ValueError(
-            f"No sample of {matrix.name} ({', '.join(samples[:SHOWN])}, ...) has a type among "
-            f"{', '.join(list(known)[:SHOWN])}, ...: name the samples alike in both, and check "
-            "samples_in."
+            f"No sample of {matrix.name} ({', '.join(samples[:NAMES_SHOWN])}, ...) has a type, as "
+            f"{', '.join(list(known)[:NAMES_SHOWN])}, ... have: use the same names in both files, "
+            "and check samples_in."
         )
     return Bunch(
         data=X[kept],
@@ -185,7 +184,7 @@ def load_expression(
 
 
 def _match_types(samples: list[str], types: Mapping[str, str]) -> list[str | None]:
-    """The type of each sample: under its own name, or the longest known beginning of it."""
+    """The type of each sample: by its name, or by the longest known first part of it."""
     lengths = sorted({len(name) for name in types}, reverse=True)
 
     def kind(sample: str) -> str | None:
@@ -196,11 +195,10 @@ def _match_types(samples: list[str], types: Mapping[str, str]) -> list[str | Non
 
 
 def _read_types(path: Path, column: str | None) -> dict[str, str]:
-    """Name and type of each sample in a text table with a header."""
-    if path.suffix.lower() not in DELIMITERS:
+    """The type of each sample, from a text table with a header."""
+    if path.suffix.lower() not in (".csv", ".tsv"):
         raise ValueError(f"{path.name} does not end in .csv or .tsv.")
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        header, *rows = csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()])
+    header, *rows = (cells for _, cells in text_cells(path, Options()))
     if len(header) < 2 or (column is not None and column not in header):
         wanted = "second column" if column is None else f"column {column!r}"
         raise ValueError(f"{path.name} has no {wanted}; its header is {', '.join(header)}.")

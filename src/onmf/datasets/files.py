@@ -1,7 +1,4 @@
-"""Files of others: at a path the user gives, or in their place below ONMF_DATA.
-
-Nothing is downloaded and nothing is unpickled.
-"""
+"""Data files: at a path of the user, or in their place below ONMF_DATA. Nothing is downloaded."""
 
 import os
 from pathlib import Path
@@ -10,35 +7,28 @@ from zipfile import BadZipFile
 
 import numpy as np
 import scipy.io
-from numpy.typing import NDArray
+
+from onmf.io.table import Array
 
 
 class DataFile(NamedTuple):
-    """The place of a file below ONMF_DATA, and how to come by it."""
+    """The place of a file below ONMF_DATA, and how to get it."""
 
     place: str
     advice: str
 
 
 def locate(wanted: DataFile, path: str | os.PathLike[str] | None) -> Path:
-    """The file itself, or one sentence on where to get it and what to name it.
+    """The path of a file; the error for a missing file says where to get it.
 
-    Parameters
-    ----------
-    wanted : DataFile
-    path : path or None
-        The file, or a folder that has it under its usual name; None looks below the folder that
-        the environment variable ONMF_DATA names.
-
-    Returns
-    -------
-    Path
+    `path` is the file, or a folder that has it under its usual name. None looks below the folder in
+    the environment variable ONMF_DATA.
     """
     name = Path(wanted.place).name
     if path is None and "ONMF_DATA" not in os.environ:
         raise FileNotFoundError(
-            f"Where {name} is has not been said: give its path, or set ONMF_DATA to a folder that "
-            f"has {wanted.place}. {wanted.advice}"
+            f"The path of {name} is unknown: pass it, or set ONMF_DATA to a folder that has "
+            f"{wanted.place}. {wanted.advice}"
         )
     where = Path(os.environ["ONMF_DATA"], wanted.place) if path is None else Path(path)
     where = where / name if where.is_dir() else where
@@ -56,8 +46,8 @@ def read_mat_variables(path: Path, names: list[str]) -> dict[str, Any]:
     return _require(raw, names, path)
 
 
-def read_npz_variables(path: Path, names: list[str]) -> dict[str, NDArray[Any]]:
-    """Arrays of a .npz file; those of Python objects are refused, for they are pickles."""
+def read_npz_variables(path: Path, names: list[str]) -> dict[str, Array]:
+    """Arrays of a .npz file; pickled objects are refused."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as raw:
             return _require({name: raw[name] for name in names if name in raw}, names, path)
@@ -66,7 +56,7 @@ def read_npz_variables(path: Path, names: list[str]) -> dict[str, NDArray[Any]]:
 
 
 def _require(raw: dict[str, Any], names: list[str], path: Path) -> dict[str, Any]:
-    """The variables of these names, all of which must be there."""
+    """The variables of these names; none may be missing."""
     missing = [name for name in names if name not in raw]
     if missing:
         raise ValueError(f"{path} has no variable {', '.join(missing)}.")

@@ -1,7 +1,7 @@
-"""Made-up data whose clusters are known.
+"""Synthetic data with known clusters.
 
-Every generator follows the model that orthogonal NMF assumes: a sample lies on the ray of its
-cluster, at its own distance from the origin, and noise moves it off the ray:
+Every generator follows the model of orthogonal NMF: a sample lies on the ray of its cluster, at its
+own distance from the origin, plus noise:
 
     x_i = s_i w_{y_i} + e_i,    w >= 0, s_i > 0, x_i >= 0.
 """
@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
+
+from onmf.io.table import Array
 
 __all__ = ["make_paper_synthetic", "make_rays", "make_three_rays"]
 
@@ -22,27 +24,27 @@ def make_paper_synthetic(
     smallest: int = 1,
     outliers: int = 50,
     random_state: int = 1,
-) -> tuple[NDArray, NDArray]:
+) -> tuple[Array, Array]:
     """Synthetic data of the paper: 1000 samples on ten rays in 2000 dimensions, with outliers.
 
-    The numbers are those of the paper, draw by draw. Samples are the rows. About fifty of them are
-    replaced by outliers, which keep the label of the sample they replace: this, not the method,
-    caps the accuracy. The arguments after the first draw other data by the same recipe.
+    The numbers are those of the paper, draw by draw. About fifty samples are replaced by outliers
+    that keep their labels: this limits the accuracy of any method. The other parameters draw other
+    data in the same way.
 
     Parameters
     ----------
     snr_db : float, default=-3.0
-        Signal-to-noise ratio in decibels before the outliers are put in, from -40 to 40. The paper
-        uses -5, -3, -1, 1, 3 and 5.
+        Signal-to-noise ratio in decibels without the outliers, from -40 to 40. The paper uses -5,
+        -3, -1, 1, 3 and 5.
     n_clusters : int, default=10
-        Number of rays, at most 100. The sizes of all clusters but the last are uniform between
-        `smallest` and 1400 / n_clusters (140 in the paper); the last has the remaining samples.
+        Number of rays, at most 100. Cluster sizes are uniform between `smallest` and
+        1400 / n_clusters (140 in the paper); the last cluster has the remaining samples.
     smallest : int, default=1
-        No cluster has fewer samples; at most 500 / n_clusters.
+        Smallest cluster size, at most 500 / n_clusters.
     outliers : int, default=50
-        How many samples are replaced; one may be replaced twice.
+        Number of replacements; a sample may be replaced twice.
     random_state : int, default=1
-        Seed of the draw.
+        Random seed.
 
     Returns
     -------
@@ -68,7 +70,7 @@ def make_paper_synthetic(
     rs = np.random.RandomState(random_state)
     W = rs.uniform(0, 1, (m, k)).T
     sizes = rs.randint(smallest, 1400 // k, k - 1)
-    while n - sizes.sum() < smallest:  # not so in the paper's draw
+    while n - sizes.sum() < smallest:  # never in the paper's draw
         sizes = rs.randint(smallest, 1400 // k, k - 1)
     y = np.repeat(np.arange(k), [*sizes, n - sizes.sum()])
     # One draw gives the same numbers as the paper's draw per cluster: all sizes x m are even.
@@ -77,12 +79,12 @@ def make_paper_synthetic(
     y = y[order]
 
     X = _with_snr(W[y], E[order], 10 ** (snr_db / 10))
-    where = rs.randint(0, n, outliers)  # an index may occur twice: the later one wins
+    where = rs.randint(0, n, outliers)  # of equal indices the last one counts
     X[where] = rs.uniform(size=(m, outliers)).T * 5
     return X, y
 
 
-def _with_snr(S: NDArray, E: NDArray, target: float) -> NDArray:
+def _with_snr(S: Array, E: Array, target: float) -> Array:
     """X = max(0, S + E), with E scaled until ||S||^2 / ||X - S||^2 is `target`."""
     signal = np.sum(S * S)
     while True:
@@ -91,11 +93,11 @@ def _with_snr(S: NDArray, E: NDArray, target: float) -> NDArray:
         snr = signal / np.sum(E * E)
         if abs(snr - target) <= 1e-10:
             return X
-        E *= np.sqrt(snr / target)  # clipping at zero changes the noise: look again
+        E *= np.sqrt(snr / target)  # clipping at zero changes the noise, so repeat
 
 
-def make_three_rays(random_state: int | None = 0) -> tuple[NDArray, NDArray, NDArray]:
-    """Three clusters in the plane and starting centroids that mislead K-means.
+def make_three_rays(random_state: int | None = 0) -> tuple[Array, Array, Array]:
+    """Three clusters in the plane, and starting centroids that mislead K-means.
 
     The two-dimensional example of the paper's supplement: 200, 300 and 500 points around (8, 20),
     (10, 15) and (15, 7.5). All three starting centroids are points of the largest cluster.
@@ -103,14 +105,14 @@ def make_three_rays(random_state: int | None = 0) -> tuple[NDArray, NDArray, NDA
     Parameters
     ----------
     random_state : int or None, default=0
-        Seed of the draw.
+        Random seed.
 
     Returns
     -------
     X : ndarray of shape (1000, 2)
     y : ndarray of shape (1000,)
     centroids : ndarray of shape (3, 2)
-        The unlucky start.
+        The starting centroids.
 
     Examples
     --------
@@ -138,8 +140,8 @@ def make_rays(
     sparsity: float = 0.0,
     random_state: int | np.random.Generator | None = None,
     dtype: DTypeLike = np.float64,
-) -> tuple[Any, NDArray]:
-    """Samples on noisy rays, of any size: ``x_i = s_i (w_{y_i} + noise |e_i|)``.
+) -> tuple[Any, Array]:
+    """Samples on noisy rays: ``x_i = s_i (w_{y_i} + noise |e_i|)``.
 
     The entries of a ray w are exponential with mean 1, e is standard normal, and the scale s is
     uniform between 1/2 and 2. No sample is all zeros.
@@ -151,13 +153,13 @@ def make_rays(
     noise : float, default=0.1
         Size of the noise, relative to the mean entry of a ray.
     imbalance : float, default=1.0
-        How many times the largest cluster outnumbers the smallest; sizes fall geometrically.
+        Ratio of the largest to the smallest cluster size; sizes decrease geometrically.
     outliers : float, default=0.0
-        Share of samples that lie on no ray, are about five times as large and have label -1.
+        Share of samples on no ray; they are about five times as large and have label -1.
     sparsity : float, default=0.0
-        Expected share of zeros. Above zero X is a `scipy.sparse.csr_array` that was never dense;
-        as in documents, a feature is more often present where its ray is large. A sample keeps at
-        least one entry, so the share cannot exceed 1 - 1 / n_features.
+        Expected share of zeros, at most 1 - 1 / n_features, because every sample keeps an entry.
+        Above zero X is a `scipy.sparse.csr_array`; as in documents, a feature is more often present
+        where its ray is large.
     random_state : int, numpy.random.Generator or None, default=None
     dtype : float64 or float32, default=float64
 
@@ -179,7 +181,7 @@ def make_rays(
     n_out = round(outliers * n_samples)
     sizes = _cluster_sizes(n_samples - n_out, n_clusters, imbalance)
     y = rng.permutation(np.repeat([*range(n_clusters), -1], [*sizes, n_out]))
-    # The flat ray comes last, so that label -1 finds it: an outlier has no preferred feature.
+    # The last row is a flat ray, for label -1: an outlier has no preferred feature.
     W = np.vstack([rng.exponential(size=(n_clusters, n_features)), np.ones(n_features)])
 
     if sparsity == 0:
@@ -196,7 +198,7 @@ def make_rays(
     return sp.csr_array((values, (rows, cols)), shape=(n_samples, n_features)), y
 
 
-def _present(W: NDArray, y: NDArray, sparsity: float, rng: np.random.Generator) -> Any:
+def _present(W: Array, y: Array, sparsity: float, rng: np.random.Generator) -> Any:
     """Rows and columns of the stored entries, in row-major order; O(nnz) time and memory.
 
     Feature j of a sample with ray w is drawn Poisson(t w_j) times and is present if drawn at all,
@@ -212,14 +214,14 @@ def _present(W: NDArray, y: NDArray, sparsity: float, rng: np.random.Generator) 
         cols = rng.choice(m, draws.sum(), p=W[label] / mass)
         cells.append(np.repeat(members, draws) * m + cols)
     rows, cols = np.divmod(np.unique(np.concatenate(cells)), m)
-    # scikit-learn's K-means, a natural companion of this data, refuses 64-bit indices.
+    # scikit-learn's K-means refuses 64-bit indices.
     small = max(len(y), m, rows.size) <= np.iinfo(np.int32).max
     index = np.int32 if small else np.int64
     return rows.astype(index), cols.astype(index)
 
 
-def _cluster_sizes(n: int, k: int, imbalance: float) -> NDArray:
-    """k positive sizes with sum n, falling geometrically by `imbalance` from first to last."""
+def _cluster_sizes(n: int, k: int, imbalance: float) -> Array:
+    """k positive sizes with sum n that decrease geometrically by `imbalance`."""
     share = np.geomspace(imbalance, 1, k)
     ends = np.rint(np.cumsum(share) / share.sum() * (n - k)).astype(int)
     return 1 + np.diff(ends, prepend=0)
@@ -240,6 +242,6 @@ def _check_rays(
         )
     if n - round(outliers * n) < k:
         raise ValueError(
-            f"n_samples={n} leaves {n - round(outliers * n)} samples beside the outliers, "
-            f"too few for n_clusters={k}."
+            f"n_samples={n} leaves {n - round(outliers * n)} samples that are no outliers, too few "
+            f"for n_clusters={k}."
         )

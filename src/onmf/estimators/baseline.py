@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from numpy.typing import NDArray
-
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.fitting import Solution, Solver, with_labels
@@ -14,12 +12,9 @@ from onmf.estimators.parameters import check_parameters, without_none
 from onmf.result import CheckpointStore, Event, Watch
 from onmf.rows import Placement, place_in_memory
 from onmf.rows.assign import Rays
-from onmf.rows.sweep import Data
+from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import openmp_threads
 from onmf.rows.validation import Scale, check_scale
-
-Array = NDArray[Any]
-
 
 # How `predict` places a sample; by the nearest ray where nothing else is said.
 NEAREST: dict[str, Callable[[Array], Means]] = {"k-means": Means, "k-means++": Means}

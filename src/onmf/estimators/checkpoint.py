@@ -1,4 +1,4 @@
-"""How far a fit is, on disk, so that another process can go on.
+"""Checkpoints: the state of a fit on disk, from which another process resumes.
 
     folder/name.notes  =  a container whose header has the facts; arrays in them by their names
 
@@ -18,19 +18,16 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from onmf.exceptions import CheckpointWarning
 from onmf.io import replace_files
 from onmf.io.container import read_container, write_container
 from onmf.result import CheckpointStore
-from onmf.rows.sweep import Block, Data
+from onmf.rows.sweep import Array, Block, Data
 
-Array = NDArray[Any]
-
-KIND = "onmf checkpoint 3"  # the number is that of the facts in it
-SUFFIX = ".notes"
+CHECKPOINT_KIND = "onmf checkpoint 3"  # the number is that of the facts in it
+CHECKPOINT_SUFFIX = ".notes"
 NOT_COMPARED = (
     "n_jobs",
     "verbose",
@@ -40,7 +37,7 @@ NOT_COMPARED = (
 
 
 class Checkpoint(CheckpointStore):
-    """A journal in a folder."""
+    """Checkpoints in a folder."""
 
     def __init__(self, folder: str | Path, fingerprint: str) -> None:
         self.folder, self.fingerprint, self.failed = Path(folder), fingerprint, False
@@ -51,12 +48,12 @@ class Checkpoint(CheckpointStore):
     def of(cls, folder: str | Path, estimator: str, parameters: dict[str, Any], data: Data) -> Self:
         """For a fit of this estimator; what is already in the folder must belong to it."""
         checkpoints = cls(folder, fit_fingerprint(estimator, parameters, data))
-        for path in checkpoints.folder.glob(f"*{SUFFIX}"):
+        for path in checkpoints.folder.glob(f"*{CHECKPOINT_SUFFIX}"):
             checkpoints.read(path)
         return checkpoints
 
     def path(self, name: str) -> Path:
-        return self.folder / f"{name}{SUFFIX}"
+        return self.folder / f"{name}{CHECKPOINT_SUFFIX}"
 
     def recall(self, name: str) -> dict[str, Any] | None:
         return self.read(path) if (path := self.path(name)).exists() else None
@@ -87,7 +84,7 @@ class Checkpoint(CheckpointStore):
             self.failed = True
 
     def close(self, stop: str) -> None:
-        """Remove the notes of a fit that has ended; one that a callback stopped may go on."""
+        """Remove the files of a fit that has ended; one that a callback stopped can be resumed."""
         if stop != "callback":
             for path in self.own:
                 path.unlink(missing_ok=True)
@@ -97,7 +94,7 @@ def write_notes(path: Path, facts: dict[str, Any]) -> None:
     """Put the facts in the place of what was there, or leave that as it was."""
     arrays: dict[str, Array] = {}
     header = {"facts": json.dumps(facts, default=partial(_set_aside, arrays))}
-    write = partial(write_container, kind=KIND, header=header, arrays=arrays)
+    write = partial(write_container, kind=CHECKPOINT_KIND, header=header, arrays=arrays)
     replace_files(path.parent, {path.name: write})
 
 
@@ -114,7 +111,7 @@ def _set_aside(arrays: dict[str, Array], value: Any) -> Any:
 def read_notes(path: Path) -> dict[str, Any]:
     """The facts of a file that is whole."""
     try:
-        header, arrays = read_container(path, KIND)
+        header, arrays = read_container(path, CHECKPOINT_KIND)
         facts = json.loads(header["facts"], object_hook=partial(_put_back, arrays))
         if not isinstance(facts, dict):
             raise ValueError("it has no facts.")

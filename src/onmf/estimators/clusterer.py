@@ -9,15 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.fitting import Solution, Solver
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.progress import (
-    FRAMES,
     CallbackSupportMixin,
     Tasks,
+    caller_level,
     watcher,
     with_callbacks,
 )
@@ -33,11 +33,10 @@ from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
 from onmf.rows.memory import count_nonzero_samples
+from onmf.rows.sweep import Array
 from onmf.rows.threads import blas_threads, single_threaded_blas
 from onmf.rows.validation import rescale_to_safe_range, too_few
 from onmf.streams.lineage import Lineage
-
-Array = NDArray[Any]
 
 STALE_ATTRIBUTES = (  # of an earlier fit
     "labels_",
@@ -77,13 +76,12 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         Parameters
         ----------
         X : array, sparse matrix, DataFrame, path or Dask collection (n_samples, n_features)
-            Non-negative data; a sparse matrix is never made dense. NaN is an entry that was not
-            observed, for `ONMF` by its default solver: the error counts what is observed. In a
-            sparse matrix such an entry is a stored NaN, for what is not stored is zero. `ONMF`
-            reads a path (.npy, .npz, .h5, .h5ad, .zarr, .parquet), a memory map or an open data
-            set of h5py or zarr block by block, and leaves a Dask array or DataFrame on its workers;
-            `Baseline` needs X in memory. An ``onmf.io.Table`` is a matrix whose features have
-            names.
+            A sparse matrix is never made dense. NaN is a missing value, for `ONMF` with its
+            default solver and squares: the error counts the observed entries. In a sparse matrix
+            a missing value is a stored NaN; an entry that is not stored is zero. `ONMF` reads a
+            path (.npy, .npz, .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of
+            h5py or zarr block by block, and leaves a Dask array or DataFrame on its workers.
+            `Baseline` needs X in memory. An ``onmf.io.Table`` is a matrix with named features.
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             A sample of weight 2 counts as if it were there twice.
@@ -100,9 +98,9 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         Notes
         -----
         A fit that is interrupted (Ctrl-C) or fails, at whatever stage, leaves the estimator as it
-        was before: unfitted, or as the fit before left it; its threads end, its temporary files
-        go, and with `checkpoint` the same call goes on where it was. One that a callback ends is
-        fitted to the last finished sweep.
+        was before: unfitted, or as the fit before left it. Its threads and temporary files are
+        removed. With a `checkpoint` the same call resumes it. A fit that a callback ends is fitted
+        to the last finished sweep.
 
         Examples
         --------
@@ -148,7 +146,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             notes.close(solution.result.stop)
         if tasks is not None:
             tasks.end()
-        self._warn(solution)
+        self._warn(solution, rows)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -184,13 +182,14 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         for name in STALE_ATTRIBUTES:
             self.__dict__.pop(name, None)
         best, labels, degree = solution.result, solution.labels, self._loss.degree
-        if solution.limit is not None and solution.excess is not None:
-            self.outlier_score_ = solution.excess
+        if solution.limit is not None:
             self.outlier_limit_ = solution.limit.scaled(1 / rows.scale, degree)
         scale = best.W.dtype.type(rows.scale)
         self.cluster_centers_ = check_digits(best.W / scale)
         if len(labels):  # otherwise X was read once
             self.labels_, self.membership_ = labels, best.H
+            if solution.excess is not None:
+                self.outlier_score_ = solution.excess
             if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
                 self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
@@ -223,23 +222,24 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         self.labels_ = rows.data.gather(rows.data.map_blocks(labels_of, codes))
         self.membership_ = rows.data.dense(len(centers), assignment.memberships, codes)
 
-    def _warn(self, solution: Solution) -> None:
+    def _warn(self, solution: Solution, rows: Placement) -> None:
+        level = caller_level()
         labels = getattr(self, "labels_", np.arange(len(self.cluster_centers_)))
-        near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # an outlier was asked for
+        near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # outliers were asked for
         missing = np.flatnonzero((labels < 0) & near)
         best, unobserved = solution.result, solution.unobserved
         if unobserved is not None and len(missing) + len(unobserved):
-            warnings.warn(unobserved_sentence(missing, unobserved), UnobservedWarning, 3 + FRAMES)
+            warnings.warn(unobserved_sentence(missing, unobserved), UnobservedWarning, level)
         elif len(missing):
             warnings.warn(
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
                 f"have label -1: {listing(missing)}.",
                 UnassignedSampleWarning,
-                stacklevel=3 + FRAMES,
+                stacklevel=level,
             )
         empty = len(self.cluster_centers_) - len(np.unique(labels[labels >= 0]))
         if empty:
-            warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=3 + FRAMES)
+            warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=level)
         # An empty cluster alone keeps the paper's orthogonality too large.
         if best.stop in ("max_iter", "summary") or (best.stop == "max_stages" and not empty):
             reason = REASONS_NOT_CONVERGED[best.stop].format(
@@ -249,7 +249,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 f"{type(self).__name__} did not converge {reason} (orthogonality "
                 f"{best.history[-1].orthogonality:.2g}, residual {best.history[-1].residual:.2g}).",
                 ConvergenceWarning,
-                stacklevel=3 + FRAMES,
+                stacklevel=level,
             )
 
 
@@ -270,7 +270,7 @@ def unobserved_sentence(samples: Array, features: Array) -> str:
 
 
 def check_digits(W: Array) -> Array:
-    """The same, if finite and not so small that the digits by which samples are told apart go."""
+    """The same, if finite and not so small that digits are lost."""
     top = np.abs(W).max(axis=1)
     if not np.isfinite(top).all():
         raise ValueError(

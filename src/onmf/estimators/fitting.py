@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from onmf.bounds.spectral import cheap_proof
+from onmf.bounds.spectral import cheap_bound
 from onmf.estimators.initialization import Initialization
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.parameters import BoundsOf
@@ -160,7 +160,7 @@ class FastSolver(Solver):
         )
         plain = state.limit is None and not data.n_missing
         if plain and self.passes is None and "bound" in self.loss.supports:
-            proof = cheap_proof(data, result.W, result.relative_error)
+            proof = cheap_bound(data, result.W, result.relative_error)
             solution = solution._replace(proof=proof)
         if len(result.W) == k:
             return solution
@@ -185,7 +185,7 @@ class FastSolver(Solver):
                 result=result._replace(H=result.H[:0]),
                 labels=nobody,
                 nearest=nobody,
-                excess=None if solution.excess is None else np.empty(0),
+                excess=None,
                 whole=alternation.whole,
             )
         passes = self.passes or 2

@@ -15,20 +15,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from onmf.io.table import numbered
 from onmf.paper.start import STARTS
 from onmf.result import NO_CHECKPOINT, CheckpointStore
-from onmf.rows.sweep import Data
+from onmf.rows.sweep import Array, Data
 from onmf.rows.validation import Features
 from onmf.streams.lineage import Lineage
 
-Array = NDArray[Any]
-
-SUFFIX = ".onmf"  # of a saved model: how a path is told from the name of a start
-DEFAULT_COUNT = 8  # of clusters
+MODEL_SUFFIX = ".onmf"  # of a saved model, which tells a path from the name of a start
+DEFAULT_N_CLUSTERS = 8  # of clusters
 
 
 class PreviousModel(NamedTuple):
@@ -105,7 +102,7 @@ class Initialization:
     def of(cls, n_clusters: int | None, init: Any, n_init: int | str, random_state: Any) -> Self:
         """With as many clusters as the model given as `init`, if no number is given."""
         if not is_model(init):
-            return cls(n_clusters or DEFAULT_COUNT, init, n_init, random_state)
+            return cls(n_clusters or DEFAULT_N_CLUSTERS, init, n_init, random_state)
         old = PreviousModel.of(init)
         return cls(n_clusters or len(old.centers), old.centers, n_init, random_state, old)
 
@@ -126,7 +123,7 @@ class Initialization:
         return replace(self, random_state=self.seeds()[0])
 
     def seeds(self, checkpoints: CheckpointStore = NO_CHECKPOINT) -> list[int]:
-        """One a start: those of the journal, or drawn; an integer `random_state` is the first."""
+        """One per start: from the checkpoint, or drawn; an integer `random_state` is the first."""
         varies = self.is_search or callable(self.init)
         if notes := checkpoints.recall("seeds"):
             return list(notes["seeds"])
@@ -194,5 +191,5 @@ def names_of(names: Any) -> list[str] | None:
 def is_model(init: Any) -> bool:
     """Whether `init` is a model, or the path of one, rather than a name, arrays or a function."""
     if isinstance(init, str | Path):
-        return str(init).endswith(SUFFIX)
+        return str(init).endswith(MODEL_SUFFIX)
     return hasattr(init, "get_params") and not isinstance(init, type)

@@ -6,7 +6,7 @@ from typing import Any
 from onmf.estimators.baseline import Baseline
 from onmf.estimators.onmf import ONMF
 from onmf.estimators.parameters import check_parameters
-from onmf.estimators.solvers import SOLVERS
+from onmf.estimators.solvers import SOLVERS, is_given
 from onmf.estimators.storage import read_model
 from onmf.estimators.stream import StreamONMF
 from onmf.exceptions import FormatError
@@ -24,12 +24,12 @@ FORMER_PARAMETERS = (  # of ONMF in version 0.1, which are now those of a solver
 
 def with_solver_object(kind: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The class and parameters of a model of version 0.1 as they are now called."""
-    if kind != "ONMF" or "warm_start" not in parameters:
+    if kind != "ONMF" or not set(FORMER_PARAMETERS) & set(parameters):
         return kind, parameters
     kept = {name: v for name, v in parameters.items() if name not in FORMER_PARAMETERS}
     solver = SOLVERS[parameters.get("solver", "fast")]
     names = set(solver().get_params(deep=False)) - {"checkpoint"}
-    own = {name: parameters[name] for name in sorted(names) if parameters.get(name)}
+    own = {name: value for name, value in parameters.items() if name in names and is_given(value)}
     if own:
         kept["solver"] = solver(**own)
     if parameters.get("max_clusters") is None:

@@ -12,17 +12,19 @@ from onmf.estimators.parameters import (
     as_bounds,
     as_outliers,
     check_parameters,
+    is_automatic,
 )
 from onmf.estimators.partial_fit import PartialFitMixin
-from onmf.estimators.progress import FRAMES
+from onmf.estimators.progress import caller_level
 from onmf.estimators.solvers import solver_of
-from onmf.exceptions import SignedDataWarning
+from onmf.exceptions import UnusedParameterWarning
 from onmf.losses.support import OF_PALM, refusal
+from onmf.paper.palm import NON_NEGATIVE
 from onmf.paper.penalties import PENALTIES, Penalty
 from onmf.result import Event
-from onmf.rows import Check
+from onmf.rows import Check, Placement
 
-SIGNED_HINT = ", or leave center_bounds at 'auto' to cluster signed data"
+SIGNED_REMEDY = "leave center_bounds at 'auto' to cluster signed data"
 
 
 class ONMF(PartialFitMixin):
@@ -212,8 +214,9 @@ class ONMF(PartialFitMixin):
         if solver_of(self.solver).name == "palm":
             supports = supports & OF_PALM
         signed = allows_negative(self.center_bounds) and "signed" in supports
-        hint = SIGNED_HINT if "signed" in supports else ""
-        return Check(type(self).__name__, signed, hint, "missing" in supports)
+        remedy = f"loss={self.loss!r} needs non-negative data"
+        remedy = SIGNED_REMEDY if "signed" in supports else remedy
+        return Check(type(self).__name__, signed, remedy, "missing" in supports)
 
     @property
     def _checkpoint(self) -> str | Path | None:
@@ -233,14 +236,15 @@ class ONMF(PartialFitMixin):
     def _features_asked_for(self) -> set[str]:
         """By the names of `losses.support.FEATURES`."""
         bounds = self.center_bounds
-        automatic = isinstance(bounds, str) and bounds == "auto"
+        given = not is_automatic(bounds)
         asked = {
             "outliers": self.outliers is not None,
             "equal_votes": bool(self.equal_votes),
             "penalty": self.penalty != "sncp",
             "model": is_model(self.init),
             "n_init": self.n_init != "auto",
-            "signed": not automatic and allows_negative(bounds),
+            "signed": given and allows_negative(bounds),
+            "bounds": given and as_bounds(bounds)((0.0, 1.0)) != NON_NEGATIVE,
         }
         return {name for name, there in asked.items() if there}
 
@@ -250,17 +254,19 @@ class ONMF(PartialFitMixin):
         features = self._features_asked_for() | solver.features()
         if why := refusal(loss.name, loss.supports, solver.name, features):
             raise ValueError(why)
-        if isinstance(self.n_init, int) and self.n_init > 1 and not isinstance(self.init, str):
+        begin = Initialization.of(self.n_clusters, self.init, self.n_init, self.random_state)
+        one_start = not (begin.is_search or (callable(self.init) and solver.name == "palm"))
+        if one_start and begin.n_init != "auto" and int(begin.n_init) > 1:
             warnings.warn(
                 f"init gives the centroids: n_init={self.n_init} is not used, there is one start.",
-                RuntimeWarning,
-                stacklevel=3 + FRAMES,
+                UnusedParameterWarning,
+                stacklevel=caller_level(),
             )
         penalty = PENALTIES[self.penalty] if isinstance(self.penalty, str) else self.penalty
         return solver.prepare(
             FitRequest(
                 loss,
-                Initialization.of(self.n_clusters, self.init, self.n_init, self.random_state),
+                begin,
                 n_threads,
                 penalty,
                 as_bounds(self.center_bounds),
@@ -271,12 +277,6 @@ class ONMF(PartialFitMixin):
             )
         )
 
-    def _warn(self, solution: Solution) -> None:
-        super()._warn(solution)
-        if isinstance(self.center_bounds, str) and (self.cluster_centers_ < 0).any():
-            warnings.warn(
-                "X has negative entries: the centroids are directions of any sign. Set "
-                "center_bounds to bound them.",
-                SignedDataWarning,
-                stacklevel=3 + FRAMES,
-            )
+    def _warn(self, solution: Solution, rows: Placement) -> None:
+        super()._warn(solution, rows)
+        self._warn_if_signed(rows)

@@ -16,7 +16,7 @@ from onmf.rows.sweep import Array
 if TYPE_CHECKING:
     from onmf.estimators.fitting import Solution
 
-SLAB = 1 << 16  # rows of a file that are changed at a time
+SLAB_ROWS = 1 << 16  # rows of a file that are changed at a time
 
 
 def number_clusters(
@@ -31,8 +31,8 @@ def number_clusters(
     else:
         return solution
     if isinstance(H, np.memmap):  # what is in a file stays there
-        for i in range(0, len(H), SLAB):
-            H[i : i + SLAB] = H[i : i + SLAB, order]
+        for i in range(0, len(H), SLAB_ROWS):
+            H[i : i + SLAB_ROWS] = H[i : i + SLAB_ROWS, order]
     else:
         H = H[:, order]
     return solution._replace(

@@ -138,6 +138,11 @@ def as_bounds(center_bounds: CenterBounds) -> BoundsOf:
     )
 
 
+def is_automatic(center_bounds: CenterBounds) -> bool:
+    """Whether the bounds depend on the sign of the data alone."""
+    return isinstance(center_bounds, str) and center_bounds == "auto"
+
+
 def allows_negative(center_bounds: CenterBounds) -> bool:
     """Whether the data may have negative entries."""
     return as_bounds(center_bounds)((-1.0, 1.0)).lower < 0

@@ -1,5 +1,6 @@
 """`partial_fit`: a model that continues batch by batch, and clusters that keep their ids."""
 
+import warnings
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -10,9 +11,10 @@ from sklearn.utils.metaestimators import available_if
 
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.initialization import is_model
-from onmf.estimators.parameters import CenterBounds, as_bounds
-from onmf.estimators.progress import watcher
+from onmf.estimators.parameters import CenterBounds, as_bounds, is_automatic
+from onmf.estimators.progress import caller_level, watcher
 from onmf.estimators.solvers import solver_of
+from onmf.exceptions import SignedDataWarning
 from onmf.losses.alternation import Settings
 from onmf.losses.batches import BatchSums
 from onmf.losses.support import refusal
@@ -100,6 +102,8 @@ class PartialFitMixin(Clusterer):
                 return self._begin_stream(X, sample_weight)
             with single_threaded_blas():
                 rows = self._place_batch(X, sample_weight)
+                if (self.cluster_centers_ >= 0).all():
+                    self._warn_if_signed(rows)
                 if not hasattr(self, "_stream"):
                     self._continue_fit(rows.data.shape[0])
                 self._take_in(rows)
@@ -160,12 +164,24 @@ class PartialFitMixin(Clusterer):
         self._show_batch(rows.data, state)
         self.cluster_centers_ = W
 
+    def _warn_if_signed(self, rows: Placement) -> None:
+        """Say that the centroids are free, where nobody asked for it."""
+        if is_automatic(self.center_bounds) and rows.data.extremes[0] < 0:
+            warnings.warn(
+                "X has negative entries: the centroids are directions of any sign. Set "
+                "center_bounds to bound them.",
+                SignedDataWarning,
+                stacklevel=caller_level(),
+            )
+
     def _show_batch(self, data: Data, state: Any) -> None:
         """The attributes that describe the last batch; the callback hears of it."""
         alternation = self._loss.alternation(data, self._comparison(data).settings)
         self.labels_, self.membership_ = state.labels(data), alternation.membership(state)
         self.relative_error_ = alternation.error(state)
         self.inertia_ = alternation.loss(state)
+        if (excess := alternation.excess(state)) is not None:
+            self.outlier_score_ = excess
         clusters = 0.0, 0.0, state.residual, len(state.empty)
         stage = Stage(1.0, 1, self.relative_error_, *clusters)
         watch = watcher(self.verbose, self.callback, None)
@@ -179,6 +195,8 @@ class PartialFitMixin(Clusterer):
 
     def _comparison(self, data: Data) -> Comparison:
         """How a batch is compared with the centroids."""
-        bounds = as_bounds(self.center_bounds)(data.extremes)
+        (low, high), W = data.extremes, self.cluster_centers_
+        extremes = min(low, float(W.min())), max(high, float(W.max()))  # of all batches so far
+        bounds = as_bounds(self.center_bounds)(extremes)
         search = SearchSettings(tol=0.0, bounds=bounds)
         return Comparison(self._loss, Settings(search, SNCP(), self.equal_votes))

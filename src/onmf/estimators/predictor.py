@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from onmf.estimators.data import DataMixin
 from onmf.rows import is_dask
 from onmf.rows.assign import Nearness, labels_of, nearness
+from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
-
-Array = NDArray[Any]
 
 
 class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, DataMixin):

@@ -1,4 +1,4 @@
-"""What a fit tells while it runs: sentences to the log, events to callbacks, tasks to scikit-learn.
+"""Progress of a fit: sentences to the log, events to callbacks, tasks to scikit-learn.
 
 For scikit-learn's callbacks, which it has since 1.9, a fit is a task, its sweeps are the subtasks:
 
@@ -9,8 +9,10 @@ older scikit-learn there is no `set_callbacks`, and nothing else changes.
 """
 
 import logging
+import sys
 from collections.abc import Callable
 from math import isfinite
+from types import FrameType
 from typing import Any, Protocol
 
 from onmf.estimators.fitting import Solver
@@ -18,8 +20,6 @@ from onmf.result import Event, Stage, Watch, unwatched
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-    FRAMES = 1  # that the decorator puts between a method and its caller
 except ImportError:  # before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -29,11 +29,18 @@ except ImportError:  # before 1.9
         """The method itself."""
         return method
 
-    FRAMES = 0
 
-__all__ = ["FRAMES", "CallbackSupportMixin", "Tasks", "stage_sentence", "watcher", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin",
+    "Tasks",
+    "caller_level",
+    "stage_sentence",
+    "watcher",
+    "with_callbacks",
+]
 
-LOG = logging.getLogger("onmf")
+INSIDE = ("onmf", "sklearn")  # packages whose lines a user did not write
+FIT_LOG = logging.getLogger("onmf")
 
 
 class Context(Protocol):
@@ -45,7 +52,7 @@ class Context(Protocol):
 
 
 class Tasks:
-    """The tasks of a fit, told to the callbacks that were set on the estimator."""
+    """The tasks of a fit, reported to the callbacks of the estimator."""
 
     def __init__(self, root: Context, most: int | None, facts: dict[str, Any]) -> None:
         self.root, self.most, self.facts = root, most, facts
@@ -81,17 +88,29 @@ def watcher(verbose: int, callback: Callable[[Event], bool] | None, tasks: Tasks
     """The one channel through which progress leaves."""
     if not verbose and tasks is None:
         return callback or unwatched
-    if verbose and not LOG.hasHandlers():  # nobody has said where the log goes
-        LOG.addHandler(logging.StreamHandler())
-        LOG.setLevel(logging.INFO)
+    if verbose and not FIT_LOG.hasHandlers():  # nobody has said where the log goes
+        FIT_LOG.addHandler(logging.StreamHandler())
+        FIT_LOG.setLevel(logging.INFO)
 
     def watch(event: Event) -> bool:
         if verbose and event.stage is not None:
-            LOG.info(stage_sentence(event.start, event.stage))
+            FIT_LOG.info(stage_sentence(event.start, event.stage))
         stop = callback is not None and bool(callback(event))
         return (tasks is not None and tasks.tell(event)) or stop
 
     return watch
+
+
+def caller_level() -> int:
+    """The `stacklevel` of a warning that points at the line outside the package and scikit-learn.
+
+    Between them are as many frames as the method has callers of its own, and decorators.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INSIDE:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def stage_sentence(start: int, stage: Stage) -> str:

@@ -5,19 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from onmf.estimators.parameters import check_number
 from onmf.estimators.predictor import PredictMixin
 from onmf.estimators.storage import write_model
 from onmf.io import replace_files
+from onmf.rows.sweep import Array
 
 if TYPE_CHECKING:
     from onmf.bounds import Certificate
     from onmf.explain import Explanation
-
-Array = NDArray[Any]
 
 
 class ReportMixin(PredictMixin):

@@ -176,7 +176,7 @@ class PALM(BaseEstimator):
 
 
 SOLVERS = {"fast": Fast, "palm": PALM}
-NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks of them; None is a default
+SOLVER_NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks of them; None is a default
     "passes": {"low": 1, "whole": True},
     "growth": {"low": 1, "open_": True},
     "rho": {"low": 0, "open_": True},
@@ -188,8 +188,8 @@ NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks of them; None
 
 def check_solver_parameters(solver: Fast | PALM) -> None:
     for name, value in solver.get_params(deep=False).items():
-        if name in NUMBERS and value is not None:
-            check_number(value, name, **NUMBERS[name])
+        if name in SOLVER_NUMBERS and value is not None:
+            check_number(value, name, **SOLVER_NUMBERS[name])
     accelerate = getattr(solver, "accelerate", False)
     if not isinstance(accelerate, bool):
         raise ValueError(f"accelerate must be True or False, not {accelerate!r}.")
@@ -206,12 +206,17 @@ def with_solver(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters of `ONMF` from flat ones, as a command line has them: ``passes``, ``rho``, ..."""
     own = {name: value for name, value in parameters.items() if name in SOLVER_PARAMETERS}
     rest = {name: value for name, value in parameters.items() if name not in own}
-    given = {name: value for name, value in own.items() if value not in (None, False)}
+    given = {name: value for name, value in own.items() if is_given(value)}
     solver = rest.get("solver") or "fast"
     for name in given:
         if solver not in SOLVER_PARAMETERS[name]:
             raise ValueError(f"{name} needs solver={SOLVER_PARAMETERS[name][0]!r}.")
     return rest | {"solver": SOLVERS[solver](**given) if given else solver}
+
+
+def is_given(value: Any) -> bool:
+    """Whether a flat parameter was given; 0 was, unlike None and False, the defaults."""
+    return value is not None and value is not False
 
 
 def flat_parameters(model: BaseEstimator) -> dict[str, Any]:

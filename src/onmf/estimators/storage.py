@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from onmf.estimators.solvers import SOLVERS
@@ -25,11 +24,10 @@ from onmf.io.output import replace_files
 from onmf.paper.penalties import PENALTY_CLASSES
 from onmf.preparation.steps import STEPS, Step
 from onmf.result import Stage
+from onmf.rows.sweep import Array
 from onmf.search.outliers import POWERS
 from onmf.streams.lineage import Lineage
 from onmf.streams.storage import stream_arrays, take_stream
-
-Array = NDArray[Any]
 
 OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command keeps labels.csv
 STRANGENESS, LIMIT = "outlier_score_", "outlier_limit_"  # of models with outliers
@@ -48,7 +46,7 @@ NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them
 
 
 class StoredModel(NamedTuple):
-    """A model as its file tells it."""
+    """The content of the file of a model."""
 
     kind: str
     parameters: dict[str, Any]
@@ -143,7 +141,9 @@ def _sound_model(stored: Container) -> StoredModel:
     attributes = {name: decode(value) for name, value in header["attributes"].items()}
     attributes = {FORMER_NAMES.get(name, name): value for name, value in attributes.items()}
     n_features = _check_arrays(arrays, attributes)
-    stream = take_stream(arrays, arrays["cluster_centers_"].shape)
+    settings = {name: decode(value) for name, value in header["parameters"].items()}
+    loss = settings.get("loss", "frobenius")
+    stream = take_stream(arrays, arrays["cluster_centers_"].shape, loss)
     chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
     for step in chain:
         step.check(n_features)
@@ -158,7 +158,6 @@ def _sound_model(stored: Container) -> StoredModel:
     for name in attributes:
         if not (name.isidentifier() and name.endswith("_") and name[0] != "_"):
             raise ValueError(f"{name!r} is no name of a fitted attribute.")
-    settings = {name: decode(value) for name, value in header["parameters"].items()}
     known = (len(arrays["cluster_centers_"]), None)  # None: as many as the model before had
     if attributes.get(LINEAGE) is None and settings.get("n_clusters") not in known:
         raise ValueError("it does not have n_clusters centroids.")

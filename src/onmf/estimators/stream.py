@@ -10,12 +10,15 @@ from sklearn.base import clone
 
 from onmf.estimators.onmf import ONMF
 from onmf.io import Table
+from onmf.losses.support import EVERY_FEATURE, refusal
 from onmf.paper.penalties import Penalty
 from onmf.result import Event
 from onmf.rows import Placement
 from onmf.rows.sweep import Array
 from onmf.streams.births import BatchRows, StreamHistory, StreamState, unless_enough
 from onmf.streams.lineage import Lineage
+
+SEARCH_PARAMETERS = ("penalty", "n_init", "solver")  # which a fit from a model does not need
 
 
 class StreamONMF(ONMF):
@@ -138,6 +141,8 @@ n_jobs, verbose, callback
         array([0, 0, 1])
         """
         values = model.get_params(deep=False)
+        if values["outliers"] is not None:
+            raise ValueError(refusal(model.loss, EVERY_FEATURE, "fast", {"outliers", "births"}))
         stream = cls(**{name: value for name, value in values.items() if name != "outliers"})
         fitted = {name: value for name, value in vars(model).items() if name not in values}
         stream.__dict__.update(fitted)
@@ -195,7 +200,8 @@ n_jobs, verbose, callback
             self.lineage_ = Lineage.between(view, self.lineage_ or Lineage.first(k), view)[0]
             return
         values = self.get_params(deep=False)
-        del values["max_clusters"]
+        for name in ("max_clusters", *SEARCH_PARAMETERS):
+            del values[name]
         again = clone(ONMF(**values | {"init": "random", "callback": None}))
         again.set_params(init=self, n_clusters=None)
         names = getattr(self, "feature_names_in_", None)

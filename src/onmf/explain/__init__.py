@@ -1,4 +1,4 @@
-"""What makes a cluster, and how sure it is."""
+"""Explanations: the distinctive features of clusters, and how certain the labels are."""
 
 from onmf.explain.certainty import Calibration
 from onmf.explain.explanation import Explanation, clusters, groups

@@ -1,13 +1,13 @@
-"""How sure the cluster of a sample is: a probability, calibrated on the data themselves.
+"""How certain the cluster of a sample is: a probability, calibrated on the data.
 
-Let c_1 >= c_2 be the two largest cosines of a sample with a centroid, and t = c_1 - c_2 its margin.
-The certainty is the probability that two looks at the sample, with different halves of the
-features or, where these are few, with different noise, put it into the same cluster:
+Let c_1 >= c_2 be the two largest scores of a sample, and t = c_1 - c_2 its margin. The certainty is
+the probability that two halves of the features, or two noisy copies of the sample if there are few
+features, put it into the same cluster:
 
     P(agree | t) = 1 / (1 + exp(-a - b log(s + 1/100) - c s - d s^2)),    s = t / T,   b, c, d >= 0,
 
-T being the median margin. The four numbers are those of greatest likelihood for the splits that
-were made (`halves`, `noise`), with Platt's targets, so that no certainty is quite 0 or 1.
+T being the median margin. The four numbers maximise the likelihood of the splits that were made
+(`halves`, `noise`), with Platt's targets, so that no certainty is exactly 0 or 1.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from scipy.special import expit
 
 from onmf.rows.sweep import Array
 
-LEAST = 0.01  # of the median margin: below it margins are taken for equal
+MIN_MARGIN = 0.01  # of the median margin: smaller margins are taken for equal
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The curve from margins to certainties: never falling.
+    """The curve from margins to certainties, which never falls.
 
     Examples
     --------
@@ -39,13 +39,13 @@ class Calibration:
 
     @classmethod
     def of(cls, numbers: Array) -> "Calibration":
-        """From what `array` gave."""
+        """The curve that `array` returned."""
         if np.shape(numbers) != (5,) or not np.isfinite(numbers).all() or numbers[0] <= 0:
-            raise ValueError("the curve from margins to certainties is not sound.")
+            raise ValueError("the curve from margins to certainties is damaged.")
         return cls(float(numbers[0]), tuple(numbers[1:].tolist()))
 
     def array(self) -> Array:
-        """The curve as five numbers, to be kept with a model."""
+        """The curve as five numbers, to store with a model."""
         return np.array([self.middle, *self.numbers])
 
     def __call__(self, margins: Array) -> Array:
@@ -54,9 +54,9 @@ class Calibration:
 
 
 def terms(margins: Array, middle: float) -> Array:
-    """1, log(s + LEAST), s and s^2 of each margin (n, 4)."""
+    """1, log(s + MIN_MARGIN), s and s^2 of each margin (n, 4)."""
     s = np.asarray(margins, np.float64) / middle
-    return np.stack([np.ones_like(s), np.log(s + LEAST), s, s * s], axis=1)
+    return np.stack([np.ones_like(s), np.log(s + MIN_MARGIN), s, s * s], axis=1)
 
 
 def calibrate(margins: Array, agree: Array) -> Calibration:

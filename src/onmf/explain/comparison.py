@@ -1,14 +1,14 @@
 """Each cluster against all other samples, feature by feature.
 
-With means a and b, variances v and u, and q = (sum d)^2 / sum d^2 samples worth of weight on either
-side,
+With means a and b, variances v and u, and effective sample sizes q = (sum d)^2 / sum d^2 inside and
+outside,
 
     score = (a - b) / s,    s^2 = max( v/q_1 + u/q_2,   w (1/q_1 + 1/q_2) ),    w pooled variance,
     effect = (a - b) / sqrt(w),                         log2 fold change = log2(a / b).
 
-The first s is Welch's, for groups that vary differently; the second is Student's, and the larger of
-the two where a feature is so rare that one group happens to have none of it. The p-value is that of
-Student's distribution on both sides, with the degrees of freedom that belong to s.
+The first s is Welch's, for groups of different variance; the second is Student's, which is larger
+where a feature is so rare that one group happens to have none of it. The p-value is two-sided, of
+Student's distribution with the degrees of freedom of s.
 """
 
 from typing import NamedTuple
@@ -17,16 +17,19 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from onmf.explain.sums import ROUNDING, PowerSums, Weights
+from onmf.explain.sums import NO_WEIGHT, GroupSums
 from onmf.rows.sweep import Array
 
-SHARPEST = 1e-8  # s is at least this share of the difference, lest a score be infinite
-ABSENT = 1e-9  # of the larger mean, added to both, lest a fold change be infinite
+MIN_ERROR = 1e-8  # s is at least this share of the difference, so that scores are finite
+FOLD_OFFSET = 1e-9  # of the larger mean, added to both, so that fold changes are finite
 
 
 class Group(NamedTuple):
-    """Some samples: mean, variance (0 for one sample) and share that have the feature (k, m);
-    degrees of freedom of the variance and 1 / q (k, 1)."""
+    """Facts about groups of samples.
+
+    mean, variance, share : (k, m); the last is the share of samples that have the feature.
+    freedom, spread : degrees of freedom of the variance, and 1 / q; (k, 1) or (k, m).
+    """
 
     mean: Array
     variance: Array
@@ -35,7 +38,7 @@ class Group(NamedTuple):
     spread: Array
 
 
-class Comparison(NamedTuple):
+class GroupComparison(NamedTuple):
     """Inside and outside of every cluster, each (k, m)."""
 
     mean_inside: Array
@@ -47,36 +50,33 @@ class Comparison(NamedTuple):
     score: Array
 
 
-def group(sums: PowerSums, weights: Weights) -> Group:
+def group(sums: GroupSums) -> Group:
     """Facts about groups of samples with these sums."""
-    total, square = (part.reshape(len(part), -1) for part in weights[:2])
-    n = np.where(total > 0, total, 1)
+    n = np.where(sums.total > 0, sums.total, 1)
     mean, mean_square = sums.first / n, sums.second / n
-    freedom = n - square / n  # n - 1, if all weights are one
+    freedom = n - sums.square / n  # n - 1, if all weights are one
     # In units of a weight's own size, so that doubling all weights changes nothing.
-    freedom = np.where(freedom > ROUNDING * n, freedom, 0)
+    freedom = np.where(freedom > NO_WEIGHT * n, freedom, 0)
     residual = mean_square - mean * mean
-    residual = np.where(residual > ROUNDING * mean_square, residual, 0)
+    residual = np.where(residual > NO_WEIGHT * mean_square, residual, 0)
     variance = np.where(freedom > 0, residual * n / np.where(freedom > 0, freedom, 1), 0)
-    worth = n * n / np.where(square > 0, square, 1)
+    worth = n * n / np.where(sums.square > 0, sums.square, 1)
     return Group(mean, variance, sums.present / n, np.where(freedom > 0, worth - 1, 0), 1 / worth)
 
 
 def compare_groups(
-    sums: PowerSums, weights: Weights, log_base: float | None = None, unit: float = 1.0
-) -> tuple[Comparison, Array]:
-    """Every cluster with the rest of the samples that have one, and the p-values (k, m).
+    sums: GroupSums, log_base: float | None = None, unit: float = 1.0
+) -> tuple[GroupComparison, Array]:
+    """Every group with all samples of other groups, and the p-values (k, m).
 
-    Means are told in multiples of `unit`. If X holds log(1 + x) to the base `log_base`, the fold
+    Means are given in multiples of `unit`. If X holds log(1 + x) to the base `log_base`, the fold
     change is that of x, at the means of X.
     """
-    others = _rest(sums, weights)
-    inside, outside = group(sums, weights), group(*others)
-    known = ((weights.samples > 0) & (weights.samples < weights.samples.sum()))[:, None]
-    if weights.total.ndim > 1:  # and the feature is seen on both sides
-        known = known & (weights.total > 0) & (others[1].total > 0)
+    others = sums.others()
+    inside, outside = group(sums), group(others)
+    known = (sums.samples > 0) & (others.samples > 0) & (sums.total > 0) & (others.total > 0)
     difference = inside.mean - outside.mean
-    plain = np.abs(difference) > ROUNDING * (np.abs(inside.mean) + np.abs(outside.mean))
+    plain = np.abs(difference) > NO_WEIGHT * (np.abs(inside.mean) + np.abs(outside.mean))
     difference = np.where(known & plain, difference, 0)
     pooled = pooled_variance(inside, outside)
     error, freedom = standard_error(inside, outside, pooled)
@@ -84,21 +84,13 @@ def compare_groups(
     a, b = unit * inside.mean, unit * outside.mean
     change = fold_change(*(_unlogged(mean, log_base) for mean in (a, b)))
     effect = _ratio(difference, np.sqrt(pooled))
-    facts = Comparison(a, b, inside.share, outside.share, change, effect, score)
+    facts = GroupComparison(a, b, inside.share, outside.share, change, effect, score)
     return facts, p_values(score, freedom)
-
-
-def _rest(sums: PowerSums, weights: Weights) -> tuple[PowerSums, Weights]:
-    """All samples that are not in a cluster but in another."""
-    return (
-        PowerSums(*(np.maximum(part.sum(axis=0) - part, 0) for part in sums)),
-        Weights(*(part.sum(axis=0) - part for part in weights)),
-    )
 
 
 def _ratio(difference: Array, size: Array) -> Array:
     """difference / size, finite: 0 if there is no difference."""
-    size = np.maximum(size, SHARPEST * np.abs(difference))
+    size = np.maximum(size, MIN_ERROR * np.abs(difference))
     return np.divide(difference, size, out=np.zeros_like(difference), where=difference != 0)
 
 
@@ -119,7 +111,7 @@ def standard_error(one: Group, other: Group, pooled: Array) -> tuple[Array, Arra
 
 
 def p_values(score: Array, freedom: Array) -> Array:
-    """Chance of a larger size of Student's t; 1 where nothing is known of the variance."""
+    """Two-sided p-values of Student's t; 1 where the variance is unknown."""
     known = freedom > 0
     p = 2 * stdtr(np.where(known, freedom, 1), -np.abs(score))
     return np.where(known & (score != 0), p, 1.0)
@@ -127,7 +119,7 @@ def p_values(score: Array, freedom: Array) -> Array:
 
 def fold_change(inside: Array, outside: Array) -> Array:
     """log2 of the ratio of two means; 0 where both are zero."""
-    more = ABSENT * np.maximum(np.abs(inside), np.abs(outside))
+    more = FOLD_OFFSET * np.maximum(np.abs(inside), np.abs(outside))
     above, below = np.maximum(inside, 0) + more, np.maximum(outside, 0) + more
     return np.log2(np.where(more > 0, above, 1) / np.where(more > 0, below, 1))
 
@@ -138,5 +130,5 @@ def _unlogged(mean: Array, log_base: float | None) -> Array:
 
 
 def adjust(p: Array) -> Array:
-    """Benjamini and Hochberg's, for the features of each cluster."""
+    """Adjusted after Benjamini and Hochberg, for the features of each cluster."""
     return np.asarray(false_discovery_control(p, axis=1))

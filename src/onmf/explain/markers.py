@@ -1,4 +1,4 @@
-"""The table of distinctive features: what makes a cluster, best first."""
+"""The table of distinctive features of each cluster, best first."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onmf.explain.comparison import Comparison, adjust
+from onmf.explain.comparison import GroupComparison, adjust
 from onmf.rows.sweep import Array
 
-NAMING = 2  # features in the name of a cluster
+FEATURES_PER_NAME = 2  # of a cluster; one more if two clusters would share a name
 
 
 class Marker(NamedTuple):
@@ -43,20 +43,20 @@ class Markers:
     Attributes
     ----------
     clusters : list
-        The clusters, as they are called in the labels.
+        The ids of the clusters, or the labels of the groups.
     sizes : ndarray of shape (n_clusters,)
-        How many samples each has. One that has none has no rows in the table.
+        Number of samples. A cluster without samples has no rows in the table.
     features : list of str
-    facts : Comparison
+    facts : GroupComparison
         Columns of the table, each an array of shape (n_clusters, n_features).
     p_value, p_adjusted : ndarray of shape (n_clusters, n_features)
         The second after Benjamini and Hochberg, for the features of a cluster.
     order : ndarray of shape (n_clusters, n_features)
-        Numbers of the features of each cluster, that of the highest score first.
+        Numbers of the features of each cluster, the highest score first.
     ranked : list of ndarray
-        The same, without those that the cluster has no more of than the other samples.
+        The same, only features with a positive score.
     names : list of str
-        A short name for each cluster: its two most distinctive features; a third if need be.
+        A short name for each cluster: its two most distinctive features, or three.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Markers:
     clusters: list[Any]
     sizes: Array = field(repr=False)
     features: list[str] = field(repr=False)
-    facts: Comparison = field(repr=False)
+    facts: GroupComparison = field(repr=False)
     p_value: Array = field(repr=False)
     p_adjusted: Array = field(repr=False)
     order: Array = field(repr=False)
@@ -80,17 +80,22 @@ class Markers:
 
     @classmethod
     def of(
-        cls, clusters: list[Any], sizes: Array, features: list[str], facts: Comparison, p: Array
+        cls,
+        clusters: list[Any],
+        sizes: Array,
+        features: list[str],
+        facts: GroupComparison,
+        p: Array,
     ) -> Self:
-        """With all that follows from scores and p-values."""
+        """The table with orders, names and adjusted p-values."""
         order = np.argsort(-facts.score, axis=1, kind="stable")
         positive = np.where(sizes > 0, np.sum(facts.score > 0, axis=1), 0)
         ranked = [row[:n] for row, n in zip(order, positive.tolist(), strict=True)]
-        names = short_names([[features[j] for j in row[: NAMING + 1]] for row in ranked])
+        names = short_names([[features[j] for j in row[: FEATURES_PER_NAME + 1]] for row in ranked])
         return cls(clusters, sizes, features, facts, p, adjust(p), order, ranked, names)
 
     def numbers(self, n: int) -> list[list[int]]:
-        """The features, by number, of the n highest scores in each cluster, if these are positive.
+        """The n most distinctive features of each cluster, by number.
 
         Parameters
         ----------
@@ -99,7 +104,7 @@ class Markers:
         return [row[:n].tolist() for row in self.ranked]
 
     def top(self, n: int = 10) -> list[list[str]]:
-        """The n most distinctive features of each cluster: those with more inside than outside.
+        """The n most distinctive features of each cluster: higher inside than outside.
 
         Parameters
         ----------
@@ -114,7 +119,7 @@ class Markers:
         return [[self.features[j] for j in row] for row in self.numbers(n)]
 
     def rows(self, n: int | None = None) -> Iterator[Marker]:
-        """The table: all features, or the n most distinctive ones, of each cluster in turn.
+        """The rows of the table: all features of each cluster, or the n most distinctive ones.
 
         Parameters
         ----------
@@ -144,7 +149,7 @@ class Markers:
 
 def short_names(tops: list[list[str]]) -> list[str]:
     """The first two features of each cluster; a third where two clusters would share them."""
-    short = [", ".join(top[:NAMING]) for top in tops]
+    short = [", ".join(top[:FEATURES_PER_NAME]) for top in tops]
     return [
         ", ".join(top) if short.count(name) > 1 else name
         for name, top in zip(short, tops, strict=True)

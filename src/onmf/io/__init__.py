@@ -1,9 +1,8 @@
-"""Samples from files, and results into files.
+"""Reading samples from files, and writing results.
 
-One module a format, imported when a file of its ending is opened: `open_source(path)` tells shape,
-names and type and reads rows when asked for, `open_source(path).load()` is a table in memory.
-Documents, which have no columns yet, are always read as a whole. Nothing is ever unpickled, and no
-result is lost to a failed write.
+Each format has its module, imported when a file with its ending is opened. `open_source(path)` has
+shape, names and type and reads rows when asked; `open_source(path).load()` is a table in memory.
+Documents are always read as a whole. Nothing is unpickled, and a failed write loses no result.
 """
 
 from onmf.io.blocks import Blocks

@@ -1,25 +1,26 @@
-"""The layout of annotated data, which HDF5 files and Zarr stores share.
+"""Annotated data, the same in HDF5 files and Zarr stores.
 
     X, layers/...   a matrix: one array, or a group of `data`, `indices` and `indptr`
     obs, var        tables whose index names the samples and the features
 
-Read without anndata, which would bring pandas and pin its version for three arrays and two lists of
-names. A file that holds only one matrix, under any name, is read as well. Every part is had from
-the `member(group, name)` of its format, which refuses what claims to be larger than it can be.
+Read without anndata, which needs pandas and pins its version. A file with a single matrix, under
+any name, is read as well. Each format has a function `member(group, name)`, which refuses sizes
+that the file cannot hold.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+from onmf.io.columns import class_names
 from onmf.io.source import Dense, NotByRows, Source, Sparse, floating
-from onmf.io.table import Options, check_extent, class_names, listing
+from onmf.io.table import Options, check_extent, listing
 
 MemberOf = Callable[[Any, str], Any]
 CSR_PARTS = ("data", "indices", "indptr")
 
 
 def open_annotated(root: Any, file: str, options: Options, member: MemberOf) -> Source:
-    """The matrix `X`, or a layer, or the only matrix there is, with the names beside it."""
+    """The matrix `X`, or a layer, or the only matrix, with the names of samples and features."""
     samples, names = _index(root, "obs", member), _index(root, "var", member)
     labels = None
     if options.labels is not None and samples is not None:
@@ -30,19 +31,19 @@ def open_annotated(root: Any, file: str, options: Options, member: MemberOf) -> 
                          labels=labels)  # fmt: skip
     (n, m), sizes = source.shape, [s if s is None else len(s) for s in (samples, names)]
     if sizes[0] not in (None, n) or sizes[1] not in (None, m):
-        raise ValueError(f"its matrix is {n} x {m}, its names {sizes[0]} x {sizes[1]}")
+        raise ValueError(f"its matrix is {n} x {m}, but it has {sizes[0]} x {sizes[1]} names")
     return source
 
 
 def open_matrix(stored: Any, where: str, member: MemberOf | None = None, **names: Any) -> Source:
-    """A data set, or a group of `data`, `indices` and `indptr` with its shape in an attribute."""
+    """A data set, or a group of `data`, `indices` and `indptr` with an attribute `shape`."""
     if is_array(stored):
         return Dense.of(stored, where, **names)
     kind = str(stored.attrs.get("encoding-type", stored.attrs.get("h5sparse_format", "csr")))
     kind = kind.removesuffix("_matrix")
     shape = stored.attrs.get("shape", stored.attrs.get("h5sparse_shape", ()))
     if kind not in ("csr", "csc") or len(shape) != 2 or "indptr" not in stored:
-        raise ValueError(f"{where} is not a CSR matrix with a shape: save it by rows, as CSR")
+        raise ValueError(f"{where} is not a CSR matrix with a shape: save it as CSR")
     parts = {part: stored[part] if member is None else member(stored, part) for part in CSR_PARTS}
     if kind == "csr":
         return Sparse.of(parts, shape, where, **names)
@@ -59,7 +60,7 @@ def observations(root: Any, name: str, member: MemberOf) -> list[Any]:
     """A column of `obs`, None where a value is missing."""
     frame = member(root, "obs")
     if name not in frame:
-        raise ValueError(f"it has no column {name!r} in obs, but {listing(frame)}")
+        raise ValueError(f"obs has no column {name!r}, only {listing(frame)}")
     return _column(frame, name, member)
 
 
@@ -69,18 +70,18 @@ def is_array(item: Any) -> bool:
 
 
 def _place(root: Any, layer: str | None, member: MemberOf) -> tuple[str, Any]:
-    """Name of the matrix, and the group it is in."""
+    """Name and group of the matrix."""
     if layer is not None:
         layers = member(root, "layers") if "layers" in list(root) else {}
         if layer not in layers:
-            raise ValueError(f"it has no layer {layer!r}, but {listing(layers) or 'none at all'}")
+            raise ValueError(f"it has no layer {layer!r}; its layers: {listing(layers) or 'none'}")
         return layer, layers
     names = list(root)
     if "X" in names:
         return "X", root
     matrices = [name for name in names if _is_matrix(root, name, member)]
     if len(matrices) != 1:
-        raise ValueError(f"it has no matrix X, but {', '.join(matrices) or 'none at all'}")
+        raise ValueError(f"it has no matrix X; its matrices: {', '.join(matrices) or 'none'}")
     return matrices[0], root
 
 
@@ -93,37 +94,33 @@ def _is_matrix(root: Any, name: str, member: MemberOf) -> bool:
 
 
 def _index(root: Any, axis: str, member: MemberOf) -> list[str] | None:
-    """The names of the rows of `obs` or `var`, if there are any."""
+    """The row names of `obs` or `var`, if any."""
     if axis not in list(root):
         return None
     frame = member(root, axis)
     if is_array(frame):
-        raise ValueError("it was written before anndata 0.7: read and write it with a newer one")
+        raise ValueError("it was written before anndata 0.7: read and save it with a newer version")
     name = str(frame.attrs.get("_index", "_index"))
     return [str(value) for value in _column(frame, name, member)]
 
 
 def _classes(root: Any, name: str, samples: list[str], member: MemberOf) -> list[str] | None:
-    """A column of `obs`, if it is there."""
+    """A column of `obs`, if there is one of this name."""
     frame = member(root, "obs")
     if name not in frame:
         return None
-    values = _column(frame, name, member)
-    missing = [repr(s) for s, v in zip(samples, values, strict=True) if v is None]
-    if missing:
-        raise ValueError(f"its column {name} has no class for {listing(missing)}")
-    return class_names(values)
+    return class_names(_column(frame, name, member), samples, f"its column {name!r}")
 
 
 def _column(frame: Any, name: str, member: MemberOf) -> list[Any]:
-    """The values of a column, None where there is none."""
+    """The values of a column, None where they are missing."""
     stored = member(frame, name)
     if not is_array(stored) and "categories" in stored:
         return _by_code(member(stored, "categories"), member(stored, "codes"))
-    if not is_array(stored):  # values that may be missing
+    if not is_array(stored):  # with missing values
         values, mask = _values(member(stored, "values")), _values(member(stored, "mask"))
         return [None if hidden else v for v, hidden in zip(values, mask, strict=True)]
-    if "categories" in stored.attrs:  # as anndata 0.7 wrote them
+    if "categories" in stored.attrs:  # written by anndata 0.7
         return _by_code(frame.file[stored.attrs["categories"]], stored)
     return _values(stored)
 

@@ -1,4 +1,4 @@
-"""Rows that nobody stores: a function makes them, a block at a time, whenever they are read."""
+"""Rows that are not stored: a function makes each block whenever it is read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +13,10 @@ from onmf.io.source import Source, floating, stack_rows
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Blocks(Source):
-    """Samples that are made, or fetched, block by block: ``make(0)``, ``make(1)``, ...
+    """Samples that a function makes, or fetches, in blocks: ``make(0)``, ``make(1)``, ...
 
-    With ``ONMF(passes=1)`` each block is made once, so that as many samples as there is time for
-    can be clustered. Blocks of some megabytes are best. Without `passes` all of them are made
-    again in every sweep.
+    With ``ONMF(passes=1)`` each block is made once, so any number of samples can be clustered.
+    Without `passes` every sweep makes all of them again. Blocks of some megabytes are best.
 
     Examples
     --------
@@ -50,7 +49,7 @@ class Blocks(Source):
         Parameters
         ----------
         make : callable
-            ``make(number)`` gives the rows from ``number * size`` on, the same at each call;
+            ``make(number)`` returns the rows from ``number * size`` on, the same in each call;
             several threads may call it at once.
         shape : (n_samples, n_features)
         size : int
@@ -60,7 +59,7 @@ class Blocks(Source):
         """
         n, where = shape[0], "X in blocks"
         if size < 1:
-            raise ValueError(f"blocks need a size of 1 row or more, not {size!r}.")
+            raise ValueError(f"size must be at least 1 row, got {size!r}.")
         return cls(make=make, step=size, where=where, shape=shape, dtype=floating(dtype, where),
                    edges=[*range(0, n, size), n], **names)  # fmt: skip
 
@@ -72,13 +71,13 @@ class Blocks(Source):
         return whole if (i, j) == (0, whole.shape[0]) else whole[i:j]
 
     def _block(self, number: int) -> Any:
-        """One block, as it is to be; `make` may be anybody's."""
+        """One block, checked and of the right type."""
         n, m = self.shape
         X, wanted = self.make(number), (min(self.step, n - number * self.step), m)
         if not sp.issparse(X):
             X = np.ascontiguousarray(X, self.dtype)
         if X.shape != wanted:
-            raise FormatError(f"block {number} has the shape {X.shape} instead of {wanted}.")
+            raise FormatError(f"block {number} has shape {X.shape} instead of {wanted}.")
         return sp.csr_array(X, dtype=self.dtype) if sp.issparse(X) else X
 
     def matrix(self) -> Any:

@@ -1,13 +1,13 @@
-"""One file of named arrays and a header: a saved model, or the notes of a fit.
+"""One file of named arrays and a header: a saved model, or a checkpoint.
 
     an uncompressed zip archive:  model.json, then <name>.npy for each array
 
     model.json = {"format": "onmf model", "version": 1, "arrays": {name: {"dtype": "<f8",
-                  "shape": [20, 300], "sha256": "..."}}, ... whatever the writer adds}
+                  "shape": [20, 300], "sha256": "..."}}, ... more by the writer}
 
-`numpy.load(path)` reads the arrays, any zip program shows the rest. As nothing is compressed, a
-file cannot hold more than its own size, and every size is compared with it before memory is spent;
-nothing is ever extracted to disk, and nothing in it is executed.
+`numpy.load(path)` reads the arrays, any zip program the header. Nothing is compressed, so every
+declared size is compared with that of the file before memory is allocated. Nothing is extracted to
+disk, and nothing is executed.
 """
 
 import hashlib
@@ -21,21 +21,17 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 from onmf.exceptions import FormatError
-from onmf.io.npy import read_array
-from onmf.io.table import DAMAGE
+from onmf.io.npy import COPY_BUFFER, read_array
+from onmf.io.table import DAMAGE, Array
 
-Array = NDArray[Any]
-
-VERSION = 1  # raised when an older program could misread what a newer one writes
+CONTAINER_VERSION = 1  # raised when an older program could misread a newer file
 MODEL = "onmf model"
-HEADER = "model.json"
-DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "|b1"}
-MOST_MEMBERS = 1000
-ENCRYPTED = 1
-_BUFFER = 1 << 20  # bytes
+HEADER_FILE = "model.json"
+STORED_DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "|b1"}
+MOST_MEMBERS = 1000  # arrays in a file; a model has about 20
+ENCRYPTED_BIT = 1  # of the flags of a zip member
 
 
 class Container(NamedTuple):
@@ -46,7 +42,7 @@ class Container(NamedTuple):
 
 
 class _Digest:
-    """Takes what is written to a file, for its SHA-256 and its length."""
+    """A file-like object that only computes the SHA-256 and the length."""
 
     def __init__(self) -> None:
         self.sha256, self.size = hashlib.sha256(), 0
@@ -60,9 +56,9 @@ class _Digest:
 def write_container(
     file: IO[bytes], kind: str, header: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> None:
-    """Write the content of a file, the same bytes for the same content.
+    """Write a file; the same content gives the same bytes.
 
-    Arrays are written piece by piece: those that are too large for memory are not copied into it.
+    Arrays are written piece by piece, so memory maps are not copied into memory.
     """
     stored = {name: _lowest_byte_first(array) for name, array in arrays.items()}
     digests = {name: _Digest() for name in stored}
@@ -76,10 +72,10 @@ def write_container(
         }
         for name, array in stored.items()
     }
-    head = {"format": kind, "version": VERSION, **header, "arrays": facts}
-    with ZipFile(file, "w", ZIP_STORED) as archive:  # members are dated 1980: runs can be compared
+    head = {"format": kind, "version": CONTAINER_VERSION, **header, "arrays": facts}
+    with ZipFile(file, "w", ZIP_STORED) as archive:  # dated 1980, so that runs can be compared
         text = json.dumps(head, indent=1, allow_nan=False)
-        archive.writestr(ZipInfo(HEADER), text.encode("ascii"))
+        archive.writestr(ZipInfo(HEADER_FILE), text.encode("ascii"))
         for name, array in stored.items():
             info = ZipInfo(f"{name}.npy")
             info.file_size = digests[name].size
@@ -88,7 +84,7 @@ def write_container(
 
 
 def container_bytes(kind: str, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """The content of a file, in memory."""
+    """The bytes of such a file."""
     file = io.BytesIO()
     write_container(file, kind, header, arrays)
     return file.getvalue()
@@ -99,7 +95,7 @@ def _lowest_byte_first(array: Array) -> Array:
 
 
 def read_container(path: Path, kind: str) -> Container:
-    """What the file holds, once everything about it has been compared with everything else."""
+    """The content of a file, after all checks."""
     with path.open("rb") as file:
         try:
             with ZipFile(file) as archive:
@@ -117,14 +113,14 @@ def read_container(path: Path, kind: str) -> Container:
 
 
 def _checked_members(archive: ZipFile, size: int) -> dict[str, ZipInfo]:
-    """The members by name: plain, not compressed, and together no larger than the file."""
+    """The members by name; none compressed, together no larger than the file."""
     listed = archive.infolist()
     members = {member.filename: member for member in listed}
-    if len(listed) > MOST_MEMBERS or len(members) != len(listed) or HEADER not in members:
+    if len(listed) > MOST_MEMBERS or len(members) != len(listed) or HEADER_FILE not in members:
         raise FormatError("is not a model: it has no header, or members of the same name.")
     for name, member in members.items():
         stored = member.compress_type == ZIP_STORED and member.compress_size == member.file_size
-        if member.flag_bits & ENCRYPTED or not stored:
+        if member.flag_bits & ENCRYPTED_BIT or not stored:
             raise FormatError(f"is not a model: its member {name!r} is compressed or encrypted.")
     if sum(member.file_size for member in listed) > size:
         raise FormatError(f"is damaged: its members are larger than its {size} bytes.")
@@ -132,9 +128,9 @@ def _checked_members(archive: ZipFile, size: int) -> dict[str, ZipInfo]:
 
 
 def _checked_header(archive: ZipFile, members: Mapping[str, ZipInfo], kind: str) -> dict[str, Any]:
-    """The header: of this format, of a version that is known, about the members that are there."""
+    """The header, of a known format and version, which lists exactly the members."""
     try:
-        header = json.loads(archive.read(members[HEADER]), parse_constant=_refuse)
+        header = json.loads(archive.read(members[HEADER_FILE]), parse_constant=_refuse)
     except RecursionError:
         raise FormatError("has a header that is nested too deeply.") from None
     if not isinstance(header, dict) or header.get("format") != kind:
@@ -142,14 +138,16 @@ def _checked_header(archive: ZipFile, members: Mapping[str, ZipInfo], kind: str)
     version = header.get("version")
     if type(version) is not int or version < 1:
         raise FormatError(f"has an unknown format version, {version!r}.")
-    if version > VERSION:
+    if version > CONTAINER_VERSION:
         raise FormatError(
-            f"was written by a newer onmf (format {version}, this one reads up to {VERSION}): "
-            "upgrade onmf, or save the model with the older one."
+            f"was written by a newer onmf (format {version}; this one reads up to "
+            f"{CONTAINER_VERSION}): upgrade onmf, or save the model with the older one."
         )
     facts = header.get("arrays")
-    if not isinstance(facts, dict) or {HEADER, *(f"{name}.npy" for name in facts)} != set(members):
-        raise FormatError("is damaged: its members are not those that its header lists.")
+    if not isinstance(facts, dict) or {HEADER_FILE, *(f"{name}.npy" for name in facts)} != set(
+        members
+    ):
+        raise FormatError("is damaged: its header does not list its members.")
     return header
 
 
@@ -158,17 +156,17 @@ def _refuse(constant: str) -> None:
 
 
 def _checked_array(archive: ZipFile, member: ZipInfo, fact: Any) -> Array:
-    """The array, of the type, shape and content that the header tells."""
+    """The array; type, shape and checksum must be those of the header."""
     digest = hashlib.sha256()
     with archive.open(member) as file:
-        while part := file.read(_BUFFER):
+        while part := file.read(COPY_BUFFER):
             digest.update(part)
     if not isinstance(fact, dict) or digest.hexdigest() != fact.get("sha256"):
         raise FormatError(f"is damaged: {member.filename} does not match its checksum.")
     with archive.open(member) as file:
         array = read_array(file, member.file_size)
     dtype = _lowest_byte_first(array).dtype.str
-    if dtype not in DTYPES or dtype != fact.get("dtype"):
+    if dtype not in STORED_DTYPES or dtype != fact.get("dtype"):
         raise FormatError(f"has an array of the wrong type, {array.dtype}: {member.filename}.")
     if list(array.shape) != fact.get("shape"):
         raise FormatError(f"has an array of the wrong shape, {array.shape}: {member.filename}.")

@@ -8,23 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from onmf.io.cells import unguard_cell
+from onmf.io.columns import class_names, with_classes
 from onmf.io.delimited import text_cells
-from onmf.io.labels import read_labels
 from onmf.io.remote import AnyFile, RemoteFile, as_file
-from onmf.io.stream import LONGEST_LINE, text_lines, visible_files
 from onmf.io.table import (
     Options,
     Progress,
     Table,
     check_unique,
-    class_names,
     listing,
     no_progress,
     one_line,
 )
+from onmf.io.text_files import LONGEST_LINE, text_lines, visible_files
 
 Row = dict[str, Any]
-TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")  # whose texts are cells
+TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")
 NO_TEXT = (".npy", ".npz", ".mtx", ".h5ad", ".h5", ".hdf5", ".json")
 
 
@@ -37,30 +36,30 @@ def read_documents(
     follow_links: bool = False,
     progress: Progress = no_progress,
 ) -> Table:
-    """Read texts in UTF-8: one a file of a folder, a line of a file, or a row of a table.
+    """Read texts in UTF-8: one per file of a folder, line of a file, or row of a table.
 
     Parameters
     ----------
     path : str or Path
-        A folder, whose hidden files are left out; a text file, which may be packed (`.gz`); or a
-        table (`.csv`, `.tsv`, `.jsonl`, `.parquet`, `.xlsx`). But for folders also an address, as
-        for `read_table`.
+        A folder, without its hidden files; a text file, also `.gz`; or a table (`.csv`, `.tsv`,
+        `.jsonl`, `.parquet`, `.xlsx`). Files, but not folders, may be remote, as for `read_table`.
     column : str, optional
-        Column of a table that has the texts.
+        Column with the texts of a table.
     id_column : str, optional
-        Column of a table that has the names of the documents.
+        Column with the names of the documents of a table.
     labels : str or Path, optional
-        File of true classes: one a line, or lines `document,class`; or a column of the table.
+        True classes: a column of the table, or a file with one class per line, or lines
+        `document,class`.
     follow_links : bool, default=False
-        Whether files of the folder may be links that lead out of it; otherwise they are refused.
+        Whether the folder may have links to files outside it; otherwise they are refused.
     progress : callable, optional
-        Called with (done, total), files of a folder or bytes of a file.
+        Called with (done, total): files of a folder, or bytes of a file.
 
     Returns
     -------
     Table
         X is the list of texts. Files are named by their path in the folder, lines and rows by their
-        number; those without text are no documents.
+        number; empty ones are left out.
 
     Examples
     --------
@@ -75,7 +74,7 @@ def read_documents(
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if path.is_file() and ending in NO_TEXT:
         raise ValueError(f"{path.name} has no texts: give a folder, a text file or a table.")
-    if path.is_file() and (ending in TABLES or column is not None):
+    if path.is_file() and (ending in TEXT_TABLES or column is not None):
         table = _from_rows(path, ending, column, id_column, labels, progress)
     else:
         found = (
@@ -86,11 +85,7 @@ def read_documents(
         table = Table(list(found.values()), list(found), [])
     if not table.X:
         raise ValueError(f"{path.name} is empty: it has no documents.")
-    if labels is None or table.labels is not None:
-        return table
-    if not Path(labels).is_file():
-        raise ValueError(f"there is no file {str(labels)!r} with the classes of the documents.")
-    return table._replace(labels=read_labels(Path(labels), table.samples))
+    return with_classes(table, labels, path.name)
 
 
 def _from_rows(
@@ -101,16 +96,16 @@ def _from_rows(
     labels: str | Path | None,
     progress: Progress,
 ) -> Table:
-    """A document a row of a table."""
+    """One document per row of a table."""
     rows = [row for row in _rows(path, ending, progress) if row]
     known = list(dict.fromkeys(name for row in rows for name in row))
     wanted = [column, id_column]
     if column is None or any(name is not None and name not in known for name in wanted):
         lost = [repr(name) for name in wanted if name is not None and name not in known]
-        said = f"has no column {listing(lost)}" if lost else "is a table, not a text a line"
+        said = f"has no column {listing(lost)}" if lost else "is a table"
         raise ValueError(
-            f"{path.name} {said}: name the column of the texts with --text-column and, if there is "
-            f"one, that of their names with --id-column; it has {listing(map(one_line, known))}."
+            f"{path.name} {said}: name the column of texts with --text-column, and that of their "
+            f"names, if any, with --id-column. Its columns are {listing(map(one_line, known))}."
         )
     texts = {i: str(row.get(column) or "").strip() for i, row in enumerate(rows, 1)}
     kept = [i for i, text in texts.items() if text]
@@ -118,7 +113,8 @@ def _from_rows(
     check_unique(names, "documents", path.name)
     classes = None
     if labels in known:
-        classes = class_names(rows[i - 1].get(str(labels), "") for i in kept)
+        values = [rows[i - 1].get(str(labels)) for i in kept]
+        classes = class_names(values, names, f"column {str(labels)!r} of {path.name}")
     return Table([texts[i] for i in kept], names, [], classes)
 
 
@@ -140,14 +136,14 @@ def _objects(path: AnyFile, progress: Progress) -> Iterator[Row]:
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path.name} is not JSON in line {number}: {error}.") from None
         if not isinstance(found, dict):
-            raise ValueError(f"{path.name} has no object with named texts in line {number}.")
+            raise ValueError(f"{path.name} has no JSON object in line {number}.")
         yield found
 
 
 def _cells(path: AnyFile, ending: str, progress: Progress) -> Iterator[Row]:
     sheet = ending == ".xlsx"
     read: Any = import_module("onmf.io.workbook").sheet_cells if sheet else text_cells
-    before = csv.field_size_limit(LONGEST_LINE)  # a document may be longer than any number
+    before = csv.field_size_limit(LONGEST_LINE)  # documents exceed the default
     try:
         lines = read(path, Options(progress=progress))
         _, top = next(lines, (0, []))
@@ -171,21 +167,21 @@ def _from_lines(path: AnyFile, progress: Progress) -> dict[str, str]:
 def _from_folder(path: AnyFile, links: bool, progress: Progress) -> dict[str, str]:
     if isinstance(path, RemoteFile):
         raise ValueError(
-            f"{path} is a folder, and those of documents are read from this machine only: copy it "
-            "first, or give a table with a document a row."
+            f"{path} is a remote folder: copy it to this machine first, or use a table with one "
+            "document per row."
         )
     names = visible_files(path, links)
     texts: dict[str, str] = {}
-    foreign = []
+    not_utf8 = []
     for done, name in enumerate(names, 1):
         try:
             texts[name.as_posix()] = (path / name).read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
-            foreign.append(name.as_posix())
+            not_utf8.append(name.as_posix())
         progress(done, len(names))
-    if foreign:
+    if not_utf8:
         raise ValueError(
-            f"{path.name} has files that are not text in UTF-8: {listing(foreign)}; save them in "
-            "that encoding, or move them elsewhere."
+            f"{path.name} has files that are not text in UTF-8: {listing(not_utf8)}. Save them as "
+            "UTF-8, or move them elsewhere."
         )
     return texts

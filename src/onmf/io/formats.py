@@ -1,4 +1,4 @@
-"""Which module reads files of which ending."""
+"""File endings, and the modules that read them."""
 
 import hashlib
 import warnings
@@ -11,12 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.exceptions import TableWarning
-from onmf.io.flat import free_memory
-from onmf.io.labels import read_labels
+from onmf.io.columns import with_classes
+from onmf.io.memory import free_memory
 from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.source import Source
-from onmf.io.stream import visible_files
-from onmf.io.table import Options, Progress, Table, check_file, check_unique, no_progress
+from onmf.io.table import Options, Progress, Table, check_unique, no_progress
+from onmf.io.text_files import visible_files
 
 Duplicates = Literal["refuse", "sum", "first"]
 Open = Callable[[AnyFile, Options], Source]
@@ -40,7 +40,7 @@ FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".hdf5": "hdf5",
     ".zarr": "zarr",
 }
-FOLDERS = (".parquet", ".zarr")  # which may be folders
+FOLDERS = (".parquet", ".zarr")  # endings that may be folders
 LAYERED = ("hdf5", "zarr")
 ROWS_BY_NAME = ("delimited", "workbook")
 WITH_COLUMNS = (*ROWS_BY_NAME, "parquet")
@@ -56,9 +56,9 @@ def open_source(
     drop: Collection[str] = (),
     progress: Progress = no_progress,
 ) -> Source:
-    """What a file holds, by its ending; the parameters are those of `read_table`.
+    """Open a file by its ending; the parameters are those of `read_table`.
 
-    Text tables and Matrix Market are read at once, of other files only what describes them.
+    Text tables and Matrix Market are read at once; of other files only shape and names are read.
 
     Examples
     --------
@@ -76,34 +76,34 @@ def open_source(
     if path.is_dir() and ending not in FOLDERS:
         ending = folder_ending(path)
     if path.is_dir() and ending not in FOLDERS:
-        raise ValueError(f"{path.name} is a folder; only documents are read from folders (--text).")
+        raise ValueError(f"{path.name} is a folder: for a folder of documents, add --text.")
     if ending is None:
         raise ValueError(
-            f"{path.name} does not end in {', '.join(FORMATS)}; documents are read with --text."
+            f"{path.name} does not end in {', '.join(FORMATS)}; for documents, add --text."
         )
     if layer is not None and FORMATS[ending] not in LAYERED:
-        raise ValueError(f"{path.name} has no layers: only annotated data have (.h5ad, .zarr).")
+        raise ValueError(f"{path.name} has no layers: only .h5ad and .zarr files have them.")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}.")
     if drop and FORMATS[ending] not in WITH_COLUMNS:
-        raise ValueError(f"{path.name} has no columns that could be dropped: only tables have.")
+        raise ValueError(f"{path.name} has no named columns to drop: only tables have them.")
     kind = FORMATS[ending]
     open_it: Open = getattr(import_module(f"onmf.io.{kind}"), f"open_{kind}")
     return open_it(path, Options(labels, layer, decimal, thousands, drop, progress))
 
 
 def larger_than_memory(source: Source) -> bool:
-    """Whether the rows of a file would fill more than half of the memory that is free."""
+    """Whether the rows of a file would fill more than half of the free memory."""
     return free_memory() / 2 < source.nbytes
 
 
 def known_ending(name: str) -> str | None:
-    """Which of the endings of `FORMATS` a file has, if any."""
+    """The ending of a file, if `FORMATS` has it."""
     return next((end for end in FORMATS if name.lower().endswith(end)), None)
 
 
 def folder_ending(path: AnyFile) -> str | None:
-    """That of all files of a folder, if it is one in which a folder could end, too."""
+    """ ".parquet" if all files of a folder end in it; files that begin with _ do not count."""
     if not isinstance(path, Path):
         return None
     names = [file.name for file in visible_files(path) if file.name[0] != "_"]
@@ -112,7 +112,7 @@ def folder_ending(path: AnyFile) -> str | None:
 
 
 def can_drop(name: str, rows: bool) -> bool:
-    """Whether rows, or columns, of a file of this name can be left out by their names."""
+    """Whether rows, or columns, of a file can be dropped by name."""
     kind = FORMATS.get(known_ending(name) or "")
     return kind in (ROWS_BY_NAME if rows else WITH_COLUMNS)
 
@@ -129,18 +129,18 @@ def read_table(
     duplicates: Duplicates = "refuse",
     progress: Progress = no_progress,
 ) -> Table:
-    """Read samples x features from a file; its ending says how.
+    """Read samples x features from a file, by its ending.
 
-    * `.csv`, `.tsv`, `.txt`, also with `.gz`, in UTF-8 or UTF-16: a header is known by a cell after
-      the first that is not a number, a column of sample names in front by text, or by a heading
-      that is empty, `id`, `index`, `sample` or `sample_id`. Other columns of text are set aside,
-      with a `TableWarning`.
-    * `.xlsx`: the first sheet, likewise.
-    * `.parquet`: likewise; the index of a pandas table names the samples.
+    * `.csv`, `.tsv`, `.txt`, also `.gz`, in UTF-8 or UTF-16. A first line with a cell that is not
+      a number, after the first cell, is a header. A first column of text, or with the heading
+      `id`, `index`, `sample`, `sample_id` or none, has the sample names. Other columns without
+      numbers are not used, with a `TableWarning`.
+    * `.xlsx`: the first sheet, in the same way.
+    * `.parquet`: in the same way; the index of a pandas table names the samples.
     * `.npy`, `.npz`: one array, or one matrix saved by `scipy.sparse.save_npz`.
-    * `.mtx`, also with `.gz`: Matrix Market. Names are taken from `barcodes.tsv` and `features.tsv`
-      (or `genes.tsv`) beside it, if there.
-    * `.h5ad`, `.h5`, `.hdf5`, `.zarr`: X, or a layer, of annotated data, or the only matrix.
+    * `.mtx`, also `.gz`: Matrix Market, with names from `barcodes.tsv` and `features.tsv` (or
+      `genes.tsv`) in the same folder.
+    * `.h5ad`, `.h5`, `.hdf5`, `.zarr`: X, or a layer, of annotated data; or the only matrix.
 
     Parameters
     ----------
@@ -149,32 +149,32 @@ def read_table(
     transpose : bool, default=False
         The file has features as rows and samples as columns.
     labels : str or Path, optional
-        True classes: a column (of a text table, Parquet or `obs`), which is then no feature, or a
-        file with a class a line, or with lines `sample,class`.
+        True classes: a column of the table or of `obs`, which is then no feature; or a file with
+        one class per line, or lines `sample,class`.
     layer : str, optional
-        Layer of annotated data to take instead of X.
+        Layer of annotated data to read instead of X.
     decimal : str, default="."
         Decimal sign of a text table.
     thousands : str, default=""
-        What groups the digits of a text table; a decimal comma has points beside it.
+        Separator of digit groups in a text table; "." if the decimal sign is a comma.
     drop : collection of str, optional
-        Columns, and rows of a text table, that are not read.
+        Columns, and rows of a text table or workbook, to leave out.
     duplicates : {"refuse", "sum", "first"}, default="refuse"
-        What becomes of features of the same name.
+        What to do with features of the same name.
     progress : callable, optional
-        Called with (bytes done, bytes in all) while a text table is read.
+        Called with (bytes read, bytes in total) while a text table is read.
 
     Returns
     -------
     Table
-        Names are numbers counted from zero where the file gives none.
+        Without names in the file, names are numbers from zero.
 
     Raises
     ------
     ValueError
-        If the file does not hold one table of numbers; the message says where it fails.
+        If the file is not one table of numbers; the message says where.
     ImportError
-        If its format needs a library that is not there; the message says what to install.
+        If a library is missing; the message says what to install.
 
     Examples
     --------
@@ -201,10 +201,7 @@ def read_table(
 def complete_table(
     table: Table, labels: str | Path | None, file: str, duplicates: Duplicates = "refuse"
 ) -> Table:
-    """A table that has samples and features, each with a name of its own, and the true classes.
-
-    Those are a column of the table or in a file.
-    """
+    """The table with unique names and true classes; a table without numbers is refused."""
     n, m = table.X.shape
     if not n * m:
         raise ValueError(f"{file} is empty: it has {n} rows of numbers in {m} columns.")
@@ -213,29 +210,26 @@ def complete_table(
         check_unique(table.features, "features", file)
     else:
         table = merge_features(table, duplicates, file)
-    if labels is None or table.labels is not None:
-        return table
-    check_file(labels, file)
-    return table._replace(labels=read_labels(Path(labels), table.samples))
+    return with_classes(table, labels, file)
 
 
 def merge_features(table: Table, duplicates: Duplicates, file: str) -> Table:
-    """One feature of each name: the sum of those that bear it, or the first."""
+    """One feature per name: the sum of all with the name, or the first."""
     names, first, place = np.unique(table.features, return_index=True, return_inverse=True)
     if len(names) == len(table.features):
         return table
     ranks = np.empty(len(names), int)
-    ranks[np.argsort(first)] = np.arange(len(names))  # in the order of their first appearance
+    ranks[np.argsort(first)] = np.arange(len(names))  # in order of first appearance
     kept = np.sort(first)
     if duplicates == "first":
         X = table.X[:, kept]
     else:
         m = len(table.features)
         X = table.X @ sp.csr_array((np.ones(m), (np.arange(m), ranks[place])), (m, len(names)))
-    done = "summed" if duplicates == "sum" else "dropped, but for the first"
+    done = "were summed" if duplicates == "sum" else "except the first were dropped"
     warnings.warn(
-        f"{file} has {len(place) - len(names)} features more than names; those of the same name "
-        f"were {done}.",
+        f"{file} has {len(place) - len(names)} repeated feature names; features of the same name "
+        f"{done}.",
         TableWarning,
         stacklevel=2,
     )

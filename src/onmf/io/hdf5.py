@@ -1,8 +1,7 @@
 """HDF5, `.h5ad` above all, by h5py: the only module that imports it.
 
-Links and data that lie outside the file are refused, and so is what claims to be larger than the
-file can hold; beyond that the HDF5 library is trusted, which some forged files can hang: open files
-of strangers under a time limit.
+Links and data outside the file are refused, and so are sizes that the file cannot hold. Some forged
+files make the HDF5 library hang: open files of strangers with a time limit.
 """
 
 from pathlib import Path
@@ -20,22 +19,20 @@ except ImportError as missing:
         'HDF5 and .h5ad files are read by h5py, which `pip install "onmf[h5ad]"` installs.'
     ) from missing
 
-_FORM = "HDF5"
-
 
 def open_hdf5(path: AnyFile, options: Options) -> Source:
-    with reading_errors(path.name, _FORM):
+    with reading_errors(path.name, "HDF5"):
         file = _open(path)
         try:
             return open_annotated(file, path.name, options, hdf5_member)
         except BaseException:
-            file.close()  # what is kept of the error would keep it open
+            file.close()  # the traceback would keep it open
             raise
 
 
 def read_observations(path: AnyFile, name: str) -> list[Any]:
     """A column of `obs`, None where a value is missing."""
-    with reading_errors(path.name, _FORM), _open(path) as file:
+    with reading_errors(path.name, "HDF5"), _open(path) as file:
         return observations(file, name, hdf5_member)
 
 
@@ -44,12 +41,12 @@ def _open(path: AnyFile) -> Any:
 
 
 def hdf5_member(group: Any, name: str) -> Any:
-    """A part of the file that is really in the file, and as large as it says."""
+    """A member of a group; it must be in this file and as large as declared."""
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-        raise ValueError(f"its {name} is missing, or only a link to somewhere else")
+        raise ValueError(f"its {name} is missing, or a link to another file")
     item = group[name]
     if isinstance(item, h5py.Dataset):
         if item.is_virtual or item.external:
-            raise ValueError(f"its {name} lies in another file")
+            raise ValueError(f"its {name} is stored in another file")
         check_size(item.nbytes, item.id.get_storage_size(), f"its {name}")
     return item

@@ -1,7 +1,6 @@
-"""Matrix Market, `.mtx` and `.mtx.gz`, with the names that sequencers' programs put beside it.
+"""Matrix Market, `.mtx` and `.mtx.gz`, with the files of names that 10x Genomics writes beside it.
 
-Read as a whole when it is opened, and not by SciPy, whose reader crashes the whole process on some
-damaged files.
+Read as a whole when opened. SciPy's reader is not used: some damaged files crash the process.
 """
 
 import warnings
@@ -11,22 +10,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.io.cells import to_count
-from onmf.io.flat import check_memory
+from onmf.io.memory import check_memory
 from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
-from onmf.io.stream import open_unpacked, text_lines
-from onmf.io.table import Options, Table, check_extent, check_size, numbered, reading_errors
+from onmf.io.table import Array, Options, Table, check_extent, check_size, numbered, reading_errors
+from onmf.io.text_files import open_unpacked, text_lines
 
-ROWS, COLUMNS = ("features", "genes"), ("barcodes",)  # what the names beside it are called
-FIELDS = {"real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "pattern": 0}
-BYTES_AT_ONCE = 16_000_000  # bytes
+NAMES_OF_ROWS, NAMES_OF_COLUMNS = ("features", "genes"), ("barcodes",)  # .tsv files
+NUMBERS_PER_VALUE = {"real": 1, "double": 1, "integer": 1, "unsigned-integer": 1, "pattern": 0}
+BYTES_AT_ONCE = 16_000_000  # read and parsed together
 
 
 class Head(NamedTuple):
-    """Shape, number of entries, and how many numbers there are for each."""
+    """Shape, number of entries, and numbers per entry."""
 
     shape: tuple[int, int]
     entries: int
@@ -38,23 +36,25 @@ def open_market(path: AnyFile, options: Options) -> Source:
     with reading_errors(path.name, "Matrix Market"), open_unpacked(path) as (stream, raw):
         head = _read_head(stream)
         check_size(2 * head.entries * head.numbers, size, "it")  # a digit and a space each
-        check_memory(16 * head.entries * head.numbers, path.name)  # in parts, and put together
+        check_memory(
+            16 * head.entries * head.numbers, path.name
+        )  # the parts and their concatenation
         parts = [np.empty(0)]
         for text in _chunks(stream):
             parts.append(_numbers(text))
             options.progress(raw.tell(), size)
         X = _matrix(np.concatenate(parts), head)
     n, m = head.shape
-    table = Table(X, _names(path, ROWS, n), _names(path, COLUMNS, m))
+    table = Table(X, _names(path, NAMES_OF_ROWS, n), _names(path, NAMES_OF_COLUMNS, m))
     return InMemoryTable.of(table, path.name)
 
 
 def _read_head(stream: BufferedIOBase) -> Head:
     words = stream.readline(1000).decode("ascii").lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-        raise ValueError("its first line is another.")
+        raise ValueError("its first line is not that of a Matrix Market file.")
     _, _, kind, field, symmetry = words
-    if field not in FIELDS or symmetry != "general":
+    if field not in NUMBERS_PER_VALUE or symmetry != "general":
         raise ValueError(f"its entries are {field} and {symmetry}, not real and general.")
     while (line := stream.readline(10_000)).startswith(b"%") or line.isspace():
         pass
@@ -64,11 +64,11 @@ def _read_head(stream: BufferedIOBase) -> Head:
     if kind == "array":
         return Head((sizes[0], sizes[1]), sizes[0] * sizes[1], 1)
     check_extent(sizes[:2], sizes[2], "it")
-    return Head((sizes[0], sizes[1]), sizes[2], 2 + FIELDS[field])
+    return Head((sizes[0], sizes[1]), sizes[2], 2 + NUMBERS_PER_VALUE[field])
 
 
 def _chunks(stream: BufferedIOBase) -> Iterator[bytes]:
-    """The rest of the file in pieces that end with a line."""
+    """The remaining file in pieces of whole lines."""
     rest = b""
     while text := stream.read(BYTES_AT_ONCE):
         whole, end, rest = (rest + text).rpartition(b"\n")
@@ -76,17 +76,17 @@ def _chunks(stream: BufferedIOBase) -> Iterator[bytes]:
     yield rest
 
 
-def _numbers(text: bytes) -> NDArray[np.float64]:
+def _numbers(text: bytes) -> Array:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # NumPy's way before it raised an error
+        warnings.simplefilter("error", DeprecationWarning)  # older NumPy warns instead of raising
         try:
             return np.fromstring(text.decode("ascii"), sep=" ") if text.strip() else np.empty(0)
         except (DeprecationWarning, UnicodeDecodeError):
-            raise ValueError("something in it is not a number.") from None
+            raise ValueError("it has an entry that is not a number.") from None
 
 
-def _matrix(values: NDArray[np.float64], head: Head) -> Any:
-    """An array column by column, or a csr_array from rows (i, j, value), counted from one."""
+def _matrix(values: Array, head: Head) -> Any:
+    """An array from columns, or a csr_array from triples (i, j, value) with i, j from one."""
     if len(values) != head.entries * head.numbers:
         raise ValueError(f"it has {len(values)} numbers instead of {head.entries * head.numbers}.")
     if head.numbers == 1:
@@ -101,7 +101,7 @@ def _matrix(values: NDArray[np.float64], head: Head) -> Any:
 
 
 def _names(path: AnyFile, called: tuple[str, ...], count: int) -> list[str]:
-    """The first column of a table of names beside the matrix, if it is there."""
+    """The first column of a file of names beside the matrix, if there is one."""
     for name in called:
         for ending in (".tsv", ".tsv.gz"):
             beside = path.with_name(name + ending)
@@ -109,8 +109,7 @@ def _names(path: AnyFile, called: tuple[str, ...], count: int) -> list[str]:
                 found = [line.split("\t")[0].strip() for line in text_lines(beside)]
                 if len(found) != count:
                     raise ValueError(
-                        f"{beside.name} names {len(found)} rows or columns of {path.name}, which "
-                        f"has {count}."
+                        f"{beside.name} has {len(found)} names, but {path.name} needs {count}."
                     )
                 return found
     return numbered(count)

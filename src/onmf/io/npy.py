@@ -1,4 +1,4 @@
-"""Arrays in NumPy's own format, checked against the bytes there are before memory is spent."""
+"""NumPy's `.npy`; declared sizes are compared with the file before memory is allocated."""
 
 from math import prod
 from pathlib import Path
@@ -7,22 +7,19 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 from onmf.exceptions import FormatError
-from onmf.io.flat import FlatFile, TemporaryFolder, check_memory
+from onmf.io.flat import FlatFile, TemporaryFolder
+from onmf.io.memory import check_memory
 from onmf.io.remote import AnyFile, RemoteFile
-from onmf.io.source import Dense, Source, Sparse
-from onmf.io.table import Options, reading_errors
+from onmf.io.source import NUMERIC_KINDS, Dense, Source, Sparse
+from onmf.io.table import Array, Options, reading_errors
 
-Array = NDArray[Any]
-
-_BUFFER = 1 << 20  # bytes
-KINDS = "biuf"  # what may be read: no objects, hence no pickles
+COPY_BUFFER = 1 << 20  # bytes copied at once
 
 
 class Header(NamedTuple):
-    """What stands before the numbers."""
+    """Shape, order and type of a stored array."""
 
     shape: tuple[int, ...]
     columns_first: bool
@@ -39,24 +36,24 @@ def open_npy(path: AnyFile, options: Options) -> Source:
 
 
 def array_in(path: AnyFile, position: int = 0, folder: TemporaryFolder | None = None) -> Any:
-    """The array that begins at `position` of a file, to be read by slices."""
+    """The array that starts at `position` of a file, read by slices."""
     with path.open("rb") as file, reading_errors(path.name, "an array of numbers"):
         file.seek(position)
         shape, columns_first, dtype = read_header(file)
         start = file.tell()
     rows = FlatFile(path, start, shape, dtype, folder)
-    if columns_first and len(shape) > 1:  # rows are all over the file: let the system fetch them
+    if columns_first and len(shape) > 1:  # a row is scattered over the file
         if isinstance(path, RemoteFile):
             raise FormatError(
-                f"{path.name} has its columns one after the other, which are read by rows only "
-                "from this machine: copy it first, or store it by rows."
+                f"{path.name} is stored by columns and remote: copy it to this machine first, or "
+                "store it by rows."
             )
         return np.memmap(path, dtype, "r", start, shape, order="F")
     return rows
 
 
-def read_array(stream: IO[bytes], size: int, kinds: str = KINDS) -> Array:
-    """The array of a stream of `size` bytes; ValueError if its header tells another story."""
+def read_array(stream: IO[bytes], size: int, kinds: str = NUMERIC_KINDS) -> Array:
+    """The array of a stream of `size` bytes; ValueError if its header does not fit."""
     header = read_header(stream, kinds)
     check_body(header, size - stream.tell())
     check_memory(header.size, "an array")
@@ -67,45 +64,45 @@ def read_array(stream: IO[bytes], size: int, kinds: str = KINDS) -> Array:
     return X.astype(header.dtype.newbyteorder("="), copy=False)
 
 
-def _fill(room: memoryview, stream: IO[bytes]) -> None:
-    """Read until there is no more room; bit by bit, for a packed stream makes a copy of each."""
-    while len(room):
-        part = stream.read(min(len(room), _BUFFER))
+def _fill(buffer: memoryview, stream: IO[bytes]) -> None:
+    """Fill the buffer in small steps: a compressed stream copies each of them."""
+    while len(buffer):
+        part = stream.read(min(len(buffer), COPY_BUFFER))
         if not part:
-            raise ValueError("it is cut off.")
-        room[: len(part)], room = part, room[len(part) :]
+            raise ValueError("it is truncated.")
+        buffer[: len(part)], buffer = part, buffer[len(part) :]
 
 
-def read_header(stream: IO[bytes], kinds: str = KINDS) -> Header:
-    """The header of an array whose entries are of one of these kinds."""
+def read_header(stream: IO[bytes], kinds: str = NUMERIC_KINDS) -> Header:
+    """The header of an array, whose type must be of one of these kinds."""
     version = npy.read_magic(stream)
     readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     if version not in readers:
         raise ValueError(f"its format {version} is unknown.")
     try:
         header = Header(*readers[version](stream))
-    except Exception as error:  # a header is parsed as Python, and a forged one fails as Python
+    except Exception as error:  # it is parsed as Python, which may raise anything
         raise ValueError("its header is broken.") from error
     if header.dtype.hasobject:
-        raise ValueError("Object arrays are not read, for they are pickled.")
+        raise ValueError("object arrays are pickles, which are not read.")
     if header.dtype.kind not in kinds:
         raise ValueError(f"its entries are of type {header.dtype}.")
     if min(header.shape, default=0) < 0:
-        raise ValueError(f"its header speaks of a shape {header.shape}.")
+        raise ValueError(f"its header declares the shape {header.shape}.")
     return header
 
 
 def check_body(header: Header, size: int) -> None:
-    """As many bytes follow a header as it says."""
+    """Refuse a header that declares another number of bytes than there are."""
     if header.size != size:
-        raise ValueError(f"its header speaks of {header.size} bytes where {size} are.")
+        raise ValueError(f"its header declares {header.size} bytes, but there are {size}.")
 
 
 def open_mapped(X: Any, small: int) -> Source | None:
     """The file behind a memory map, or behind a CSR matrix of memory maps.
 
-    None if there is none, or fewer than `small` bytes. A map whose changes are private ("c") is no
-    picture of its file and is left as it is.
+    None if there is none, or if it has fewer than `small` bytes. A copy-on-write map ("c") may
+    differ from its file and gives None.
     """
     if isinstance(X, np.memmap) and X.nbytes >= small and X.ndim == 2 and X.mode != "c":
         return Dense.of(file_behind(X) or X, str(X.filename))
@@ -118,7 +115,7 @@ def open_mapped(X: Any, small: int) -> Source | None:
 
 
 def file_behind(array: Array) -> FlatFile | None:
-    """Where in which file a contiguous piece of a memory map lies."""
+    """The part of a file that a contiguous piece of a memory map shows."""
     root = array
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -126,6 +123,6 @@ def file_behind(array: Array) -> FlatFile | None:
         return None
     if not array.flags.c_contiguous:
         return None
-    root.flush()  # what was written to the map but not yet to the file
+    root.flush()  # changes that are not yet in the file
     position = root.offset + array.ctypes.data - root.ctypes.data
     return FlatFile(Path(root.filename), position, array.shape, array.dtype)

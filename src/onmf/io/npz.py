@@ -1,6 +1,6 @@
-"""NumPy's `.npz`: one array, or a sparse matrix as `scipy.sparse.save_npz` takes it apart.
+"""NumPy's `.npz`: one array, or a sparse matrix by `scipy.sparse.save_npz`.
 
-Put together here and not by SciPy, which believes what the headers say of sizes.
+SciPy's reader is not used: it trusts the sizes that a file declares.
 """
 
 import shutil
@@ -14,54 +14,52 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.io.flat import room_for
-from onmf.io.npy import KINDS, array_in, check_body, read_array, read_header
+from onmf.io.npy import COPY_BUFFER, array_in, check_body, read_array, read_header
 from onmf.io.remote import AnyFile
-from onmf.io.source import Dense, NotByRows, Source, Sparse, floating
-from onmf.io.table import Options, check_extent, check_size, reading_errors
+from onmf.io.source import NUMERIC_KINDS, Dense, NotByRows, Source, Sparse, floating
+from onmf.io.table import Array, Options, check_extent, check_size, reading_errors
 
-LOCAL_HEADER = struct.Struct("<26xHH")  # of a member of an archive; ends with two lengths
-_BUFFER = 1 << 20  # bytes
-_FORM = "an archive of one table of numbers"
+LOCAL_HEADER = struct.Struct("<26xHH")  # of a zip member; its last fields are two lengths
+NPZ_FORMAT = "an archive of one table of numbers"
 
 
 @dataclass(frozen=True)
 class Member:
-    """One array of an archive: at once, or, unpacked, by slices."""
+    """One array of an archive, read as a whole or, unpacked, by slices."""
 
     path: AnyFile
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
-    def __getitem__(self, rows: slice) -> NDArray[Any]:
-        with reading_errors(self.path.name, _FORM), _archive(self.path) as archive:
+    def __getitem__(self, rows: slice) -> Array:
+        with reading_errors(self.path.name, NPZ_FORMAT), _archive(self.path) as archive:
             return _read(archive, archive.getinfo(self.name))[rows]
 
     def unpacked(self) -> Any:
-        """The array as it lies in the archive, or in a temporary folder if it was compressed."""
-        with reading_errors(self.path.name, _FORM), _archive(self.path) as archive:
+        """The array in the archive itself, or in a temporary folder if it is compressed."""
+        with reading_errors(self.path.name, NPZ_FORMAT), _archive(self.path) as archive:
             info = archive.getinfo(self.name)
             if info.compress_type == ZIP_STORED:
                 return array_in(self.path, _position(archive, self.path, info))
             folder = room_for(info.file_size, f"{self.name} of {self.path.name}")
             place = folder.path / "member.npy"
             with archive.open(info) as packed, place.open("wb") as plain:
-                shutil.copyfileobj(packed, plain, _BUFFER)
+                shutil.copyfileobj(packed, plain, COPY_BUFFER)
             return array_in(place, 0, folder)
 
 
 def open_npz(path: AnyFile, options: Options) -> Source:
-    with reading_errors(path.name, _FORM), _archive(path) as archive:
+    with reading_errors(path.name, NPZ_FORMAT), _archive(path) as archive:
         infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         for info in infos.values():
             check_size(info.file_size, info.compress_size, info.filename)
         if "format" in infos:
             return _open_sparse(archive, path, infos)
         if len(infos) != 1:
-            raise ValueError(f"it has {len(infos)} arrays ({', '.join(infos)}): keep one")
+            raise ValueError(f"it has {len(infos)} arrays ({', '.join(infos)}): keep only one")
         (array,) = (_member(archive, path, info) for info in infos.values())
     return Dense.of(array, path.name)
 
@@ -80,7 +78,7 @@ def _open_sparse(archive: ZipFile, path: AnyFile, infos: dict[str, ZipInfo]) -> 
     if kind == "csr":
         return Sparse.of(parts, (n, m), path.name)
     if kind not in READ_WHOLE:
-        raise ValueError(f"its sparse matrix is by {kind!r}: save it as CSR (`X.tocsr()`).")
+        raise ValueError(f"its sparse format is {kind!r}: save it as CSR (`X.tocsr()`).")
     (entries,), dtype = parts["data"].shape, floating(parts["data"].dtype, path.name)
     check_extent((n, m), entries, path.name)
     read = partial(READ_WHOLE[kind], path.name, parts, (n, m))
@@ -95,15 +93,15 @@ def _member(archive: ZipFile, path: AnyFile, info: ZipInfo) -> Member:
     return Member(path, info.filename, header.shape, header.dtype)
 
 
-def _read(archive: ZipFile, info: ZipInfo, kinds: str = KINDS) -> NDArray[Any]:
+def _read(archive: ZipFile, info: ZipInfo, kinds: str = NUMERIC_KINDS) -> Array:
     with archive.open(info) as file:
         return read_array(file, info.file_size, kinds)
 
 
 def _position(archive: ZipFile, path: AnyFile, info: ZipInfo) -> int:
-    """Where the content of a member that is not compressed begins."""
+    """Where the content of an uncompressed member starts."""
     with archive.open(info) as file:
-        while file.read(_BUFFER):  # the archive has a checksum: use it, once
+        while file.read(COPY_BUFFER):  # compares the checksum, once
             pass
     with path.open("rb") as file:
         file.seek(info.header_offset)
@@ -118,7 +116,7 @@ def _by_columns(where: str, parts: dict[str, Member], shape: tuple[int, ...]) ->
 
 def _by_entries(where: str, parts: dict[str, Member], shape: tuple[int, ...]) -> Any:
     """A COO matrix."""
-    with reading_errors(where, _FORM):
+    with reading_errors(where, NPZ_FORMAT):
         places = parts["row"][:], parts["col"][:]
         return sp.coo_array((parts["data"][:], places), shape=shape)
 

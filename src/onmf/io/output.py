@@ -1,4 +1,4 @@
-"""Results into files: in full or not at all."""
+"""Writing results: each file completely or not at all."""
 
 import csv
 import hashlib
@@ -25,23 +25,23 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-Content = str | bytes | Callable[[IO[bytes]], object]  # or what writes it into a file
+Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
 
 
 class Sheet(NamedTuple):
-    """What becomes a file of comma-separated text."""
+    """A table to be written as comma-separated text."""
 
     header: Sequence[str]
     rows: Iterable[Iterable[Any]]
 
 
 def csv_texts(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, str]:
-    """The text of each."""
+    """The text of each sheet."""
     return {name: csv_text(*sheet, raw) for name, sheet in sheets.items()}
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False) -> str:
-    """The rows as comma-separated text, as `onmf.io.cells` guards it unless it is wanted raw."""
+    """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`)."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     for row in chain([header], rows):
@@ -50,7 +50,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = F
 
 
 def to_json_values(value: Any) -> Any:
-    """The same in JSON's own types: arrays as lists, None for numbers that are not finite."""
+    """The value in JSON's types: arrays as lists, None for numbers that are not finite."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
@@ -65,28 +65,28 @@ def to_json_values(value: Any) -> Any:
 def seal_files(
     files: Mapping[str, str | bytes], seal: str, record: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str | bytes]]:
-    """The record with the checksums of the files, and these with the seal that tells it."""
+    """The record with the checksums of the files, and the files with the record as `seal`."""
     sums = {name: hashlib.sha256(content_bytes(content)) for name, content in files.items()}
     known = record.get("files", {}) | {name: digest.hexdigest() for name, digest in sums.items()}
-    told = {**record, "files": known}
-    return told, {**files, seal: json.dumps(told, indent=2) + "\n"}
+    sealed = {**record, "files": known}
+    return sealed, {**files, seal: json.dumps(sealed, indent=2) + "\n"}
 
 
 def replace_files(folder: Path, files: Mapping[str, Content], gone: Iterable[str] = ()) -> None:
-    """Put all files in place, or leave what was there: each is written in full beside its place.
+    """Replace all files, or none: each is written completely under another name first.
 
-    Of several files the last is the seal: it is taken away before the others change, and so are
-    those `gone`, and put in place when they are there. A process that is killed in between leaves
-    no seal; any other signal waits.
+    Of several files the last is the seal. It is removed before the others change, like those
+    `gone`, and put in place after them: a process that is killed leaves no seal. Other signals
+    wait.
     """
     staged = {folder / name: _beside(folder / name) for name in files}
     aside = _beside(seal := [*staged][-1])
     try:
         for content, (place, temporary) in zip(files.values(), staged.items(), strict=True):
-            with _named(place), temporary.open("xb") as file:  # no link laid there is followed
+            with _named(place), temporary.open("xb") as file:  # follows no link
                 _write(file, content)
                 file.flush()
-                os.fsync(file.fileno())  # a full disk may say so only now
+                os.fsync(file.fileno())  # a full disk may raise only here
         with signals_deferred():
             if len(staged) > 1 and seal.exists():
                 os.replace(seal, aside)
@@ -101,7 +101,7 @@ def replace_files(folder: Path, files: Mapping[str, Content], gone: Iterable[str
 
 @contextmanager
 def _named(place: Path) -> Iterator[None]:
-    """What the system says of writing names the file, not its temporary name or none at all."""
+    """System errors with the name of the file instead of its temporary name."""
     try:
         yield
     except OSError as error:
@@ -111,14 +111,14 @@ def _named(place: Path) -> Iterator[None]:
 
 
 def _beside(place: Path) -> Path:
-    """A name in the same folder that nobody can guess."""
+    """A random name in the same folder."""
     return place.with_name(f".{place.name}.{secrets.token_hex(8)}")
 
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """What would interrupt or end the process waits until the block has ended."""
-    if current_thread() is not main_thread():  # which no signal interrupts
+    """Signals that interrupt or end the process wait until the block has ended."""
+    if current_thread() is not main_thread():  # signals go to the main thread
         yield
         return
     came: list[int] = []
@@ -136,9 +136,9 @@ def signals_deferred() -> Iterator[None]:
 
 @contextmanager
 def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]:
-    """Make sure, before the long part, that the files can be put into the folder, by us alone.
+    """Check before the computation that the files can be written, and lock the folder.
 
-    Folders that were made for nothing are taken away again.
+    On an error, folders that were created here are removed.
     """
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]
             if there and not force:
                 place = "this folder" if folder == Path() else folder
                 raise FileExistsError(
-                    f"{place} already has {', '.join(there)}: choose another place, or replace "
+                    f"{place} already has {', '.join(there)}: choose another folder, or replace "
                     "with --force."
                 )
             yield
@@ -162,9 +162,9 @@ def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
-    """The only process in this block for this lock file; the lock goes with the process.
+    """Hold a lock file: one process at a time. The system releases it with the process.
 
-    Where the system has no locks, nobody is kept out.
+    On systems without file locks this does nothing.
     """
     with _locked(path) if fcntl is not None else nullcontext():
         try:
@@ -182,14 +182,14 @@ def _locked(path: Path) -> IO[bytes]:
     except BlockingIOError:
         file.close()
         raise FileExistsError(
-            f"another onmf is at work in {path.parent}: choose another place, or wait."
+            f"another onmf command is writing to {path.parent}: wait, or choose another folder."
         ) from None
     except OSError:  # a file system without locks
         return file
     with suppress(FileNotFoundError):
         if os.path.samestat(os.fstat(file.fileno()), path.stat()):
             return file
-    file.close()  # its owner has removed it in the meantime
+    file.close()  # its owner has just removed it
     return _locked(path)
 
 

@@ -1,9 +1,9 @@
-"""Files of other machines by fsspec, the only module that imports it: `s3://bucket/X.npy`.
+"""Remote files such as `s3://bucket/X.npy` by fsspec: the only module that imports it.
 
     part = read_range(start, stop),    0 <= start <= stop <= size
 
-A `RemoteFile` has those members of a `Path` that the readers use, and everything they do with it
-comes down to parts of a file, so that what is read block by block here is fetched block by block.
+A `RemoteFile` has the members of a `Path` that the readers use. All of them read parts of the file,
+so data that are read in blocks are also fetched in blocks.
 """
 
 import re
@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]+://")
-WEB = ("http://", "https://")  # whose addresses may go on after the name of the file
-FETCHED = 1 << 20  # bytes that are fetched at least
+WEB_SCHEMES = ("http://", "https://")  # a query may follow the file name
+BYTES_PER_FETCH = 1 << 20  # at least
 
 
 class FileSize(NamedTuple):
-    """The part of `os.stat_result` that is known of a remote file."""
+    """The part of `os.stat_result` that a remote file has."""
 
     st_size: int
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file or folder at an address; nothing is asked of its machine before it is needed."""
+    """A file or folder at an address; the server is contacted only when needed."""
 
     address: str
 
@@ -37,8 +37,8 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
-        """What comes after the last slash."""
-        plain = self.address.split("?")[0] if self.address.startswith(WEB) else self.address
+        """The part after the last slash."""
+        plain = self.address.split("?")[0] if self.address.startswith(WEB_SCHEMES) else self.address
         return plain.rstrip("/").rpartition("/")[2]
 
     @property
@@ -58,7 +58,7 @@ class RemoteFile:
             from fsspec.core import url_to_fs
         except ImportError as missing:
             raise ImportError(
-                f"{self.name} is on another machine, and such files are read by fsspec, which "
+                f"{self.name} is remote, and remote files are read by fsspec, which "
                 '`pip install "onmf[remote]"` installs.'
             ) from missing
         with self._errors():
@@ -67,7 +67,7 @@ class RemoteFile:
 
     @cached_property
     def facts(self) -> dict[str, Any] | None:
-        """What the machine says of it; None if there is no such file."""
+        """The server's description of it; None if there is no such file."""
         system, path = self.system
         with self._errors():
             try:
@@ -85,16 +85,16 @@ class RemoteFile:
         return self.facts is not None and self.facts.get("type") == "directory"
 
     def stat(self) -> FileSize:
-        """Its size alone."""
+        """Its size."""
         size = None if self.facts is None else self.facts.get("size")
         if self.facts is None:
             raise FileNotFoundError(f"there is no file {self.address}.")
         if size is None:
-            raise ConnectionError(f"{self.address} does not say how large it is: copy it first.")
+            raise ConnectionError(f"the size of {self.address} is unknown: copy it first.")
         return FileSize(int(size))
 
     def files(self) -> dict[str, "RemoteFile"]:
-        """The files of a folder by their names in it, sorted; hidden ones are left out."""
+        """The files of a folder that are not hidden, by relative name, sorted."""
         system, path = self.system
         with self._errors():
             found = sorted(str(name) for name in system.find(path))
@@ -103,23 +103,23 @@ class RemoteFile:
         return {name: RemoteFile(f"{self.address.rstrip('/')}/{name}") for name in visible}
 
     def open(self, mode: str = "rb", buffering: int = -1) -> BufferedReader:
-        """Its bytes, to be read only."""
+        """Open it for reading."""
         if mode != "rb":
-            raise ValueError(f"{self.address} is only read, never written.")
-        return BufferedReader(RemoteStream(self), FETCHED)
+            raise ValueError(f"{self.address} can only be read.")
+        return BufferedReader(RemoteStream(self), BYTES_PER_FETCH)
 
     def read_range(self, start: int, stop: int) -> bytes:
-        """Bytes `start` to `stop` - 1, or as many of them as there are."""
+        """Bytes `start` to `stop` - 1, or fewer at the end of the file."""
         system, path = self.system
         with self._errors():
             part: bytes = system.cat_file(path, start=start, end=stop) if stop > start else b""
         if len(part) > stop - start:
-            raise ConnectionError(f"{self.address} cannot be had in parts: copy it first.")
+            raise ConnectionError(f"{self.address} cannot be read in parts: copy it first.")
         return part
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Whatever the many libraries behind fsspec say, in a sentence that has the address."""
+        """Any error of the libraries behind fsspec as a sentence with the address."""
         try:
             yield
         except (FileNotFoundError, MemoryError):
@@ -131,7 +131,7 @@ class RemoteFile:
 
 
 class RemoteStream(RawIOBase):
-    """The bytes of a remote file in their order, or from wherever they are sought."""
+    """A remote file as a seekable stream of bytes."""
 
     def __init__(self, file: RemoteFile) -> None:
         self.file, self.size, self.position = file, file.stat().st_size, 0
@@ -149,10 +149,10 @@ class RemoteStream(RawIOBase):
         self.position = (0, self.position, self.size)[whence] + offset
         return self.position
 
-    def readinto(self, room: Any) -> int:
-        stop = min(self.position + len(room), self.size)
+    def readinto(self, buffer: Any) -> int:
+        stop = min(self.position + len(buffer), self.size)
         part = self.file.read_range(self.position, max(stop, self.position))
-        room[: len(part)] = part
+        buffer[: len(part)] = part
         self.position += len(part)
         return len(part)
 
@@ -161,12 +161,12 @@ AnyFile = Path | RemoteFile
 
 
 def is_remote(path: object) -> bool:
-    """Whether it is the address of a file on another machine: `s3://bucket/X.npy`."""
+    """Whether it is the address of a remote file, such as `s3://bucket/X.npy`."""
     return isinstance(path, RemoteFile) or (isinstance(path, str) and bool(ADDRESS.match(path)))
 
 
 def as_file(path: str | AnyFile) -> AnyFile:
-    """A path of this machine, or the file at an address."""
+    """A local path, or a remote file."""
     if isinstance(path, RemoteFile):
         return path
     return RemoteFile(path) if isinstance(path, str) and is_remote(path) else Path(path)

@@ -1,8 +1,8 @@
-"""What opening a file gives: its shape and names at once, its rows when they are asked for.
+"""What opening a file returns: shape and names at once, rows when they are asked for.
 
-`load` reads all rows into memory. `rows(i, j)` reads some; a sweep over rows on disk needs nothing
-else. A source stands on anything that gives an array for a slice: numbers in a file (`FlatFile`),
-a data set of HDF5 or Zarr, a memory map; or on another source (`Changed`).
+`load` reads all rows into memory, `rows(i, j)` some of them; rows on disk need nothing else. A
+source reads anything that returns an array for a slice: numbers in a file (`FlatFile`), a data set
+of HDF5 or Zarr, a memory map; or another source (`Changed`).
 """
 
 from abc import ABC, abstractmethod
@@ -12,45 +12,44 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.exceptions import FormatError
-from onmf.io.flat import FlatFile, NoRoomError, check_memory
-from onmf.io.table import Table, check_extent, numbered, one_line
+from onmf.io.flat import FlatFile
+from onmf.io.memory import NoRoomError, check_memory
+from onmf.io.table import Array, Table, check_extent, numbered, one_line
 
-Array = NDArray[Any]
-
-PART = 4_000_000  # entries that `parts` reads at once
+ENTRIES_PER_PART = 4_000_000  # 32 MB of double precision
+NUMERIC_KINDS = "biuf"  # of NumPy's types; objects would need pickle
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Source(ABC):
-    """Samples in a file, which several threads may read at once."""
+    """Samples in a file; several threads may read at once."""
 
     where: str  # "X in cells.h5ad", for messages
     shape: tuple[int, int]
     dtype: np.dtype[Any]  # of the rows
-    indptr: Array | None = None  # where the rows of a sparse matrix begin
+    indptr: Array | None = None  # of a sparse matrix
     names: list[str] | None = None  # of the features
-    samples: list[str] | None = None  # their names
-    labels: list[str] | None = None  # their true classes, if they were asked for
-    edges: Sequence[int] | None = None  # where it is best cut: first rows of blocks, and the end
+    samples: list[str] | None = None  # names of the samples
+    labels: list[str] | None = None  # true classes, if asked for
+    edges: Sequence[int] | None = None  # first rows of the stored blocks, and the end
 
     @abstractmethod
     def rows(self, i: int, j: int) -> Any:
-        """Rows i to j - 1, as an array or a CSR matrix of their own."""
+        """Rows i to j - 1, as a new array or CSR matrix."""
 
     @abstractmethod
     def matrix(self) -> Any:
-        """All rows, in the type in which they are stored."""
+        """All rows, in the stored type."""
 
     def load(self) -> Table:
-        """All that the file holds, in memory."""
+        """The content of the file, in memory."""
         check_memory(self.nbytes, self.where)
         return self._table(self.matrix())
 
     def outline(self) -> Table:
-        """The same, with rows that stay where they are."""
+        """The same, with X a source whose rows stay on disk."""
         return self._table(self.unpacked())
 
     def _table(self, X: Any) -> Table:
@@ -58,29 +57,29 @@ class Source(ABC):
         return Table(X, self.samples or numbered(n), self.names or numbered(m), self.labels)
 
     def unpacked(self) -> "Source":
-        """The same, its rows quick to read; a packed file is unpacked into a temporary one."""
+        """The same with rows that are quick to read: compressed data go to a temporary file."""
         return self
 
     def in_order(self) -> "Source":
-        """The same, for those who read it a few times, from the first row to the last."""
+        """The same for a few reads from the first row to the last."""
         return self.unpacked()
 
     def announce(self, i: int, j: int) -> bool:
-        """Have rows i to j - 1 fetched while others are worked on; False if nobody can."""
+        """Have rows i to j - 1 fetched in the background; False if that is not possible."""
         return False
 
     @property
     def size(self) -> int:
-        """Entries that are stored."""
+        """Number of stored entries."""
         return self.shape[0] * self.shape[1] if self.indptr is None else int(self.indptr[-1])
 
     @property
     def nbytes(self) -> int:
-        """Memory that `load` would fill."""
+        """Memory that `load` needs."""
         return self.size * self.dtype.itemsize
 
     def __getitem__(self, numbers: Array) -> Any:
-        """The rows of these numbers, in their order; runs of neighbours are read at once."""
+        """The rows with these numbers, in this order; runs of neighbours are read at once."""
         if not len(numbers):
             return self.rows(0, 0)
         ordered, place = np.unique(numbers, return_inverse=True)
@@ -89,15 +88,15 @@ class Source(ABC):
         return stack_rows(parts)[place]
 
     def parts(self) -> Iterator[Any]:
-        """All rows, a moderate number at a time."""
+        """All rows, in blocks of moderate size."""
         n = self.shape[0]
-        step = max(1, PART * n // max(self.size, 1))
+        step = max(1, ENTRIES_PER_PART * n // max(self.size, 1))
         return (self.rows(i, min(i + step, n)) for i in range(0, n, step))
 
     def changed(self, change: Callable[[Any], Any]) -> "Changed":
-        """The same samples, each block of which is changed as it is read.
+        """The same samples with a function applied to each block as it is read.
 
-        Zeros must stay zeros and columns where they are.
+        Zeros must stay zeros, and columns must keep their places.
         """
         facts = {field.name: getattr(self, field.name) for field in fields(Source)}
         return Changed(source=self, change=change, **facts)
@@ -105,7 +104,7 @@ class Source(ABC):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dense(Source):
-    """Rows of anything two-dimensional that can be sliced."""
+    """Rows of any two-dimensional array that can be sliced."""
 
     array: Any
 
@@ -125,7 +124,8 @@ class Dense(Source):
 
     def matrix(self) -> Array:
         X = _between(self.array, 0, self.shape[0], self.where)
-        return _native(X, copy=isinstance(X, np.memmap))
+        copy = isinstance(X, np.memmap)
+        return np.asarray(X).astype(X.dtype.newbyteorder("="), copy=copy, subok=False)
 
     def unpacked(self) -> Source:
         return replace(self, array=_unpacked(self.array))
@@ -147,14 +147,14 @@ class Sparse(Source):
 
     @classmethod
     def of(cls, parts: Any, shape: Any, where: str, **names: Any) -> Self:
-        """From `data`, `indices` and `indptr`, once they fit each other."""
+        """From `data`, `indices` and `indptr`, after a check that they fit each other."""
         n, m = (int(size) for size in shape)
         data, indices, indptr = parts["data"], parts["indices"], np.asarray(parts["indptr"][:])
         if min(n, m) < 0 or indptr.shape != (n + 1,):
             raise FormatError(f"{where} is damaged: {n} rows need {n + 1} entries of indptr.")
         kinds = {indptr.dtype.kind, indices.dtype.kind}
         if not kinds <= {"i", "u"} or len(data.shape) != 1 or len(indices.shape) != 1:
-            raise FormatError(f"{where} is damaged: its indices are not whole numbers in a row.")
+            raise FormatError(f"{where} is damaged: its indices are not a list of whole numbers.")
         ends, entries = (int(indptr[0]), int(indptr[-1])), int(data.shape[0])
         if ends != (0, entries) or entries != indices.shape[0]:
             raise FormatError(
@@ -175,7 +175,7 @@ class Sparse(Source):
 
     def rows(self, i: int, j: int) -> Any:
         part = self._between(i, j, self.dtype)
-        part.sum_duplicates()  # sorts as well; does nothing if all is well
+        part.sum_duplicates()  # also sorts; no work for a matrix in canonical form
         return part
 
     def matrix(self) -> Any:
@@ -199,7 +199,7 @@ class Sparse(Source):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NotByRows(Source):
-    """A sparse matrix stored by columns or entry by entry, which can only be read as a whole."""
+    """A sparse matrix by columns or entries (CSC, COO), which is read as a whole."""
 
     kind: str  # "csc"
     entries: int
@@ -217,14 +217,14 @@ class NotByRows(Source):
 
     def unpacked(self) -> Source:
         raise FormatError(
-            f"{self.where} is a sparse matrix by {self.kind}, which cannot be read by rows: save "
-            "it as CSR (`X.tocsr()`)."
+            f"{self.where} is a {self.kind} matrix, which cannot be read by rows: save it as CSR "
+            "(`X.tocsr()`)."
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class InMemoryTable(Source):
-    """Rows of a file that can only be read as a whole, and has been."""
+    """Rows of a file that was read as a whole."""
 
     X: Any
 
@@ -236,7 +236,7 @@ class InMemoryTable(Source):
 
     @property
     def nbytes(self) -> int:
-        return 0  # it is there already
+        return 0  # already in memory
 
     def rows(self, i: int, j: int) -> Any:
         return self.X[i:j]
@@ -263,14 +263,14 @@ class Changed(Source):
 
 
 def stack_rows(parts: Sequence[Any]) -> Any:
-    """Parts of a matrix, one below the other."""
+    """Blocks of rows as one matrix."""
     if len(parts) == 1:
         return parts[0]
     return sp.vstack(parts, "csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _between(array: Any, start: int, stop: int, where: str) -> Any:
-    """A slice; what the library behind it says of damage becomes a sentence."""
+    """A slice; an error of the library below becomes a sentence that names the file."""
     try:
         return array[start:stop]
     except (FileNotFoundError, ConnectionError, NoRoomError):
@@ -286,15 +286,9 @@ def _unpacked(array: Any) -> Any:
     return array.unpacked() if hasattr(array, "unpacked") else array
 
 
-def _native(array: Any, copy: bool = False) -> Array:
-    """An array in the byte order of this machine."""
-    array = np.asarray(array)
-    return array.astype(array.dtype.newbyteorder("="), copy=copy, subok=False)
-
-
 def floating(dtype: Any, where: str) -> np.dtype[Any]:
     """Single and double precision stay; other numbers become double precision."""
     dtype = np.dtype(dtype)
-    if dtype.kind not in "biuf":
-        raise FormatError(f"{where} holds entries of type {dtype}, not numbers.")
+    if dtype.kind not in NUMERIC_KINDS:
+        raise FormatError(f"{where} has entries of type {dtype}, not numbers.")
     return dtype.newbyteorder("=") if dtype in (np.float32, np.float64) else np.dtype(np.float64)

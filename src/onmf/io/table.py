@@ -1,4 +1,4 @@
-"""What every file becomes, and what holds for all of them."""
+"""What every file becomes, and the names and messages that all formats share."""
 
 import re
 import struct
@@ -6,37 +6,36 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
-from onmf.exceptions import FormatError
-from onmf.io.flat import NoRoomError
+from numpy.typing import NDArray
 
-ID_HEADINGS = {"", "id", "index", "sample", "sample_id"}
+from onmf.exceptions import FormatError
+from onmf.io.memory import NoRoomError
+
+Array = NDArray[Any]
+Progress = Callable[[int, int], object]  # (done, total)
+
 MOST_LISTED = 10  # names or cells that an error lists
-LOOK = 20  # lines by which a column of text is told from a wrong cell, and classes from names
-DAMAGE: tuple[type[Exception], ...] = (  # what libraries raise on files that are damaged or forged
+DAMAGE: tuple[type[Exception], ...] = (  # what libraries raise on damaged or forged files
     ArithmeticError, AttributeError, BadZipFile, EOFError, LookupError, OSError, RuntimeError,
     TypeError, ValueError, struct.error, zlib.error,
 )  # fmt: skip
-
-OBEYED = re.compile(  # control characters but tab and new line; turns of the direction; half pairs
+# Control characters except tab and new line, marks of the writing direction, lone surrogates.
+TERMINAL_CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
-Progress = Callable[[int, int], object]  # (done, total)
-
 
 def no_progress(done: int, total: int) -> None:
-    """Progress that nobody follows."""
+    """Ignore the progress."""
 
 
 class Table(NamedTuple):
-    """Samples as rows, with their names and those of the features; true classes if there are any.
+    """Samples as rows, the names of samples and features, and the true classes if known.
 
-    X is an array or a csr_array; for documents it is the list of their texts, which has no
-    features yet.
+    X is an array or a csr_array. For documents it is the list of texts, without features.
     """
 
     X: Any
@@ -46,23 +45,23 @@ class Table(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What may be asked of a file besides its numbers; a format without such a thing ignores it."""
+    """How a file is read; a format without such a thing ignores it."""
 
     labels: str | None = None  # column of true classes
     layer: str | None = None  # of annotated data
     decimal: str = "."  # of text tables
-    thousands: str = ""  # what groups their digits; "" for nothing, or "." beside a decimal comma
-    drop: Collection[str] = ()  # columns and rows that are not read
+    thousands: str = ""  # separator of digit groups; "" for none, or "." with a decimal comma
+    drop: Collection[str] = ()  # columns and rows to leave out
     progress: Progress = no_progress
 
 
 @contextmanager
 def reading_errors(name: str, form: str, *also: type[Exception]) -> Iterator[None]:
-    """What a library says of a damaged file becomes a sentence that names the file."""
+    """Turn the errors of a library into one sentence that names the file."""
     try:
         yield
     except (FormatError, FileNotFoundError, ConnectionError, NoRoomError, MemoryError):
-        raise  # they say what is wrong, and it is not the file
+        raise  # their messages are complete, and not about damage
     except DAMAGE + also as error:
         said = one_line(error).removesuffix(".")
         raise FormatError(f"{name} cannot be read as {form}: {said}.") from error
@@ -73,12 +72,6 @@ def numbered(n: int) -> list[str]:
     return [str(i) for i in range(n)]
 
 
-def are_classes(names: Sequence[str]) -> bool:
-    """The first of them repeat each other: classes of the samples, not their names."""
-    few = names[:LOOK]
-    return 4 * len(set(few)) <= len(few)
-
-
 def listing(names: Iterable[Any], total: int | None = None) -> str:
     """'a, b, c and 12 more'."""
     named = list(names)
@@ -87,53 +80,37 @@ def listing(names: Iterable[Any], total: int | None = None) -> str:
     return shown if total <= MOST_LISTED else f"{shown} and {total - MOST_LISTED} more"
 
 
-def one_line(said: object) -> str:
-    """The words of a library, or a name from a file, which may have several lines."""
-    return printable(" ".join(str(said).split()))
+def one_line(text: object) -> str:
+    """The text of an error or a name, without line breaks, safe to print."""
+    return printable(" ".join(str(text).split()))
 
 
 def printable(text: str) -> str:
-    """The same with every mark that a terminal would obey, and not show, written out."""
-    return OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    """The text with every character that controls a terminal written as an escape."""
+    return TERMINAL_CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def check_unique(names: Sequence[str], what: str, file: str) -> None:
-    """No two samples, or features, have one name."""
+    """Refuse samples, or features, that share a name."""
     if len(set(names)) == len(names):
         return
-    twice = [repr(name) for name, count in Counter(names).items() if count > 1]
+    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
     raise ValueError(
-        f"{file} has {what} of the same name: {listing(twice)}; rename or drop them, or, for "
-        "features, take their sum or the first (--duplicates); a column of classes is named by "
-        "--labels, or left out by --drop."
+        f"{file} has {what} of the same name: {listing(repeated)}. Rename or drop them; features "
+        "can be summed or taken once (--duplicates). If the column holds classes, use --labels or "
+        "--drop."
     )
 
 
 def check_extent(shape: Sequence[int], entries: int, file: str) -> None:
-    """A sparse matrix is not so empty that its mere outline would fill the memory."""
+    """Refuse a sparse matrix with so many empty rows or columns that they fill the memory."""
     if max(shape, default=0) > 1_000_000 + 100 * entries:
         raise ValueError(
-            f"{file} says it is {' x '.join(map(str, shape))} but has only {entries} entries."
+            f"{file} declares {' x '.join(map(str, shape))} but has only {entries} entries."
         )
 
 
 def check_size(declared: int, stored: int, file: str) -> None:
-    """So many bytes can come out of what is stored: deflate gains a factor of 1032 at most."""
+    """Refuse more bytes than deflate can compress: its ratio is at most 1032."""
     if declared > 1100 * stored + 1_000_000:
-        raise ValueError(f"{file} says it holds {declared} bytes but has only {stored}.")
-
-
-def class_names(values: Iterable[Any]) -> list[str]:
-    """Classes as text; whole numbers without a decimal point."""
-    return [
-        str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip() for v in values
-    ]
-
-
-def check_file(labels: str | Path, table: str) -> None:
-    """True classes that are no column of a table are in a file."""
-    if not Path(labels).is_file():
-        raise ValueError(
-            f"{table} has no column {str(labels)!r} that could be taken as true classes, and there "
-            "is no file of that name."
-        )
+        raise ValueError(f"{file} declares {declared} bytes but has only {stored}.")

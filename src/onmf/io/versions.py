@@ -1,20 +1,20 @@
-"""What a run was made with."""
+"""Versions of Python and packages."""
 
 import platform
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-PACKAGES = ("onmf", "numpy", "scipy", "scikit-learn")
+REQUIRED_PACKAGES = ("onmf", "numpy", "scipy", "scikit-learn")
 
 
-def package_versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """Versions of Python and of packages: part of every record of a run.
+def package_versions(packages: Iterable[str] = REQUIRED_PACKAGES) -> dict[str, str]:
+    """Versions of Python and of packages, as stored with every run.
 
     Parameters
     ----------
     packages : iterable of str
-        By default onmf and those it cannot do without.
+        By default onmf and the packages it requires.
 
     Returns
     -------

@@ -1,6 +1,7 @@
 """The first sheet of an `.xlsx` workbook by openpyxl: the only module that imports it."""
 
 import warnings
+from datetime import datetime, time
 from typing import Any
 
 from onmf.exceptions import TableWarning
@@ -19,19 +20,19 @@ except ImportError as missing:
 
 
 def open_workbook(path: AnyFile, options: Options) -> Source:
-    plain = options._replace(decimal=".", thousands="")  # numbers are stored as such
+    plain = options._replace(decimal=".", thousands="")  # cells are numbers already
     return InMemoryTable.of(as_table(sheet_cells(path, plain), path.name, plain), path.name)
 
 
 def sheet_cells(path: AnyFile, options: Options) -> Lines:
-    """The cells of every line of the first sheet that has any, as text."""
+    """The cells of the first sheet as text, without empty rows."""
     form = "a workbook", InvalidFileException
     with reading_errors(path.name, *form), path.open("rb") as file:
         book = load_workbook(file, read_only=True, data_only=True)
         try:
             if len(book.sheetnames) > 1:
                 warnings.warn(
-                    f"{path.name} has {len(book.sheetnames)} sheets; the first, "
+                    f"{path.name} has {len(book.sheetnames)} sheets; only the first, "
                     f"{book.sheetnames[0]!r}, is read.",
                     TableWarning,
                     stacklevel=2,
@@ -47,9 +48,12 @@ def sheet_cells(path: AnyFile, options: Options) -> Lines:
 
 
 def _length(cells: list[str]) -> int:
-    """Cells before the empty ones at the end."""
+    """Number of cells without the empty ones at the end."""
     return next((j for j in range(len(cells), 0, -1) if cells[j - 1]), 0)
 
 
 def _text(value: Any) -> str:
+    """A cell as a text table would have it: dates without midnight, true as 1."""
+    if isinstance(value, datetime) and value.time() == time.min:
+        value = value.date()
     return "" if value is None else str(int(value) if isinstance(value, bool) else value)

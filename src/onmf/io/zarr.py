@@ -25,7 +25,7 @@ def open_zarr(path: AnyFile, options: Options) -> Source:
 
 
 def zarr_member(group: Any, name: str) -> Any:
-    """A part of a group, as large as it says."""
+    """A member of a group; it must be as large as declared."""
     item = group[name]
     return _sized(item, name) if is_array(item) else item
 

@@ -20,7 +20,7 @@ from onmf.paper.palm import Bounds
 from onmf.paper.penalties import RowPenalty
 from onmf.result import Factorization, Recorder, Stage
 from onmf.rows.assign import labels_of
-from onmf.rows.sweep import Array, Data
+from onmf.rows.sweep import Array, Data, Move
 from onmf.search.outliers import OutlierLimit, next_limit, sample_counts
 from onmf.search.solver import SearchSettings
 
@@ -86,8 +86,8 @@ class Starts(NamedTuple):
 class Alternation:
     """One way to alternate on these rows; the settings are those of the fit.
 
-    A subclass says what a sweep does (`_sweep`), which centroids come next (`_next`), and how much
-    is explained.
+    A subclass says what a sweep does (`move`, `after`), what the clusters leave unexplained
+    (`loss`), and where to start (`starts`).
     """
 
     data: Data
@@ -110,9 +110,15 @@ class Alternation:
         """Centroids to start from, by a search or from given ones."""
         raise NotImplementedError
 
+    def move(self, W: Array, limit: OutlierLimit | None) -> Move:
+        """What a sweep with the centroids W does to a block: the codes, and the sums."""
+        raise NotImplementedError
+
     def begin(self, W: Array) -> Any:
         """The state after a first sweep with W."""
-        raise NotImplementedError
+        rows, sums = self.data.sweep(self.move(W, self.limit))
+        limits = {"limit": self.limit, "next_limit": self.limit}
+        return self.with_next_limit(self.kind_of_state(W=W, rows=rows, sums=sums, **limits))
 
     def after(self, state: Any) -> Any:
         """The state after the next sweep; None if it would be no better."""
@@ -125,7 +131,7 @@ class Alternation:
 
     def error(self, state: Any) -> float:
         """The relative error."""
-        raise NotImplementedError
+        return self.loss(state) / self.whole if self.whole else 0.0
 
     def loss(self, state: Any) -> float:
         """What the clusters leave unexplained, in units of the loss."""
@@ -133,7 +139,7 @@ class Alternation:
 
     def explained(self, state: Any) -> float:
         """What the clusters explain, up to a constant."""
-        raise NotImplementedError
+        return -self.loss(state)
 
     def stationarity(self, state: Any) -> float:
         """How far the centroids are from the best ones for their samples."""

@@ -47,8 +47,15 @@ class Loss(Protocol):
     def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Assignment:
         """What gives a sample to one of the centroids W: labels, scores, memberships, margins."""
 
+    def value(self, X: Matrix, H: Array, W: Array) -> float:
+        """The loss of X beside HW, H having at most one non-zero entry per row."""
+
     def alternation(self, data: Data, settings: Settings) -> Alternation:
         """What a fit repeats, and how it finds its starts."""
+
+    @property
+    def kinds_of_batch(self) -> tuple[type[BatchSums], ...]:
+        """The kinds of sums that `batch` gives, for files."""
 
     def batch(self, state: Any) -> BatchSums:
         """What a stream remembers of a batch, after one sweep of the alternation."""

@@ -10,7 +10,7 @@ given again and again in batches to one for the data set, where the assignments 
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class BatchSums:
     batches: Array  # how many had samples (k,)
     weight: Array  # sum_i d_i (k,)
 
+    by_feature: ClassVar[tuple[str, ...]] = ()  # the fields that are (k, m); the others are (k,)
+
     def after(self, now: Any) -> Any:
         """With one more batch; a cluster without samples in it stays as it is."""
         if type(now) is not type(self):  # one of them has missing values
@@ -48,7 +50,7 @@ class BatchSums:
         return [field.name for field in fields(cls)]
 
     def masked(self) -> Any:
-        """The same for batches with missing values."""
+        """The same for batches with missing values, for a loss that can have them."""
         raise NotImplementedError
 
     def as_dict(self) -> dict[str, Array]:
@@ -89,6 +91,8 @@ class RayBatches(BatchSums):
     image: Array  # sum_i d_i a_i x_i (k, m)
     explained: Array  # sum_i d_i a_i^2 (k,)
 
+    by_feature: ClassVar[tuple[str, ...]] = ("image",)
+
     @classmethod
     def of(cls, sums: ClusterSums) -> Self:
         image = np.ascontiguousarray(sums.cross)  # as a file keeps it: sums end in the same bits
@@ -117,6 +121,8 @@ class MaskedBatches(RayBatches):
     shown: Array  # sum_i d_i h_i^2 m_i (k, m)
     mass: Array  # sum_i d_i h_i^2 (k,)
 
+    by_feature: ClassVar[tuple[str, ...]] = ("image", "shown")
+
     @classmethod
     def of(cls, sums: MaskedSums) -> Self:  # type: ignore[override]
         plain = has_samples(sums.weight), sums.weight, sums.cross, sums.explained
@@ -142,12 +148,11 @@ class CountBatches(BatchSums):
 
     sums: Array  # S_k = sum_i d_i x_i (k, m)
 
+    by_feature: ClassVar[tuple[str, ...]] = ("sums",)
+
     @classmethod
     def of(cls, sums: CountSums) -> Self:
         return cls(has_samples(sums.weight), sums.weight, np.ascontiguousarray(sums.sums))
-
-    def masked(self) -> Any:
-        raise AssertionError("counts have no missing values")
 
     def centroids(self, W: Array, bounds: Bounds) -> Array:
         """The mean samples."""

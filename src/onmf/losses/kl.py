@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from onmf.losses.alternation import Alternation, Settings
 from onmf.losses.base import Words
 from onmf.losses.batches import BatchSums, CountBatches, has_samples
-from onmf.losses.kl_alternation import CountAlternation
+from onmf.losses.kl_alternation import CountAlternation, sums_of_centroids
 from onmf.losses.profiles import (
     CountProfiles,
     MeasureTotals,
     influence_of,
+    phi,
     root_shares,
     row_sums,
 )
@@ -34,13 +36,29 @@ class KullbackLeibler:
 
     name = "kl"
     words = Words("relative divergence", "Kullback-Leibler divergence")
-    supports = EVERY_FEATURE - {"missing", "signed", "bound", "penalty"}
+    supports = EVERY_FEATURE - {"missing", "signed", "bounds", "bound", "penalty"}
     degree = 1
     takes_counts = True
     min_sweeps = 3
+    kinds_of_batch = (CountBatches,)
 
     def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> CountProfiles:
         return CountProfiles.of(W, influence_of(equal_votes))
+
+    def value(self, X: Matrix, H: Array, W: Array) -> float:
+        """sum_i KL(x_i || h_i W); a sample without a cluster is compared with the mean of HW."""
+        rule, samples = CountProfiles.of(W), np.arange(len(H))
+        X, labels = rule.visible(X), H.argmax(axis=1)
+        totals, expected = row_sums(X), (H @ W.sum(axis=1)).astype(np.float64)
+        log_shares = np.asarray(X @ rule.logs, np.float64)[samples, labels]
+        mean = CountProfiles.of((H.sum(axis=0) @ W)[None])
+        log_mean = np.asarray(X @ mean.logs, np.float64)[:, 0]
+        inside = expected > 0
+        expected = np.where(inside, expected, totals)
+        log_fit = np.where(inside, log_shares, log_mean) + xlogy(
+            totals, np.where(expected > 0, expected, 1)
+        )
+        return float(np.sum(row_sums(X, phi) - log_fit - totals + expected))
 
     def alternation(self, data: Data, settings: Settings) -> Alternation:
         """Reads X once, for its totals."""
@@ -51,9 +69,8 @@ class KullbackLeibler:
         return CountBatches.of(state.sums)
 
     def batch_of_centroids(self, W: Array, sizes: Array, equal_votes: bool) -> BatchSums:
-        """A centroid is the mean of its samples."""
-        sums = np.ascontiguousarray(W.astype(np.float64) * sizes[:, None])
-        return CountBatches(has_samples(sizes), sizes, sums)
+        """A centroid is the mean of its samples; the overall mean in it is taken out again."""
+        return CountBatches(has_samples(sizes), sizes, sums_of_centroids(W, sizes))
 
     def with_equal_votes(self, data: Place) -> Place:
         """As they are: the assignment divides counts by the total of their sample."""

@@ -143,7 +143,9 @@ class CountAlternation(Alternation):
 
     def search(self, counts: Counts, rows: Block, k: int, rng: np.random.Generator) -> Array:
         """Labels of rows by the search; with outliers, of the others, which have label -1."""
-        labels, outliers = search(counts, k, rng), self.settings.search.outliers
+        outliers = self.settings.search.outliers
+        counts = counts if outliers is None else counts.with_limited_totals()
+        labels = search(counts, k, rng)
         inside = np.ones(len(labels), bool)
         for _ in range(0 if outliers is None else TRIM_ROUNDS):
             where = np.flatnonzero(labels >= 0)
@@ -180,14 +182,12 @@ class CountAlternation(Alternation):
             useful = np.sort(rng.choice(useful, most, replace=False))
         return data.take(useful)
 
-    def begin(self, W: Array) -> CountState:
-        rows, sums = self.data.sweep(AssignCounts(self.assignment(W, self.limit)))
-        state = CountState(W=W, rows=rows, sums=sums, limit=self.limit, next_limit=self.limit)
-        return self.with_next_limit(state)
+    def move(self, W: Array, limit: OutlierLimit | None) -> AssignCounts:
+        return AssignCounts(self.assignment(W, limit))
 
     def after(self, state: CountState) -> CountState | None:
         W, limit = self.images(state), state.next_limit
-        rows, sums = self.data.sweep(AssignCounts(self.assignment(W, limit)), state.rows)
+        rows, sums = self.data.sweep(self.move(W, limit), state.rows)
         residual, before = profile_distance(W, state.W), self.loss(state)
         new = CountState(
             W=W,
@@ -221,9 +221,6 @@ class CountAlternation(Alternation):
         outside = cross_information(state.sums.outside, self.known.sums)
         return max(self.known.own - state.sums.inside - outside, 0.0)
 
-    def explained(self, state: CountState) -> float:
-        return -self.loss(state)
-
     def stationarity(self, state: CountState) -> float:
         return profile_distance(self.images(state), state.W)
 
@@ -239,6 +236,14 @@ def as_centroids(S: Array, weight: Array, mean: Array) -> Array:
     """The mean sample of each cluster, SMOOTHING of it the overall mean."""
     length = S.sum(axis=1) / np.where(weight > 0, weight, 1)
     return np.asarray(mix_in_mean(S, mean) * length[:, None])
+
+
+def sums_of_centroids(W: Array, weight: Array) -> Array:
+    """The sums S of which `as_centroids` makes W: both have the same overall mean."""
+    mixed = np.ascontiguousarray(W.astype(np.float64) * weight[:, None])
+    mean = mixed.sum(axis=0) / max(mixed.sum(), np.finfo(float).tiny)
+    own = mixed - SMOOTHING * mixed.sum(axis=1, keepdims=True) * mean
+    return np.asarray(np.maximum(own / (1 - SMOOTHING), 0))
 
 
 def profile_distance(W: Array, V: Array) -> float:

@@ -57,6 +57,14 @@ class Counts(NamedTuple):
     def take(self, rows: Array) -> "Counts":
         return Counts(self.X[rows], self.totals[rows])
 
+    def with_limited_totals(self) -> "Counts":
+        """No total above the median: otherwise outliers with many counts would be the clusters."""
+        most = np.median(self.totals)
+        totals = np.minimum(self.totals, most)
+        shrink = (totals / np.where(self.totals > 0, self.totals, 1)).repeat(np.diff(self.X.indptr))
+        X = sp.csr_array((self.X.data * shrink, self.X.indices, self.X.indptr), self.X.shape)
+        return Counts(X, totals)
+
     def sums(self, labels: Array, k: int) -> Array:
         """S (k, m)."""
         n = len(labels)

@@ -83,21 +83,15 @@ class MaskedAlternation(Alternation):
         alternation = alternation.with_first_limit(found.Ws[0])
         return Starts(found.Ws, alternation, found.stages(data.traffic))
 
+    def move(self, W: Array, limit: OutlierLimit | None) -> AssignMasked:
+        return AssignMasked(self.assignment(W, limit))
+
     def begin(self, W: Array) -> MaskedState:
-        rows, totals = self.data.sweep(AssignMasked(self.assignment(W, self.limit)))
-        state = MaskedState(
-            W=W,
-            rows=rows,
-            sums=totals,
-            common=self.common,
-            limit=self.limit,
-            next_limit=self.limit,
-        )
-        return self.with_next_limit(state)
+        return replace(super().begin(W), common=self.common)
 
     def after(self, state: MaskedState) -> MaskedState:
         W, limit = self.next_centroids(state), state.next_limit
-        rows, totals = self.data.sweep(AssignMasked(self.assignment(W, limit)), state.rows)
+        rows, totals = self.data.sweep(self.move(W, limit), state.rows)
         residual = float(kernels().ray_distance(W, state.W))
         settled = residual <= self.settings.search.tol and not totals.moves.any()
         new = replace(

@@ -16,11 +16,10 @@ import scipy.sparse as sp
 
 from onmf.io import Source
 from onmf.losses.ray_alternation import tallies
-from onmf.rows.assign import ROUNDING, Code, Rays, first_largest, nearest, one_sparse
+from onmf.rows.assign import PRODUCT_ROUNDING, Code, Rays, first_largest, nearest, one_sparse
 from onmf.rows.sweep import (
     Array,
     Block,
-    Data,
     Matrix,
     count_missing,
     row_sqnorm,
@@ -54,7 +53,7 @@ class MaskedBlock(NamedTuple):
 
 def without_noise(left: Array, whole: Array) -> Array:
     """What is left of a sum after a subtraction, zero if that is rounding."""
-    return np.where(left > ROUNDING * np.finfo(np.float64).eps * whole, left, 0)
+    return np.where(left > PRODUCT_ROUNDING * np.finfo(np.float64).eps * whole, left, 0)
 
 
 def mask_missing(X: Matrix) -> MaskedBlock | None:
@@ -134,15 +133,10 @@ def nearest_masked(products: Array, reach: Array) -> Code:
     A sample with one observed entry fits every ray that is not zero there.
     """
     top = products.max(axis=1, keepdims=True)
-    close = products >= top - ROUNDING * np.finfo(products.dtype).eps * np.abs(top)
+    close = products >= top - PRODUCT_ROUNDING * np.finfo(products.dtype).eps * np.abs(top)
     labels = first_largest(np.where(close, reach, -1))
     code = nearest(products[np.arange(len(labels)), labels, None])
     return Code(np.where(code.labels < 0, -1, labels), code.scores)
-
-
-def rays_for(data: Data, W: Array) -> Rays:
-    """The assignment to these centroids, for rows with or without missing values."""
-    return MaskedRays.of(W) if data.n_missing else Rays.of(W)
 
 
 class MaskedSums(NamedTuple):

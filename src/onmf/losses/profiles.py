@@ -5,7 +5,7 @@ With KL(a || b) = sum_j a_j log(a_j / b_j) - a_j + b_j, shares p_k = w_k / sum(w
 min over h >= 0 with at most one non-zero entry of KL(x || hW)
 =>  k = argmax_k <x, log p_k>,   h_k = t / sum(w_k),   KL = <x, log(x / t)> - <x, log p_k>
 
-A feature that no centroid has tells nothing and is left out.
+A feature that no centroid has is ignored.
 """
 
 from collections.abc import Callable
@@ -139,9 +139,7 @@ class CountProfiles:
 
     def nearness(self, block: Block, rows: Any) -> tuple[Nearness, tuple[()]]:
         """The margin of the scores; the distance is sqrt(1 - c) for the largest score c."""
-        scores = np.sort(self.scores(block).astype(np.float64), axis=1)
-        first, second = scores[:, -1], scores[:, -2] if scores.shape[1] > 1 else 0.0
-        return Nearness(first - second, np.sqrt(1 - first)), ()
+        return Nearness.of_scores(self.scores(block)), ()
 
     def memberships(self, code: Code | CountCode) -> Array:
         """H (b, k) of a block: the best multiple of the centroid itself."""

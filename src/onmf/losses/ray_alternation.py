@@ -149,14 +149,12 @@ class RayAlternation(Alternation):
             alternation = alternation.with_first_limit(found.Ws[0])
         return Starts(found.Ws, alternation, found.stages(self.data.traffic))
 
-    def begin(self, W: Array) -> RayState:
-        rows, sums = self.data.sweep(Assign(Rays.of(W).units, self.limit))
-        state = RayState(W=W, rows=rows, sums=sums, limit=self.limit, next_limit=self.limit)
-        return self.with_next_limit(state)
+    def move(self, W: Array, limit: OutlierLimit | None) -> Assign:
+        return Assign(Rays.of(W).units, limit)
 
     def after(self, state: RayState) -> RayState:
         W = next_centroids(self.data, state, self.bounds)
-        rows, sums = self.data.sweep(Assign(Rays.of(W).units, state.next_limit), state.rows)
+        rows, sums = self.data.sweep(self.move(W, state.next_limit), state.rows)
         return self.with_next_limit(state.after(W, rows, sums, self.settings.search.tol))
 
     def error(self, state: RayState) -> float:

@@ -20,7 +20,7 @@ from onmf.losses.ray_alternation import RayAlternation
 from onmf.losses.support import EVERY_FEATURE
 from onmf.rows.assign import Rays
 from onmf.rows.summary import quick_sqnorm
-from onmf.rows.sweep import Array, Data, Matrix, Move, Place
+from onmf.rows.sweep import Array, Data, Matrix, Move, Place, row_sqnorm
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,15 @@ class Squares:
     degree = 2
     takes_counts = False
     min_sweeps = 2
+    kinds_of_batch = (RayBatches, MaskedBatches)
 
     def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Rays:
         return MaskedRays.of(W) if n_missing else Rays.of(W)
+
+    def value(self, X: Matrix, H: Array, W: Array) -> float:
+        """||X||^2 - 2 <X, HW> + ||HW||^2."""
+        fit = float(np.vdot(H, X @ W.T))
+        return float(row_sqnorm(X).sum()) - 2 * fit + float(np.vdot(H.T @ H, W @ W.T))
 
     def alternation(self, data: Data, settings: Settings) -> Alternation:
         kind = MaskedAlternation if data.n_missing else RayAlternation

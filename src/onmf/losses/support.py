@@ -13,6 +13,7 @@ FEATURES = {  # feature -> what the user asked for, as a message names it
     "outliers": "outliers",
     "missing": "missing values (NaN)",
     "signed": "a negative lower bound (center_bounds)",
+    "bounds": "center_bounds",
     "passes": "passes",
     "streams": "partial_fit",
     "births": "max_clusters",

@@ -1,7 +1,7 @@
-"""How good a clustering is, and how close its factors come to the data.
+"""Measures of a clustering: agreement with classes, and error of its factors.
 
-The scores that scikit-learn has (ARI, NMI, AMI) are its own, re-exported here. The paper's "NMI"
-is adjusted mutual information.
+ARI, NMI and AMI are scikit-learn's, re-exported here. The paper's "NMI" is AMI, adjusted mutual
+information.
 """
 
 from sklearn.metrics import (

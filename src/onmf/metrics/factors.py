@@ -1,10 +1,10 @@
-"""Factors beside the data: what they leave unexplained, and how far they are from their aim."""
+"""Error of factors, and how far they are from orthogonal and from stationary."""
 
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse.linalg import svds
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
@@ -12,15 +12,16 @@ from onmf.paper.palm import PalmSettings
 from onmf.paper.penalties import PENALTIES, Penalty
 from onmf.result import gram_orthogonality
 from onmf.rows.memory import InMemory
+from onmf.rows.sweep import Array
 
-_BLOCK = 2**21  # entries of the residual held at a time: 16 MB
-_SMALL = 64  # samples or features up to which the Gram matrix is the quickest way
+RESIDUAL_ENTRIES = 2**21  # held at a time: 16 MB
+SMALL_GRAM = 64  # samples or features up to which the Gram matrix is fastest
 
 
 def orthogonality(H: ArrayLike) -> float:
     """||Q H'H Q - I||_F / k^2, where Q scales each column of H to unit norm.
 
-    Zero exactly when no two clusters share a sample and none is empty: the paper's eps_orth. An
+    The paper's eps_orth. It is zero exactly if no two clusters share a sample and none is empty. An
     empty cluster, a column of zeros, adds 1 to the squared norm.
 
     Parameters
@@ -40,7 +41,7 @@ def orthogonality(H: ArrayLike) -> float:
     """
     H = np.asarray(H, dtype=np.float64)
     top = np.abs(H).max(axis=0)
-    H = H / np.where(top > 0, top, 1)  # lest the squares overflow or vanish
+    H = H / np.where(top > 0, top, 1)  # so that squares neither overflow nor vanish
     return gram_orthogonality(H.T @ H)
 
 
@@ -89,8 +90,8 @@ def stationarity(
 def relative_error(X: Any, H: ArrayLike, W: ArrayLike) -> float:
     """||X - HW||_F^2 / ||X||_F^2.
 
-    A dense X is compared entry by entry. A sparse X is never made dense: the error is then
-    ||X||^2 - 2 <H'X, W> + <H'H, WW'>, right to about fifteen decimal places.
+    A dense X is compared entry by entry. A sparse X stays sparse: the error is then
+    ||X||^2 - 2 <H'X, W> + <H'H, WW'>, correct to about fifteen decimal places.
 
     Parameters
     ----------
@@ -113,15 +114,15 @@ def relative_error(X: Any, H: ArrayLike, W: ArrayLike) -> float:
     X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
     if X.shape != H.shape[:1] + W.shape[1:] or H.shape[1:] != W.shape[:1]:
         raise ValueError(
-            f"X {X.shape} cannot be compared with the product of H {H.shape} and W {W.shape}: "
-            "X must be (n, m), H (n, k) and W (k, m)."
+            f"X {X.shape}, H {H.shape} and W {W.shape} do not match: X must be (n, m), H (n, k) "
+            "and W (k, m)."
         )
     if sp.issparse(X):
         size = float(np.sum(X.data.astype(np.float64) ** 2))
         fit = np.vdot((X.T @ H).T, W)
         error = max(0.0, size - 2 * fit + np.vdot(H.T @ H, W @ W.T))
     else:
-        rows = max(1, _BLOCK // X.shape[1])
+        rows = max(1, RESIDUAL_ENTRIES // X.shape[1])
         parts = list(gen_batches(len(X), rows))
         size = sum(_sqnorm(X[part].astype(np.float64)) for part in parts)
         error = sum(_sqnorm(X[part] - H[part] @ W) for part in parts)
@@ -133,9 +134,9 @@ def relative_error(X: Any, H: ArrayLike, W: ArrayLike) -> float:
 def partition_error(X: Any, labels: ArrayLike) -> float:
     """1 - sum_k sigma_1(X_k)^2 / ||X||_F^2, X_k being the samples of cluster k.
 
-    The relative error of the best rays for given labels: what orthogonal NMF minimises, whichever
-    method the labels come from. A sample labelled -1 is in no cluster, and nothing of it is
-    explained. A sparse X is never made dense.
+    The relative error of the best rays for given labels, which orthogonal NMF minimises. The labels
+    may come from any method. A sample with label -1 is not explained at all. A sparse X stays
+    sparse.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ def partition_error(X: Any, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        From 0, every cluster being one ray, to 1.
+        From 0 (every cluster is one ray) to 1.
 
     Examples
     --------
@@ -164,21 +165,23 @@ def partition_error(X: Any, labels: ArrayLike) -> float:
     clusters, place = np.unique(labels, return_inverse=True)
     total = explained = 0.0
     for k, name in enumerate(clusters):
-        part = X[np.flatnonzero(place == k)].astype(np.float64) / top  # lest squares overflow
+        part = (
+            X[np.flatnonzero(place == k)].astype(np.float64) / top
+        )  # so that squares do not overflow
         total += _sqnorm(part.data if sp.issparse(part) else part)
-        explained += _leading_energy(part) if name != -1 else 0.0
+        explained += _largest_square(part) if name != -1 else 0.0
     return max(0.0, 1 - explained / total)
 
 
-def _leading_energy(A: Any) -> float:
+def _largest_square(A: Any) -> float:
     """sigma_1(A)^2."""
     n, m = A.shape
-    if min(n, m) <= _SMALL:
+    if min(n, m) <= SMALL_GRAM:
         gram = A @ A.T if n <= m else A.T @ A
         return float(np.linalg.eigvalsh(gram.toarray() if sp.issparse(gram) else gram)[-1])
     start = np.random.default_rng(0).normal(size=min(n, m))  # the same answer every time
     return float(svds(A, k=1, v0=start, return_singular_vectors=False)[0]) ** 2
 
 
-def _sqnorm(A: NDArray) -> float:
+def _sqnorm(A: Array) -> float:
     return float(np.vdot(A, A))

@@ -1,33 +1,32 @@
-"""What a model predicts of entries that it was not shown."""
+"""How well a model predicts entries that it was not shown."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from onmf.rows.assign import Rays, nearest
+from onmf.losses import Loss, loss_of
+from onmf.result import FittedModel
+from onmf.rows.sweep import Array, Block, Matrix
 
 
-class FittedRays(Protocol):
-    """What must be known of a fitted model."""
-
-    cluster_centers_: Any
-
-
-def held_out_score(model: FittedRays | Pipeline, X: Any, y: Any = None) -> float:
+def held_out_score(model: FittedModel | Pipeline, X: Any, y: Any = None) -> float:
     """Share of X that a model predicts, each half of the features from the other half.
 
-    With A and B the halves of the features, in both roles, and k the ray nearest to x on A,
+    With A and B the halves of the features, in both roles, and k and h_i the cluster and the
+    membership of x_i by its features in A alone,
 
-        1 - sum_i ||x_iB - h_i w_kB||^2 / ||X||^2,     h_i = <x_iA, w_kA> / ||w_kA||^2.
+        1 - sum_i loss(x_iB, h_i w_kB) / loss of X,
 
-    For ``GridSearchCV(ONMF(), {"n_clusters": ...}, scoring=held_out_score)``: the samples are those
-    of the fold that was kept out. `ONMF.score` looks at all features to place a sample, so that it
-    rises with nearly every cluster more, even on new samples; here a cluster that is only noise on
-    A predicts B worse. `choose_k` does the same without refitting, and says how sure it is.
+    with the loss of the model. The loss of X is ||X||^2 for squares; for "kl" it is the divergence
+    of a single cluster. With `equal_votes` every sample counts the same.
+
+    For ``GridSearchCV(ONMF(), {"n_clusters": ...}, scoring=held_out_score)``, which gives the
+    samples of the held-out fold. `ONMF.score` uses all features to place a sample and rises with
+    nearly every additional cluster, even on new samples. Here a cluster that is only noise on A
+    predicts B worse. `choose_k` needs no refits and gives a confidence.
 
     Parameters
     ----------
@@ -53,25 +52,36 @@ def held_out_score(model: FittedRays | Pipeline, X: Any, y: Any = None) -> float
     """
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X), model[-1]
-    X, W = check_array(X, accept_sparse="csr"), np.asarray(model.cluster_centers_, np.float64)
+    X = check_array(X, accept_sparse="csr", dtype=np.float64)
+    X, W = sp.csr_array(X) if sp.issparse(X) else X, np.asarray(model.cluster_centers_, np.float64)
     if X.shape[1] != W.shape[1] or X.shape[1] < 2:
         raise ValueError(
             f"X has {X.shape[1]} features and the centroids {W.shape[1]}: held_out_score needs the "
             "features of the fit, and two or more."
         )
+    loss = loss_of(model)
+    if getattr(model, "equal_votes", False):
+        X = _equally_weighted(X, loss)
     order = np.random.default_rng(0).permutation(W.shape[1])
     A, B = np.sort(order[::2]), np.sort(order[1::2])
-    total = float(X.multiply(X).sum() if sp.issparse(X) else np.vdot(X, X))
-    left = _predicted_error(X, W, A, B) + _predicted_error(X, W, B, A)
-    return 1 - left / total if total > 0 else 1.0
+    _, whole = loss.assignment(W)(_block(X), None)
+    left = _predicted_loss(loss, X, W, A, B) + _predicted_loss(loss, X, W, B, A)
+    return 1 - left / whole.sqnorm if whole.sqnorm > 0 else 1.0
 
 
-def _predicted_error(X: Any, W: NDArray[Any], A: NDArray[Any], B: NDArray[Any]) -> float:
-    """||x_B - h w_B||^2 over all samples, label and h from A: expanded, so that X stays sparse."""
-    rays = Rays.of(W[:, A])
-    code = nearest(X[:, A] @ rays.units)
-    H = rays.memberships(code)
-    XB = X[:, B]
-    sqnorms = float(XB.multiply(XB).sum() if sp.issparse(XB) else np.vdot(XB, XB))
-    products, sizes = XB @ W[:, B].T, np.einsum("km,km->k", W[:, B], W[:, B])
-    return sqnorms - 2 * float(np.sum(H * products)) + float(np.sum(H**2 @ sizes))
+def _predicted_loss(loss: Loss, X: Matrix, W: Array, A: Array, B: Array) -> float:
+    """The loss on the features B of what is predicted from the features A."""
+    rule = loss.assignment(np.ascontiguousarray(W[:, A]))
+    code, _ = rule(_block(X[:, A]), None)
+    return loss.value(X[:, B], rule.memberships(code), W[:, B])
+
+
+def _equally_weighted(X: Matrix, loss: Loss) -> Matrix:
+    """Rows whose loss has the same size, whatever their length."""
+    size = loss.sampling_weight(X) ** (1 / loss.degree)
+    scale = 1 / np.where(size > 0, size, 1)[:, None]
+    return sp.csr_array(X.multiply(scale)) if sp.issparse(X) else X * scale
+
+
+def _block(X: Matrix) -> Block:
+    return Block(X, np.ones((X.shape[0], 1)))

@@ -1,4 +1,4 @@
-"""PALM with inertia: each factor goes on a little in the direction it came, then takes its step.
+"""PALM with momentum: each factor is extrapolated before it takes its step.
 
     G = [H + beta (H - H_before)]_+,   H_new = the step of PALM from G at W
     V = clip( W + beta (W - W_before) ),   W_new = the step of PALM from V at H_new
@@ -33,8 +33,8 @@ from onmf.paper.steps import SUFFICIENT, largest_eigenvalue
 from onmf.result import error_from_sums
 from onmf.rows.sweep import Array, Block, Data
 
-CERTAIN = 1.01  # margin of steps that descend for every penalty (Theorem 5)
-ROUNDING = 8  # units in the last place of F that are no rise
+SAFE_MARGIN = 1.01  # margin of steps that descend for every penalty (Theorem 5)
+RISE_ROUNDING = 8  # units in the last place of F that are no rise
 
 
 class Pair(NamedTuple):
@@ -106,7 +106,7 @@ class Inertia:
 
     def _gait(self, past: Past) -> Gait:
         if past.undone:
-            return Gait(0.0, CERTAIN)
+            return Gait(0.0, SAFE_MARGIN)
         return Gait(self.beta, self.margin) if past.residual < self.calm else Gait(0.0, 0.0)
 
     def memberships(self, data: Data, point: Position) -> Any:
@@ -160,7 +160,7 @@ def descends(problem: Problem, point: Position, W: Array, sums: GlideStats, drif
     c = 2 / problem.data.sqnorm
     promise = largest_eigenvalue(c * (point.W @ point.W.T)) * sums.moved
     promise += largest_eigenvalue(c * sums.gram) * drift
-    slack = ROUNDING * np.finfo(W.dtype).eps * before
+    slack = RISE_ROUNDING * np.finfo(W.dtype).eps * before
     return value_from_sums(problem, W, sums) <= before - SUFFICIENT * promise + slack
 
 

@@ -7,8 +7,8 @@ of the paper's H and W. c = 2 / ||X||^2, so that the first term is the relative 
 rho = 1e-8 belongs to that scale. W is kept between two bounds, by default W >= 0.
 
 A pass moves H with W fixed, then W with the new H, and costs one sweep: W, the step lengths, the
-objective and all measures need only the summaries H'H, H'X and a few sums. How passes follow each
-other is the affair of a `Pace`: here one after the other, in `inertia` with momentum.
+objective and all measures need only the summaries H'H, H'X and a few sums. A `Pace` decides how
+passes follow each other: `Plain` here, with momentum in `inertia`.
 """
 
 from collections.abc import Callable
@@ -92,10 +92,10 @@ class Pace(Protocol):
         """What the next stage should know."""
 
     def facts(self, data: Data, past: Any) -> dict[str, Any]:
-        """The same for a journal."""
+        """The same for a checkpoint."""
 
     def recall(self, data: Data, noted: dict[str, Any]) -> Any:
-        """What `facts` told it."""
+        """The past, from what `facts` gave."""
 
 
 @dataclass(frozen=True)

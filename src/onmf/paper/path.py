@@ -56,8 +56,8 @@ def tighten(
 ) -> Factorization:
     """Warm-started PALM along the path; `watch(event)` sees every sweep and may stop.
 
-    `rows` are the memberships H, cut like the data. What the journal knows of this restart comes
-    before the start given.
+    `rows` are the memberships H, cut like the data. A checkpoint of this restart is
+    used instead of the given start.
     """
     rho, stop, past = path.start, "max_stages", None
     most = path.max_stages * palm.max_passes if path.max_sweeps is None else path.max_sweeps

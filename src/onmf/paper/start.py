@@ -15,7 +15,7 @@ from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm
 
 SAMPLED_PER_CLUSTER = 50  # rows, for k-means++
 SVD_EXTRA, SVD_SWEEPS = 10, 12
-SLAB = 1 << 16  # samples drawn for at a time
+DRAWN_ROWS = 1 << 16  # samples drawn for at a time
 
 
 def paper_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:
@@ -28,8 +28,8 @@ def paper_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     W = np.ascontiguousarray(s * rng.random_sample((m, k)).T, data.dtype)
     labels = np.concatenate(  # some rows at a time: an array (n, k) may be too large
         [
-            (s * rng.random_sample((min(SLAB, n - i), k))).astype(data.dtype).argmax(axis=1)
-            for i in range(0, n, SLAB)
+            (s * rng.random_sample((min(DRAWN_ROWS, n - i), k))).astype(data.dtype).argmax(axis=1)
+            for i in range(0, n, DRAWN_ROWS)
         ]
     )
     return indicator(data, data.scatter(labels), k), W

@@ -1,4 +1,4 @@
-"""Figures with Matplotlib, each returning its axes.
+"""Figures with Matplotlib; each function returns its axes.
 
 >>> import matplotlib
 >>> matplotlib.use("Agg")

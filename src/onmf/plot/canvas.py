@@ -1,10 +1,9 @@
-"""Axes, colours and shapes of the figures: the only module that imports Matplotlib."""
+"""Axes, colours and markers of the figures: the only module that imports Matplotlib."""
 
 from typing import Any
 
-from numpy.typing import NDArray
-
 from onmf.report.palette import LIGHT, SHAPES, style
+from onmf.rows.sweep import Array
 
 try:
     import matplotlib.pyplot as plt
@@ -18,12 +17,12 @@ ACCENT, MUTED = "#1f5d57", "#8a8f99"
 
 
 def axes_or_new(ax: Any) -> Any:
-    """The axes that were given, or those of a new figure."""
+    """The given axes, or those of a new figure."""
     return plt.subplots(layout="constrained")[1] if ax is None else ax
 
 
-def panels(count: int, height: float, across: int = 4, width: float = 3.2) -> NDArray[Any]:
-    """So many axes, up to `across` in a row."""
+def panels(count: int, height: float, across: int = 4, width: float = 3.2) -> Array:
+    """`count` axes, up to `across` in a row."""
     across = min(count, across)
     down = -(-count // across)
     size = (width * across, height * down)
@@ -34,9 +33,9 @@ def panels(count: int, height: float, across: int = 4, width: float = 3.2) -> ND
 
 
 def colors(n_clusters: int) -> list[str]:
-    """The colour of each cluster, as in all figures and on the page: for your own.
+    """The colour of each cluster in all figures and on the page, to use in your own.
 
-    There are eight; further clusters begin again, and differ by the shape of their points.
+    There are eight; they repeat, and clusters of the same colour have different markers.
 
     Parameters
     ----------
@@ -79,5 +78,5 @@ def label_colours(n_clusters: int) -> Any:
 
 
 def plain_text(name: str) -> str:
-    """A name as text: Matplotlib would set what stands between dollars as a formula."""
+    """A name without formulas: Matplotlib takes text between dollars for one."""
     return name.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Figures of the centroids: their heaviest features, as pictures, as a heat map."""
+"""Figures of the centroids: heaviest features, images, heat map."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,17 +14,16 @@ from onmf.plot.canvas import (
     shades_of,
     two_shades,
 )
-from onmf.plot.fits import FittedModel
-from onmf.report.heat import heat_columns
 from onmf.report.names import display_names
 from onmf.report.palette import LIGHT
-from onmf.report.panels import heaviest_features, unit_rays
+from onmf.report.panels import heat_columns, heaviest_features, unit_rays
+from onmf.result import FittedModel, known_feature_names
 
 
 def top_features(
     model: FittedModel, n: int = 10, *, features: Sequence[str] | None = None, axes: Any = None
 ) -> Any:
-    """The n heaviest features of each cluster, as bars, one panel a cluster.
+    """The n heaviest features of each cluster as bars, one panel per cluster.
 
     Parameters
     ----------
@@ -38,7 +37,7 @@ def top_features(
     Returns
     -------
     ndarray of Axes
-        One a cluster.
+        One per cluster.
 
     Examples
     --------
@@ -62,7 +61,7 @@ def top_features(
 
 
 def centers(model: FittedModel, shape: tuple[int, int], axes: Any = None) -> Any:
-    """The centroids as pictures, one panel a cluster with its colour and size; white is zero.
+    """The centroids as images, one panel per cluster, titled by its number and size; 0 is white.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ def centers(model: FittedModel, shape: tuple[int, int], axes: Any = None) -> Any
     Returns
     -------
     ndarray of Axes
-        One a cluster.
+        One per cluster.
 
     Examples
     --------
@@ -105,14 +104,14 @@ def heat_map(
     features: Sequence[str] | None = None,
     ax: Any = None,
 ) -> Any:
-    """Weights of features in the centroids, each of length 1: clusters x features.
+    """Weights of features in the centroids, scaled to length 1: clusters x features.
 
     Parameters
     ----------
     model : fitted ONMF
     n : int, default=64
-        Features shown: all in their order, if there are no more; else the heaviest of each cluster,
-        cluster by cluster.
+        Number of features: all in their order if there are no more, else the heaviest of each
+        cluster, cluster by cluster.
     features : sequence of names, optional
         By default those the model was fitted with, or numbers.
     ax : Axes, optional
@@ -151,6 +150,6 @@ def heat_map(
 
 
 def names_to_show(model: FittedModel, features: Sequence[str] | None) -> list[str]:
-    """Those given, those of the fit, or numbers."""
-    known = getattr(model, "feature_names_in_", None) if features is None else features
+    """The names that are given, those of the fit, or numbers."""
+    known = known_feature_names(model, features)
     return display_names(known, np.shape(model.cluster_centers_)[1], "features", "x")

@@ -1,28 +1,20 @@
-"""Figures of one fit: how it converged, what its clusters are, and how they match classes."""
+"""Figures of one fit: convergence, map, distinctive features, agreement with classes."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
 from onmf.explain import Markers, groups
 from onmf.plot.canvas import ACCENT, MUTED, axes_or_new, cluster_look, plain_text, shades_of
-from onmf.report.clustering import other_samples
+from onmf.report.clustering import check_samples
 from onmf.report.embedding import embed
-from onmf.report.markers import NAME, dot_values, shown_features
+from onmf.report.markers import CARD_NAME, dot_values, shown_features
 from onmf.report.names import display_name
 from onmf.report.palette import LIGHT
 from onmf.report.panels import class_agreement
-
-
-class FittedModel(Protocol):
-    """What the figures read of a fitted model."""
-
-    labels_: Any
-    cluster_centers_: Any
-    history_: Any
-    n_iter_: int
+from onmf.result import FittedModel, known_feature_names
 
 
 def convergence(model: FittedModel, ax: Any = None) -> Any:
@@ -36,7 +28,7 @@ def convergence(model: FittedModel, ax: Any = None) -> Any:
     Returns
     -------
     Axes
-        With the relative error; the overlap is on its twin.
+        Those of the relative error; the overlap is on its twin.
 
     Examples
     --------
@@ -51,7 +43,7 @@ def convergence(model: FittedModel, ax: Any = None) -> Any:
     error = [stage.relative_error for stage in model.history_]
     overlap = [stage.orthogonality for stage in model.history_]
     ax.plot(stages, error, ".-", color=ACCENT)
-    ax.set(xlabel="stage", title=f"{model.n_iter_} sweeps over the data")
+    ax.set(xlabel="stage", title=f"{model.n_iter_} passes over the data")
     ax.set_ylabel("relative error", color=ACCENT)
     other = ax.twinx()
     other.plot(stages, overlap, ".-", color=LIGHT[1])
@@ -69,17 +61,17 @@ def embedding(
     features: Sequence[str] | None = None,
     random_state: int = 0,
 ) -> Any:
-    """Samples in two dimensions by t-SNE, a colour and a shape for each cluster.
+    """Samples in two dimensions by t-SNE, a colour and a marker for each cluster.
 
-    Where features have names, a cluster is called by its two most distinctive ones, as on the page.
-    At most 10,000 samples are shown, chosen in proportion to their clusters; of more than 2,000,
-    t-SNE lays out 1,000 and the others, drawn fainter, are placed among the nearest of these.
+    If features have names, a cluster is named by its two most distinctive ones, as on the page. At
+    most 10,000 samples are shown, chosen in proportion to their clusters. Of more than 2,000,
+    t-SNE lays out 1,000; the others, drawn fainter, are placed between the nearest of these.
 
     Parameters
     ----------
     model : fitted clusterer
     X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
-        What the model was fitted to.
+        The data that the model was fitted to.
     ax : Axes, optional
     features : sequence of names, optional
         By default those the model was fitted with, if any.
@@ -99,8 +91,7 @@ def embedding(
     """
     ax, labels = axes_or_new(ax), np.asarray(model.labels_)
     X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
-    if X.shape[0] != len(labels):
-        raise other_samples(X.shape[0], labels)
+    check_samples(X, labels)
     shown = embed(X, labels, random_state)
     called = cluster_names(model, X, features)
     size = np.clip(6e4 / len(shown.samples), 4, 30)
@@ -125,27 +116,27 @@ def embedding(
 
 
 def cluster_names(model: FittedModel, X: Any, features: Sequence[str] | None) -> list[str]:
-    """Numbers and, if features have names, the most distinctive ones of each cluster."""
+    """The number of each cluster and, if features have names, its most distinctive ones."""
     labels, k = np.asarray(model.labels_), len(model.cluster_centers_)
-    features = getattr(model, "feature_names_in_", None) if features is None else features
+    features = known_feature_names(model, features)
     names = [str(cluster) for cluster in range(k)]
     if features is None or len(np.unique(labels[labels >= 0])) < 2:
         return names
     table = groups(labels, X, features=features)
     for cluster, name in zip(table.clusters, table.names, strict=True):
-        names[cluster] += f" {plain_text(display_name(name, NAME))}"
+        names[cluster] += f" {plain_text(display_name(name, CARD_NAME))}"
     return names
 
 
 def markers(table: Markers, n: int | None = None, ax: Any = None) -> Any:
-    """Clusters x distinctive features: darker is a higher mean, larger a larger share that has it.
+    """Clusters x distinctive features: darker is a higher mean, larger a larger share of samples.
 
     Parameters
     ----------
     table : Markers
         As ``onmf.explain.clusters(model, X).markers`` or ``onmf.explain.groups(labels, X)``.
     n : int, optional
-        Features of each cluster; by default two to five, fewer the more clusters there are.
+        Features per cluster; by default two to five, fewer if there are many clusters.
     ax : Axes, optional
 
     Returns
@@ -160,8 +151,7 @@ def markers(table: Markers, n: int | None = None, ax: Any = None) -> Any:
     >>> plot.markers(explain.groups(y, X), n=2).get_ylabel()
     'cluster'
     """
-    every = table.numbers(len(table.features))
-    ax, columns = axes_or_new(ax), shown_features(every, n)
+    ax, columns = axes_or_new(ax), shown_features(table, n)
     rows = [k for k, size in enumerate(table.sizes) if size]
     levels, shares = (values[rows] for values in dot_values(table, columns))
     across, down = np.meshgrid(np.arange(len(columns)), np.arange(len(rows)))
@@ -175,12 +165,12 @@ def markers(table: Markers, n: int | None = None, ax: Any = None) -> Any:
 
 
 def confusion(labels: Any, truth: Any, ax: Any = None) -> Any:
-    """How many samples of each class are in each cluster; matching pairs lie on the diagonal.
+    """Number of samples of each class in each cluster; matching pairs are on the diagonal.
 
     Parameters
     ----------
     labels : array of shape (n_samples,)
-        Clusters, as in `labels_`; -1 is no cluster and has a column only if it occurs.
+        Clusters, as in `labels_`; -1 (no cluster) has a column only if it occurs.
     truth : array of shape (n_samples,)
         Classes: numbers or names.
     ax : Axes, optional

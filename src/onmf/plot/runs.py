@@ -1,4 +1,4 @@
-"""Figures of many runs: how well they agree, and which number of clusters they speak for."""
+"""Figures of many runs: how well they agree, and the measures over the number of clusters."""
 
 from typing import Any
 
@@ -13,19 +13,19 @@ from onmf.plot.canvas import (
     panels,
     shades_of,
 )
-from onmf.report.runs import CURVES, linkage_order
+from onmf.report.runs import K_MEASURES, choice_rows, linkage_order
 
-MOST_SHOWN = 1_000  # samples along a side of the consensus map
+MAX_CONSENSUS_SIDE = 1_000  # samples along a side of the consensus map
 
 
 def consensus_map(consensus: Any, ax: Any = None) -> Any:
-    """The share of runs that put two samples together, clusters as strips at the side.
+    """The share of runs that put two samples into one cluster, with the clusters as strips.
 
     Parameters
     ----------
     consensus : Consensus
-        From `onmf.stability.consensus`. At most 1,000 samples are shown, at even steps in the order
-        of the linkage.
+        From `onmf.stability.consensus`. At most 1,000 samples are shown, evenly spaced in the
+        order of the linkage.
     ax : Axes, optional
 
     Returns
@@ -42,7 +42,7 @@ def consensus_map(consensus: Any, ax: Any = None) -> Any:
     >>> plot.consensus_map(runs).get_title(loc="left")
     '3 runs, cophenetic correlation 1.000'
     """
-    ax, samples = axes_or_new(ax), linkage_order(consensus, MOST_SHOWN)
+    ax, samples = axes_or_new(ax), linkage_order(consensus, MAX_CONSENSUS_SIDE)
     n, k = len(samples), len(consensus.cluster_stability)
     image = ax.imshow(
         consensus.values(samples), cmap=shades_of(ACCENT), vmin=0, vmax=1, interpolation="nearest"
@@ -94,7 +94,7 @@ def cluster_stability(consensus: Any, ax: Any = None) -> Any:
 
 
 def k_curves(choice: Any, axes: Any = None) -> Any:
-    """Every measure over the number of clusters, the recommended one marked.
+    """Every measure over the number of clusters, with the recommended number marked.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def k_curves(choice: Any, axes: Any = None) -> Any:
     Returns
     -------
     ndarray of Axes
-        One a measure.
+        One per measure.
 
     Examples
     --------
@@ -117,12 +117,12 @@ def k_curves(choice: Any, axes: Any = None) -> Any:
     >>> len(plot.k_curves(choice))
     6
     """
-    axes = panels(len(CURVES), 2.4, across=3) if axes is None else np.ravel(axes)
-    for ax, (name, title) in zip(axes, CURVES.items(), strict=False):
-        values = [getattr(row, name) for row in choice.table]
-        ax.plot([row.k for row in choice.table], values, ".-", color=ACCENT)
+    axes = panels(len(K_MEASURES), 2.4, across=3) if axes is None else np.ravel(axes)
+    rows = choice_rows(choice)
+    for ax, (name, (_, title)) in zip(axes, K_MEASURES.items(), strict=False):
+        ax.plot([row["k"] for row in rows], [row[name] for row in rows], ".-", color=ACCENT)
         ax.axvline(choice.best_k, color=MUTED, linestyle=":")
         ax.set_title(title, loc="left", fontsize="medium")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.spines[["top", "right"]].set_visible(False)
-    return axes[: len(CURVES)]
+    return axes[: len(K_MEASURES)]

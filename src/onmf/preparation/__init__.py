@@ -1,7 +1,7 @@
-"""What is done to the data before they are clustered.
+"""Preparation of data before clustering.
 
-Steps that travel with a model (`steps`), and scikit-learn transformers for the paper's data
-(`transformers`).
+Steps that are stored with a model (`steps`, `texts`), and scikit-learn transformers for the paper's
+data (`transformers`).
 """
 
 from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, apply

@@ -1,46 +1,36 @@
-"""What is done to the data before they are clustered, as steps that can be stored with the model.
+"""Steps of preparation that are stored with a model.
 
     depth  x_i total / sum_j x_ij                log    log2(1 + x)
     tfidf  x_ij idf_j, samples of length 1       unit   x_i / ||x_i||
     scale  x_ij / s_j, features of one size
 
-Those of texts are in `texts`. A step is a frozen object with its name, what it has learnt as
-fields, and a call that applies it; `fit` makes it from data. New samples then go through exactly
-what the first ones went through.
+Steps of texts are in `texts`, and `base.Step` says what a step has. New samples go through the same
+steps with what these have learnt from the first ones. The command offers the options of all `STEPS`
+and applies the steps in this order.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from onmf.io import Source
+from onmf.io.table import Array
+from onmf.preparation.base import Step, StepOption
 from onmf.preparation.texts import Strip, Words
 
 __all__ = ["STEPS", "Depth", "Log", "Rescale", "Step", "Tfidf", "Unit", "apply", "apply_step"]
 
 
-class Step(Protocol):
-    """What a stored model asks of a step."""
-
-    name: ClassVar[str]
-
-    def __call__(self, X: Any) -> Any:
-        """The data after this step."""
-
-    def check(self, n_features: int) -> None:
-        """ValueError if the step cannot precede a model of so many features."""
-
-
 @dataclass(frozen=True)
-class Tfidf:
-    """x_ij idf_j, each sample then of length 1; idf_j = 1 + ln((1 + n) / (1 + n_j)).
+class Tfidf(Step):
+    """x_ij idf_j, then each sample scaled to length 1; idf_j = 1 + ln((1 + n) / (1 + n_j)).
 
-    n_j of the n samples have feature j: scikit-learn's TfidfTransformer, also for rows on disk.
+    n_j of the n samples have feature j. This is scikit-learn's TfidfTransformer, for rows on disk
+    as well.
 
     Examples
     --------
@@ -50,8 +40,9 @@ class Tfidf:
     array([1.   , 1.405])
     """
 
-    idf: NDArray[np.float64]
-    name: ClassVar[str] = "tfidf"
+    idf: Array
+    name = "tfidf"
+    options = (StepOption("--tfidf", "Weight counts by tf-idf."),)
 
     @classmethod
     def fit(cls, X: Any) -> Self:
@@ -66,17 +57,15 @@ class Tfidf:
         return normalize(weighted, copy=False)
 
     def check(self, n_features: int) -> None:
-        sound = isinstance(self.idf, np.ndarray) and self.idf.shape == (n_features,)
-        if not sound or not ((0 < self.idf) & (self.idf < np.inf)).all():
-            raise ValueError(f"its idf are not {n_features} positive numbers.")
+        _check_positive(self.idf, n_features, "idf")
 
 
 @dataclass(frozen=True)
-class Depth:
-    """x_i total / sum_j x_ij: every sample has the same total; one that is all zero stays so.
+class Depth(Step):
+    """x_i total / sum_j x_ij: every sample has the same total; a zero sample stays zero.
 
-    Depth of sequencing is then no longer a difference between samples. It is one for the logarithm,
-    which turns a longer sample into one of another direction.
+    This removes differences of sequencing depth, which a logarithm would turn into differences of
+    direction.
 
     Examples
     --------
@@ -87,12 +76,18 @@ class Depth:
     """
 
     total: float
-    name: ClassVar[str] = "depth"
+    name = "depth"
+    options = (
+        StepOption("--cpm", "Scale every sample to a total of one million (counts per million).",
+                   "total", "1e6"),
+        StepOption("--cpm-median", "Scale every sample to the median of the totals.",
+                   "total", "median"),
+    )  # fmt: skip
 
     @classmethod
-    def fit(cls, X: Any, total: float | None = None) -> Self:
-        """To the given total; None takes the median of those that are not zero."""
-        if total is not None:
+    def fit(cls, X: Any, total: float | str = "median") -> Self:
+        """To the given total; "median" is that of the totals above zero."""
+        if total != "median":
             return cls(float(total))
         parts = X.parts() if isinstance(X, Source) else [X]
         totals = np.concatenate([sample_totals(_complete(part, "depth")) for part in parts])
@@ -108,7 +103,7 @@ class Depth:
 
 
 @dataclass(frozen=True)
-class Log:
+class Log(Step):
     """log2(1 + x).
 
     Examples
@@ -119,11 +114,8 @@ class Log:
     array([[0., 2.]])
     """
 
-    name: ClassVar[str] = "log"
-
-    @classmethod
-    def fit(cls, X: Any) -> Self:
-        return cls()
+    name = "log"
+    options = (StepOption("--log", "Take log2(1 + x); for counts, after --cpm."),)
 
     def __call__(self, X: Any) -> Any:
         X = _non_negative(X, "the logarithm")
@@ -133,17 +125,13 @@ class Log:
         X.data = np.log2(1 + X.data)
         return X
 
-    def check(self, n_features: int) -> None:
-        """Any number will do."""
-
 
 @dataclass(frozen=True)
-class Rescale:
+class Rescale(Step):
     """x_ij / s_j,  s_j^2 = mean over i of x_ij^2: every feature has the same weight.
 
-    For measurements in different units, of which the one with the largest numbers would decide
-    alone. Entries that are NaN stay, and s_j is that of the others; a feature that is all zero
-    stays so.
+    For measurements in different units, where the feature with the largest numbers would decide
+    alone. NaN stays, and s_j is the mean of the other entries; a zero feature stays zero.
 
     Examples
     --------
@@ -154,30 +142,31 @@ class Rescale:
     array([3535.5, 5. ])
     """
 
-    sizes: NDArray[np.float64]
-    name: ClassVar[str] = "scale"
+    sizes: Array
+    name = "scale"
+    options = (StepOption("--scale", "Give every feature the same weight, for different units."),)
 
     @classmethod
     def fit(cls, X: Any) -> Self:
-        squares, holes = np.zeros((2, X.shape[1]))
+        squares, missing = np.zeros((2, X.shape[1]))
         for part in X.parts() if isinstance(X, Source) else [X]:
             squares += feature_squares(part)
-            holes += np.ravel(_holes(part).sum(axis=0))
-        mean = squares / np.maximum(X.shape[0] - holes, 1)
+            missing += np.ravel(_missing(part).sum(axis=0))
+        mean = squares / np.maximum(X.shape[0] - missing, 1)
+        if not np.isfinite(mean).all():
+            raise ValueError("Infinity in data, or numbers too large to be squared: divide them.")
         return cls(np.sqrt(np.where(mean > 0, mean, 1)))
 
     def __call__(self, X: Any) -> Any:
         return _times(X, 1 / self.sizes)
 
     def check(self, n_features: int) -> None:
-        sound = isinstance(self.sizes, np.ndarray) and self.sizes.shape == (n_features,)
-        if not sound or not ((0 < self.sizes) & (self.sizes < np.inf)).all():
-            raise ValueError(f"its sizes are not {n_features} positive numbers.")
+        _check_positive(self.sizes, n_features, "sizes")
 
 
 @dataclass(frozen=True)
-class Unit:
-    """x_i / ||x_i||: every sample counts the same. NaN stays, the length being that of the rest.
+class Unit(Step):
+    """x_i / ||x_i||: every sample has length 1. NaN stays and does not count for the length.
 
     Examples
     --------
@@ -187,11 +176,8 @@ class Unit:
     array([[0.6, 0.8]])
     """
 
-    name: ClassVar[str] = "unit"
-
-    @classmethod
-    def fit(cls, X: Any) -> Self:
-        return cls()
+    name = "unit"
+    options = (StepOption("--unit", "Scale every sample to length 1."),)
 
     def __call__(self, X: Any) -> Any:
         values = X.data if sp.issparse(X) else np.asarray(X)
@@ -200,12 +186,10 @@ class Unit:
         size = np.sqrt(sample_totals(_squares(X)))[:, None]
         return _times(X if sp.issparse(X) else values, 1 / np.where(size > 0, size, 1))
 
-    def check(self, n_features: int) -> None:
-        """Any number will do."""
 
-
-KINDS = Strip, Words, Depth, Log, Rescale, Tfidf, Unit
-STEPS: dict[str, Any] = {step.name: step for step in KINDS}
+STEPS: dict[str, Any] = {
+    step.name: step for step in (Strip, Words, Depth, Log, Rescale, Tfidf, Unit)
+}
 
 
 def apply(chain: Iterable[Step], X: Any) -> Any:
@@ -219,7 +203,7 @@ def apply(chain: Iterable[Step], X: Any) -> Any:
 
     Returns
     -------
-    array or csr_array; rows on disk stay there and are changed as they are read
+    array or csr_array; rows on disk stay on disk and are changed when they are read
 
     Examples
     --------
@@ -241,32 +225,38 @@ def apply_step(step: Step, X: Any) -> Any:
     return X.changed(step) if isinstance(X, Source) else step(X)
 
 
-def sample_totals(X: Any) -> NDArray[np.float64]:
+def sample_totals(X: Any) -> Array:
     """sum_j x_ij of each sample."""
     return np.asarray(X.sum(axis=1), np.float64).ravel()
 
 
-def _times(X: Any, factor: NDArray[np.float64]) -> Any:
+def _check_positive(values: Any, n: int, what: str) -> None:
+    sound = isinstance(values, np.ndarray) and values.shape == (n,)
+    if not sound or not ((0 < values) & (values < np.inf)).all():
+        raise ValueError(f"its {what} are not {n} positive numbers.")
+
+
+def _times(X: Any, factor: Array) -> Any:
     """X, of the same precision, times a factor for each sample (n, 1) or each feature (m,)."""
     if getattr(X, "dtype", None) == np.float32:
         factor = factor.astype(np.float32)
     return sp.csr_array(X.multiply(factor)) if sp.issparse(X) else X * factor
 
 
-def feature_squares(X: Any) -> NDArray[np.float64]:
+def feature_squares(X: Any) -> Array:
     """sum_i x_ij^2 of each feature."""
     return np.asarray(_squares(X).sum(axis=0), np.float64).ravel()
 
 
-def _holes(X: Any) -> Any:
-    """1 where nothing is known."""
+def _missing(X: Any) -> Any:
+    """1 where an entry is NaN."""
     if not sp.issparse(X):
         return np.isnan(X)
     return sp.csr_array((np.isnan(X.data), X.indices, X.indptr), shape=X.shape)
 
 
 def _squares(X: Any) -> Any:
-    """x_ij^2, zero where nothing is known."""
+    """x_ij^2, zero where an entry is NaN."""
     if not sp.issparse(X):
         return np.square(np.nan_to_num(X), dtype=np.float64)
     squares = X.astype(np.float64)
@@ -275,7 +265,7 @@ def _squares(X: Any) -> Any:
 
 
 def _non_negative(X: Any, what: str) -> Any:
-    """X, if neither step nor logarithm can go wrong; infinity is left to the estimator's check."""
+    """X, unless it has negative entries."""
     values = X.data if sp.issparse(X) else np.asarray(X)
     if values.size and np.fmin.reduce(values, axis=None) < 0:
         raise ValueError(f"Negative values in data: {what} needs counts or amounts.")
@@ -283,11 +273,13 @@ def _non_negative(X: Any, what: str) -> Any:
 
 
 def _complete(X: Any, what: str) -> Any:
-    """The same for steps that need every entry of a sample."""
+    """X, unless it has negative or missing entries."""
     values = X.data if sp.issparse(X) else np.asarray(X)
+    if not np.isfinite(values.sum()) and np.isinf(values).any():
+        raise ValueError(f"Infinity in data: {what} needs finite numbers.")
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError(
-            f"Missing values in data: {what} needs every entry of a sample; leave the step out, or "
-            "fill them."
+            f"Missing values in data: {what} needs every entry of a sample. Fill them, or leave "
+            "the step out."
         )
     return _non_negative(X, what)

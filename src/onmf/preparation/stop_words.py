@@ -1,10 +1,10 @@
-"""Words that every text has, by language: they tell no topic from another."""
+"""Frequent words by language, which distinguish no topics."""
 
 from pathlib import Path
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-WORDS = {
+STOP_WORDS = {
     "german": """aber alle allem allen aller alles als also am an andere anderen auch auf aus bei
     bin bis bist da damit dann das dass dein deine dem den denn der des dessen die dies diese diesem
     diesen dieser dieses doch dort du durch ein eine einem einen einer eines er es etwas euch euer
@@ -28,19 +28,19 @@ WORDS = {
     otros para pero poco por porque pues que qué quien se sea ser si sí sido sin sino sobre son su
     sus también tan tanto te tiene tienen todo todos tu tus un una unas uno unos y ya yo""",
 }
-LANGUAGES = ("english", *WORDS)
+LANGUAGES = ("english", *STOP_WORDS)
 
 
-def stop_words(name: str) -> tuple[str, ...]:
-    """The words of a language, or of a file with one a line; "none" has none."""
+def stop_words_of(name: str) -> tuple[str, ...]:
+    """The words of a language, or of a file with one word per line; "none" has none."""
     if name == "none":
         return ()
     if name in LANGUAGES:
-        words = ENGLISH_STOP_WORDS if name == "english" else WORDS[name].split()
+        words = ENGLISH_STOP_WORDS if name == "english" else STOP_WORDS[name].split()
         return tuple(sorted(words))
     if not Path(name).is_file():
         raise ValueError(
-            f"stop words are those of {', '.join(LANGUAGES)}, none, or a file with one a line; "
+            f"stop words must be {', '.join(LANGUAGES)}, none, or a file with one word per line; "
             f"there is no file {name!r}."
         )
     return tuple(Path(name).read_text(encoding="utf-8-sig").lower().split())

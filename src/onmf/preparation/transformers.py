@@ -1,18 +1,17 @@
-"""From counts and expression to the data the paper clusters.
+"""scikit-learn transformers for the data of the paper.
 
-What scikit-learn has is called; its own is only the paper's spectral dimension reduction
+Only the paper's spectral dimension reduction is implemented here:
 
     A = (C + C') / 2,    L = diag(A 1) - A,    X_reduced = the K eigenvectors of L with the
                                                smallest eigenvalues,
 
-C being the connectivity of the nearest neighbours. Sparse data stay sparse throughout.
+where C is the connectivity of the nearest neighbours. Sparse data stay sparse.
 """
 
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -23,15 +22,16 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import validate_data
 
+from onmf.io.table import Array
 from onmf.preparation.steps import Depth, Log
 
 __all__ = ["SpectralReduction", "log_expression", "select_genes", "tfidf", "used_features"]
 
-PRECISION = 1e-8  # of an eigenvalue, relative; the vectors then solve L v = l v to about 1e-12
+EIGENVALUE_TOL = 1e-8  # relative; the eigenvectors then solve L v = l v to about 1e-12
 
 
 def tfidf() -> Pipeline:
-    """Counts of terms to tf-idf weights, every document of length 1.
+    """Term counts to tf-idf weights, every document scaled to length 1.
 
     Returns
     -------
@@ -54,14 +54,13 @@ def log_expression(total: float | Literal["median"] | None = None) -> Pipeline:
     Parameters
     ----------
     total : float or "median", optional
-        1e6 for read counts, which gives counts per million; "median" for the median of the totals
-        of the samples that are fitted; None for values that are already comparable between samples,
-        such as RSEM.
+        1e6 gives counts per million; "median" is the median total of the samples passed to `fit`;
+        None is for values that are already comparable between samples, such as RSEM.
 
     Returns
     -------
     Pipeline
-        DataFrames stay DataFrames, so that the names of the genes reach the model.
+        DataFrames stay DataFrames, so the model knows the names of the genes.
 
     Examples
     --------
@@ -77,8 +76,8 @@ def log_expression(total: float | Literal["median"] | None = None) -> Pipeline:
 def select_genes(k: int = 5000) -> SelectKBest:
     """The k genes that differ most between the given classes, by the chi-squared test.
 
-    The test looks at the true classes, so that what is clustered afterwards already knows
-    something of the answer. It is here because the paper does it; do not use it otherwise.
+    The test uses the true classes, so a clustering of the result is not unsupervised. It is here
+    only because the paper does it.
 
     Parameters
     ----------
@@ -100,7 +99,7 @@ def select_genes(k: int = 5000) -> SelectKBest:
     return SelectKBest(chi2, k=k)
 
 
-def used_features(X: Any) -> NDArray[np.intp]:
+def used_features(X: Any) -> Array:
     """Columns that are not all zero.
 
     Parameters
@@ -122,19 +121,19 @@ def used_features(X: Any) -> NDArray[np.intp]:
 
 
 class SameDepth(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """`Depth` as a transformer: the median is that of the samples it was fitted to."""
+    """`Depth` as a transformer; the median is that of the samples passed to `fit`."""
 
     def __init__(self, total: float | Literal["median"] = 1e6) -> None:
         self.total = total
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the total, if it is to be the median."""
+        """Learn the median of the totals, if it is asked for."""
         validate_data(self, X, accept_sparse="csr", dtype=None, skip_check_array=True)
-        self.step_ = Depth.fit(X, None if self.total == "median" else self.total)
+        self.step_ = Depth.fit(X, self.total)
         return self
 
     def transform(self, X: Any) -> Any:
-        """The samples, each of that total."""
+        """The samples, scaled to the total."""
         return self.step_(X)
 
     def __sklearn_tags__(self) -> Any:
@@ -146,10 +145,9 @@ class SameDepth(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 class SpectralReduction(TransformerMixin, BaseEstimator):
     """Each sample as its row in the first eigenvectors of the neighbourhood graph.
 
-    The graph joins every sample with itself and its nearest neighbours, and is made symmetric by
-    averaging with its transpose. The eigenvectors of its unnormalised Laplacian come from a sparse
-    solver: no n x n array is made. Signed data result: cluster them with
-    ``ONMF(center_bounds="data")``.
+    The graph joins every sample to itself and its nearest neighbours, and is averaged with its
+    transpose. A sparse solver computes the eigenvectors of its unnormalised Laplacian, without an
+    n x n array. The result has negative entries: cluster it with ``ONMF(center_bounds="data")``.
 
     Parameters
     ----------
@@ -207,8 +205,8 @@ class SpectralReduction(TransformerMixin, BaseEstimator):
         self.eigenvalues_, self.embedding_ = smallest_eigenvectors(L, self.n_components)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
-        """Compute and return the embedding; there is none for samples that come later."""
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Compute and return the embedding; new samples have none."""
         return self.fit(X).embedding_
 
     def __sklearn_tags__(self) -> Any:
@@ -223,12 +221,12 @@ def graph_laplacian(X: Any, n_neighbors: int, n_jobs: int | None = None) -> sp.c
     return sp.csr_array(laplacian((C + C.T) / 2))
 
 
-def smallest_eigenvectors(L: sp.csr_array, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def smallest_eigenvectors(L: sp.csr_array, k: int) -> tuple[Array, Array]:
     """The k smallest eigenvalues of a graph's Laplacian and their eigenvectors, signs fixed.
 
-    Those of eigenvalue 0 are known, one for each connected part of the graph: it is constant there
-    and zero elsewhere. They are moved to the other end of the spectrum, since Lanczos finds one
-    copy of a repeated eigenvalue and may miss the rest; it then finds the next ones.
+    The eigenvectors of eigenvalue 0 are known: one per connected component, constant there and zero
+    elsewhere. They are moved to the other end of the spectrum, because Lanczos may find only one
+    copy of a repeated eigenvalue.
     """
     n = L.shape[0]
     parts, part = connected_components(L, directed=False)
@@ -241,7 +239,7 @@ def smallest_eigenvectors(L: sp.csr_array, k: int) -> tuple[NDArray[Any], NDArra
         shifted = LinearOperator((n, n), lambda x: L @ x + top * (Z @ (Z.T @ x)), dtype=L.dtype)
         start = np.random.RandomState(0).uniform(-1, 1, n)
         ncv = min(n, 2 * missing + 20)
-        larger, others = eigsh(shifted, missing, which="SA", v0=start, ncv=ncv, tol=PRECISION)
+        larger, others = eigsh(shifted, missing, which="SA", v0=start, ncv=ncv, tol=EIGENVALUE_TOL)
         rank = np.argsort(larger, kind="stable")
         values = np.append(values, larger[rank])
         vectors = np.hstack([vectors, others[:, rank]])

@@ -28,13 +28,13 @@ const clusterName = (k) => (k < 0 ? "no cluster" : `Cluster ${data.ids[k]}`);
 const whole = (n) => n.toLocaleString("en");
 const brief = (x) => (x === null ? "–" : String(Number(x.toPrecision(3))));
 const fixed = (x) => (x === null ? "–" : Math.abs(x) < 5e-4 && x ? x.toExponential(0) : x.toFixed(3));
-const percent = (x) => `${(100 * x).toFixed(x < 0.1 ? 1 : 0)}%`;
+const percent = (x) => `${(100 * x).toFixed(x < 0.1 ? 1 : 0)}\u00a0%`;
 
 function tint(k) {
   return k < 0 ? "var(--soft)" : `var(--c${data.styles[k][0]})`;
 }
 
-// A canvas knows no variables: what the page makes of one.
+// The value of a CSS variable: a canvas cannot use variables.
 function colour(value) {
   const probe = make("i", { hidden: true });
   probe.style.color = value;
@@ -56,7 +56,7 @@ function figures(list, entries) {
   }
 }
 
-// ---- one cluster at a time: every part that shows clusters listens ---------------------------
+// ---- one cluster at a time: every part that shows clusters adds a listener -------------------
 
 let isolated = null; // the cluster that is shown alone, or null
 const listeners = [];
@@ -64,7 +64,7 @@ const listeners = [];
 function isolate(k) {
   isolated = k === isolated ? null : k;
   for (const listener of listeners) listener();
-  say(isolated === null ? "All clusters" : `${clusterName(isolated)} alone`);
+  say(isolated === null ? "All clusters" : `${clusterName(isolated)} only`);
 }
 
 function say(text) {

@@ -67,7 +67,7 @@ function choice({ best, reason, heads, rows, curves }) {
 function consensus(c) {
   $("consensus-title").after(saver($("shares"), "consensus"));
   $("consensus-note").textContent =
-    `Share of ${c.runs} runs that put two samples together, for ${whole(c.side)} samples in the order of ` +
+    `Share of ${c.runs} runs that put two samples into the same cluster, for ${whole(c.side)} samples in the order of ` +
     "average linkage. Clear squares on the diagonal are clusters that every run finds; the strips show the clusters.";
   figures($("consensus-figures"), [
     ["cophenetic correlation", c.cophenetic_se === null ? brief(c.cophenetic) : `${brief(c.cophenetic)} ± ${brief(c.cophenetic_se)}`],

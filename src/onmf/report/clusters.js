@@ -1,4 +1,4 @@
-// One card a cluster, and the confusion table.
+// One card per cluster, and the confusion table.
 
 function bars(entries) {
   const most = Math.max(1e-300, ...entries.map(([, value]) => Math.abs(value ?? 0)));
@@ -14,7 +14,7 @@ function list(title, rows) {
   return make("div", {}, make("h4", {}, title), make("ul", { className: "pairs" }, ...items));
 }
 
-// The level of a feature in every cluster, that of the card first in sight.
+// The mean of a feature in every cluster; that of the card has its colour.
 function feature(entry, k) {
   const known = entry.levels.filter((level, l) => data.clusters[l].size);
   const [low, high] = known.length > 1 ? [Math.min(...known), Math.max(...known)] : [0, known[0]];

@@ -1,10 +1,11 @@
-"""The HTML document that every page of onmf is: one frame, one style sheet, one palette.
+"""HTML documents: the frame that all pages of onmf share, and the parts they are made of.
 
-Nothing is fetched: the Content-Security-Policy forbids it, and allows no script or style but those
-written into the document, known by their hashes, and no pictures but those it carries.
+A page fetches nothing. Its Content-Security-Policy forbids it, and allows only the script, style
+and pictures that are in the document.
 """
 
 from base64 import b64encode
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -27,14 +28,13 @@ def document(
     title : str
         Plain text.
     main, header : str
-        HTML of the content, and of what stands at the right of the page's head. Text from
-        elsewhere must have been escaped.
+        HTML of the content, and of the right of the page's header. Text must be escaped.
     css : str
-        Rules besides those that all pages share.
+        Rules in addition to those that all pages share.
     data : str
         JSON for the script, which finds it in the element `data`.
     script : str
-        A JavaScript module; without one the document has no scripts at all.
+        A JavaScript module. By default the document has no script.
 
     Returns
     -------
@@ -48,9 +48,9 @@ def document(
     (True, False)
     """
     css = css_variables() + asset("document.css") + css
-    carried = data.replace("<", "\\u003c")  # the parser of HTML then sees no tag, JSON the same
+    safe = data.replace("<", "\\u003c")  # the same JSON, in which HTML finds no tag
     scripts = (
-        f'<script type="application/json" id="data">{carried}</script>\n'
+        f'<script type="application/json" id="data">{safe}</script>\n'
         f'<script type="module">{script}</script>\n'
     )
     return Template(asset("document.html")).substitute(
@@ -64,10 +64,58 @@ def document(
 
 
 def asset(name: str) -> str:
-    """A file of this room as text."""
+    """A file of this package as text."""
     return files("onmf.report").joinpath(name).read_text(encoding="utf-8")
 
 
+def page_section(key: str, short: str, title: str, content: str) -> str:
+    """A section with a heading; `short` is its name in the navigation."""
+    return (
+        f'<section id="{key}" data-short="{short}" aria-labelledby="{key}-title">'
+        f'<h2 id="{key}-title">{title}</h2>{content}</section>'
+    )
+
+
+def lead(title: str, sentence: str) -> str:
+    """The top of a page."""
+    return (
+        f'<section class="lead" aria-labelledby="title"><h1 id="title" dir="auto">{escape(title)}'
+        f'</h1><p id="sentence">{escape(sentence)}</p></section>'
+    )
+
+
+def table(
+    label: str,
+    heads: Iterable[str],
+    rows: Iterable[Sequence[str]],
+    best: Collection[tuple[int, int]] = (),
+    kind: str = "",
+) -> str:
+    """A table that scrolls if it is too wide. Heads are text; cells are HTML, the first a head.
+
+    `best` has the row and column of the cells to emphasise.
+    """
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    lines = []
+    for i, (first, *cells) in enumerate(rows):
+        marks = [' class="best"' if (i, j) in best else "" for j in range(1, len(cells) + 1)]
+        line = "".join(f"<td{mark}>{cell}</td>" for mark, cell in zip(marks, cells, strict=True))
+        lines.append(f'<tr><th scope="row">{first}</th>{line}</tr>')
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
+        f'<table class="{kind}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def drawing(kind: str, width: float, height: float, label: str, parts: Iterable[str]) -> str:
+    """An SVG figure of these parts; lengths are in its own units."""
+    return (
+        f'<svg class="{kind}" viewBox="0 0 {width:g} {height:g}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
+
+
 def _source(text: str) -> str:
-    """The source expression of the policy that allows exactly this inline script or style."""
+    """What the policy needs to allow this inline script or style."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

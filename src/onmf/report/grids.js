@@ -1,8 +1,8 @@
-// Clusters x features: a dot for how distinctive features are spread, a cell for the weights of the centroids.
+// Clusters x features: a dot for each distinctive feature, a cell for each weight of a centroid.
 
 const longName = (k) => (data.clusters[k].name ? `${data.ids[k]} ${data.clusters[k].name}` : clusterName(k));
 
-// A picture with a row for each cluster and a column for each feature; `mark` draws where they meet.
+// A row for each cluster and a column for each feature; `mark` draws a cell.
 function grid(features, rows, across, label, mark) {
   const [down, left, above] = [22, 176, 104];
   const [width, height] = [left + across * features.length + 56, above + down * rows.length + 8];
@@ -29,7 +29,7 @@ function dots({ features, levels, shares }) {
   const label = `Dot plot of ${features.length} distinctive features in ${rows.length} clusters`;
   showGrid("dots", grid(features, rows, 22, label, (k, j, cx, cy) => draw("circle",
     { class: "level", cx, cy, r: 1 + 9 * Math.sqrt(shares[k][j]), "fill-opacity": 0.06 + 0.94 * levels[k][j] },
-    draw("title", {}, `${features[j]} in ${clusterName(k)}: level ${brief(levels[k][j])} from 0, its lowest, to 1, in ${percent(shares[k][j])} of the samples`))));
+    draw("title", {}, `${features[j]} in ${clusterName(k)}: mean ${brief(levels[k][j])} (0: lowest, 1: highest), in ${percent(shares[k][j])} of the samples`))));
 }
 
 function heat({ features, weights, largest, note }) {

@@ -26,7 +26,7 @@ function legend() {
 class Atlas {
   constructor(canvas) {
     this.canvas = canvas;
-    this.picture = document.createElement("canvas"); // the map without what is pointed at
+    this.picture = document.createElement("canvas"); // the map without the mark of the sample pointed at
     this.map = data.map;
     this.at = null; // number of the sample pointed at
     this.shapes = data.shapes.map((path) => new Path2D(path));
@@ -161,7 +161,7 @@ class Atlas {
     if (i === null) return;
     const k = this.map.cluster[i];
     $("tip").replaceChildren(make("b", {}, name(this.map.sample[i])), clusterName(k));
-    if (i < this.map.interpolated) $("tip").append(make("div", {}, "placed among its neighbours"));
+    if (i < this.map.interpolated) $("tip").append(make("div", {}, "placed between its neighbours"));
     const [x, y] = this.place(i);
     const { offsetWidth: width, offsetHeight: height } = $("tip");
     $("tip").style.left = `${Math.max(4, Math.min(x + 12, this.canvas.clientWidth - width - 4))}px`;

@@ -1,20 +1,18 @@
-"""What the page says of each cluster: its distinctive features, its samples, all in a picture."""
+"""What the page shows of each cluster: its distinctive features and some of its samples."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.explain import Markers
-from onmf.report.clustering import FEATURES, ClusteringFacts
+from onmf.report.clustering import ClusteringFacts
 from onmf.report.names import display_name
-from onmf.report.panels import heaviest_features, round_digits, unit_rays
+from onmf.report.panels import heaviest_features, round_digits, round_rows, unit_rays
+from onmf.rows.sweep import Array
 
-Array = NDArray[Any]
-
-SAMPLES = 5  # of each cluster
-NAME = 40  # characters of a cluster's
-COLUMNS, FEWEST = 60, 2  # of the picture in all, and for each cluster
+FEATURES_PER_CARD, SAMPLES_PER_CARD = 10, 5
+CARD_NAME = 40  # characters of the name of a cluster
+DOT_COLUMNS, MIN_DOTS, MAX_DOTS = 60, 2, 5  # of the dot plot in all, and for each cluster
 
 
 def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
@@ -23,15 +21,16 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
     names, certainty, explained = clustering.samples, clustering.certainty, clustering.explained
     features = _heavy(clustering) if markers is None else _distinctive(clustering, markers)
     panels = []
-    for k, (own, called) in enumerate(zip(features, clustering.names, strict=True)):
+    for k, own in enumerate(features):
         inside = np.flatnonzero(clustering.labels == k)
-        typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES]]
-        unsure = inside[np.argsort(certainty[inside], kind="stable")[:SAMPLES]]
+        typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES_PER_CARD]]
+        unsure = inside[np.argsort(certainty[inside], kind="stable")[:SAMPLES_PER_CARD]]
         others = next_clusters(clustering.X[unsure], rays, k)
+        called = markers.names[k] if markers is not None and clustering.features_named else ""
         panels.append(
             {
                 "size": len(inside),
-                "name": display_name(called, NAME) if clustering.features_named else "",
+                "name": display_name(called, CARD_NAME),
                 "certainty": round_digits(certainty[inside].mean()) if len(inside) else None,
                 "features": own,
                 "typical": [[names[i], round_digits(explained[i])] for i in typical],
@@ -45,8 +44,8 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
 
 
 def _heavy(clustering: ClusteringFacts) -> list[list[dict[str, Any]]]:
-    """The heaviest features of a single cluster, which has no other to be distinct from."""
-    heaviest = heaviest_features(clustering.centers, clustering.features, FEATURES)
+    """The heaviest features of the centroid, if there is only one cluster."""
+    heaviest = heaviest_features(clustering.centers, clustering.features, FEATURES_PER_CARD)
     return [
         [{"name": name, "levels": [round_digits(weight)]} for name, weight in heavy]
         for heavy in heaviest
@@ -69,27 +68,27 @@ def _distinctive(clustering: ClusteringFacts, markers: Markers) -> list[list[dic
             }
             for j in own
         ]
-        for k, own in enumerate(clustering.distinctive)
+        for k, own in enumerate(markers.numbers(FEATURES_PER_CARD))
     ]  # fmt: skip
 
 
 def dots_panel(clustering: ClusteringFacts) -> dict[str, Any] | None:
-    """Clusters x features: levels from the lowest, 0, to the highest, 1; shares that have any."""
+    """Clusters x features: means from the lowest, 0, to the highest, 1; shares that have any."""
     if clustering.markers is None:
         return None
-    columns = shown_features(clustering.distinctive)
+    columns = shown_features(clustering.markers)
     levels, shares = dot_values(clustering.markers, columns)
     return {
         "features": [clustering.features[j] for j in columns],
-        "levels": [[round_digits(value, 3) for value in row] for row in levels],
-        "shares": [[round_digits(value, 3) for value in row] for row in shares],
+        "levels": round_rows(levels),
+        "shares": round_rows(shares),
     }
 
 
-def shown_features(ranked: list[list[int]], n: int | None = None) -> list[int]:
-    """The n first of the features of each cluster, each once, cluster by cluster."""
-    n = max(FEWEST, min(5, COLUMNS // len(ranked))) if n is None else n
-    return list(dict.fromkeys(j for own in ranked for j in own[:n]))
+def shown_features(markers: Markers, n: int | None = None) -> list[int]:
+    """The n most distinctive features of each cluster, cluster by cluster, each once."""
+    n = max(MIN_DOTS, min(MAX_DOTS, DOT_COLUMNS // len(markers.ranked))) if n is None else n
+    return list(dict.fromkeys(j for own in markers.numbers(n) for j in own))
 
 
 def dot_values(markers: Markers, columns: list[int]) -> tuple[Array, Array]:
@@ -101,7 +100,7 @@ def dot_values(markers: Markers, columns: list[int]) -> tuple[Array, Array]:
 
 
 def next_clusters(X: Any, rays: Array, k: int) -> list[int | None]:
-    """The cluster that each of these samples of cluster k would go to if k did not exist."""
+    """The second nearest cluster of each of these samples of cluster k."""
     products = np.asarray(X @ rays.T)
     products[:, k] = 0
     best = products.argmax(axis=1)

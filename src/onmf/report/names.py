@@ -1,24 +1,24 @@
-"""Names and values fit to be shown: any text, of any length, in any script."""
+"""Names and values that can be shown: any text, of any length, in any script."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-LONGEST = 64  # characters of a name: ten thousand must fit into a page
-LONGEST_VALUE = 400  # characters of a parameter
+MAX_NAME = 64  # characters of a name: a page holds up to ten thousand
+MAX_VALUE = 400  # characters of a parameter
 
 
-def display_name(name: Any, longest: int = LONGEST) -> str:
-    """`name` as text; the middle of a long one is left out, for beginning and end tell most."""
-    text = str(name).encode("utf-8", "replace").decode("utf-8")  # a lone surrogate is no text
+def display_name(name: Any, longest: int = MAX_NAME) -> str:
+    """`name` as text; a long one is shortened in the middle."""
+    text = str(name).encode("utf-8", "replace").decode("utf-8")  # lone surrogates are invalid
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]}…{text[-(longest // 2 - 1) :]}"
 
 
 def display_names(names: Iterable[Any] | None, n: int, what: str, default: str = "") -> list[str]:
-    """`n` names; `default` and a number from zero where none are given."""
+    """The names of `n` samples or features; by default `default` and a number from 0."""
     if names is None:
         return [f"{default}{i}" for i in range(n)]
     texts = [display_name(name) for name in names]
@@ -28,7 +28,7 @@ def display_names(names: Iterable[Any] | None, n: int, what: str, default: str =
 
 
 def display_values(value: Any) -> Any:
-    """The same as text, whole numbers, truth values, None, lists and dicts."""
+    """A value made of text, integers, booleans, None, lists and dicts, for JSON."""
     if isinstance(value, dict):
         return {display_name(key): display_values(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -37,4 +37,19 @@ def display_values(value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, bool | int):
         return value
-    return display_name(value if isinstance(value, str) else repr(value), LONGEST_VALUE)
+    return display_name(value if isinstance(value, str) else repr(value), MAX_VALUE)
+
+
+def cluster_title(cluster: int, name: str, longest: int) -> str:
+    """The id of a cluster, and its name in so many characters."""
+    number = "no cluster" if cluster < 0 else str(cluster)
+    return f"{number} {display_name(name, longest)}".strip()
+
+
+def counted(n: int, noun: str) -> str:
+    """1 cluster, 1,200 clusters."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

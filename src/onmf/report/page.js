@@ -1,9 +1,9 @@
-// The top of the page, its colours, the record at its end, and the start of everything.
+// The top of the page, its colours, the record at its end. This part runs last and starts all others.
 
 function lead() {
   $("title").textContent = data.title;
   $("sentence").textContent = data.sentence;
-  $("proof").textContent = data.proof;
+  $("bound").textContent = data.bound;
   $("answer").hidden = data.choice === null;
   if (data.choice) $("answer").prepend(data.choice.answer);
   figures($("figures"), Object.entries(data.figures));
@@ -43,8 +43,11 @@ function theme() {
 }
 
 function record(run) {
-  const text = (value) =>
-    value === null ? "not set" : typeof value === "string" ? value : JSON.stringify(value);
+  const text = (value) => {
+    if (value === null || typeof value !== "object") return value === null ? "not set" : String(value);
+    if (Array.isArray(value)) return value.map(text).join(", ") || "none";
+    return Object.entries(value).map(([key, part]) => `${key} ${text(part)}`).join("; ");
+  };
   const isGroup = ([, value]) => value !== null && typeof value === "object" && !Array.isArray(value);
   const groups = Object.entries(run).filter(isGroup);
   const single = Object.entries(run).filter((entry) => !isGroup(entry));

@@ -1,7 +1,7 @@
 """The page about a clustering: facts as JSON, and one script that shows them.
 
-The JSON is in a script element that is never run, and names reach the page through `textContent`
-alone: whatever they hold, it is text.
+The JSON is in a script element that is never run. Names reach the page only through `textContent`:
+whatever they contain, they are text.
 """
 
 import json
@@ -10,47 +10,29 @@ from string import Template
 from typing import Any
 
 from onmf.explain import Explanation
-from onmf.report.clustering import FittedClusterer, read_clustering
+from onmf.io.versions import package_versions
+from onmf.report.clustering import read_clustering
 from onmf.report.document import asset, document
 from onmf.report.embedding import embed
 from onmf.report.flow import Flow, flow_section
-from onmf.report.heat import heat_panel
 from onmf.report.markers import cluster_panels, dots_panel
 from onmf.report.names import display_values
 from onmf.report.palette import SHAPES, style
-from onmf.report.panels import class_agreement, convergence_panel, map_panel
+from onmf.report.panels import class_agreement, convergence_panel, heat_panel, map_panel
 from onmf.report.periods import Period, periods_section
 from onmf.report.runs import choice_panel, consensus_panel
-from onmf.report.summary_text import (
-    default_record,
-    key_figures,
-    opening_sentence,
-    page_title,
-    proof_sentence,
-)
+from onmf.report.summary_text import bound_sentence, key_figures, opening_sentence, page_title
+from onmf.result import FittedModel
 
-SCRIPTS = (
-    "base.js",
-    "save.js",
-    "map.js",
-    "clusters.js",
-    "grids.js",
-    "charts.js",
-    "page.js",
-)  # one module, in this order
-REPORTED = (
-    "choice",
-    "lineage",
-    "reason",
-    "table",
-    "scales",
-    "cluster_stability",
-)  # elsewhere on the page
-HEADER = '<nav aria-label="Sections"></nav>\n  <button type="button" id="theme">Dark</button>'
+# Joined to one module, in this order.
+SCRIPTS = ("base.js", "save.js", "map.js", "clusters.js", "grids.js", "charts.js", "page.js")
+# Parts of the record that the page shows elsewhere.
+SHOWN_ELSEWHERE = {"choice", "lineage", "reason", "table", "scales", "cluster_stability"}
+NAVIGATION = '<nav aria-label="Sections"></nav>\n  <button type="button" id="theme">Dark</button>'
 
 
 def html(
-    model: FittedClusterer,
+    model: FittedModel,
     X: Any,
     *,
     samples: Sequence[Any] | None = None,
@@ -70,22 +52,21 @@ def html(
     model : fitted clusterer
         As `onmf.ONMF`.
     X : array, sparse matrix, DataFrame or path of rows on disk (n_samples, n_features)
-        What the model was fitted to.
+        The data that the model was fitted to.
     samples, features : sequence of names, optional
         By default the index of a DataFrame, the model's feature names, or numbers.
     truth : array of shape (n_samples,), optional
         Known classes: adds the confusion table and the scores.
     explanation : Explanation, optional
-        What `onmf.explain.clusters` says, if you have it already; by default it is asked.
+        The result of `model.explain(X)`; computed by default.
     run : dict, optional
-        What was done, as in run.json; by default the model's parameters and the versions.
+        The record of the run, as in run.json; by default the model's parameters and the versions.
     choice : KChoice, optional
         Adds the curves over the number of clusters.
     consensus : Consensus, optional
         Adds the consensus map; by default that of `choice`, if it has one.
-
     flow : Flow, optional
-        Adds what became of the clusters of the run before.
+        Adds what became of the clusters of the previous run.
     periods : sequence of Period, optional
         Adds sizes and words of the clusters over time.
 
@@ -104,15 +85,17 @@ def html(
     '<!doctype html>'
     """
     clustering = read_clustering(model, X, samples, features, truth, explanation)
-    labels, classes, k = clustering.labels, clustering.truth, clustering.n_clusters
-    run = default_record(clustering) if run is None else run
+    labels, classes, k = clustering.labels, clustering.truth, len(clustering.centers)
+    if run is None:
+        set_by_user = {n: v for n, v in model.get_params(deep=False).items() if n != "callback"}
+        run = {"parameters": set_by_user, "versions": package_versions()}
     consensus = getattr(choice, "consensus", None) if consensus is None else consensus
+    record = {key: value for key, value in run.items() if key not in SHOWN_ELSEWHERE}
     facts = {
         "title": page_title(run),
-        "sentence": opening_sentence(clustering),
-        "proof": proof_sentence(run, model),
-        "figures": key_figures(clustering),
-        "named": clustering.features_named,
+        "sentence": opening_sentence(model, clustering),
+        "bound": bound_sentence(run, model),
+        "figures": key_figures(model, clustering),
         "shapes": list(SHAPES.values()),
         "ids": clustering.ids,
         "styles": [style(i) for i in clustering.ids],
@@ -121,16 +104,16 @@ def html(
         "heat": heat_panel(clustering),
         "map": map_panel(embed(clustering.X, labels), labels, clustering.samples),
         "truth": None if classes is None else class_agreement(classes, labels, k),
-        "convergence": convergence_panel(clustering.history),
+        "convergence": convergence_panel(getattr(model, "history_", ())),
         "consensus": None if consensus is None else consensus_panel(consensus, labels, k),
         "choice": None if choice is None else choice_panel(choice),
-        "run": display_values({key: value for key, value in run.items() if key not in REPORTED}),
+        "run": display_values(record),
     }
     names = {i: panel["name"] for i, panel in zip(clustering.ids, facts["clusters"], strict=True)}
     return document(
         facts["title"],
         Template(asset("clustering.html")).substitute(more=sections(names, flow, periods)),
-        header=HEADER,
+        header=NAVIGATION,
         css=asset("clustering.css") + asset("periods.css"),
         data=json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")),
         script="\n".join(map(asset, SCRIPTS)),
@@ -138,6 +121,6 @@ def html(
 
 
 def sections(names: Mapping[int, str], flow: Flow | None, periods: Sequence[Period]) -> str:
-    """What is there to say of the run before, and of time, as HTML."""
+    """The sections about the previous run and about time, as HTML."""
     moved = "" if flow is None else flow_section(flow._replace(names={**flow.names, **names}))
     return moved + (periods_section(periods, names) if periods else "")

@@ -1,8 +1,8 @@
 """Colours and shapes of clusters: the first eight differ by colour, the next eight also by shape.
 
-The colours were searched for the largest smallest distance between any two in OKLab, as seen with
-full colour vision and with each of the three colour deficiencies (Machado et al., 2009), at enough
-contrast with the paper. The worst pair is twice as far apart as the worst of Okabe and Ito's.
+The colours maximise the smallest distance between any two in OKLab, with full colour vision and
+with each of the three colour deficiencies (Machado et al., 2009), at enough contrast with the
+background. The closest pair is twice as far apart as the closest of Okabe and Ito's.
 """
 
 LIGHT = (
@@ -28,6 +28,11 @@ SHAPES = {
 def style(cluster: int) -> tuple[int, int]:
     """Numbers of the colour and of the shape of a cluster; 64 pairs, then they repeat."""
     return cluster % len(LIGHT), cluster // len(LIGHT) % len(SHAPES)
+
+
+def css_colour(cluster: int) -> str:
+    """The colour of a cluster as the page's CSS names it; grey for no cluster."""
+    return "var(--soft)" if cluster < 0 else f"var(--c{style(cluster)[0]})"
 
 
 def css_variables() -> str:

@@ -1,27 +1,25 @@
-"""The page of a comparison of methods: their table, and the starts behind every mean."""
+"""The page of a comparison of methods: their table, and the values of every start."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from onmf.report.document import asset, document
-from onmf.report.names import display_name
+from onmf.report.document import asset, document, drawing, lead, table
+from onmf.report.names import MAX_VALUE, display_name
 
-ROW, LEFT, WIDTH, EDGE = 26, 130, 460, 26  # of a figure, in its own units
+# All in units of a figure.
+SPREAD_ROW, SPREAD_WIDTH, SPREAD_LEFT, SPREAD_EDGE = 26, 460, 130, 26
 
-FRAME = """<section class="lead" aria-labelledby="title">
-  <h1 id="title" dir="auto">{title}</h1>
-  <p id="sentence">{sentence}</p>
-</section>
+FRAME = """{lead}
 <section aria-labelledby="table-title">
   <h2 id="table-title">Means over the starts</h2>
   <p class="note">{note}</p>
-  <div class="scroll" tabindex="0" role="region" aria-label="Methods and measures">{table}</div>
+  {table}
   {failures}
 </section>
 <section aria-labelledby="starts-title">
   <h2 id="starts-title">Every start</h2>
-  <p class="note">A dot is a start, the bar their mean.</p>
+  <p class="note">A dot is a start, the bar is their mean.</p>
   <div class="spreads">{figures}</div>
 </section>
 <section class="long" aria-labelledby="run-title">
@@ -31,13 +29,13 @@ FRAME = """<section class="lead" aria-labelledby="title">
 
 
 class RivalTable(NamedTuple):
-    """A table of methods, as text, and what stands behind it.
+    """A table of methods as text, and the values behind it.
 
     heads, rows : names of the columns, and the cells of each method, its name first.
-    best : row and column of the cells that are the best of their column.
-    failures : of methods that did not finish, why.
-    starts : title of a measure -> method -> its values, one a start.
-    record : what was done, with what: groups of names and values.
+    best : row and column of the best cells of each column.
+    failures : why a method did not finish.
+    starts : title of a measure -> method -> its value for each start.
+    record : groups of names and values: parameters and versions.
     """
 
     title: str
@@ -51,29 +49,19 @@ class RivalTable(NamedTuple):
     record: Mapping[str, Mapping[str, Any]]
 
 
-def comparison_page(told: RivalTable) -> str:
+def comparison_page(facts: RivalTable) -> str:
     """One self-contained HTML document, without any script."""
-    title = display_name(told.title)
+    title = display_name(facts.title)
+    rows = [[escape(cell) for cell in row] for row in facts.rows]
     main = FRAME.format(
-        title=escape(title),
-        sentence=escape(told.sentence),
-        note=escape(told.note),
-        table=_table(told),
-        failures="".join(f"<p>{escape(display_name(why, 400))}</p>" for why in told.failures),
-        figures="".join(_spread(name, values) for name, values in told.starts.items()),
-        record="".join(_group(name, values) for name, values in told.record.items()),
+        lead=lead(title, facts.sentence),
+        note=escape(facts.note),
+        table=table("Methods and measures", facts.heads, rows, facts.best),
+        failures="".join(f"<p>{_value(why)}</p>" for why in facts.failures),
+        figures="".join(_spread(name, values) for name, values in facts.starts.items()),
+        record="".join(_group(name, values) for name, values in facts.record.items()),
     )
     return document(title, main, css=asset("comparison.css"))
-
-
-def _table(told: RivalTable) -> str:
-    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in told.heads)
-    lines = []
-    for i, (name, *cells) in enumerate(told.rows):
-        marks = [' class="best"' if (i, j) in told.best else "" for j in range(1, len(cells) + 1)]
-        line = "".join(f"<td{m}>{escape(c)}</td>" for m, c in zip(marks, cells, strict=True))
-        lines.append(f'<tr><th scope="row">{escape(name)}</th>{line}</tr>')
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
 def _spread(name: str, values: Mapping[str, Sequence[float]]) -> str:
@@ -82,48 +70,49 @@ def _spread(name: str, values: Mapping[str, Sequence[float]]) -> str:
     if not known:
         return ""
     low, high = min(known), max(known)
+    begin, end = SPREAD_LEFT + SPREAD_EDGE, SPREAD_WIDTH - SPREAD_EDGE
 
     def across(value: float) -> float:
-        share = (value - low) / (high - low) if high > low else 0.5
-        return LEFT + EDGE + share * (WIDTH - LEFT - 2 * EDGE)
+        return begin + (end - begin) * ((value - low) / (high - low) if high > low else 0.5)
 
+    height = SPREAD_ROW * (len(values) + 1)
     parts = [
         part
         for i, (method, row) in enumerate(values.items())
-        for part in _starts(method, row, ROW * (i + 0.5), across)
+        for part in _starts(method, [(across(value), value) for value in row], i)
     ]
-    height = ROW * (len(values) + 1)
-    ends = ((across(low), low), (across(high), high)) if high > low else ((across(low), low),)
     parts += [
-        f'<text class="end" x="{x:.1f}" y="{height - 8}" text-anchor="middle">{value:.3g}</text>'
-        for x, value in ends
+        f'<text class="end" x="{across(value):.1f}" y="{height - 8}" text-anchor="middle">'
+        f"{value:.3g}</text>"
+        for value in sorted({low, high})
     ]
-    label = escape(f"{name} of every start of {len(values)} methods")
-    return (
-        f"<figure><figcaption>{escape(name)}</figcaption>"
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}">{"".join(parts)}'
-        "</svg></figure>"
-    )
+    label = f"{name} of every start of {len(values)} methods"
+    figure = drawing("spread", SPREAD_WIDTH, height, label, parts)
+    return f"<figure><figcaption>{escape(name)}</figcaption>{figure}</figure>"
 
 
-def _starts(
-    method: str, values: Sequence[float], y: float, across: Callable[[float], float]
-) -> Iterator[str]:
-    """One line of a figure: a method, the mean of its starts, and the starts."""
-    yield f'<text x="{LEFT - 8}" y="{y + 4:g}" text-anchor="end">{escape(method)}</text>'
-    yield f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:g}" y2="{y:g}"/>'
+def _starts(method: str, values: Sequence[tuple[float, float]], row: int) -> Iterator[str]:
+    """One line of a figure: a method, the mean of its starts, and the starts as (x, value)."""
+    y = SPREAD_ROW * (row + 0.5)
+    name = escape(method)
+    yield f'<text x="{SPREAD_LEFT - 8}" y="{y + 4:g}" text-anchor="end">{name}</text>'
+    yield f'<line x1="{SPREAD_LEFT}" x2="{SPREAD_WIDTH}" y1="{y:g}" y2="{y:g}"/>'
     if values:
-        x = across(sum(values) / len(values))
-        ends = f'x1="{x:.1f}" x2="{x:.1f}" y1="{y - 9:g}" y2="{y + 9:g}"'
-        yield f'<line class="mean" {ends}/>'
-    for value in values:
-        place = f'cx="{across(value):.1f}" cy="{y:g}" r="5"'
-        yield f"<circle {place}><title>{value:.4g}</title></circle>"
+        mean = sum(x for x, _ in values) / len(values)
+        place = f'x1="{mean:.1f}" x2="{mean:.1f}" y1="{y - 9:g}" y2="{y + 9:g}"'
+        yield f'<line class="mean" {place}/>'
+    for x, value in values:
+        circle = f'<circle cx="{x:.1f}" cy="{y:g}" r="5">'
+        yield f"{circle}<title>{value:.4g}</title></circle>"
 
 
 def _group(name: str, values: Mapping[str, Any]) -> str:
     rows = "".join(
-        f"<dt>{escape(display_name(key))}</dt><dd>{escape(display_name(value, 400))}</dd>"
+        f"<dt>{escape(display_name(key))}</dt><dd>{_value(value)}</dd>"
         for key, value in values.items()
     )
     return f"<div><h3>{escape(name)}</h3><dl>{rows}</dl></div>"
+
+
+def _value(value: Any) -> str:
+    return escape(display_name(value, MAX_VALUE))

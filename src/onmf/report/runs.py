@@ -4,40 +4,27 @@ from base64 import b64encode
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from onmf.report.panels import round_digits
+from onmf.rows.sweep import Array
 
-Array = NDArray[Any]
+CONSENSUS_SIDE = 300  # samples along each side of the consensus map
 
-SIDE = 300  # samples along each side of the consensus map
-
-CURVES = {
-    "score": "Score: solid clusters, which decides",
-    "found_again": "Found again by other samples",
-    "feature_agreement": "Told alike by other features",
-    "border": "Share of samples near a border",
-    "valley": "Density at borders, relative to inside",
-    "solid": "Solid clusters",
-}
-
-
-HEADS = {
-    "k": "K",
-    "score": "score",
-    "found_again": "found again",
-    "feature_agreement": "told alike",
-    "border": "near a border",
-    "valley": "density at borders",
-    "solid": "solid",
+K_MEASURES = {  # attribute -> head of the column, title of the curve
+    "score": ("score", "Score, by which K is chosen"),
+    "found_again": ("found again", "Found again by other samples"),
+    "feature_agreement": ("same by features", "Same clusters by other features"),
+    "border": ("near a border", "Share of samples near a border"),
+    "valley": ("density at borders", "Density at borders, relative to inside"),
+    "solid": ("solid", "Number of solid clusters"),
 }
 
 
 def linkage_order(consensus: Any, most: int | None = None) -> Array:
-    """Samples in the order of the linkage: all that it knows, or so many at even steps."""
+    """Samples in the order of the linkage: all, or at most so many at even steps."""
     known = np.asarray(consensus.shown)
     order = known[leaves_list(consensus.linkage)] if len(known) > 1 else known
     if most is None or most >= len(order):
@@ -50,11 +37,11 @@ def consensus_panel(consensus: Any, labels: Array, n_clusters: int) -> dict[str,
     stability = np.asarray(consensus.cluster_stability)
     if len(consensus.labels) != len(labels) or len(stability) != n_clusters:
         raise ValueError(
-            f"the consensus is about {len(consensus.labels)} samples in {len(stability)} clusters, "
-            f"the model about {len(labels)} in {n_clusters}: give the consensus of this model."
+            f"the consensus has {len(consensus.labels)} samples in {len(stability)} clusters, the "
+            f"model has {len(labels)} in {n_clusters}: give the consensus of this model."
         )
     ids = matching_ids(np.asarray(consensus.labels), labels, n_clusters)
-    samples = linkage_order(consensus, SIDE)
+    samples = linkage_order(consensus, CONSENSUS_SIDE)
     shares = np.rint(255 * np.asarray(consensus.values(samples))).astype(np.uint8)
     error = consensus.cophenetic_se
     return {
@@ -79,26 +66,31 @@ def matching_ids(consensus_labels: Array, labels: Array, k: int) -> Array:
     return np.append(match, -1)
 
 
+def choice_rows(choice: Any) -> list[dict[str, Any]]:
+    """The table of a choice, each row by name; the results of earlier versions are dicts."""
+    return [row if isinstance(row, dict) else row._asdict() for row in choice.table]
+
+
 def choice_panel(choice: Any) -> dict[str, Any]:
-    """Which number of clusters, why, and one curve for each measure that was taken."""
-    table = [row if isinstance(row, dict) else row._asdict() for row in choice.table]
-    curves = []
-    for name, title in CURVES.items():
-        values = [None if row.get(name) is None else round_digits(row[name]) for row in table]
+    """The recommended number of clusters, the reason, a table, and a curve for each measure."""
+    rows = choice_rows(choice)
+    ks, curves = [row["k"] for row in rows], []
+    for name, (_, title) in K_MEASURES.items():
+        values = [None if row.get(name) is None else round_digits(row[name]) for row in rows]
         if any(value is not None for value in values):
-            curves.append({"title": title, "x": [row["k"] for row in table], "y": values})
+            curves.append({"title": title, "x": ks, "y": values})
     return {
         "best": int(choice.best_k),
         "answer": answer_sentence(choice),
         "reason": str(choice.reason),
-        "heads": list(HEADS.values()),
-        "rows": [[_figure(row, name) for name in HEADS] for row in table],
+        "heads": ["K", *(head for head, _ in K_MEASURES.values())],
+        "rows": [[_figure(row, name) for name in ("k", *K_MEASURES)] for row in rows],
         "curves": curves,
     }
 
 
 def answer_sentence(choice: Any) -> str:
-    """The number of clusters, and how sure it is."""
+    """The recommended number of clusters, and the confidence in it."""
     if not getattr(choice, "evidence", True):
         return str(choice.reason)
     sure = f" (confidence {choice.confidence:.2f})" if hasattr(choice, "confidence") else ""

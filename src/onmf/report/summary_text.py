@@ -1,21 +1,14 @@
-"""What was done, with what, and how it ended: in a sentence, in figures, and in full."""
+"""What was done, with what parameters, and how it ended: sentences and key figures."""
 
 from typing import Any
 
 import numpy as np
 
-from onmf.bounds.certificate import FittedFactors, certificate_of_fit
-from onmf.io.versions import package_versions
-from onmf.losses import LOSSES, Loss
+from onmf.bounds.certificate import certificate_of_fit
+from onmf.losses import loss_of
 from onmf.report.clustering import ClusteringFacts
-from onmf.report.names import display_name
-
-PENALTIES = {"sncp": "smooth penalty", "nsncp": "non-smooth penalty"}
-
-
-def default_record(clustering: ClusteringFacts) -> dict[str, Any]:
-    """Parameters and versions of a fit that nobody kept a record of."""
-    return {"parameters": clustering.parameters, "versions": package_versions()}
+from onmf.report.names import counted, display_name, percent
+from onmf.result import FittedModel
 
 
 def page_title(run: dict[str, Any]) -> str:
@@ -25,58 +18,53 @@ def page_title(run: dict[str, Any]) -> str:
     return display_name(file) if file else "Clustering report"
 
 
-def opening_sentence(clustering: ClusteringFacts) -> str:
-    """What was done, for people."""
-    n, m = clustering.X.shape
-    means = [PENALTIES.get(str(clustering.parameters.get("penalty")), "")]
-    loss = _loss(clustering)
-    if "penalty" not in loss.supports:
-        means = [loss.words.loss]
-    if isinstance(seed := clustering.parameters.get("random_state"), int | np.integer):
-        means.append(f"seed {seed}")
-    by = ", ".join(filter(None, means))
-    sweeps = f"{clustering.sweeps:,} sweep{'' if clustering.sweeps == 1 else 's'}"
-    ending = "" if clustering.converged else ", where a limit stopped it"
-    lost, missing = int(np.sum(clustering.labels < 0)), ""
-    if clustering.parameters.get("outliers") is not None:
-        ending += f"; {lost:,} samples fit no cluster"
-    if clustering.missing_share:
-        missing = (
-            f" {100 * clustering.missing_share:.2g} % of the entries are missing. The error "
-            "ignores them; the map fills them from the centroids."
-        )
-    return (
-        f"{clustering.method} put {n:,} samples of {m:,} features into "
-        f"{clustering.n_clusters:,} clusters{f' ({by})' if by else ''}. One centroid a sample "
-        f"explains {1 - clustering.relative_error:.1%} of the data, after {sweeps} over "
-        f"them{ending}.{missing}"
+def opening_sentence(model: FittedModel, clustering: ClusteringFacts) -> str:
+    """What was done, and how much of the data the clusters explain."""
+    parameters, (n, m) = model.get_params(deep=False), clustering.X.shape
+    method, passes = str(parameters.get("method", type(model).__name__)), int(model.n_iter_)
+    k = len(clustering.centers)
+    how = [loss_of(model).words.loss] if "loss" in parameters else []
+    if isinstance(seed := parameters.get("random_state"), int | np.integer):
+        how.append(f"seed {seed}")
+    given = f" ({', '.join(how)})" if how else ""
+    ending = "" if getattr(model, "converged_", True) else ", stopped by a limit"
+    text = (
+        f"{method} put {counted(n, 'sample')} with {counted(m, 'feature')} into "
+        f"{counted(k, 'cluster')}{given}. The cluster{'s explain' if k > 1 else ' explains'} "
+        f"{percent(max(1 - model.relative_error_, 0.0))} of the data "
+        f"({passes:,} {'pass' if passes == 1 else 'passes'}{ending})."
     )
+    if parameters.get("outliers") is not None:
+        outside = int(np.sum(clustering.labels < 0))
+        text += f" {counted(outside, 'sample')} fit{'s' if outside == 1 else ''} no cluster."
+    if missing := getattr(model, "n_missing_", 0):
+        text += (
+            f" {100 * missing / (n * m):.2g} % of the entries are missing. The error ignores them; "
+            "the map fills them from the centroids."
+        )
+    return text
 
 
-def _loss(clustering: ClusteringFacts) -> Loss:
-    return LOSSES[clustering.parameters.get("loss", "frobenius")]
-
-
-def proof_sentence(run: dict[str, Any], model: FittedFactors) -> str:
-    """How far from the best clustering this one can be, if the run or the fit knows."""
+def bound_sentence(run: dict[str, Any], model: FittedModel) -> str:
+    """By how much another clustering could be better, if the run or the fit knows."""
     results = run.get("results")
-    told = results.get("proof") if isinstance(results, dict) else None
-    if isinstance(told, dict):
-        said = told.get("sentence")
+    known = results.get("proof") if isinstance(results, dict) else None
+    if isinstance(known, dict):
+        text = known.get("sentence")
     else:
-        said = str(known) if (known := certificate_of_fit(model)) else None
-    return f"{said[:1].upper()}{said[1:]}." if isinstance(said, str) else ""
+        text = str(found) if (found := certificate_of_fit(model)) else None
+    return f"{text[:1].upper()}{text[1:]}." if isinstance(text, str) else ""
 
 
-def key_figures(clustering: ClusteringFacts) -> dict[str, str]:
+def key_figures(model: FittedModel, clustering: ClusteringFacts) -> dict[str, str]:
     """The key figures, with their names."""
     n, m = clustering.X.shape
-    missing = int(np.sum(clustering.labels < 0))
+    outside = int(np.sum(clustering.labels < 0))
     texts = {
         "samples": f"{n:,}",
         "features": f"{m:,}",
-        "clusters": f"{clustering.n_clusters:,}",
-        _loss(clustering).words.error: f"{clustering.relative_error:.4f}",
-        "sweeps": f"{clustering.sweeps:,}",
+        "clusters": f"{len(clustering.centers):,}",
+        loss_of(model).words.error: f"{model.relative_error_:.4f}",
+        "passes": f"{model.n_iter_:,}",
     }
-    return texts | ({"in no cluster": f"{missing:,}"} if missing else {})
+    return texts | ({"in no cluster": f"{outside:,}"} if outside else {})

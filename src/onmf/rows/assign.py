@@ -16,7 +16,7 @@ import numpy as np
 
 from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm
 
-ROUNDING = 32  # times the machine precision: products that differ by less are equal
+PRODUCT_ROUNDING = 32  # times the machine precision: products that differ by less are equal
 
 
 class Code(NamedTuple):
@@ -40,7 +40,7 @@ def first_largest(A: Array) -> Array:
     equal rays must not share the samples by that.
     """
     top = A.max(axis=-1, keepdims=True)
-    return (A >= top - ROUNDING * np.finfo(A.dtype).eps * np.abs(top)).argmax(axis=-1)
+    return (A >= top - PRODUCT_ROUNDING * np.finfo(A.dtype).eps * np.abs(top)).argmax(axis=-1)
 
 
 def nearest(products: Array) -> Code:
@@ -70,6 +70,13 @@ class Nearness(NamedTuple):
 
     margin: Array
     distance: Array
+
+    @classmethod
+    def of_scores(cls, scores: Array) -> Self:
+        """Of scores 1 / (1 + loss) (b, k), the loss per unit of the sample: sqrt(1 - c_1)."""
+        ordered = np.sort(scores.astype(np.float64), axis=1)
+        first, second = ordered[:, -1], ordered[:, -2] if ordered.shape[1] > 1 else 0.0
+        return cls(first - second, np.sqrt(1 - first))
 
 
 class Assignment(Protocol):

@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.io.table import MOST_LISTED, listing
 from onmf.rows.memory import measure
 from onmf.rows.summary import BottomKSampler, Summary
-from onmf.rows.sweep import Block
+from onmf.rows.sweep import Array, Block
 
-Array = NDArray[Any]
 Matrix = Any  # an array or a csr_array
 
 
@@ -26,8 +24,9 @@ class Check:
 
     name: str  # of the estimator
     signed: bool = False  # whether entries may be negative
-    hint: str = ""  # what else to do about those that are
+    remedy: str = "it needs non-negative data"  # what to do about those that are
     allow_missing: bool = False  # whether NaN may stand for entries that were not observed
+    names: tuple[Sequence[str], Sequence[str]] | None = None  # of samples and features, if known
 
     def __call__(self, X: Matrix, first: int = 0) -> "Span":
         """The extremes of rows that pass, and their holes; `first` is the number of the first."""
@@ -39,20 +38,23 @@ class Check:
             low, high = (low, high) if low == low else (0.0, 0.0)  # nothing was observed
         if self.allow_missing and not np.isfinite(low + high):
             raise ValueError(
-                f"Input X contains infinity at {cells(X, np.isinf(values), first)}: make it NaN if "
-                "it was not observed, or drop the samples."
+                f"Input X contains infinity at {self._at(X, np.isinf(values), first)}: make it NaN "
+                "if it was not observed, or drop the samples."
             )
         if not np.isfinite(low + high):
             raise ValueError(
-                f"Input X contains NaN or infinity at {cells(X, ~np.isfinite(values), first)}: "
+                f"Input X contains NaN or infinity at {self._at(X, ~np.isfinite(values), first)}: "
                 "fill these entries or drop the samples."
             )
         if not self.signed and low < 0:
             raise ValueError(
                 f"Negative values in data passed to {self.name} at "
-                f"{cells(X, values < 0, first)}: shift or clip them{self.hint}."
+                f"{self._at(X, values < 0, first)}: {self.remedy}."
             )
         return Span(low, high, 0 if missing is None else int(missing.sum()))
+
+    def _at(self, X: Matrix, wrong: Array, first: int) -> str:
+        return cells(X, wrong, first, self.names)
 
 
 def stored_extremes(X: Matrix) -> tuple[float, float]:
@@ -81,7 +83,7 @@ def cells(
     if names is None:
         named = [f"(row {first + i}, column {j})" for i, j in places]
     else:
-        named = [f"(sample {names[0][i]!r}, feature {names[1][j]!r})" for i, j in places]
+        named = [f"(sample {names[0][first + i]!r}, feature {names[1][j]!r})" for i, j in places]
     return listing(named, len(rows))
 
 
@@ -111,7 +113,7 @@ class Inspection(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckBlock:
-    """||x_i||^2 of a block that passes the check: the first look at rows that are elsewhere."""
+    """||x_i||^2 of a block that passes the check."""
 
     check: Check
 
@@ -143,7 +145,7 @@ class SampledInspection(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckAndSample:
-    """The first look at rows that are to be read but a few times."""
+    """Validate rows that are read only a few times, and sample them."""
 
     inspect: CheckBlock
     sampler: BottomKSampler
@@ -155,7 +157,7 @@ class CheckAndSample:
 
 @dataclass(frozen=True)
 class CheckAndSampleOnce:
-    """The only look at rows that are to be read once: nothing is kept for each of them."""
+    """Validate and sample rows that are read once: nothing is kept per row."""
 
     check: Check
     sampler: BottomKSampler

@@ -1,6 +1,6 @@
 """Rows on disk: the blocks of `InMemory`, each read when its turn comes.
 
-The next piece is fetched while this one is worked on: by the system, if it is told so, or by a
+The next piece is fetched while this one is used: by the system, if it takes hints, or by a
 thread. Cuts and sums are those of the same rows in memory, so the answer is the same to the last
 bit.
 """
@@ -17,21 +17,19 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.io import Source, open_source
 from onmf.io.annotated import open_matrix
 from onmf.io.npy import open_mapped
 from onmf.rows.check import Check, CheckBlock
 from onmf.rows.memory import InMemory, block_of
-from onmf.rows.sweep import Block, Move
+from onmf.rows.sweep import Array, Block, Move
 
-Array = NDArray[Any]
 T = TypeVar("T")
 
-PIECE = 4 << 20  # bytes that are read at once: still in a cache when they are worked on
-SMALL = 64 << 20  # bytes: a map of fewer is taken as an array
-IN_MEMORY = 256 << 20  # bytes of memberships that are kept in memory
+READ_BYTES = 4 << 20  # bytes that are read at once: still in a cache when they are worked on
+MAX_MAP_AS_ARRAY_BYTES = 64 << 20  # bytes: a map of fewer is taken as an array
+MAX_MEMBERSHIP_BYTES = 256 << 20  # bytes of memberships that are kept in memory
 
 
 def open_rows(X: Any, few: bool = False) -> Source | None:
@@ -42,7 +40,7 @@ def open_rows(X: Any, few: bool = False) -> Source | None:
     X : str, Path, memory map, CSR matrix of memory maps, data set of HDF5 or Zarr, or Source
         A path has one of the endings of `onmf.io.FORMATS`.
     few : bool
-        Whether they will be read but a few times, so that unpacking them first does not pay.
+        Whether they will be read only a few times, so that unpacking them first does not pay.
 
     Returns
     -------
@@ -66,7 +64,7 @@ def open_rows(X: Any, few: bool = False) -> Source | None:
         source = open_source(X)
         return source.in_order() if few else source.unpacked()
     if isinstance(X, np.memmap) or sp.issparse(X):
-        return open_mapped(X, SMALL)
+        return open_mapped(X, MAX_MAP_AS_ARRAY_BYTES)
     X = getattr(X, "group", X)  # anndata's view of a sparse matrix on disk
     if type(X).__module__.split(".")[0] in ("h5py", "zarr"):
         return open_matrix(X, f"the data set {getattr(X, 'name', '')}")
@@ -75,7 +73,7 @@ def open_rows(X: Any, few: bool = False) -> Source | None:
 
 def empty_array(shape: tuple[int, int], dtype: Any) -> Array:
     """An empty array: in memory, or in a temporary file if it is too large for memory."""
-    if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize <= IN_MEMORY:
+    if np.prod(shape, dtype=float) * np.dtype(dtype).itemsize <= MAX_MEMBERSHIP_BYTES:
         return np.empty(shape, dtype)
     with tempfile.TemporaryFile(prefix="onmf-") as file:  # the map keeps it alive, without a name
         return np.memmap(file, dtype, "w+", shape=shape)
@@ -136,7 +134,7 @@ class GroupReader:
     def __init__(self, data: OnDisk, numbers: list[int]) -> None:
         self.source, self.weight, self.cuts = data.X, data.weight, data.cuts
         size = data.X.size * data.dtype.itemsize
-        several = max(1, PIECE * len(data.first) // max(size, 1))
+        several = max(1, READ_BYTES * len(data.first) // max(size, 1))
         self.pieces = [numbers[s : s + several] for s in range(0, len(numbers), several)]
 
     def __iter__(self) -> Iterator[tuple[int, Block]]:

@@ -18,10 +18,10 @@ import scipy.sparse as sp
 from onmf.rows.sweep import Array, Block, Matrix, Move, Traffic, row_sqnorm
 
 BLOCK_ENTRIES = 96_000  # of X: fits a second-level cache, and OpenBLAS's path for small products
-WIDE = 4  # times as many where threads share the work, or a product has many columns
-ENOUGH_BLOCKS = 64  # of a dense X, for threads to be worth their while
-FEWEST_ROWS = 32  # with fewer, a block's products are all overhead
-MOST_GROUPS = 16
+LARGE_BLOCK_FACTOR = 4  # times as many where threads share the work, or a product has many columns
+MIN_BLOCKS_FOR_THREADS = 64  # of a dense X, for threads to be worth their while
+MIN_BLOCK_ROWS = 32  # with fewer, a block's products are all overhead
+MAX_GROUPS = 16
 
 
 class InMemory:
@@ -41,16 +41,16 @@ class InMemory:
             ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
         )
         # In a large block, twice as many entries in single precision.
-        self._wide = WIDE * BLOCK_ENTRIES * 8 // np.dtype(X.dtype).itemsize
+        self._wide = LARGE_BLOCK_FACTOR * BLOCK_ENTRIES * 8 // np.dtype(X.dtype).itemsize
         sparse = getattr(X, "indptr", None) is not None
-        large = sparse or np.prod(X.shape, dtype=float) > ENOUGH_BLOCKS * BLOCK_ENTRIES
+        large = sparse or np.prod(X.shape, dtype=float) > MIN_BLOCKS_FOR_THREADS * BLOCK_ENTRIES
         edges = block_edges(X, self._wide if large else BLOCK_ENTRIES)
         self._cut_at(edges, self._threads if large else map)
 
     def _cut_at(self, edges: list[int], visit_all: Callable[..., Any] = map) -> None:
         """Blocks between these rows; `visit_all` goes through their groups."""
         self.cuts, self.first, self._map = edges, edges[:-1], visit_all
-        parts = np.array_split(range(len(self.first)), MOST_GROUPS)[: len(self.first)]
+        parts = np.array_split(range(len(self.first)), MAX_GROUPS)[: len(self.first)]
         self.groups = [self._group(part.tolist()) for part in parts]
 
     def _group(self, numbers: list[int]) -> Iterable[tuple[int, Block]]:
@@ -169,10 +169,10 @@ def block_edges(X: Matrix, entries: int) -> list[int]:
     if (edges := getattr(X, "edges", None)) is not None:  # blocks that are made as a whole
         return list(edges)
     if (begins := getattr(X, "indptr", None)) is None:
-        inner = np.arange(0, n, max(FEWEST_ROWS, entries // m))
+        inner = np.arange(0, n, max(MIN_BLOCK_ROWS, entries // m))
     else:  # CSR, here or elsewhere: it knows where its rows begin
         # Each block pays for a dense m x k summary: give it eight times as many non-zeros.
-        size = max(8 * m, entries // WIDE)  # a sparse entry is a lot of work
+        size = max(8 * m, entries // LARGE_BLOCK_FACTOR)  # a sparse entry is a lot of work
         inner = np.searchsorted(begins, np.arange(size, int(begins[-1]) - size // 2, size))
     return np.unique([0, *inner, n]).tolist()
 
@@ -180,7 +180,7 @@ def block_edges(X: Matrix, entries: int) -> list[int]:
 def block_of(X: Matrix, weight: Array, i: int, j: int) -> Block:
     """X[i:j] without a copy, for CSR too, and its weights.
 
-    Those are (b, 1), one after the other even if all rows share one: sums have then the same bits.
+    Weights are copied to a contiguous (b, 1) array, so that sums are bitwise reproducible.
     """
     own = np.ascontiguousarray(weight[i:j, None])
     if not sp.issparse(X):
@@ -236,7 +236,7 @@ def is_there(sqnorms: Array) -> Array:
 
 
 def unit_of(sqnorms: Array, influence: Array) -> Array:
-    """The factor between a sample as it is and one whose energy is its say."""
+    """The factor between a sample and the same one with its influence as squared norm."""
     return np.sqrt(np.where(influence > 0, sqnorms, 1) / np.where(influence > 0, influence, 1))
 
 

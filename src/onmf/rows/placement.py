@@ -1,18 +1,17 @@
-"""Whatever an estimator is given becomes rows in a place, checked on the way in."""
+"""From the X of a user to validated rows in a place."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.io import Table
 from onmf.rows.check import Check, CheckAndSample, CheckAndSampleOnce, CheckBlock
 from onmf.rows.disk import OnDisk, open_rows
 from onmf.rows.memory import InMemory, Size
 from onmf.rows.summary import BottomKSampler, Summary
-from onmf.rows.sweep import Move, Place
+from onmf.rows.sweep import Array, Move, Place
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import (
     Features,
@@ -24,18 +23,16 @@ from onmf.rows.validation import (
     no_rescaling,
 )
 
-Array = NDArray[Any]
-
 
 @dataclass(frozen=True)
 class PlacementRequest:
-    """What is asked of rows.
+    """What an estimator needs of the rows.
 
     check : what their entries must be.
     scale : the power of two to multiply them by, for given extremes, dtype and shape.
     known : the features they must have if they bring the names of theirs with them.
-    lottery : how the first look chooses the rows of a summary, if one is wanted.
-    once : whether the first look is also the last.
+    sampler : chooses the rows of a summary while they are validated, if one is wanted.
+    once : whether the rows are read only once.
     """
 
     check: Check
@@ -75,14 +72,15 @@ class Placement(NamedTuple):
 
 
 def place(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
-    """Samples that are checked and of moderate size, where they are.
+    """Validated samples in a safe range of numbers, where they are.
 
     Parameters
     ----------
     X : array, sparse matrix, DataFrame, Table, path, memory map, data set of HDF5 or Zarr, Dask
     sample_weight : array of shape (n_samples,), optional
-    terms : Terms
+    request : PlacementRequest
     """
+    request = _with_table_names(X, request)
     if type(X) is np.ndarray or sp.issparse(X):
         rows = _in_memory(X, None, sample_weight, request)
         if request.known is None:
@@ -131,6 +129,7 @@ def _with_summary(rows: Placement, request: PlacementRequest, look: Any) -> Plac
 
 def place_in_memory(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
     """As `place`, for those who need X as one array; a memory map is taken as such."""
+    request = _with_table_names(X, request)
     rows, names = _with_names(as_numpy(X))
     array = isinstance(rows, np.ndarray) or sp.issparse(rows)
     if not array and (is_dask(rows) or open_rows(rows) is not None):
@@ -139,6 +138,13 @@ def place_in_memory(X: Any, sample_weight: Any, request: PlacementRequest) -> Pl
             "where it is."
         )
     return _in_memory(rows, names, sample_weight, request)
+
+
+def _with_table_names(X: Any, request: PlacementRequest) -> PlacementRequest:
+    """The request with a check whose messages have the names of a table."""
+    if not isinstance(X, Table):
+        return request
+    return replace(request, check=replace(request.check, names=(X.samples, X.features)))
 
 
 def _with_names(X: Any) -> tuple[Any, list[str] | None]:

@@ -1,20 +1,21 @@
-"""A summary of rows: made of any block, added to any other, no larger for a billion rows.
+"""A summary of rows: a weighted sample that does not grow with the number of rows.
 
-Sample i draws a lot u_i in (0, 1) by its number alone. With d_i its weight and v_i its voice, which
-is ||x_i||^2, or 1 where each has one vote, two sorts of rows are kept: the s + 1 of least u_i / d_i
-and the s + 1 of least u_i / (d_i v_i). Whatever c is, the s + 1 of least u_i / z_i with
+Row i gets a number u_i in (0, 1) by hashing its index. With d_i its weight and v_i its influence
+(||x_i||^2, its total, or 1 with equal votes) two sets of rows are kept: the s + 1 of smallest
+u_i / d_i and the s + 1 of smallest u_i / (d_i v_i). Whatever c is, the s + 1 rows of smallest
+u_i / z_i with
 
     z_i = d_i max(c, v_i)
 
-are among them: a row with s + 1 rows before it in both orders has as many before it in this one.
-So c may be chosen when all rows have been seen, as the mean voice. The summary is the s rows of the
-least u_i / z_i, and with t the next one, the s + 1-th,
+are among them: a row with s + 1 rows before it in both orders has as many before it in this one. So
+c can be chosen after all rows have been read, as the mean influence. The summary is the s rows of
+smallest u_i / z_i, and with t that of the next one, the s + 1-th,
 
     p_i = min(1, t z_i),      weight d_i / p_i,
 
 so that every sum over the rows is unbiased (bottom-k sketches: Cohen and Kaplan 2007, Ting 2017).
-Neither the cuts, nor the order of the blocks, nor who reads them changes the summary; where there
-are no more than s rows it is all of them, as they are.
+The summary does not depend on how rows are cut into blocks, on their order or on who reads them.
+If there are no more than s rows, it is all of them.
 """
 
 import operator
@@ -27,19 +28,19 @@ import scipy.sparse as sp
 
 from onmf.rows.sweep import Array, Block, Matrix, Move, row_sqnorm
 
-MOST_ENTRIES = 100_000_000  # of a summary of dense rows, unless that leaves it a TENTH of its size
-TENTH = 10
-SPARE = 1  # times as many rows as must be kept may wait before the others are dropped
-GOLDEN = 0x9E3779B97F4A7C15  # steps and factors of the generator SplitMix64
-MIX = (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)
+MAX_SUMMARY_ENTRIES = 100_000_000  # of dense rows; a summary is reduced for it by at most
+MAX_SUMMARY_SHRINK = 10
+SPARE_ROWS_FACTOR = 1  # times the rows to keep may be collected before the others are dropped
+SPLITMIX_STEP = 0x9E3779B97F4A7C15  # step and factors of the generator SplitMix64
+SPLITMIX_ROUNDS = (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)
 
 
 def uniform_hash(numbers: Array, seed: int) -> Array:
-    """Numbers in (0, 1) that look random, each a function of seed and sample number alone."""
-    begin = np.uint64((seed * GOLDEN ^ MIX[1][1]) % 2**64)
+    """Numbers in (0, 1), each a hash of the seed and the index of a sample."""
+    begin = np.uint64((seed * SPLITMIX_STEP ^ SPLITMIX_ROUNDS[1][1]) % 2**64)
     with np.errstate(over="ignore"):
-        z = begin + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)
-        for shift, factor in MIX:
+        z = begin + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(SPLITMIX_STEP)
+        for shift, factor in SPLITMIX_ROUNDS:
             z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
         z ^= z >> np.uint64(31)
     return ((z >> np.uint64(12)).astype(np.float64) + 0.5) / 2**52
@@ -54,13 +55,13 @@ def quick_sqnorm(X: Matrix) -> Array:
 
 
 def two_digits(values: Array) -> Array:
-    """To eight bits: the last ones depend on the order of a sum, and may not decide who is in."""
+    """To eight bits: the last ones depend on the order of a sum, and must not decide."""
     mantissa, exponent = np.frexp(values)
     return np.ldexp(np.round(256 * mantissa), exponent - 8)
 
 
 class Candidates(NamedTuple):
-    """Rows that may be in the summary, each with its number, its lot, its weight and its voice."""
+    """Rows that may be in the summary, with index, hash, weight and influence."""
 
     X: Matrix
     numbers: Array
@@ -108,7 +109,9 @@ class Summary:
         if self.totals is not None:
             self.totals = type(self.totals)(*map(operator.add, self.totals, other.totals))
         self.candidates += [self._wanted(part) for part in other.candidates]
-        if sum(len(part.numbers) for part in self.candidates) > (2 + SPARE) * (self.size + 1):
+        if sum(len(part.numbers) for part in self.candidates) > (2 + SPARE_ROWS_FACTOR) * (
+            self.size + 1
+        ):
             self._drop()
         return self
 
@@ -152,7 +155,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class BottomKSampler:
-    """Which rows are kept: about `size`; with equal votes the length of a row has no say."""
+    """Which rows are kept: about `size`; with equal votes their length does not count."""
 
     size: int
     seed: int = 0
@@ -178,4 +181,6 @@ class BottomKSampler:
         """How many rows like these a summary has: fewer if they are dense and very long."""
         if sp.issparse(X):
             return self.size
-        return min(self.size, max(MOST_ENTRIES // X.shape[1], self.size // TENTH, 1))
+        return min(
+            self.size, max(MAX_SUMMARY_ENTRIES // X.shape[1], self.size // MAX_SUMMARY_SHRINK, 1)
+        )

@@ -3,8 +3,8 @@
     rows_b, stats_b = move(block_b, rows_b)  for every block b of samples;   stats = sum_b stats_b
 
 `rows` is what a solver keeps for each sample (memberships, or nothing), cut like X: a list of
-pieces, one for each entry of `first`. Where the pieces are is the place's affair; a list of pieces
-made here will do as well. A block is small enough to stay in the processor's cache between the two
+pieces, one for each entry of `first`. The place decides where the pieces are; a list of pieces made
+here works as well. A block is small enough to stay in the processor's cache between the two
 products that need it, so a sweep reads X once. Cuts and the order of summation depend on the data
 alone, never on the number of threads: any number gives the same bits. `memory.InMemory` is
 the place of an array; rows on disk and on Dask are places of ``onmf.rows``.

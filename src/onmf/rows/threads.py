@@ -56,7 +56,7 @@ def single_threaded_blas() -> Iterator[None]:
         with _limit.lock:
             _limit.fits -= 1
             if not _limit.fits:
-                # threadpoolctl lets only the thread that set a limit lift it, unless told so.
+                # threadpoolctl lets only the thread that set a limit lift it, unless forced.
                 openblas: Any = threadpoolctl.OpenBLASController
                 release = getattr(openblas, "clear_controlling_thread", lambda force: None)
                 release(force=current_thread() is not _limit.owner)

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from onmf.io.table import listing
 from onmf.rows.check import Check, Matrix, Span, stored_extremes
+from onmf.rows.sweep import Array
 
-Array = NDArray[Any]
-MOST_BITS = 100  # between weights: single precision holds 126
+MAX_WEIGHT_BITS = 100  # between weights: single precision holds 126
 HARMLESS_BITS = {4: 42, 8: 200}  # by bytes: fourth powers of two to these are added without harm
 Scale = Callable[..., float]  # (low, high, dtype, shape) -> a power of two
 
@@ -121,7 +120,7 @@ def as_weights(
     if not weight.any():
         raise ValueError("sample_weight is zero for every sample: give some a positive weight.")
     exponent = int(np.frexp(weight.max())[1])
-    if scale is no_rescaling and abs(exponent) > MOST_BITS:
+    if scale is no_rescaling and abs(exponent) > MAX_WEIGHT_BITS:
         raise ValueError(
             f"sample_weight (largest {weight.max():.3g}) is too small or too large to be added "
             "from batch to batch: divide the weights of all batches by a typical one."
@@ -129,7 +128,7 @@ def as_weights(
     if abs(exponent) <= HARMLESS_BITS[np.dtype(dtype).itemsize] or scale is no_rescaling:
         exponent = 0
     weight = np.ldexp(weight, -exponent)
-    light = np.flatnonzero((weight > 0) & (weight < weight.max() / 2.0**MOST_BITS))
+    light = np.flatnonzero((weight > 0) & (weight < weight.max() / 2.0**MAX_WEIGHT_BITS))
     if len(light):
         raise ValueError(
             f"sample_weight of sample(s) {listing(light, len(light))} is too small or too large "

@@ -7,7 +7,7 @@ precision. Work of more than a moment is done in parts: between them an interrup
 
 import numpy as np
 
-from onmf.rows.assign import ROUNDING
+from onmf.rows.assign import PRODUCT_ROUNDING
 from onmf.rows.sweep import Array
 from onmf.search import _kernels, row_problems
 from onmf.search._kernels import use as use
@@ -21,10 +21,10 @@ from onmf.search.row_problems import (
 )
 
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
-EQUAL = {kind: float(ROUNDING * np.finfo(kind).eps) for kind in FLOATS}
+EQUAL_SCORES = {kind: float(PRODUCT_ROUNDING * np.finfo(kind).eps) for kind in FLOATS}
 TINIEST = {kind: float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind in FLOATS}
-FEW = 16  # rays that are alternated without BLAS, as in C
-CACHED = 1 << 17  # entries of scores and rows that stay near the processor between two steps
+MAX_FEW_RAYS = 16  # rays that are alternated without BLAS, as in C
+CACHED_ENTRIES = 1 << 17  # of scores and rows that stay in a cache between two steps
 MOMENT = 1 << 24  # products between two looks for an interrupt: a few hundredths of a second
 
 
@@ -46,7 +46,7 @@ def nearest(products: Array) -> tuple[Array, Array]:
     """The ray with the largest product, for each row, and the product; none if lost in rounding."""
     (A,) = floats(products)
     labels, scores = np.empty(len(A), np.int64), np.empty(len(A), A.dtype)
-    _kernels.nearest(A, labels, scores, EQUAL[A.dtype], TINIEST[A.dtype])
+    _kernels.nearest(A, labels, scores, EQUAL_SCORES[A.dtype], TINIEST[A.dtype])
     return labels, scores
 
 
@@ -55,7 +55,7 @@ def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
     A, Y = floats(A, Y)
     labels, best = np.empty(len(A), np.int64), np.empty(len(A))
     P = np.zeros((A.shape[1], Y.shape[1]))
-    _kernels.images(A, Y, *doubles(U), labels, best, P, EQUAL[A.dtype])
+    _kernels.images(A, Y, *doubles(U), labels, best, P, EQUAL_SCORES[A.dtype])
     return labels, best, P
 
 
@@ -70,14 +70,14 @@ def alternations(
     if len(floor):
         A[:, k] = floor
     labels, best, P = np.empty(n, np.int64), np.empty(n), np.empty((A.shape[1], width))
-    step, before = max(1, CACHED // (k + width)), -1.0
+    step, before = max(1, CACHED_ENTRIES // (k + width)), -1.0
     parts = [tuple(part[i : i + step] for part in (A, Y, labels, best)) for i in range(0, n, step)]
     for left in range(passes, -1, -1):
         P[:] = 0
         rays, energy = U.T.astype(Y.dtype), 0.0
         for scores, rows, where, best_there in parts:
             np.matmul(rows, rays, out=scores[:, :k])
-            energy += _kernels.images(scores, rows, U, where, best_there, P, EQUAL[Y.dtype])
+            energy += _kernels.images(scores, rows, U, where, best_there, P, EQUAL_SCORES[Y.dtype])
         gain, before = energy - before, energy
         if not left or gain <= GAIN * (energy - gain) or energy + PATIENCE * left * gain < goal:
             break
@@ -90,11 +90,11 @@ def alternate_few(
 ) -> tuple[Array, float]:
     """`alternations` on the rows of some places alone: U, and what is explained."""
     Z, floor = floats(Z, floor)
-    if len(U) + (len(floor) > 0) > FEW:
+    if len(U) + (len(floor) > 0) > MAX_FEW_RAYS:
         return row_problems.alternate_few(Z, edges, places, U, floor, passes, goal)
     U = np.array(U, np.float64, order="C")
-    scratch = np.empty_like(U), np.empty((U.shape[1], FEW), Z.dtype)
-    rules = EQUAL[Z.dtype], passes, goal, GAIN, PATIENCE
+    scratch = np.empty_like(U), np.empty((U.shape[1], MAX_FEW_RAYS), Z.dtype)
+    rules = EQUAL_SCORES[Z.dtype], passes, goal, GAIN, PATIENCE
     return U, _kernels.alternate_few(Z, whole(edges), whole(places), U, floor, *scratch, *rules)
 
 
@@ -123,7 +123,7 @@ def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:
     """The second best ray of each row and its score, not below zero."""
     (A,) = floats(A)
     second, score, row = np.empty(len(A), np.int64), np.empty(len(A)), np.empty(A.shape[1], A.dtype)
-    _kernels.runners_up(A, whole(labels), second, score, row, EQUAL[A.dtype])
+    _kernels.runners_up(A, whole(labels), second, score, row, EQUAL_SCORES[A.dtype])
     return second, score
 
 
@@ -146,7 +146,7 @@ def pair_sums(A: Array, labels: Array, best: Array) -> tuple[Array, Array]:
 def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array, Array]:
     """The best other cluster of each row, and what its move there gains at least."""
     (A,), (energy, own) = floats(A), doubles(energy, own)
-    target, gain, equal = np.empty(len(A), np.int64), np.empty(len(A)), EQUAL[own.dtype]
+    target, gain, equal = np.empty(len(A), np.int64), np.empty(len(A)), EQUAL_SCORES[own.dtype]
     _kernels.transfers(A, whole(labels), energy, own, np.empty_like(own), target, gain, equal)
     return target, gain
 

@@ -15,9 +15,11 @@ from onmf.rows.sweep import Array
 from onmf.search.path import Clustering, alternate, every_place
 from onmf.search.row_problems import GAIN, kernels
 
-POWER_STEPS = 3  # for the rays of clusters that rows came to or left
-ALTERNATIONS = 2  # after every round of moves
-FIRM = 1e3  # times all energy: no row that comes or leaves turns what the outliers have for a ray
+MOVE_POWER_STEPS = 3  # for the rays of clusters that rows came to or left
+MOVE_ALTERNATIONS = 2  # after every round of moves
+OUTLIER_INERTIA = (
+    1e3  # times all energy: no row that comes or leaves turns what the outliers have for a ray
+)
 
 
 def relocate(
@@ -27,7 +29,7 @@ def relocate(
     k, places = len(now.U), now.scores.shape[1]
     for _ in range(rounds if k > 1 else 0):
         own = np.bincount(now.labels, np.square(now.best), places)
-        own[k:] = FIRM * now.explained
+        own[k:] = OUTLIER_INERTIA * now.explained
         target, gain = kernels().transfers(now.scores, now.labels, sqnorms, own)
         going = np.flatnonzero(gain > GAIN * now.explained / len(Y))
         going = going[np.argsort(-gain[going], kind="stable")]
@@ -45,8 +47,8 @@ def relocate(
 def _refitted(
     Y: Array, now: Clustering, going: Array, target: Array, floor: Array | None
 ) -> Clustering:
-    """The alternation goes on after these rows have moved."""
+    """The alternation after these rows have moved."""
     labels, k, U = now.labels.copy(), len(now.U), every_place(now)
     labels[going] = target
-    U = kernels().fit_rays(Y, labels, U, POWER_STEPS)
-    return alternate(Y, U[:k], ALTERNATIONS, floor=floor)
+    U = kernels().fit_rays(Y, labels, U, MOVE_POWER_STEPS)
+    return alternate(Y, U[:k], MOVE_ALTERNATIONS, floor=floor)

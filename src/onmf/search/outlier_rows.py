@@ -1,7 +1,7 @@
-"""The rows that a search sees, and how it goes on among them.
+"""The rows of a search, with or without outliers.
 
-In `Rows` every row has a cluster. In a `Crowd` some may be outliers: what is known of the samples
-behind the rows gives each its floor (see `outliers`), found again as the rays become better.
+In `Rows` every row has a cluster. In `RowsWithOutliers` some may be outliers: each row has a floor
+(see `outliers`), which is updated as the rays improve.
 """
 
 from dataclasses import dataclass, replace
@@ -16,10 +16,10 @@ from onmf.search.path import Clustering, alternate, scores
 from onmf.search.sketch import Sketch
 from onmf.search.swaps import improve
 
-FENCES = 4  # times that the fence is found again in a round of swaps
-SAME = 1e-6  # costs that differ by less are equal
-SAMPLE = 3  # columns that tell of the sample behind a row
-BEGIN = 5  # alternations with a new fence, before the swaps
+LIMIT_UPDATES = 4  # of the limit in a round of swaps, at most
+EQUAL_COSTS = 1e-6  # costs that differ by less are equal
+SAMPLE_COLUMNS = 3  # columns that describe the sample of a row
+LIMIT_ALTERNATIONS = 5  # with a new limit, before the swaps
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Rows:
         return None
 
     def with_limited_length(self) -> tuple[Array, Array]:
-        """Rows to begin with, and their energy."""
+        """Rows to start from, and their squared norms."""
         return self.Y, self.row_sqnorms
 
 
@@ -62,8 +62,8 @@ class RowsWithOutliers(Rows):
     @classmethod
     def from_columns(cls, outliers: Outliers, rows: Array) -> Self:
         """From rows with the columns of `with_samples` at their end."""
-        Y = np.ascontiguousarray(rows[:, :-SAMPLE])
-        root, length, count = rows[:, -SAMPLE:].T.astype(np.float64)
+        Y = np.ascontiguousarray(rows[:, :-SAMPLE_COLUMNS])
+        root, length, count = rows[:, -SAMPLE_COLUMNS:].T.astype(np.float64)
         root = np.where(root > 0, root, 1)  # rows without weight are left out before they count
         whole = np.square(length / root)
         # A cluster of equal samples without a ray must be missed to be found.
@@ -75,11 +75,11 @@ class RowsWithOutliers(Rows):
         return self.outliers.limit(self.whole, best / self.root, self.count)
 
     def capped(self, found: Clustering) -> "Capped":
-        """The rows with the floors of the fence that these rays give."""
+        """The rows with the floors for these rays."""
         floor = self.limit(found).floor(self.whole)
         cost = self.whole - np.square(floor)
         typical = median_of(cost, self.count)
-        if (cost <= typical * (1 + SAME)).all():
+        if (cost <= typical * (1 + EQUAL_COSTS)).all():
             return Capped(self.Y, self.row_sqnorms, floor * self.root)
         shrink = np.sqrt(typical / np.maximum(cost, typical))
         Y = self.Y * shrink[:, None].astype(self.Y.dtype)
@@ -89,17 +89,17 @@ class RowsWithOutliers(Rows):
         return self.capped(alternate(self.Y, U, 0)).alternate(U, passes)
 
     def improve(self, found: Clustering, rng: np.random.Generator) -> Clustering:
-        """Swaps with the fence of the rays, until the one after has the same outliers."""
-        for turn in range(FENCES):
+        """Swaps at the limit of the rays, until the next limit has the same outliers."""
+        for turn in range(LIMIT_UPDATES):
             rows, before = self.capped(found), found.labels
-            found = rows.alternate(found.U, BEGIN)
+            found = rows.alternate(found.U, LIMIT_ALTERNATIONS)
             if turn and np.array_equal(found.labels, before):
                 break
             found = improve(rows.Y, rows.row_sqnorms, found, rng, rows.floor)
         return found
 
     def with_limited_length(self) -> tuple[Array, Array]:
-        """No row longer than half of them are: long outliers would draw every ray."""
+        """No row above the median length: long outliers would attract every ray."""
         bound = np.median(self.row_sqnorms)
         shrink = (
             np.sqrt(bound / np.maximum(self.row_sqnorms, bound)) if bound else self.row_sqnorms > 0
@@ -107,11 +107,11 @@ class RowsWithOutliers(Rows):
         return self.Y * shrink[:, None].astype(self.Y.dtype), self.row_sqnorms * np.square(shrink)
 
     def relocate(self, found: Clustering, rounds: int) -> Clustering:
-        """Among the rows that are no outliers, as long as they are."""
+        """Among the rows that are no outliers, at their full length."""
         inside = np.flatnonzero(found.labels < len(found.U))
         rows = Rows(self.Y[inside], self.row_sqnorms[inside])
-        found = rows.relocate(rows.alternate(found.U, BEGIN), rounds)
-        return self.alternate(found.U, BEGIN)
+        found = rows.relocate(rows.alternate(found.U, LIMIT_ALTERNATIONS), rounds)
+        return self.alternate(found.U, LIMIT_ALTERNATIONS)
 
 
 class Capped(NamedTuple):

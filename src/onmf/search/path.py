@@ -27,10 +27,12 @@ from onmf.rows.assign import first_largest
 from onmf.rows.sweep import Array, row_sqnorm
 from onmf.search.row_problems import kernels, unit
 
-ONE_SPARSE = 3e-3  # share of H'H off its diagonal below which the path has done its work
-CALM = 0.008  # root mean square move of the prototypes below which the next tau is left out
-BATCH = 10  # seeds there must be for each more that is chosen at a time
-EXPLAINED = 1e-12  # share of a row's energy below which what is left of it is rounding
+MAX_OVERLAP = 3e-3  # share of H'H off its diagonal below which the path has done its work
+SKIP_TAU_MOVE = (
+    0.008  # root mean square move of the prototypes below which the next tau is left out
+)
+SEEDS_PER_EXTRA_PICK = 10  # seeds there must be for each more that is chosen at a time
+UNEXPLAINED_ROUNDING = 1e-12  # share of a row's energy below which what is left of it is rounding
 
 
 class Point(NamedTuple):
@@ -62,9 +64,9 @@ def follow(Y: Array, U: Array, penalty: RowPenalty, taus: Array) -> Iterator[Poi
         overlap = 1 - np.trace(gram) / max(gram.sum(), np.finfo(float).tiny)
         moved = float(np.linalg.norm(U - before) / np.sqrt(len(U)))
         yield Point(float(tau), U, float(error), float(overlap), gram, moved)
-        if overlap < ONE_SPARSE:
+        if overlap < MAX_OVERLAP:
             return  # the rest of the path is plain alternation
-        A, support, calm = scores(Y, U), H > 0, moved < CALM
+        A, support, calm = scores(Y, U), H > 0, moved < SKIP_TAU_MOVE
 
 
 def spread(Y: Array, sqnorms: Array, k: int, rng: np.random.Generator) -> Array:
@@ -74,7 +76,7 @@ def spread(Y: Array, sqnorms: Array, k: int, rng: np.random.Generator) -> Array:
     """
     best, cells, c = np.zeros(len(Y)), np.zeros(len(Y), np.intp), 0
     while c < k:
-        batch = min(1 + c // BATCH, k - c)
+        batch = min(1 + c // SEEDS_PER_EXTRA_PICK, k - c)
         picks = draw(
             unexplained(sqnorms, best), 2 + int(np.log(k)) if batch == 1 else 3 * batch, rng
         )
@@ -82,7 +84,7 @@ def spread(Y: Array, sqnorms: Array, k: int, rng: np.random.Generator) -> Array:
         total = np.maximum(explained, best).sum(axis=1, dtype=np.float64)
         for _ in range(batch):
             j = total.argmax()
-            closer = np.flatnonzero(explained[j] > best + EXPLAINED * sqnorms)
+            closer = np.flatnonzero(explained[j] > best + UNEXPLAINED_ROUNDING * sqnorms)
             there, before = explained[:, closer], best[closer]
             cells[closer], best[closer] = c, there[j]
             total += (np.maximum(there, there[j]) - np.maximum(there, before)).sum(axis=1)
@@ -94,7 +96,7 @@ def spread(Y: Array, sqnorms: Array, k: int, rng: np.random.Generator) -> Array:
 def unexplained(sqnorms: Array, explained: Array) -> Array:
     """What is left of the energy of each row; zero where that is rounding."""
     left = sqnorms - explained
-    return np.where(left > EXPLAINED * sqnorms, left, 0)
+    return np.where(left > UNEXPLAINED_ROUNDING * sqnorms, left, 0)
 
 
 def draw(weight: Array, size: int, rng: np.random.Generator) -> Array:

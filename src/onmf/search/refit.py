@@ -1,14 +1,11 @@
-"""From the rays of an earlier fit to those of this one, in the sketch: none moves without need.
+"""Rays for new rows from those of an earlier fit, in the sketch. No ray moves more than needed.
 
-    U <- alternate(Y, U)        rays to their samples, from where they were
-    k more, k fewer             the cluster that gains most by it is split, the one that loses least
-                                given up, one after the other
-    swaps                       one is given up and another split where that explains DEMAND / k of
-                                what is explained more: a share of what one cluster does
+    U <- alternate(Y, U)        from the old rays
+    more or fewer than k        split the cluster that gains most, remove the one that loses least
+    swaps                       only those that gain MIN_SWAP_GAIN / k of what is explained
 
-No path of a growing penalty: at its beginning rows belong to many rays, and the rays would forget
-where they were. What the swaps of a search would gain beyond DEMAND is left: a refit that renames
-clusters for it is worth less than one that does not.
+There is no path of a growing penalty: at its start rows belong to many rays, and the rays would
+lose their places. Swaps that gain less are not made: a refit should not rename clusters for them.
 """
 
 import numpy as np
@@ -18,9 +15,12 @@ from onmf.search.path import Clustering, Point, alternate
 from onmf.search.row_problems import kernels, unit
 from onmf.search.swaps import improve, members, splits
 
-DEMAND = 0.3  # of the energy that a cluster explains on average
-HARD = 0.5  # weight of a penalty at which rows have one cluster
-PASSES, LOCAL = 20, 5  # alternations of all rows: at the end, and after a cluster more or fewer
+MIN_SWAP_GAIN = 0.3  # share of what a cluster explains on average
+HARD_TAU = 0.5  # tau at which rows have one cluster
+REFIT_ALTERNATIONS, RESIZE_ALTERNATIONS = (
+    20,
+    5,
+)  # alternations of all rows: at the end, and after a cluster more or fewer
 
 
 def refit_from(Y: Array, U: Array, k: int, rng: np.random.Generator) -> tuple[Clustering, Point]:
@@ -30,14 +30,14 @@ def refit_from(Y: Array, U: Array, k: int, rng: np.random.Generator) -> tuple[Cl
     scale = sqnorms.mean()  # squares in single precision must neither vanish nor overflow
     Y, sqnorms = (Y / np.sqrt(scale)).astype(Y.dtype, copy=False), sqnorms / scale
     U = U[U.any(axis=1)]  # a ray whose features are all gone is no ray
-    now = alternate(Y, U if len(U) else unit(Y[[sqnorms.argmax()]]), PASSES)
+    now = alternate(Y, U if len(U) else unit(Y[[sqnorms.argmax()]]), REFIT_ALTERNATIONS)
     while len(now.U) > k:
-        now = alternate(Y, np.delete(now.U, least_loss(now), axis=0), LOCAL)
+        now = alternate(Y, np.delete(now.U, least_loss(now), axis=0), RESIZE_ALTERNATIONS)
     while len(now.U) < k:
-        now = alternate(Y, with_split(Y, sqnorms, now, rng), LOCAL)
-    now = alternate(Y, improve(Y, sqnorms, now, rng, least=DEMAND / k).U, PASSES)
+        now = alternate(Y, with_split(Y, sqnorms, now, rng), RESIZE_ALTERNATIONS)
+    now = alternate(Y, improve(Y, sqnorms, now, rng, least=MIN_SWAP_GAIN / k).U, REFIT_ALTERNATIONS)
     error, gram = 1 - now.explained / sqnorms.sum(), np.diag(members(now)[2])
-    return now, Point(HARD, now.U, float(error), 0.0, gram, 0.0)
+    return now, Point(HARD_TAU, now.U, float(error), 0.0, gram, 0.0)
 
 
 def least_loss(now: Clustering) -> int:

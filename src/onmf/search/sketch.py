@@ -1,4 +1,4 @@
-"""A small picture of the data, in which to search.
+"""A sketch: rows of the data in a small basis, in which to search.
 
     V (m, r) orthonormal, near the leading right singular vectors of D^(1/2) X;   Y = D^(1/2) X V
 
@@ -21,10 +21,16 @@ from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.memory import weighted_sum
 from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm, same_pattern
 
-WIDTH, SPARE, EXTRA = 4, 40, 20  # r = min(WIDTH k, k + SPARE) + EXTRA
-LEAST = 1e-30  # no sample counts for less than this share: it would vanish in single precision
-MOST_ROWS = 20_000
-LARGE = 200  # power of two, of entries whose squares might not be numbers
+COLUMNS_PER_CLUSTER, SPARE_COLUMNS, EXTRA_COLUMNS = (
+    4,
+    40,
+    20,
+)  # r = min(COLUMNS_PER_CLUSTER k, k + SPARE_COLUMNS) + EXTRA_COLUMNS
+MIN_SAMPLE_SHARE = (
+    1e-30  # no sample counts for less than this share: it would vanish in single precision
+)
+MAX_SKETCH_ROWS = 20_000
+MAX_SAFE_EXPONENT = 200  # power of two: squares of larger entries may overflow
 
 
 class SketchSettings(NamedTuple):
@@ -61,7 +67,7 @@ class Sketch(NamedTuple):
 
 def width(k: int) -> int:
     """Columns of a sketch for k clusters."""
-    return min(WIDTH * k, k + SPARE) + EXTRA
+    return min(COLUMNS_PER_CLUSTER * k, k + SPARE_COLUMNS) + EXTRA_COLUMNS
 
 
 def sketch(
@@ -78,7 +84,7 @@ def sketch(
     data, (n, m) = data.with_larger_blocks(), data.shape
     r = width(k) if n > 2 * width(k) else n  # few samples: all of their span
     iterations, V = min(settings.iterations, max_sweeps - 2), None
-    if 2 * r < m:  # else the smaller picture is not worth its sweeps
+    if 2 * r < m:  # otherwise the sketch would save nothing
         V, done = rng.random((m, r), np.float32) - np.float32(0.5), 0
         if basis is not None:
             V, iterations = basis, 0
@@ -104,7 +110,7 @@ def sketch(
 
 
 def sample(data: Data, rng: np.random.Generator) -> Any:
-    """Which rows to look at, a mask cut like them: MOST_ROWS of those that are not all zero.
+    """Which rows to look at, a mask cut like them: MAX_SKETCH_ROWS of those that are not all zero.
 
     The choice is made by rank among them, so it does not depend on how the rows are cut.
     """
@@ -112,9 +118,9 @@ def sample(data: Data, rng: np.random.Generator) -> Any:
         data.map_blocks(lambda sqnorms: np.sum(sqnorms != 0, keepdims=True), data.row_sqnorms)
     )
     total = int(counts.sum())
-    if total <= MOST_ROWS:
+    if total <= MAX_SKETCH_ROWS:
         return data.map_blocks(lambda sqnorms: sqnorms != 0, data.row_sqnorms)
-    ranks = np.sort(rng.choice(total, MOST_ROWS, replace=False))
+    ranks = np.sort(rng.choice(total, MAX_SKETCH_ROWS, replace=False))
     before = np.cumsum(counts) - counts
     parts = np.split(ranks, np.searchsorted(ranks, before[1:]))
     own = [part - start for part, start in zip(parts, before, strict=True)]
@@ -136,7 +142,7 @@ def damping(data: Data, heavy: float = PLAIN.heavy) -> Any:
     if bound > heavy * medians.min():  # the median of all is not below the least of the pieces
         sqnorms = data.gather(data.influence)
         typical = heavy * np.median(sqnorms[sqnorms > 0])
-        bound = min(bound, max(typical, LEAST * bound))
+        bound = min(bound, max(typical, MIN_SAMPLE_SHARE * bound))
     dtype = data.dtype
     return data.map_blocks(
         lambda sqnorms: np.minimum(1, bound / np.maximum(sqnorms, bound)).astype(dtype),
@@ -153,7 +159,7 @@ def _top_and_median(sqnorms: Array) -> Array:
 def orthonormal(B: Array) -> Array:
     """Basis of the columns' span through their Gram matrix, which is faster than QR for tall B."""
     exponent = int(np.frexp(max(B.max(initial=0), -B.min(initial=0)))[1])
-    if abs(exponent) > LARGE:  # its squares must be numbers
+    if abs(exponent) > MAX_SAFE_EXPONENT:  # its squares must be numbers
         B = np.ldexp(B, -exponent)
     gram = B.T @ B
     size = np.sqrt(gram.diagonal())

@@ -112,13 +112,14 @@ def find_starts(
     """Centroids for k clusters of these rows; a `basis` of the sketch may be known already."""
     effort = PLAIN if settings.outliers is None else ROBUST
     small = sketch(data, k, rng, settings.max_sweeps, tell, checkpoints, effort, basis)
+    if settings.outliers is not None:
+        small = small._replace(Y=with_samples(data, small))
     if given is not None and given.is_model:
         start = unit(small.lower(given.W.astype(np.float64)))
-        found, end = refit_from(small.Y, start, k, rng)
+        Y, _ = settings.rows(small.Y).with_limited_length()  # long outliers must not win a ray
+        found, end = refit_from(Y, start, k, rng)
         ends = [Descent(found, [end])]
     else:
-        if settings.outliers is not None:
-            small = small._replace(Y=with_samples(data, small))
         ends = descents(settings, data.shape, small, k, penalty, rng, given)
     Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
     return FoundStarts(Ws, ends[0].limit, ends[0].path, small)
@@ -227,8 +228,9 @@ def effort(shape: tuple[int, int], seen: tuple[int, int], k: int, steps: int) ->
     cheap = CHEAP_PRODUCTS / k / np.prod(seen, dtype=float)
     starts = max(1, int(max(min(worth / steps, MAX_STARTS), min(cheap / steps, MAX_CHEAP_STARTS))))
     if k > seen[1]:
-        # More rays than dimensions: nearly every row is a mixture of many, at great cost, and a path
-        # from there was no better than none, nor several starts than one (7 problems, 4-8 seeds).
+        # More rays than dimensions: nearly every row is an expensive mixture of many rays, and
+        # a path from there was no better than none, nor several starts than one (7 problems,
+        # 4-8 seeds).
         return 1, 1
     return starts, int(np.clip(max(worth, cheap) / starts, min(MIN_PATH_STEPS, steps), steps))
 

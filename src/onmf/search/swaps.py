@@ -1,10 +1,10 @@
-"""Leave local optima: one cluster is given up, another is split, and their neighbours adapt.
+"""Swaps leave local optima: remove one cluster, split another, and let their neighbours adapt.
 
-To split cluster l, two rays are fitted to its rows alone: they explain G_l more. To give up cluster
+To split cluster l, two rays are fitted to its rows alone: they explain G_l more. To remove cluster
 k, its rows go to their second best rays, or it is merged with another cluster c under the best ray
 in the span of the two: that explains L_k less. Pairs (k, l) are tried in the order of G_l - L_k,
-each by some alternations of the clusters it concerns, on their rows alone: what that gains is
-gained for good, and costs the less the more clusters there are.
+each by a few alternations of the clusters involved, on their rows alone. So the cost of a trial
+falls with the number of clusters.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ from onmf.search.moves import relocate
 from onmf.search.path import Clustering, alternate, every_place, scores, unexplained
 from onmf.search.row_problems import GAIN, kernels, unit
 
-ENTRANTS = 4  # tried for each split
-LOOKS = 40  # outliers whose directions are compared for a ray through several of them
-WITHIN = 3  # alternations of the two halves of a cluster
-HEIRS = 4  # clusters next to the one given up, and as many next to the other, that may adapt
-LOCAL = 4  # alternations of a trial
-GLOBAL, MOVES = 1, 2  # alternations and moves of all rows after a round
-HOPE = 0.4  # a split that gains a smaller share of what the other loses gained in 1 of 100 trials
-TRIALS = 16  # without gain before a round ends
-PAIRS = 128  # for each cluster, that are looked at in a round
-MOST_ROUNDS = 20
+SPLIT_TRIALS = 4  # tried for each split
+OUTLIER_DIRECTIONS = 40  # outliers whose directions are compared for a ray through several of them
+SPLIT_ALTERNATIONS = 3  # alternations of the two halves of a cluster
+MAX_HEIRS = 4  # clusters next to the one given up, and as many next to the other, that may adapt
+TRIAL_ALTERNATIONS = 4  # alternations of a trial
+ROUND_ALTERNATIONS, ROUND_MOVES = 1, 2  # alternations and moves of all rows after a round
+MIN_GAIN_SHARE = 0.4  # of the loss of the removed cluster: below it 1 of 100 trials gained
+MAX_VAIN_TRIALS = 16  # without gain before a round ends
+PAIRS_PER_CLUSTER = 128  # for each cluster, that are looked at in a round
+MAX_SWAP_ROUNDS = 20
 
 
 def improve(
@@ -37,15 +37,17 @@ def improve(
     floor: Array | None = None,
     least: float = GAIN,
 ) -> Clustering:
-    """The clustering after swaps, until a round was in vain.
+    """The clustering after swaps. Stop after a round without improvement.
 
     A swap must gain the share `least` of what is explained.
     """
-    for _ in range(MOST_ROUNDS if len(now.U) > 1 else 0):
+    for _ in range(MAX_SWAP_ROUNDS if len(now.U) > 1 else 0):
         U = swapped(Y, sqnorms, now, rng, floor, least)
         if U is None:
             break
-        now = relocate(Y, sqnorms, alternate(Y, U, GLOBAL, floor=floor), MOVES, floor)
+        now = relocate(
+            Y, sqnorms, alternate(Y, U, ROUND_ALTERNATIONS, floor=floor), ROUND_MOVES, floor
+        )
     return now
 
 
@@ -57,7 +59,7 @@ def swapped(
     floor: Array | None,
     least: float,
 ) -> Array | None:
-    """Prototypes after the swaps of a round, or None if all were in vain."""
+    """Prototypes after the swaps of a round; None if none improved the clustering."""
     k, places, U = len(now.U), now.scores.shape[1], now.U.copy()
     order, edges, own = members(now)
     Z = Y[order]
@@ -70,14 +72,16 @@ def swapped(
         gain[k], halves[1, k] = entrance(Y, now, float(own[k]), floor, rng)
     drop = own[:k] - np.bincount(now.labels, flow, places)[:k]
     loss = np.minimum(merge_losses(now, own[:k]).min(axis=1), drop)
-    touched, left, total = np.zeros(places, bool), max(TRIALS, k // 2), now.explained
+    touched, left, total = np.zeros(places, bool), max(MAX_VAIN_TRIALS, k // 2), now.explained
     for leaving, split in promising(gain, loss, touched):
         near = [leaving, split, *heirs[leaving], *heirs[split]]
         J = np.array([j for j in dict.fromkeys(near) if not touched[j] and j < k])
         those = np.array([*J, *range(k, places)])
         start, goal = U[J], own[those].sum() + least * total
         start[J == split], start[0] = halves[0, split], halves[1, split]
-        found, explained = kernels().alternate_few(Z, edges, those, start, lows, LOCAL, goal)
+        found, explained = kernels().alternate_few(
+            Z, edges, those, start, lows, TRIAL_ALTERNATIONS, goal
+        )
         if explained > goal:
             U[J], touched[J], touched[split] = found, True, True
         else:
@@ -95,14 +99,14 @@ def promising(gain: Array, loss: Array, touched: Array) -> Iterator[tuple[int, i
     leaving, splits = np.argsort(loss, kind="stable"), np.argsort(-gain, kind="stable")
     losses, gains = loss[leaving].tolist(), gain[splits].tolist()
     heap, begun = [(losses[0] - gains[0], 0, 0)], 1
-    for _ in range(PAIRS * len(loss)):
+    for _ in range(PAIRS_PER_CLUSTER * len(loss)):
         if not heap:
             return
         _, p, q = heappop(heap)
         if q == 0 and begun < len(losses):  # the next k has its first turn after this one
             heappush(heap, (losses[begun] - gains[0], begun, 0))
             begun += 1
-        if touched[leaving[p]] or gains[q] < HOPE * losses[p]:
+        if touched[leaving[p]] or gains[q] < MIN_GAIN_SHARE * losses[p]:
             continue  # and so it is with all other l
         if q + 1 < len(gains):
             heappush(heap, (losses[p] - gains[q + 1], p, q + 1))
@@ -111,14 +115,14 @@ def promising(gain: Array, loss: Array, touched: Array) -> Iterator[tuple[int, i
 
 
 def likely_heirs(labels: Array, second: Array, flow: Array, places: int, k: int) -> list[list[int]]:
-    """For each place the clusters, at most HEIRS, that would get most of its rows."""
+    """For each place the clusters, at most MAX_HEIRS, that would get most of its rows."""
     pairs, where = np.unique((labels * places + second)[flow > 0], return_inverse=True)
     total = np.bincount(where, flow[flow > 0], len(pairs))
     order = np.lexsort((-total, pairs // places))
     heirs: list[list[int]] = [[] for _ in range(places)]
     for pair in pairs[order].tolist():
         place, heir = divmod(pair, places)
-        if heir < k and len(heirs[place]) < HEIRS:
+        if heir < k and len(heirs[place]) < MAX_HEIRS:
             heirs[place].append(heir)
     return heirs
 
@@ -132,10 +136,10 @@ def entrance(
     if not len(rows):
         return best, ray
     Z, low = Y[rows], floor[rows]
-    some = rng.permutation(len(rows))[:LOOKS]
+    some = rng.permutation(len(rows))[:OUTLIER_DIRECTIONS]
     alone = np.maximum(scores(Z, unit(Z[some].astype(np.float64))), low[:, None])
-    for pick in some[np.argsort(-np.square(alone).sum(axis=0), kind="stable")[:ENTRANTS]]:
-        trial = alternate(Z, unit(Z[[pick]].astype(np.float64)), WITHIN, floor=low)
+    for pick in some[np.argsort(-np.square(alone).sum(axis=0), kind="stable")[:SPLIT_TRIALS]]:
+        trial = alternate(Z, unit(Z[[pick]].astype(np.float64)), SPLIT_ALTERNATIONS, floor=low)
         if trial.explained - own > best:
             best, ray = trial.explained - own, trial.U[0]
     return best, ray
@@ -167,20 +171,20 @@ def splits(
     before = np.append(0, np.cumsum(left))
     low, high = before[edges[:-1]], before[edges[1:]]
     gain, halves = np.full(k, -np.inf), np.stack([U, U])
-    for _ in range(ENTRANTS):
+    for _ in range(SPLIT_TRIALS):
         aim = low + rng.random(k) * (high - low)
         place = np.searchsorted(before, aim, side="right").clip(1, len(Y)) - 1
         row = Y[order[place]].astype(np.float64)
         aside = unit(row - np.einsum("kr,kr->k", row, U)[:, None] * U)
         start = unit(np.stack([U + aside, U - aside]))
-        pair, explained = kernels().split_clusters(Y, now.labels, start, WITHIN)
+        pair, explained = kernels().split_clusters(Y, now.labels, start, SPLIT_ALTERNATIONS)
         better = explained - own > gain
         gain[better], halves[:, better] = (explained - own)[better], pair[:, better]
     return gain, halves
 
 
 def merge_losses(now: Clustering, own: Array) -> Array:
-    """(k, k): e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows."""
+    """(k, k): e_k + e_c minus what the best ray in span(u_k, u_c) explains of their rows."""
     k = len(now.U)
     squares, products = (
         part[:k, :k] for part in kernels().pair_sums(now.scores, now.labels, now.best)

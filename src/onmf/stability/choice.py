@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClusterMixin
 
 from onmf.stability import rule
 from onmf.stability.agreement import Consensus
-from onmf.stability.runners import SklearnClusterer
 
 Array = NDArray[Any]
 
@@ -144,7 +144,7 @@ class KChoice:
     consensus: Consensus = field(repr=False)
     scales: list[Scale] = field(repr=False)
     evidence: bool
-    model: SklearnClusterer = field(repr=False)
+    model: ClusterMixin = field(repr=False)
 
     def plot(self) -> Any:
         """The curves over K as a Matplotlib figure."""

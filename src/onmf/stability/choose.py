@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClusterMixin
 
 from onmf.estimators.parameters import as_k_range, check_number
 from onmf.ledger import Ledger, Row
@@ -15,7 +16,7 @@ from onmf.stability import rule
 from onmf.stability.agreement import Consensus, agree, majority
 from onmf.stability.choice import KChoice
 from onmf.stability.evidence import SMALLEST, Evidence
-from onmf.stability.runners import Progress, SklearnClusterer
+from onmf.stability.runners import Progress
 from onmf.stability.trials import has_more_than, has_starts, prepare
 
 Array = NDArray[Any]
@@ -28,7 +29,7 @@ FALLEN = 0.9  # of the best score
 
 
 def consensus(
-    model: SklearnClusterer,
+    model: ClusterMixin,
     X: Any,
     n_runs: int = 20,
     *,
@@ -83,7 +84,7 @@ def consensus(
 
 
 def choose_k(
-    model: SklearnClusterer,
+    model: ClusterMixin,
     X: Any,
     k_range: Iterable[int] | None = None,
     *,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import ClusterMixin, clone
 
 from onmf.ledger import Ledger, Trial, run
 from onmf.rows.memory import InMemory
@@ -20,7 +20,7 @@ from onmf.rows.threads import single_threaded_blas
 from onmf.stability import rule
 from onmf.stability.centres import centres
 from onmf.stability.halves import Clusters, Cut, Seen, along_the_path, by_centres, clusters_of
-from onmf.stability.runners import Progress, SklearnClusterer
+from onmf.stability.runners import Progress
 
 Array = NDArray[Any]
 
@@ -56,7 +56,7 @@ class ByFits:
     X: Any
     weight: Array | None
     groups: Array
-    model: SklearnClusterer
+    model: ClusterMixin
     name: str
     knows_outliers = False
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import ClusterMixin, clone
 
 from onmf.estimators.fitting import FastSolver
 from onmf.estimators.ordering import canonical_order, renumber
@@ -26,14 +26,6 @@ Array = NDArray[Any]
 Progress = Callable[[int, int], None]
 
 
-class SklearnClusterer(Protocol):
-    """What is asked of a clusterer of scikit-learn, or like one."""
-
-    def fit_predict(self, X: Any, y: Any = None) -> Any: ...
-    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-    def set_params(self, **params: Any) -> Any: ...
-
-
 class Runner(Protocol):
     """Runs the trials of one model on one data set."""
 
@@ -45,7 +37,7 @@ class Runner(Protocol):
 class Alone:
     """Any clusterer, whose parameter `name` holds K: each trial is a fit of its own."""
 
-    def __init__(self, model: SklearnClusterer, name: str, X: Any, n_jobs: int | None) -> None:
+    def __init__(self, model: ClusterMixin, name: str, X: Any, n_jobs: int | None) -> None:
         self.model, self.name, self.X, self.n_jobs = model, name, X, n_jobs
 
     def __call__(
@@ -59,7 +51,7 @@ class Alone:
 class LoneFit:
     """The work of one trial; small enough to be sent to another process with the data."""
 
-    model: SklearnClusterer
+    model: ClusterMixin
     name: str
     X: Any
 

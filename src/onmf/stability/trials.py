@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import ClusterMixin, clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
@@ -28,7 +28,7 @@ from onmf.rows.threads import blas_threads
 from onmf.rows.validation import as_samples
 from onmf.stability.evidence import ByFits, ByPath, Evidence
 from onmf.stability.halves import groups_of
-from onmf.stability.runners import Alone, Progress, Runner, SklearnClusterer, Together
+from onmf.stability.runners import Alone, Progress, Runner, Together
 
 Array = NDArray[Any]
 
@@ -38,7 +38,7 @@ UNIMPORTANT = ("n_jobs", "verbose", "callback", "random_state", "n_clusters", "n
 class Experiment(NamedTuple):
     """A checked model and data, ready to run."""
 
-    model: SklearnClusterer
+    model: ClusterMixin
     runner: Runner
     X: Any
     weight: Array | None
@@ -79,7 +79,7 @@ class Experiment(NamedTuple):
 
 
 def prepare(
-    model: SklearnClusterer, X: Any, n_runs: int, n_jobs: int | None, sample_weight: Any = None
+    model: ClusterMixin, X: Any, n_runs: int, n_jobs: int | None, sample_weight: Any = None
 ) -> Experiment:
     """Check everything that can be checked before the first fit."""
     check_number(n_runs, "n_runs", 1, whole=True)
@@ -110,7 +110,7 @@ def prepare(
     return Experiment(model, runner, X, weight, seeds, name, key, n_jobs)
 
 
-def _fast_solver(model: SklearnClusterer, n_jobs: int | None) -> FastSolver | None:
+def _fast_solver(model: ClusterMixin, n_jobs: int | None) -> FastSolver | None:
     """The default solver of a model whose runs can share it, having no start but their seeds."""
     if not isinstance(model, ONMF):
         return None
@@ -120,7 +120,7 @@ def _fast_solver(model: SklearnClusterer, n_jobs: int | None) -> FastSolver | No
     return solver if solver.begin.is_search else None
 
 
-def _parameter_of_k(model: SklearnClusterer) -> str:
+def _parameter_of_k(model: ClusterMixin) -> str:
     """The parameter that holds the number of clusters."""
     if not hasattr(model, "fit_predict") or not hasattr(model, "get_params"):
         raise ValueError(f"{model!r} is no scikit-learn clusterer: it has no fit_predict.")
@@ -133,7 +133,7 @@ def _parameter_of_k(model: SklearnClusterer) -> str:
     )
 
 
-def has_starts(model: SklearnClusterer) -> None:
+def has_starts(model: ClusterMixin) -> None:
     """Refuse a model whose runs would all be the same."""
     if "random_state" not in model.get_params():
         raise ValueError(

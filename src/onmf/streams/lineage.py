@@ -2,7 +2,7 @@
 
     a_ij = angle of old ray i and new ray j;    parent of j = argmin_i a_ij
     heir of i = argmin a_ij  over the new clusters j whose parent is i and which are within reach:
-                a_ij <= min(SAME, half the angle from i to the next old ray)
+                a_ij <= min(MAX_TURN_DEGREES, half the angle from i to the next old ray)
 
 The heir has the id of its parent: so the old ray nearest to a ray is always that of its own id, and
 a cluster that is as far away as another one is another one. Every other new cluster is born with an
@@ -12,14 +12,12 @@ id that no cluster had before, and every old id without an heir has vanished, fo
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf.rows.assign import Rays, first_largest
+from onmf.rows.sweep import Array
 
-Array = NDArray[Any]
-
-SAME = 45.0  # degrees that a ray may turn between two fits, at most
-DIGITS = 6  # of degrees: of two heirs that differ by rounding alone the first is taken
+MAX_TURN_DEGREES = 45.0  # degrees that a ray may turn between two fits, at most
+DEGREE_DIGITS = 6  # of degrees: of two heirs that differ by rounding alone the first is taken
 
 
 class Lineage(NamedTuple):
@@ -86,9 +84,9 @@ def nearest_heirs(old: Array, new: Array) -> tuple[Array, Array]:
     rays = Rays.of(old).units
     angles = degrees(Rays.of(new).units.T @ rays)
     apart = degrees(rays.T @ rays) + np.where(np.eye(len(old)), np.inf, 0)
-    reach = np.minimum(SAME, np.round(apart.min(axis=1) / 2, DIGITS))
+    reach = np.minimum(MAX_TURN_DEGREES, np.round(apart.min(axis=1) / 2, DEGREE_DIGITS))
     parent, each = first_largest(-angles), np.arange(len(new))
-    turn = np.round(angles[each, parent], DIGITS)
+    turn = np.round(angles[each, parent], DEGREE_DIGITS)
     heir, drift = np.full(len(old), -1), np.full(len(new), np.nan)
     for j in each[turn <= reach[parent]]:
         rival = heir[parent[j]]

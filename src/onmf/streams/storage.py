@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.losses.batches import BatchSums, CountBatches, MaskedBatches, RayBatches
+from onmf.losses import LOSSES
+from onmf.losses.batches import BatchSums
 from onmf.rows.sweep import Array
 from onmf.streams.births import StreamHistory
 from onmf.streams.novelty import CosineSums
@@ -18,7 +19,6 @@ from onmf.streams.novelty import CosineSums
 SUMS_PREFIX, HISTORY_PREFIX = "stream.", "life."
 KEPT_ROWS = ("waiting", "warmup")  # fields of a history that are matrices
 CSR_PARTS = ("data", "indices", "indptr")
-KINDS_OF_SUMS: tuple[type[BatchSums], ...] = (RayBatches, MaskedBatches, CountBatches)
 FORMER_PARTS = {"energy": "explained", "room": "waiting", "early": "warmup"}  # of version 0.1
 
 
@@ -37,16 +37,17 @@ def stream_arrays(sums: BatchSums | None, history: StreamHistory | None) -> dict
     return arrays | {HISTORY_PREFIX + name: np.asarray(value) for name, value in facts.items()}
 
 
-def take_stream(arrays: dict[str, Array], shape: tuple[int, int]) -> dict[str, Any]:
+def take_stream(arrays: dict[str, Array], shape: tuple[int, int], loss: Any) -> dict[str, Any]:
     """The stream of a model with centroids of this shape, whose arrays leave the others."""
     sums, history = (_take_out(arrays, prefix) for prefix in (SUMS_PREFIX, HISTORY_PREFIX))
     if not sums:
         return {}
     k, m = shape
-    kind = next((kind for kind in KINDS_OF_SUMS if set(kind.names()) == set(sums)), None)
+    kinds = LOSSES[loss].kinds_of_batch if loss in [*LOSSES] else ()
+    kind = next((kind for kind in kinds if set(kind.names()) == set(sums)), None)
     if kind is None:
         raise ValueError("the parts of its stream are unknown.")
-    _check(sums, {name: (k, m) if name in ("image", "shown", "sums") else (k,) for name in sums})
+    _check(sums, {name: (k, m) if name in kind.by_feature else (k,) for name in sums})
     state: dict[str, Any] = {"_stream": kind(**sums)}
     return state | ({"_stream_history": _sound_history(history, k, m)} if history else {})
 

@@ -1,8 +1,9 @@
-"""What `onmf compare` shows and writes: the table of methods in the terminal, files and a page."""
+"""The table of `onmf compare`: in the terminal, as files and as a page."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.markup import escape
@@ -12,32 +13,47 @@ from onmf.io import csv_text, replace_files
 from onmf.io.versions import package_versions
 from onmf.report.rivals import RivalTable, comparison_page
 
-Fit = dict[str, Any]  # what is known of one fit, or the means of a method
-WITH_LABELS = {"acc": "ACC", "ari": "ARI", "nmi": "NMI"}  # in percent
-ALWAYS = {
-    "relative_error": "error",
-    "orthogonality": "orthog.",
-    "empty_clusters": "empty",
-    "sweeps": "sweeps",
-    "seconds": "seconds",
+Fit = dict[str, Any]  # of one fit, or the means of a method
+
+
+class Measure(NamedTuple):
+    """How a measure is shown: its heading, format and factor, and which value is best."""
+
+    heading: str
+    form: str = ".1f"
+    factor: float = 1
+    best: Callable[..., Any] | None = None
+
+    def text(self, value: float) -> str:
+        return format(self.factor * value, self.form)
+
+
+MEASURES = {
+    "acc": Measure("ACC", factor=100, best=max),
+    "ari": Measure("ARI", factor=100, best=max),
+    "nmi": Measure("NMI", factor=100, best=max),
+    "relative_error": Measure("error", ".5f", best=min),
+    "orthogonality": Measure("orthog.", ".1e"),
+    "empty_clusters": Measure("empty"),
+    "sweeps": Measure("sweeps", ".0f"),
+    "seconds": Measure("seconds", ".2f", best=min),
 }
-PLACES = {"relative_error": ".5f", "orthogonality": ".1e", "sweeps": ".0f", "seconds": ".2f"}
-FALLING = ("relative_error", "seconds")  # measures of which the lowest is the best
-RANKED = (*WITH_LABELS, *FALLING)
-NOTE = (
-    "The relative error is that of the best rays for the labels found; ACC, ARI and NMI, in "
-    "percent, are the agreement with the known classes; orthogonality is how much memberships "
-    "overlap, empty the clusters without samples. The best of a column is set bold."
+FIGURES = {"relative_error": "Relative error", "ari": "ARI", "seconds": "Seconds"}
+EXPLANATION = (
+    "The relative error is that of the best rays for the labels found. ACC, ARI and NMI, in "
+    "percent, are the agreement with the known classes. Orthogonality measures how much "
+    "memberships overlap; empty is the number of clusters without samples. The best value of a "
+    "column is bold."
 )
 
 
 def method_means(fits: list[Fit]) -> list[Fit]:
-    """One row a method: means over the starts that did not fail."""
+    """One row per method: means over the starts that did not fail."""
     rows = []
     for name in dict.fromkeys(fit["method"] for fit in fits):
         mine = [fit for fit in fits if fit["method"] == name]
         good = [fit for fit in mine if not fit["failure"]]
-        known = [key for key in (*WITH_LABELS, *ALWAYS) if good and key in good[0]]
+        known = [key for key in MEASURES if good and key in good[0]]
         means = {key: float(np.mean([fit[key] for fit in good])) for key in known}
         converged = sum(fit["converged"] for fit in mine)
         failure = next((fit["failure"] for fit in mine if fit["failure"]), "")
@@ -46,108 +62,108 @@ def method_means(fits: list[Fit]) -> list[Fit]:
     return rows
 
 
-def comparison_grid(rows: list[Fit], title: str) -> Grid:
-    """The table as it is printed."""
-    known = known_keys(rows)
-    columns = {key: name for key, name in (WITH_LABELS | ALWAYS).items() if key in known}
-    failed = [escape(f"{row['method']}: {row['failure']}") for row in rows if row["failure"]]
-    grid = Grid(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
-    grid.caption, grid.caption_justify = "\n".join(failed), "left"
-    grid.add_column("method", no_wrap=True)
-    for name in (*columns.values(), "converged"):
-        grid.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        cells = [cell_text(key, row[key]) if key in row else "" for key in columns]
-        ended = "failed" if row["failure"] else f"{row['converged']}/{row['starts']}"
-        grid.add_row(row["method"], *cells, ended)
-    return grid
+def known_measures(rows: list[Fit]) -> dict[str, Measure]:
+    """The measures that some method has."""
+    return {key: measure for key, measure in MEASURES.items() if any(key in row for row in rows)}
 
 
-def cell_text(key: str, value: float) -> str:
-    number = 100 * value if key in WITH_LABELS else value
-    return format(number, PLACES.get(key, ".1f"))
-
-
-def page_beside(out: Path) -> Path:
-    """The page has the name of the table."""
-    return out.with_suffix(".html")
-
-
-def rival_table(fits: list[Fit], rows: list[Fit], facts: dict[str, Any]) -> RivalTable:
-    """What the page says; `facts` are file, samples, features, clusters, starts and parameters."""
-    measures = {
-        key: name for key, name in (WITH_LABELS | ALWAYS).items() if key in known_keys(rows)
-    }
+def table_cells(rows: list[Fit]) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of the table."""
+    measures = known_measures(rows)
+    heads = ["method", *(measure.heading for measure in measures.values()), "converged"]
     cells = [
-        [row["method"], *(cell_text(key, row[key]) if key in row else "" for key in measures),
+        [row["method"], *(m.text(row[key]) if key in row else "" for key, m in measures.items()),
          "failed" if row["failure"] else f"{row['converged']}/{row['starts']}"]
         for row in rows
     ]  # fmt: skip
-    figures = {"relative_error": "Relative error", "ari": "ARI", "seconds": "Seconds"}
+    return heads, cells
+
+
+def failures(rows: list[Fit]) -> list[str]:
+    """Why methods failed."""
+    return [f"{row['method']}: {row['failure']}" for row in rows if row["failure"]]
+
+
+def comparison_grid(rows: list[Fit], title: str) -> Grid:
+    """The table for the terminal."""
+    grid = Grid(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    grid.caption, grid.caption_justify = escape("\n".join(failures(rows))), "left"
+    heads, cells = table_cells(rows)
+    for head in heads:
+        grid.add_column(head, justify="left" if head == "method" else "right", no_wrap=True)
+    for line in cells:
+        grid.add_row(*line)
+    return grid
+
+
+def rival_table(fits: list[Fit], rows: list[Fit], facts: dict[str, Any]) -> RivalTable:
+    """The content of the page; `facts` are file, samples, features, clusters, starts, methods."""
+    (heads, cells), measures = table_cells(rows), known_measures(rows)
     return RivalTable(
         title=facts["file"],
         sentence=opening(rows, facts),
-        note=NOTE,
-        heads=["method", *measures.values(), "converged"],
+        note=EXPLANATION,
+        heads=heads,
         rows=cells,
         best={
             (i, j)
-            for j, key in enumerate(measures, 1) if key in RANKED
+            for j, (key, measure) in enumerate(measures.items(), 1)
+            if measure.best
             for i in leaders(rows, key)
         },
-        failures=[f"{row['method']}: {row['failure']}" for row in rows if row["failure"]],
+        failures=failures(rows),
         starts={
-            title: {row["method"]: [fit[key] for fit in fits
-                                    if fit["method"] == row["method"] and key in fit]
-                    for row in rows}
-            for key, title in figures.items() if key in measures
+            title: {
+                row["method"]: [f[key] for f in fits if f["method"] == row["method"] and key in f]
+                for row in rows
+            }
+            for key, title in FIGURES.items()
+            if key in measures
         },
         record={"run": facts, "versions": package_versions()},
-    )  # fmt: skip
+    )
 
 
 def opening(rows: list[Fit], facts: dict[str, Any]) -> str:
-    """Who has the lowest error, and who agrees best with the known classes."""
+    """The methods with the lowest error, and with the best agreement."""
     starts = "one start" if facts["starts"] == 1 else f"{facts['starts']} starts"
     said = (
-        f"{len(rows)} methods put {facts['samples']:,} samples of {facts['features']:,} features "
-        f"into {facts['clusters']} clusters, from {starts} each. The lowest error, "
+        f"{len(rows)} methods cluster {facts['samples']:,} samples of {facts['features']:,} "
+        f"features into {facts['clusters']} clusters, with {starts} each. The lowest error, "
         f"{_best(rows, 'relative_error')}"
     )
     if "bound" in facts:
-        said += f" (none below {facts['bound']} is possible)"
-    if "ari" in known_keys(rows):
+        said += f" (no clustering has less than {facts['bound']})"
+    if "ari" in known_measures(rows):
         said += f"; the best agreement with the known classes, ARI {_best(rows, 'ari')}"
     return f"{said}."
 
 
 def _best(rows: list[Fit], key: str) -> str:
-    """The best value of a measure, and whose it is."""
+    """The best value of a measure, and its methods."""
     first = leaders(rows, key)
     *others, last = [rows[i]["method"] for i in first]
     names = f"{', '.join(others)} and {last}" if others else last
-    return f"{cell_text(key, rows[first[0]][key])}, is that of {names}"
+    return f"{MEASURES[key].text(rows[first[0]][key])}, is that of {names}"
 
 
 def leaders(rows: list[Fit], key: str) -> list[int]:
-    """Numbers of the methods whose value, as it is shown, is the best."""
-    shown = {i: cell_text(key, row[key]) for i, row in enumerate(rows) if key in row}
-    choose = min if key in FALLING else max
-    top = choose(shown.values(), key=float)
+    """Numbers of the methods with the best value, as shown."""
+    measure = MEASURES[key]
+    shown = {i: measure.text(row[key]) for i, row in enumerate(rows) if key in row}
+    top = (measure.best or max)(shown.values(), key=float)
     return [i for i, text in shown.items() if text == top]
 
 
-def known_keys(rows: list[Fit]) -> set[str]:
-    return {key for row in rows for key in row}
-
-
 def save_comparison(out: Path, fits: list[Fit], facts: dict[str, Any], as_json: bool) -> None:
-    """The table into `out`, the page beside it, and every fit into a .json file if asked."""
+    """Write the table, the page and, if asked, every fit as JSON."""
     rows = method_means(fits)
-    order = ["method", "starts", *WITH_LABELS, *ALWAYS, "converged", "failure"]
-    columns = [key for key in order if any(key in row for row in rows)]
-    files = {out.name: csv_text(columns, ([row.get(key, "") for key in columns] for row in rows))}
-    files[page_beside(out).name] = comparison_page(rival_table(fits, rows, facts))
+    columns = ["method", "starts", *known_measures(rows), "converged", "failure"]
+    page = comparison_page(rival_table(fits, rows, facts))
+    files = {
+        out.name: csv_text(columns, ([row.get(key, "") for key in columns] for row in rows)),
+        out.with_suffix(".html").name: page,
+    }
     if as_json:
         files[out.with_suffix(".json").name] = comparison_json(fits) + "\n"
     replace_files(out.parent, files)

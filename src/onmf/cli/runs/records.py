@@ -1,14 +1,20 @@
-"""The files of a finished run by their names, and what is read from them again."""
+"""The files of a finished run, how they are read again, and how `--like` continues it."""
 
 import csv
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from onmf.io import checksum
+from onmf.cli.runs.inputs import Input
+from onmf.io import checksum, seal_files, to_json_values
+from onmf.io.cells import unguard_cell
+from onmf.io.remote import AnyFile
+from onmf.streams.lineage import Lineage
 
-LABELS, MARKERS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
+LABELS, MARKERS, CENTERS, TOP, MODEL_FILE, REPORT, RUN = RESULTS = (
     "labels.csv",
     "markers.csv",
     "centers.csv",
@@ -17,44 +23,57 @@ LABELS, MARKERS, CENTERS, TOP, MODEL, REPORT, RUN = RESULTS = (
     "report.html",
     "run.json",
 )
-STREAM, PAGE = "stream.onmf", "stream.html"  # of a run that goes on batch by batch
+STREAM_FILE, STREAM_PAGE = "stream.onmf", "stream.html"  # of a run that `onmf update` continues
+
+READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
+           "text_column", "id_column", "time")  # fmt: skip
+KEPT_PARAMETERS = ("penalty", "solver", "center_bounds", "equal_votes", "outliers", "loss")
 
 
 class Origin(NamedTuple):
-    """The checksum of an input as it was read, and the versions of the packages at work."""
+    """The checksum of an input as it was read, and the versions of the packages."""
 
     digest: str
     versions: dict[str, str]
 
     @classmethod
-    def recall(cls, record: dict[str, Any]) -> Self:
+    def of(cls, record: dict[str, Any]) -> Self:
         """From run.json."""
         return cls(record["input"]["sha256"], record.get("versions", {}))
 
 
 def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> list[Any]:
-    """What labels.csv of a finished run has of its samples, which its model does not have."""
+    """A column of labels.csv of a finished run."""
     path = folder / LABELS
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return [kind(row[name]) for row in csv.DictReader(file)]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} does not hold the labels of a run: {error}.") from error
+        raise ValueError(f"{path} does not have the labels of a run: {error}.") from error
 
 
 def is_of_run(folder: Path, name: str, record: dict[str, Any]) -> bool:
-    """Whether a file is the one that run.json is about; runs of the first version cannot tell."""
+    """Whether a file has the checksum in run.json; runs of the first version have none."""
     digest = record.get("files", {}).get(name)
     return digest is None or checksum(folder / name) == digest
 
 
+def check_model(folder: Path, record: dict[str, Any]) -> None:
+    """Refuse a model that is not the one of run.json."""
+    if not is_of_run(folder, MODEL_FILE, record):
+        raise ValueError(
+            f"{folder / MODEL_FILE} does not belong to {RUN} in that folder: run onmf cluster "
+            f"again, or name {MODEL_FILE} itself."
+        )
+
+
 def read_record(folder: Path) -> dict[str, Any]:
-    """The content of run.json, which is there if the run has ended."""
+    """The content of run.json, which exists if the run has ended."""
     path = folder / RUN
     if not path.exists():
         raise FileNotFoundError(
-            f"{folder} has no {RUN}, so no finished run: run onmf cluster again, or name the "
-            "file of a model."
+            f"{folder} has no {RUN}, so the run did not finish: run onmf cluster again, or name a "
+            "model file."
         )
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -62,8 +81,80 @@ def read_record(folder: Path) -> dict[str, Any]:
             raise TypeError("its files have no names")
         return dict(record)
     except (ValueError, TypeError, AttributeError) as error:
-        raise not_a_record(path, error) from error
+        raise _not_a_record(path, error) from error
 
 
-def not_a_record(path: Path, error: Exception) -> ValueError:
-    return ValueError(f"{path} is not the record of a run of onmf cluster: {error}.")
+def read_source(record: dict[str, Any], folder: Path) -> Input:
+    """The input of a finished run."""
+    try:
+        Origin.of(record)
+        return Input.from_record(record["source"], folder)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _not_a_record(folder / RUN, error) from error
+
+
+def _not_a_record(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path} is not the record of an onmf cluster run: {error}.")
+
+
+def with_record(
+    record: dict[str, Any], files: Mapping[str, str | bytes]
+) -> Mapping[str, str | bytes]:
+    """New files of a finished run and, if it has checksums, its run.json with the new ones."""
+    return seal_files(files, RUN, record)[1] if "files" in record else files
+
+
+@dataclass(frozen=True)
+class PreviousRun:
+    """A finished run that another one continues."""
+
+    folder: Path
+    record: dict[str, Any]
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        record = read_record(folder)
+        check_model(folder, record)
+        return cls(folder, record)
+
+    @property
+    def model(self) -> str:
+        """Path of its model."""
+        return str(self.folder / MODEL_FILE)
+
+    def source(self, path: AnyFile, given: dict[str, Any], follow_links: bool) -> Input:
+        """Another input, read and prepared as before except for what is `given`."""
+        recorded = read_source(self.record, self.folder)
+        own = {"labels": None} if Path(recorded.labels or ".").is_file() else {}
+        return replace(recorded, path=path, follow_links=follow_links, **own | given)
+
+    def settings(self) -> dict[str, Any]:
+        """Parameters of its model that the next run keeps."""
+        known = self.record.get("parameters", {})
+        kept = {name: known[name] for name in KEPT_PARAMETERS if known.get(name) is not None}
+        return {name: tuple(v) if isinstance(v, list) else v for name, v in kept.items()}
+
+    def lineage(
+        self,
+        lineage: Lineage | None,
+        digest: str,
+        samples: Sequence[str],
+        ids: Sequence[int],
+    ) -> list[dict[str, Any]]:
+        """The lineage up to the next run, of an input with this digest and samples in clusters.
+
+        Each entry also has the sizes of the clusters before, and how many samples moved from which
+        cluster to which, matched by the names of the samples.
+        """
+        names = stored_column(self.folder, "sample", unguard_cell)
+        before = dict(zip(names, stored_column(self.folder, "cluster", int), strict=True))
+        pairs = zip(samples, ids, strict=True)
+        moves = Counter((before[name], now) for name, now in pairs if name in before)
+        entry = {
+            "input": digest,
+            "model": checksum(Path(self.model)),
+            **(lineage._asdict() if lineage else {}),
+            "before": Counter(cluster for cluster in before.values() if cluster >= 0),
+            "moves": sorted([old, new, n] for (old, new), n in moves.items()),
+        }
+        return [*self.record.get("lineage", []), to_json_values(entry)]

@@ -1,69 +1,42 @@
-"""The files of a result: what they hold, and how a finished run is found again."""
+"""A finished fit: the content of its files, and how a finished run is read again."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf import ONMF, load
 from onmf.bounds.certificate import certificate_of_fit
-from onmf.cli.console import cluster_sizes, notes, waiting
-from onmf.cli.runs.inputs import Input, align_features
-from onmf.cli.runs.outliers import outlier_record
-from onmf.cli.runs.parent import Parent
-from onmf.cli.runs.records import (
-    CENTERS,
-    LABELS,
-    MARKERS,
-    MODEL,
-    PAGE,
-    RUN,
-    STREAM,
-    TOP,
-    Origin,
-    is_of_run,
-    not_a_record,
-    read_record,
-    stored_column,
-)
-from onmf.cli.runs.tables import (
-    MOST_MARKERS,
-    TOP_FEATURES,
-    Array,
-    Model,
-    centers_sheet,
-    ids_of_clusters,
-    ids_of_labels,
-    labels_sheet,
-    markers_sheet,
-    top_sheet,
-)
+from onmf.cli.console import notes, waiting
+from onmf.cli.runs import records, tables
+from onmf.cli.runs.align import align_features
+from onmf.cli.runs.inputs import Input
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker
-from onmf.explain.clustering import check_fitted_to
-from onmf.explain.explanation import fit_clusters
-from onmf.io import Sheet, Source, Table, checksum, csv_texts, seal_files, to_json_values
+from onmf.explain.checks import check_fitted_to
+from onmf.explain.explanation import clusters_or_none
+from onmf.io import Sheet, Source, Table, checksum, csv_texts, to_json_values
 from onmf.io.remote import RemoteFile
 from onmf.losses import loss_of
 from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
 from onmf.preparation.steps import Log
-from onmf.report.periods import Period
+from onmf.rows.sweep import Array
 
 
 class Findings(NamedTuple):
-    """What is known of a fit besides its factors: asked for once, and handed on as values.
+    """What is computed from a fit, once for all files.
 
     ids : of the clusters.
-    top : the heaviest features of each, with their weights.
-    explanation : what makes them; None if there is but one, hence nothing to compare.
+    top : the features of each cluster with the largest weights.
+    explanation : what distinguishes the clusters; None for a single cluster.
     markers : the rows of markers.csv.
     curve : from margins to certainties.
-    proof : how far from the best clustering it can be, as JSON, if the fit knows.
+    proof : the bound on the error of all clusterings, as JSON, if the fit has one.
     """
 
     ids: Array
@@ -74,35 +47,29 @@ class Findings(NamedTuple):
     proof: dict[str, Any] | None
 
     @classmethod
-    def of(cls, model: Model, table: Table) -> Self:
-        """Of a fit to the features of this table."""
-        base = log_base_of(model)
-        ids, top = ids_of_clusters(model), model.top_features(TOP_FEATURES)
-        found = fit_clusters(model, table, ids.tolist(), table.features, base)
-        markers, curve = [], None
-        if found is not None:
-            markers, curve = list(found.markers.rows(MOST_MARKERS)), found.calibration.array()
+    def of(cls, model: tables.Model, table: Table) -> Self:
+        """From a model and the table it was fitted to."""
+        steps = getattr(model, "preprocessing_", ())
+        log_base = 2 if steps and isinstance(steps[-1], Log) else None
+        ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
+        with waiting("Comparing the clusters"):
+            found = clusters_or_none(model, table, features=table.features, log_base=log_base)
         proof = certificate_of_fit(model)
-        told = None if proof is None else proof.record()
-        return cls(ids, top, found, markers, curve, told)
+        record = None if proof is None else proof.record()
+        if found is None:
+            return cls(ids, top, None, [], None, record)
+        markers = list(found.markers.rows(tables.MOST_MARKERS))
+        return cls(ids, top, found, markers, found.calibration.array(), record)
 
 
-def log_base_of(model: Model) -> float | None:
-    """The base of the logarithm that the samples went through last, if they did."""
-    chain = getattr(model, "preprocessing_", ())
-    return 2 if chain and isinstance(chain[-1], Log) else None
-
-
-def can_certify(model: Model, table: Table) -> bool:
-    """Whether a bound can be had: not if rows on disk had to be read again for it, or if samples
-    may be outliers, or entries are missing, for it holds for clusters of all; nor if it is no
-    squares that are minimised."""
-    all_of_them = getattr(model, "outliers", None) is None and not model.n_missing_
+def can_certify(model: tables.Model, table: Table) -> bool:
+    """Whether `certify` holds for this fit and needs no second read of rows on disk."""
+    complete = getattr(model, "outliers", None) is None and not model.n_missing_
     bounded = "bound" in loss_of(model).supports
-    return bounded and all_of_them and not isinstance(table.X, Source)
+    return bounded and complete and not isinstance(table.X, Source)
 
 
-def agreement_scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[str, float] | None:
+def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, float] | None:
     """Agreement with the true classes, if they are known."""
     if truth is None:
         return None
@@ -115,21 +82,25 @@ def agreement_scores(truth: Sequence[str] | None, labels: NDArray[Any]) -> dict[
 
 @dataclass(frozen=True)
 class FinishedFit:
-    """A finished fit: the model, what makes its clusters, and where its samples came from."""
+    """A model, its input before and after the steps, and what was computed from them."""
 
-    model: Model
+    model: tables.Model
     source: Input
-    origin: Origin
+    origin: records.Origin
+    raw: Table
     table: Table
     findings: Findings
     seconds: float
-    shown: list[str] | None = None  # what the page calls the samples, if not by their names
-    choice: Any = None  # what `onmf.choose_k` said, if it was asked
-    parent: Parent | None = None  # the run it goes on from
-    periods: Sequence[Period] = ()  # its samples over time, if that was asked
+    choice: Any = None  # of `onmf.choose_k`, if it was called
+    previous: records.PreviousRun | None = None  # the run that it continues
+
+    @property
+    def sample_ids(self) -> Array:
+        """The cluster id of each sample."""
+        return tables.ids_of_labels(self.findings.ids, self.model.labels_)
 
     def record(self, folder: Path) -> dict[str, Any]:
-        """What was done, to what, with what, and how it ended: the content of run.json."""
+        """The content of run.json: input, parameters, versions and results."""
         parameters = flat_parameters(self.model)
         del parameters["callback"]
         n, m = self.table.X.shape
@@ -152,12 +123,11 @@ class FinishedFit:
         return dict(json.loads(json.dumps(facts, allow_nan=False)))
 
     def lineage(self) -> list[dict[str, Any]]:
-        """What became of the clusters of the runs before, the last of them last."""
-        if self.parent is None or not isinstance(self.model, ONMF):
+        """What happened to the clusters of the runs before, the last run last."""
+        if self.previous is None or not isinstance(self.model, ONMF):
             return []
-        ids = ids_of_labels(self.findings.ids, self.model.labels_).tolist()
-        digest, samples = self.origin.digest, self.table.samples
-        return self.parent.chain(self.model.lineage_, digest, samples, ids)
+        ids, samples = self.sample_ids.tolist(), self.table.samples
+        return self.previous.lineage(self.model.lineage_, self.origin.digest, samples, ids)
 
     def results(self) -> dict[str, Any]:
         labels, k = self.model.labels_, len(self.model.cluster_centers_)
@@ -166,40 +136,39 @@ class FinishedFit:
             "sweeps": int(self.model.n_iter_),
             "converged": bool(self.model.converged_),
             "cluster_ids": self.findings.ids.tolist(),
-            "cluster_sizes": cluster_sizes(labels, k).tolist(),
+            "cluster_sizes": tables.cluster_sizes(labels, k).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
-            "outliers": outlier_record(self.model, self.table.samples),
+            "outliers": tables.outlier_record(self.model, self.table.samples),
             "scores": agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
             "proof": self.findings.proof,
         }
 
     def labels_sheet(self) -> Sheet:
-        """What is known of each sample."""
+        """labels.csv."""
         labels, found = self.model.labels_, self.findings.explanation
         certainty = (labels >= 0).astype(float) if found is None else found.certainty
         distance = self.model.distance(self.table) if found is None else found.distance
         columns = {"certainty": certainty, "distance": distance}
         if hasattr(self.model, "outlier_score_"):
             columns["outlier_score"] = self.model.outlier_score_
-        ids = ids_of_labels(self.findings.ids, labels)
-        return labels_sheet(self.table.samples, ids, **columns)
+        return tables.labels_sheet(self.table.samples, self.sample_ids, **columns)
 
     def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
-        """All files but the report and run.json."""
+        """All files except the report and run.json."""
         ids, W = self.findings.ids, self.model.cluster_centers_
         sheets = {
-            LABELS: self.labels_sheet(),
-            MARKERS: markers_sheet(self.findings.markers),
-            CENTERS: centers_sheet(ids, W, self.table.features),
-            TOP: top_sheet(ids, self.findings.top),
+            records.LABELS: self.labels_sheet(),
+            records.MARKERS: tables.markers_sheet(self.findings.markers),
+            records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
+            records.TOP: tables.top_sheet(ids, self.findings.top),
         }
         model = model_bytes(self.model, samples=False)
-        return {**csv_texts(sheets, raw_names), MODEL: model}
+        return {**csv_texts(sheets, raw_names), records.MODEL_FILE: model}
 
 
 def choice_record(choice: Any) -> dict[str, Any]:
-    """What `onmf.choose_k` said, as JSON."""
+    """The result of `onmf.choose_k`, as JSON."""
     names = ("best_k", "runner_up", "reason", "evidence", "confidence", "table")
     facts = {name: getattr(choice, name) for name in names}
     scales = [
@@ -209,84 +178,64 @@ def choice_record(choice: Any) -> dict[str, Any]:
     return dict(to_json_values(facts | {"scales": scales}))
 
 
-def sealed_again(
-    record: dict[str, Any], files: Mapping[str, str | bytes]
-) -> Mapping[str, str | bytes]:
-    """New files of a finished run, and its run.json if that has checksums to keep up."""
-    return seal_files(files, RUN, record)[1] if "files" in record else files
+def fitted_model(folder: Path) -> tables.Model:
+    """The model of a finished run, after its last batch if `onmf update` continued it."""
+    if (folder / records.STREAM_FILE).exists():
+        return load(folder / records.STREAM_FILE)
+    records.check_model(folder, records.read_record(folder))
+    return load(folder / records.MODEL_FILE)
 
 
-def fitted_model(folder: Path) -> Model:
-    """The model of a finished run, as its last batch left it if it went on as a stream."""
-    if (folder / STREAM).exists():
-        return load(folder / STREAM)
-    if not is_of_run(folder, MODEL, read_record(folder)):
-        raise ValueError(
-            f"{folder / MODEL} is not the model of {RUN} beside it: run onmf cluster again, or "
-            f"name {MODEL} itself."
-        )
-    return load(folder / MODEL)
+def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], Input]:
+    """The record of a finished run, and its input, which must not have changed.
 
-
-def recall(folder: Path, remote: bool = False) -> tuple[dict[str, Any], Input]:
-    """The record of a finished run, and its input, which must still be the same.
-
-    An input on another machine is only asked for if that is allowed: the folder, and the address in
-    it, may be somebody else's.
+    A remote input is only read if that is allowed: the folder, and the address in it, may come from
+    somebody else.
     """
-    record = read_record(folder)
-    try:
-        source, digest = Input.recall(record["source"], folder), record["input"]["sha256"]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise not_a_record(folder / RUN, error) from error
+    record = records.read_record(folder)
+    source = records.read_source(record, folder)
     if isinstance(source.path, RemoteFile) and not remote:
-        raise ValueError(
-            f"the input is {source.path}, on another machine: add --remote if it may be asked."
-        )
+        raise ValueError(f"the input {source.path} is remote: add --remote to allow reading it.")
     if not source.path.exists():
-        raise FileNotFoundError(f"the input {source.path} is no longer there: put it back.")
-    if checksum(source.path, source.follow_links) != digest:
-        raise ValueError(f"the input {source.path} has changed since: run onmf cluster again.")
+        raise FileNotFoundError(f"the input {source.path} no longer exists: put it back.")
+    if checksum(source.path, source.follow_links) != records.Origin.of(record).digest:
+        raise ValueError(f"the input {source.path} has changed: run onmf cluster again.")
     return record, source
 
 
-def labels_of_run(folder: Path, model: Model) -> Array:
-    """The numbers of the clusters of the samples, whose ids labels.csv has."""
-    ids = ids_of_clusters(model).tolist()
+def labels_of_run(folder: Path, model: tables.Model) -> Array:
+    """The label of each sample, from the cluster ids in labels.csv."""
+    ids = tables.ids_of_clusters(model).tolist()
     place = {-1: -1} | {cluster: number for number, cluster in enumerate(ids)}
-    stored = stored_column(folder, "cluster", int)
+    stored = records.stored_column(folder, "cluster", int)
     if not {*stored} <= {*place}:
-        raise labels_of_another(folder)
+        raise _labels_of_another(folder)
     return np.array([place[cluster] for cluster in stored], np.int64)
 
 
-def labels_of_another(folder: Path) -> ValueError:
-    return ValueError(f"labels.csv in {folder} is not that of the run: run onmf cluster again.")
+def _labels_of_another(folder: Path) -> ValueError:
+    return ValueError(f"{folder / records.LABELS} is not of this run: run onmf cluster again.")
 
 
-class ReadRun(NamedTuple):
-    """A finished run, read again: its record, input and model, what was read and its features."""
-
-    record: dict[str, Any]
-    source: Input
-    model: Model
-    raw: Table
-    table: Table
-
-
-def read_run(folder: Path, remote: bool = False) -> ReadRun:
-    """What `onmf cluster` left in a folder, and its input, which must still be the same."""
-    if (folder / STREAM).exists():
-        raise ValueError(f"{folder} went on as a stream: its page is {PAGE}, made by onmf update.")
-    record, source = recall(folder, remote)
+def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str, Any]]:
+    """A finished run, with its findings computed again, and its record."""
+    if (folder / records.STREAM_FILE).exists():
+        raise ValueError(
+            f"{folder} was continued by onmf update: its page is {folder / records.STREAM_PAGE}."
+        )
+    record, source = recorded_input(folder, remote)
     model = fitted_model(folder)
     ours = True
-    if not hasattr(model, "labels_"):  # older runs have them in the model
-        model.labels_, ours = labels_of_run(folder, model), is_of_run(folder, LABELS, record)
+    if not hasattr(model, "labels_"):  # the models of older runs have labels
+        model.labels_ = labels_of_run(folder, model)
+        ours = records.is_of_run(folder, records.LABELS, record)
     with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
         raw = source.read(progress)
     table, _ = align_features(raw, model)
     if not ours or len(model.labels_) != len(table.samples):
-        raise labels_of_another(folder)
-    check_fitted_to(model, table, table.X.shape)
-    return ReadRun(record, source, model, raw, table)
+        raise _labels_of_another(folder)
+    check_fitted_to(model, table)
+    choice = record.get("choice") and SimpleNamespace(**record["choice"])
+    seconds, findings = record["results"]["seconds"], Findings.of(model, table)
+    return FinishedFit(model, source, records.Origin.of(record), raw, table, findings, seconds,
+                       choice), record  # fmt: skip

@@ -1,20 +1,21 @@
-"""The tables of a result; clusters are called by their ids."""
+"""The tables of a result, in which clusters are named by their ids."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onmf import ONMF, Baseline
 from onmf.explain import Marker
 from onmf.io import Sheet
+from onmf.io.table import one_line
+from onmf.rows.sweep import Array
 
-TOP_FEATURES = 20  # a cluster
-MOST_MARKERS = 100  # a cluster
+TOP_FEATURES = 20  # per cluster
+MOST_MARKERS = 100  # per cluster
+MOST_OUTLIERS_NAMED = 10  # in run.json
 
 Model = ONMF | Baseline
-Array = NDArray[Any]
 
 
 def ids_of_clusters(model: Model) -> Array:
@@ -23,14 +24,19 @@ def ids_of_clusters(model: Model) -> Array:
 
 
 def ids_of_labels(ids: Array, labels: Array) -> Array:
-    """The ids of the clusters with these numbers; -1 stays."""
+    """The cluster id of each label; -1 stays."""
     return np.append(ids, -1)[labels]
 
 
+def cluster_sizes(labels: Array, k: int) -> Array:
+    """Number of samples in each of k clusters."""
+    return np.bincount(labels[labels >= 0], minlength=k)
+
+
 def labels_sheet(samples: Sequence[str], ids: Array, **columns: Array) -> Sheet:
-    """labels.csv: the cluster of each sample, and what else is known of it."""
-    told = [[f"{value:.6f}" for value in column.tolist()] for column in columns.values()]
-    rows = zip(samples, ids.tolist(), *told, strict=True)
+    """labels.csv: the cluster of each sample, and more columns of numbers."""
+    numbers = [[f"{value:.6f}" for value in column.tolist()] for column in columns.values()]
+    rows = zip(samples, ids.tolist(), *numbers, strict=True)
     return Sheet(["sample", "cluster", *columns], rows)
 
 
@@ -47,10 +53,31 @@ def centers_sheet(ids: Array, centers: Array, features: Sequence[str]) -> Sheet:
 
 
 def top_sheet(ids: Array, top: Sequence[Sequence[tuple[str, float]]]) -> Sheet:
-    """top_features.csv: the heaviest features of each cluster, with their weights."""
+    """top_features.csv: the features of each cluster with the largest weights."""
     rows = [
         [cluster, rank, name, f"{weight:.6g}"]
         for cluster, features in zip(ids, top, strict=True)
         for rank, (name, weight) in enumerate(features, 1)
     ]
     return Sheet(["cluster", "rank", "feature", "weight"], rows)
+
+
+def outlier_record(model: Model, samples: Sequence[str]) -> dict[str, Any] | None:
+    """The number of outliers and the names of the worst; None without --outliers."""
+    if not hasattr(model, "outlier_score_"):
+        return None
+    score = model.outlier_score_
+    first = np.argsort(-score, kind="stable")[:MOST_OUTLIERS_NAMED]
+    worst = [
+        {"sample": str(samples[i]), "score": float(f"{score[i]:.4g}")}
+        for i in first
+        if score[i] > 1
+    ]
+    return {"samples": int(np.sum(score > 1)), "worst": worst}
+
+
+def outlier_sentence(samples: int, worst: list[dict[str, Any]]) -> str:
+    """The number of outliers, and the worst of them."""
+    names = ", ".join(one_line(each["sample"]) for each in worst[:3])
+    more = ", ..." if samples > 3 else ""
+    return f"{samples} outliers in no cluster{f': {names}{more}' if samples else ''}."

@@ -7,13 +7,10 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from onmf.rows.memory import InMemory, votes
-from onmf.rows.sweep import Block, Move
+from onmf.rows.sweep import Array, Block, Move
 from onmf.rows.threads import single_threaded_blas
-
-Array = NDArray[Any]
 
 
 class PartialSum(NamedTuple):

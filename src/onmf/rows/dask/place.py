@@ -19,17 +19,15 @@ import numpy as np
 import scipy.sparse as sp
 from dask.base import compute, persist
 from dask.delayed import delayed
-from numpy.typing import NDArray
 
 from onmf.io.source import floating
 from onmf.rows.check import Check, CheckBlock
 from onmf.rows.dask import chunks as work
 from onmf.rows.dask.workers import Rows, current_client, on_workers, run_on, sum_neighbours
 from onmf.rows.memory import is_there, unit_of, votes, weigh, weighted_sum
-from onmf.rows.sweep import Block, Move, Traffic
+from onmf.rows.sweep import Array, Block, Move, Traffic
 from onmf.rows.validation import Features, Scale, as_weights
 
-Array = NDArray[Any]
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from onmf.io import flat
-from onmf.io.groups import container_memory
+from onmf.io import memory
+from onmf.io.memory import container_memory
 
 
 def group(folder, names, limit, used, cached):
@@ -41,7 +41,7 @@ def test_without_limits_nothing_is_said(tmp_path, text):
 
 
 def test_free_memory_is_the_least_of_all(monkeypatch):
-    monkeypatch.setattr(flat, "container_memory", lambda: iter([10**15, 12345]))
-    assert flat.free_memory() == 12345
-    monkeypatch.setattr(flat, "container_memory", lambda: iter([]))
-    assert flat.free_memory() > 10**6
+    monkeypatch.setattr(memory, "container_memory", lambda: iter([10**15, 12345]))
+    assert memory.free_memory() == 12345
+    monkeypatch.setattr(memory, "container_memory", lambda: iter([]))
+    assert memory.free_memory() > 10**6

@@ -1,4 +1,4 @@
-"""Files of a folder, and lines of text that say where they stop being text."""
+"""Files of a folder, and lines of text; an error names the line that is not text."""
 
 import codecs
 import gzip
@@ -12,16 +12,16 @@ from onmf.exceptions import FormatError
 from onmf.io.remote import AnyFile
 from onmf.io.table import Progress, listing, no_progress, one_line
 
-LONGEST_LINE = 200_000_000  # bytes: more is no table, and may be a packed bomb
+LONGEST_LINE = 200_000_000  # bytes: a longer line is no table, and may be a zip bomb
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-STRIDE = 4_000_000  # bytes between two reports of progress
+BYTES_PER_PROGRESS = 4_000_000  # between two calls of `progress`
 
 
 def visible_files(folder: Path, links: bool = False) -> list[Path]:
-    """Paths in the folder of all files that are not hidden, sorted.
+    """Relative paths of all files of a folder that are not hidden, sorted.
 
-    A link that leads out of the folder is refused unless `links` are to be followed: what it leads
-    to is not what whoever gave us the folder gave us.
+    A link to a file outside the folder is refused unless `links` are followed: the folder may come
+    from somebody else.
     """
     inside = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
     names = sorted(name for name in inside if not any(part[0] == "." for part in name.parts))
@@ -29,25 +29,25 @@ def visible_files(folder: Path, links: bool = False) -> list[Path]:
     outside = [one_line(n) for n in names if home not in (folder / n).resolve().parents]
     if outside and not links:
         raise ValueError(
-            f"{one_line(folder.name)} has links that lead out of it: {listing(outside)}; remove "
-            "them, or follow them with --follow-links (follow_links=True)."
+            f"{one_line(folder.name)} has links to files outside it: {listing(outside)}. Remove "
+            "them, or use --follow-links (follow_links=True)."
         )
     return names
 
 
 @contextmanager
 def open_unpacked(path: AnyFile) -> Iterator[tuple[BufferedReader | gzip.GzipFile, BufferedIOBase]]:
-    """The bytes of a file, unpacked if its name ends in `.gz`, and the file as it lies there."""
+    """The content of a file, decompressed if its name ends in `.gz`, and the file itself."""
     with path.open("rb") as raw:
         packed = path.name.lower().endswith(".gz")
         try:
             yield (gzip.GzipFile(fileobj=raw) if packed else raw), raw
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise FormatError(f"{path.name} is not a whole gzip file: {error}.") from error
+            raise FormatError(f"{path.name} is not a complete gzip file: {error}.") from error
 
 
 def text_lines(path: AnyFile, progress: Progress = no_progress) -> Iterator[str]:
-    """The lines of a file in UTF-8, or UTF-16 with its mark; unpacked if the name ends in .gz."""
+    """The lines of a file in UTF-8, or UTF-16 with a byte order mark; .gz is decompressed."""
     total, unreported, number = path.stat().st_size, 0, 0
     with open_unpacked(path) as (stream, raw):
         if stream.peek(2)[:2] in UTF16_MARKS:
@@ -62,10 +62,10 @@ def text_lines(path: AnyFile, progress: Progress = no_progress) -> Iterator[str]
             except UnicodeDecodeError as error:
                 raise ValueError(
                     f"{path.name} is not UTF-8 in line {number} (byte "
-                    f"0x{line[error.start]:02x}): save it in that encoding."
+                    f"0x{line[error.start]:02x}): save it as UTF-8."
                 ) from error
             unreported += len(line)
-            if unreported > STRIDE:
+            if unreported > BYTES_PER_PROGRESS:
                 unreported = 0
                 progress(raw.tell(), total)
 
@@ -82,4 +82,4 @@ def _wide_lines(stream: BufferedReader | gzip.GzipFile, name: str) -> Iterator[s
     except UnicodeDecodeError as error:
         raise ValueError(f"{name} is not UTF-16 after line {number}: save it as UTF-8.") from error
     finally:
-        text.detach()  # the file is closed by whoever opened it
+        text.detach()  # the caller closes the file

@@ -1,0 +1,141 @@
+"""All that an explanation needs of X, in one read of it.
+
+For every sample its margin, its distance and its labels by halves of the features; for every
+cluster, of the model and of the first two halves, the sums of `onmf.explain.sums`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onmf.explain.halves import HalfLabels, matching_numbers, split_fits
+from onmf.explain.noise import FEW_FEATURES, noisy_agreement
+from onmf.explain.sums import GroupSums, PowerSums, SumPowers
+from onmf.losses import loss_of
+from onmf.result import FittedModel
+from onmf.rows import Check, Placement, PlacementRequest, place
+from onmf.rows.assign import Assignment, nearness
+from onmf.rows.sweep import Array, Block, Data, Matrix
+from onmf.rows.threads import single_threaded_blas
+from onmf.rows.validation import safe_scale
+
+
+class Reading(NamedTuple):
+    """What was read of X.
+
+    scale : what X was multiplied by.
+    moved : how many samples are nearer to another centroid than to their own.
+    margin, distance : of each sample.
+    whole : sums by the labels of the model.
+    tests : for each half of the first split its features, and their sums by the other half.
+    tried, agree : some samples, and the share of the looks at each that agreed on its cluster.
+    """
+
+    scale: float
+    moved: int
+    margin: Array
+    distance: Array
+    whole: GroupSums
+    tests: list[tuple[Array, GroupSums]]
+    tried: Array
+    agree: Array
+
+
+@dataclass(frozen=True)
+class ReadBlock:
+    """What is read of a block, given the labels of the model.
+
+    Its rows are one array (b, 3 + halves): nearest centroid, margin, distance, labels by halves.
+    """
+
+    assignment: Assignment
+    view: Callable[[Matrix], Matrix]
+    halves: HalfLabels
+    sums: SumPowers
+
+    def __call__(self, block: Block, own: Array) -> tuple[Array, PowerSums]:
+        near, _ = self.assignment.nearness(block, None)
+        looks, _ = self.halves(block._replace(X=self.view(block.X)), None)
+        _, sums = self.sums(block, np.column_stack([own, looks[:, :2]]))
+        labels = self.assignment(block, None)[0].labels
+        return np.column_stack([labels, near.margin, near.distance, looks]), sums
+
+
+def read_clusters(
+    model: FittedModel, X: Any, sample_weight: Any, splits: int, seed: int
+) -> Reading:
+    """What an explanation of these clusters needs of X, which is read once."""
+    labels, centers = np.asarray(model.labels_), np.asarray(model.cluster_centers_)
+    samples = place_samples(X, sample_weight, len(labels), f"the model was fitted to {len(labels)}")
+    k, data = len(centers), samples.data.with_larger_blocks()
+    if data.shape[1] != centers.shape[1]:
+        raise ValueError(
+            f"X has {data.shape[1]} features but the model was fitted to {centers.shape[1]}: give "
+            "the X that it was fitted to."
+        )
+    loss, votes = loss_of(model), getattr(model, "equal_votes", False)
+    voters = loss.view(loss.with_equal_votes(samples.data) if votes else samples.data, votes)
+    with single_threaded_blas():
+        halves = split_fits(voters, k, splits, seed)
+        move = ReadBlock(
+            _assignment(model, data),
+            loss.view_rows,
+            HalfLabels.of(halves, data),
+            SumPowers(k, data.n_missing),
+        )
+        rows, sums = data.sweep(move, data.scatter(labels.astype(np.intp)))
+    found = data.gather(rows)
+    nearest, margin, distance, looks = *found[:, :3].T.copy(), found[:, 3:].astype(np.intp)
+    whole, *tests = sums.of_groups(np.column_stack([labels, looks[:, :2]]), data.weight)
+    numbers = [matching_numbers(own, labels, k) for own in looks.T]
+    tests = [own.renumbered(new[:-1]) for own, new in zip(tests, numbers, strict=False)]
+    tested = [half.features for half in halves[1::-1]]  # on the clusters of the other half
+    looks = np.column_stack([new[own] for new, own in zip(numbers, looks.T, strict=True)])
+    tried, agree = np.arange(len(labels)), _agreement(looks)
+    if data.shape[1] < FEW_FEATURES:
+        rays = loss.view_rows(centers)
+        some, share = noisy_agreement(data, loss.view_rows, labels, rays, splits, seed)
+        if len(some):  # empty if every sample has a NaN
+            tried, agree = some, share
+    return Reading(
+        samples.scale,
+        int(np.sum((labels >= 0) & (nearest != labels))),
+        margin,
+        distance,
+        whole,
+        [(own, test.of_features(own)) for own, test in zip(tested, tests, strict=True)],
+        tried,
+        agree,
+    )
+
+
+def _agreement(looks: Array) -> Array:
+    """The share of the splits whose halves put each sample into the same cluster."""
+    one, other = looks[:, ::2], looks[:, 1::2]
+    return np.mean((one == other) & (one >= 0), axis=1)
+
+
+def distances(model: FittedModel, X: Any) -> Array:
+    """Distance of each sample from its centroid, also if there is only one cluster."""
+    data = place_samples(X, None, len(model.labels_), f"the model has {len(model.labels_)}").data
+    return nearness(data, _assignment(model, data)).distance
+
+
+def _assignment(model: FittedModel, data: Data) -> Assignment:
+    """How the loss of the model gives samples to its centroids."""
+    W = np.asarray(model.cluster_centers_).astype(data.dtype, copy=False)
+    return loss_of(model).assignment(W, data.n_missing)
+
+
+def place_samples(X: Any, sample_weight: Any, n: int, otherwise: str) -> Placement:
+    """X in its place; it must have as many samples as there are labels."""
+    check = Check("onmf.explain", signed=True, allow_missing=True)
+    samples = place(X, sample_weight, PlacementRequest(check, safe_scale))
+    if samples.data.shape[0] != n:
+        raise ValueError(
+            f"X has {samples.data.shape[0]} samples but {otherwise}: give the X that they belong "
+            "to."
+        )
+    return samples

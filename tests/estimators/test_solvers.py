@@ -1,0 +1,199 @@
+"""`ONMF` says what, `Fast` and `PALM` how: parameters of both, and none that is ignored."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+import onmf
+from onmf import ONMF, PALM, Fast, StreamONMF
+from onmf.datasets import make_rays
+from onmf.estimators.solvers import SOLVERS, flat_parameters, with_solver
+from onmf.exceptions import UnusedParameterWarning
+
+X, _ = make_rays(200, 20, 4, noise=0.5, random_state=0)
+NAMES = [
+    *("n_clusters", "loss", "penalty", "outliers", "equal_votes", "center_bounds", "init"),
+    *("n_init", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose", "callback"),
+]
+
+
+def parameters(kind):
+    return list(inspect.signature(kind).parameters)
+
+
+def test_there_are_fifteen_parameters_in_the_order_of_the_design():
+    assert parameters(ONMF) == NAMES
+    assert sorted(ONMF().get_params(deep=False)) == sorted(NAMES)
+    kinds = [parameter.kind for parameter in inspect.signature(ONMF).parameters.values()]
+    assert kinds[1:] == [inspect.Parameter.KEYWORD_ONLY] * 14
+    births = ["n_clusters", "max_clusters", *NAMES[1:]]
+    assert parameters(StreamONMF) == [name for name in births if name != "outliers"]
+    assert parameters(Fast) == ["rho", "growth", "passes", "checkpoint"]
+    assert parameters(PALM) == [
+        *("rho", "growth", "mu_h", "mu_w", "inner_tol", "accelerate", "checkpoint")
+    ]
+
+
+def test_every_parameter_is_documented():
+    for kind in (ONMF, Fast, PALM):
+        for name in parameters(kind):
+            assert f"{name} :" in kind.__doc__ or f"{name}, " in kind.__doc__ or name == "mu_w"
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
+def test_a_name_is_the_object_without_settings(name):
+    settings = {"random_state": 0, "max_iter": 30 if name == "palm" else None}
+    one, other = (ONMF(4, solver=s, **settings).fit(X) for s in (name, SOLVERS[name]()))
+    np.testing.assert_array_equal(one.cluster_centers_, other.cluster_centers_)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("rho", (1e-3, 1e-1)),
+        ("growth", (1.1, 4.0)),
+        ("mu_h", (0.0, 1.0)),
+        ("mu_w", (0.0, 1e-3)),
+        ("inner_tol", (1e-4, 1e-1)),
+        ("accelerate", (False, True)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.EmptyClusterWarning")
+def test_every_parameter_of_a_solver_does_something(name, values):
+    kinds = [kind for kind in (Fast, PALM) if name in parameters(kind)]
+    for kind in kinds:
+        fits = [
+            ONMF(4, solver=kind(**{name: value}), max_iter=300, random_state=0).fit(X)
+            for value in values
+        ]
+        assert fits[0].history_ != fits[1].history_
+
+
+def test_a_clone_has_its_own_solver():
+    model = ONMF(4, solver=Fast(rho=1e-2), random_state=0)
+    copy = clone(model).set_params(solver__rho=1e-3)
+    assert (model.solver.rho, copy.solver.rho) == (1e-2, 1e-3)
+    assert copy.get_params()["solver__rho"] == 1e-3
+    with pytest.raises(ValueError, match="Invalid parameter 'mu_h'"):
+        copy.set_params(solver__mu_h=1.0)
+
+
+def test_a_search_sets_the_parameters_of_a_solver():
+    grid = {"onmf__solver__rho": [1e-3, 1e-2], "onmf__solver__growth": [1.4, 2.0]}
+    pipe = make_pipeline(Normalizer(), ONMF(4, solver=Fast(), random_state=0))
+    search = GridSearchCV(pipe, grid, cv=2).fit(X)
+    best = search.best_estimator_[-1].solver
+    chosen = {f"onmf__solver__{name}": value for name, value in vars(best).items()}
+    assert search.best_params_.items() <= chosen.items()
+    assert len(search.cv_results_["params"]) == 4
+    solvers = GridSearchCV(pipe, {"onmf__solver": [Fast(passes=2), "palm"]}, cv=2).fit(X)
+    assert solvers.best_score_ > 0.5
+
+
+@pytest.mark.parametrize(
+    ("solver", "words"),
+    [
+        ("slow", r"solver must be one of 'fast', 'palm', Fast\(...\) or PALM\(...\), not 'slow'"),
+        (Fast, "solver must be one of"),
+        (None, "solver must be one of"),
+        (Fast(passes=0), "passes must be a whole number >= 1, not 0"),
+        (Fast(passes=2.5), "passes must be a whole number >= 1"),
+        (Fast(rho=0), "rho must be a number > 0"),
+        (PALM(rho=-1.0), "rho must be a number > 0"),
+        (Fast(growth=1.0), "growth must be a number > 1"),
+        (PALM(mu_h=-1), "mu_h must be a number >= 0"),
+        (PALM(mu_w=np.nan), "mu_w must be a number >= 0"),
+        (PALM(inner_tol="small"), "inner_tol must be a number >= 0"),
+        (PALM(accelerate=1), "accelerate must be True or False, not 1"),
+    ],
+)
+def test_a_solver_that_makes_no_sense_is_refused(solver, words):
+    with pytest.raises(ValueError, match=words):
+        ONMF(4, solver=solver).fit(X)
+
+
+def test_flat_parameters_become_those_of_a_solver_and_zero_is_a_value():
+    """As a command line has them. None and False are not given."""
+    assert with_solver({"n_clusters": 3, "rho": None, "accelerate": False, "solver": None}) == {
+        "n_clusters": 3,
+        "solver": "fast",
+    }
+    made = with_solver({"solver": "palm", "mu_h": 0.0, "growth": 2.0, "passes": None})
+    assert repr(made["solver"]) == "PALM(growth=2.0, mu_h=0.0)"
+    with pytest.raises(ValueError, match="passes must be"):
+        ONMF(**with_solver({"passes": 0})).fit(X)
+    with pytest.raises(ValueError, match="mu_h needs solver='palm'"):
+        with_solver({"mu_h": 0.0})
+    with pytest.raises(ValueError, match="passes needs solver='fast'"):
+        with_solver({"solver": "palm", "passes": 2})
+    for solver in ("fast", Fast(rho=1e-2, passes=3), PALM(mu_w=0.0, accelerate=True)):
+        flat = flat_parameters(ONMF(4, solver=solver))
+        again = ONMF(**with_solver(flat))
+        assert flat_parameters(again) == flat
+
+
+# Starts
+
+
+def start(X, k, random_state):
+    return X[random_state.choice(len(X), k, replace=False)]
+
+
+@pytest.mark.parametrize("solver", ["fast", PALM(growth=3.0)], ids=["fast", "palm"])
+@pytest.mark.parametrize("init", [X[:4], (None, X[:4]), "nndsvd"], ids=["W", "pair", "nndsvd"])
+def test_several_starts_from_given_centroids_are_one_and_a_warning_says_so(init, solver):
+    with pytest.warns(UnusedParameterWarning, match="n_init=3 is not used") as said:
+        model = ONMF(4, init=init, n_init=3, solver=solver).fit(X)
+    assert said[0].filename == __file__
+    one = ONMF(4, init=init, solver=solver).fit(X)
+    np.testing.assert_array_equal(model.cluster_centers_, one.cluster_centers_)
+
+
+def test_a_callable_gives_several_starts_to_the_paper_s_method_alone():
+    calls = []
+
+    def counted(X, k, random_state):
+        calls.append(k)
+        return start(X, k, random_state)
+
+    ONMF(4, init=counted, n_init=3, solver=PALM(growth=3.0), random_state=0).fit(X)
+    assert calls == [4, 4, 4]
+    with pytest.warns(UnusedParameterWarning, match="n_init=3 is not used"):
+        ONMF(4, init=counted, n_init=3, random_state=0).fit(X)
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"penalty": "nsncp"},
+        {"n_init": 2},
+        {"n_init": 1},
+        {"solver": Fast(rho=1e-2)},
+        {"solver": Fast(growth=2.0)},
+    ],
+    ids=str,
+)
+def test_a_fit_from_a_model_refuses_what_it_would_ignore(settings, tmp_path):
+    first = ONMF(4, random_state=0).fit(X)
+    first.save(tmp_path / "m.onmf")
+    for model in (first, tmp_path / "m.onmf", str(tmp_path / "m.onmf")):
+        with pytest.raises(ValueError, match=r"model as init .*cannot be combined|and a model as"):
+            ONMF(init=model, **settings).fit(X)
+
+
+def test_a_saved_model_has_its_solver_but_not_the_folder_of_its_state(tmp_path):
+    for solver in ("palm", Fast(rho=1e-2, checkpoint=tmp_path / "notes"), PALM(accelerate=True)):
+        ONMF(4, solver=solver, random_state=0).fit(X).save(tmp_path / "m.onmf")
+        loaded = onmf.load(tmp_path / "m.onmf")
+        if isinstance(solver, Fast):
+            assert repr(loaded.solver) == "Fast(rho=0.01)"
+        else:
+            assert repr(loaded.solver) == repr(solver)

@@ -16,7 +16,7 @@ from onmf.search.path import Clustering, alternate, every_place
 from onmf.search.row_problems import GAIN, kernels
 
 MOVE_POWER_STEPS = 3  # for the rays of clusters that rows came to or left
-MOVE_ALTERNATIONS = 5  # after every round of moves
+MOVE_ALTERNATIONS = 2  # after every round of moves
 OUTLIER_INERTIA = (
     1e3  # times all energy: no row that comes or leaves turns what the outliers have for a ray
 )

@@ -229,8 +229,9 @@ def effort(shape: tuple[int, int], seen: tuple[int, int], k: int, steps: int) ->
     starts = max(1, int(max(min(worth / steps, MAX_STARTS), min(cheap / steps, MAX_CHEAP_STARTS))))
     if k > seen[1]:
         # More rays than dimensions: nearly every row is an expensive mixture of many rays, and
-        # a path from there was no better than none (8 data sets, 4 seeds).
-        return starts, 1
+        # a path from there was no better than none, nor several starts than one (7 problems,
+        # 4-8 seeds).
+        return 1, 1
     return starts, int(np.clip(max(worth, cheap) / starts, min(MIN_PATH_STEPS, steps), steps))
 
 

@@ -32,9 +32,9 @@ print(choice.reason)
 # %%
 # Reading the curves
 # ------------------
-# *Found again* is the mean overlap of the clusters of two halves, *kept* the share of the samples
-# that keep their cluster from one half to the other. Their mean is S, and the score is log(K) times
-# S to the power 2.5: more clusters are better as long as they come back.
+# *Found again* is the mean overlap of the clusters of two halves. A cluster that comes back, on
+# which halves of the features agree, and whose samples keep away from its border counts for K; a
+# doubtful one counts against it.
 #
 # What the runs agree on
 # ----------------------

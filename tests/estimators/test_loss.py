@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 import onmf
-from onmf import ONMF, choose_k
+from onmf import ONMF, PALM, Fast, choose_k
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 
 
@@ -144,13 +144,13 @@ def test_more_starts_never_leave_more():
         assert left == sorted(left, reverse=True)
 
 
-def test_given_centroids_keep_their_ids_and_warm_starts_go_on(fitted):
+def test_given_centroids_and_models_keep_their_ids(fitted):
     X, _, model = fitted
     other = kl(init=model.cluster_centers_[[2, 0, 3, 1]]).fit(X)
     np.testing.assert_array_equal(other.labels_, np.array([1, 3, 0, 2])[model.labels_])
-    again = kl(warm_start=True).fit(X)
-    before = again.labels_
-    np.testing.assert_array_equal(again.fit(X).labels_, before)
+    again = kl(init=other).fit(X)
+    np.testing.assert_array_equal(again.labels_, other.labels_)
+    np.testing.assert_array_equal(again.cluster_ids_, range(4))
 
 
 def test_samples_and_features_of_zeros_are_borne():
@@ -188,7 +188,7 @@ def test_clusters_beyond_the_distinct_samples_stay_empty():
 
 def test_a_fit_that_was_broken_off_ends_as_if_it_had_not(tmp_path):
     X, _ = counts(200, 30, 6, 2, 1.0)
-    whole, broken = kl(6, n_init=2).fit(X), kl(6, n_init=2, checkpoint=tmp_path)
+    whole, broken = kl(6, n_init=2).fit(X), kl(6, n_init=2, solver=Fast(checkpoint=tmp_path))
     broken.set_params(callback=lambda event: event.sweep >= 3).fit(X)
     assert not broken.converged_
     assert list(tmp_path.iterdir())
@@ -239,15 +239,15 @@ def test_explanation_page_and_number_of_clusters_know_the_loss(fitted, tmp_path)
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"solver": "palm"}, "needs solver='fast'"),
-        ({"penalty": "nsncp"}, "penalty belongs to loss='frobenius'"),
-        ({"rho": 1e-3, "growth": 1.5}, "rho, growth belong to loss='frobenius'"),
-        ({"mu_h": 1.0}, "mu_h belongs to loss='frobenius'"),
-        ({"outliers": "auto"}, "outliers belongs to loss='frobenius'"),
-        ({"passes": 2}, "passes and loss='kl' do not go together"),
-        ({"center_bounds": "data"}, "leave center_bounds"),
-        ({"center_bounds": (0, 1)}, "leave center_bounds"),
-        ({"max_iter": 2}, "max_iter"),
+        ({"solver": "palm"}, "loss='kl' needs solver='fast'"),
+        ({"solver": PALM(mu_h=1.0)}, "loss='kl' needs solver='fast'"),
+        ({"penalty": "nsncp"}, r"penalty .* is not available with loss='kl'"),
+        ({"solver": Fast(rho=1e-3)}, r"penalty \(with its rho and growth\) is not available"),
+        ({"solver": Fast(growth=1.5)}, r"penalty \(with its rho and growth\) is not available"),
+        ({"center_bounds": "data"}, r"center_bounds.* is not available with loss='kl'"),
+        ({"center_bounds": (0, 1)}, "center_bounds is not available with loss='kl'"),
+        ({"center_bounds": (None, None)}, r"\(center_bounds\) is not available with loss='kl'"),
+        ({"max_iter": 2}, "max_iter must be a whole number >= 3"),
         ({"loss": "l1"}, "loss must be one of"),
     ],
 )
@@ -267,8 +267,8 @@ def test_negative_data_and_proofs_are_refused(fitted):
 
 
 def test_the_search_may_look_at_some_of_the_samples(monkeypatch):
-    monkeypatch.setattr("onmf.losses.kl_alternation.MOST_ROWS", 10)
-    monkeypatch.setattr("onmf.losses.kl_alternation.FEWEST_PER_CLUSTER", 15)
+    monkeypatch.setattr("onmf.losses.kl_alternation.SEARCH_ROWS", 10)
+    monkeypatch.setattr("onmf.losses.kl_alternation.MIN_SEARCH_ROWS_PER_CLUSTER", 15)
     X, y = counts()
     model = kl().fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.95

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import onmf
 from cases import few
-from onmf import ONMF, Baseline, certify, explain
+from onmf import ONMF, Baseline, Fast, certify, explain
 from onmf.datasets import make_rays
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning, UnobservedWarning
 from onmf.metrics import adjusted_rand_score
@@ -82,8 +82,9 @@ def test_all_figures_are_of_the_observed_entries(settings):
 
 def test_without_nan_nothing_of_this_is_used(monkeypatch):
     before = fit(FULL)
-    monkeypatch.setattr("onmf.estimators.solvers.cluster_masked", None)
-    monkeypatch.setattr("onmf.losses.missing.MaskedRays", None)
+    monkeypatch.setattr("onmf.losses.squares.MaskedAlternation", None)
+    monkeypatch.setattr("onmf.losses.squares.MaskedRays", None)
+    monkeypatch.setattr("onmf.losses.squares.MaskedBatches", None)
     model = fit(FULL)
     assert np.array_equal(model.predict(FULL), before.labels_)
     assert np.array_equal(model.cluster_centers_, before.cluster_centers_)
@@ -186,8 +187,9 @@ def test_given_centroids_keep_their_ids_and_a_callable_sees_the_holes():
         return first.cluster_centers_
 
     assert np.array_equal(fit(init=start).labels_, first.labels_)
-    more = ONMF(K, random_state=0, warm_start=True).fit(FULL).fit(X)
+    more = ONMF(init=fit(FULL), random_state=0).fit(X)
     assert more.relative_error_ == pytest.approx(first.relative_error_, rel=1e-6)
+    assert more.lineage_.kept == tuple(range(K))
 
 
 @pytest.mark.parametrize("most", few([2, 5, 3, 8], 2))
@@ -229,8 +231,8 @@ def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(stop_at, tmp_path)
         return False
 
     with pytest.raises(KeyboardInterrupt):
-        fit(checkpoint=tmp_path, callback=breaks)
-    again = fit(checkpoint=tmp_path)
+        fit(solver=Fast(checkpoint=tmp_path), callback=breaks)
+    again = fit(solver=Fast(checkpoint=tmp_path))
     assert np.array_equal(again.labels_, whole.labels_)
     assert np.array_equal(again.cluster_centers_, whole.cluster_centers_)
     assert again.n_iter_ == whole.n_iter_
@@ -254,9 +256,10 @@ REFUSED = {
     "rival": lambda: Baseline("hals", K).fit(X),
     "infinity": lambda: fit(np.where(HOLES, np.inf, FULL)),
     "infinity beside NaN": lambda: fit(np.vstack([X, np.full(M, np.inf)])),
-    "negative beside NaN": lambda: fit(np.vstack([X, np.full(M, -1.0)])),
+    "negative beside NaN": lambda: fit(np.vstack([X, np.full(M, -1.0)]), center_bounds=(0, None)),
     "nothing": lambda: fit(np.full((N, M), np.nan)),
-    "stream": lambda: ONMF(K).partial_fit(X),
+    "kl": lambda: fit(loss="kl"),
+    "kl stream": lambda: ONMF(K, loss="kl").partial_fit(X),
     "proof": lambda: certify(fit(), X),
 }
 SENTENCES = {
@@ -266,7 +269,8 @@ SENTENCES = {
     "infinity beside NaN": r"contains infinity at \(row 300, column 0\)",
     "negative beside NaN": r"Negative values .* \(row 300, column 0\)",
     "nothing": "nothing to cluster",
-    "stream": "partial_fit does not take",
+    "kl": r"NaN or infinity at \(row 0, column",
+    "kl stream": r"NaN or infinity at \(row 0, column",
     "proof": "certify needs complete samples",
 }
 

@@ -319,9 +319,9 @@ def test_an_explanation_knows_the_clusters_in_spite_of_holes():
 
 
 @pytest.mark.slow
-def test_the_page_says_how_much_was_not_observed(plain_pages, tmp_path):
+def test_the_page_says_how_much_is_missing(plain_pages, tmp_path):
     fit().report(tmp_path / "page.html", X, labels=TRUTH)
-    assert "30 % of the entries were not observed" in (tmp_path / "page.html").read_text("utf-8")
+    assert "30 % of the entries are missing" in (tmp_path / "page.html").read_text("utf-8")
     np.save(tmp_path / "x.npy", X)
     fit(tmp_path / "x.npy").report(tmp_path / "disk.html", tmp_path / "x.npy")
     assert "30 % of the entries" in (tmp_path / "disk.html").read_text("utf-8")

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 import onmf
-from onmf import ONMF, Fast, choose_k
+from onmf import ONMF, PALM, Fast, choose_k
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 
 
@@ -144,13 +144,13 @@ def test_more_starts_never_leave_more():
         assert left == sorted(left, reverse=True)
 
 
-def test_given_centroids_keep_their_ids(fitted):
+def test_given_centroids_and_models_keep_their_ids(fitted):
     X, _, model = fitted
     other = kl(init=model.cluster_centers_[[2, 0, 3, 1]]).fit(X)
     np.testing.assert_array_equal(other.labels_, np.array([1, 3, 0, 2])[model.labels_])
-    again = kl(None, init=model).fit(X)
-    np.testing.assert_array_equal(again.labels_, model.labels_)
-    assert again.lineage_.kept == (0, 1, 2, 3)
+    again = kl(init=other).fit(X)
+    np.testing.assert_array_equal(again.labels_, other.labels_)
+    np.testing.assert_array_equal(again.cluster_ids_, range(4))
 
 
 def test_samples_and_features_of_zeros_are_borne():
@@ -239,12 +239,15 @@ def test_explanation_page_and_number_of_clusters_know_the_loss(fitted, tmp_path)
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"solver": "palm"}, "needs solver='fast'"),
-        ({"penalty": "nsncp"}, "^penalty .* is not available with loss='kl'.$"),
-        ({"solver": Fast(rho=1e-3)}, "^penalty .* rho .* is not available with loss='kl'.$"),
-        ({"center_bounds": "data"}, "center_bounds.* is not available with loss='kl'"),
-        ({"center_bounds": (0, 1)}, "center_bounds.* is not available with loss='kl'"),
-        ({"max_iter": 2}, "max_iter"),
+        ({"solver": "palm"}, "loss='kl' needs solver='fast'"),
+        ({"solver": PALM(mu_h=1.0)}, "loss='kl' needs solver='fast'"),
+        ({"penalty": "nsncp"}, r"penalty .* is not available with loss='kl'"),
+        ({"solver": Fast(rho=1e-3)}, r"penalty \(with its rho and growth\) is not available"),
+        ({"solver": Fast(growth=1.5)}, r"penalty \(with its rho and growth\) is not available"),
+        ({"center_bounds": "data"}, r"center_bounds.* is not available with loss='kl'"),
+        ({"center_bounds": (0, 1)}, "center_bounds is not available with loss='kl'"),
+        ({"center_bounds": (None, None)}, r"\(center_bounds\) is not available with loss='kl'"),
+        ({"max_iter": 2}, "max_iter must be a whole number >= 3"),
         ({"loss": "l1"}, "loss must be one of"),
     ],
 )

@@ -82,8 +82,9 @@ def test_all_figures_are_of_the_observed_entries(settings):
 
 def test_without_nan_nothing_of_this_is_used(monkeypatch):
     before = fit(FULL)
-    for name in ("MaskedAlternation", "MaskedRays", "MaskedBatches"):
-        monkeypatch.setattr(f"onmf.losses.squares.{name}", None)
+    monkeypatch.setattr("onmf.losses.squares.MaskedAlternation", None)
+    monkeypatch.setattr("onmf.losses.squares.MaskedRays", None)
+    monkeypatch.setattr("onmf.losses.squares.MaskedBatches", None)
     model = fit(FULL)
     assert np.array_equal(model.predict(FULL), before.labels_)
     assert np.array_equal(model.cluster_centers_, before.cluster_centers_)
@@ -186,8 +187,9 @@ def test_given_centroids_keep_their_ids_and_a_callable_sees_the_holes():
         return first.cluster_centers_
 
     assert np.array_equal(fit(init=start).labels_, first.labels_)
-    more = fit(init=ONMF(K, random_state=0).fit(FULL))
+    more = ONMF(init=fit(FULL), random_state=0).fit(X)
     assert more.relative_error_ == pytest.approx(first.relative_error_, rel=1e-6)
+    assert more.lineage_.kept == tuple(range(K))
 
 
 @pytest.mark.parametrize("most", few([2, 5, 3, 8], 2))
@@ -254,8 +256,10 @@ REFUSED = {
     "rival": lambda: Baseline("hals", K).fit(X),
     "infinity": lambda: fit(np.where(HOLES, np.inf, FULL)),
     "infinity beside NaN": lambda: fit(np.vstack([X, np.full(M, np.inf)])),
-    "negative beside NaN": lambda: fit(np.vstack([X, np.full(M, -1.0)]), center_bounds=(0, 1)),
+    "negative beside NaN": lambda: fit(np.vstack([X, np.full(M, -1.0)]), center_bounds=(0, None)),
     "nothing": lambda: fit(np.full((N, M), np.nan)),
+    "kl": lambda: fit(loss="kl"),
+    "kl stream": lambda: ONMF(K, loss="kl").partial_fit(X),
     "proof": lambda: certify(fit(), X),
 }
 SENTENCES = {
@@ -265,6 +269,8 @@ SENTENCES = {
     "infinity beside NaN": r"contains infinity at \(row 300, column 0\)",
     "negative beside NaN": r"Negative values .* \(row 300, column 0\)",
     "nothing": "nothing to cluster",
+    "kl": r"NaN or infinity at \(row 0, column",
+    "kl stream": r"NaN or infinity at \(row 0, column",
     "proof": "certify needs complete samples",
 }
 
@@ -313,9 +319,9 @@ def test_an_explanation_knows_the_clusters_in_spite_of_holes():
 
 
 @pytest.mark.slow
-def test_the_page_says_how_much_was_not_observed(plain_pages, tmp_path):
+def test_the_page_says_how_much_is_missing(plain_pages, tmp_path):
     fit().report(tmp_path / "page.html", X, labels=TRUTH)
-    assert "30 % of the entries were not observed" in (tmp_path / "page.html").read_text("utf-8")
+    assert "30 % of the entries are missing" in (tmp_path / "page.html").read_text("utf-8")
     np.save(tmp_path / "x.npy", X)
     fit(tmp_path / "x.npy").report(tmp_path / "disk.html", tmp_path / "x.npy")
     assert "30 % of the entries" in (tmp_path / "disk.html").read_text("utf-8")

@@ -190,7 +190,7 @@ def test_a_saved_model_knows_its_outliers(tmp_path):
 
 
 @pytest.mark.parametrize("limit", [[1.0, 0.0], {"tuple": [1.0, 0.3]}, {"tuple": [-1.0, 0.0]}, 3])
-def test_a_forged_fence_is_refused(limit, tmp_path):
+def test_a_forged_limit_is_refused(limit, tmp_path):
     model().fit(X).save(tmp_path / "m.onmf")
     header, arrays = read_container(tmp_path / "m.onmf", MODEL)
     header["attributes"]["outlier_limit_"] = limit

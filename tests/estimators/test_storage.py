@@ -60,18 +60,19 @@ def same(one, other):
     assert one.top_features(3) == other.top_features(3)
 
 
-def settings_of(model):
-    """All parameters, those of the solver instead of the object."""
-    return {k: v for k, v in model.get_params().items() if not hasattr(v, "get_params")}
-
-
 SETTINGS = {
     "default": {},
-    "many": {"n_init": 2, "solver": Fast(1e-2, np.float64(1.5)), "n_jobs": 1, "tol": 1e-4},
+    "many": {
+        "n_init": 2,
+        "solver": Fast(rho=1e-2, growth=np.float64(1.5)),
+        "n_jobs": 1,
+        "tol": 1e-4,
+    },
+    "passes": {"solver": Fast(passes=3)},
     "paper": {"solver": PALM(mu_h=1e-9), "penalty": "nsncp", "max_iter": np.int64(90)},
     "penalty": {"solver": "palm", "penalty": General(1, 3, 3), "max_iter": 90},
     "step": {"solver": "palm", "penalty": NSNCP(margin=1.0), "max_iter": 90},
-    "inertia": {"solver": PALM(accelerate=True), "max_iter": 90},
+    "inertia": {"solver": PALM(accelerate=True, mu_w=0.0, inner_tol=1e-2), "max_iter": 90},
     "bounds": {"center_bounds": (0, np.inf)},
     "data": {"center_bounds": "data"},
     "list": {"center_bounds": [0, None]},
@@ -89,7 +90,8 @@ def test_a_loaded_model_is_the_saved_one(tmp_path, name, dtype):
     model.save(tmp_path / "model.onmf")
     loaded = onmf.load(tmp_path / "model.onmf")
     same(model, loaded)
-    assert settings_of(loaded) == settings_of(model)
+    assert type(loaded.solver) is type(model.solver)
+    assert {**loaded.get_params(), "solver": 0} == {**model.get_params(), "solver": 0}
     assert loaded.cluster_centers_.dtype == dtype
     np.testing.assert_array_equal(loaded.fit(X.astype(dtype)).labels_, model.labels_)
 
@@ -338,6 +340,28 @@ HOSTILE = {
     "list": (with_header("parameters", value=[]), "its parameters is missing"),
     "parameter": (with_header("parameters", "shell", value="rm"), "shell"),
     "wrong parameter": (with_header("parameters", "solver", value="magic"), "solver must be"),
+    "wrong solver": (
+        with_header("parameters", "solver", value={"solver": "os", "settings": {}}),
+        "solver 'os' is unknown",
+    ),
+    "solver settings": (
+        with_header("parameters", "solver", value={"solver": "fast", "settings": {"mu_h": 1}}),
+        "has other settings",
+    ),
+    "solver values": (
+        with_header("parameters", "solver", value={"solver": "fast", "settings": {"passes": 0}}),
+        "passes must be a whole number >= 1",
+    ),
+    "solver text": (
+        with_header("parameters", "solver", value={"solver": "palm", "settings": {"rho": "1"}}),
+        "solver 'palm' is unknown",
+    ),
+    "solver list": (
+        with_header(
+            "parameters", "solver", value={"solver": "fast", "settings": {"passes": ["/tmp"]}}
+        ),
+        "solver 'fast' is unknown",
+    ),
     "other k": (with_header("parameters", "n_clusters", value=4), "n_clusters centroids"),
     "unknown kind": (with_header("parameters", "tol", value={"eval": "1"}), "unknown kind"),
     "penalty": (
@@ -362,13 +386,22 @@ HOSTILE = {
     "single": (with_array("membership_", lambda H: H.astype("f4")), "of the wrong type"),
     "other type": (with_array("labels_", lambda y: y.astype(float), honest=False), "wrong type"),
     "other shape": (with_array("labels_", lambda y: y[1:], honest=False), "wrong shape"),
-    "objects": (with_array("labels_", lambda y: y.astype(object)), "Object arrays"),
+    "objects": (with_array("labels_", lambda y: y.astype(object)), "object arrays are pickles"),
     "history": (with_array("history_", lambda h: h[:, 1:]), "history has another shape"),
-    "huge shape": (with_bytes("cluster_centers_.npy", huge_header), "of 1920000000000000 bytes"),
-    "cut array": (with_bytes("labels_.npy", lambda b: b[:-8]), "speaks of 480 bytes where 472"),
-    "long array": (with_bytes("labels_.npy", lambda b: b + b"x"), "speaks of 480 bytes where 481"),
-    "path trick": (with_member("../../escape.npy"), "not those that its header lists"),
-    "absolute": (with_member("/etc/passwd"), "not those that its header lists"),
+    "huge shape": (
+        with_bytes("cluster_centers_.npy", huge_header),
+        "declares 1920000000000000 bytes",
+    ),
+    "cut array": (
+        with_bytes("labels_.npy", lambda b: b[:-8]),
+        "declares 480 bytes, but there are 472",
+    ),
+    "long array": (
+        with_bytes("labels_.npy", lambda b: b + b"x"),
+        "declares 480 bytes, but there are 481",
+    ),
+    "path trick": (with_member("../../escape.npy"), "its header does not list its members"),
+    "absolute": (with_member("/etc/passwd"), "its header does not list its members"),
     "method": (with_header("attributes", "predict", value=1), "no name of a fitted attribute"),
     "private": (with_header("attributes", "__class__", value=1), "no name of a fitted attribute"),
     "features": (with_header("attributes", "n_features_in_", value=9), "number of features"),
@@ -421,6 +454,12 @@ def test_a_header_nested_without_end_is_refused(path):
             archive.writestr(name, content)
     with pytest.raises(FormatError):
         onmf.load(path)
+
+
+def test_a_file_names_no_folder_to_write_to(path):
+    settings = {"rho": 0.5, "checkpoint": "/somewhere"}
+    with_header("parameters", "solver", value={"solver": "fast", "settings": settings})(path)
+    assert repr(onmf.load(path).solver) == "Fast(rho=0.5)"
 
 
 def test_numbers_that_json_does_not_know_are_refused(path):

@@ -6,7 +6,7 @@ from typing import Any
 from onmf.estimators.baseline import Baseline
 from onmf.estimators.onmf import ONMF
 from onmf.estimators.parameters import check_parameters
-from onmf.estimators.solvers import SOLVERS, is_given
+from onmf.estimators.solvers import SOLVERS, check_solver_parameters, is_given, solver_of
 from onmf.estimators.storage import read_model
 from onmf.estimators.stream import StreamONMF
 from onmf.exceptions import FormatError
@@ -74,6 +74,8 @@ def load(path: str | Path) -> ONMF | Baseline:
         kind, parameters = with_solver_object(kind, parameters)
         model = ESTIMATORS[kind](**parameters)
         check_parameters(model.get_params(deep=False))
+        if isinstance(model, ONMF):
+            check_solver_parameters(solver_of(model.solver))
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(
             f"{Path(path).name} holds a {kind} that this onmf does not know: {error}."

@@ -365,7 +365,7 @@ def test_a_bad_entry_is_named_with_its_place(X, where, value):
     X[row, column] = value
     for container in ("array", "csr", "frame"):
         with pytest.raises(ValueError, match=rf"\(row {row}, column {column}\)"):
-            ONMF(1).fit(CONTAINERS[container](X))
+            ONMF(1, center_bounds=(0, None)).fit(CONTAINERS[container](X))
 
 
 @example(np.eye(3), 2, 20)

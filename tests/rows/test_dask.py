@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import onmf
 from cases import few
-from onmf import ONMF, Baseline, Fast
+from onmf import ONMF, PALM, Baseline, Fast
 from onmf.datasets import make_rays
 from onmf.estimators import solvers
 from onmf.paper.palm import NON_NEGATIVE
@@ -61,7 +61,7 @@ OPTIONS = {
     "nsncp": {"penalty": "nsncp"},
     "palm": {"solver": "palm", "max_iter": 12},
     "palm, nsncp": {"solver": "palm", "penalty": "nsncp", "max_iter": 12},
-    "palm, accelerated": {"solver": "palm", "accelerate": True, "max_iter": 25},
+    "palm, accelerated": {"solver": PALM(accelerate=True), "max_iter": 25},
     "nndsvd": {"solver": "palm", "init": "nndsvd", "max_iter": 5},
     "k-means++": {"solver": "palm", "init": "k-means++", "max_iter": 5},
     "bounds": {"center_bounds": "data"},

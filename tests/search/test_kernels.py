@@ -314,3 +314,14 @@ def test_a_signal_ends_a_long_kernel_at_once(sign):
     assert time.monotonic() - sent < 5
     assert ("KeyboardInterrupt" in said) == (sign == signal.SIGINT)
     assert "SystemError" not in said
+
+
+def test_arrays_that_are_not_aligned_are_taken():
+    """As they come out of the frames of a network."""
+    rng = np.random.default_rng(0)
+    Y, labels = rng.random((30, 4)), rng.integers(0, 3, 30)
+    raw = np.frombuffer(b"x" + Y.tobytes(), np.uint8)[1:]
+    odd = raw.view(np.float64).reshape(30, 4)
+    assert not odd.flags.aligned
+    found = compiled.sums(labels, np.ones(30), odd, 3)
+    np.testing.assert_array_equal(found, compiled.sums(labels, np.ones(30), Y, 3))

@@ -15,19 +15,19 @@ from onmf.io.source import Source, floating, stack_rows
 class Blocks(Source):
     """Samples that a function makes, or fetches, in blocks: ``make(0)``, ``make(1)``, ...
 
-    With ``ONMF(passes=1)`` each block is made once, so any number of samples can be clustered.
+    With ``Fast(passes=1)`` each block is made once, so any number of samples can be clustered.
     Without `passes` every sweep makes all of them again. Blocks of some megabytes are best.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from onmf import ONMF
+    >>> from onmf import ONMF, Fast
     >>> from onmf.io import Blocks
     >>> def make(number):
     ...     rng = np.random.default_rng(number)
     ...     return np.eye(3, dtype=np.float32)[rng.integers(0, 3, 100)] + rng.random((100, 1)) / 9
     >>> X = Blocks.of(make, shape=(1000, 3), size=100)
-    >>> model = ONMF(n_clusters=3, passes=1, random_state=0).fit(X)
+    >>> model = ONMF(n_clusters=3, solver=Fast(passes=1), random_state=0).fit(X)
     >>> model.predict(make(0)).shape
     (100,)
     """

@@ -21,6 +21,7 @@ from onmf.search.row_problems import (
 )
 
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
+ALIGNED = ["C_CONTIGUOUS", "ALIGNED"]  # which an array that came over a network may not be
 EQUAL_SCORES = {kind: float(PRODUCT_ROUNDING * np.finfo(kind).eps) for kind in FLOATS}
 TINIEST = {kind: float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind in FLOATS}
 MAX_FEW_RAYS = 16  # rays that are alternated without BLAS, as in C
@@ -31,15 +32,15 @@ MOMENT = 1 << 24  # products between two looks for an interrupt: a few hundredth
 def floats(*arrays: Array) -> list[Array]:
     """Contiguous, all in single precision or all in double."""
     kind = FLOATS[not all(array.dtype == FLOATS[0] for array in arrays)]
-    return [np.ascontiguousarray(array, kind) for array in arrays]
+    return [np.require(array, kind, ALIGNED) for array in arrays]
 
 
 def doubles(*arrays: Array) -> list[Array]:
-    return [np.ascontiguousarray(array, np.float64) for array in arrays]
+    return [np.require(array, np.float64, ALIGNED) for array in arrays]
 
 
 def whole(labels: Array) -> Array:
-    return np.ascontiguousarray(labels, np.int64)
+    return np.require(labels, np.int64, ALIGNED)
 
 
 def nearest(products: Array) -> tuple[Array, Array]:

@@ -675,7 +675,7 @@ def test_the_result_is_written_back_into_annotated_data(here, capsys):
     capsys.readouterr()
     for target, said in (
         ("x.h5ad", "names the input x.h5ad"),
-        ("with.h5ad", "with.h5ad is there already"),
+        ("with.h5ad", "with.h5ad already exists"),
     ):
         assert run(*words, "--write-h5ad", target) != 0
         assert said in capsys.readouterr().err

@@ -58,7 +58,7 @@ def test_new_samples_and_later_commands_have_gaps_too(capsys):
     ask(capsys, "predict", "out", "new.csv", "-o", "new_labels.csv")
     np.testing.assert_array_equal(labels("new_labels.csv").cluster, labels().cluster[:9])
     FRAME.iloc[:9].drop(columns=["g3", "g5"]).to_csv("few.csv")
-    assert "not observed" in ask(
+    assert "taken as missing" in ask(
         capsys, "predict", "out", "few.csv", "-o", "few_labels.csv", "--missing", "nan"
     )
     np.testing.assert_array_equal(labels("few_labels.csv").cluster, labels().cluster[:9])

@@ -31,6 +31,6 @@ def test_a_folder_of_parquet_files_is_clustered_in_two_passes(tmp_path, monkeypa
     np.testing.assert_array_equal(labels().cluster, model.labels_)
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["results"]["sweeps"] == 2
-    assert load(tmp_path / "out" / "model.onmf").passes == 2
+    assert load(tmp_path / "out" / "model.onmf").solver.passes == 2
     said = ask(capsys, "cluster", "parts", "-k", 3, "-o", "out2", "--passes", 1, code=2)
     assert "--passes" in said

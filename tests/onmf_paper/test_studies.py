@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from onmf import PALM
 from onmf.cli import main
 from onmf.ledger import Ledger, Row, run
 from onmf_paper.data_sets import (
@@ -117,18 +118,26 @@ def test_trials_and_methods_can_be_limited():
 def test_the_paper_s_settings_go_with_the_data():
     X = np.array([[0.5, 2.0], [1.0, 0.0]])
     model = build_estimator("nsncp", "expression", X, 2, 7, {})
-    assert (model.solver, model.random_state, model.center_bounds) == ("palm", 7, (0, 2.0))
+    assert isinstance(model.solver, PALM)
+    assert (model.random_state, model.center_bounds) == (7, (0, 2.0))
     assert model.penalty.margin == 1.0
     assert build_estimator("nsncp", "synthetic", X, 2, 7, {}).penalty.margin == 0.51
-    assert build_estimator("sncp", "documents", X, 2, 7, {}).mu_h == 1e-8
+    assert build_estimator("sncp", "documents", X, 2, 7, {}).solver.mu_h == 1e-8
     quick = build_estimator("nsncp-accelerated", "expression", X, 2, 7, {}).get_params()
-    assert quick.pop("accelerate")
-    assert quick.items() <= build_estimator("nsncp", "expression", X, 2, 7, {}).get_params().items()
+    plain = build_estimator("nsncp", "expression", X, 2, 7, {}).get_params()
+    assert quick.pop("solver__accelerate")
+    assert not plain.pop("solver__accelerate")
+    assert all(quick[name] == plain[name] for name in plain if name != "solver")
     model = build_estimator("sncp", "reduced", -X, 2, 7, {})
-    assert (model.center_bounds, model.mu_h, model.mu_w) == ("data", 0.0, 0.0)
+    assert (model.center_bounds, model.solver.mu_h, model.solver.mu_w) == ("data", 0.0, 0.0)
     assert build_estimator("default", "reduced", -X, 2, 7, {}).center_bounds == "data"
     model = build_estimator("sncp", "synthetic", X, 2, 7, {"p": 1, "q": 3, "v": 4, "growth": 2.0})
-    assert (model.penalty.p, model.penalty.q, model.penalty.v, model.growth) == (1, 3, 4, 2.0)
+    assert (model.penalty.p, model.penalty.q, model.penalty.v, model.solver.growth) == (
+        1,
+        3,
+        4,
+        2.0,
+    )
 
 
 def test_documents_of_the_study_are_as_many_as_the_paper_s():

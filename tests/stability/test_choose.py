@@ -413,7 +413,7 @@ def test_empty_samples_have_no_cluster_and_do_no_harm(rays):
 
 def test_bad_data_are_answered_by_a_sentence(rays):
     with pytest.raises(ValueError, match="Negative values"):
-        choose_k(ONMF(), -rays[0], range(2, 4))
+        choose_k(ONMF(center_bounds=(0, None)), -rays[0], range(2, 4))
     with pytest.raises(ValueError, match="only 3 distinct sample"):
         consensus(ONMF(4), np.repeat(np.eye(3), 5, axis=0))
     with pytest.raises(ValueError, match="only 3 distinct sample"):

@@ -11,13 +11,13 @@ from cases import few
 from onmf import ONMF
 from onmf.datasets import make_rays
 from onmf.losses.alternation import settle
-from onmf.losses.ray_alternation import RayAlternation
 from onmf.paper.palm import NON_NEGATIVE
 from onmf.paper.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.search.sketch import sketch
 from onmf.search.solver import SearchSettings
 from onmf.stability.many import AssignAll, Attempt, Many, narrowed, settle_together, turned
+from solving import ray_alternation
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 RUNS = [Attempt(k, seed) for k in (1, 3, 6) for seed in (0, 1)]
@@ -120,7 +120,7 @@ def test_alternations_together_are_those_apart(make):
     starts = [X[:3], X[10:15], X[20:26]]
     ends = settle_together(data, starts, NON_NEGATIVE, 1e-9, 100)
     for W, end in zip(starts, ends, strict=True):
-        own = settle(RayAlternation(data, NON_NEGATIVE, 1e-9), W, 100)
+        own = settle(ray_alternation(data, 1e-9), W, 100)
         np.testing.assert_array_equal(end.labels(data), own.labels(data))
         np.testing.assert_allclose(end.W, own.W, atol=1e-8)
 

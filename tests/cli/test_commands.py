@@ -680,7 +680,7 @@ def test_the_result_is_written_back_into_annotated_data(here, capsys):
         assert run(*words, "--write-h5ad", target) != 0
         assert said in capsys.readouterr().err
     assert run("cluster", "x.csv", "-k", 3, "-o", "more", "--write-h5ad", "more.h5ad") != 0
-    assert "needs an .h5ad file of this machine as input" in capsys.readouterr().err
+    assert "needs a local .h5ad file as input" in capsys.readouterr().err
     assert run(*words, "--force", "--write-h5ad", "with.h5ad") == 0
 
 

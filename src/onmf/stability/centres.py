@@ -18,7 +18,7 @@ from onmf.rows.sweep import Block, Data
 
 Array = NDArray[Any]
 
-POWER_STEPS = 3  # from the mean of a cluster to its ray
+CENTRE_POWER_STEPS = 3  # from the mean of a cluster to its ray
 
 
 def _pack(labels: Array, codes: Array) -> Array:
@@ -52,7 +52,7 @@ def centres(data: Data, labels: Array, k: int, rays: bool) -> Array:
     """Means (k, m) of the clusters, or their rays by a few power steps from the means."""
     rows = data.scatter(_pack(labels, np.ones(len(labels))))
     W = _least_squares(data, rows, k)
-    for _ in range(POWER_STEPS if rays else 0):
+    for _ in range(CENTRE_POWER_STEPS if rays else 0):
         rows, _ = data.sweep(Score(W), rows)
         W = _least_squares(data, rows, k)
     return W

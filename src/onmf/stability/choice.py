@@ -13,7 +13,7 @@ from onmf.stability.agreement import Consensus
 Array = NDArray[Any]
 
 NOISY = 0.5  # overlap of clusters by halves of the features: single samples tell too little
-FEW = 30  # samples: with fewer, every answer is a guess
+FEW_SAMPLES = 30  # samples: with fewer, every answer is a guess
 
 
 class KRow(NamedTuple):
@@ -199,7 +199,7 @@ def reason(
 ) -> str:
     """The sentence behind a recommendation."""
     k = verdict.best
-    guess = f"; {n} samples are few, take it as a guess" if n < FEW else ""
+    guess = f"; {n} samples are few, take it as a guess" if n < FEW_SAMPLES else ""
     if not verdict.evidence:
         return no_evidence(verdict, known) + guess + "."
     fact = known[k]

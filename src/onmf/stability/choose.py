@@ -24,7 +24,7 @@ Array = NDArray[Any]
 MOST = 80  # clusters, where nobody says how many
 PER_CLUSTER = 5  # samples that each cluster has at least, on average, where nobody says
 ALIVE, CLEAR = 0.5, 0.72  # features tell clusters alike at the end: there may, or must, be more
-FAR = 0.7  # of the last K, up to which the best is far below it
+MAX_BEST_SHARE = 0.7  # of the last K, up to which the best is far below it
 FALLEN = 0.9  # of the best score
 
 
@@ -196,7 +196,9 @@ def _fallen(known: Evidence, ks: list[int]) -> bool:
     best, end = max(score, key=lambda k: score[k]), known.figures[ks[-1]]
     if end.alike < ALIVE:
         return True
-    if end.alike >= CLEAR and best <= FAR * ks[-1]:  # pieces of clusters are not told alike
+    if (
+        end.alike >= CLEAR and best <= MAX_BEST_SHARE * ks[-1]
+    ):  # pieces of clusters are not told alike
         return False
     return score[best] > 0 and best <= 0.75 * ks[-1] and end.score < FALLEN * score[best]
 

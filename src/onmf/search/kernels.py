@@ -5,6 +5,8 @@ take: contiguous, labels in 64 bits, rows and scores of one type, which is singl
 precision. Work of more than a moment is done in parts: between them an interrupt is noticed.
 """
 
+from typing import Any
+
 import numpy as np
 
 from onmf.rows.assign import PRODUCT_ROUNDING
@@ -21,7 +23,7 @@ from onmf.search.row_problems import (
 )
 
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
-ALIGNED = ["C_CONTIGUOUS", "ALIGNED"]  # which an array that came over a network may not be
+ALIGNED: Any = ("C", "A")  # which an array that came over a network may not be
 EQUAL_SCORES = {kind: float(PRODUCT_ROUNDING * np.finfo(kind).eps) for kind in FLOATS}
 TINIEST = {kind: float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind in FLOATS}
 MAX_FEW_RAYS = 16  # rays that are alternated without BLAS, as in C

@@ -418,3 +418,12 @@ def test_bad_data_are_answered_by_a_sentence(rays):
         consensus(ONMF(4), np.repeat(np.eye(3), 5, axis=0))
     with pytest.raises(ValueError, match="only 3 distinct sample"):
         consensus(ONMF(4), sp.csr_array(np.repeat(np.eye(3), 5, axis=0)))
+
+
+def test_a_file_is_read_as_fit_reads_it(rays, tmp_path):
+    np.save(tmp_path / "x.npy", rays[0])
+    here = choose_k(ONMF(random_state=0), rays[0], range(2, 5), n_runs=2, beyond=False)
+    for path in (tmp_path / "x.npy", str(tmp_path / "x.npy")):
+        there = choose_k(ONMF(random_state=0), path, range(2, 5), n_runs=2, beyond=False)
+        assert there.best_k == here.best_k
+        np.testing.assert_array_equal(there.model.labels_, here.model.labels_)

@@ -43,7 +43,7 @@ def consensus(
     ----------
     model : ONMF or any scikit-learn clusterer with `random_state`
         Not changed. Its `n_clusters` (or `n_components`) is K.
-    X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+    X : array, sparse matrix, DataFrame or path of shape (n_samples, n_features)
     n_runs : int, default=20
         At least two. The seeds are s, s + 1, ... for an integer ``random_state=s`` of the model, 0,
         1, ... for None.
@@ -114,7 +114,7 @@ def choose_k(
     ----------
     model : ONMF or any scikit-learn clusterer with `n_clusters` or `n_components`
         Not changed; its own number of clusters is ignored.
-    X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+    X : array, sparse matrix, DataFrame or path of shape (n_samples, n_features)
     k_range : iterable of int, optional
         The numbers of clusters to try, increasing, for example ``range(2, 11)``. By default from 2
         until the score has clearly fallen, at most 80 and a fifth of the samples.

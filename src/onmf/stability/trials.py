@@ -6,6 +6,7 @@ what is done is never done twice, and never mistaken for something else.
 
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
@@ -23,7 +24,7 @@ from onmf.exceptions import UnassignedSampleWarning, UnobservedWarning
 from onmf.ledger import Ledger, Trial
 from onmf.losses import Squares
 from onmf.losses.filling import filled_copy
-from onmf.rows import matrix_of
+from onmf.rows import matrix_of, open_rows
 from onmf.rows.threads import blas_threads
 from onmf.rows.validation import as_samples
 from onmf.stability.evidence import ByFits, ByPath, Evidence
@@ -88,7 +89,7 @@ def prepare(
             "n_runs=1 says nothing about stability, for one run always agrees with itself: "
             "ask for at least two."
         )
-    name, X = _parameter_of_k(model), matrix_of(X)
+    name, X = _parameter_of_k(model), _in_memory(X)
     X = X.to_memory() if hasattr(X, "to_memory") else X  # of an AnnData object on disk
     if isinstance(model, ONMF):
         own: ONMF = clone(model).set_params(callback=None)
@@ -108,6 +109,12 @@ def prepare(
     compared = {key: v for key, v in parameters.items() if key not in UNIMPORTANT}
     key = {"model": f"{type(model).__name__} {_hash(compared)}", "data": _hash(X)}
     return Experiment(model, runner, X, weight, seeds, name, key, n_jobs)
+
+
+def _in_memory(X: Any) -> Any:
+    """The matrix of X; the rows of a file are read, as halves are compared many times."""
+    source = open_rows(X) if isinstance(X, str | Path) else None
+    return matrix_of(X) if source is None else source.rows(0, source.shape[0])
 
 
 def _fast_solver(model: ClusterMixin, n_jobs: int | None) -> FastSolver | None:

@@ -5,7 +5,7 @@ import sys
 import certificate
 import checkpoint
 import command
-import divergence
+import counts
 import explain
 import fast
 import growth
@@ -23,6 +23,7 @@ import scale
 import spectral
 import stability
 import stream
+import texts
 import votes
 
 
@@ -35,7 +36,7 @@ def run_large() -> None:
 SECTIONS = {
     "certificate": certificate.run,
     "checkpoint": checkpoint.run,
-    "divergence": divergence.run,
+    "counts": counts.run,
     "explain": explain.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,
@@ -66,6 +67,7 @@ SECTIONS = {
     "stream-topics": stream.run_topics,
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
+    "texts": texts.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import numpy as np
@@ -43,8 +43,8 @@ from onmf.paper.penalties import PENALTIES
 
 COMPARED: dict[str, Callable[..., ONMF | Baseline]] = {
     "onmf": ONMF,
-    **{name: partial(ONMF, solver="palm", penalty=name) for name in PENALTIES},
-    **{name: partial(Baseline, name) for name in METHODS},
+    **{name: partial(ONMF, solver="palm", penalty=cast(Any, name)) for name in PENALTIES},
+    **{name: partial(Baseline, cast(Any, name)) for name in METHODS},
 }
 QUICK_METHODS = ["onmf", "alternation", "k-means", "k-means++", "nmf", "hals"]
 

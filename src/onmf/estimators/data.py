@@ -1,13 +1,17 @@
 """How samples come in: validated, put into their place, compared with the centroids of the fit."""
 
 from dataclasses import replace
+from inspect import signature
 from typing import Any, NamedTuple
 
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from onmf.estimators.bases import BaseEstimator
 from onmf.losses import Loss, loss_of
+from onmf.result import Stage
 from onmf.rows import Check, Features, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment
 from onmf.rows.sweep import Array, Data
@@ -25,13 +29,35 @@ class Assigned(NamedTuple):
     fit: Any
 
 
+def own_class(model: Any) -> type:
+    """The class of the model, or the one of this package that it is a subclass of."""
+    ours = (kind for kind in type(model).__mro__ if kind.__module__.partition(".")[0] == "onmf")
+    return next(ours)
+
+
 class DataMixin(BaseEstimator):
     """What an estimator does with samples before it says anything about them."""
 
     n_clusters: int | None
-    n_features_in_: int
-    cluster_centers_: Array
+    n_features_in_: int  # and what else a fit leaves
+    feature_names_in_: NDArray[Any]
+    labels_: NDArray[np.intp]
+    cluster_centers_: NDArray[Any]
+    membership_: NDArray[Any]
+    relative_error_: float
+    inertia_: float
+    n_iter_: int
+    history_: list[Stage]
+    stationarity_: float
+    converged_: bool
+    bound_: float | None
+    gap_: float | None
+    n_disagreements_: int
+    n_missing_: int
+    outlier_score_: NDArray[np.float64]
     outlier_limit_: tuple[float, float]
+    preprocessing_: tuple[Any, ...]
+    certainty_curve_: NDArray[Any]
     equal_votes = False  # whether the length of a sample has no influence
     loss = "frobenius"
     _put = staticmethod(place)  # where the samples go
@@ -39,6 +65,10 @@ class DataMixin(BaseEstimator):
     @property
     def _loss(self) -> Loss:
         return loss_of(self)
+
+    def _parameters(self) -> dict[str, Any]:
+        """All by name, also those that a subclass sets in an `__init__` of its own."""
+        return {name: getattr(self, name) for name in signature(own_class(self)).parameters}
 
     @property
     def _check(self) -> Check:
@@ -118,7 +148,8 @@ class DataMixin(BaseEstimator):
         check_is_fitted(self)
         from onmf.rows.dask import lazily
 
-        light = clone(self).set_params(callback=None)
+        light = clone(self)
+        light.callback = None
         light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
         if self._limit is not None:
             light.outlier_limit_ = self._limit

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 class ReportMixin(PredictMixin):
     """Features, explanation, page and file of a fitted model."""
 
-    inertia_: float
-    bound_: float | None
-    gap_: float | None
-    labels_: Array
-
     def top_features(
         self, n: int = 10, feature_names: Sequence[str] | None = None
     ) -> list[list[tuple[str, float]]]:

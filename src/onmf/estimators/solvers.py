@@ -7,8 +7,7 @@ the default of the solver.
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
+from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.fitting import FastSolver, FitRequest, PaperSolver, Solver
 from onmf.estimators.parameters import check_number, without_none
 from onmf.losses.alternation import Settings
@@ -82,14 +81,12 @@ class Fast(BaseEstimator):
                 f"{request.penalty!r}: use solver='palm'."
             )
         begin, loss = request.init, request.loss
-        if request.max_iter is not None:
-            check_number(request.max_iter, "max_iter", loss.min_sweeps, whole=True)
         search = SearchSettings(
             **without_none(
                 start=self.rho,
                 growth=self.growth,
                 tol=request.tol,
-                max_sweeps=request.max_iter,
+                max_sweeps=request.max_iter and max(request.max_iter, loss.min_sweeps),
                 outliers=request.outliers,
             ),
             n_starts=None if begin.n_init == "auto" else int(begin.n_init),

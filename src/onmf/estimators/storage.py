@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from onmf.estimators.bases import BaseEstimator
+from onmf.estimators.data import DataMixin, own_class
 from onmf.estimators.solvers import SOLVERS
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.io.container import MODEL, Container, container_bytes, read_container
@@ -53,13 +54,13 @@ class StoredModel(NamedTuple):
     attributes: dict[str, Any]
 
 
-def write_model(model: BaseEstimator, path: str | Path) -> None:
+def write_model(model: DataMixin, path: str | Path) -> None:
     """Put a fitted model into a file: in full, or not at all."""
     path = Path(path)
     replace_files(path.parent, {path.name: model_bytes(model)})
 
 
-def model_bytes(model: BaseEstimator, samples: bool = True, **more: Any) -> bytes:
+def model_bytes(model: DataMixin, samples: bool = True, **more: Any) -> bytes:
     """The content of the file of a fitted model; without its samples, what predicts is left.
 
     `more` is JSON for the header, which whoever wrote it will look for.
@@ -75,7 +76,7 @@ def model_bytes(model: BaseEstimator, samples: bool = True, **more: Any) -> byte
     if HISTORY in fitted:
         arrays[HISTORY] = np.array(fitted[HISTORY], np.float64).reshape(-1, len(Stage._fields))
     header = {
-        "class": type(model).__name__,
+        "class": own_class(model).__name__,
         "onmf": version("onmf"),
         "parameters": _storable_parameters(model),
         "attributes": encode_all(numbers),
@@ -95,13 +96,13 @@ def _put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]
     return {"step": step.name} | encode_all(settings)
 
 
-def _storable_parameters(model: BaseEstimator) -> dict[str, Any]:
+def _storable_parameters(model: DataMixin) -> dict[str, Any]:
     """Those that can be stored; the others are named in a warning.
 
     But for a model that the fit went on from: what it left is in the lineage.
     """
     storable, left_out = {}, []
-    for name, value in model.get_params(deep=False).items():
+    for name, value in model._parameters().items():
         if name == "init" and isinstance(value, BaseEstimator):
             continue
         try:

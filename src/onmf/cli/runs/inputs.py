@@ -175,7 +175,7 @@ def first_words(table: Table) -> list[str] | None:
     ]
 
 
-def sample_in_memory(table: Table, seed: int) -> Table:
+def sample_in_memory(table: Table, seed: Any) -> Table:
     """The table in memory; a random sample of the rows if they are on disk."""
     if not isinstance(table.X, Source):
         return table

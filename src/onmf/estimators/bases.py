@@ -5,6 +5,7 @@ every attribute, `lables_` too. So mypy gets the declarations of `declared.pyi`.
 pyright, which reads scikit-learn's code, they are scikit-learn's own.
 """
 
+from importlib.metadata import metadata
 from typing import TYPE_CHECKING, Any
 
 MYPY = False  # which mypy takes for True
@@ -47,11 +48,25 @@ else:
             return method
 
 
+class DocumentedEstimator(BaseEstimator):
+    """An estimator whose HTML view links its page of the documentation."""
+
+    _doc_link_module = "onmf"
+
+    @property
+    def _doc_link_template(self) -> str:
+        """With the address in `[project.urls]` of pyproject.toml; empty if there is none."""
+        addresses = metadata("onmf").get_all("Project-URL") or []
+        home = dict(entry.split(", ", 1) for entry in addresses).get("Documentation")
+        return "" if home is None else f"{home}en/stable/api/generated/onmf.{{estimator_name}}.html"
+
+
 __all__ = [
     "BaseEstimator",
     "CallbackSupportMixin",
     "ClassNamePrefixFeaturesOutMixin",
     "ClusterMixin",
+    "DocumentedEstimator",
     "TransformerMixin",
     "available_if",
     "with_callbacks",

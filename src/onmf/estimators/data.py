@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from onmf.estimators.bases import BaseEstimator
+from onmf.estimators.bases import DocumentedEstimator
 from onmf.losses import Loss, loss_of
 from onmf.result import Stage
 from onmf.rows import Check, Features, Placement, PlacementRequest, place
@@ -35,7 +35,7 @@ def own_class(model: Any) -> type:
     return next(ours)
 
 
-class DataMixin(BaseEstimator):
+class DataMixin(DocumentedEstimator):
     """What an estimator does with samples before it says anything about them."""
 
     n_clusters: int | None

@@ -123,9 +123,14 @@ class DataMixin(DocumentedEstimator):
         """Samples and centroids in a safe range, the unit of their codes, and the factor of X."""
         check_is_fitted(self)
         rows = self._place(X, sample_weight, safe_scale, reset=False, equal_votes=equal_votes)
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        W = self._centers_beside(rows.data)
         centers, size = rescale_to_safe_range(W)
         return rows.data, centers, W.dtype.type(size / rows.scale), rows.scale
+
+    def _centers_beside(self, data: Data) -> Array:
+        """The centroids with all digits that they or the samples have."""
+        W = self.cluster_centers_
+        return W.astype(np.promote_types(W.dtype, data.dtype), copy=False)
 
     def _assignment(self, data: Data, centers: Array, unit: Any) -> Any:
         """What gives a sample to a cluster, in the units of the user."""

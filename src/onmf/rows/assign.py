@@ -118,13 +118,16 @@ class Rays:
 
     @classmethod
     def of(cls, W: Array) -> Self:
-        top, most = np.maximum(W.max(axis=1), -W.min(axis=1)), np.finfo(W.dtype).maxexp - 2
-        exponent = np.frexp(top)[1].clip(-most, most)  # the squares of each row must be numbers
-        W = W * np.ldexp(W.dtype.type(1), -exponent)[:, None]
-        lengths = np.sqrt(np.einsum("km,km->k", W, W))
-        lengths = np.where(lengths > 0, lengths, 1).astype(W.dtype)
-        W /= lengths[:, None]
-        return cls(np.ascontiguousarray(W.T), np.ldexp(lengths, exponent))
+        exponent, info = 0, np.finfo(W.dtype)
+        with np.errstate(over="ignore", under="ignore"):
+            squares = np.einsum("km,km->k", W, W)
+        if not ((squares > info.tiny / info.eps) & (squares < np.inf)).all():
+            top, most = np.maximum(W.max(axis=1), -W.min(axis=1)), info.maxexp - 2
+            exponent = np.frexp(top)[1].clip(-most, most)  # the squares of each row are numbers
+            W = W * np.ldexp(W.dtype.type(1), -exponent)[:, None]
+            squares = np.einsum("km,km->k", W, W)
+        lengths = np.sqrt(np.where(squares > 0, squares, 1)).astype(W.dtype)
+        return cls(np.divide(W.T, lengths, order="C"), np.ldexp(lengths, exponent))
 
     def __call__(self, block: Block, rows: Any) -> tuple[Any, ExplainedShare]:
         code, sqnorms = self.code(block.X), row_sqnorm(block.X)

@@ -183,7 +183,8 @@ class Baseline(Clusterer):
             without_none(tol=self.tol, max_iter=self.max_iter),
         )
 
-    def _assignment(self, data: Data, centers: Array, unit: Any) -> Any:
+    def _assignment(self, data: Data, scale: float) -> Any:
         if self.method in NEAREST:
-            return NEAREST[self.method](centers / unit)
-        return super()._assignment(data, centers, unit)
+            dtype = data.dtype
+            return NEAREST[self.method](self.cluster_centers_.astype(dtype) * dtype.type(scale))
+        return super()._assignment(data, scale)

@@ -86,7 +86,8 @@ def run_choose_k(
     ks = None if span is None else parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    table = sample_in_memory(source.learn(read_with_notes(source))[0], seed)
+    source, raw = read_with_notes(source, options["loss"])
+    table = sample_in_memory(source.learn(raw)[0], seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with waiting(source.path.name) as advance:
         choice = choose_k(

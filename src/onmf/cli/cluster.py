@@ -180,7 +180,8 @@ def fit_input(
     with reading(source) as progress:
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
-    note_before_fit(source, raw)
+    if previous is None:
+        source = note_before_fit(source, raw, settings.get("loss", "frobenius"))
     table, steps = source.learn(raw)
     choice = None
     if k is not None and not isinstance(k, int):

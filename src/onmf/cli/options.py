@@ -20,7 +20,7 @@ from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.io.table import Progress
 from onmf.losses import LOSSES
 from onmf.preparation.base import Step, StepOption
-from onmf.preparation.steps import STEPS, Tfidf
+from onmf.preparation.steps import STEPS, Depth, Log, Tfidf, Variable
 from onmf.preparation.texts import document_count
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -126,10 +126,11 @@ def step_option(step: type[Step], option: StepOption) -> Decorator:
 
 
 INPUT = InputPath()
-PREPARED_COUNTS = (
-    "these are raw counts, so samples were scaled to the same total and logarithms taken (--cp10k "
-    "--log); --raw clusters them as they are."
-)
+DONE = {  # by default
+    Depth.name: "raw counts were scaled to the same total (--cp10k)",
+    Log.name: "logarithms were taken (--log)",
+    Variable.name: "the 1500 most variable of {} genes are used (--variable all uses all)",
+}
 RAW_NAMES = click.option(
     "--raw-names", is_flag=True,
     help="Do not guard names that a spreadsheet would run as formulas in .csv files.",
@@ -153,6 +154,12 @@ loss_option = click.option(
 )  # fmt: skip
 votes_option = click.option(
     "--equal-votes", is_flag=True, help="Give every sample the same weight, whatever its length.",
+)  # fmt: skip
+bounds_option = click.option(
+    "--bounds", "center_bounds", default="auto",
+    type=Word(center_bounds, "auto|data|LOW:HIGH"), metavar="auto|data|LOW:HIGH",
+    help="Bounds of the centroids; data: the range of the data; auto: not negative, unless the "
+    "data are.",
 )  # fmt: skip
 READING_SECTION = section(
     "Reading",
@@ -272,13 +279,14 @@ def read_with_notes(source: Input, loss: str = "frobenius") -> tuple[Input, Tabl
 
 
 def note_before_fit(source: Input, table: Table, loss: str = "frobenius") -> Input:
-    """The input with the default steps of raw counts; prints what looks wrong in it."""
+    """The input with the default steps of gene expression; prints them and what looks wrong."""
     given = source
     if not LOSSES[loss].takes_counts:
-        source = source.with_count_steps(table)
+        source = source.with_default_steps(table)
     with waiting(f"Checking {source.path.name}"):
         said = before_fit(source, table)
-    if source is not given:
-        said = [PREPARED_COUNTS, *said]
+    if added := [name for name in source.steps if name not in given.steps]:
+        done = ", ".join(DONE[name] for name in added).format(len(table.features))
+        said = [f"gene expression: {done}; --raw leaves it as it is.", *said]
     note(source.path.name, said)
     return source

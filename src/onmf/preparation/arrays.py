@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.io import Source
+from onmf.io.cells import to_count
 from onmf.io.table import Array
 
 
@@ -115,3 +116,11 @@ def complete(X: Any, what: str) -> Any:
             "the step out."
         )
     return finite(X, what)
+
+
+def feature_count(word: str) -> int:
+    """A number of features above zero, or zero for `all`."""
+    count = 0 if word == "all" else to_count(word)
+    if count < (word != "all"):
+        raise ValueError(f"{word} is not a number of features.")
+    return count

@@ -18,11 +18,11 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from onmf.io import Source
-from onmf.io.cells import to_count
 from onmf.io.table import Array
 from onmf.preparation.arrays import (
     check_positive,
     complete,
+    feature_count,
     feature_squares,
     feature_variances,
     finite,
@@ -172,14 +172,12 @@ class Variable(Step):
     used: Array
     name = "variable"
     options = (
-        StepOption("--variable", "Use the N most variable features only; for genes, after --log.",
-                   "variable", parse=to_count, metavar="N"),
+        StepOption("--variable", "Use the N most variable features only.",
+                   "variable", parse=feature_count, metavar="N|all"),
     )  # fmt: skip
 
     @classmethod
     def fit(cls, X: Any, variable: int = 1500) -> Self:
-        if variable < 1:
-            raise ValueError("--variable needs a number of features above zero.")
         order = np.argsort(-feature_variances(X), kind="stable")
         used = np.zeros(len(order))
         used[order[:variable]] = 1

@@ -40,6 +40,7 @@ def before_fit(source: Input, table: Table) -> list[str]:
         totals = totals_of(table.X)
         return [
             *missing_entries(table, totals),
+            *negative_entries(table, totals),
             *orientation(source, table),
             *dates_of_genes(table),
             *sums_of_others(source, table, totals),
@@ -68,6 +69,17 @@ def missing_entries(table: Table, totals: "Totals") -> Iterator[str]:
         yield (
             f"{totals.n_missing} entries ({100 * share:.2g} %) have no value: they are treated as "
             "missing, and the error does not count them."
+        )
+
+
+def negative_entries(table: Table, totals: "Totals") -> Iterator[str]:
+    """Entries below zero, which a cluster's direction may then have, too."""
+    if totals.n_negative:
+        share = totals.n_negative / np.prod(table.X.shape, dtype=float)
+        yield (
+            f"{100 * share:.2g} % of the entries are negative: a cluster is a direction of any "
+            "sign, as is right for embeddings and log ratios; of centred or standardised values, "
+            "cluster the original ones."
         )
 
 
@@ -100,11 +112,13 @@ class Totals(NamedTuple):
     squares: Array  # sum_i x_ij^2
     counts: bool  # whether all entries are whole and not negative
     n_missing: int
+    n_negative: int
 
 
 def totals_of(X: Any) -> Totals:
     """The totals, by one read of X."""
-    samples, features, squares, counts, n_missing = [], *np.zeros((2, X.shape[1])), True, 0
+    samples, features, squares, counts = [], *np.zeros((2, X.shape[1])), True
+    n_missing = n_negative = 0
     for block in blocks(X):
         totals = sample_totals(block)
         if np.isnan(totals).any():
@@ -114,9 +128,10 @@ def totals_of(X: Any) -> Totals:
         squares += feature_squares(block)
         features += np.asarray(block.sum(axis=0), np.float64).ravel()
         values = block.data if sp.issparse(block) else np.asarray(block)
-        whole = values.min(initial=0) >= 0 and (values == np.floor(values)).all()
+        n_negative += int((values < 0).sum())
+        whole = not n_negative and (values == np.floor(values)).all()
         counts = counts and bool(whole)
-    return Totals(np.concatenate(samples), features, squares, counts, n_missing)
+    return Totals(np.concatenate(samples), features, squares, counts, n_missing, n_negative)
 
 
 def blocks(X: Any) -> Iterator[Any]:

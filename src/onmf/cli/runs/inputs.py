@@ -15,10 +15,9 @@ from onmf.io.columns import class_file
 from onmf.io.duplicates import Duplicates
 from onmf.io.flat import TemporaryFolder
 from onmf.io.formats import can_drop, larger_than_memory
-from onmf.io.names import are_genes
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, no_progress
-from onmf.preparation.counts import COUNT_STEPS, COUNT_TOTAL, are_raw_counts
+from onmf.preparation.expression import default_steps
 from onmf.preparation.steps import STEPS, Step, Variable, apply_step
 from onmf.rows.check import Check
 
@@ -31,7 +30,7 @@ FIRST_BYTES = {  # of binary formats, for standard input
     b"PK\x03\x04": ".npz",
     b"{": ".jsonl",
 }
-FEWEST_GENES = 100  # in a panel of fewer, one gene changes the shares of all others
+VARIABLE = "variable"  # the setting of `Variable`; zero takes all features
 OF_SAMPLES = ("labels", "time")  # columns, or files, with a value for each sample
 _TEMPORARY_FOLDERS: list[TemporaryFolder] = []  # deleted when the process ends
 SAMPLES_TO_CHOOSE_K = 20_000  # at most, if the rows stay on disk
@@ -51,7 +50,7 @@ class Input:
     text_column, id_column : of a table of documents.
     follow_links : whether a folder of documents may have links to files outside it.
     time : column or file with the time of each sample.
-    raw : whether counts are clustered as they are.
+    raw : whether gene expression is clustered as it is.
     steps : names of the steps of `onmf.preparation`, in order.
     settings : parameters of the steps, by name.
     """
@@ -120,15 +119,18 @@ class Input:
         column = own and not self.transpose and can_drop(self.path.name, rows=False)
         return (*self.drop, str(self.time)) if column else self.drop
 
-    def with_count_steps(self, table: Table) -> Self:
-        """The same with the default steps of raw counts, if the table has such."""
-        others = {*self.steps} - {Variable.name}
-        if self.raw or self.text or others or len(table.features) < FEWEST_GENES:
+    def with_default_steps(self, table: Table) -> Self:
+        """The same with the default steps of gene expression, if the table has such."""
+        if self.raw or self.text or {*self.steps} - {Variable.name}:
             return self
-        if not are_genes(table.features) or not are_raw_counts(table.X):
+        found = default_steps(table.X, table.features)
+        if self.settings.get(VARIABLE) is not None:
+            found.pop(Variable.name, None)  # the user chose, or chose all
+        if not found:
             return self
-        steps = tuple(name for name in STEPS if name in {*COUNT_STEPS, *self.steps})
-        return replace(self, steps=steps, settings=self.settings | {"total": str(COUNT_TOTAL)})
+        steps = tuple(name for name in STEPS if name in {*found, *self.steps})
+        learnt = {name: value for step in found.values() for name, value in step.items()}
+        return replace(self, steps=steps, settings=self.settings | learnt)
 
     def learn(self, table: Table) -> tuple[Table, tuple[Step, ...]]:
         """The table after all steps, and the steps, fitted to it."""

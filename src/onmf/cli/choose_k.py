@@ -17,7 +17,7 @@ from onmf.cli.options import (
     SectionedCommand,
     loss_option,
     preparation_options,
-    read_with_notes,
+    read_and_learn,
     reading_options,
     source_of,
     votes_option,
@@ -86,7 +86,7 @@ def run_choose_k(
     ks = None if span is None else parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    table = sample_in_memory(source.learn(read_with_notes(source))[0], seed)
+    table = sample_in_memory(read_and_learn(source), seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with waiting(source.path.name) as advance:
         choice = choose_k(

@@ -34,7 +34,14 @@ from onmf.cli.options import (
 )
 from onmf.cli.report import make_report
 from onmf.cli.runs.hints import after_fit
-from onmf.cli.runs.inputs import Input, sample_in_memory
+from onmf.cli.runs.inputs import (
+    Copies,
+    Input,
+    cleaned,
+    one_of_each,
+    rows_of,
+    sample_in_memory,
+)
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import Findings, FinishedFit, can_certify
 from onmf.cli.runs.tables import outlier_sentence
@@ -181,7 +188,8 @@ def fit_input(
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
     note_before_fit(source, raw)
-    table, steps = source.learn(raw)
+    distinct, copies = one_of_each(raw, source.duplicates)
+    table, steps = source.learn(distinct)
     choice = None
     if k is not None and not isinstance(k, int):
         choice = choose_count(ONMF(**settings), table, k)
@@ -192,6 +200,8 @@ def fit_input(
         model = ONMF(k, init=init, callback=callback, **settings).fit(table)
         seconds = time.perf_counter() - begin
     model.set_params(callback=None)
+    if copies is not None:
+        table = with_copies(model, table, raw, copies)
     with waiting(f"Checking {name}"):
         said = after_fit(source, raw, model.labels_, model.cluster_centers_)
     note(name, said)
@@ -203,7 +213,17 @@ def fit_input(
     if findings.proof is None and can_certify(model, table):
         with waiting("Bounding the error of all clusterings"):
             findings = findings._replace(proof=certify(model, table).record())
-    return FinishedFit(model, source, origin, raw, table, findings, seconds, choice, previous)
+    shown = cleaned(raw, steps)
+    return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
+
+
+def with_copies(model: ONMF, table: Table, raw: Table, copies: Copies) -> Table:
+    """The table of all texts; the model, fitted to one of each, then has the labels of all."""
+    for name in ("labels_", "membership_", "outlier_score_"):
+        if hasattr(model, name):
+            setattr(model, name, getattr(model, name)[copies.place])
+    everything = rows_of(table, copies.place)
+    return everything._replace(samples=raw.samples, labels=raw.labels)
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:

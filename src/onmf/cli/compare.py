@@ -22,7 +22,7 @@ from onmf.cli.options import (
     INPUT,
     SectionedCommand,
     preparation_options,
-    read_with_notes,
+    read_and_learn,
     reading_options,
     source_of,
 )
@@ -116,7 +116,7 @@ def run_compare(
     fits: list[dict[str, Any]] = []
     out.parent.mkdir(parents=True, exist_ok=True)  # fails before the long computation, not after
     source = source_of(options.pop("input"), options)
-    table = sample_in_memory(source.learn(read_with_notes(source))[0], seed=0)
+    table = sample_in_memory(read_and_learn(source), seed=0)
     n, m = table.X.shape
     facts = {"file": source.path.name, "samples": n, "features": m, "clusters": k, "starts": starts,
              "methods": ", ".join(methods), "steps": ", ".join(source.steps) or "none"}  # fmt: skip

@@ -1,5 +1,6 @@
 """Options that several subcommands share, and how they become an `Input`."""
 
+import codecs
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from click.core import ParameterSource
 
 from onmf.cli.console import note, notes, waiting, within_memory, write_log
 from onmf.cli.runs.hints import before_fit
-from onmf.cli.runs.inputs import Input, step_parameters
+from onmf.cli.runs.inputs import Input, one_of_each, step_parameters
 from onmf.cli.runs.records import READING, PreviousRun
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
@@ -20,7 +21,7 @@ from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.io.table import Progress
 from onmf.losses import LOSSES
 from onmf.preparation.base import Step, StepOption
-from onmf.preparation.steps import STEPS, Tfidf
+from onmf.preparation.steps import STEPS, WEIGHTS_OF_WORDS, Tfidf, suited_loss
 from onmf.preparation.texts import document_count
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -75,6 +76,14 @@ def outlier_count(word: str) -> int | float | str:
     if count == 1.0 and isinstance(count, float):
         raise ValueError
     return count
+
+
+def known_encoding(word: str) -> str:
+    """The name of an encoding, as Python writes it."""
+    try:
+        return codecs.lookup(word).name
+    except LookupError:
+        raise ValueError from None
 
 
 def center_bounds(word: str) -> tuple[float | None, float | None] | str:
@@ -144,8 +153,9 @@ FOLLOW_LINKS = click.option(
     help="Documents: accept links to files outside the folder.",
 )  # fmt: skip
 loss_option = click.option(
-    "--loss", type=click.Choice([*LOSSES]), default="frobenius",
-    help="kl: Kullback-Leibler divergence, for counts of words or reads.",
+    "--loss", type=click.Choice([*LOSSES]),
+    help="kl: Kullback-Leibler divergence, for counts of words or reads. Default: kl for texts, "
+    "frobenius (squares) for other data.",
 )  # fmt: skip
 votes_option = click.option(
     "--equal-votes", is_flag=True, help="Give every sample the same weight, whatever its length.",
@@ -156,8 +166,13 @@ READING_SECTION = section(
     click.option("--transpose", is_flag=True, help="Rows of the input are features."),
     click.option("--drop", multiple=True, metavar="NAME",
                  help="Column or row of a table to leave out; may be repeated."),
-    click.option("--duplicates", type=click.Choice(["refuse", "sum", "first"]), default="refuse",
-                 help="What to do with features of the same name."),
+    click.option("--duplicates", type=click.Choice(["refuse", "sum", "first", "keep"]),
+                 help="Features of the same name: refuse (default), sum, or keep the first. Equal "
+                 "texts: keep (default), or first, which clusters only one of them and gives its "
+                 "label to all."),
+    click.option("--encoding", type=Word(known_encoding, "an encoding that Python knows"),
+                 metavar="NAME", help="Of a text file, such as cp1252; by default UTF-8, or one "
+                 "that is recognised."),
     click.option("--decimal", type=click.Choice([".", ","]), default=".",
                  help="Decimal sign of a text table."),
     click.option("--thousands", default="", metavar="MARK", show_default=False,
@@ -202,29 +217,39 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
     settings = {name: options.pop(name) for name in step_parameters()}
     read = {own.name: options.pop(own.name) for own in fields(Input) if own.name in options}
     if previous is None:
-        return Input(path, steps=steps, settings=settings, **read).received()
-    asked = {name: read[name] for name in READING if name in given}
-    return previous.source(path, asked, read["follow_links"]).received()
+        source = Input(path, steps=steps, settings=settings, **read)
+    else:
+        asked = {name: read[name] for name in READING if name in given}
+        source = previous.source(path, asked, read["follow_links"])
+    if "loss" in options:
+        options["loss"] = options["loss"] or suited_loss(source.steps)
+    return source.received()
 
 
 def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:
     """The names of the steps, in order; sets `options["text"]`."""
     options["text"] = text = options["text"] or options["text_column"] is not None
-    chosen = [
+    chosen = {
         name
         for name, step in STEPS.items()
-        if step.of_texts == text
-        and any(options[option.parameter or name] for option in step.options)
-    ]
-    other = {o.parameter or s.name for s in STEPS.values() if s.of_texts != text for o in s.options}
+        if (text if step.of_texts else any(options[o.parameter or name] for o in step.options))
+    }
     if not text:
-        if clash := given & (other | {"follow_links"}):
+        of_texts = (o.parameter for s in STEPS.values() if s.of_texts for o in s.options)
+        if clash := given & {*of_texts, "follow_links"}:
             raise click.UsageError(f"{_flags(clash)} needs --text or --text-column.")
-        return chosen
-    if clash := given & (other | {"transpose", "layer"}):
+        if options["duplicates"] == "keep":
+            raise click.UsageError("--duplicates keep needs --text or --text-column.")
+        return [name for name in STEPS if name in chosen]
+    if clash := given & {"transpose", "layer"}:
         raise click.UsageError(f"--text does not combine with {_flags(clash)}.")
-    counts = "loss" in options and LOSSES[options["loss"]].takes_counts
-    return chosen if counts else [*chosen, Tfidf.name]
+    if options["duplicates"] in ("refuse", "sum"):
+        raise click.UsageError("--duplicates of texts is keep or first.")
+    loss = options.get("loss")
+    plain = all(STEPS[name].of_texts for name in chosen)
+    if Tfidf.name in chosen or (loss and plain and not LOSSES[loss].takes_counts):
+        chosen |= {step.name for step in WEIGHTS_OF_WORDS}
+    return [name for name in STEPS if name in chosen]
 
 
 def _flags(parameters: set[str]) -> str:
@@ -247,12 +272,12 @@ def reading(source: Input) -> Iterator[Progress]:
         yield progress
 
 
-def read_with_notes(source: Input) -> Table:
-    """The input before any step, with notes on what looks wrong."""
+def read_and_learn(source: Input) -> Table:
+    """The input after its steps, with notes on what looks wrong; without copies, if asked."""
     with reading(source) as progress:
         table = source.read(progress)
     note_before_fit(source, table)
-    return table
+    return source.learn(one_of_each(table, source.duplicates)[0])[0]
 
 
 def note_before_fit(source: Input, table: Table) -> None:

@@ -57,7 +57,7 @@ def open_delimited(path: AnyFile, options: Options) -> Source:
 
 def text_cells(path: AnyFile, options: Options) -> Lines:
     """The cells of every line that is not blank."""
-    text = text_lines(path, options.progress)
+    text = text_lines(path, options.progress, options.encoding)
     first = next(text, "")
     mark = separator(first, path.name.lower().removesuffix(".gz"), options.decimal)
     reader = csv.reader(chain([first], text), delimiter=mark, skipinitialspace=mark == " ")

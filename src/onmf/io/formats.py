@@ -54,6 +54,7 @@ def open_source(
     decimal: str = ".",
     thousands: str = "",
     drop: Collection[str] = (),
+    encoding: str | None = None,
     progress: Progress = no_progress,
 ) -> Source:
     """Open a file by its ending; the parameters are those of `read_table`.
@@ -89,7 +90,7 @@ def open_source(
         raise ValueError(f"{path.name} has no named columns to drop: only tables have them.")
     kind = FORMATS[ending]
     open_it: Open = getattr(import_module(f"onmf.io.{kind}"), f"open_{kind}")
-    return open_it(path, Options(labels, layer, decimal, thousands, drop, progress))
+    return open_it(path, Options(labels, layer, decimal, thousands, drop, progress, encoding))
 
 
 def larger_than_memory(source: Source) -> bool:
@@ -127,11 +128,12 @@ def read_table(
     thousands: str = "",
     drop: Collection[str] = (),
     duplicates: Duplicates = "refuse",
+    encoding: str | None = None,
     progress: Progress = no_progress,
 ) -> Table:
     """Read samples x features from a file, by its ending.
 
-    * `.csv`, `.tsv`, `.txt`, also `.gz`, in UTF-8 or UTF-16. A first line with a cell that is not
+    * `.csv`, `.tsv`, `.txt`, also `.gz`. A first line with a cell that is not
       a number, after the first cell, is a header. A first column of text, or with the heading
       `id`, `index`, `sample`, `sample_id` or none, has the sample names. Other columns without
       numbers are not used, with a `TableWarning`.
@@ -161,6 +163,8 @@ def read_table(
         Columns, and rows of a text table or workbook, to leave out.
     duplicates : {"refuse", "sum", "first"}, default="refuse"
         What to do with features of the same name.
+    encoding : str, optional
+        Of a text table; by default UTF-8, or one that is recognised, with a `TableWarning`.
     progress : callable, optional
         Called with (bytes read, bytes in total) while a text table is read.
 
@@ -190,7 +194,7 @@ def read_table(
     column = None if transpose or labels is None else str(labels)
     table = open_source(
         path, labels=column, layer=layer, decimal=decimal, thousands=thousands, drop=drop,
-        progress=progress,
+        encoding=encoding, progress=progress,
     ).load()  # fmt: skip
     if transpose:
         X = table.X.T

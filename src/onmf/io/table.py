@@ -53,6 +53,7 @@ class Options(NamedTuple):
     thousands: str = ""  # separator of digit groups; "" for none, or "." with a decimal comma
     drop: Collection[str] = ()  # columns and rows to leave out
     progress: Progress = no_progress
+    encoding: str | None = None  # of text tables; None: UTF-8, or one that is recognised
 
 
 @contextmanager

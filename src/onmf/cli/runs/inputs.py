@@ -3,10 +3,11 @@
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from onmf.io.flat import TemporaryFolder
 from onmf.io.formats import Duplicates, can_drop, larger_than_memory
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, no_progress
-from onmf.preparation.steps import STEPS, Step, apply_step
+from onmf.preparation.steps import STEPS, Step, apply, apply_step
+from onmf.preparation.texts import Strip
 from onmf.rows.check import Check
+from onmf.rows.sweep import Array
 
 STANDARD_INPUT = Path("-")
 FIRST_BYTES = {  # of binary formats, for standard input
@@ -41,7 +44,9 @@ class Input:
     transpose : whether its rows are features.
     labels : column or file of true classes.
     layer : of annotated data.
-    decimal, thousands, drop, duplicates : see `onmf.io.read_table`.
+    decimal, thousands, drop, encoding : see `onmf.io.read_table`.
+    duplicates : for features of the same name, see `onmf.io.read_table`; for texts, "first" if
+        only the first of equal texts takes part in the fit.
     text_column, id_column : of a table of documents.
     follow_links : whether a folder of documents may have links to files outside it.
     time : column or file with the time of each sample.
@@ -57,7 +62,8 @@ class Input:
     decimal: str = "."
     thousands: str = ""
     drop: tuple[str, ...] = ()
-    duplicates: Duplicates = "refuse"
+    duplicates: Duplicates | Literal["keep"] | None = None
+    encoding: str | None = None
     text_column: str | None = None
     id_column: str | None = None
     follow_links: bool = False
@@ -92,17 +98,19 @@ class Input:
         if self.text:
             return read_documents(
                 self.path, column=self.text_column, id_column=self.id_column, labels=self.labels,
-                follow_links=self.follow_links, progress=progress,
+                encoding=self.encoding, follow_links=self.follow_links, progress=progress,
             )  # fmt: skip
+        duplicates: Any = self.duplicates or "refuse"
         how: Any = {
             "labels": self.labels, "layer": self.layer, "decimal": self.decimal,
-            "thousands": self.thousands, "drop": self._unused_columns(), "progress": progress,
+            "thousands": self.thousands, "drop": self._unused_columns(),
+            "encoding": self.encoding, "progress": progress,
         }  # fmt: skip
         if self.transpose:
-            return read_table(self.path, transpose=True, duplicates=self.duplicates, **how)
+            return read_table(self.path, transpose=True, duplicates=duplicates, **how)
         source = open_source(self.path, **how)
         table = source.outline() if larger_than_memory(source) else source.load()
-        return complete_table(table, self.labels, self.path.name, self.duplicates)
+        return complete_table(table, self.labels, self.path.name, duplicates)
 
     def _unused_columns(self) -> tuple[str, ...]:
         """Columns to drop, and the column of times."""
@@ -164,6 +172,50 @@ def relative_path(folder: Path, path: AnyFile) -> str:
         return str(path.resolve())
 
 
+class Copies(NamedTuple):
+    """Which rows are equal: x_i = x_first[place[i]].
+
+    first : row of the first of each.
+    place : of each row, among these.
+    """
+
+    first: Array
+    place: Array
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Self:
+        """Equal texts, whatever their white space."""
+        known: dict[str, int] = {}
+        place = [known.setdefault(" ".join(text.split()), len(known)) for text in texts]
+        return cls(np.unique(place, return_index=True)[1], np.array(place))
+
+    def sizes(self) -> Array:
+        """How often each text occurs."""
+        return np.bincount(self.place)
+
+
+def one_of_each(table: Table, duplicates: str | None) -> tuple[Table, Copies | None]:
+    """Only the first of equal texts, if that is asked for, and which rows are its copies."""
+    if not isinstance(table.X, list) or duplicates != "first":
+        return table, None
+    copies = Copies.of(table.X)
+    return rows_of(table, copies.first), copies
+
+
+def rows_of(table: Table, rows: Array) -> Table:
+    """Some samples of a table."""
+    X = [table.X[i] for i in rows] if isinstance(table.X, list) else table.X[rows]
+    labels = None if table.labels is None else [table.labels[i] for i in rows]
+    return table._replace(X=X, samples=[table.samples[i] for i in rows], labels=labels)
+
+
+def cleaned(table: Table, chain: Sequence[Step]) -> Table:
+    """Texts as a person reads them: without what `Strip` removes."""
+    if not isinstance(table.X, list):
+        return table
+    return table._replace(X=apply([step for step in chain if isinstance(step, Strip)], table.X))
+
+
 def first_words(table: Table) -> list[str] | None:
     """Name and first words of each document; None for a table of numbers."""
     if not isinstance(table.X, list):
@@ -180,7 +232,4 @@ def sample_in_memory(table: Table, seed: int) -> Table:
     if not isinstance(table.X, Source):
         return table
     order = np.random.default_rng(seed).permutation(len(table.samples))
-    some = np.sort(order[:SAMPLES_TO_CHOOSE_K])
-    chosen = [table.samples[i] for i in some]
-    labels = None if table.labels is None else [table.labels[i] for i in some]
-    return table._replace(X=table.X[some], samples=chosen, labels=labels)
+    return rows_of(table, np.sort(order[:SAMPLES_TO_CHOOSE_K]))

@@ -25,8 +25,8 @@ LABELS, MARKERS, CENTERS, TOP, MODEL_FILE, REPORT, RUN = RESULTS = (
 )
 STREAM_FILE, STREAM_PAGE = "stream.onmf", "stream.html"  # of a run that `onmf update` continues
 
-READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
-           "text_column", "id_column", "time")  # fmt: skip
+READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "encoding",
+           "transpose", "text_column", "id_column", "time")  # fmt: skip
 KEPT_PARAMETERS = ("penalty", "solver", "center_bounds", "equal_votes", "outliers", "loss")
 
 

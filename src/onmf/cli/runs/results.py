@@ -14,7 +14,7 @@ from onmf.bounds.certificate import certificate_of_fit
 from onmf.cli.console import notes, waiting
 from onmf.cli.runs import records, tables
 from onmf.cli.runs.align import align_features
-from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.inputs import Input, cleaned
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import Explanation, Marker
@@ -82,7 +82,10 @@ def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, fl
 
 @dataclass(frozen=True)
 class FinishedFit:
-    """A model, its input before and after the steps, and what was computed from them."""
+    """A model, its input before and after the steps, and what was computed from them.
+
+    raw : the input before the steps; texts without what is not text.
+    """
 
     model: tables.Model
     source: Input
@@ -237,5 +240,6 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
     check_fitted_to(model, table)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds, findings = record["results"]["seconds"], Findings.of(model, table)
-    return FinishedFit(model, source, records.Origin.of(record), raw, table, findings, seconds,
+    shown = cleaned(raw, getattr(model, "preprocessing_", ()))
+    return FinishedFit(model, source, records.Origin.of(record), shown, table, findings, seconds,
                        choice), record  # fmt: skip

@@ -509,7 +509,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
     [
         (["x.csv", "--labels", "kind"], "no column 'kind'"),
         (["x.csv", "--labels", "texts.txt"], "45 classes for 60 samples"),
-        (["texts.txt", "--text", "--log"], "--text does not combine with --log"),
+        (["texts.txt", "--text", "--transpose"], "--text does not combine with --transpose"),
         (["texts.txt", "--text", "--min-df", "44"], "no word is in at least 44"),
         (["texts.txt"], "--text"),
         (["x.csv", "--layer", "counts"], "x.csv has no layers"),

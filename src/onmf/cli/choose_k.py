@@ -24,10 +24,13 @@ from onmf.cli.options import (
 )
 from onmf.cli.runs.inputs import sample_in_memory
 from onmf.cli.runs.records import REPORT
-from onmf.cli.runs.results import choice_record
+from onmf.cli.runs.results import choice_record, ranking
+from onmf.explain.comparison import Ranking
+from onmf.explain.explanation import clusters_or_none
 from onmf.io import Table as DataMixin
 from onmf.io import csv_text, replace_files, to_json_values
 from onmf.io.cells import to_count
+from onmf.preparation.steps import STEPS
 from onmf.report import html
 from onmf.stability import KChoice, KRow
 
@@ -102,7 +105,7 @@ def run_choose_k(
     parameters = {"n_runs": runs, "random_state": seed, "steps": list(source.steps)} | options
     account = choice_account(choice, source.path.name, len(table.samples), parameters)
     if out is not None:
-        page = make_page(table, choice, account)
+        page = make_page(table, choice, account, ranking(STEPS[name] for name in source.steps))
         replace_files(out, {REPORT: page} | result_files(choice, table.samples, account, raw_names))
     if as_json:
         say(json.dumps(account, indent=2))
@@ -153,12 +156,16 @@ def result_files(
     }
 
 
-def make_page(table: DataMixin, choice: KChoice, account: dict[str, Any]) -> str:
+def make_page(
+    table: DataMixin, choice: KChoice, account: dict[str, Any], by: Ranking = "mean"
+) -> str:
     """report.html: the fit with the K recommended, the curves and the consensus map."""
+    model = cast(ONMF, choice.model)  # as it was asked for
     with waiting("Making report.html"):
         return html(
-            cast(ONMF, choice.model),  # as it was asked for
+            model,
             table.X,
+            explanation=clusters_or_none(model, table.X, features=table.features, by=by),
             samples=table.samples,
             features=table.features,
             truth=table.labels,

@@ -2,6 +2,7 @@
 
 import json
 import time
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -34,18 +35,12 @@ from onmf.cli.options import (
 )
 from onmf.cli.report import make_report
 from onmf.cli.runs.hints import after_fit
-from onmf.cli.runs.inputs import (
-    Copies,
-    Input,
-    cleaned,
-    one_of_each,
-    rows_of,
-    sample_in_memory,
-)
+from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
-from onmf.cli.runs.results import Findings, FinishedFit, can_certify
+from onmf.cli.runs.results import Findings, FinishedFit, can_certify, with_copies
 from onmf.cli.runs.tables import outlier_sentence
 from onmf.estimators.solvers import SOLVERS, with_solver
+from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
 from onmf.io.table import listing
@@ -195,7 +190,9 @@ def fit_input(
         choice = choose_count(ONMF(**settings), table, k)
         k = int(choice.best_k)
     init = "random" if previous is None else previous.model
-    with within_memory(name), show_sweeps(name) as callback:
+    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
+        if source.text:  # `after_fit` names them as the file does
+            warnings.simplefilter("ignore", UnassignedSampleWarning)
         begin = time.perf_counter()
         model = ONMF(k, init=init, callback=callback, **settings).fit(table)
         seconds = time.perf_counter() - begin
@@ -203,7 +200,7 @@ def fit_input(
     if copies is not None:
         table = with_copies(model, table, raw, copies)
     with waiting(f"Checking {name}"):
-        said = after_fit(source, raw, model.labels_, model.cluster_centers_)
+        said = after_fit(source, raw, table, model.labels_, model.cluster_centers_)
     note(name, said)
     if steps:
         model.preprocessing_ = steps
@@ -215,15 +212,6 @@ def fit_input(
             findings = findings._replace(proof=certify(model, table).record())
     shown = cleaned(raw, steps)
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
-
-
-def with_copies(model: ONMF, table: Table, raw: Table, copies: Copies) -> Table:
-    """The table of all texts; the model, fitted to one of each, then has the labels of all."""
-    for name in ("labels_", "membership_", "outlier_score_"):
-        if hasattr(model, name):
-            setattr(model, name, getattr(model, name)[copies.place])
-    everything = rows_of(table, copies.place)
-    return everything._replace(samples=raw.samples, labels=raw.labels)
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:
@@ -277,6 +265,11 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     if results["proof"] is not None:
         said = results["proof"]["sentence"]
         lines.append(f"{said[0].upper()}{said[1:]}.")
+    if results["topics"] is not None:
+        lines.append(
+            f"Topic coherence {results['topics']['coherence']:.2f} (NPMI of ten words), diversity "
+            f"{results['topics']['diversity']:.2f}."
+        )
     if results["scores"] is not None:
         agreement = results["scores"].items()
         lines.append(", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in agreement) + ".")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import click
 import numpy as np
@@ -33,16 +33,21 @@ from onmf.cli.runs.comparison import (
     save_comparison,
 )
 from onmf.cli.runs.inputs import sample_in_memory
-from onmf.cli.runs.results import agreement_scores
+from onmf.cli.runs.results import agreement_scores, topic_quality
 from onmf.cli.runs.tables import cluster_sizes
 from onmf.datasets import make_rays
+from onmf.explain import Markers, groups
 from onmf.io import Table
 from onmf.io.table import one_line, printable
+from onmf.losses import LOSSES, loss_of
 from onmf.metrics import orthogonality, partition_error
 from onmf.paper.penalties import PENALTIES
+from onmf.preparation.steps import WEIGHTS_OF_WORDS, suited_loss
+from onmf.rows.sweep import Array
 
+OWN_METHOD = "onmf"
 COMPARED: dict[str, Callable[..., ONMF | Baseline]] = {
-    "onmf": ONMF,
+    OWN_METHOD: ONMF,
     **{name: partial(ONMF, solver="palm", penalty=name) for name in PENALTIES},
     **{name: partial(Baseline, name) for name in METHODS},
 }
@@ -104,10 +109,11 @@ def run_compare(
     """Compare methods on the samples of a file, from the same starts.
 
     INPUT is read and prepared as by `onmf cluster`; of a file larger than the memory 20,000 samples
-    are used. The relative error is that of the best rays for the labels found. With --labels the
-    agreement with the true classes is shown, too. All figures are means over the starts. If a
-    method fails, its row says why. The table and a page with every start are saved after each
-    method.
+    are used. Of texts, onmf clusters counts of words, all other methods their tf-idf. The relative
+    error is that of the best rays for the labels found. With --labels the agreement with the true
+    classes is shown, too, and for texts the coherence and diversity of the topics' words. All
+    figures are means over the starts. If a method fails, its row says why. The table and a page
+    with every start are saved after each method.
 
     \b
     Example:
@@ -117,12 +123,13 @@ def run_compare(
     out.parent.mkdir(parents=True, exist_ok=True)  # fails before the long computation, not after
     source = source_of(options.pop("input"), options)
     table = sample_in_memory(read_and_learn(source), seed=0)
+    data = Compared.of(table, suited_loss(source.steps))
     n, m = table.X.shape
     facts = {"file": source.path.name, "samples": n, "features": m, "clusters": k, "starts": starts,
              "methods": ", ".join(methods), "steps": ", ".join(source.steps) or "none"}  # fmt: skip
     ONMF(2, random_state=0).fit(make_rays(50, 5, 2, random_state=0)[0])  # compiles, once
-    facts |= lowest_error(table, k, jobs)
-    for fit in measure_fits(table, k, methods, range(1, starts + 1), jobs):
+    facts |= lowest_error(data, k, jobs)
+    for fit in measure_fits(data, k, methods, range(1, starts + 1), jobs):
         fits.append(fit)
         if len(fits) % starts == 0 and not all(fit["failure"] for fit in fits):
             save_comparison(out, fits, facts, as_json)
@@ -140,19 +147,57 @@ def run_compare(
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
 
-def lowest_error(table: Table, k: int, jobs: int) -> dict[str, str]:
+class Compared(NamedTuple):
+    """The data of all methods.
+
+    table : samples, for methods that take counts if they are texts.
+    loss : of `onmf`.
+    weighted : for methods that minimise squares; the same samples, or the tf-idf of texts.
+    """
+
+    table: Table
+    loss: str
+    weighted: Any
+
+    @classmethod
+    def of(cls, table: Table, loss: str) -> Self:
+        weighted = table.X
+        if LOSSES[loss].takes_counts:
+            for step in WEIGHTS_OF_WORDS:
+                weighted = step.fit(weighted)(weighted)
+        return cls(table, loss, weighted)
+
+    @property
+    def texts(self) -> bool:
+        return self.weighted is not self.table.X
+
+    def method(self, name: str, **settings: Any) -> ONMF | Baseline:
+        """A method; `onmf` with the loss that suits the data, as in `onmf cluster`."""
+        model = COMPARED[name](**settings)
+        return model.set_params(loss=self.loss) if name == OWN_METHOD else model
+
+    def samples_for(self, model: ONMF | Baseline) -> Any:
+        return self.table.X if loss_of(model).takes_counts else self.weighted
+
+
+def words_of(data: Compared, labels: Array) -> Markers:
+    """The words of the clusters, as `onmf cluster` shows them."""
+    return groups(labels, data.table.X, by="presence")
+
+
+def lowest_error(data: Compared, k: int, jobs: int) -> dict[str, str]:
     """The lower bound of the error, rounded down; none if no fit succeeds."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = ONMF(k, random_state=0, n_jobs=jobs).fit(table.X)
-            return {"bound": f"{np.floor(1e6 * certify(model, table.X).bound) / 1e6:.6f}"}
+            model = ONMF(k, random_state=0, n_jobs=jobs).fit(data.weighted)
+            return {"bound": f"{np.floor(1e6 * certify(model, data.weighted).bound) / 1e6:.6f}"}
     except ValueError:  # each method will report it
         return {}
 
 
 def measure_fits(
-    table: Table, k: int, methods: list[str], seeds: Sequence[int], jobs: int
+    data: Compared, k: int, methods: list[str], seeds: Sequence[int], jobs: int
 ) -> Iterator[dict[str, Any]]:
     """The facts of each fit, with a progress bar."""
     with progress_bar(MofNCompleteColumn()) as bar:
@@ -164,25 +209,27 @@ def measure_fits(
 
         for name, seed in product(methods, seeds):
             callback = partial(follow, f"{name}, start {seed}")
-            model = COMPARED[name](n_clusters=k, random_state=seed, n_jobs=jobs, callback=callback)
-            yield {"method": name, "start": seed, **measure_fit(model, table)}
+            settings = {"random_state": seed, "n_jobs": jobs, "callback": callback}
+            model = data.method(name, n_clusters=k, **settings)
+            yield {"method": name, "start": seed, **measure_fit(model, data)}
             bar.advance(task)
 
 
-def measure_fit(model: ONMF | Baseline, table: Table) -> dict[str, Any]:
+def measure_fit(model: ONMF | Baseline, data: Compared) -> dict[str, Any]:
     """Quality and cost of a fit, or why it failed."""
     begin = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the table has columns for them
-            model.fit(table.X)
+            model.fit(data.samples_for(model))
     except Exception as error:  # of any kind: the other methods still run
         return {"converged": False, "failure": one_line(error) or type(error).__name__}
     seconds, labels = time.perf_counter() - begin, model.labels_
-    agreement = agreement_scores(table.labels, labels) or {}
+    agreement = agreement_scores(data.table.labels, labels) or {}
     return {
         **dict(zip(("acc", "ari", "nmi"), agreement.values(), strict=False)),
-        "relative_error": partition_error(table.X, labels),
+        **((data.texts and topic_quality(words_of(data, labels), data.table.X)) or {}),
+        "relative_error": partition_error(data.weighted, labels),
         "orthogonality": orthogonality(model.membership_),
         "empty_clusters": int(np.sum(cluster_sizes(labels, len(model.cluster_centers_)) == 0)),
         "sweeps": model.history_[-1].sweeps,

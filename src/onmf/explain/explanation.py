@@ -15,7 +15,7 @@ from onmf.explain.checks import (
     has_groups,
     is_other_data,
 )
-from onmf.explain.comparison import compare_groups
+from onmf.explain.comparison import Ranking, compare_groups
 from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
 from onmf.explain.reading import Reading, place_samples, read_clusters
@@ -70,6 +70,7 @@ def clusters(
     features: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     log_base: float | None = None,
+    by: Ranking = "mean",
     splits: int = SPLITS,
     random_state: int = 0,
 ) -> Explanation:
@@ -90,6 +91,9 @@ def clusters(
     sample_weight : array of shape (n_samples,), optional
     log_base : float, optional
         If X holds log(1 + x) to this base, fold changes are those of x.
+    by : {"mean", "presence"}, default="mean"
+        Whether features are ranked by their means, or by the shares of samples that have them at
+        all, which is better for words.
     splits : int, default=5
         Number of random splits of the features: more make the certainty less noisy.
     random_state : int, default=0
@@ -114,7 +118,7 @@ def clusters(
     read = read_clusters(model, X, sample_weight, splits, random_state)
     if is_other_data(model, read.moved):  # not the nearest ray; is it what the model says?
         check_fitted_to(model, X)
-    return _explanation(model, read, names, log_base)
+    return _explanation(model, read, names, log_base, by)
 
 
 def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:
@@ -123,11 +127,15 @@ def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation 
 
 
 def _explanation(
-    model: FittedModel, read: Reading, features: Sequence[Any] | None, log_base: float | None
+    model: FittedModel,
+    read: Reading,
+    features: Sequence[Any] | None,
+    log_base: float | None,
+    by: Ranking,
 ) -> Explanation:
     """The table, with p-values from the halves, and certainties from the margins."""
     labels = np.asarray(model.labels_)
-    facts, p_value = compare_groups(read.whole, log_base, 1 / read.scale)
+    facts, p_value = compare_groups(read.whole, log_base, 1 / read.scale, by)
     for own, sums in read.tests:
         p_value[:, own] = compare_groups(sums)[1]
     names, sizes = check_names(features, facts.score.shape[1]), read.whole.samples[:, 0]
@@ -149,6 +157,7 @@ def groups(
     features: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     log_base: float | None = None,
+    by: Ranking = "mean",
 ) -> Markers:
     """The table of distinctive features for any groups of samples; reads X once.
 
@@ -160,7 +169,7 @@ def groups(
     labels : array of shape (n_samples,)
         Numbers or names; a negative number, None, NaN or an empty name means no group.
     X : as for `ONMF.fit`
-    features, sample_weight, log_base
+    features, sample_weight, log_base, by
         As for `clusters`.
 
     Returns
@@ -181,7 +190,7 @@ def groups(
     check_groups(numbers)
     with single_threaded_blas():
         sums = sum_by_cluster(rows.data, numbers, len(known))
-    facts, p_value = compare_groups(sums, log_base, 1 / rows.scale)
+    facts, p_value = compare_groups(sums, log_base, 1 / rows.scale, by)
     return Markers.of(known, sums.samples[:, 0], names, facts, p_value)
 
 

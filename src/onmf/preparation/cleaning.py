@@ -16,8 +16,8 @@ HEADER_OF_MAIL = re.compile(
     r"^(?:from|to|subject|date|sender|received|return-path|message-id|newsgroups):", re.I | re.M
 )
 FEWEST_HEADERS = 2  # one line, "Subject: ...", may be the first sentence of a text
-LINK = re.compile(r"(?:https?|ftp)://[^\s<>\"]+|(?<![\w.])www\.[^\s<>\"]+", re.I)
-ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-][\w.-]*")
+LINK = re.compile(r"<?(?:(?:https?|ftp)://|(?<![\w.])www\.)[^\s<>\"]+>?", re.I)
+ADDRESS = re.compile(r"<?(?<![\w.+-])[\w.+-]++@[\w-][\w.-]*>?")
 
 
 def without_html(text: str) -> str:

@@ -5,20 +5,19 @@ Each function yields sentences, none if all is well. Rows on disk are read once 
 
 import re
 from collections.abc import Iterator, Sequence
-from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.cli.runs.inputs import Copies, Input
+from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.text_hints import about_texts, uncounted_texts
 from onmf.io import Source, Table
 from onmf.io.formats import can_drop
 from onmf.io.source import ENTRIES_PER_PART
 from onmf.io.table import MOST_LISTED
 from onmf.preparation import Depth, Log
 from onmf.preparation.steps import feature_squares, sample_totals
-from onmf.preparation.texts import WORD, Strip
 from onmf.rows.sweep import Array, count_missing, zero_missing
 
 ROWS_PER_COLUMN = 4  # from this ratio on, rows may be features
@@ -28,9 +27,6 @@ ACCESSION = re.compile(
     re.IGNORECASE,
 )
 ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|index|row|number)$|entrez|gene_?id|ncbi|pmid", re.I)
-NO_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-COPIES_TOLD = 0.01  # share of texts that are copies; fewer are no cluster, and not worth a line
-COPY_SHOWN = 50  # characters of a text in a note
 SUM_TOL = 1e-6  # relative difference from a sum that rounding may leave
 UNEVEN_DEPTH = 2.0  # ratio of the 95th to the 5th percentile of totals that a logarithm shows
 MOST_ID_COLUMNS = 50  # that are read
@@ -55,63 +51,6 @@ def before_fit(source: Input, table: Table) -> list[str]:
             *units(source, table, totals),
             *single_feature(table),
         ]
-
-
-def about_texts(source: Input, texts: Sequence[str]) -> list[str]:
-    """Notes on texts: what was removed from them, which are empty, which are copies."""
-    texts, changed = Strip.fit(texts, source.settings.get("strip", ())).clean(texts)
-    return [
-        *removed(changed),
-        *empty_texts(texts),
-        *copied_texts(source, texts),
-        *script(source, texts),
-    ]
-
-
-def removed(changed: dict[str, int]) -> Iterator[str]:
-    """What was removed because it is not text."""
-    words = {"html": "HTML was removed from", "mail": "mail headers from"}
-    said = [f"{words[kind]} {changed[kind]:,}" for kind in words if changed.get(kind)]
-    if said:
-        said[0] = said[0].replace("headers from", "headers were removed from")
-        yield f"{' and '.join(said)} of the texts; --strip none keeps what is there."
-
-
-def empty_texts(texts: Sequence[str]) -> Iterator[str]:
-    """Texts without a word, which belong to no cluster."""
-    empty = sum(not text for text in texts)
-    if empty:
-        yield f"{empty:,} of the {len(texts):,} texts are empty; they get label -1."
-
-
-def copied_texts(source: Input, texts: Sequence[str]) -> Iterator[str]:
-    """Copies of one text, which may be a cluster of their own."""
-    filled = [text for text in texts if text]
-    copies = Copies.of(filled)
-    n, sizes = len(copies.place), copies.sizes()
-    more = n - len(sizes)
-    if more <= COPIES_TOLD * n:
-        return
-    most = filled[copies.first[sizes.argmax()]]
-    said = (
-        f"{more:,} of the {n:,} texts are copies of others; "
-        f"{shorten(most, COPY_SHOWN, placeholder=' ...')!r} occurs {sizes.max():,} times. "
-    )
-    if source.duplicates == "first":
-        yield f"{said}One of each takes part in the fit."
-    else:
-        yield f"{said}Many copies may become a cluster; --duplicates first counts each text once."
-
-
-def script(source: Input, texts: Sequence[str]) -> Iterator[str]:
-    """Texts without spaces, in which a "word" would be a whole sentence."""
-    some = "".join(text[:500] for text in texts[:200])
-    plain = source.settings.get("pattern", WORD) == WORD
-    if plain and 3 * len(NO_SPACES.findall(some)) > len(some):
-        yield (
-            "these documents have no spaces between words: use --characters, which counts pairs of "
-            "characters, or insert spaces first."
-        )
 
 
 def missing_entries(table: Table, totals: "Totals") -> Iterator[str]:
@@ -278,10 +217,15 @@ def single_feature(table: Table) -> Iterator[str]:
         )
 
 
-def after_fit(source: Input, raw: Table, labels: Array, centers: Array) -> list[str]:
-    """Notes on clusters that are each other's nearest and differ only in sequencing depth."""
-    if source.text or Log.name not in source.steps:
-        return []
+def after_fit(source: Input, raw: Table, table: Table, labels: Array, centers: Array) -> list[str]:
+    """Notes on the clusters of a table, before and after its steps."""
+    if source.text:
+        return [*uncounted_texts(raw, table)]
+    return depth_again(source, raw, labels, centers) if Log.name in source.steps else []
+
+
+def depth_again(source: Input, raw: Table, labels: Array, centers: Array) -> list[str]:
+    """Clusters that are each other's nearest and differ only in sequencing depth."""
     totals, said = totals_of(raw.X).samples, []
     remedy = "" if Depth.name in source.steps else ": add --cpm to remove depth before --log"
     for a, b in mutual_neighbours(centers):

@@ -1,6 +1,7 @@
 """The input of a command: how it is read and prepared, and its record in run.json."""
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -32,7 +33,8 @@ FIRST_BYTES = {  # of binary formats, for standard input
 }
 _TEMPORARY_FOLDERS: list[TemporaryFolder] = []  # deleted when the process ends
 SAMPLES_TO_CHOOSE_K = 20_000  # at most, if the rows stay on disk
-FIRST_WORDS_LENGTH, FIRST_WORDS_READ = 60, 500  # characters of a document on the page, and read
+FIRST_WORDS_LENGTH, FIRST_WORDS_READ = 64, 500  # characters of a document on the page, and read
+RULE = re.compile(r"([^\w\s])\1{2,}")  # -----, ==== and the like
 
 
 @dataclass(frozen=True)
@@ -221,10 +223,8 @@ def first_words(table: Table) -> list[str] | None:
     if not isinstance(table.X, list):
         return None
     pairs = zip(table.samples, table.X, strict=True)
-    return [
-        f"{name}: {shorten(text[:FIRST_WORDS_READ], FIRST_WORDS_LENGTH, placeholder=' ...')}"
-        for name, text in pairs
-    ]
+    texts = [f"{name}: {RULE.sub(' ', text[:FIRST_WORDS_READ])}" for name, text in pairs]
+    return [shorten(text, FIRST_WORDS_LENGTH, placeholder=" ...") for text in texts]
 
 
 def sample_in_memory(table: Table, seed: int) -> Table:

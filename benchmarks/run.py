@@ -4,6 +4,7 @@ import sys
 
 import certificate
 import checkpoint
+import coherence
 import command
 import divergence
 import explain
@@ -35,6 +36,7 @@ def run_large() -> None:
 SECTIONS = {
     "certificate": certificate.run,
     "checkpoint": checkpoint.run,
+    "coherence": coherence.run,
     "divergence": divergence.run,
     "explain": explain.run,
     "fast": fast.run,

@@ -42,7 +42,7 @@ class Tfidf(Step):
 
     idf: Array
     name = "tfidf"
-    options = (StepOption("--tfidf", "Weight counts by tf-idf."),)
+    options = (StepOption("--tfidf", "Weight counts by tf-idf; of texts after --log."),)
 
     @classmethod
     def fit(cls, X: Any) -> Self:

@@ -35,10 +35,8 @@ def test_bad_documents_are_refused(tmp_path):
         read_documents(tmp_path)
     for i in range(12):
         (tmp_path / f"{i:02}.png").write_bytes(b"\x89PNG\x00\x01\x81\xff\x00" * 9)
-    with pytest.raises(ValueError, match=r"not text in a known encoding: 00.png, .* and 2 more"):
+    with pytest.raises(ValueError, match=r"not text in UTF-8: 00.png, .* and 2 more"):
         read_documents(tmp_path)
-    with pytest.raises(ValueError, match="not UTF-8 in line 1, and its encoding cannot be"):
-        read_documents(tmp_path / "00.png")
     (tmp_path / "blank").write_text("\n \n")
     with pytest.raises(ValueError, match="blank is empty"):
         read_documents(tmp_path / "blank")
@@ -54,12 +52,10 @@ POLISH = "Zażółć gęślą jaźń, źdźbło trawy i łąka pełna mleczy."
 
 @pytest.mark.parametrize(
     ("text", "encoding"),
-    [(WESTERN, "cp1252"), (RUSSIAN, "cp1251"), (RUSSIAN, "koi8_r"), (JAPANESE, "shift_jis"),
+    [(WESTERN, "cp1252"), (RUSSIAN, "cp1251"), (JAPANESE, "shift_jis"),
      (POLISH, "cp1250"), (WESTERN, "utf-16"), (WESTERN, "utf-16-le"), (RUSSIAN, "utf-8-sig")],
 )  # fmt: skip
 def test_texts_in_other_encodings_are_read(tmp_path, text, encoding):
-    if text != WESTERN and not encoding.startswith("utf"):
-        pytest.importorskip("charset_normalizer")
     (tmp_path / "lines.txt").write_bytes(f"plain\n{text}\nmore\n".encode(encoding))
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder/one.txt").write_bytes(text.encode(encoding))
@@ -74,7 +70,7 @@ def test_texts_in_other_encodings_are_read(tmp_path, text, encoding):
 def test_what_is_not_utf_8_is_named(tmp_path):
     mixed = WESTERN.encode() + b"\n" + WESTERN.encode("cp1252") + b"\n"
     (tmp_path / "mixed.txt").write_bytes(mixed)
-    with pytest.warns(TableWarning, match=r"mixed.txt is not UTF-8 in line 2; .* read as cp1252"):
+    with pytest.warns(TableWarning, match=r"mixed.txt, line 2, is not UTF-8 and is read as cp1252"):
         assert read_documents(tmp_path / "mixed.txt").X == [WESTERN, WESTERN]
     (tmp_path / "f").mkdir()
     for i in range(5):
@@ -83,7 +79,7 @@ def test_what_is_not_utf_8_is_named(tmp_path):
         assert read_documents(tmp_path / "f").X == [WESTERN] * 5
     with pytest.raises(ValueError, match=r"not text in utf-8: 3.txt"):
         read_documents(tmp_path / "f", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"mixed.txt is not utf-8 after line"):
+    with pytest.raises(ValueError, match=r"mixed.txt is not utf-8 in line 2"):
         read_documents(tmp_path / "mixed.txt", encoding="utf-8")
 
 

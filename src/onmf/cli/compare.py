@@ -1,12 +1,13 @@
 """`onmf compare`."""
 
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import click
 import numpy as np
@@ -21,6 +22,7 @@ from onmf.cli.console import progress_bar, say
 from onmf.cli.options import (
     INPUT,
     SectionedCommand,
+    bounds_option,
     preparation_options,
     read_and_learn,
     reading_options,
@@ -48,9 +50,10 @@ from onmf.rows.sweep import Array
 OWN_METHOD = "onmf"
 COMPARED: dict[str, Callable[..., ONMF | Baseline]] = {
     OWN_METHOD: ONMF,
-    **{name: partial(ONMF, solver="palm", penalty=name) for name in PENALTIES},
-    **{name: partial(Baseline, name) for name in METHODS},
+    **{name: partial(ONMF, solver="palm", penalty=cast(Any, name)) for name in PENALTIES},
+    **{name: partial(Baseline, cast(Any, name)) for name in METHODS},
 }
+NEGATIVE = re.compile(r"^Negative values in data passed to \w+ at .*: (?=[^:]*$)")  # cells
 QUICK_METHODS = ["onmf", "alternation", "k-means", "k-means++", "nmf", "hals"]
 
 
@@ -97,6 +100,7 @@ def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path
 @click.option("--jobs", type=int, default=1, help="Threads of a fit; -1 uses all processors.")
 @reading_options
 @preparation_options
+@bounds_option
 def run_compare(
     k: int,
     methods: list[str],
@@ -104,6 +108,7 @@ def run_compare(
     out: Path,
     as_json: bool,
     jobs: int,
+    center_bounds: Any,
     **options: Any,
 ) -> int:
     """Compare methods on the samples of a file, from the same starts.
@@ -122,14 +127,18 @@ def run_compare(
     fits: list[dict[str, Any]] = []
     out.parent.mkdir(parents=True, exist_ok=True)  # fails before the long computation, not after
     source = source_of(options.pop("input"), options)
-    table = sample_in_memory(read_and_learn(source), seed=0)
+    source, learnt = read_and_learn(source, suited_loss(source.steps))
+    table = sample_in_memory(learnt, seed=0)
     data = Compared.of(table, suited_loss(source.steps))
     n, m = table.X.shape
     facts = {"file": source.path.name, "samples": n, "features": m, "clusters": k, "starts": starts,
              "methods": ", ".join(methods), "steps": ", ".join(source.steps) or "none"}  # fmt: skip
     ONMF(2, random_state=0).fit(make_rays(50, 5, 2, random_state=0)[0])  # compiles, once
-    facts |= lowest_error(data, k, jobs)
-    for fit in measure_fits(data, k, methods, range(1, starts + 1), jobs):
+    models = {name: model_of(name, center_bounds, k, jobs) for name in methods}
+    facts |= lowest_error(data, model_of(OWN_METHOD, center_bounds, k, jobs))
+    if OWN_METHOD in models:
+        models[OWN_METHOD] = partial(models[OWN_METHOD], loss=data.loss)
+    for fit in measure_fits(data, models, range(1, starts + 1)):
         fits.append(fit)
         if len(fits) % starts == 0 and not all(fit["failure"] for fit in fits):
             save_comparison(out, fits, facts, as_json)
@@ -150,8 +159,8 @@ def run_compare(
 class Compared(NamedTuple):
     """The data of all methods.
 
-    table : samples, for methods that take counts if they are texts.
-    loss : of `onmf`.
+    table : samples; for methods that take counts, if they are texts.
+    loss : of `onmf`, as in `onmf cluster`.
     weighted : for methods that minimise squares; the same samples, or the tf-idf of texts.
     """
 
@@ -171,46 +180,45 @@ class Compared(NamedTuple):
     def texts(self) -> bool:
         return self.weighted is not self.table.X
 
-    def method(self, name: str, **settings: Any) -> ONMF | Baseline:
-        """A method; `onmf` with the loss that suits the data, as in `onmf cluster`."""
-        model = COMPARED[name](**settings)
-        return model.set_params(loss=self.loss) if name == OWN_METHOD else model
-
     def samples_for(self, model: ONMF | Baseline) -> Any:
         return self.table.X if loss_of(model).takes_counts else self.weighted
 
+    def words(self, labels: Array) -> Markers:
+        """The words of clusters, as `onmf cluster` shows them."""
+        return groups(labels, self.table.X, by="presence")
 
-def words_of(data: Compared, labels: Array) -> Markers:
-    """The words of the clusters, as `onmf cluster` shows them."""
-    return groups(labels, data.table.X, by="presence")
+
+def model_of(name: str, center_bounds: Any, k: int, jobs: int) -> Callable[..., ONMF | Baseline]:
+    """A method with its settings; rivals have no bounds."""
+    own = {} if name in METHODS else {"center_bounds": center_bounds}
+    return partial(COMPARED[name], n_clusters=k, n_jobs=jobs, **own)
 
 
-def lowest_error(data: Compared, k: int, jobs: int) -> dict[str, str]:
+def lowest_error(data: Compared, model: Callable[..., Any]) -> dict[str, str]:
     """The lower bound of the error, rounded down; none if no fit succeeds."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = ONMF(k, random_state=0, n_jobs=jobs).fit(data.weighted)
-            return {"bound": f"{np.floor(1e6 * certify(model, data.weighted).bound) / 1e6:.6f}"}
+            fitted = model(random_state=0).fit(data.weighted)
+            return {"bound": f"{np.floor(1e6 * certify(fitted, data.weighted).bound) / 1e6:.6f}"}
     except ValueError:  # each method will report it
         return {}
 
 
 def measure_fits(
-    data: Compared, k: int, methods: list[str], seeds: Sequence[int], jobs: int
+    data: Compared, models: dict[str, Callable[..., ONMF | Baseline]], seeds: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
     """The facts of each fit, with a progress bar."""
     with progress_bar(MofNCompleteColumn()) as bar:
-        task = bar.add_task("", total=len(methods) * len(seeds))
+        task = bar.add_task("", total=len(models) * len(seeds))
 
         def follow(label: str, event: Any) -> bool:
             bar.update(task, description=f"{label}, {event.sweep} sweeps")
             return False
 
-        for name, seed in product(methods, seeds):
+        for name, seed in product(models, seeds):
             callback = partial(follow, f"{name}, start {seed}")
-            settings = {"random_state": seed, "n_jobs": jobs, "callback": callback}
-            model = data.method(name, n_clusters=k, **settings)
+            model = models[name](random_state=seed, callback=callback)
             yield {"method": name, "start": seed, **measure_fit(model, data)}
             bar.advance(task)
 
@@ -223,12 +231,13 @@ def measure_fit(model: ONMF | Baseline, data: Compared) -> dict[str, Any]:
             warnings.simplefilter("ignore")  # the table has columns for them
             model.fit(data.samples_for(model))
     except Exception as error:  # of any kind: the other methods still run
-        return {"converged": False, "failure": one_line(error) or type(error).__name__}
+        said = NEGATIVE.sub("", one_line(error)) or type(error).__name__
+        return {"converged": False, "failure": said}
     seconds, labels = time.perf_counter() - begin, model.labels_
     agreement = agreement_scores(data.table.labels, labels) or {}
     return {
         **dict(zip(("acc", "ari", "nmi"), agreement.values(), strict=False)),
-        **((data.texts and topic_quality(words_of(data, labels), data.table.X)) or {}),
+        **((data.texts and topic_quality(data.words(labels), data.table.X)) or {}),
         "relative_error": partition_error(data.weighted, labels),
         "orthogonality": orthogonality(model.membership_),
         "empty_clusters": int(np.sum(cluster_sizes(labels, len(model.cluster_centers_)) == 0)),

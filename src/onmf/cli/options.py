@@ -1,6 +1,5 @@
 """Options that several subcommands share, and how they become an `Input`."""
 
-import codecs
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,15 @@ from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.io.table import Progress
 from onmf.losses import LOSSES
 from onmf.preparation.base import Step, StepOption
-from onmf.preparation.steps import STEPS, WEIGHTS_OF_WORDS, Tfidf, suited_loss
+from onmf.preparation.steps import (
+    STEPS,
+    WEIGHTS_OF_WORDS,
+    Depth,
+    Log,
+    Tfidf,
+    Variable,
+    suited_loss,
+)
 from onmf.preparation.texts import document_count
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -78,14 +85,6 @@ def outlier_count(word: str) -> int | float | str:
     return count
 
 
-def known_encoding(word: str) -> str:
-    """The name of an encoding, as Python writes it."""
-    try:
-        return codecs.lookup(word).name
-    except LookupError:
-        raise ValueError from None
-
-
 def center_bounds(word: str) -> tuple[float | None, float | None] | str:
     """LOW:HIGH, either of which may be left out, or `auto` or `data`."""
     if word in ("auto", "data"):
@@ -135,6 +134,11 @@ def step_option(step: type[Step], option: StepOption) -> Decorator:
 
 
 INPUT = InputPath()
+DONE = {  # by default
+    Depth.name: "raw counts were scaled to the same total (--cp10k)",
+    Log.name: "logarithms were taken (--log)",
+    Variable.name: "the 1500 most variable of {} genes are used (--variable all uses all)",
+}
 RAW_NAMES = click.option(
     "--raw-names", is_flag=True,
     help="Do not guard names that a spreadsheet would run as formulas in .csv files.",
@@ -160,24 +164,36 @@ loss_option = click.option(
 votes_option = click.option(
     "--equal-votes", is_flag=True, help="Give every sample the same weight, whatever its length.",
 )  # fmt: skip
+bounds_option = click.option(
+    "--bounds", "center_bounds", default="auto",
+    type=Word(center_bounds, "auto|data|LOW:HIGH"), metavar="auto|data|LOW:HIGH",
+    help="Bounds of the centroids; data: the range of the data; auto: not negative, unless the "
+    "data are.",
+)  # fmt: skip
 READING_SECTION = section(
     "Reading",
-    click.option("--labels", metavar="COLUMN|FILE", help="True classes, for comparison only."),
-    click.option("--transpose", is_flag=True, help="Rows of the input are features."),
+    click.option("--labels", metavar="COLUMN|FILE|FILE:COLUMN",
+                 help="True classes, for comparison only."),
+    click.option("--transpose/--no-transpose", default=None,
+                 help="Rows of the input are features, or samples; found by itself if not given."),
     click.option("--drop", multiple=True, metavar="NAME",
                  help="Column or row of a table to leave out; may be repeated."),
-    click.option("--duplicates", type=click.Choice(["refuse", "sum", "first", "keep"]),
-                 help="Features of the same name: refuse (default), sum, or keep the first. Equal "
-                 "texts: keep (default), or first, which clusters only one of them and gives its "
-                 "label to all."),
-    click.option("--encoding", type=Word(known_encoding, "an encoding that Python knows"),
-                 metavar="NAME", help="Of a text file, such as cp1252; by default UTF-8, or one "
-                 "that is recognised."),
-    click.option("--decimal", type=click.Choice([".", ","]), default=".",
-                 help="Decimal sign of a text table."),
+    click.option("--duplicates",
+                 type=click.Choice(["number", "sum", "first", "refuse", "keep"]),
+                 help="Features of the same name: number (default), sum, first or refuse. Equal "
+                 "texts: keep (default), or first, which fits only one of them and gives its label "
+                 "to all."),
+    click.option("--decimal", type=click.Choice([".", ","]),
+                 help="Decimal sign of a text table; found by itself if not given."),
     click.option("--thousands", default="", metavar="MARK", show_default=False,
                  help="Separator of digit groups in a text table: , or ' or a space."),
-    click.option("--layer", metavar="NAME", help="Layer of an .h5ad file, instead of X."),
+    click.option("--skip-rows", type=click.IntRange(0), default=0, metavar="N",
+                 show_default=False, help="Lines above the table to leave out."),
+    click.option("--encoding", metavar="NAME",
+                 help="Of a text file; UTF-8, or else found by itself if not given."),
+    click.option("--sheet", metavar="NAME", help="Sheet of a workbook; the first if not given."),
+    click.option("--layer", metavar="NAME",
+                 help="Of an .h5ad file, instead of X: a layer, raw, or obsm/NAME."),
     click.option("--text-column", metavar="NAME",
                  help="Column with documents, in a .csv, .tsv, .jsonl, .parquet or .xlsx file."),
     click.option("--id-column", metavar="NAME",
@@ -198,7 +214,12 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     texts = [step_option(step, option) for step, option in every if step.of_texts]
     text = click.option("--text", is_flag=True, help="The input holds documents: files or lines.")
     command = section("Documents (--text)", text, FOLLOW_LINKS, *texts)(command)
-    return section("Preparation, in this order", *numbers)(command)
+    raw = click.option(
+        "--raw",
+        is_flag=True,
+        help="Cluster raw counts as they are; else --cp10k --log is the default.",
+    )
+    return section("Preparation, in this order", *numbers, raw)(command)
 
 
 def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | None = None) -> Input:
@@ -208,7 +229,7 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
     plain_flags = (STEPS.keys() - step_parameters()) & options.keys()  # log, unit, ...
     if previous is None:
         steps = tuple(_chosen_steps(options, given))
-    elif clash := given & (step_parameters() | plain_flags | {"text"}):
+    elif clash := given & (step_parameters() | plain_flags | {"text", "raw"}):
         raise click.UsageError(f"--like prepares the input as before: leave out {_flags(clash)}.")
     else:
         options |= {n: v for n, v in previous.settings().items() if n not in given}
@@ -241,9 +262,9 @@ def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:
         if options["duplicates"] == "keep":
             raise click.UsageError("--duplicates keep needs --text or --text-column.")
         return [name for name in STEPS if name in chosen]
-    if clash := given & {"transpose", "layer"}:
+    if clash := given & {"transpose", "layer", "raw"}:
         raise click.UsageError(f"--text does not combine with {_flags(clash)}.")
-    if options["duplicates"] in ("refuse", "sum"):
+    if options["duplicates"] not in (None, "keep", "first"):
         raise click.UsageError("--duplicates of texts is keep or first.")
     loss = options.get("loss")
     plain = all(STEPS[name].of_texts for name in chosen)
@@ -272,16 +293,23 @@ def reading(source: Input) -> Iterator[Progress]:
         yield progress
 
 
-def read_and_learn(source: Input) -> Table:
-    """The input after its steps, with notes on what looks wrong; without copies, if asked."""
+def read_and_learn(source: Input, loss: str = "frobenius") -> tuple[Input, Table]:
+    """The input with its default steps, and the table after them; notes on what looks wrong."""
     with reading(source) as progress:
         table = source.read(progress)
-    note_before_fit(source, table)
-    return source.learn(one_of_each(table, source.duplicates)[0])[0]
+    source = note_before_fit(source, table, loss)
+    return source, source.learn(one_of_each(table, source.duplicates)[0])[0]
 
 
-def note_before_fit(source: Input, table: Table) -> None:
-    """Print what looks wrong in the input."""
+def note_before_fit(source: Input, table: Table, loss: str = "frobenius") -> Input:
+    """The input with the default steps of gene expression; prints them and what looks wrong."""
+    given = source
+    if not LOSSES[loss].takes_counts:
+        source = source.with_default_steps(table)
     with waiting(f"Checking {source.path.name}"):
         said = before_fit(source, table)
+    if added := [name for name in source.steps if name not in given.steps]:
+        done = ", ".join(DONE[name] for name in added).format(len(table.features))
+        said = [f"gene expression: {done}; --raw leaves it as it is.", *said]
     note(source.path.name, said)
+    return source

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from onmf.exceptions import TableWarning
+from onmf.io.annotation import with_classes
 from onmf.io.cells import unguard_cell
-from onmf.io.columns import class_names, with_classes
+from onmf.io.columns import class_names
 from onmf.io.delimited import text_cells
 from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.table import (
@@ -203,14 +204,13 @@ def _from_folder(
         progress(done, len(names))
     if unread := encodings.pop("", []):
         raise ValueError(
-            f"{path.name} has files that are not text in {encoding or 'a known encoding'}: "
-            f"{listing(unread)}. Name their encoding with --encoding (encoding=), or move them "
-            "elsewhere."
+            f"{path.name} has files that are not text in {encoding or 'UTF-8'}: {listing(unread)}. "
+            "Name their encoding with --encoding, or move them elsewhere."
         )
     for used, files in encodings.items():
         warnings.warn(
-            f"{len(files)} of the {len(names)} files are not UTF-8 and were read as {used}: "
-            f"{listing(files)}. --encoding (encoding=) names another encoding.",
+            f"{len(files)} of the {len(names)} files are not UTF-8 and are read as {used}: "
+            f"{listing(files)}; --encoding names another one.",
             TableWarning,
             stacklevel=3,
         )

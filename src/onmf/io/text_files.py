@@ -1,29 +1,25 @@
-"""Files of a folder, and lines of text in any encoding."""
+"""Files of a folder, and lines of text; an error names the line that is not text."""
 
 import codecs
 import gzip
-import itertools
-import re
 import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from io import BufferedIOBase, BufferedReader, TextIOWrapper
+from itertools import islice
 from pathlib import Path
 
 from onmf.exceptions import FormatError, TableWarning
+from onmf.io.encodings import detect_encoding
 from onmf.io.remote import AnyFile
 from onmf.io.table import Progress, listing, no_progress, one_line
 
 LONGEST_LINE = 200_000_000  # bytes: a longer line is no table, and may be a zip bomb
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+LINES_INSPECTED = 500  # that are not UTF-8, to find their encoding
 BYTES_PER_PROGRESS = 4_000_000  # between two calls of `progress`
-INSPECTED = 1000  # bytes, in which UTF-16 shows
-LINES_INSPECTED = 200  # that are not UTF-8, to find their encoding
-FOREIGN = 0.25  # share of letters beyond ASCII; at most .15 in Western texts, .9 in Russian ones
-FEWEST_FOREIGN = 8  # letters beyond ASCII that tell anything: one word, or the names of columns
-SIGNS_IN_WORDS = re.compile(rb"(?<=[A-Za-z])[\xa1-\xa9\xab\xac\xae-\xb3\xb5\xb6\xb8\xb9\xbb-\xbf]"
-                            rb"(?=[A-Za-z])")  # fmt: skip
 
 
 def visible_files(folder: Path, links: bool = False) -> list[Path]:
@@ -58,35 +54,97 @@ def open_unpacked(path: AnyFile) -> Iterator[tuple[BufferedReader | gzip.GzipFil
 def text_lines(
     path: AnyFile, progress: Progress = no_progress, encoding: str | None = None
 ) -> Iterator[str]:
-    """The lines of a file, decompressed if it is a .gz.
+    """The lines of a file; .gz is decompressed.
 
-    The encoding is UTF-8, or UTF-16 as spreadsheets write "Unicode text", if none is given. Lines
-    that are not UTF-8 are decoded by the one that `find_encoding` finds for them, with a warning.
+    Without an `encoding`: UTF-16 with a byte order mark; UTF-8; and for lines that are not UTF-8,
+    with a `TableWarning`, what they look like.
     """
-    total, unreported, number, other = path.stat().st_size, 0, 0, None
     with open_unpacked(path) as (stream, raw):
-        if encoding or (encoding := _wide(stream.peek(INSPECTED)[:INSPECTED])):
-            yield from _decoded_lines(stream, path.name, encoding)
+        if encoding is None:
+            encoding = wide_encoding(stream.peek(4)[:4])
+        if encoding is not None and "\n".encode(_known(encoding)) != b"\n":
+            yield from _wide_lines(stream, path.name, encoding)
             return
-        while line := stream.readline(LONGEST_LINE + 1):
-            number += 1
+        total, unreported, other = path.stat().st_size, 0, ""
+        for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
             if len(line) > LONGEST_LINE:
                 raise ValueError(f"{path.name} has over {LONGEST_LINE} bytes in line {number}.")
             try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError:
+                text = line.decode(encoding or "utf-8")
+            except UnicodeDecodeError as error:
+                if encoding is not None:
+                    raise _wrong(path.name, encoding, number, line[error.start]) from error
                 other = other or _encoding_of_lines(path, number)
-                yield line.decode(other, "replace")
+                text = line.decode(other, "replace")
+            yield text.removeprefix("\ufeff") if number == 1 else text
             unreported += len(line)
             if unreported > BYTES_PER_PROGRESS:
                 unreported = 0
                 progress(raw.tell(), total)
 
 
-def _decoded_lines(
-    stream: BufferedReader | gzip.GzipFile, name: str, encoding: str
-) -> Iterator[str]:
-    """Lines in an encoding in which a line break may be more than one byte."""
+def wide_encoding(start: bytes) -> str | None:
+    """UTF-16, if the first bytes of a file look like it."""
+    if start[:2] in UTF16_MARKS:
+        return "utf-16"
+    return "utf-16-le" if (start[1::2] or b"1").strip(b"\0") == b"" else None
+
+
+def _encoding_of_lines(path: AnyFile, first: int) -> str:
+    """The encoding of the lines of a file that are not UTF-8, with a warning that names it."""
+    with open_unpacked(path) as (stream, _):
+        odd = b"".join(islice((line for line in stream if not is_utf8(line)), LINES_INSPECTED))
+    encoding = detect_encoding(odd)
+    warnings.warn(
+        f"{path.name}, line {first}, is not UTF-8 and is read as {encoding}; --encoding names "
+        "another one.",
+        TableWarning,
+        stacklevel=3,
+    )
+    return encoding
+
+
+def is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def decode_text(content: bytes, encoding: str | None = None) -> tuple[str, str]:
+    """A whole text and its encoding: the one given, UTF-8, UTF-16 or what it looks like.
+
+    ValueError if it is no text.
+    """
+    errors = "strict" if encoding else "replace"
+    encoding = _known(encoding) if encoding else wide_encoding(content[:4])
+    if encoding is None:
+        encoding = "utf-8" if is_utf8(content) else detect_encoding(content)
+        if b"\0" in content:
+            raise ValueError("a text has no zero bytes.")
+    return content.decode(encoding, errors).removeprefix("\ufeff"), encoding
+
+
+def _known(encoding: str) -> str:
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError:
+        raise ValueError(
+            f"there is no encoding {encoding!r}: use utf-8, latin-1, cp1252, mac_roman, utf-16 or "
+            "another name that Python knows."
+        ) from None
+
+
+def _wrong(name: str, encoding: str, number: int, byte: int) -> ValueError:
+    return ValueError(
+        f"{name} is not {encoding} in line {number} (byte 0x{byte:02x}): name its encoding with "
+        "--encoding, or save it as UTF-8."
+    )
+
+
+def _wide_lines(stream: BufferedReader | gzip.GzipFile, name: str, encoding: str) -> Iterator[str]:
+    """Lines in UTF-16, as spreadsheets write "Unicode text", or another wide encoding."""
     text, number = TextIOWrapper(stream, encoding, newline="\n"), 0
     try:
         while line := text.readline(LONGEST_LINE + 1):
@@ -95,81 +153,8 @@ def _decoded_lines(
                 raise ValueError(f"{name} has over {LONGEST_LINE} bytes in line {number}.")
             yield line
     except UnicodeDecodeError as error:
-        raise ValueError(f"{name} is not {encoding} after line {number}.") from error
+        raise ValueError(
+            f"{name} is not {encoding.upper()} after line {number}: save it as UTF-8."
+        ) from error
     finally:
         text.detach()  # the caller closes the file
-
-
-def _encoding_of_lines(path: AnyFile, first: int) -> str:
-    """The encoding of the lines of a file that are not UTF-8, with a warning."""
-    with open_unpacked(path) as (stream, _):
-        odd = itertools.islice(filter(_not_utf8, stream), LINES_INSPECTED)
-        found = find_encoding(b"".join(odd))
-    if found is None:
-        raise ValueError(
-            f"{path.name} is not UTF-8 in line {first}, and its encoding cannot be recognised: "
-            "name it with --encoding (encoding=), or save the file as UTF-8."
-        )
-    warnings.warn(
-        f"{path.name} is not UTF-8 in line {first}; lines like it were read as {found}. "
-        "--encoding (encoding=) names another encoding.",
-        TableWarning,
-        stacklevel=2,
-    )
-    return found
-
-
-def _not_utf8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
-
-
-def decode_text(content: bytes, encoding: str | None = None) -> tuple[str, str]:
-    """A whole text and its encoding: the one given, UTF-8, UTF-16 or one that is recognised.
-
-    ValueError if it is none of them.
-    """
-    errors = "replace" if encoding is None else "strict"
-    if encoding is None and not (encoding := _wide(content[:INSPECTED])):
-        start = content[: INSPECTED * LINES_INSPECTED]
-        encoding = find_encoding(start) if _not_utf8(content) else "utf-8"
-    if encoding is None:
-        raise ValueError("its encoding cannot be recognised.")
-    return content.decode(encoding, errors).removeprefix("\ufeff"), encoding
-
-
-def _wide(start: bytes) -> str | None:
-    """UTF-16, if a file starts with its mark, or has its zeros without one."""
-    if start[:2] in UTF16_MARKS:
-        return "utf-16"
-    even, odd = start[::2].count(0), start[1::2].count(0)
-    if 4 * max(even, odd) > len(start) and not min(even, odd):
-        return "utf-16-be" if even else "utf-16-le"
-    return None
-
-
-def find_encoding(sample: bytes) -> str | None:
-    """The encoding of bytes that are not UTF-8; None if they are no text.
-
-    Western text (cp1252, and Latin-1 in it) has few letters beyond ASCII, and no signs within its
-    words. charset-normalizer takes such text for Polish, so it is only asked about all other.
-    """
-    beyond = len(re.findall(rb"[\x80-\xff]", sample))
-    letters = beyond + len(re.findall(rb"[A-Za-z]", sample))
-    signs = len(SIGNS_IN_WORDS.findall(sample))
-    try:
-        sample.decode("cp1252")
-        few = beyond < max(FOREIGN * letters, FEWEST_FOREIGN)
-        if b"\0" not in sample and few and signs < FOREIGN * beyond:
-            return "cp1252"
-    except UnicodeDecodeError:
-        pass
-    try:
-        from charset_normalizer import from_bytes
-    except ImportError:
-        return None
-    best = from_bytes(sample).best()
-    return None if best is None else best.encoding

@@ -9,7 +9,7 @@ import numpy as np
 from onmf.cli.runs.inputs import Copies, Input
 from onmf.io import Table
 from onmf.io.table import listing
-from onmf.preparation.steps import sample_totals
+from onmf.preparation.arrays import sample_totals
 from onmf.preparation.texts import WORD, Strip
 
 NO_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")

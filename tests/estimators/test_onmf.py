@@ -477,6 +477,28 @@ def test_warnings_point_at_the_line_that_fits(kind, method, planted):
     assert caught[0].filename == __file__
 
 
+@pytest.mark.parametrize("options", [{}, {"loss": "kl"}, {"solver": "palm"}], ids=str)
+def test_one_iteration_is_allowed_and_labels_every_sample(options):
+    X, _ = make_rays(300, 60, 4, noise=2, random_state=0)
+    model = ONMF(4, max_iter=1, random_state=0, **options)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 sweeps"):
+        model.fit(X)
+    assert model.n_iter_ <= 3
+    assert np.unique(model.labels_).tolist() == [0, 1, 2, 3]
+    assert model.score(X) > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("holes", [0, 20])
+def test_a_tolerance_of_zero_ends_when_nothing_moves(dtype, holes):
+    X = make_rays(300, 60, 4, noise=1, random_state=0)[0].astype(dtype)
+    X[:holes, 3] = np.nan
+    model = ONMF(4, tol=0, max_iter=200, random_state=0).fit(X)
+    assert model.converged_
+    assert model.n_iter_ < 100
+    assert model.stationarity_ < 100 * np.finfo(dtype).eps
+
+
 def test_a_limit_says_which_knob_to_turn(model):
     X, _ = make_rays(300, 60, 4, noise=2, random_state=0)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):

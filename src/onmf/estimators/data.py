@@ -1,15 +1,18 @@
 """How samples come in: validated, put into their place, compared with the centroids of the fit."""
 
 from dataclasses import replace
+from inspect import signature
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from onmf.estimators.bases import DocumentedEstimator
 from onmf.losses import Loss, loss_of
+from onmf.result import Stage
 from onmf.rows import Check, Features, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment
 from onmf.rows.sweep import Array, Data
@@ -25,6 +28,12 @@ class Assigned(NamedTuple):
     assignment: Any
     rows: Any
     fit: Any
+
+
+def own_class(model: Any) -> type:
+    """The class of the model, or the one of this package that it is a subclass of."""
+    ours = (kind for kind in type(model).__mro__ if kind.__module__.partition(".")[0] == "onmf")
+    return next(ours)
 
 
 class KnownAssignment(NamedTuple):
@@ -45,13 +54,29 @@ MAX_KNOWN_ENTRIES = 1 << 22
 ASSIGNMENTS: WeakKeyDictionary[Any, KnownAssignment] = WeakKeyDictionary()
 
 
-class DataMixin(BaseEstimator):
+class DataMixin(DocumentedEstimator):
     """What an estimator does with samples before it says anything about them."""
 
     n_clusters: int | None
-    n_features_in_: int
-    cluster_centers_: Array
+    n_features_in_: int  # and what else a fit leaves
+    feature_names_in_: NDArray[Any]
+    labels_: NDArray[np.intp]
+    cluster_centers_: NDArray[Any]
+    membership_: NDArray[Any]
+    relative_error_: float
+    inertia_: float
+    n_iter_: int
+    history_: list[Stage]
+    stationarity_: float
+    converged_: bool
+    bound_: float | None
+    gap_: float | None
+    n_disagreements_: int
+    n_missing_: int
+    outlier_score_: NDArray[np.float64]
     outlier_limit_: tuple[float, float]
+    preprocessing_: tuple[Any, ...]
+    certainty_curve_: NDArray[Any]
     equal_votes = False  # whether the length of a sample has no influence
     loss = "frobenius"
     _put = staticmethod(place)  # where the samples go
@@ -59,6 +84,10 @@ class DataMixin(BaseEstimator):
     @property
     def _loss(self) -> Loss:
         return loss_of(self)
+
+    def _parameters(self) -> dict[str, Any]:
+        """All by name, also those that a subclass sets in an `__init__` of its own."""
+        return {name: getattr(self, name) for name in signature(own_class(self)).parameters}
 
     @property
     def _check(self) -> Check:
@@ -126,15 +155,20 @@ class DataMixin(BaseEstimator):
 
     def _assignment_by_loss(self, data: Data, scale: float) -> Any:
         """As `_assignment`; what the centroids become is known from the last call."""
-        W, known = self.cluster_centers_, ASSIGNMENTS.get(self)
-        how = self.loss, data.n_missing > 0, self.equal_votes, data.dtype
+        W, known = self._centers_beside(data), ASSIGNMENTS.get(self)
+        how = self.loss, data.n_missing > 0, self.equal_votes, W.dtype
         if known is None or not known.holds(how, W):
-            centers, size = rescale_to_safe_range(W.astype(data.dtype, copy=False))
+            centers, size = rescale_to_safe_range(W)
             made = self._loss.assignment(centers, data.n_missing, self.equal_votes)
             known = KnownAssignment(how, W, size, made)
             if W.size <= MAX_KNOWN_ENTRIES:
                 ASSIGNMENTS[self] = known._replace(centers=W.copy())
-        return known.assignment.rescaled(data.dtype.type(known.size / scale))
+        return known.assignment.rescaled(W.dtype.type(known.size / scale))
+
+    def _centers_beside(self, data: Data) -> Array:
+        """The centroids with all digits that they or the samples have."""
+        W = self.cluster_centers_
+        return W.astype(np.promote_types(W.dtype, data.dtype), copy=False)
 
     @property
     def _limit(self) -> OutlierLimit | None:
@@ -153,7 +187,8 @@ class DataMixin(BaseEstimator):
         self._check_fitted()
         from onmf.rows.dask import lazily
 
-        light = clone(self).set_params(callback=None)
+        light = clone(self)
+        light.callback = None
         light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
         if self._limit is not None:
             light.outlier_limit_ = self._limit

@@ -4,9 +4,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_array
 
+from onmf.estimators.bases import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from onmf.estimators.data import DataMixin
 from onmf.rows import is_dask
 from onmf.rows.assign import Nearness, labels_of, nearness

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 class ReportMixin(PredictMixin):
     """Features, explanation, page and file of a fitted model."""
 
-    inertia_: float
-    bound_: float | None
-    gap_: float | None
-    labels_: Array
-
     def top_features(
         self, n: int = 10, feature_names: Sequence[str] | None = None
     ) -> list[list[tuple[str, float]]]:
@@ -158,11 +153,11 @@ class ReportMixin(PredictMixin):
         self._check_fitted()
         if not hasattr(self, "labels_"):
             raise ValueError(
-                f"this {type(self).__name__} has no labels, for it read X once: fit it with "
-                "passes=2, or set labels_ to what predict(X) gives."
+                f"this {type(self).__name__} has no labels: it read X once (passes=1), or was "
+                "saved with samples=False; set labels_ to what predict(X) gives."
             )
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, samples: bool = True) -> None:
         """Put the fitted model into a file, without pickle; `onmf.load` reads it.
 
         The format is described in `onmf.io.container`. Parameters that only Python could store
@@ -174,6 +169,10 @@ class ReportMixin(PredictMixin):
         ----------
         path : str or Path
             The file, replaced if it exists.
+        samples : bool, default=True
+            Whether to store what the model says of the samples of its fit: `labels_`,
+            `membership_` and `outlier_score_`. Without them the file has what `predict` needs, and
+            its size does not depend on the number of samples.
 
         Examples
         --------
@@ -185,7 +184,7 @@ class ReportMixin(PredictMixin):
         array([0, 0, 1])
         """
         self._check_fitted()
-        write_model(self, path)
+        write_model(self, path, samples)
 
     @property
     def components_(self) -> Array:

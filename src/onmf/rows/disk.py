@@ -9,6 +9,7 @@ import operator
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, pairwise
 from pathlib import Path
@@ -111,6 +112,11 @@ class OnDisk(InMemory):
     @property
     def n_missing(self) -> int:
         return int(self.norms[1].span.n_missing)
+
+    def _doubled(self) -> Source:
+        """Each block as it is read."""
+        double = np.dtype(np.float64)
+        return replace(self.X.changed(operator.methodcaller("astype", double)), dtype=double)
 
     def times(self, factor: float) -> Self:
         """The same rows times a power of two."""

@@ -67,6 +67,19 @@ class InMemory:
         other.influence = other.scatter(self.gather(self.influence))
         return other
 
+    def in_double(self) -> Self:
+        """The same rows in double precision: a copy, unless they are."""
+        if self.dtype == np.float64:
+            return self
+        other = copy(self)
+        other.X, other.dtype = self._doubled(), np.dtype(np.float64)
+        other.weight = self.weight.astype(np.float64)
+        other._cut_at(self.cuts, self._map)
+        return other
+
+    def _doubled(self) -> Matrix:
+        return self.X.astype(np.float64)
+
     def one_vote_each(self) -> Self:
         """The same rows with the weights d_i / ||x_i||^2; ||X||^2 is then the sum of the d_i."""
         other = copy(self)

@@ -77,6 +77,7 @@ class Descent(NamedTuple):
     found: Clustering
     path: list[Point]
     limit: OutlierLimit | None = None  # beyond which samples are outliers
+    left: float = 1.0  # share of the rows that is not explained
 
 
 class GivenCentroids(Protocol):
@@ -95,6 +96,7 @@ class FoundStarts(NamedTuple):
     limit: OutlierLimit | None
     path: list[Point]
     small: Sketch
+    precise: bool = False  # single precision did not tell the rows apart
 
     def stages(self, traffic: Traffic) -> list[Stage]:
         """The path as rows of the history."""
@@ -114,24 +116,28 @@ def find_starts(
     basis: Array | None = None,
 ) -> FoundStarts:
     """Centroids for k clusters of these rows; a `basis` of the sketch may be known already."""
-    effort = PLAIN if settings.outliers is None else ROBUST
-    small = sketch(data, k, rng, settings.max_sweeps, tell, checkpoints, effort, basis)
-    if settings.outliers is not None:
-        small = small._replace(Y=with_samples(data, small))
-    if given is not None and given.is_model:
-        start = unit(small.lower(given.W.astype(np.float64)))
-        Y, _ = settings.rows(small.Y).with_limited_length()  # long outliers must not win a ray
-        found, end = refit_from(Y, start, k, rng)
-        ends = [Descent(found, [end])]
-    else:
-        ends = descents(settings, data.shape, small, k, penalty, rng, given)
+    effort, sweeps = PLAIN if settings.outliers is None else ROBUST, 0
+    while True:
+
+        def count(done: int, before: int = sweeps) -> object:
+            return tell(before + done)
+
+        small = sketch(data, k, rng, settings.max_sweeps, count, checkpoints, effort, basis)
+        small = small._replace(sweeps=small.sweeps + sweeps)
+        ends = descents(settings, data, small, k, penalty, rng, given)
+        if effort.precise or small.tells_apart(ends[0].found.U, ends[0].left):
+            break
+        if basis is None and 2 * small.sweeps >= settings.max_sweeps:
+            break  # X may not be read as often
+        effort, data, sweeps = effort._replace(precise=True), data.in_double(), small.sweeps
     Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
-    return FoundStarts(Ws, ends[0].limit, ends[0].path, small)
+    limit = ends[0].limit if small.shrunk is None else None
+    return FoundStarts(Ws, limit, ends[0].path, small, effort.precise)
 
 
 def descents(
     settings: SearchSettings,
-    shape: tuple[int, int],
+    data: Data,
     small: Sketch,
     k: int,
     penalty: RowPenalty,
@@ -139,12 +145,17 @@ def descents(
     given: GivenCentroids | None,
 ) -> list[Descent]:
     """What is found in the sketch, the best first: by a search, or down from given centroids."""
+    Y = small.Y if settings.outliers is None else with_samples(data, small)
     if given is None:
-        return explore(settings, shape, small.Y, k, penalty, rng)
-    rows, start = settings.rows(small.Y), unit(small.lower(given.W.astype(np.float64)))
-    path = list(follow(rows.with_limited_length()[0], start, penalty, settings.taus()))
+        return explore(settings, data.shape, Y, k, penalty, rng)
+    rows, start = settings.rows(Y), unit(small.lower(given.W.astype(np.float64)))
+    even, _ = rows.with_limited_length()  # long outliers must not win a ray
+    if given.is_model:
+        found, end = refit_from(even, start, k, rng)
+        return [Descent(found, [end], left=end.error)]
+    path = list(follow(even, start, penalty, settings.taus()))
     found = rows.alternate(path[-1].U, FINAL_ALTERNATIONS)
-    return [Descent(found, path, rows.limit(found))]
+    return [Descent(found, path, rows.limit(found), rows.left(found))]
 
 
 def explore(
@@ -203,7 +214,7 @@ class Search:
         if len(self.many) > self.size:
             found = self.rows(self.many).improve(found, rng)
         found = every.relocate(every.alternate(found.U, FINAL_ALTERNATIONS), FINAL_MOVES)
-        return descent._replace(found=found, limit=every.limit(found))
+        return descent._replace(found=found, left=every.left(found), limit=every.limit(found))
 
 
 def records(descents: Iterable[Descent]) -> list[Descent]:
@@ -261,7 +272,7 @@ def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
     return Stage(
         rho=point.tau,
         sweeps=small.sweeps,
-        relative_error=min(max(1 - small.share * (1 - point.error), 0.0), 1.0),
+        relative_error=small.error(point.error),
         penalty=point.overlap,
         orthogonality=gram_orthogonality(point.gram),
         residual=point.moved,

@@ -5,7 +5,7 @@ import sys
 import certificate
 import checkpoint
 import command
-import divergence
+import counts
 import explain
 import fast
 import growth
@@ -24,6 +24,7 @@ import signals
 import spectral
 import stability
 import stream
+import texts
 import votes
 
 
@@ -36,7 +37,7 @@ def run_large() -> None:
 SECTIONS = {
     "certificate": certificate.run,
     "checkpoint": checkpoint.run,
-    "divergence": divergence.run,
+    "counts": counts.run,
     "explain": explain.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,
@@ -68,6 +69,7 @@ SECTIONS = {
     "stream-topics": stream.run_topics,
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
+    "texts": texts.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

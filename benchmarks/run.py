@@ -20,6 +20,7 @@ import passes
 import quality
 import rivals
 import scale
+import signals
 import spectral
 import stability
 import stream
@@ -59,6 +60,7 @@ SECTIONS = {
     "rivals": rivals.run,
     "spherical": quality.run_spherical,
     "command": command.run,
+    "signals": signals.run,
     "spectral": spectral.run,
     "stability": stability.run,
     "stream": stream.run,

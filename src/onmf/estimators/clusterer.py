@@ -30,7 +30,7 @@ from onmf.rows.assign import labels_of
 from onmf.rows.memory import count_nonzero_samples
 from onmf.rows.sweep import Array
 from onmf.rows.threads import blas_threads, single_threaded_blas
-from onmf.rows.validation import rescale_to_safe_range, too_few
+from onmf.rows.validation import too_few
 from onmf.streams.lineage import Lineage
 
 STALE_ATTRIBUTES = (  # of an earlier fit
@@ -209,13 +209,13 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
 
     def _relabel(self, rows: Placement) -> None:
         """Labels and memberships by the centroids as they are kept, their lost digits included."""
-        centers, size = rescale_to_safe_range(self.cluster_centers_)
-        unit = centers.dtype.type(size / rows.scale)
-        assignment = self._limited(self._assignment(rows.data, centers, unit), rows.scale)
+        assignment = self._limited(self._assignment(rows.data, rows.scale), rows.scale)
         with single_threaded_blas():
             codes, _ = rows.data.sweep(assignment)
         self.labels_ = rows.data.gather(rows.data.map_blocks(labels_of, codes))
-        self.membership_ = rows.data.dense(len(centers), assignment.memberships, codes)
+        self.membership_ = rows.data.dense(
+            len(self.cluster_centers_), assignment.memberships, codes
+        )
 
     def _warn(self, solution: Solution, rows: Placement) -> None:
         level = caller_level()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from inspect import signature
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +34,24 @@ def own_class(model: Any) -> type:
     """The class of the model, or the one of this package that it is a subclass of."""
     ours = (kind for kind in type(model).__mro__ if kind.__module__.partition(".")[0] == "onmf")
     return next(ours)
+
+
+class KnownAssignment(NamedTuple):
+    """What was made of these centroids times `size`, for the next call."""
+
+    how: tuple[Any, ...]  # loss, missing values, equal votes, dtype
+    centers: Array
+    size: float
+    assignment: Any
+
+    def holds(self, how: tuple[Any, ...], centers: Array) -> bool:
+        """Centroids are compared by value: they can be changed in place."""
+        return self.how == how and np.array_equal(self.centers, centers)
+
+
+# What is kept for each model, centroids and rays, has so many entries at most: 32 MB each.
+MAX_KNOWN_ENTRIES = 1 << 22
+ASSIGNMENTS: WeakKeyDictionary[Any, KnownAssignment] = WeakKeyDictionary()
 
 
 class DataMixin(DocumentedEstimator):
@@ -108,28 +127,48 @@ class DataMixin(DocumentedEstimator):
                 self.feature_names_in_ = rows.features.names
         return rows
 
+    def _check_fitted(self) -> None:
+        """scikit-learn asks for the tags first, which takes longer than the rest of `predict`."""
+        if "cluster_centers_" not in vars(self):
+            check_is_fitted(self)
+
     def _assign(
         self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
     ) -> Assigned:
         """The cluster of every sample; reads X once."""
-        data, centers, unit, scale = self._with_centers(X, sample_weight, equal_votes)
-        assignment = self._limited(self._assignment(data, centers, unit), scale)
+        data, assignment, scale = self._with_assignment(X, sample_weight, equal_votes)
+        assignment = self._limited(assignment, scale)
         with single_threaded_blas():
             return Assigned(data, assignment, *data.sweep(assignment))
 
-    def _with_centers(
+    def _with_assignment(
         self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
-    ) -> tuple[Data, Array, Any, float]:
-        """Samples and centroids in a safe range, the unit of their codes, and the factor of X."""
-        check_is_fitted(self)
+    ) -> tuple[Data, Any, float]:
+        """Samples in a safe range, what gives them to clusters, and the factor of X."""
+        self._check_fitted()
         rows = self._place(X, sample_weight, safe_scale, reset=False, equal_votes=equal_votes)
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
-        centers, size = rescale_to_safe_range(W)
-        return rows.data, centers, W.dtype.type(size / rows.scale), rows.scale
+        return rows.data, self._assignment(rows.data, rows.scale), rows.scale
 
-    def _assignment(self, data: Data, centers: Array, unit: Any) -> Any:
-        """What gives a sample to a cluster, in the units of the user."""
-        return self._loss.assignment(centers, data.n_missing, self.equal_votes).rescaled(unit)
+    def _assignment(self, data: Data, scale: float) -> Any:
+        """What gives samples times `scale` to clusters, in the units of the user."""
+        return self._assignment_by_loss(data, scale)
+
+    def _assignment_by_loss(self, data: Data, scale: float) -> Any:
+        """As `_assignment`; what the centroids become is known from the last call."""
+        W, known = self._centers_beside(data), ASSIGNMENTS.get(self)
+        how = self.loss, data.n_missing > 0, self.equal_votes, W.dtype
+        if known is None or not known.holds(how, W):
+            centers, size = rescale_to_safe_range(W)
+            made = self._loss.assignment(centers, data.n_missing, self.equal_votes)
+            known = KnownAssignment(how, W, size, made)
+            if W.size <= MAX_KNOWN_ENTRIES:
+                ASSIGNMENTS[self] = known._replace(centers=W.copy())
+        return known.assignment.rescaled(W.dtype.type(known.size / scale))
+
+    def _centers_beside(self, data: Data) -> Array:
+        """The centroids with all digits that they or the samples have."""
+        W = self.cluster_centers_
+        return W.astype(np.promote_types(W.dtype, data.dtype), copy=False)
 
     @property
     def _limit(self) -> OutlierLimit | None:
@@ -145,7 +184,7 @@ class DataMixin(DocumentedEstimator):
 
     def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:
         """A Dask array of what `method` says of each chunk of X."""
-        check_is_fitted(self)
+        self._check_fitted()
         from onmf.rows.dask import lazily
 
         light = clone(self)

@@ -233,8 +233,8 @@ class ONMF(PartialFitMixin):
             return super()._why_empty(empty)
         k = len(self.cluster_centers_)
         return (
-            f"X has only {k - empty} distinct directions, fewer than n_clusters={k}: the "
-            f"other {empty} clusters are empty; ask for fewer."
+            f"X has only {k - empty} distinct directions that double precision tells apart, fewer "
+            f"than n_clusters={k}: the other {empty} clusters are empty; ask for fewer."
         )
 
     def _features_asked_for(self) -> set[str]:

@@ -142,7 +142,7 @@ class PartialFitMixin(Clusterer):
         """Start the sums with a batch, as the centroids see it: its state."""
         comparison = self._comparison(rows.data)
         alternation = self._loss.alternation(rows.data, comparison.settings)
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        W = self._centers_beside(rows.data)
         state = replace(alternation, limit=self._limit).begin(W)
         self._stream = self._loss.batch(state)
         return state
@@ -157,7 +157,7 @@ class PartialFitMixin(Clusterer):
 
     def _take_in(self, rows: Placement) -> None:
         """One more batch."""
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        W = self._centers_beside(rows.data)
         comparison = self._comparison(rows.data)
         state, self._stream, W = comparison.take_in(rows.data, W, self._stream, self._limit)
         self._show_batch(rows.data, state)

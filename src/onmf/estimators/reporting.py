@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from onmf.estimators.parameters import check_number
 from onmf.estimators.predictor import PredictMixin
@@ -47,7 +46,7 @@ class ReportMixin(PredictMixin):
         >>> model.top_features(1, feature_names=["salt", "sugar"])
         [[('salt', 1.0)], [('sugar', 1.0)]]
         """
-        check_is_fitted(self)
+        self._check_fitted()
         check_number(n, "n", 1, whole=True)
         names = self._features.names if feature_names is None else feature_names
         if names is None:
@@ -115,7 +114,7 @@ class ReportMixin(PredictMixin):
         """
         from onmf.bounds import certify
 
-        check_is_fitted(self)
+        self._check_fitted()
         return certify(self, X, **options)
 
     def report(self, path: str | Path, X: Any, labels: Any = None, **panels: Any) -> None:
@@ -151,7 +150,7 @@ class ReportMixin(PredictMixin):
 
     def _check_labels(self) -> None:
         """There are clusters, and samples in them."""
-        check_is_fitted(self)
+        self._check_fitted()
         if not hasattr(self, "labels_"):
             raise ValueError(
                 f"this {type(self).__name__} has no labels: it read X once (passes=1), or was "
@@ -184,7 +183,7 @@ class ReportMixin(PredictMixin):
         >>> onmf.load(path).labels_
         array([0, 0, 1])
         """
-        check_is_fitted(self)
+        self._check_fitted()
         write_model(self, path, samples)
 
     @property

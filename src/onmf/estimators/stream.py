@@ -173,7 +173,7 @@ n_jobs, verbose, callback
         if self._stream_history.warmup.shape[0]:
             self._fit_again(batch, own_weight(rows))
         else:
-            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+            W = self._centers_beside(rows.data)
             before = self.lineage_ or Lineage.first(len(W))
             now = StreamState(self._stream, self._stream_history, W, before)
             most = self.max_clusters or self.n_clusters or len(W)
@@ -184,7 +184,7 @@ n_jobs, verbose, callback
 
     def _state_of(self, rows: Placement) -> Any:
         """A batch with the present centroids, by one sweep."""
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        W = self._centers_beside(rows.data)
         settings = self._comparison(rows.data).settings
         return self._loss.alternation(rows.data, settings).begin(W)
 

@@ -78,9 +78,13 @@ class MaskedAlternation(Alternation):
             given,
             basis=fill.V,
         )
-        found = found._replace(small=found.small._replace(sweeps=fill.sweeps + 1))
+        sweeps = fill.sweeps + found.small.sweeps
+        found = found._replace(small=found.small._replace(sweeps=sweeps))
         recorder.tell(found.small.sweeps, nothing)
-        alternation: MaskedAlternation = replace(self, common=fill.common.astype(np.float64))
+        if found.precise and data.dtype != np.float64:  # as must be what is filled in
+            return replace(self, data=data.in_double()).starts(k, rng, recorder, given)
+        common = fill.common.astype(np.float64)
+        alternation: MaskedAlternation = replace(self, common=common)
         alternation = alternation.with_first_limit(found.Ws[0])
         return Starts(found.Ws, alternation, found.stages(data.traffic))
 

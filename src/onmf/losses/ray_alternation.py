@@ -45,8 +45,8 @@ class TooFewDirectionsError(ValueError):
     def __init__(self, found: int, k: int) -> None:
         self.found, self.k = found, k
         super().__init__(
-            f"X has only {found} distinct directions, fewer than n_clusters={k}: ask for fewer "
-            "clusters."
+            f"X has only {found} distinct directions that double precision tells apart, fewer "
+            f"than n_clusters={k}: ask for fewer clusters."
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -152,8 +152,9 @@ class RayAlternation(Alternation):
             tell=tell,
             checkpoints=recorder.checkpoints,
         )
-        alternation: RayAlternation = replace(self, limit=found.limit)
-        if given is not None and given.is_model:
+        data = self.data.in_double() if found.precise else self.data
+        alternation: RayAlternation = replace(self, data=data, limit=found.limit)
+        if found.limit is None:
             alternation = alternation.with_first_limit(found.Ws[0])
         return Starts(found.Ws, alternation, found.stages(self.data.traffic))
 

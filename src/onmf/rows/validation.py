@@ -27,6 +27,30 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, Span]:
 
     A matrix is as large as it is: nothing is copied unless its form must change.
     """
+    if not _is_as_it_should_be(X):
+        X = _converted(X, check)
+    if not X.dtype.isnative:  # as some files have it, and some libraries take it for another type
+        X = X.astype(X.dtype.newbyteorder("="))
+    if sp.issparse(X):
+        if type(X) is not sp.csr_array:
+            X = sp.csr_array(X)  # so that `*` and `@` mean the same as for arrays
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    return X, check(X)
+
+
+def _is_as_it_should_be(X: Any) -> bool:
+    """Whether there is nothing to convert: many calls bring a single sample."""
+    kind = type(X)
+    if kind is not np.ndarray and kind is not sp.csr_array:
+        return False
+    right = X.ndim == 2 and X.dtype in (np.float64, np.float32) and 0 not in X.shape
+    return right and (kind is sp.csr_array or X.flags.c_contiguous)
+
+
+def _converted(X: Any, check: Check) -> Matrix:
+    """Numbers in rows and columns, by scikit-learn's rules."""
     if isinstance(X, list | tuple) and any(isinstance(row, str) for row in X[:1]):
         raise ValueError(
             "X is a list of texts: count their words first, as "
@@ -35,7 +59,7 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, Span]:
     if has_times(X):
         raise not_numbers(X, columns_of_text(X))
     try:
-        X = check_array(
+        return check_array(
             X,
             accept_sparse="csr",
             order="C",
@@ -48,14 +72,6 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, Span]:
         if columns := columns_of_text(X):
             raise not_numbers(X, columns) from error
         raise
-    if not X.dtype.isnative:  # as some files have it, and some libraries take it for another type
-        X = X.astype(X.dtype.newbyteorder("="))
-    if sp.issparse(X):
-        X = sp.csr_array(X)  # so that `*` and `@` mean the same as for arrays
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    return X, check(X)
 
 
 def columns_of_text(X: Any) -> list[Any]:

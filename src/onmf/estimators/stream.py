@@ -112,7 +112,7 @@ n_jobs, verbose, callback
             super().fit(X, y, sample_weight)
             rows = self._place_batch(X, sample_weight)
             state = self._remember(rows)
-            batch = self._comparison(rows.data).batch(rows.data, state)
+            batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
             self._stream_history = StreamHistory.begin(batch, own_weight(rows), len(state.W))
         return self
 
@@ -167,15 +167,15 @@ n_jobs, verbose, callback
     def _take_in(self, rows: Placement) -> None:
         """A batch by which clusters may be born and removed."""
         comparison = self._comparison(rows.data)
-        batch = comparison.batch(rows.data, self._state_of(rows))
         if self._stream_history.warmup.shape[0]:
+            batch = comparison.batch(rows.data, self._state_of(rows), self._stream)
             self._fit_again(batch, own_weight(rows))
         else:
             W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
             before = self.lineage_ or Lineage.first(len(W))
             now = StreamState(self._stream, self._stream_history, W, before)
             most = self.max_clusters or self.n_clusters or len(W)
-            now = now.after(batch, comparison, most)
+            now = now.after(rows.data, comparison, most)
             self._stream, self._stream_history = now.sums, now.history
             self.cluster_centers_, self.lineage_ = now.W, now.lineage
         self._show_batch(rows.data, self._state_of(rows))
@@ -211,7 +211,7 @@ n_jobs, verbose, callback
         rows = self._place_batch(every, weight)
         state = self._remember(rows)
         self._stream = self._stream.as_mean_of(t)
-        batch = self._comparison(rows.data).batch(rows.data, state)
+        batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
         first = StreamHistory.begin(batch, weight, len(state.W))
         self._stream_history = first._replace(batch=t, last=first.last + before.batch)
 

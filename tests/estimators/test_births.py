@@ -160,3 +160,23 @@ def test_many_novel_samples_are_compared_within_bounds():
     model.partial_fit(X[y == 0])
     assert model.lineage_.born == (2,)
     assert model.n_waiting_ == 0
+
+
+def test_what_is_missing_is_no_evidence():
+    """By a loop; and a stream in which a feature goes missing for good gives birth to nothing."""
+    rng = np.random.default_rng(5)
+    X, rays = rng.random((10, 6)), unit(rng.random((3, 6)))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    found = novelty.filled_in(sp.csr_array(X), rays.T).toarray()
+    for x, filled in zip(X, found, strict=True):
+        seen = ~np.isnan(x)
+        fits = [(x[seen] @ r[seen]) / np.linalg.norm(r[seen]) for r in rays]
+        nearest = rays[np.argmax(fits)]
+        multiple = x[seen] @ nearest[seen] / (nearest[seen] @ nearest[seen])
+        np.testing.assert_allclose(filled, np.where(seen, x, multiple * nearest))
+    X, _ = make_rays(900, 20, 3, noise=0.2, random_state=0)
+    model = StreamONMF(3, max_clusters=9, random_state=0).fit(X[:500])
+    X[500:, 7] = np.nan
+    for rows in (slice(500, 700), slice(700, 900)):
+        assert model.partial_fit(X[rows]).lineage_.born == ()
+    assert model.n_novel_ < 30

@@ -28,7 +28,8 @@ class StreamONMF(ONMF):
     again now and then until they are all there. From then on a sample that is novel to every
     centroid waits for two batches. Where eight of them agree on a direction of their own, a cluster
     is born. A cluster without samples for ten times its mean interval is removed. `lineage_` says
-    what the batch changed, `cluster_ids_` gives the ids. `fit` starts a new stream.
+    what the batch changed, `cluster_ids_` gives the ids, `n_novel_` is the number of samples of the
+    last batch that are in no new cluster and wait. `fit` starts a new stream.
 
     Parameters
     ----------
@@ -178,6 +179,7 @@ n_jobs, verbose, callback
             now = now.after(rows.data, comparison, most)
             self._stream, self._stream_history = now.sums, now.history
             self.cluster_centers_, self.lineage_ = now.W, now.lineage
+            self.n_novel_ = now.n_novel
         self._show_batch(rows.data, self._state_of(rows))
 
     def _state_of(self, rows: Placement) -> Any:

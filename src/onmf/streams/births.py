@@ -24,7 +24,7 @@ from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Data, Matrix, count_missing, row_sqnorm, zero_missing
 from onmf.streams.lineage import Lineage
-from onmf.streams.novelty import CosineSums, NewCluster, find_new_clusters
+from onmf.streams.novelty import CosineSums, NewCluster, filled_in, find_new_clusters
 
 WAIT_BATCHES, MAX_WAITING = 2, 500  # batches that a sample waits; samples that wait
 MAX_SILENCE = 10
@@ -53,9 +53,9 @@ class Comparison(NamedTuple):
     def bounds(self) -> Bounds:
         return self.settings.search.bounds
 
-    def view(self, X: Matrix) -> sp.csr_array:
-        """Rows for cosines. Missing values are zero, which lowers all cosines alike."""
-        return sp.csr_array(self.loss.view_rows(zero_missing(X) if count_missing(X) else X))
+    def view(self, X: Matrix, rays: Array) -> sp.csr_array:
+        """Rows for cosines with these rays; what is missing is as the nearest ray has it."""
+        return sp.csr_array(self.loss.view_rows(filled_in(sp.csr_array(X), rays)))
 
     def rays(self, W: Array, sums: BatchSums) -> Array:
         """Unit directions (m, k) of the clusters, for cosines."""
@@ -65,8 +65,9 @@ class Comparison(NamedTuple):
     def batch(self, data: Data, state: Any, sums: BatchSums) -> BatchRows:
         """The rows of a place, with the clusters of a state, beside the directions of these."""
         X, weight = data.take(np.arange(data.shape[0]))
-        labels, seen = state.labels(data), self.view(X)
-        products = np.asarray(seen @ self.rays(state.W, sums))[np.arange(len(labels)), labels]
+        labels, rays = state.labels(data), self.rays(state.W, sums)
+        seen = self.view(X, rays)
+        products = np.asarray(seen @ rays)[np.arange(len(labels)), labels]
         size = np.sqrt(row_sqnorm(seen))
         cosine = np.maximum(products, 0) / np.where(size > 0, size, 1)
         return BatchRows(sp.csr_array(X), weight[:, 0], labels, np.where(labels < 0, 0, cosine))
@@ -181,6 +182,7 @@ class StreamState(NamedTuple):
     history: StreamHistory
     W: Array
     lineage: Lineage
+    n_novel: int = 0  # samples of the last batch that no centroid explains
 
     def after(self, data: Data, comparison: Comparison, most: int) -> Self:
         """With one more batch; there are at most so many clusters."""
@@ -198,7 +200,8 @@ class StreamState(NamedTuple):
         sums, history, W = sums.only(stays), history.only(stays), W[stays]
         old, new = comparison.rays(self.W, self.sums).T, comparison.rays(W, sums).T
         lineage, order = Lineage.between(old, self.lineage, new)
-        return type(self)(sums.only(order), history.only(order), W[order], lineage)
+        ordered = sums.only(order), history.only(order), W[order]
+        return type(self)(*ordered, lineage, int(novel.sum()))
 
     def with_births(
         self, batch: BatchRows, comparison: Comparison, most: int
@@ -209,9 +212,8 @@ class StreamState(NamedTuple):
         weight = np.append(history.waiting_weight, batch.weight)
         novel = np.append(np.full(n, True), history.is_novel(batch))
         room = range(max(most - len(self.W), 0))
-        found = find_new_clusters(
-            comparison.view(X), novel, comparison.rays(self.W, self.sums), history.levels.mean
-        )
+        rays = comparison.rays(self.W, self.sums)
+        found = find_new_clusters(comparison.view(X, rays), novel, rays, history.levels.mean)
         born = [one for _, one in zip(room, found, strict=False)]
         if not born:
             return self, batch

@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.rows.assign import first_largest
-from onmf.rows.sweep import Array, row_sqnorm
+from onmf.rows.sweep import Array, row_sqnorm, same_pattern, zero_missing
 
-MAX_DEVIATIONS_BELOW = 1.5  # standard deviations below the mean of its cluster: a novel sample
+MAX_DEVIATIONS_BELOW = 2.0  # standard deviations below the mean of its cluster: a novel sample
 MIN_MEMBERS = 8  # of a new cluster
 MIN_GAP = 3.0  # standard deviations; sparse counts have false births at half of it
 MAX_COSINE = 1 / 4  # between rays that have little in common; 1/3: four times the false births
@@ -80,6 +80,25 @@ def find_new_clusters(
         free[found.members] = False
         ray = np.asarray(X[found.members].sum(axis=0)).ravel()
         rays = np.column_stack([rays, ray / np.linalg.norm(ray)])
+
+
+def filled_in(X: sp.csr_array, rays: Array) -> sp.csr_array:
+    """Rows whose missing entries are on the nearest ray: they are no evidence for another one.
+
+    With r the ray and O what is observed of x, the multiple is <x, r>_O / <r, r>_O.
+    """
+    holes = np.isnan(X.data)
+    if not holes.any():
+        return X
+    missing = same_pattern(X, holes.astype(np.float64))
+    products = np.asarray(zero_missing(X) @ rays)
+    shown = np.maximum(1 - np.asarray(missing @ rays**2), np.finfo(float).eps)
+    each, nearest = np.arange(X.shape[0]), first_largest(products / np.sqrt(shown))
+    multiple = np.maximum(products[each, nearest], 0) / shown[each, nearest]
+    rows = np.repeat(each, np.diff(X.indptr))[holes]
+    values = X.data.copy()
+    values[holes] = multiple[rows] * rays[X.indices[holes], nearest[rows]]
+    return same_pattern(X, values)
 
 
 class Pool(NamedTuple):

@@ -17,6 +17,7 @@ import outliers
 import palm
 import paper
 import passes
+import planted
 import quality
 import rivals
 import scale
@@ -30,6 +31,12 @@ def run_large() -> None:
     """Many passes, and few."""
     large.run()
     passes.run()
+
+
+def run_stream() -> None:
+    """Planted streams, and real ones."""
+    planted.run()
+    stream.run()
 
 
 SECTIONS = {
@@ -61,7 +68,8 @@ SECTIONS = {
     "command": command.run,
     "spectral": spectral.run,
     "stability": stability.run,
-    "stream": stream.run,
+    "stream": run_stream,
+    "stream-planted": planted.run,
     "stream-random": stream.run_random,
     "stream-topics": stream.run_topics,
     "stream-nights": stream.run_nights,

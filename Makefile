@@ -11,7 +11,7 @@ help:   ## this list
 
 setup: $(READY)   ## the environment alone
 
-demo: $(READY)   ## digits and the paper's synthetic data beside K-means
+demo: $(READY)   ## documents, digits and the paper's data beside K-means, and a page in ./demo
 	$(VENV)/bin/onmf demo
 
 test: $(READY)   ## the whole suite

@@ -21,6 +21,7 @@ import planted
 import quality
 import rivals
 import scale
+import signals
 import spectral
 import stability
 import stream
@@ -66,6 +67,7 @@ SECTIONS = {
     "rivals": rivals.run,
     "spherical": quality.run_spherical,
     "command": command.run,
+    "signals": signals.run,
     "spectral": spectral.run,
     "stability": stability.run,
     "stream": run_stream,

@@ -6,7 +6,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.estimators import ONMF
+from onmf.estimators import ONMF, Baseline
 from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
 from onmf.io import Table
@@ -121,7 +121,7 @@ def cluster_anndata(
 class CellFit(NamedTuple):
     """A fit to X or a layer, its explanation, and how the number of clusters was chosen."""
 
-    model: ONMF
+    model: ONMF | Baseline
     table: Table
     explanation: Explanation | None
     layer: str | None

@@ -236,16 +236,42 @@ def test_version_is_that_of_the_package(capsys):
     assert capsys.readouterr().out == known
 
 
-def test_demo_compares_both_penalties_with_k_means_on_both_data_sets(capsys, monkeypatch):
+def test_demo_shows_where_k_means_differs_and_writes_a_page(
+    capsys, monkeypatch, tmp_path, plain_pages
+):
     small = make_rays(100, 20, 10, random_state=0)
     digits = SimpleNamespace(data=small[0], target=small[1])
     monkeypatch.setattr(demo, "load_digits", lambda: digits)
     monkeypatch.setattr(demo, "make_paper_synthetic", lambda _snr: small)
-    assert run("demo") == 0
+    monkeypatch.setattr(demo, "N_DOCUMENTS", 120)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):  # its own results may be replaced
+        assert run("demo") == 0
     printed = capsys.readouterr().out
-    for words in ("smooth", "non-smooth", "K-means", "ACC", "ARI", "rel. error", "sweeps"):
-        assert printed.count(words) >= 2
-    assert max(map(len, printed.splitlines())) <= 80
+    for words in ("ONMF", "K-means", "ACC", "ARI", "rel. error", "sweeps"):
+        assert printed.count(words) >= 3 * 2
+    ours, theirs = (
+        float(line.split("│")[3])
+        for line in printed.splitlines()[3:6]
+        if line.startswith(("│ ONMF", "│ K-means"))
+    )
+    assert ours > 95
+    assert theirs < 30
+    assert max(map(len, printed.split("Clusters of")[0].splitlines())) <= 80
+    assert (tmp_path / "demo" / "report.html").as_uri() in printed
+    assert "universe" in (tmp_path / "demo" / "top_features.csv").read_text()
+    ignored = (Path(__file__).parents[2] / ".gitignore").read_text().splitlines()
+    assert "/demo/" in ignored
+
+
+def test_demo_replaces_no_results_of_others(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "labels.csv").write_text("mine")
+    monkeypatch.setattr(demo, "comparison", lambda *_: "")
+    assert run("demo") == 2
+    assert (tmp_path / "demo" / "labels.csv").read_text() == "mine"
+    assert "labels.csv" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("library", ["click", "rich"])

@@ -46,7 +46,7 @@ COMMANDS = {  # the first line of their help, without importing them
     "predict": "Assign new samples to the clusters of a model.",
     "update": "Add a batch of samples to the clusters of a finished run.",
     "report": "Write report.html of a finished run again.",
-    "demo": "Cluster digits and the paper's synthetic data, and compare with K-means.",
+    "demo": "Compare with K-means on three data sets, and write a page.",
     "reproduce": "Run the paper's tables and figures again.",
 }
 

@@ -1,7 +1,7 @@
 """`StreamONMF`: a stream in which clusters are born and removed."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from onmf.estimators.onmf import ONMF
+from onmf.estimators.parameters import CenterBounds, Init, RandomSeed
+from onmf.estimators.solvers import PALM, Fast
 from onmf.io import Table
 from onmf.losses.support import EVERY_FEATURE, refusal
 from onmf.paper.penalties import Penalty
@@ -60,16 +62,16 @@ n_jobs, verbose, callback
         n_clusters: int | None = None,
         *,
         max_clusters: int | None = None,
-        loss: str = "frobenius",
-        penalty: str | Penalty = "sncp",
+        loss: Literal["frobenius", "kl"] = "frobenius",
+        penalty: Literal["sncp", "nsncp"] | Penalty = "sncp",
         equal_votes: bool = False,
-        center_bounds: Any = "auto",
-        init: Any = "random",
-        n_init: int | str = "auto",
-        solver: Any = "fast",
+        center_bounds: CenterBounds = "auto",
+        init: Init = "random",
+        n_init: int | Literal["auto"] = "auto",
+        solver: Literal["fast", "palm"] | Fast | PALM = "fast",
         tol: float | None = None,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Event], bool] | None = None,
@@ -141,7 +143,7 @@ n_jobs, verbose, callback
         >>> StreamONMF.from_fit(model, model.labels_, model.distance(X), 1).partial_fit(X).labels_
         array([0, 0, 1])
         """
-        values = model.get_params(deep=False)
+        values = model._parameters()
         if values["outliers"] is not None:
             raise ValueError(refusal(model.loss, EVERY_FEATURE, "fast", {"outliers", "births"}))
         stream = cls(**{name: value for name, value in values.items() if name != "outliers"})
@@ -172,7 +174,7 @@ n_jobs, verbose, callback
             batch = comparison.batch(rows.data, self._state_of(rows), self._stream)
             self._fit_again(batch, own_weight(rows))
         else:
-            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+            W = self._centers_beside(rows.data)
             before = self.lineage_ or Lineage.first(len(W))
             now = StreamState(self._stream, self._stream_history, W, before)
             most = self.max_clusters or self.n_clusters or len(W)
@@ -184,7 +186,7 @@ n_jobs, verbose, callback
 
     def _state_of(self, rows: Placement) -> Any:
         """A batch with the present centroids, by one sweep."""
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        W = self._centers_beside(rows.data)
         settings = self._comparison(rows.data).settings
         return self._loss.alternation(rows.data, settings).begin(W)
 
@@ -201,7 +203,7 @@ n_jobs, verbose, callback
             self._stream_history = before._replace(batch=t, warmup=X, warmup_weight=weight)
             self.lineage_ = Lineage.between(view, self.lineage_ or Lineage.first(k), view)[0]
             return
-        values = self.get_params(deep=False)
+        values = self._parameters()
         for name in ("max_clusters", *SEARCH_PARAMETERS):
             del values[name]
         again = clone(ONMF(**values | {"init": "random", "callback": None}))

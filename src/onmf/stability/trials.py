@@ -92,7 +92,8 @@ def prepare(
     name, X = _parameter_of_k(model), _in_memory(X)
     X = X.to_memory() if hasattr(X, "to_memory") else X  # of an AnnData object on disk
     if isinstance(model, ONMF):
-        own: ONMF = clone(model).set_params(callback=None)
+        own: ONMF = clone(model)
+        own.callback = None  # which a subclass may not have as a parameter
         check_parameters(own.get_params(deep=False))
         model, (X, span) = own, as_samples(X, own._check)
         X = filled_copy(X) if span.n_missing else X
@@ -105,7 +106,7 @@ def prepare(
     solver = _fast_solver(model, n_jobs)
     runner: Runner = Alone(model, name, X, n_jobs)
     if solver is not None:
-        runner = Together(solver, X, parameters["equal_votes"])
+        runner = Together(solver, X, model.equal_votes)
     compared = {key: v for key, v in parameters.items() if key not in UNIMPORTANT}
     key = {"model": f"{type(model).__name__} {_hash(compared)}", "data": _hash(X)}
     return Experiment(model, runner, X, weight, seeds, name, key, n_jobs)

@@ -17,6 +17,7 @@ import outliers
 import palm
 import paper
 import passes
+import planted
 import quality
 import rivals
 import scale
@@ -32,6 +33,12 @@ def run_large() -> None:
     """Many passes, and few."""
     large.run()
     passes.run()
+
+
+def run_stream() -> None:
+    """Planted streams, and real ones."""
+    planted.run()
+    stream.run()
 
 
 SECTIONS = {
@@ -64,7 +71,8 @@ SECTIONS = {
     "signals": signals.run,
     "spectral": spectral.run,
     "stability": stability.run,
-    "stream": stream.run,
+    "stream": run_stream,
+    "stream-planted": planted.run,
     "stream-random": stream.run_random,
     "stream-topics": stream.run_topics,
     "stream-nights": stream.run_nights,

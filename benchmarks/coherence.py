@@ -25,10 +25,10 @@ NOTE = f"""
 Coherence: mean NPMI of all pairs of the {WORDS} words shown for a topic, by the texts that have
 both; diversity: share of different words among them (`onmf.metrics.topic_coherence`,
 `topic_diversity`); means of the seeds {SEEDS[0]} to {SEEDS[-1]} at the number of classes. *onmf
---text* shows the words of `explain.clusters(by="presence")`: the page, markers.csv and the names of
-the clusters; *by mean* are those by Welch's test. NMF (of tf-idf) and LDA (of counts) are
-scikit-learn's, with the heaviest words of each component. Words of 20 Newsgroups: of at least two
-and at most half of the messages, with a letter, without English stop words. Figures in other
+--text* shows the words of `explain.clusters(rank="presence")`, as the page, markers.csv and the
+names of the clusters do; *by mean* are those by Welch's test. NMF (of tf-idf) and LDA (of counts)
+are scikit-learn's, with the heaviest words of each component. Words of 20 Newsgroups: of at least
+two and at most half of the messages, with a letter, without English stop words. Figures in other
 papers count words that are at most ten words apart, and are lower."""
 
 
@@ -48,16 +48,16 @@ def bbc() -> tuple:
     return Words.fit(texts, min_df=2, max_df=0.5, stop_words="english")(texts), 5
 
 
-def of_counts(by: str, X, k: int, seed: int) -> list:
+def of_counts(rank: str, X, k: int, seed: int) -> list:
     model = ONMF(k, loss="kl", random_state=seed).fit(X)
-    return explain.clusters(model, X, by=by).markers.numbers(WORDS)
+    return explain.clusters(model, X, rank=rank).markers.numbers(WORDS)
 
 
 def of_weights(X, k: int, seed: int) -> list:
     weighted = Log()(X)
     weighted = Tfidf.fit(weighted)(weighted)
     model = ONMF(k, random_state=seed).fit(weighted)
-    return explain.clusters(model, weighted, by="presence").markers.numbers(WORDS)
+    return explain.clusters(model, weighted, rank="presence").markers.numbers(WORDS)
 
 
 def heaviest(components) -> list:

@@ -142,7 +142,7 @@ def test_a_rare_feature_that_one_side_happens_to_lack_is_not_significant():
 
 
 def test_words_are_ranked_by_the_likelihood_ratio_of_their_shares():
-    table, means = explain.groups(LABELS, X, by="presence"), explain.groups(LABELS, X)
+    table, means = explain.groups(LABELS, X, rank="presence"), explain.groups(LABELS, X)
     for k in range(3):
         a, b = (side != 0 for side in inside_and_outside(k))
         for j in range(X.shape[1]):
@@ -159,6 +159,6 @@ def test_one_text_that_repeats_a_word_does_not_make_it_the_word_of_its_cluster()
     counts[:20, 0] = 1  # in every text of the first cluster
     counts[0, 1] = 500  # in one of them
     counts[:, 2] = 1  # in all texts
-    table = explain.groups(np.arange(40) // 20, counts, by="presence")
+    table = explain.groups(np.arange(40) // 20, counts, rank="presence")
     assert [own.tolist() for own in table.ranked] == [[0, 1], []]
     assert table.facts.score[1].tolist()[2] == 0

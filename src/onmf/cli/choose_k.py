@@ -160,7 +160,7 @@ def result_files(
 
 
 def make_page(
-    table: DataMixin, choice: KChoice, account: dict[str, Any], by: Ranking = "mean"
+    table: DataMixin, choice: KChoice, account: dict[str, Any], rank: Ranking = "mean"
 ) -> str:
     """report.html: the fit with the K recommended, the curves and the consensus map."""
     model = cast(ONMF, choice.model)  # as it was asked for
@@ -168,7 +168,7 @@ def make_page(
         return html(
             model,
             table.X,
-            explanation=clusters_or_none(model, table.X, features=table.features, by=by),
+            explanation=clusters_or_none(model, table.X, features=table.features, rank=rank),
             samples=table.samples,
             features=table.features,
             truth=table.labels,

@@ -160,8 +160,8 @@ def run_cluster(
         replace_files(out, files, gone=set(RESULTS) - set(files))  # older files of another run
         if write_h5ad is not None:
             found = run.findings.explanation
-            result = CellFit(run.model, run.table, found, source.layer, run.choice)
-            write = partial(annotated, str(source.path), result)
+            result = CellFit(run.model, run.table, found, {}, None, run.choice)
+            write = partial(annotated, str(source.path), source.layer, result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if run.model.converged_ else NOT_CONVERGED

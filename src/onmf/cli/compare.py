@@ -185,7 +185,7 @@ class Compared(NamedTuple):
 
     def words(self, labels: Array) -> Markers:
         """The words of clusters, as `onmf cluster` shows them."""
-        return groups(labels, self.table.X, by="presence")
+        return groups(labels, self.table.X, rank="presence")
 
 
 def model_of(name: str, center_bounds: Any, k: int, jobs: int) -> Callable[..., ONMF | Baseline]:

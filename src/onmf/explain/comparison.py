@@ -77,12 +77,13 @@ def group(sums: GroupSums) -> Group:
 
 
 def compare_groups(
-    sums: GroupSums, log_base: float | None = None, unit: float = 1.0, by: Ranking = "mean"
+    sums: GroupSums, log_base: float | None = None, unit: float = 1.0, rank: Ranking = "mean"
 ) -> tuple[GroupComparison, Array]:
     """Every group with all samples of other groups, and the p-values (k, m).
 
     Means are given in multiples of `unit`. If X holds log(1 + x) to the base `log_base`, the fold
-    change is that of x, at the means of X. The score compares means or, `by` presence, shares.
+    change is that of x, at the means of X. `rank` says
+    what the score compares: means, or shares.
     """
     others = sums.others()
     inside, outside = group(sums), group(others)
@@ -97,7 +98,7 @@ def compare_groups(
     change = fold_change(*(_unlogged(mean, log_base) for mean in (a, b)))
     effect = _ratio(difference, np.sqrt(pooled))
     shares = inside.share, outside.share
-    shown = score if by == "mean" else presence_score(*shares, sums.total, others.total)
+    shown = score if rank == "mean" else presence_score(*shares, sums.total, others.total)
     facts = GroupComparison(a, b, *shares, change, effect, shown)
     return facts, p_values(score, freedom)
 

@@ -65,7 +65,7 @@ class Findings(NamedTuple):
         ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
         with waiting("Comparing the clusters"):
             found = clusters_or_none(
-                model, table, features=table.features, log_base=log_base, by=ranking(steps)
+                model, table, features=table.features, log_base=log_base, rank=ranking(steps)
             )
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()

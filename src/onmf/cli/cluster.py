@@ -68,6 +68,11 @@ from onmf.paper.penalties import PENALTIES
 )
 @LIKE
 @click.option(
+    "--like-run",
+    type=click.Path(exists=True, path_type=Path),
+    help="run.json of an earlier run: read, prepare and cluster as there, from new starts.",
+)
+@click.option(
     "--time",
     metavar="COLUMN|FILE",
     help="Time of each sample; adds a time section to the report.",
@@ -80,7 +85,7 @@ from onmf.paper.penalties import PENALTIES
     votes_option,
     click.option("--outliers", type=Word(outlier_count, "auto|SHARE|N"), metavar="auto|SHARE|N",
                  help="Label outliers -1: chosen automatically, a share of the samples, or N."),
-    click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed."),
+    click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Random seed; 0 if not given."),
     click.option("--starts", "--n-init", "n_init", type=click.IntRange(1),
                  help="Number of random starts, of which the best is kept."),
     bounds_option,
@@ -108,7 +113,8 @@ def run_cluster(
     k: int | range | None,
     out: Path,
     like: Path | None,
-    seed: int,
+    like_run: Path | None,
+    seed: int | None,
     force: bool,
     raw_names: bool,
     no_report: bool,
@@ -130,6 +136,8 @@ def run_cluster(
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
       onmf cluster tumours.csv -k 10 -o paper --cpm --log --solver palm --accelerate
       onmf cluster tonight.csv --like result -o tonight
+      onmf cluster other.csv --like-run result/run.json -o other
+      onmf cluster tumours.csv --config tumours.toml -o result
 
     INPUT is a table, an array, a sparse matrix or annotated data: ENDINGS. Samples are rows. Header
     and sample names are found automatically; an empty cell or NA is a missing value. With --text
@@ -143,7 +151,13 @@ def run_cluster(
     `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)
-    source = source_of(options.pop("input"), options, previous)
+    pattern = previous if like_run is None else PreviousRun.recorded(like_run)
+    if like is not None and like_run is not None:
+        raise click.UsageError("--like-run does not combine with --like.")
+    source = source_of(options.pop("input"), options, pattern)
+    if like_run is not None and pattern is not None:
+        k = pattern.record["parameters"]["n_clusters"] if k is None else k
+        seed = pattern.record.get("seed") if seed is None else seed
     if k is None and previous is None:
         raise click.UsageError("Missing option '-k' / '--clusters'.")
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
@@ -151,7 +165,7 @@ def run_cluster(
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
     given = {name: value for name, value in options.items() if value is not None}
-    settings = given | {"random_state": seed}
+    settings = given | {"random_state": seed or 0}
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         run = fit_input(settings, k, source, previous)
         record = run.record(out)
@@ -163,6 +177,7 @@ def run_cluster(
             result = CellFit(run.model, run.table, found, {}, None, run.choice)
             write = partial(annotated, str(source.path), source.layer, result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
+    note(source.path.name, lost_ids(record["lineage"]))
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if run.model.converged_ else NOT_CONVERGED
 
@@ -272,6 +287,17 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
         lines.append(score_sentence(results["scores"]))
     written = [name for name in RESULTS if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
+
+
+def lost_ids(chain: list[dict[str, Any]]) -> list[str]:
+    """What to say where most clusters of the run before are gone: the input was another one."""
+    if not chain or len(chain[-1]["kept"]) >= len(chain[-1]["vanished"]):
+        return []
+    kept, before = len(chain[-1]["kept"]), len(chain[-1]["kept"]) + len(chain[-1]["vanished"])
+    return [
+        f"only {kept} of {before} clusters kept their ids: --like is for old and new samples "
+        "together. For new samples alone use onmf predict, or onmf update."
+    ]
 
 
 def lineage_sentence(entry: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from onmf.cli.config import CONFIG
 from onmf.cli.console import note, notes, waiting, within_memory, write_log
 from onmf.cli.runs.hints import before_fit
 from onmf.cli.runs.inputs import Input, one_of_each, step_parameters
@@ -134,6 +135,7 @@ def step_option(step: type[Step], option: StepOption) -> Decorator:
 
 
 INPUT = InputPath()
+GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)  # typed, or in --config
 DONE = {  # by default
     Depth.name: "raw counts were scaled to the same total (--cp10k)",
     Log.name: "logarithms were taken (--log)",
@@ -150,7 +152,8 @@ LIKE = click.option(
 REMOTE = click.option("--remote", is_flag=True, help="Allow reading a remote input of the run.")
 LOG_FILE = click.option(
     "--log-file", type=click.Path(dir_okay=False, path_type=Path), callback=write_log,
-    expose_value=False, help="Write messages and progress to this file as well.",
+    expose_value=False,
+    help="Write messages and progress to this file as well; .jsonl: as JSON lines.",
 )  # fmt: skip
 FOLLOW_LINKS = click.option(
     "--follow-links", is_flag=True,
@@ -199,6 +202,7 @@ READING_SECTION = section(
     click.option("--id-column", metavar="NAME",
                  help="Column with the names of the documents; otherwise they are numbered."),
     LOG_FILE,
+    CONFIG,
 )  # fmt: skip
 
 
@@ -225,12 +229,14 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | None = None) -> Input:
     """The input that the options describe; they are removed from `options`."""
     origin = click.get_current_context().get_parameter_source
-    given = {name for name in options if origin(name) is ParameterSource.COMMANDLINE}
+    given = {name for name in options if origin(name) in GIVEN}
     plain_flags = (STEPS.keys() - step_parameters()) & options.keys()  # log, unit, ...
     if previous is None:
         steps = tuple(_chosen_steps(options, given))
     elif clash := given & (step_parameters() | plain_flags | {"text", "raw"}):
-        raise click.UsageError(f"--like prepares the input as before: leave out {_flags(clash)}.")
+        raise click.UsageError(
+            f"the input is prepared as in the earlier run: leave out {_flags(clash)}."
+        )
     else:
         options |= {n: v for n, v in previous.settings().items() if n not in given}
     for name in plain_flags:

@@ -131,11 +131,18 @@ TEXTS: dict[str, Callable] = {
 }
 
 
-def cells():
-    """Reads of cells of three lines, log(1 + counts per 10,000), the genes that vary most."""
+def reads():
+    """Reads of cells of three lines."""
     X = pd.read_csv(data("files", "sc_celseq2.count.csv.gz"), index_col=0).T
     about = pd.read_csv(data("files", "sc_celseq2.metadata.csv.gz"), index_col=0)
-    return log_counts(X.to_numpy(float)), about.loc[X.index, "cell_line_demuxlet"].to_numpy()
+    y = about.loc[X.index, "cell_line_demuxlet"].to_numpy()
+    return sp.csr_array(X.to_numpy(float)), y
+
+
+def cells():
+    """The same as log(1 + counts per 10,000), the genes that vary most."""
+    X, y = reads()
+    return log_counts(X.toarray()), y
 
 
 def log_counts(X, genes: int = 2000):

@@ -1,9 +1,9 @@
 """Is the recommended K good, steady and honest, what does it cost, how much memory does it take?
 
 The rule and its two constants come from a study of 182 labelled sets, whose tuning half is the
-table number.csv in the folder that ONMF_STUDIES names ("study"). The threshold of the evidence and the
-search in halves were chosen on "labelled", "nothing" and parts of "texts": these are not
-unseen; "real", "large" and "planted" had no part in it.
+table number.csv in the folder that ONMF_STUDIES names ("study"). The threshold of the evidence and
+the search in halves were chosen on "labelled", "nothing" and parts of "texts": not unseen. The
+others, "real", "large" and "planted" had no part in it.
 
 Each part is written when it ends; some parts alone: `ONMF_PARTS=study,real`.
 """

@@ -17,6 +17,7 @@ from onmf.bounds.spectral import (
     gap_between,
     gram_of_samples,
     spectral_bound,
+    weight_rounding,
 )
 from onmf.losses import loss_of
 from onmf.losses.support import refusal
@@ -207,5 +208,6 @@ def _bounds(
     if effort == "exact" and n <= MAX_EXACT_SAMPLES and has_time():
         gram = gram_of_samples(data.take(np.arange(n)))
         left, found = best_partition(gram, np.maximum(labels, 0), len(W), has_time)
-        least = max(left / float(np.trace(gram)) - n * MIN_GAIN, 0.0)
+        left = left / float(np.trace(gram)) * weight_rounding(data)
+        least = max(left - n * MIN_GAIN, 0.0)
         yield LowerBound(least, 0.0), "exact" if found is not None else "search"

@@ -10,11 +10,12 @@ from rich.console import Console
 from rich.table import Table
 
 from onmf import ONMF, choose_k
-from onmf.cli.console import say, waiting
+from onmf.cli.console import notes, say, waiting
 from onmf.cli.options import (
     INPUT,
     RAW_NAMES,
     SectionedCommand,
+    bounds_option,
     loss_option,
     preparation_options,
     read_with_notes,
@@ -55,6 +56,7 @@ BAR = 16  # characters of the longest bar
 @preparation_options
 @loss_option
 @votes_option
+@bounds_option
 @click.option("--runs", type=int, default=12, help="Fits on halves of the samples for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), default="fast")
@@ -87,9 +89,10 @@ def run_choose_k(
     ks = None if span is None else parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    table = sample_in_memory(source.learn(read_with_notes(source))[0], seed)
+    source, raw = read_with_notes(source, options["loss"])
+    table = sample_in_memory(source.learn(raw)[0], seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
-    with waiting(source.path.name) as advance:
+    with notes(source.path.name), waiting(source.path.name) as advance:
         choice = choose_k(
             model,
             table.X,

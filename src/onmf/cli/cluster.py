@@ -20,7 +20,7 @@ from onmf.cli.options import (
     RAW_NAMES,
     SectionedCommand,
     Word,
-    center_bounds,
+    bounds_option,
     cluster_count,
     loss_option,
     note_before_fit,
@@ -37,7 +37,7 @@ from onmf.cli.runs.hints import after_fit
 from onmf.cli.runs.inputs import Input, sample_in_memory
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import Findings, FinishedFit, can_certify
-from onmf.cli.runs.tables import outlier_sentence
+from onmf.cli.runs.tables import outlier_sentence, score_sentence
 from onmf.estimators.solvers import SOLVERS, with_solver
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
@@ -81,10 +81,7 @@ from onmf.paper.penalties import PENALTIES
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed."),
     click.option("--starts", "--n-init", "n_init", type=click.IntRange(1),
                  help="Number of random starts, of which the best is kept."),
-    click.option("--bounds", "center_bounds", default="auto",
-                 type=Word(center_bounds, "auto|data|LOW:HIGH"), metavar="auto|data|LOW:HIGH",
-                 help="Bounds of the centroids; data: the range of the data; auto: not negative, "
-                 "unless the data are."),
+    bounds_option,
     click.option("--max-iter", type=click.IntRange(1), help="Largest number of sweeps."),
     click.option("--passes", type=click.IntRange(2), metavar="N",
                  help="Read the rows N times in all; 2 cluster a sample, then label all rows."),
@@ -161,8 +158,8 @@ def run_cluster(
         replace_files(out, files, gone=set(RESULTS) - set(files))  # older files of another run
         if write_h5ad is not None:
             found = run.findings.explanation
-            result = CellFit(run.model, run.table, found, source.layer, run.choice)
-            write = partial(annotated, str(source.path), result)
+            result = CellFit(run.model, run.table, found, {}, None, run.choice)
+            write = partial(annotated, str(source.path), source.layer, result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if run.model.converged_ else NOT_CONVERGED
@@ -180,7 +177,8 @@ def fit_input(
     with reading(source) as progress:
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
-    note_before_fit(source, raw)
+    if previous is None:
+        source = note_before_fit(source, raw, settings.get("loss", "frobenius"))
     table, steps = source.learn(raw)
     choice = None
     if k is not None and not isinstance(k, int):
@@ -258,8 +256,7 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
         said = results["proof"]["sentence"]
         lines.append(f"{said[0].upper()}{said[1:]}.")
     if results["scores"] is not None:
-        agreement = results["scores"].items()
-        lines.append(", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in agreement) + ".")
+        lines.append(score_sentence(results["scores"]))
     written = [name for name in RESULTS if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
 

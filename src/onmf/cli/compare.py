@@ -1,12 +1,13 @@
 """`onmf compare`."""
 
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import numpy as np
@@ -21,6 +22,7 @@ from onmf.cli.console import progress_bar, say
 from onmf.cli.options import (
     INPUT,
     SectionedCommand,
+    bounds_option,
     preparation_options,
     read_with_notes,
     reading_options,
@@ -43,9 +45,10 @@ from onmf.paper.penalties import PENALTIES
 
 COMPARED: dict[str, Callable[..., ONMF | Baseline]] = {
     "onmf": ONMF,
-    **{name: partial(ONMF, solver="palm", penalty=name) for name in PENALTIES},
-    **{name: partial(Baseline, name) for name in METHODS},
+    **{name: partial(ONMF, solver="palm", penalty=cast(Any, name)) for name in PENALTIES},
+    **{name: partial(Baseline, cast(Any, name)) for name in METHODS},
 }
+NEGATIVE = re.compile(r"^Negative values in data passed to \w+ at .*: (?=[^:]*$)")  # cells
 QUICK_METHODS = ["onmf", "alternation", "k-means", "k-means++", "nmf", "hals"]
 
 
@@ -92,6 +95,7 @@ def csv_file(context: click.Context, option: click.Parameter, out: Path) -> Path
 @click.option("--jobs", type=int, default=1, help="Threads of a fit; -1 uses all processors.")
 @reading_options
 @preparation_options
+@bounds_option
 def run_compare(
     k: int,
     methods: list[str],
@@ -99,6 +103,7 @@ def run_compare(
     out: Path,
     as_json: bool,
     jobs: int,
+    center_bounds: Any,
     **options: Any,
 ) -> int:
     """Compare methods on the samples of a file, from the same starts.
@@ -116,13 +121,15 @@ def run_compare(
     fits: list[dict[str, Any]] = []
     out.parent.mkdir(parents=True, exist_ok=True)  # fails before the long computation, not after
     source = source_of(options.pop("input"), options)
-    table = sample_in_memory(source.learn(read_with_notes(source))[0], seed=0)
+    source, raw = read_with_notes(source)
+    table = sample_in_memory(source.learn(raw)[0], seed=0)
     n, m = table.X.shape
     facts = {"file": source.path.name, "samples": n, "features": m, "clusters": k, "starts": starts,
              "methods": ", ".join(methods), "steps": ", ".join(source.steps) or "none"}  # fmt: skip
     ONMF(2, random_state=0).fit(make_rays(50, 5, 2, random_state=0)[0])  # compiles, once
-    facts |= lowest_error(table, k, jobs)
-    for fit in measure_fits(table, k, methods, range(1, starts + 1), jobs):
+    models = {name: model_of(name, center_bounds, k, jobs) for name in methods}
+    facts |= lowest_error(table, model_of("onmf", center_bounds, k, jobs))
+    for fit in measure_fits(table, models, range(1, starts + 1)):
         fits.append(fit)
         if len(fits) % starts == 0 and not all(fit["failure"] for fit in fits):
             save_comparison(out, fits, facts, as_json)
@@ -140,31 +147,37 @@ def run_compare(
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
 
-def lowest_error(table: Table, k: int, jobs: int) -> dict[str, str]:
+def model_of(name: str, center_bounds: Any, k: int, jobs: int) -> Callable[..., ONMF | Baseline]:
+    """A method with its settings; rivals have no bounds."""
+    own = {} if name in METHODS else {"center_bounds": center_bounds}
+    return partial(COMPARED[name], n_clusters=k, n_jobs=jobs, **own)
+
+
+def lowest_error(table: Table, model: Callable[..., Any]) -> dict[str, str]:
     """The lower bound of the error, rounded down; none if no fit succeeds."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = ONMF(k, random_state=0, n_jobs=jobs).fit(table.X)
-            return {"bound": f"{np.floor(1e6 * certify(model, table.X).bound) / 1e6:.6f}"}
+            fitted = model(random_state=0).fit(table.X)
+            return {"bound": f"{np.floor(1e6 * certify(fitted, table.X).bound) / 1e6:.6f}"}
     except ValueError:  # each method will report it
         return {}
 
 
 def measure_fits(
-    table: Table, k: int, methods: list[str], seeds: Sequence[int], jobs: int
+    table: Table, models: dict[str, Callable[..., ONMF | Baseline]], seeds: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
     """The facts of each fit, with a progress bar."""
     with progress_bar(MofNCompleteColumn()) as bar:
-        task = bar.add_task("", total=len(methods) * len(seeds))
+        task = bar.add_task("", total=len(models) * len(seeds))
 
         def follow(label: str, event: Any) -> bool:
             bar.update(task, description=f"{label}, {event.sweep} sweeps")
             return False
 
-        for name, seed in product(methods, seeds):
+        for name, seed in product(models, seeds):
             callback = partial(follow, f"{name}, start {seed}")
-            model = COMPARED[name](n_clusters=k, random_state=seed, n_jobs=jobs, callback=callback)
+            model = models[name](random_state=seed, callback=callback)
             yield {"method": name, "start": seed, **measure_fit(model, table)}
             bar.advance(task)
 
@@ -177,7 +190,8 @@ def measure_fit(model: ONMF | Baseline, table: Table) -> dict[str, Any]:
             warnings.simplefilter("ignore")  # the table has columns for them
             model.fit(table.X)
     except Exception as error:  # of any kind: the other methods still run
-        return {"converged": False, "failure": one_line(error) or type(error).__name__}
+        said = NEGATIVE.sub("", one_line(error)) or type(error).__name__
+        return {"converged": False, "failure": said}
     seconds, labels = time.perf_counter() - begin, model.labels_
     agreement = agreement_scores(table.labels, labels) or {}
     return {

@@ -26,6 +26,7 @@ from rich.table import Column
 from rich.text import Text
 
 from onmf.cli import COMMAND_LOG
+from onmf.exceptions import SignedDataWarning
 from onmf.io.table import one_line, printable
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def notes(label: str) -> Iterator[None]:
     """Print warnings as notes on stderr at the end of the block."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", SignedDataWarning)  # a note says more
         yield
     note(label, [str(warning.message) for warning in caught])
 

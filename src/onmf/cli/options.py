@@ -20,7 +20,7 @@ from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.io.table import Progress
 from onmf.losses import LOSSES
 from onmf.preparation.base import Step, StepOption
-from onmf.preparation.steps import STEPS, Tfidf
+from onmf.preparation.steps import STEPS, Depth, Log, Tfidf, Variable
 from onmf.preparation.texts import document_count
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -126,6 +126,11 @@ def step_option(step: type[Step], option: StepOption) -> Decorator:
 
 
 INPUT = InputPath()
+DONE = {  # by default
+    Depth.name: "raw counts were scaled to the same total (--cp10k)",
+    Log.name: "logarithms were taken (--log)",
+    Variable.name: "the 1500 most variable of {} genes are used (--variable all uses all)",
+}
 RAW_NAMES = click.option(
     "--raw-names", is_flag=True,
     help="Do not guard names that a spreadsheet would run as formulas in .csv files.",
@@ -150,19 +155,33 @@ loss_option = click.option(
 votes_option = click.option(
     "--equal-votes", is_flag=True, help="Give every sample the same weight, whatever its length.",
 )  # fmt: skip
+bounds_option = click.option(
+    "--bounds", "center_bounds", default="auto",
+    type=Word(center_bounds, "auto|data|LOW:HIGH"), metavar="auto|data|LOW:HIGH",
+    help="Bounds of the centroids; data: the range of the data; auto: not negative, unless the "
+    "data are.",
+)  # fmt: skip
 READING_SECTION = section(
     "Reading",
-    click.option("--labels", metavar="COLUMN|FILE", help="True classes, for comparison only."),
-    click.option("--transpose", is_flag=True, help="Rows of the input are features."),
+    click.option("--labels", metavar="COLUMN|FILE|FILE:COLUMN",
+                 help="True classes, for comparison only."),
+    click.option("--transpose/--no-transpose", default=None,
+                 help="Rows of the input are features, or samples; found by itself if not given."),
     click.option("--drop", multiple=True, metavar="NAME",
                  help="Column or row of a table to leave out; may be repeated."),
-    click.option("--duplicates", type=click.Choice(["refuse", "sum", "first"]), default="refuse",
-                 help="What to do with features of the same name."),
-    click.option("--decimal", type=click.Choice([".", ","]), default=".",
-                 help="Decimal sign of a text table."),
+    click.option("--duplicates", type=click.Choice(["number", "sum", "first", "refuse"]),
+                 default="number", help="What to do with features of the same name."),
+    click.option("--decimal", type=click.Choice([".", ","]),
+                 help="Decimal sign of a text table; found by itself if not given."),
     click.option("--thousands", default="", metavar="MARK", show_default=False,
                  help="Separator of digit groups in a text table: , or ' or a space."),
-    click.option("--layer", metavar="NAME", help="Layer of an .h5ad file, instead of X."),
+    click.option("--skip-rows", type=click.IntRange(0), default=0, metavar="N",
+                 show_default=False, help="Lines above the table to leave out."),
+    click.option("--encoding", metavar="NAME",
+                 help="Of a text file; UTF-8, or else found by itself if not given."),
+    click.option("--sheet", metavar="NAME", help="Sheet of a workbook; the first if not given."),
+    click.option("--layer", metavar="NAME",
+                 help="Of an .h5ad file, instead of X: a layer, raw, or obsm/NAME."),
     click.option("--text-column", metavar="NAME",
                  help="Column with documents, in a .csv, .tsv, .jsonl, .parquet or .xlsx file."),
     click.option("--id-column", metavar="NAME",
@@ -183,7 +202,12 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     texts = [step_option(step, option) for step, option in every if step.of_texts]
     text = click.option("--text", is_flag=True, help="The input holds documents: files or lines.")
     command = section("Documents (--text)", text, FOLLOW_LINKS, *texts)(command)
-    return section("Preparation, in this order", *numbers)(command)
+    raw = click.option(
+        "--raw",
+        is_flag=True,
+        help="Cluster raw counts as they are; else --cp10k --log is the default.",
+    )
+    return section("Preparation, in this order", *numbers, raw)(command)
 
 
 def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | None = None) -> Input:
@@ -193,7 +217,7 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
     plain_flags = (STEPS.keys() - step_parameters()) & options.keys()  # log, unit, ...
     if previous is None:
         steps = tuple(_chosen_steps(options, given))
-    elif clash := given & (step_parameters() | plain_flags | {"text"}):
+    elif clash := given & (step_parameters() | plain_flags | {"text", "raw"}):
         raise click.UsageError(f"--like prepares the input as before: leave out {_flags(clash)}.")
     else:
         options |= {n: v for n, v in previous.settings().items() if n not in given}
@@ -221,7 +245,7 @@ def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:
         if clash := given & (other | {"follow_links"}):
             raise click.UsageError(f"{_flags(clash)} needs --text or --text-column.")
         return chosen
-    if clash := given & (other | {"transpose", "layer"}):
+    if clash := given & (other | {"transpose", "layer", "raw"}):
         raise click.UsageError(f"--text does not combine with {_flags(clash)}.")
     counts = "loss" in options and LOSSES[options["loss"]].takes_counts
     return chosen if counts else [*chosen, Tfidf.name]
@@ -247,16 +271,22 @@ def reading(source: Input) -> Iterator[Progress]:
         yield progress
 
 
-def read_with_notes(source: Input) -> Table:
-    """The input before any step, with notes on what looks wrong."""
+def read_with_notes(source: Input, loss: str = "frobenius") -> tuple[Input, Table]:
+    """The input before any step, and with its default steps; notes on what looks wrong."""
     with reading(source) as progress:
         table = source.read(progress)
-    note_before_fit(source, table)
-    return table
+    return note_before_fit(source, table, loss), table
 
 
-def note_before_fit(source: Input, table: Table) -> None:
-    """Print what looks wrong in the input."""
+def note_before_fit(source: Input, table: Table, loss: str = "frobenius") -> Input:
+    """The input with the default steps of gene expression; prints them and what looks wrong."""
+    given = source
+    if not LOSSES[loss].takes_counts:
+        source = source.with_default_steps(table)
     with waiting(f"Checking {source.path.name}"):
         said = before_fit(source, table)
+    if added := [name for name in source.steps if name not in given.steps]:
+        done = ", ".join(DONE[name] for name in added).format(len(table.features))
+        said = [f"gene expression: {done}; --raw leaves it as it is.", *said]
     note(source.path.name, said)
+    return source

@@ -1,7 +1,7 @@
 """What makes each cluster, and how certain the cluster of each sample is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ def clusters(
     model: FittedModel,
     X: Any,
     *,
+    by: Any = None,
     features: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     log_base: float | None = None,
@@ -85,6 +86,10 @@ def clusters(
         As `onmf.ONMF`.
     X : as for `fit`
         The data that the model was fitted to.
+    by : as X, optional
+        Another matrix of the same samples, whose features describe the clusters: the counts of
+        words of texts that were clustered by their embeddings. `features` are then its names. The
+        p-values take the clusters as given, and are too small.
     features : sequence of names, optional
         By default those of the model or of a DataFrame, or x0, x1, ...
     sample_weight : array of shape (n_samples,), optional
@@ -108,13 +113,18 @@ def clusters(
     >>> found.certainty.shape, len(found.markers.top(5)[0])
     ((60,), 5)
     """
-    names = known_feature_names(model, features)
+    names = known_feature_names(model, features if by is None else None)
     names = getattr(X, "columns", None) if names is None else names
     check_groups(np.asarray(model.labels_))
     read = read_clusters(model, X, sample_weight, splits, random_state)
     if is_other_data(model, read.moved):  # not the nearest ray; is it what the model says?
         check_fitted_to(model, X)
-    return _explanation(model, read, names, log_base)
+    found = _explanation(model, read, names, None if by is not None else log_base)
+    if by is None:
+        return found
+    labels = np.asarray(model.labels_)
+    options = {"features": features, "sample_weight": sample_weight, "log_base": log_base}
+    return replace(found, markers=_of_groups(cluster_ids(model), labels, by, **options))
 
 
 def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:
@@ -175,6 +185,14 @@ def groups(
     'x0'
     """
     known, numbers = _numbered(labels)
+    options = {"features": features, "sample_weight": sample_weight, "log_base": log_base}
+    return _of_groups(known, numbers, X, **options)
+
+
+def _of_groups(
+    known: list[Any], numbers: Array, X: Any, *, features: Any, sample_weight: Any, log_base: Any
+) -> Markers:
+    """The table for groups by number, of which -1 is none."""
     rows = place_samples(X, sample_weight, len(numbers), f"there are {len(numbers)} labels")
     features = getattr(X, "columns", None) if features is None else features
     names = check_names(features, rows.data.shape[1])

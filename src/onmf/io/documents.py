@@ -7,8 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from onmf.io.annotation import with_classes
 from onmf.io.cells import unguard_cell
-from onmf.io.columns import class_names, with_classes
+from onmf.io.columns import class_names
 from onmf.io.delimited import text_cells
 from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.table import (

@@ -62,7 +62,13 @@ class AlternationState:
 
 LIMITS = ("limit", "next_limit")
 NO_LIMIT = OutlierLimit(np.inf, 0.0)  # losses of samples are measured; none is an outlier
+ROUNDING_STEPS = 4  # times eps: centroids at rest were seen to move by up to 0.8 eps
 S = TypeVar("S", bound=AlternationState)
+
+
+def is_still(residual: float, tol: float, dtype: Any) -> bool:
+    """Whether centroids are at rest: they moved by no more than `tol`, or than rounding does."""
+    return bool(residual <= max(tol, ROUNDING_STEPS * np.finfo(dtype).eps))
 
 
 class Settings(NamedTuple):
@@ -147,11 +153,11 @@ class Alternation:
 
     def resumed(self, state: Any) -> Self:
         """This alternation, as it was in that state."""
-        return replace(self, limit=state.limit)
+        return replace(self, data=in_precision(self.data, state.W.dtype), limit=state.limit)
 
     def moved_to(self, data: Data, totals: Any) -> Self:
         """This alternation for other rows, of which `Loss.measure` gave these totals."""
-        return replace(self, data=data)
+        return replace(self, data=in_precision(data, self.data.dtype))
 
     def for_rival_of(self, best: Any) -> Self:
         """The alternation for another start: outliers are compared at one limit."""
@@ -215,6 +221,11 @@ class Given(NamedTuple):
 
     W: Array
     is_model: bool
+
+
+def in_precision(data: Data, dtype: Any) -> Data:
+    """The rows in double precision if what is computed with them is."""
+    return data.in_double() if dtype == np.float64 else data
 
 
 def without_outliers(settings: Settings) -> Settings:

@@ -122,7 +122,7 @@ class CountAlternation(Alternation):
         return replace(CountProfiles.of(W, self.influence), limit=limit)
 
     def moved_to(self, data: Data, totals: Any) -> Self:
-        return replace(self, data=data, totals=totals, row_totals=None)
+        return replace(super().moved_to(data, totals), totals=totals, row_totals=None)
 
     def starts(
         self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None

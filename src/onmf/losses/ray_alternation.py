@@ -20,7 +20,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.losses.alternation import Alternation, AlternationState, Given, Starts, no_membership
+from onmf.losses.alternation import (
+    Alternation,
+    AlternationState,
+    Given,
+    Starts,
+    is_still,
+    no_membership,
+)
 from onmf.paper.palm import Bounds
 from onmf.result import Recorder
 from onmf.rows.assign import Code, Rays, one_sparse
@@ -38,8 +45,8 @@ class TooFewDirectionsError(ValueError):
     def __init__(self, found: int, k: int) -> None:
         self.found, self.k = found, k
         super().__init__(
-            f"X has only {found} distinct directions, fewer than n_clusters={k}: ask for fewer "
-            "clusters."
+            f"X has only {found} distinct directions that double precision tells apart, fewer "
+            f"than n_clusters={k}: ask for fewer clusters."
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,7 +113,8 @@ class RayState(AlternationState):
     def after(self, W: Array, rows: Any, sums: ClusterSums, tol: float) -> "RayState":
         """The state after the next sweep, with the centroids W."""
         residual = kernels().ray_distance(W, self.W)
-        settled = residual <= tol and not sums.moves.any() and sums.samples.all()
+        still = is_still(residual, tol, W.dtype)
+        settled = still and not sums.moves.any() and sums.samples.all()
         return RayState(
             W=W,
             rows=rows,
@@ -144,8 +152,9 @@ class RayAlternation(Alternation):
             tell=tell,
             checkpoints=recorder.checkpoints,
         )
-        alternation: RayAlternation = replace(self, limit=found.limit)
-        if given is not None and given.is_model:
+        data = self.data.in_double() if found.precise else self.data
+        alternation: RayAlternation = replace(self, data=data, limit=found.limit)
+        if found.limit is None:
             alternation = alternation.with_first_limit(found.Ws[0])
         return Starts(found.Ws, alternation, found.stages(self.data.traffic))
 

@@ -4,7 +4,7 @@ Steps that are stored with a model (`steps`, `texts`), and scikit-learn transfor
 data (`transformers`).
 """
 
-from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, apply
+from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, Variable, apply
 from onmf.preparation.texts import Strip, Words
 from onmf.preparation.transformers import (
     SpectralReduction,
@@ -22,6 +22,7 @@ __all__ = [
     "Strip",
     "Tfidf",
     "Unit",
+    "Variable",
     "Words",
     "apply",
     "log_expression",

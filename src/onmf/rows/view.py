@@ -95,6 +95,10 @@ class View:
     def sweep(self, move: Move, rows: Any = None) -> tuple[Any, Any]:
         return self.below.sweep(TransformedMove(self.change, move), rows)
 
+    def in_double(self) -> "View":
+        """The same of rows in double precision."""
+        return self if self.dtype == np.float64 else type(self)(self.below.in_double(), self.change)
+
     def with_larger_blocks(self) -> "View":
         """The same in larger blocks, if the place has them; what is known stays known."""
         below = self.below.with_larger_blocks()

@@ -7,7 +7,6 @@ and rows move after each merger. All samples are then labelled by the assignment
     argmax_k <x, log p_k>,      p_k = (1 - lambda) S_k / sum(S_k) + lambda S / sum(S).
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -91,12 +90,13 @@ class CountClusters:
 
     def __init__(self, counts: Counts, labels: Array, k: int, rng: np.random.Generator) -> None:
         none = np.zeros(len(labels), np.int64)
-        self.labels = exchange_rows(counts, labels, none, k, MOVES, rng)
         self.counts, self.k, self.rng = counts, k, rng
+        self.now = exchange_rows(counts, labels, none, k, MOVES, rng)
 
-    @cached_property
+    @property
     def sums(self) -> Array:
-        return self.counts.sums(self.labels, self.k)
+        """S (k, m)."""
+        return self.now.S.T
 
     @property
     def distinct(self) -> bool:
@@ -105,5 +105,5 @@ class CountClusters:
         return bool(cosines.max() < 1 - SAME) and bool(self.sums.any(axis=1).all())
 
     def merged(self, count: int) -> "CountClusters":
-        k = self.k - count
-        return CountClusters(self.counts, merge_pieces(self.sums, k)[self.labels], k, self.rng)
+        labels = merge_pieces(self.now.S, self.now.P, self.k - count)[self.now.labels]
+        return CountClusters(self.counts, labels, self.k - count, self.rng)

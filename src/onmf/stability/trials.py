@@ -121,7 +121,8 @@ def prepare(
     name, X = _parameter_of_k(model), _in_memory(X)
     X = X.to_memory() if hasattr(X, "to_memory") else X  # of an AnnData object on disk
     if isinstance(model, ONMF):
-        own: ONMF = clone(model).set_params(callback=None)
+        own: ONMF = clone(model)
+        own.callback = None  # which a subclass may not have as a parameter
         check_parameters(own.get_params(deep=False))
         model, (X, span) = own, as_samples(X, own._check)
         X = filled_copy(X) if span.n_missing else X

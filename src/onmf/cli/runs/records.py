@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 from onmf.cli.runs.inputs import Input
 from onmf.io import checksum, seal_files, to_json_values
 from onmf.io.cells import unguard_cell
+from onmf.io.columns import class_file
 from onmf.io.remote import AnyFile
 from onmf.streams.lineage import Lineage
 
@@ -27,7 +28,7 @@ LABELS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
 STREAM_FILE, STREAM_PAGE = "stream.onmf", "stream.html"  # of a run that `onmf update` continues
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
-           "text_column", "id_column", "time")  # fmt: skip
+           "skip_rows", "encoding", "sheet", "text_column", "id_column", "time")  # fmt: skip
 KEPT_PARAMETERS = ("penalty", "solver", "center_bounds", "equal_votes", "outliers", "loss")
 
 
@@ -126,7 +127,7 @@ class PreviousRun:
     def source(self, path: AnyFile, given: dict[str, Any], follow_links: bool) -> Input:
         """Another input, read and prepared as before except for what is `given`."""
         recorded = read_source(self.record, self.folder)
-        own = {"labels": None} if Path(recorded.labels or ".").is_file() else {}
+        own = {"labels": None} if class_file(recorded.labels or ".") is not None else {}
         return replace(recorded, path=path, follow_links=follow_links, **own | given)
 
     def settings(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The tables of a result, in which clusters are named by their ids."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,3 +88,8 @@ def outlier_sentence(samples: int, worst: list[dict[str, Any]]) -> str:
     names = ", ".join(one_line(each["sample"]) for each in worst[:3])
     more = ", ..." if samples > 3 else ""
     return f"{samples} outliers in no cluster{f': {names}{more}' if samples else ''}."
+
+
+def score_sentence(scores: Mapping[str, float]) -> str:
+    """Agreement with the true classes, in words."""
+    return ", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in scores.items()) + "."

@@ -121,6 +121,15 @@ class OnDask:
         del other.norms
         return other
 
+    def in_double(self) -> "OnDask":
+        """The same rows in double precision."""
+        if self.dtype == np.float64:
+            return self
+        other = copy(self)
+        other.dtype, other.chunks = np.dtype(np.float64), self.map_blocks(work.doubled, self.chunks)
+        other._weight = None if self._weight is None else self._weight.astype(np.float64)
+        return other
+
     def one_vote_each(self) -> "OnDask":
         """The same rows with the weights d_i / ||x_i||^2; ||X||^2 is then the sum of the d_i."""
         other = copy(self)

@@ -147,8 +147,8 @@ def run_cluster(
 
     Writes labels.csv (cluster, certainty and distance of each sample), markers.csv (distinctive
     features of each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`),
-    run.json and report.html; with --write-h5ad also a copy of the input, as by
-    `onmf.cluster_anndata`.
+    run.json and report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
+    with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)
     pattern = previous if like_run is None else PreviousRun.recorded(like_run)
@@ -257,7 +257,7 @@ def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
     if some is table:
         return choice
     note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."])
-    return replace(choice, consensus=None)  # it covers only some samples
+    return replace(choice, runs=None)  # they cover only some samples
 
 
 def summarise_run(record: dict[str, Any], out: Path) -> str:
@@ -274,7 +274,7 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     if record["lineage"]:
         lines.append(lineage_sentence(record["lineage"][-1]))
     if choice is not None:
-        lines.insert(0, f"{choice['best_k']} clusters: {choice['reason']}")
+        lines.insert(0, choice["reason"])
     if results["proof"] is not None:
         said = results["proof"]["sentence"]
         lines.append(f"{said[0].upper()}{said[1:]}.")

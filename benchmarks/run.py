@@ -4,6 +4,7 @@ import sys
 
 import certificate
 import checkpoint
+import coherence
 import command
 import counts
 import explain
@@ -17,6 +18,7 @@ import outliers
 import palm
 import paper
 import passes
+import planted
 import quality
 import rivals
 import scale
@@ -34,9 +36,16 @@ def run_large() -> None:
     passes.run()
 
 
+def run_stream() -> None:
+    """Planted streams, and real ones."""
+    planted.run()
+    stream.run()
+
+
 SECTIONS = {
     "certificate": certificate.run,
     "checkpoint": checkpoint.run,
+    "coherence": coherence.run,
     "counts": counts.run,
     "explain": explain.run,
     "fast": fast.run,
@@ -64,7 +73,8 @@ SECTIONS = {
     "signals": signals.run,
     "spectral": spectral.run,
     "stability": stability.run,
-    "stream": stream.run,
+    "stream": run_stream,
+    "stream-planted": planted.run,
     "stream-random": stream.run_random,
     "stream-topics": stream.run_topics,
     "stream-nights": stream.run_nights,

@@ -274,16 +274,6 @@ def test_demo_replaces_no_results_of_others(capsys, monkeypatch, tmp_path):
     assert "labels.csv" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("library", ["click", "rich"])
-def test_a_missing_library_is_named_with_what_to_install(library):
-    program = f"import sys; sys.modules['{library}'] = None; from onmf.cli import main"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert library in done.stderr
-    assert 'pip install "onmf[cli]"' in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 def test_help_speaks_of_every_command_in_its_own_words_and_gives_an_example(capsys):
     context = click.Context(cli.commands)
     modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}

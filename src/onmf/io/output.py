@@ -28,6 +28,10 @@ except ImportError:  # not on Windows
 Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
 
 
+class FolderInUseError(FileExistsError):
+    """Another process writes to the folder."""
+
+
 class Sheet(NamedTuple):
     """A table to be written as comma-separated text."""
 
@@ -181,7 +185,7 @@ def _locked(path: Path) -> IO[bytes]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise FileExistsError(
+        raise FolderInUseError(
             f"another onmf command is writing to {path.parent}: wait, or choose another folder."
         ) from None
     except OSError:  # a file system without locks

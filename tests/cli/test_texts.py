@@ -221,3 +221,12 @@ def test_copies_are_named_and_can_be_fitted_once(capsys, how):
         before = labels()
         assert run("explain", "out") == 0  # reads the run again
         pd.testing.assert_frame_equal(labels(), before)
+
+
+def test_texts_in_another_language_are_told_which_stop_words_to_use(capsys):
+    lines = ["der Mond und die Sterne sind nicht auf der Erde", "die Gene und das Erbgut der Maus"]
+    Path("x.txt").write_text("\n".join(f"{line} {i % 7}" for i, line in enumerate(lines * 6)))
+    words = ["cluster", "x.txt", "--text", "-k", 2, "-o", "out", "--no-report", "--force"]
+    assert "these texts look German, but english stop words are left out" in ask(capsys, *words)
+    for stop_words in ("german", "none"):
+        assert "look German" not in ask(capsys, *words, "--stop-words", stop_words)

@@ -14,7 +14,6 @@ from onmf.cli.console import notes, say, waiting
 from onmf.cli.options import (
     INPUT,
     RAW_NAMES,
-    SectionedCommand,
     bounds_option,
     loss_option,
     preparation_options,
@@ -26,6 +25,7 @@ from onmf.cli.options import (
 from onmf.cli.runs.inputs import sample_in_memory
 from onmf.cli.runs.records import REPORT
 from onmf.cli.runs.results import choice_record
+from onmf.cli.sections import SectionedCommand
 from onmf.io import Table as DataMixin
 from onmf.io import csv_text, replace_files, to_json_values
 from onmf.io.cells import to_count

@@ -18,7 +18,6 @@ from onmf.cli.options import (
     INPUT,
     LIKE,
     RAW_NAMES,
-    SectionedCommand,
     Word,
     bounds_option,
     cluster_count,
@@ -28,7 +27,6 @@ from onmf.cli.options import (
     preparation_options,
     reading,
     reading_options,
-    section,
     source_of,
     votes_option,
 )
@@ -38,6 +36,7 @@ from onmf.cli.runs.inputs import Input, sample_in_memory
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import Findings, FinishedFit, can_certify
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
+from onmf.cli.sections import SectionedCommand, section
 from onmf.estimators.solvers import SOLVERS, with_solver
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
@@ -73,7 +72,7 @@ from onmf.paper.penalties import PENALTIES
 @reading_options
 @preparation_options
 @section(
-    "Clustering",
+    "Model",
     loss_option,
     votes_option,
     click.option("--outliers", type=Word(outlier_count, "auto|SHARE|N"), metavar="auto|SHARE|N",

@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from onmf.cli.console import note, say, waiting
-from onmf.cli.options import FOLLOW_LINKS, INPUT, RAW_NAMES, SectionedCommand, reading_options
+from onmf.cli.options import FOLLOW_LINKS, INPUT, RAW_NAMES, reading_options
 from onmf.cli.predict import FILLS, read_for
 from onmf.cli.runs.align import align_features
 from onmf.cli.runs.inputs import Input
 from onmf.cli.runs.records import RUN
 from onmf.cli.runs.streams import StreamRun
+from onmf.cli.sections import SectionedCommand
 from onmf.io import checksum, place_for
 
 

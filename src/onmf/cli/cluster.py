@@ -19,7 +19,6 @@ from onmf.cli.options import (
     INPUT,
     LIKE,
     RAW_NAMES,
-    SectionedCommand,
     Word,
     bounds_option,
     cluster_count,
@@ -29,7 +28,6 @@ from onmf.cli.options import (
     preparation_options,
     reading,
     reading_options,
-    section,
     source_of,
     votes_option,
 )
@@ -39,6 +37,7 @@ from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import Findings, FinishedFit, can_certify, with_copies
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
+from onmf.cli.sections import SectionedCommand, section
 from onmf.estimators.solvers import SOLVERS, with_solver
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
@@ -80,7 +79,7 @@ from onmf.paper.penalties import PENALTIES
 @reading_options
 @preparation_options
 @section(
-    "Clustering",
+    "Model",
     loss_option,
     votes_option,
     click.option("--outliers", type=Word(outlier_count, "auto|SHARE|N"), metavar="auto|SHARE|N",

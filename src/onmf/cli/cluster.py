@@ -19,7 +19,6 @@ from onmf.cli.options import (
     INPUT,
     LIKE,
     RAW_NAMES,
-    SectionedCommand,
     Word,
     bounds_option,
     cluster_count,
@@ -29,7 +28,6 @@ from onmf.cli.options import (
     preparation_options,
     reading,
     reading_options,
-    section,
     source_of,
     votes_option,
 )
@@ -39,6 +37,7 @@ from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import Findings, FinishedFit, can_certify, with_copies
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
+from onmf.cli.sections import SectionedCommand, section
 from onmf.estimators.solvers import SOLVERS, with_solver
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
@@ -68,6 +67,11 @@ from onmf.paper.penalties import PENALTIES
 )
 @LIKE
 @click.option(
+    "--like-run",
+    type=click.Path(exists=True, path_type=Path),
+    help="run.json of an earlier run: read, prepare and cluster as there, from new starts.",
+)
+@click.option(
     "--time",
     metavar="COLUMN|FILE",
     help="Time of each sample; adds a time section to the report.",
@@ -75,12 +79,12 @@ from onmf.paper.penalties import PENALTIES
 @reading_options
 @preparation_options
 @section(
-    "Clustering",
+    "Model",
     loss_option,
     votes_option,
     click.option("--outliers", type=Word(outlier_count, "auto|SHARE|N"), metavar="auto|SHARE|N",
                  help="Label outliers -1: chosen automatically, a share of the samples, or N."),
-    click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed."),
+    click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Random seed; 0 if not given."),
     click.option("--starts", "--n-init", "n_init", type=click.IntRange(1),
                  help="Number of random starts, of which the best is kept."),
     bounds_option,
@@ -108,7 +112,8 @@ def run_cluster(
     k: int | range | None,
     out: Path,
     like: Path | None,
-    seed: int,
+    like_run: Path | None,
+    seed: int | None,
     force: bool,
     raw_names: bool,
     no_report: bool,
@@ -130,6 +135,8 @@ def run_cluster(
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
       onmf cluster tumours.csv -k 10 -o paper --cpm --log --solver palm --accelerate
       onmf cluster tonight.csv --like result -o tonight
+      onmf cluster other.csv --like-run result/run.json -o other
+      onmf cluster tumours.csv --config tumours.toml -o result
 
     INPUT is a table, an array, a sparse matrix or annotated data: ENDINGS. Samples are rows. Header
     and sample names are found automatically; an empty cell or NA is a missing value. With --text
@@ -139,11 +146,17 @@ def run_cluster(
 
     Writes labels.csv (cluster, certainty and distance of each sample), markers.csv (distinctive
     features of each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`),
-    run.json and report.html; with --write-h5ad also a copy of the input, as by
-    `onmf.cluster_anndata`.
+    run.json and report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
+    with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)
-    source = source_of(options.pop("input"), options, previous)
+    pattern = previous if like_run is None else PreviousRun.recorded(like_run)
+    if like is not None and like_run is not None:
+        raise click.UsageError("--like-run does not combine with --like.")
+    source = source_of(options.pop("input"), options, pattern)
+    if like_run is not None and pattern is not None:
+        k = pattern.record["parameters"]["n_clusters"] if k is None else k
+        seed = pattern.record.get("seed") if seed is None else seed
     if k is None and previous is None:
         raise click.UsageError("Missing option '-k' / '--clusters'.")
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
@@ -151,7 +164,7 @@ def run_cluster(
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
     given = {name: value for name, value in options.items() if value is not None}
-    settings = given | {"random_state": seed}
+    settings = given | {"random_state": seed or 0}
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         run = fit_input(settings, k, source, previous)
         record = run.record(out)
@@ -163,6 +176,7 @@ def run_cluster(
             result = CellFit(run.model, run.table, found, {}, None, run.choice)
             write = partial(annotated, str(source.path), source.layer, result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
+    note(source.path.name, lost_ids(record["lineage"]))
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if run.model.converged_ else NOT_CONVERGED
 
@@ -242,7 +256,7 @@ def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
     if some is table:
         return choice
     note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."])
-    return replace(choice, consensus=None)  # it covers only some samples
+    return replace(choice, runs=None)  # they cover only some samples
 
 
 def summarise_run(record: dict[str, Any], out: Path) -> str:
@@ -259,7 +273,7 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     if record["lineage"]:
         lines.append(lineage_sentence(record["lineage"][-1]))
     if choice is not None:
-        lines.insert(0, f"{choice['best_k']} clusters: {choice['reason']}")
+        lines.insert(0, choice["reason"])
     if results["proof"] is not None:
         said = results["proof"]["sentence"]
         lines.append(f"{said[0].upper()}{said[1:]}.")
@@ -272,6 +286,17 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
         lines.append(score_sentence(results["scores"]))
     written = [name for name in RESULTS if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
+
+
+def lost_ids(chain: list[dict[str, Any]]) -> list[str]:
+    """What to say where most clusters of the run before are gone: the input was another one."""
+    if not chain or len(chain[-1]["kept"]) >= len(chain[-1]["vanished"]):
+        return []
+    kept, before = len(chain[-1]["kept"]), len(chain[-1]["kept"]) + len(chain[-1]["vanished"])
+    return [
+        f"only {kept} of {before} clusters kept their ids: --like is for old and new samples "
+        "together. For new samples alone use onmf predict, or onmf update."
+    ]
 
 
 def lineage_sentence(entry: dict[str, Any]) -> str:

@@ -12,9 +12,6 @@ def metrics_text(run: StreamRun) -> str:
     """Gauges with HELP and TYPE; clusters and the folder are labels."""
     changes, totals = run.changes(), run.totals()
     folder = run.folder.resolve().name
-    sizes = {
-        i: sum(entry["sizes"].get(str(i), 0) for entry in run.batches) for i in totals["clusters"]
-    }
     lines = [
         *gauge("onmf_batches", "Batches counted.", [({}, totals["batches"])], folder),
         *gauge("onmf_samples", "Samples counted.", [({}, totals["samples"])], folder),
@@ -29,7 +26,7 @@ def metrics_text(run: StreamRun) -> str:
         *gauge("onmf_batch_closed", "Clusters closed in the last batch.",
                [({}, len(changes.closed))], folder),
         *gauge("onmf_cluster_samples", "Samples of each cluster.",
-               [({"cluster": i}, n) for i, n in sizes.items()], folder),
+               [({"cluster": i}, n) for i, n in run.sizes().items()], folder),
         *gauge("onmf_cluster_turned_degrees", "Turn of each cluster by the last batch.",
                [({"cluster": i}, angle) for i, angle in changes.turned.items()], folder),
     ]  # fmt: skip

@@ -204,16 +204,17 @@ class FinishedFit:
             records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
             records.TOP: tables.top_sheet(ids, self.findings.top),
         }
+        if self.choice is not None and len(self.choice.labels) == len(self.table.samples):
+            sheets[records.SCALES] = tables.scales_sheet(self.table.samples, self.choice.scales)
         model = model_bytes(self.model, samples=False)
         return {**csv_texts(sheets, raw_names), records.MODEL_FILE: model}
 
 
 def choice_record(choice: Any) -> dict[str, Any]:
     """The result of `onmf.choose_k`, as JSON."""
-    names = ("best_k", "runner_up", "reason", "evidence", "confidence", "table")
-    facts = {name: getattr(choice, name) for name in names}
+    facts = {name: getattr(choice, name) for name in ("best_k", "reason", "evidence", "table")}
     scales = [
-        {"k": scale.k, "score": scale.score, "sentence": scale.sentence, "inside": scale.inside}
+        {"k": scale.k, "score": scale.score, "comes_back": scale.comes_back, "inside": scale.inside}
         for scale in choice.scales
     ]
     return dict(to_json_values(facts | {"scales": scales}))

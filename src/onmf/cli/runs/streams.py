@@ -218,11 +218,23 @@ class StreamRun:
             for entry in self.batches
         ]
 
+    def every_change(self) -> list[Changes]:
+        """What each batch changed."""
+        return [
+            Changes.of(entry, [one for one in self.batches[:number] if "strangers" in one])
+            for number, entry in enumerate(self.batches)
+        ]
+
     def changes(self) -> Changes:
         """What the last batch changed."""
-        return Changes.of(
-            self.batches[-1], [entry for entry in self.batches[:-1] if "zeros" in entry]
-        )
+        return self.every_change()[-1]
+
+    def sizes(self) -> dict[int, int]:
+        """Samples of each cluster in all batches, by id."""
+        return {
+            i: sum(entry["sizes"].get(str(i), 0) for entry in self.batches)
+            for i in self.model.cluster_ids_.tolist()
+        }
 
     def totals(self) -> dict[str, Any]:
         """The size of the stream."""

@@ -553,9 +553,7 @@ def test_every_kind_of_seed_works(planted, random_state):
     ONMF(4, solver="palm", random_state=random_state).fit(planted[0])
 
 
-@pytest.mark.parametrize(
-    "options", few([{}, {"loss": "kl"}, {"equal_votes": True}, {"penalty": "nsncp"}]), ids=str
-)
+@pytest.mark.parametrize("options", few([{}, {"loss": "kl"}, {"equal_votes": True}]), ids=str)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_a_fit_from_its_own_optimum_is_no_worse(options, dtype):
     """The path of the penalty led away from it: five of six fits to noise were worse."""

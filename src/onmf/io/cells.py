@@ -10,7 +10,7 @@ read with one less. Numbers are not changed.
 import re
 from typing import Any
 
-FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠]")  # noqa: RUF001  (full-width characters work, too)
+FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001  (full-width characters work, too)
 
 
 def to_number(cell: str) -> float:

@@ -5,7 +5,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedIOBase, BufferedReader, TextIOWrapper
+from io import SEEK_END, BufferedIOBase, BufferedReader, TextIOWrapper
 from pathlib import Path
 
 from onmf.exceptions import FormatError
@@ -14,6 +14,8 @@ from onmf.io.table import Progress, listing, no_progress, one_line
 
 LONGEST_LINE = 200_000_000  # bytes: a longer line is no table, and may be a zip bomb
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+HARMLESS_BYTES = 16 << 20  # that any file may unpack to
+MAX_UNPACKING = 100  # times its size: counts that are mostly zero, as text, unpack to 50 times
 BYTES_PER_PROGRESS = 4_000_000  # between two calls of `progress`
 
 
@@ -41,14 +43,39 @@ def open_unpacked(path: AnyFile) -> Iterator[tuple[BufferedReader | gzip.GzipFil
     with path.open("rb") as raw:
         packed = path.name.lower().endswith(".gz")
         try:
+            if packed and raw.seekable():
+                check_beginning(raw, path.name)
             yield (gzip.GzipFile(fileobj=raw) if packed else raw), raw
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise FormatError(f"{path.name} is not a complete gzip file: {error}.") from error
 
 
+def check_unpacked(name: str, unpacked: int, packed: int) -> None:
+    """Refuse a file that unpacks to very much more than it is: no table of numbers does."""
+    if unpacked > HARMLESS_BYTES and unpacked > MAX_UNPACKING * packed:
+        raise FormatError(
+            f"{name} unpacks to over {MAX_UNPACKING} times its size: unpack it yourself if you "
+            "trust it."
+        )
+
+
+def check_beginning(raw: BufferedIOBase, name: str) -> None:
+    """Refuse a gzip file whose first bytes unpack to very much; only if its end says so, too."""
+    size = raw.seek(0, SEEK_END)
+    raw.seek(max(size - 4, 0))
+    suspicious = int.from_bytes(raw.read(4), "little") > max(HARMLESS_BYTES, MAX_UNPACKING * size)
+    raw.seek(0)
+    if suspicious:
+        seen, stream = 0, gzip.GzipFile(fileobj=raw)
+        while seen <= HARMLESS_BYTES and (part := stream.read(1 << 20)):
+            seen += len(part)
+        check_unpacked(name, seen, raw.tell())
+        raw.seek(0)
+
+
 def text_lines(path: AnyFile, progress: Progress = no_progress) -> Iterator[str]:
     """The lines of a file in UTF-8, or UTF-16 with a byte order mark; .gz is decompressed."""
-    total, unreported, number = path.stat().st_size, 0, 0
+    total, unreported, number, seen = path.stat().st_size, 0, 0, 0
     with open_unpacked(path) as (stream, raw):
         if stream.peek(2)[:2] in UTF16_MARKS:
             yield from _wide_lines(stream, path.name)
@@ -66,7 +93,8 @@ def text_lines(path: AnyFile, progress: Progress = no_progress) -> Iterator[str]
                 ) from error
             unreported += len(line)
             if unreported > BYTES_PER_PROGRESS:
-                unreported = 0
+                seen, unreported = seen + unreported, 0
+                check_unpacked(path.name, seen, raw.tell())
                 progress(raw.tell(), total)
 
 

@@ -4,8 +4,9 @@ import sys
 
 import certificate
 import checkpoint
+import coherence
 import command
-import divergence
+import counts
 import explain
 import fast
 import growth
@@ -17,12 +18,15 @@ import outliers
 import palm
 import paper
 import passes
+import planted
 import quality
 import rivals
 import scale
+import signals
 import spectral
 import stability
 import stream
+import texts
 import votes
 
 
@@ -32,10 +36,17 @@ def run_large() -> None:
     passes.run()
 
 
+def run_stream() -> None:
+    """Planted streams, and real ones."""
+    planted.run()
+    stream.run()
+
+
 SECTIONS = {
     "certificate": certificate.run,
     "checkpoint": checkpoint.run,
-    "divergence": divergence.run,
+    "coherence": coherence.run,
+    "counts": counts.run,
     "explain": explain.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,
@@ -59,13 +70,16 @@ SECTIONS = {
     "rivals": rivals.run,
     "spherical": quality.run_spherical,
     "command": command.run,
+    "signals": signals.run,
     "spectral": spectral.run,
     "stability": stability.run,
-    "stream": stream.run,
+    "stream": run_stream,
+    "stream-planted": planted.run,
     "stream-random": stream.run_random,
     "stream-topics": stream.run_topics,
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
+    "texts": texts.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

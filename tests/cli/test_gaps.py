@@ -78,7 +78,6 @@ def test_steps_that_need_no_total_pass_gaps_on(step, capsys):
 
 REFUSED = {
     "--tfidf": "tf-idf needs every entry",
-    "--cpm": "depth needs every entry",
     "--solver=palm": "NaN or infinity at (sample 's0'",
 }
 

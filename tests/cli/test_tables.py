@@ -83,7 +83,7 @@ def test_nothing_is_said_of_even_depth_or_of_kinds_that_merely_differ(capsys):
     write(counts[:45])
     assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out", "--log") == ""
     write(counts)
-    assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "two") == ""
+    assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "two", "--raw") == ""
 
 
 # --- orientation ---------------------------------------------------------------------------------
@@ -118,13 +118,19 @@ def genes(n):
         ]
     ),
 )
-def test_genes_taken_for_samples_are_said(capsys, names):
+def test_genes_in_rows_are_the_features_unless_that_is_refused(capsys, names):
     X = reads()[:20]
     write(X.T, samples=names(200), features=[f"patient{i}" for i in range(20)])
-    said = ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
+    said = ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out", "--raw")
+    assert (
+        said == "Note: x.csv has features as rows, so it was transposed; --no-transpose keeps it.\n"
+    )
+    assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "two", "--transpose", "--raw") == ""
+    pd.testing.assert_frame_equal(labels(), labels("two/labels.csv"))
+    said = ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "genes", "--no-transpose")
     assert "the 200 samples have names of genes" in said
-    assert "add --transpose" in said
-    assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "two", "--transpose") == ""
+    assert "use --transpose" in said
+    assert len(labels("genes/labels.csv")) == 200
 
 
 def test_cells_that_are_many_are_not_taken_for_genes(capsys):
@@ -164,19 +170,23 @@ def test_a_german_export_gives_the_same_answer_as_a_plain_table(capsys):
     frame = pd.DataFrame(X, [f"patient{i}" for i in range(90)], [f"gene{j}" for j in range(200)])
     frame.insert(0, "Beschreibung", "ein Text")
     frame.to_csv("x.txt", sep="\t", decimal=",", encoding="utf-16")
-    assert "use --decimal ," in ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", code=2)
+    assert "decimal" in ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "found")
+    pd.testing.assert_frame_equal(labels("found/labels.csv"), labels("plain/labels.csv"))
     said = ask(capsys, "cluster", "x.txt", "-k", 3, "-o", "out", "--decimal", ",")
     assert "columns without numbers, which are not used: Beschreibung" in said
     pd.testing.assert_frame_equal(labels(), labels("plain/labels.csv"))
     assert "not used" in ask(capsys, "report", "out")  # --decimal is in run.json
 
 
-def test_genes_of_one_name_are_refused_summed_or_taken_once(capsys):
+def test_genes_of_one_name_are_numbered_refused_or_summed(capsys):
     X = reads()
     names = [f"gene{min(j, 198)}" for j in range(200)]
     write(X.T, samples=names, features=[f"patient{i}" for i in range(90)])
-    words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--transpose"]
-    assert "--duplicates" in ask(capsys, *words, code=2)
+    words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--transpose", "--raw"]
+    assert "--duplicates" in ask(capsys, *words, "--duplicates", "refuse", code=2)
+    assert "several features named 'gene198', which are numbered" in ask(capsys, *words)
+    np.testing.assert_array_equal(labels().cluster, ONMF(3, random_state=0).fit_predict(X))
+    words.append("--force")
     assert "1 repeated feature names" in ask(capsys, *words, "--duplicates", "sum")
     X[:, 198] += X[:, 199]
     np.testing.assert_array_equal(labels().cluster, ONMF(3, random_state=0).fit_predict(X[:, :199]))
@@ -202,17 +212,21 @@ def test_missing_features_are_zero_if_that_is_said(capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("side", ["row", "column"])
-def test_a_row_or_column_of_totals_is_named_and_can_be_dropped(capsys, side):
+def test_a_row_or_column_of_totals_is_left_out_or_named(capsys, side):
     frame = write(reads())
-    assert run("cluster", "x.csv", "-k", 3, "-o", "plain") == 0
+    assert run("cluster", "x.csv", "-k", 3, "-o", "plain", "--raw") == 0
     if side == "row":
         frame.loc["TOTAL"] = frame.sum()
     else:
-        frame["TOTAL"] = frame.sum(axis=1)
+        frame["all reads"] = frame.sum(axis=1)
     frame.to_csv("x.csv")
-    said = ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
-    assert f"{'sample' if side == 'row' else 'feature'} 'TOTAL' is the sum of all others" in said
-    assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out", "--drop", "TOTAL", "--force") == ""
+    words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--raw", "--force"]
+    said = ask(capsys, *words)
+    if side == "row":
+        assert "'TOTAL' is the sum of the others, and left out" in said
+    else:
+        assert "feature 'all reads' is the sum of all others" in said
+        assert ask(capsys, *words, "--drop", "all reads") == ""
     pd.testing.assert_frame_equal(labels(), labels("plain/labels.csv"))
 
 
@@ -221,7 +235,7 @@ def test_numbers_of_genes_are_named_and_can_be_dropped(capsys):
     frame = write(X.T, samples=[f"ENSG{j:011}" for j in range(200)], features=map(str, range(90)))
     frame.insert(0, "entrez", np.random.default_rng(0).permutation(10_000)[:200])
     frame.to_csv("x.csv")
-    words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--transpose", "--force"]
+    words = ["cluster", "x.csv", "-k", 3, "-o", "out", "--transpose", "--force", "--raw"]
     assert "sample 'entrez' looks like ids, not amounts" in ask(capsys, *words)
     assert ask(capsys, *words, "--drop", "entrez") == ""
     assert len(labels()) == 90

@@ -32,7 +32,7 @@ from onmf import ONMF
 from onmf.cli.runs.results import recorded_input
 from onmf.estimators import checkpoint
 from onmf.io import read_documents, read_table
-from onmf.io.columns import read_labels
+from onmf.io.annotation import read_labels
 from onmf.io.container import container_bytes
 from onmf.io.memory import NoRoomError
 from onmf.ledger import Ledger

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmf.io import csv_text, read_documents, read_table
+from onmf.io.annotation import read_labels
 from onmf.io.cells import guard_cell, is_number, unguard_cell
-from onmf.io.columns import read_labels
 from onmf.io.table import one_line, printable
 
 FORMULAS = ["=1+1", "+A1", "-2+3", "@SUM(A1)", "'=x", "''=x", "\t=1", "=cmd|' /C calc'!A0", "＝1"]  # noqa: RUF001

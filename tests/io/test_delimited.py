@@ -102,14 +102,14 @@ BAD_FILES = {
     "ids.csv": (b"id\na\nb\n", "is empty"),
     "ragged.csv": (b"1,2\n3\n", "1 cells in line 2 but 2 above"),
     "ragged3.csv": (b"id,u\na,1\nb,2,3\n", "3 cells in line 3 but 2 above"),
-    "latin.csv": (b"u,v\n1,2\n\xe9,3\n", r"not UTF-8 in line 3 \(byte 0xe9\)"),
     "wide.csv": ("u,v\n1,2\n3,".encode("utf-16")[:-1], "not UTF-16 after line 2"),
     "ids twice.csv": (b"id,u\na,1\nb,2\na,3\n", "samples of the same name: 'a'"),
-    "features twice.csv": (b"id,u,v,u\na,1,2,3\n", "features of the same name: 'u'"),
     "cut.csv.gz": (gzip.compress(b"1,2\n3,4\n" * 1000)[:40], "not a complete gzip file"),
     "no.csv.gz": (b"1,2\n", "not a complete gzip file"),
     "quote.csv": (b'u,v\n1,"' + b"x" * 200_000 + b"\n", "not a text table at line 2"),
     "x.docx": (b"", "does not end in .csv, .csv.gz"),
+    "x.xls": (b"", "x.xls cannot be read directly: open it in a spreadsheet and save it as .xlsx"),
+    "x.rds": (b"", r'in R, write.csv\(as.matrix\(readRDS\("x.rds"\)\), "table.csv"\)'),
 }
 
 
@@ -263,7 +263,11 @@ def test_a_few_names_that_repeat_are_refused_with_a_way_out(tmp_path):
 def test_features_of_one_name_are_summed_or_the_first_is_taken(tmp_path):
     path = write(tmp_path / "x.csv", "gene,a,b\nv,1,2\nu,3,4\nv,10,20\n")
     with pytest.raises(ValueError, match=r"same name: 'v'.*--duplicates"):
-        read_table(path, transpose=True)
+        read_table(path, transpose=True, duplicates="refuse")
+    with pytest.warns(TableWarning, match="several features named 'v', which are numbered"):
+        table = read_table(path, transpose=True)
+    assert table.features == ["v", "u", "v.1"]
+    assert table.X.T.tolist() == [[1, 2], [3, 4], [10, 20]]
     for how, first in (("sum", [11, 22]), ("first", [1, 2])):
         with pytest.warns(TableWarning, match="1 repeated feature names"):
             table = read_table(path, transpose=True, duplicates=how)

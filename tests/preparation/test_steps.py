@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
-from onmf.preparation.steps import STEPS, Depth, Log, Rescale, Tfidf, Unit, apply
+from onmf.preparation.arrays import feature_variances
+from onmf.preparation.steps import STEPS, Depth, Log, Rescale, Tfidf, Unit, Variable, apply
 from onmf.preparation.texts import Words
 
 TEXTS = [
@@ -99,6 +100,32 @@ def test_depth_is_the_same_for_all_samples_that_have_any(make):
     for total in (0.0, -1.0, np.inf, "many"):
         with pytest.raises(ValueError, match="positive number"):
             Depth(total).check(3)
+
+
+def test_depth_counts_no_gaps(make):
+    X = make(np.array([[3.0, np.nan, 1.0], [0.0, 2.0, 2.0]]))
+    scaled = dense(Depth(8.0)(X))
+    np.testing.assert_allclose(scaled, [[6, np.nan, 2], [0, 4, 4]])
+    assert Depth.fit(X).total == 4
+    with pytest.raises(ValueError, match="Infinity"):
+        Depth(8.0)(make(np.array([[1.0, np.inf]])))
+
+
+def test_the_most_variable_features_stay_and_all_others_are_zero(make):
+    X = np.array([[5.0, 1.0, np.nan, 0.0], [5.0, 2.0, 3.0, 0.0], [5.5, 0.0, 9.0, 0.0]])
+    variances = np.nanvar(X, axis=0)  # 0.06, 0.67, 9, 0
+    np.testing.assert_allclose(feature_variances(make(X)), variances, rtol=1e-6)
+    step = Variable.fit(make(X), 2)
+    np.testing.assert_array_equal(step.used, [0, 1, 1, 0])
+    np.testing.assert_array_equal(dense(step(make(X))), X * [0, 1, 1, 0])
+    assert step(make(X)).dtype == make(X).dtype
+    np.testing.assert_array_equal(Variable.fit(make(X), 9).used, np.ones(4))
+    ties = Variable.fit(make(np.array([[1.0, 2.0, 1.0], [2.0, 1.0, 2.0]])), 2)
+    np.testing.assert_array_equal(ties.used, [1, 1, 0])
+    step.check(4)
+    for used in (np.ones(3), np.zeros(4), np.full(4, 0.5), [1, 1, 0, 0]):
+        with pytest.raises(ValueError, match="numbers 0 and 1"):
+            Variable(used).check(4)
 
 
 def test_scaled_features_have_mean_square_one_and_zeros_stay(make):

@@ -62,9 +62,13 @@ class Iterate(NamedTuple):
 
 
 def shared_draws(data: Data, k: int, seed: int) -> tuple[Array, Array]:
-    """s = sqrt(mean(X) / k);  W = s U(m, k)';  H = s U(n, k): the paper's draws, in this order."""
+    """s = sqrt(mean(X) / k);  W = s U(m, k)';  H = s U(n, k): the paper's draws, in this order.
+
+    For data with negative entries the mean is that of their sizes.
+    """
     (n, m), rng = data.shape, np.random.RandomState(seed)
-    s = np.sqrt(data.mean / k)
+    signed = data.extremes[0] < 0
+    s = np.sqrt((np.sqrt(data.sqnorm / (n * m)) if signed else data.mean) / k)
     W = s * rng.random_sample((m, k)).T
     H = s * rng.random_sample((n, k))
     return H.astype(data.dtype, copy=False), np.ascontiguousarray(W, data.dtype)

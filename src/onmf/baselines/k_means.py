@@ -55,7 +55,9 @@ def lloyd(
         warnings.simplefilter("ignore", ConvergenceWarning)  # of empty clusters, which are counted
         # Samples that are all zero belong to no cluster, here as everywhere.
         model.fit(short_indices(data.X), sample_weight=np.where(inside, data.weight, 0))
-    W = np.maximum(model.cluster_centers_, 0)  # it works on centred data, hence -1e-17
+    W = model.cluster_centers_
+    if data.extremes[0] >= 0:
+        W = np.maximum(W, 0)  # it works on centred data, hence -1e-17
     H = one_sparse(np.where(inside, model.labels_, -1), np.ones(len(inside), data.dtype), k)
     rows, sums = data.sweep(summarise, data.scatter(H))
     sizes = np.where(sums.mass > 0, sums.mass, 1)[:, None]

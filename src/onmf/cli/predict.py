@@ -14,16 +14,26 @@ from onmf.cli.options import (
     FOLLOW_LINKS,
     INPUT,
     RAW_NAMES,
-    SectionedCommand,
     reading,
     reading_options,
 )
 from onmf.cli.runs.align import align_features, is_transposed
 from onmf.cli.runs.inputs import Input
 from onmf.cli.runs.results import agreement_scores, fitted_model
-from onmf.cli.runs.tables import Model, cluster_sizes, ids_of_clusters, ids_of_labels, labels_sheet
+from onmf.cli.runs.tables import (
+    Model,
+    cluster_sizes,
+    ids_of_clusters,
+    ids_of_labels,
+    labels_sheet,
+    score_sentence,
+)
+from onmf.cli.sections import SectionedCommand
 from onmf.explain import Calibration
-from onmf.io import Table, csv_text, place_for, replace_files
+from onmf.io import Source, Table, csv_text, place_for, replace_files
+from onmf.io.annotation import with_classes
+from onmf.io.columns import class_file
+from onmf.io.table import turn
 from onmf.rows.sweep import Array
 
 FILLS = {"refuse": None, "zero": 0.0, "nan": np.nan}  # of features that the input lacks
@@ -89,6 +99,8 @@ def run_predict(
         "scores": agreement_scores(table.labels, labels),
     }
     sentence = f"{len(table.samples)} samples in clusters of {', '.join(map(str, sizes))}: {out}."
+    if facts["scores"] is not None:
+        sentence += f"\n{score_sentence(facts['scores'])}"
     say(json.dumps(facts, indent=2) if as_json else sentence)
 
 
@@ -105,12 +117,15 @@ def certainty_and_distance(model: Model, table: Table, labels: Array) -> dict[st
 
 
 def read_for(model: Model, source: Input) -> Table:
-    """The input with the features of the model as columns, by their names."""
+    """The input with the features of the model as columns, by their names, and its classes."""
+    elsewhere = source.labels is not None and class_file(source.labels) is not None
     with reading(source) as progress:
-        table = source.read(progress)
+        table = (replace(source, labels=None) if elsewhere else source).read(progress)
         if is_transposed(table, model):
-            table = replace(source, transpose=not source.transpose).read(progress)
+            table = turn(
+                table._replace(X=table.X.matrix()) if isinstance(table.X, Source) else table
+            )
             side = "columns" if source.transpose else "rows"
             said = f"its {side} are the features of the model, so it was transposed."
             note(source.path.name, [said])
-    return table
+        return with_classes(table, source.labels if elsewhere else None, source.path.name)

@@ -2,20 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.fitting import Solution, Solver, with_labels
 from onmf.estimators.initialization import Initialization
-from onmf.estimators.parameters import check_parameters, without_none
+from onmf.estimators.parameters import Init, RandomSeed, check_parameters, without_none
 from onmf.result import CheckpointStore, Event, Watch
 from onmf.rows import Placement, place_in_memory
 from onmf.rows.assign import Rays
+from onmf.rows.check import Check
 from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import openmp_threads
 from onmf.rows.validation import Scale, check_scale
 
+Method: TypeAlias = Literal[
+    "dtpp", "onmf-s", "hals", "onp-mf", "k-means", "k-means++", "nmf", "alternation"
+]
 # How `predict` places a sample; by the nearest ray where nothing else is said.
 NEAREST: dict[str, Callable[[Array], Means]] = {"k-means": Means, "k-means++": Means}
 
@@ -52,7 +56,7 @@ class RivalSolver(Solver):
         if named and self.begin.init == "random":
             return shared_draws(data, self.begin.n_clusters, seed)
         H, W = self.begin.factors(data, X, seed)
-        if W.min() < 0:
+        if W.min() < 0 and self.method not in NEAREST:
             raise ValueError("the centroids W in init must not be negative.")
         if H is None or named:
             return single_codes(data, W), W
@@ -60,11 +64,11 @@ class RivalSolver(Solver):
 
 
 class Baseline(Clusterer):
-    """Cluster non-negative data by a method that orthogonal NMF is compared with.
+    """Cluster data by a method that orthogonal NMF is compared with.
 
     All methods share the starts, the attributes and the errors of `ONMF`, so that a comparison
     compares nothing but the methods. ``onmf compare`` is the same from the command line. X must be
-    in memory: only `ONMF` fits rows on disk or on Dask.
+    in memory: only `ONMF` fits rows on disk or on Dask. Only K-means takes negative entries.
 
     Parameters
     ----------
@@ -150,13 +154,13 @@ class Baseline(Clusterer):
 
     def __init__(
         self,
-        method: str = "hals",
+        method: Method = "hals",
         n_clusters: int = 8,
         *,
-        init: Any = "random",
+        init: Init = "random",
         max_iter: int | None = None,
         tol: float | None = None,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         callback: Callable[[Event], bool] | None = None,
         verbose: int = 0,
@@ -171,8 +175,13 @@ class Baseline(Clusterer):
         self.callback = callback
         self.verbose = verbose
 
+    @property
+    def _check(self) -> Check:
+        remedy = "only K-means and ONMF take data with negative entries"
+        return Check(type(self).__name__, self.method in NEAREST, remedy)
+
     def _solver(self, n_threads: int) -> RivalSolver:
-        check_parameters(self.get_params(deep=False))
+        check_parameters(self._parameters())
         return RivalSolver(
             Initialization(self.n_clusters, self.init, 1, self.random_state),
             n_threads,
@@ -180,7 +189,8 @@ class Baseline(Clusterer):
             without_none(tol=self.tol, max_iter=self.max_iter),
         )
 
-    def _assignment(self, data: Data, centers: Array, unit: Any) -> Any:
+    def _assignment(self, data: Data, scale: float) -> Any:
         if self.method in NEAREST:
-            return NEAREST[self.method](centers / unit)
-        return super()._assignment(data, centers, unit)
+            dtype = data.dtype
+            return NEAREST[self.method](self.cluster_centers_.astype(dtype) * dtype.type(scale))
+        return super()._assignment(data, scale)

@@ -11,16 +11,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
+from onmf.estimators.bases import CallbackSupportMixin, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.fitting import Solution, Solver
 from onmf.estimators.ordering import number_clusters
-from onmf.estimators.progress import (
-    CallbackSupportMixin,
-    Tasks,
-    caller_level,
-    watcher,
-    with_callbacks,
-)
+from onmf.estimators.progress import Tasks, caller_level, watcher
 from onmf.estimators.reporting import ReportMixin
 from onmf.exceptions import (
     ConvergenceWarning,
@@ -35,7 +30,7 @@ from onmf.rows.assign import labels_of
 from onmf.rows.memory import count_nonzero_samples
 from onmf.rows.sweep import Array
 from onmf.rows.threads import blas_threads, single_threaded_blas
-from onmf.rows.validation import rescale_to_safe_range, too_few
+from onmf.rows.validation import too_few
 from onmf.streams.lineage import Lineage
 
 STALE_ATTRIBUTES = (  # of an earlier fit
@@ -69,7 +64,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
     _unit = "iterations"  # what max_iter counts
     _has_ids = False  # whether clusters have ids that outlive a fit
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the samples of X.
 
@@ -136,7 +131,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 notes = None
                 if (folder := self._checkpoint) is not None:
                     start = solver.begin.previous or solver.begin.init
-                    parameters = self.get_params(deep=False) | {"init": start}
+                    parameters = self.get_params(deep=False) | self._parameters() | {"init": start}
                     notes = Checkpoint.of(folder, type(self).__name__, parameters, data)
                 solution = solver.solve(rows, watch, notes or NO_CHECKPOINT)
                 n_missing = data.n_missing
@@ -214,13 +209,13 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
 
     def _relabel(self, rows: Placement) -> None:
         """Labels and memberships by the centroids as they are kept, their lost digits included."""
-        centers, size = rescale_to_safe_range(self.cluster_centers_)
-        unit = centers.dtype.type(size / rows.scale)
-        assignment = self._limited(self._assignment(rows.data, centers, unit), rows.scale)
+        assignment = self._limited(self._assignment(rows.data, rows.scale), rows.scale)
         with single_threaded_blas():
             codes, _ = rows.data.sweep(assignment)
         self.labels_ = rows.data.gather(rows.data.map_blocks(labels_of, codes))
-        self.membership_ = rows.data.dense(len(centers), assignment.memberships, codes)
+        self.membership_ = rows.data.dense(
+            len(self.cluster_centers_), assignment.memberships, codes
+        )
 
     def _warn(self, solution: Solution, rows: Placement) -> None:
         level = caller_level()
@@ -243,7 +238,9 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         # An empty cluster alone keeps the paper's orthogonality too large.
         if best.stop in ("max_iter", "summary") or (best.stop == "max_stages" and not empty):
             reason = REASONS_NOT_CONVERGED[best.stop].format(
-                iterations=best.iterations, unit=self._unit, stages=len(best.history)
+                iterations=self.max_iter or best.iterations,
+                unit=self._unit,
+                stages=len(best.history),
             )
             warnings.warn(
                 f"{type(self).__name__} did not converge {reason} (orthogonality "

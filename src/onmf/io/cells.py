@@ -8,7 +8,12 @@ read with one less. Numbers are not changed.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
+
+Number = Callable[[str], float]  # the number in a cell; ValueError if there is none
+
+SPACES = " \u00a0\u202f"  # all of them may group digits
 
 FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001  (full-width characters work, too)
 
@@ -45,3 +50,23 @@ def guard_cell(cell: Any) -> Any:
 def unguard_cell(cell: str) -> str:
     """A cell as it was before `guard_cell`."""
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
+
+
+def number_reader(decimal: str, thousands: str) -> Number:
+    """`to_number` for other decimal signs and for digits in groups of three."""
+    thousands = thousands or ("." if decimal == "," else "")
+    if decimal == "." and not thousands:
+        return to_number
+    part = re.escape(thousands) if thousands.strip() else f"[{SPACES}]"
+    shape = re.compile(rf"[+-]?\d{{1,3}}(?:{part}\d{{3}})+(?:{re.escape(decimal)}\d*)?", re.ASCII)
+    gone = re.compile(part)
+
+    def number(cell: str) -> float:
+        plain = cell.strip()
+        if shape.fullmatch(plain):
+            plain = gone.sub("", plain)
+        elif decimal != "." and "." in plain:
+            raise ValueError("a point is not the decimal sign here.")
+        return to_number(plain.replace(decimal, "."))
+
+    return number

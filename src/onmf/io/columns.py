@@ -1,4 +1,4 @@
-"""Which column of a table is what, for text tables, workbooks and Parquet; classes from files.
+"""Which column of a table is what, for text tables, workbooks and Parquet.
 
     names     the index of a pandas table; else the first column, if its heading is one of
               ID_HEADINGS, or if it holds text that hardly repeats
@@ -8,16 +8,13 @@
 Columns to `drop` are left out, and so are columns without numbers, with a warning.
 """
 
-import csv
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmf.exceptions import TableWarning
-from onmf.io.cells import unguard_cell
-from onmf.io.table import Options, Table, check_unique, listing, one_line
-from onmf.io.text_files import text_lines
+from onmf.io.table import Options, listing, one_line
 
 ID_HEADINGS = {"", "id", "index", "sample", "sample_id"}
 ROWS_INSPECTED = 20  # enough to tell text from one wrong cell, and classes from names
@@ -42,6 +39,7 @@ def find_columns(
     header: bool = True,
     index: int | None = None,
     named_rows: bool = True,
+    unused: Collection[int] = (),
 ) -> Columns:
     """What each column of a table holds.
 
@@ -53,6 +51,7 @@ def find_columns(
     file : its name, for messages.
     index : position of the index of a pandas table.
     named_rows : whether rows can be dropped by name.
+    unused : columns that are no features, whatever they hold.
     """
     known = [*headings] if header else []
     classes = known.index(options.labels) if options.labels in known else None
@@ -67,12 +66,16 @@ def find_columns(
     if unknown and (names is None or not named_rows):
         raise ValueError(f"{file} has no column {listing(map(repr, sorted(unknown)))} to drop.")
     others = [j for j in range(len(headings)) if j not in {names, classes, *dropped}]
-    features = [j for j in others if j not in text]
+    features = [j for j in others if j not in text and j not in unused]
     if others and not features:
-        raise ValueError(f"{file} has no column of numbers.")
-    if unused := [one_line(headings[j]) for j in others if j in text]:
+        raise ValueError(
+            f"{file} has no column of numbers; documents are read with --text-column, and classes "
+            "of the samples of another table with --labels FILE:COLUMN."
+        )
+    plain = [headings[j] for j in others if j in text and j not in unused]
+    if left := [one_line(heading) for heading in plain if heading]:
         warnings.warn(
-            f"{file} has columns without numbers, which are not used: {listing(unused)}.",
+            f"{file} has columns without numbers, which are not used: {listing(left)}.",
             TableWarning,
             stacklevel=2,
         )
@@ -97,51 +100,18 @@ def class_names(values: Iterable[Any], samples: Sequence[str], where: str) -> li
     return [name.strip() for name in classes]
 
 
-def with_classes(table: Table, labels: str | Path | None, file: str) -> Table:
-    """The table with its true classes, from a file if no column of it has them."""
-    if labels is None or table.labels is not None:
-        return table
-    check_file(labels, file)
-    return table._replace(labels=read_labels(Path(labels), table.samples))
+def class_file(labels: str | Path) -> tuple[Path, str | None] | None:
+    """The file of FILE or FILE:COLUMN, and the column; None if there is no such file."""
+    if Path(labels).is_file():
+        return Path(labels), None
+    file, colon, column = str(labels).rpartition(":")
+    return (Path(file), column) if colon and Path(file).is_file() else None
 
 
 def check_file(labels: str | Path, table: str) -> None:
     """Refuse `labels` that are neither a column of a table nor a file."""
-    if not Path(labels).is_file():
+    if class_file(labels) is None:
         raise ValueError(
             f"{table} has no column {str(labels)!r} of true classes, and there is no file of "
             "that name."
         )
-
-
-def read_labels(path: Path, samples: Sequence[str]) -> list[str]:
-    """The class of each sample: in order, or by name if each line is `sample,class`."""
-    text = list(text_lines(path))
-    reader = csv.reader(text, delimiter="\t" if "\t" in "".join(text[:1]) else ",")
-    try:
-        rows = [[unguard_cell(cell) for cell in row] for row in reader if row]
-    except csv.Error as error:
-        raise ValueError(
-            f"{path.name} is not a list of classes at line {reader.line_num}: {error}."
-        ) from error
-    widths = {len(row) for row in rows}
-    if widths == {1}:
-        heading = path.suffix.lower() in (".csv", ".tsv") and len(rows) == len(samples) + 1
-        classes = [row[0] for row in rows[heading:]]
-        if len(classes) != len(samples):
-            raise ValueError(f"{path.name} has {len(classes)} classes for {len(samples)} samples.")
-    elif widths == {2}:
-        check_unique([row[0] for row in rows], "samples", path.name)
-        known = dict(rows)
-        if missing := [repr(name) for name in samples if name not in known]:
-            raise ValueError(
-                f"{path.name} has no class for {len(missing)} of {len(samples)} samples: "
-                f"{listing(missing)}."
-            )
-        classes = [known[name] for name in samples]
-    else:
-        raise ValueError(
-            f"{path.name} must have lines of one class, or of `sample,class`; its lines have "
-            f"{listing(sorted(widths)) or 'no'} cells."
-        )
-    return class_names(classes, samples, path.name)

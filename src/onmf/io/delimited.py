@@ -7,27 +7,43 @@ one that is not a number is an error that names its line and column.
 import csv
 import math
 import re
+import warnings
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
 
-from onmf.io.cells import to_number, unguard_cell
+from onmf.exceptions import TableWarning
+from onmf.io.cells import Number, number_reader, to_number, unguard_cell
 from onmf.io.columns import ID_HEADINGS, ROWS_INSPECTED, Columns, class_names, find_columns
+from onmf.io.layouts import (
+    LINES_INSPECTED,
+    Lines,
+    filled,
+    find_head,
+    note_left_out,
+    note_turned,
+    sample_names,
+    without_limits,
+    without_notes,
+    without_remarks,
+    without_sums,
+)
 from onmf.io.memory import check_memory
+from onmf.io.names import rows_are_genes
 from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
-from onmf.io.table import MOST_LISTED, Options, Table, listing, numbered, one_line
+from onmf.io.table import MOST_LISTED, Options, Table, listing, numbered, one_line, turn
 from onmf.io.text_files import text_lines
 
 ROWS_PER_MEMORY_CHECK = 4096
-Lines = Iterator[tuple[int, list[str]]]  # line number and cells
-Number = Callable[[str], float]  # the number in a cell; ValueError if there is none
 
-SPACES = " \u00a0\u202f"  # all of them may group digits
 DIGITS = re.compile(r"\s*[+-]?\d[\d.,'_\s]*")  # a number in any notation
+DECIMAL_COMMA = re.compile(r"[+-]?[\d.\s]*\d,\d+([eE][+-]?\d+)?")
 NO_VALUE = {"", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "missing"}
 
 
@@ -46,7 +62,7 @@ class Layout(NamedTuple):
 
 def open_delimited(path: AnyFile, options: Options) -> Source:
     try:
-        table = as_table(text_cells(path, options), path.name, options)
+        table = _by_decimal_sign(path, options)
     except ValueError as error:
         if ".txt" not in path.name.lower():
             raise
@@ -55,12 +71,38 @@ def open_delimited(path: AnyFile, options: Options) -> Source:
     return InMemoryTable.of(table, path.name)
 
 
-def text_cells(path: AnyFile, options: Options) -> Lines:
-    """The cells of every line that is not blank."""
-    text = text_lines(path, options.progress)
-    first = next(text, "")
-    mark = separator(first, path.name.lower().removesuffix(".gz"), options.decimal)
-    reader = csv.reader(chain([first], text), delimiter=mark, skipinitialspace=mark == " ")
+def _by_decimal_sign(path: AnyFile, options: Options) -> Table:
+    """The table; a decimal comma is tried if cells look like it and a point does not fit."""
+
+    def read(options: Options) -> Table:
+        return as_table(text_cells(path, options, LINES_INSPECTED), path.name, options)
+
+    if options.decimal is not None:
+        return read(options)
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", TableWarning)
+            table = read(options._replace(decimal="."))
+    except NotNumbersError as error:
+        if options.thousands or not error.decimal_commas:
+            raise
+    else:
+        for warning in said:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+        return table
+    table = read(options._replace(decimal=","))
+    warnings.warn(f"{path.name} has decimal commas.", TableWarning, stacklevel=2)
+    return table
+
+
+def text_cells(path: AnyFile, options: Options, inspected: int = 1) -> Lines:
+    """The cells of every line that is not blank; the first lines show what separates them."""
+    text = text_lines(path, options.progress, options.encoding)
+    top = list(islice(text, inspected))
+    mark = separator(top, path.name.lower().removesuffix(".gz"))
+    reader = csv.reader(chain(top, text), delimiter=mark, skipinitialspace=mark == " ")
     try:
         for row in reader:
             if row:
@@ -71,48 +113,55 @@ def text_cells(path: AnyFile, options: Options) -> Lines:
         ) from error
 
 
-def separator(line: str, name: str, decimal: str = ".") -> str:
-    """The separator of cells: by the ending, or the most frequent mark of the first line."""
-    if name.endswith((".tsv", ".tab")):
+def separator(lines: Sequence[str], name: str) -> str:
+    """The separator of cells: by the ending, or the mark that is as often in most lines."""
+    if name.endswith((".tsv", ".tab", ".gct")):
         return "\t"
-    marks = "\t;," if decimal == "," else ",;\t"
-    best = max(marks, key=line.count)
-    if best in line:
+    same = {}
+    for mark in "\t;,":
+        often = Counter(line.count(mark) for line in lines if mark in line).most_common(1)
+        same[mark] = [(lines_with, times) for times, lines_with in often] or [(0, 0)]
+    best = max(same, key=lambda mark: same[mark])
+    if best in "".join(lines):
         return best
-    return " " if name.endswith(".txt") and len(line.split()) > 1 else ","
+    return " " if name.endswith(".txt") and len(lines[0].split() if lines else ()) > 1 else ","
 
 
 def as_table(lines: Lines, name: str, options: Options) -> Table:
-    """The numbers of the cells, with the names around them."""
-    number = number_reader(options.decimal, options.thousands)
-    top = list(islice(lines, ROWS_INSPECTED + 1))
-    if not top:
+    """The numbers of the cells, with the names around them; samples are its rows."""
+    number = number_reader(options.decimal or ".", options.thousands)
+    about: dict[str, list[str]] = {}
+    lines = without_notes(lines, options.skip_rows, about)
+    try:
+        head = find_head(lines, partial(_is, number), about)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read: {error}.") from error
+    if not head.lines:
         raise ValueError(f"{name} is empty.")
-    layout = _layout([cells for _, cells in top], name, options, number)
-    return _parse(chain(top[layout.header :], lines), layout, name, options, number)
+    turned = head.turned if options.transpose is None else options.transpose
+    own = options._replace(labels=None) if turned or options.labels in about else options
+    few = [cells for _, cells in head.lines[: ROWS_INSPECTED + 1]]
+    layout = _layout(few, name, own, number, head.beside)
+    rows = without_remarks(chain(head.lines[layout.header :], lines), len(layout.headings), name)
+    table = without_sums(_parse(rows, layout, name, own, number), name)
+    heading = layout.headings[0] if layout.header else ""
+    genes = options.transpose is None and rows_are_genes(table.samples, table.features, heading)
+    if turned or genes:
+        if options.transpose is None:
+            note_turned(name)
+        table = turn(table)
+        table = table._replace(samples=sample_names(table.samples))
+        classes = about.get(options.labels or "")
+        if classes is not None:
+            values = [classes[j] for j in layout.columns.features]
+            where = f"{options.labels!r} in {name}"
+            table = table._replace(labels=class_names(values, table.samples, where))
+    return table
 
 
-def number_reader(decimal: str, thousands: str) -> Number:
-    """`to_number` for other decimal signs and for digits in groups of three."""
-    thousands = thousands or ("." if decimal == "," else "")
-    if decimal == "." and not thousands:
-        return to_number
-    part = re.escape(thousands) if thousands.strip() else f"[{SPACES}]"
-    shape = re.compile(rf"[+-]?\d{{1,3}}(?:{part}\d{{3}})+(?:{re.escape(decimal)}\d*)?", re.ASCII)
-    gone = re.compile(part)
-
-    def number(cell: str) -> float:
-        plain = cell.strip()
-        if shape.fullmatch(plain):
-            plain = gone.sub("", plain)
-        elif decimal != "." and "." in plain:
-            raise ValueError("a point is not the decimal sign here.")
-        return to_number(plain.replace(decimal, "."))
-
-    return number
-
-
-def _layout(top: list[list[str]], name: str, options: Options, number: Number) -> Layout:
+def _layout(
+    top: list[list[str]], name: str, options: Options, number: Number, beside: set[int]
+) -> Layout:
     """Header and names, from the first two lines; columns of text, from some more."""
     first, second = top[0], top[min(1, len(top) - 1)]
     short = len(top) > 1 and len(first) == len(second) - 1  # R leaves the first heading out
@@ -124,12 +173,16 @@ def _layout(top: list[list[str]], name: str, options: Options, number: Number) -
     headings = [unguard_cell(cell.strip()) for cell in (["", *first] if short else first)]
     rows = [row for row in top[header:] if len(row) == len(headings)]
     columns = zip(*rows, strict=True) if header else ()
-    text = {j for j, cells in enumerate(columns) if _is_text(number, cells)}
+    empty, text = set(beside), set()
+    for j, cells in enumerate(columns):
+        if _is_text(number, cells):
+            text.add(j)
+        elif j and not headings[j] and not filled(cells):
+            empty.add(j)  # a separator at the end of each line
     starts = [row[0] for row in top[1:] or top if not _has_no_value(row[0])]
     names = [] if not starts or _is(number, starts[0]) else starts
-    return Layout(
-        header, headings, find_columns(headings, text, names, name, options, header=header)
-    )
+    found = find_columns(headings, text, names, name, options, header=header, unused=empty)
+    return Layout(header, headings, found)
 
 
 def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Number) -> Table:
@@ -138,10 +191,14 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
     values = array("d")
     bad: list[tuple[int, str, str]] = []  # line, column, cell
     left_out: set[str] = set()
+    limits: list[str] = []
     columns, features, width = layout.columns, layout.features, len(layout.headings)
     for line, cells in lines:
         if len(cells) != width:
-            raise ValueError(f"{name} has {len(cells)} cells in line {line} but {width} above it.")
+            raise ValueError(
+                f"{name} has {len(cells)} cells in line {line} but {width} above it; lines above a "
+                "table are left out with --skip-rows."
+            )
         sample = str(len(samples)) if columns.names is None else unguard_cell(cells[columns.names])
         if sample in columns.rows_to_drop:
             left_out.add(sample)
@@ -155,13 +212,15 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
         try:
             values.extend(list(map(_quick(number, numbers), numbers)))
         except ValueError:
+            numbers, limits = without_limits(numbers, limits)
             pairs = zip(features, numbers, strict=True)
             bad += [(line, column, c) for column, c in pairs if not _is(number, c, gaps=True)]
             if len(bad) >= MOST_LISTED:
                 break
             values.extend(number(c) if _is(number, c) else math.nan for c in numbers)
     if bad:
-        raise ValueError(_bad_cells(name, bad[:MOST_LISTED], options))
+        raise NotNumbersError(name, bad[:MOST_LISTED], options)
+    note_left_out(name, limits, "is beyond a limit, and the limit is taken")
     if unknown := [repr(row) for row in sorted(columns.rows_to_drop - left_out)]:
         raise ValueError(f"{name} has no column or row {listing(unknown)} to drop.")
     X = np.frombuffer(values).reshape(len(samples), len(features))
@@ -171,15 +230,25 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
     return Table(X, samples, features, class_names(labels, samples, where))
 
 
-def _bad_cells(name: str, bad: list[tuple[int, str, str]], options: Options) -> str:
+class NotNumbersError(ValueError):
     """Which cells are not numbers, and what may help."""
-    where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for i, f, c in bad)
-    comma = any(re.fullmatch(r"[+-]?[\d.]+,\d+|[+-]?[\d,]+", c.strip()) for _, _, c in bad)
-    advice = ""
-    if comma and options.decimal == "." and not options.thousands:
-        advice = "; if the comma is a decimal sign, use --decimal , and if it groups digits, "
-        advice += "use --thousands ,"
-    return f"{name} has cells that are not numbers: {where}{advice}."
+
+    def __init__(self, name: str, bad: list[tuple[int, str, str]], options: Options) -> None:
+        where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for i, f, c in bad)
+        cells = [cell.strip() for _, _, cell in bad]
+        commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
+        groups = [cell for cell in cells if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", cell)]
+        self.decimal_commas = len(groups) < len(commas) == len(cells)
+        advice = ""
+        if (commas or groups) and options.decimal != "," and not options.thousands:
+            advice = "; if the comma is a decimal sign, use --decimal , and if it groups digits, "
+            advice += "use --thousands ,"
+        columns = dict.fromkeys(one_line(column) for _, column, _ in bad)
+        if not advice and len(columns) < 3:
+            advice = (
+                f"; a column that is no feature is left out with --drop {next(iter(columns))!r}"
+            )
+        super().__init__(f"{name} has cells that are not numbers: {where}{advice}.")
 
 
 def _is_text(number: Number, cells: Sequence[str]) -> bool:

@@ -1,24 +1,21 @@
 """File endings, and the modules that read them."""
 
 import hashlib
-import warnings
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
-from onmf.exceptions import TableWarning
-from onmf.io.columns import with_classes
+from onmf.io.annotation import with_classes
+from onmf.io.duplicates import Duplicates, merge_features, number_features
+from onmf.io.layouts import note_turned
 from onmf.io.memory import free_memory
+from onmf.io.names import rows_are_genes
 from onmf.io.remote import AnyFile, RemoteFile, as_file
-from onmf.io.source import Source
-from onmf.io.table import Options, Progress, Table, check_unique, no_progress
+from onmf.io.source import InMemoryTable, Source
+from onmf.io.table import Options, Progress, Table, check_unique, no_progress, turn
 from onmf.io.text_files import visible_files
 
-Duplicates = Literal["refuse", "sum", "first"]
 Open = Callable[[AnyFile, Options], Source]
 
 FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
@@ -28,6 +25,10 @@ FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".tsv.gz": "delimited",
     ".txt": "delimited",
     ".txt.gz": "delimited",
+    ".tab": "delimited",
+    ".tab.gz": "delimited",
+    ".gct": "delimited",
+    ".gct.gz": "delimited",
     ".xlsx": "workbook",
     ".npy": "npy",
     ".npz": "npz",
@@ -41,20 +42,37 @@ FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".zarr": "zarr",
 }
 FOLDERS = (".parquet", ".zarr")  # endings that may be folders
+REMEDIES = {  # for files that other programs read
+    ".xls": "open it in a spreadsheet and save it as .xlsx",
+    ".xlsb": "open it in a spreadsheet and save it as .xlsx",
+    ".ods": "open it in a spreadsheet and save it as .xlsx or .csv",
+    ".rds": 'in R, write.csv(as.matrix(readRDS("FILE")), "table.csv")',
+    ".rdata": "in R, load it and write the matrix with write.csv",
+    ".rda": "in R, load it and write the matrix with write.csv",
+    ".loom": 'in Python, anndata.io.read_loom("FILE").write_h5ad("cells.h5ad")',
+    ".mat": 'in Python, numpy.save("X.npy", scipy.io.loadmat("FILE")["X"])',
+    ".sav": "export it from SPSS as .csv",
+    ".dta": "export it from Stata as .csv",
+    ".pkl": "load it in Python and save the array with numpy.save",
+    ".pdf": "copy the table into a spreadsheet and save it as .xlsx",
+    ".zip": "unpack it first",
+    ".tar": "unpack it first",
+    ".tar.gz": "unpack it first",
+}
 LAYERED = ("hdf5", "zarr")
 ROWS_BY_NAME = ("delimited", "workbook")
 WITH_COLUMNS = (*ROWS_BY_NAME, "parquet")
+NAMED_ROWS = ("parquet",)  # as tables; rows of annotated data are always samples
 
 
 def open_source(
     path: str | AnyFile,
     *,
     labels: str | None = None,
+    transpose: bool | None = None,
     layer: str | None = None,
-    decimal: str = ".",
-    thousands: str = "",
     drop: Collection[str] = (),
-    progress: Progress = no_progress,
+    **how: Any,
 ) -> Source:
     """Open a file by its ending; the parameters are those of `read_table`.
 
@@ -78,9 +96,7 @@ def open_source(
     if path.is_dir() and ending not in FOLDERS:
         raise ValueError(f"{path.name} is a folder: for a folder of documents, add --text.")
     if ending is None:
-        raise ValueError(
-            f"{path.name} does not end in {', '.join(FORMATS)}; for documents, add --text."
-        )
+        raise ValueError(_unknown_ending(path.name))
     if layer is not None and FORMATS[ending] not in LAYERED:
         raise ValueError(f"{path.name} has no layers: only .h5ad and .zarr files have them.")
     if not path.exists():
@@ -89,7 +105,24 @@ def open_source(
         raise ValueError(f"{path.name} has no named columns to drop: only tables have them.")
     kind = FORMATS[ending]
     open_it: Open = getattr(import_module(f"onmf.io.{kind}"), f"open_{kind}")
-    return open_it(path, Options(labels, layer, decimal, thousands, drop, progress))
+    inside = how | ({"transpose": transpose} if kind in ROWS_BY_NAME else {})
+    column = None if transpose and kind not in ROWS_BY_NAME else labels
+    source = open_it(path, Options(labels=column, layer=layer, drop=drop, **inside))
+    if transpose is None and kind in NAMED_ROWS and source.samples and source.names:
+        transpose = rows_are_genes(source.samples, source.names)
+        if transpose:
+            note_turned(path.name)
+    if transpose and kind not in ROWS_BY_NAME:
+        return InMemoryTable.of(turn(source.load()), path.name)
+    return source
+
+
+def _unknown_ending(name: str) -> str:
+    """How to read a file of another program."""
+    remedy = next((REMEDIES[end] for end in REMEDIES if name.lower().endswith(end)), None)
+    if remedy is not None:
+        return f"{name} cannot be read directly: {remedy.replace('FILE', name)}."
+    return f"{name} does not end in {', '.join(FORMATS)}; for documents, add --text."
 
 
 def larger_than_memory(source: Source) -> bool:
@@ -120,22 +153,26 @@ def can_drop(name: str, rows: bool) -> bool:
 def read_table(
     path: str | AnyFile,
     *,
-    transpose: bool = False,
+    transpose: bool | None = None,
     labels: str | Path | None = None,
     layer: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
     thousands: str = "",
+    skip_rows: int = 0,
+    encoding: str | None = None,
+    sheet: str | None = None,
     drop: Collection[str] = (),
-    duplicates: Duplicates = "refuse",
+    duplicates: Duplicates = "number",
     progress: Progress = no_progress,
 ) -> Table:
     """Read samples x features from a file, by its ending.
 
-    * `.csv`, `.tsv`, `.txt`, also `.gz`, in UTF-8 or UTF-16. A first line with a cell that is not
-      a number, after the first cell, is a header. A first column of text, or with the heading
-      `id`, `index`, `sample`, `sample_id` or none, has the sample names. Other columns without
-      numbers are not used, with a `TableWarning`.
-    * `.xlsx`: the first sheet, in the same way.
+    * `.csv`, `.tsv`, `.tab`, `.txt`, `.gct`, also `.gz`. A first line with a cell that is not a
+      number, after the first cell, is a header. A first column of text, or with the heading `id`,
+      `index`, `sample`, `sample_id` or none, has the sample names. Other columns without numbers
+      are not used, with a `TableWarning`. Lines above the table are left out; so is what GEO,
+      featureCounts, HTSeq, cBioPortal and .gct files have beside the numbers.
+    * `.xlsx`: a sheet, in the same way.
     * `.parquet`: in the same way; the index of a pandas table names the samples.
     * `.npy`, `.npz`: one array, or one matrix saved by `scipy.sparse.save_npz`.
     * `.mtx`, also `.gz`: Matrix Market, with names from `barcodes.tsv` and `features.tsv` (or
@@ -146,21 +183,31 @@ def read_table(
     ----------
     path : str or Path
         Or the address of a file that fsspec can read, such as "s3://bucket/X.npy".
-    transpose : bool, default=False
-        The file has features as rows and samples as columns.
+    transpose : bool, optional
+        Whether the file has features as rows and samples as columns. None finds it: some formats
+        always have, and so has a table with the names of genes in many more rows than columns.
     labels : str or Path, optional
-        True classes: a column of the table or of `obs`, which is then no feature; or a file with
-        one class per line, or lines `sample,class`.
+        True classes: a column of the table or of `obs`, which is then no feature; a second header
+        of a table with samples as columns, or a characteristic of GEO; a file with one class per
+        line, or lines `sample,class`; or "FILE:COLUMN", a table with a row for each sample.
     layer : str, optional
-        Layer of annotated data to read instead of X.
-    decimal : str, default="."
-        Decimal sign of a text table.
+        Layer of annotated data to read instead of X; "raw" is its `.raw`, and "obsm/X_pca" the
+        embedding of that name.
+    decimal : str, optional
+        Decimal sign of a text table; None finds it.
     thousands : str, default=""
         Separator of digit groups in a text table; "." if the decimal sign is a comma.
+    skip_rows : int, default=0
+        Lines above the table to leave out.
+    encoding : str, optional
+        Of a text table, such as "latin-1"; None takes UTF-8, or else what it looks like.
+    sheet : str, optional
+        Of a workbook; None takes the first.
     drop : collection of str, optional
         Columns, and rows of a text table or workbook, to leave out.
-    duplicates : {"refuse", "sum", "first"}, default="refuse"
-        What to do with features of the same name.
+    duplicates : {"number", "sum", "first", "refuse"}, default="number"
+        What to do with features of the same name: keep them as TP53, TP53.1, ...; add them; take
+        the first; or refuse the file.
     progress : callable, optional
         Called with (bytes read, bytes in total) while a text table is read.
 
@@ -187,53 +234,29 @@ def read_table(
     (['a', 'b'], ['BRCA1', 'TP53'], ['LUAD', 'KIRC'])
     """
     path = as_file(path)
-    column = None if transpose or labels is None else str(labels)
     table = open_source(
-        path, labels=column, layer=layer, decimal=decimal, thousands=thousands, drop=drop,
-        progress=progress,
+        path, transpose=transpose, labels=None if labels is None else str(labels), layer=layer,
+        decimal=decimal, thousands=thousands, skip_rows=skip_rows, encoding=encoding, sheet=sheet,
+        drop=drop, progress=progress,
     ).load()  # fmt: skip
-    if transpose:
-        X = table.X.T
-        table = Table(sp.csr_array(X) if sp.issparse(X) else X, table.features, table.samples)
     return complete_table(table, labels, path.name, duplicates)
 
 
 def complete_table(
-    table: Table, labels: str | Path | None, file: str, duplicates: Duplicates = "refuse"
+    table: Table, labels: str | Path | None, file: str, duplicates: Duplicates = "number"
 ) -> Table:
     """The table with unique names and true classes; a table without numbers is refused."""
     n, m = table.X.shape
     if not n * m:
         raise ValueError(f"{file} is empty: it has {n} rows of numbers in {m} columns.")
     check_unique(table.samples, "samples", file)
-    if duplicates == "refuse" or isinstance(table.X, Source):
+    if duplicates == "number":
+        table = number_features(table, file)
+    elif duplicates == "refuse" or isinstance(table.X, Source):
         check_unique(table.features, "features", file)
     else:
         table = merge_features(table, duplicates, file)
     return with_classes(table, labels, file)
-
-
-def merge_features(table: Table, duplicates: Duplicates, file: str) -> Table:
-    """One feature per name: the sum of all with the name, or the first."""
-    names, first, place = np.unique(table.features, return_index=True, return_inverse=True)
-    if len(names) == len(table.features):
-        return table
-    ranks = np.empty(len(names), int)
-    ranks[np.argsort(first)] = np.arange(len(names))  # in order of first appearance
-    kept = np.sort(first)
-    if duplicates == "first":
-        X = table.X[:, kept]
-    else:
-        m = len(table.features)
-        X = table.X @ sp.csr_array((np.ones(m), (np.arange(m), ranks[place])), (m, len(names)))
-    done = "were summed" if duplicates == "sum" else "except the first were dropped"
-    warnings.warn(
-        f"{file} has {len(place) - len(names)} repeated feature names; features of the same name "
-        f"{done}.",
-        TableWarning,
-        stacklevel=2,
-    )
-    return table._replace(X=X, features=[table.features[j] for j in kept])
 
 
 def checksum(path: AnyFile, links: bool = False) -> str:

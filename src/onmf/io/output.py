@@ -29,6 +29,10 @@ LINE_ENDS = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # a cell with any of them is
 Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
 
 
+class FolderInUseError(FileExistsError):
+    """Another process writes to the folder."""
+
+
 class Sheet(NamedTuple):
     """A table to be written as comma-separated text."""
 
@@ -187,7 +191,7 @@ def _locked(path: Path) -> IO[bytes]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise FileExistsError(
+        raise FolderInUseError(
             f"another onmf command is writing to {path.parent}: wait, or choose another folder."
         ) from None
     except OSError:  # a file system without locks

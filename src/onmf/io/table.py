@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
+import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onmf.exceptions import FormatError
@@ -44,15 +46,26 @@ class Table(NamedTuple):
     labels: list[str] | None = None
 
 
+def turn(table: Table) -> Table:
+    """The table with rows as columns, without classes."""
+    X = table.X.T
+    X = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X)
+    return Table(X, table.features, table.samples)
+
+
 class Options(NamedTuple):
     """How a file is read; a format without such a thing ignores it."""
 
     labels: str | None = None  # column of true classes
     layer: str | None = None  # of annotated data
-    decimal: str = "."  # of text tables
+    decimal: str | None = None  # of text tables; None finds it
     thousands: str = ""  # separator of digit groups; "" for none, or "." with a decimal comma
     drop: Collection[str] = ()  # columns and rows to leave out
     progress: Progress = no_progress
+    transpose: bool | None = None  # rows are features; None finds it
+    skip_rows: int = 0  # lines above the table
+    encoding: str | None = None  # of text tables; None finds it
+    sheet: str | None = None  # of a workbook; None takes the first
 
 
 @contextmanager
@@ -97,8 +110,8 @@ def check_unique(names: Sequence[str], what: str, file: str) -> None:
     repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
     raise ValueError(
         f"{file} has {what} of the same name: {listing(repeated)}. Rename or drop them; features "
-        "can be summed or taken once (--duplicates). If the column holds classes, use --labels or "
-        "--drop."
+        "can be numbered, summed or taken once (--duplicates), also if they are rows "
+        "(--transpose). If the column holds classes, use --labels or --drop."
     )
 
 

@@ -1,15 +1,19 @@
-"""The first sheet of an `.xlsx` workbook by openpyxl: the only module that imports it."""
+"""A sheet of an `.xlsx` workbook by openpyxl: the only module that imports it."""
 
 import warnings
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from datetime import datetime, time
+from itertools import chain, islice
 from typing import Any, BinaryIO
 from zipfile import ZipFile
 
 from onmf.exceptions import FormatError, TableWarning
-from onmf.io.delimited import Lines, as_table
+from onmf.io.delimited import as_table
+from onmf.io.layouts import LINES_INSPECTED, Line
 from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
-from onmf.io.table import Options, reading_errors
+from onmf.io.table import Options, listing, reading_errors
 from onmf.io.text_files import check_unpacked
 
 try:
@@ -26,29 +30,56 @@ XML_HEAD_BYTES = 1 << 16  # in which a part declares entities if it does
 
 def open_workbook(path: AnyFile, options: Options) -> Source:
     plain = options._replace(decimal=".", thousands="")  # cells are numbers already
-    return InMemoryTable.of(as_table(sheet_cells(path, plain), path.name, plain), path.name)
+    lines = sheet_cells(path, plain, LINES_INSPECTED)
+    try:
+        return InMemoryTable.of(as_table(lines, path.name, plain), path.name)
+    except ValueError as error:
+        lines.close()
+        sheets = sheet_names(path)
+        if len(sheets) < 2 or isinstance(error, FormatError):
+            raise
+        said = str(error).removesuffix(".")
+        raise ValueError(f"{said}; --sheet reads another sheet: {listing(sheets)}.") from error
 
 
-def sheet_cells(path: AnyFile, options: Options) -> Lines:
-    """The cells of the first sheet as text, without empty rows."""
+def sheet_names(path: AnyFile) -> list[str]:
+    """The names of the sheets."""
+    with _opened(path) as book:
+        return list(book.sheetnames)
+
+
+def sheet_cells(path: AnyFile, options: Options, inspected: int = 1) -> Generator[Line]:
+    """The cells of a sheet as text, without empty rows; as wide as the first rows."""
+    with _opened(path) as book:
+        names = book.sheetnames
+        if options.sheet is not None and options.sheet not in names:
+            raise ValueError(
+                f"{path.name} has no sheet {options.sheet!r}; its sheets are {listing(names)}."
+            )
+        if len(names) > 1 and options.sheet is None:
+            warnings.warn(
+                f"{path.name} has {len(names)} sheets; only the first, {names[0]!r}, is read "
+                f"(--sheet reads another: {listing(names[1:])}).",
+                TableWarning,
+                stacklevel=2,
+            )
+        sheet = book[options.sheet or names[0]]
+        rows = enumerate(([*map(_text, row)] for row in sheet.iter_rows(values_only=True)), 1)
+        full = ((number, cells) for number, cells in rows if _length(cells))
+        top = list(islice(full, inspected))
+        width = max((_length(cells) for _, cells in top), default=0)
+        for number, cells in chain(top, full):
+            yield number, (cells + [""] * width)[: max(width, _length(cells))]
+
+
+@contextmanager
+def _opened(path: AnyFile) -> Iterator[Any]:
     form = "a workbook", InvalidFileException, SyntaxError  # which an XML parser raises
     with reading_errors(path.name, *form), path.open("rb") as file:
         check_parts(file, path.name)
         book = load_workbook(file, read_only=True, data_only=True)
         try:
-            if len(book.sheetnames) > 1:
-                warnings.warn(
-                    f"{path.name} has {len(book.sheetnames)} sheets; only the first, "
-                    f"{book.sheetnames[0]!r}, is read.",
-                    TableWarning,
-                    stacklevel=2,
-                )
-            width = 0
-            for number, row in enumerate(book.worksheets[0].iter_rows(values_only=True), 1):
-                cells = [_text(value) for value in row]
-                width = width or _length(cells)
-                if _length(cells):
-                    yield number, (cells + [""] * width)[: max(width, _length(cells))]
+            yield book
         finally:
             book.close()
 

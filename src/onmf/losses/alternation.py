@@ -62,7 +62,13 @@ class AlternationState:
 
 LIMITS = ("limit", "next_limit")
 NO_LIMIT = OutlierLimit(np.inf, 0.0)  # losses of samples are measured; none is an outlier
+ROUNDING_STEPS = 4  # times eps: centroids at rest were seen to move by up to 0.8 eps
 S = TypeVar("S", bound=AlternationState)
+
+
+def is_still(residual: float, tol: float, dtype: Any) -> bool:
+    """Whether centroids are at rest: they moved by no more than `tol`, or than rounding does."""
+    return bool(residual <= max(tol, ROUNDING_STEPS * np.finfo(dtype).eps))
 
 
 class Settings(NamedTuple):

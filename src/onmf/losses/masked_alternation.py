@@ -17,6 +17,7 @@ from onmf.losses.alternation import (
     AlternationState,
     Given,
     Starts,
+    is_still,
     no_membership,
 )
 from onmf.losses.filling import estimate_fill
@@ -97,14 +98,14 @@ class MaskedAlternation(Alternation):
         W, limit = self.next_centroids(state), state.next_limit
         rows, totals = self.data.sweep(self.move(W, limit), state.rows)
         residual = float(kernels().ray_distance(W, state.W))
-        settled = residual <= self.settings.search.tol and not totals.moves.any()
+        still = is_still(residual, self.settings.search.tol, W.dtype)
         new = replace(
             state,
             W=W,
             rows=rows,
             sums=totals,
             residual=residual,
-            settled=bool(settled and totals.samples.all()),
+            settled=bool(still and not totals.moves.any() and totals.samples.all()),
             limit=limit,
             turn=state.turn + 1,
         )

@@ -20,7 +20,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.losses.alternation import Alternation, AlternationState, Given, Starts, no_membership
+from onmf.losses.alternation import (
+    Alternation,
+    AlternationState,
+    Given,
+    Starts,
+    is_still,
+    no_membership,
+)
 from onmf.paper.palm import Bounds
 from onmf.result import Recorder
 from onmf.rows.assign import Code, Rays, one_sparse
@@ -106,7 +113,8 @@ class RayState(AlternationState):
     def after(self, W: Array, rows: Any, sums: ClusterSums, tol: float) -> "RayState":
         """The state after the next sweep, with the centroids W."""
         residual = kernels().ray_distance(W, self.W)
-        settled = residual <= tol and not sums.moves.any() and sums.samples.all()
+        still = is_still(residual, tol, W.dtype)
+        settled = still and not sums.moves.any() and sums.samples.all()
         return RayState(
             W=W,
             rows=rows,

@@ -4,8 +4,8 @@ Steps that are stored with a model (`steps`, `texts`), and scikit-learn transfor
 data (`transformers`).
 """
 
-from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, apply
-from onmf.preparation.texts import Strip, Words
+from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, Variable, apply
+from onmf.preparation.texts import Strip, Words, word_counts
 from onmf.preparation.transformers import (
     SpectralReduction,
     log_expression,
@@ -22,10 +22,12 @@ __all__ = [
     "Strip",
     "Tfidf",
     "Unit",
+    "Variable",
     "Words",
     "apply",
     "log_expression",
     "select_genes",
     "tfidf",
     "used_features",
+    "word_counts",
 ]

@@ -2,14 +2,14 @@
 
     depth  x_i total / sum_j x_ij                log    log2(1 + x)
     tfidf  x_ij idf_j, samples of length 1       unit   x_i / ||x_i||
-    scale  x_ij / s_j, features of one size
+    scale  x_ij / s_j, features of one size      variable  x_ij, or 0 if feature j varies little
 
 Steps of texts are in `texts`, and `base.Step` says what a step has. New samples go through the same
 steps with what these have learnt from the first ones. The command offers the options of all `STEPS`
 and applies the steps in this order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,10 +19,36 @@ from sklearn.preprocessing import normalize
 
 from onmf.io import Source
 from onmf.io.table import Array
+from onmf.preparation.arrays import (
+    check_positive,
+    complete,
+    feature_count,
+    feature_squares,
+    feature_variances,
+    finite,
+    known_totals,
+    missing_entries,
+    non_negative,
+    parts_of,
+    sample_totals,
+    squares,
+    times,
+)
 from onmf.preparation.base import Step, StepOption
 from onmf.preparation.texts import Strip, Words
 
-__all__ = ["STEPS", "Depth", "Log", "Rescale", "Step", "Tfidf", "Unit", "apply", "apply_step"]
+__all__ = [
+    "STEPS",
+    "Depth",
+    "Log",
+    "Rescale",
+    "Step",
+    "Tfidf",
+    "Unit",
+    "Variable",
+    "apply",
+    "apply_step",
+]
 
 
 @dataclass(frozen=True)
@@ -42,30 +68,30 @@ class Tfidf(Step):
 
     idf: Array
     name = "tfidf"
-    options = (StepOption("--tfidf", "Weight counts by tf-idf."),)
+    options = (StepOption("--tfidf", "Weight counts by tf-idf; of texts after --log."),)
 
     @classmethod
     def fit(cls, X: Any) -> Self:
-        parts = X.parts() if isinstance(X, Source) else [X]
-        having = sum(np.asarray((_complete(part, "tf-idf") != 0).sum(axis=0)) for part in parts)
+        nonzero = (complete(part, "tf-idf") != 0 for part in parts_of(X))
+        having = sum(np.asarray(part.sum(axis=0)) for part in nonzero)
         return cls(1 + np.log((1 + X.shape[0]) / (1 + np.ravel(having))))
 
     def __call__(self, X: Any) -> Any:
-        X = _complete(X, "tf-idf")
+        X = complete(X, "tf-idf")
         idf = self.idf.astype(X.dtype if X.dtype.kind == "f" else np.float64)
         weighted = sp.csr_array(X.multiply(idf)) if sp.issparse(X) else X * idf
         return normalize(weighted, copy=False)
 
     def check(self, n_features: int) -> None:
-        _check_positive(self.idf, n_features, "idf")
+        check_positive(self.idf, n_features, "idf")
 
 
 @dataclass(frozen=True)
 class Depth(Step):
     """x_i total / sum_j x_ij: every sample has the same total; a zero sample stays zero.
 
-    This removes differences of sequencing depth, which a logarithm would turn into differences of
-    direction.
+    NaN stays and does not count for the total. This removes differences of sequencing depth, which
+    a logarithm would turn into differences of direction.
 
     Examples
     --------
@@ -80,6 +106,8 @@ class Depth(Step):
     options = (
         StepOption("--cpm", "Scale every sample to a total of one million (counts per million).",
                    "total", "1e6"),
+        StepOption("--cp10k", "Scale every sample to a total of ten thousand, as for single cells.",
+                   "total", "1e4"),
         StepOption("--cpm-median", "Scale every sample to the median of the totals.",
                    "total", "median"),
     )  # fmt: skip
@@ -89,13 +117,12 @@ class Depth(Step):
         """To the given total; "median" is that of the totals above zero."""
         if total != "median":
             return cls(float(total))
-        parts = X.parts() if isinstance(X, Source) else [X]
-        totals = np.concatenate([sample_totals(_complete(part, "depth")) for part in parts])
+        totals = np.concatenate([known_totals(finite(part, "depth")) for part in parts_of(X)])
         return cls(float(np.median(totals[totals > 0])) if totals.any() else 1.0)
 
     def __call__(self, X: Any) -> Any:
-        totals = sample_totals(_complete(X, "depth"))
-        return _times(X, self.total / np.where(totals == 0, 1, totals)[:, None])
+        totals = known_totals(finite(X, "depth"))
+        return times(X, self.total / np.where(totals == 0, 1, totals)[:, None])
 
     def check(self, n_features: int) -> None:
         if not (type(self.total) in (int, float) and 0 < self.total < np.inf):
@@ -118,12 +145,55 @@ class Log(Step):
     options = (StepOption("--log", "Take log2(1 + x); for counts, after --cpm."),)
 
     def __call__(self, X: Any) -> Any:
-        X = _non_negative(X, "the logarithm")
+        X = non_negative(X, "the logarithm")
         if not sp.issparse(X):
             return np.log2(1 + X)
         X = X.copy()
         X.data = np.log2(1 + X.data)
         return X
+
+
+@dataclass(frozen=True)
+class Variable(Step):
+    """x_ij if feature j is one of the most variable, else 0.
+
+    The variance is that over the samples of the first fit, without NaN; of equal features the first
+    is taken. All features keep their places, so new samples are scaled to the same totals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onmf.preparation import Variable
+    >>> X = np.array([[3.0, 1.0, 0.0], [3.0, 2.0, 9.0]])
+    >>> Variable.fit(X, 2)(X)
+    array([[0., 1., 0.], [0., 2., 9.]])
+    """
+
+    used: Array
+    name = "variable"
+    options = (
+        StepOption("--variable", "Use the N most variable features only.",
+                   "variable", parse=feature_count, metavar="N|all"),
+    )  # fmt: skip
+
+    @classmethod
+    def fit(cls, X: Any, variable: int = 1500) -> Self:
+        order = np.argsort(-feature_variances(X), kind="stable")
+        used = np.zeros(len(order))
+        used[order[:variable]] = 1
+        return cls(used)
+
+    def __call__(self, X: Any) -> Any:
+        if sp.issparse(X):
+            X = times(X, self.used)
+            X.eliminate_zeros()
+            return X
+        return np.where(self.used > 0, X, X.dtype.type(0))
+
+    def check(self, n_features: int) -> None:
+        sound = isinstance(self.used, np.ndarray) and self.used.shape == (n_features,)
+        if not sound or not np.isin(self.used, (0, 1)).all() or not self.used.any():
+            raise ValueError(f"its features are not marked by {n_features} numbers 0 and 1.")
 
 
 @dataclass(frozen=True)
@@ -149,19 +219,19 @@ class Rescale(Step):
     @classmethod
     def fit(cls, X: Any) -> Self:
         squares, missing = np.zeros((2, X.shape[1]))
-        for part in X.parts() if isinstance(X, Source) else [X]:
+        for part in parts_of(X):
             squares += feature_squares(part)
-            missing += np.ravel(_missing(part).sum(axis=0))
+            missing += np.ravel(missing_entries(part).sum(axis=0))
         mean = squares / np.maximum(X.shape[0] - missing, 1)
         if not np.isfinite(mean).all():
             raise ValueError("Infinity in data, or numbers too large to be squared: divide them.")
         return cls(np.sqrt(np.where(mean > 0, mean, 1)))
 
     def __call__(self, X: Any) -> Any:
-        return _times(X, 1 / self.sizes)
+        return times(X, 1 / self.sizes)
 
     def check(self, n_features: int) -> None:
-        _check_positive(self.sizes, n_features, "sizes")
+        check_positive(self.sizes, n_features, "sizes")
 
 
 @dataclass(frozen=True)
@@ -183,13 +253,20 @@ class Unit(Step):
         values = X.data if sp.issparse(X) else np.asarray(X)
         if values.dtype.kind != "f" or not np.isnan(values).any():
             return normalize(X)
-        size = np.sqrt(sample_totals(_squares(X)))[:, None]
-        return _times(X if sp.issparse(X) else values, 1 / np.where(size > 0, size, 1))
+        size = np.sqrt(sample_totals(squares(X)))[:, None]
+        return times(X if sp.issparse(X) else values, 1 / np.where(size > 0, size, 1))
 
 
 STEPS: dict[str, Any] = {
-    step.name: step for step in (Strip, Words, Depth, Log, Rescale, Tfidf, Unit)
+    step.name: step for step in (Strip, Words, Depth, Log, Variable, Rescale, Tfidf, Unit)
 }
+WEIGHTS_OF_WORDS = (Log, Tfidf)  # sublinear tf-idf: counts of words for squares
+
+
+def suited_loss(names: Sequence[str]) -> str:
+    """The loss that suits the data after the steps with these names: the last one says it."""
+    loss: str = STEPS[names[-1]].loss if names else Step.loss
+    return loss
 
 
 def apply(chain: Iterable[Step], X: Any) -> Any:
@@ -223,63 +300,3 @@ def apply(chain: Iterable[Step], X: Any) -> Any:
 def apply_step(step: Step, X: Any) -> Any:
     """The data after one step."""
     return X.changed(step) if isinstance(X, Source) else step(X)
-
-
-def sample_totals(X: Any) -> Array:
-    """sum_j x_ij of each sample."""
-    return np.asarray(X.sum(axis=1), np.float64).ravel()
-
-
-def _check_positive(values: Any, n: int, what: str) -> None:
-    sound = isinstance(values, np.ndarray) and values.shape == (n,)
-    if not sound or not ((0 < values) & (values < np.inf)).all():
-        raise ValueError(f"its {what} are not {n} positive numbers.")
-
-
-def _times(X: Any, factor: Array) -> Any:
-    """X, of the same precision, times a factor for each sample (n, 1) or each feature (m,)."""
-    if getattr(X, "dtype", None) == np.float32:
-        factor = factor.astype(np.float32)
-    return sp.csr_array(X.multiply(factor)) if sp.issparse(X) else X * factor
-
-
-def feature_squares(X: Any) -> Array:
-    """sum_i x_ij^2 of each feature."""
-    return np.asarray(_squares(X).sum(axis=0), np.float64).ravel()
-
-
-def _missing(X: Any) -> Any:
-    """1 where an entry is NaN."""
-    if not sp.issparse(X):
-        return np.isnan(X)
-    return sp.csr_array((np.isnan(X.data), X.indices, X.indptr), shape=X.shape)
-
-
-def _squares(X: Any) -> Any:
-    """x_ij^2, zero where an entry is NaN."""
-    if not sp.issparse(X):
-        return np.square(np.nan_to_num(X), dtype=np.float64)
-    squares = X.astype(np.float64)
-    squares.data = np.square(np.nan_to_num(squares.data))
-    return squares
-
-
-def _non_negative(X: Any, what: str) -> Any:
-    """X, unless it has negative entries."""
-    values = X.data if sp.issparse(X) else np.asarray(X)
-    if values.size and np.fmin.reduce(values, axis=None) < 0:
-        raise ValueError(f"Negative values in data: {what} needs counts or amounts.")
-    return X
-
-
-def _complete(X: Any, what: str) -> Any:
-    """X, unless it has negative or missing entries."""
-    values = X.data if sp.issparse(X) else np.asarray(X)
-    if not np.isfinite(values.sum()) and np.isinf(values).any():
-        raise ValueError(f"Infinity in data: {what} needs finite numbers.")
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        raise ValueError(
-            f"Missing values in data: {what} needs every entry of a sample. Fill them, or leave "
-            "the step out."
-        )
-    return _non_negative(X, what)

@@ -98,7 +98,7 @@ class OnDisk(InMemory):
             weight = np.broadcast_to(np.ones(1, source.dtype), source.shape[0])
         super().__init__(source, weight, n_threads)
 
-    def _group(self, numbers: list[int]) -> Iterable[tuple[int, Block]]:
+    def _group(self, numbers: Sequence[int]) -> Iterable[tuple[int, Block]]:
         return GroupReader(self, numbers)
 
     @cached_property
@@ -137,7 +137,7 @@ class GroupReader:
     Several are read at once: a block fits a cache, which is little for a disk.
     """
 
-    def __init__(self, data: OnDisk, numbers: list[int]) -> None:
+    def __init__(self, data: OnDisk, numbers: Sequence[int]) -> None:
         self.source, self.weight, self.cuts = data.X, data.weight, data.cuts
         size = data.X.size * data.dtype.itemsize
         several = max(1, READ_BYTES * len(data.first) // max(size, 1))
@@ -148,10 +148,12 @@ class GroupReader:
         announced = self.source.announce(*self._span(self.pieces[0]))
         return chain.from_iterable(read if announced else fetched_ahead(read))
 
-    def _span(self, piece: list[int]) -> tuple[int, int]:
+    def _span(self, piece: Sequence[int]) -> tuple[int, int]:
         return self.cuts[piece[0]], self.cuts[piece[-1] + 1]
 
-    def _read(self, piece: list[int], following: list[int] | None) -> list[tuple[int, Block]]:
+    def _read(
+        self, piece: Sequence[int], following: Sequence[int] | None
+    ) -> list[tuple[int, Block]]:
         """The blocks of a piece; the piece that follows is fetched while they are worked on."""
         first, last = self._span(piece)
         X, weight = self.source.rows(first, last), self.weight[first:last]

@@ -23,6 +23,7 @@ from onmf.search.row_problems import (
 )
 
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
+LABELS = np.dtype(np.int64)
 ALIGNED: Any = ("C", "A")  # which an array that came over a network may not be
 EQUAL_SCORES = {kind: float(PRODUCT_ROUNDING * np.finfo(kind).eps) for kind in FLOATS}
 TINIEST = {kind: float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind in FLOATS}
@@ -34,15 +35,23 @@ MOMENT = 1 << 24  # products between two looks for an interrupt: a few hundredth
 def floats(*arrays: Array) -> list[Array]:
     """Contiguous, all in single precision or all in double."""
     kind = FLOATS[not all(array.dtype == FLOATS[0] for array in arrays)]
-    return [np.require(array, kind, ALIGNED) for array in arrays]
+    return [in_form(array, kind) for array in arrays]
 
 
 def doubles(*arrays: Array) -> list[Array]:
-    return [np.require(array, np.float64, ALIGNED) for array in arrays]
+    return [in_form(array, FLOATS[1]) for array in arrays]
 
 
 def whole(labels: Array) -> Array:
-    return np.require(labels, np.int64, ALIGNED)
+    return in_form(labels, LABELS)
+
+
+def in_form(array: Array, kind: np.dtype[Any]) -> Array:
+    """The same, if there is nothing to change: `np.require` takes as long as a small kernel."""
+    flags = array.flags
+    if array.dtype == kind and flags.c_contiguous and flags.aligned:
+        return array
+    return np.require(array, kind, ALIGNED)
 
 
 def nearest(products: Array) -> tuple[Array, Array]:

@@ -11,23 +11,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.text_hints import about_texts, uncounted_texts
 from onmf.io import Source, Table
 from onmf.io.formats import can_drop
+from onmf.io.names import dates, rows_are_genes, share_of_genes
 from onmf.io.source import ENTRIES_PER_PART
-from onmf.io.table import MOST_LISTED
+from onmf.io.table import MOST_LISTED, listing
 from onmf.preparation import Depth, Log
-from onmf.preparation.steps import feature_squares, sample_totals
-from onmf.preparation.texts import WORD
+from onmf.preparation.arrays import feature_squares, sample_totals
 from onmf.rows.sweep import Array, count_missing, zero_missing
 
-ROWS_PER_COLUMN = 4  # from this ratio on, rows may be features
-GENE_SYMBOL = re.compile(r"[A-Za-z][A-Za-z0-9]{1,9}(?:[-.][A-Za-z0-9]{1,6})?")
-ACCESSION = re.compile(
-    r"ENS[A-Z]*[GT]\d{6}|[NX][MR]_\d+|\d+(_[a-z])?_at$|(hsa|mmu|rno)-(mir|let)-|gene[\W_]?\d",
-    re.IGNORECASE,
-)
 ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|index|row|number)$|entrez|gene_?id|ncbi|pmid", re.I)
-NO_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 SUM_TOL = 1e-6  # relative difference from a sum that rounding may leave
 UNEVEN_DEPTH = 2.0  # ratio of the 95th to the 5th percentile of totals that a logarithm shows
 MOST_ID_COLUMNS = 50  # that are read
@@ -40,29 +34,20 @@ DEPTH_SEPARATION = 0.97  # share of pairs of samples of two clusters that their 
 def before_fit(source: Input, table: Table) -> list[str]:
     """Notes on a table as it was read."""
     if source.text:
-        return [*script(source, table.X)]
+        return about_texts(source, table.X)
     with np.errstate(invalid="ignore", over="ignore"):  # the entries are not checked yet
         totals = totals_of(table.X)
         return [
             *missing_entries(table, totals),
+            *negative_entries(table, totals),
             *orientation(source, table),
+            *dates_of_genes(table),
             *sums_of_others(source, table, totals),
             *id_columns(source, table),
             *depth_before(source, totals),
             *units(source, table, totals),
             *single_feature(table),
         ]
-
-
-def script(source: Input, texts: Sequence[str]) -> Iterator[str]:
-    """Texts without spaces, in which a "word" would be a whole sentence."""
-    some = "".join(text[:500] for text in texts[:200])
-    plain = source.settings.get("pattern", WORD) == WORD
-    if plain and 3 * len(NO_SPACES.findall(some)) > len(some):
-        yield (
-            "these documents have no spaces between words: use --characters, which counts pairs of "
-            "characters, or insert spaces first."
-        )
 
 
 def missing_entries(table: Table, totals: "Totals") -> Iterator[str]:
@@ -75,30 +60,36 @@ def missing_entries(table: Table, totals: "Totals") -> Iterator[str]:
         )
 
 
-def orientation(source: Input, table: Table) -> Iterator[str]:
-    """Many more rows than columns, and rows with the names of genes."""
-    n, m = table.X.shape
-    genes = share_of_genes(table.samples)
-    if n >= ROWS_PER_COLUMN * m and genes > 0.5 > 2 * share_of_genes(table.features):
-        turn = "leave out" if source.transpose else "add"
-        names = ", ".join(map(repr, table.samples[:3]))
+def negative_entries(table: Table, totals: "Totals") -> Iterator[str]:
+    """Entries below zero, which a cluster's direction may then have, too."""
+    if totals.n_negative:
+        share = totals.n_negative / np.prod(table.X.shape, dtype=float)
         yield (
-            f"the {n} samples have names of genes ({names}, ...), but there are only {m} features: "
-            f"if the genes are the features, {turn} --transpose."
+            f"{100 * share:.2g} % of the entries are negative: a cluster is a direction of any "
+            "sign, as is right for embeddings and log ratios; of centred or standardised values, "
+            "cluster the original ones."
         )
 
 
-def share_of_genes(names: Sequence[str]) -> float:
-    """Share of names that a gene, a transcript, a probe or a micro-RNA could have.
+def orientation(source: Input, table: Table) -> Iterator[str]:
+    """Genes as samples, if the user said what rows are, or the format does."""
+    if rows_are_genes(table.samples, table.features):
+        turn = "leave out --transpose" if source.transpose else "use --transpose"
+        names = ", ".join(map(repr, table.samples[:3]))
+        yield (
+            f"the {len(table.samples)} samples have names of genes ({names}, ...), but there are "
+            f"only {len(table.features)} features: if the genes are the features, {turn}."
+        )
 
-    Symbols are short words with many different first letters, unlike `cell1`, `cell2`.
-    """
-    if not names:
-        return 0.0
-    symbols = [name for name in names if GENE_SYMBOL.fullmatch(name)]
-    stems = {re.split(r"[\d.-]", name)[0] for name in symbols}
-    genuine = len(symbols) if 5 * len(stems) > len(symbols) else 0
-    return max(genuine, sum(bool(ACCESSION.match(name)) for name in names)) / len(names)
+
+def dates_of_genes(table: Table) -> Iterator[str]:
+    """Names such as 1-Mar, which a spreadsheet made of MARCH1."""
+    for names, what in ((table.features, "features"), (table.samples, "samples")):
+        if (found := dates(names)) and share_of_genes(names) > 0.5:
+            yield (
+                f"{what} {listing(map(repr, found))} may be genes that a spreadsheet turned into "
+                "dates (MARCH1 into 1-Mar): read the original file to name them."
+            )
 
 
 class Totals(NamedTuple):
@@ -109,11 +100,13 @@ class Totals(NamedTuple):
     squares: Array  # sum_i x_ij^2
     counts: bool  # whether all entries are whole and not negative
     n_missing: int
+    n_negative: int
 
 
 def totals_of(X: Any) -> Totals:
     """The totals, by one read of X."""
-    samples, features, squares, counts, n_missing = [], *np.zeros((2, X.shape[1])), True, 0
+    samples, features, squares, counts = [], *np.zeros((2, X.shape[1])), True
+    n_missing = n_negative = 0
     for block in blocks(X):
         totals = sample_totals(block)
         if np.isnan(totals).any():
@@ -123,9 +116,10 @@ def totals_of(X: Any) -> Totals:
         squares += feature_squares(block)
         features += np.asarray(block.sum(axis=0), np.float64).ravel()
         values = block.data if sp.issparse(block) else np.asarray(block)
-        whole = values.min(initial=0) >= 0 and (values == np.floor(values)).all()
+        n_negative += int((values < 0).sum())
+        whole = not n_negative and (values == np.floor(values)).all()
         counts = counts and bool(whole)
-    return Totals(np.concatenate(samples), features, squares, counts, n_missing)
+    return Totals(np.concatenate(samples), features, squares, counts, n_missing, n_negative)
 
 
 def blocks(X: Any) -> Iterator[Any]:
@@ -184,7 +178,7 @@ def id_columns(source: Input, table: Table) -> Iterator[str]:
 
 def leave_out(source: Input, what: str, name: str) -> str:
     """How to leave out a sample or feature, which may be a row or a column of the file."""
-    row = (what == "sample") != source.transpose
+    row = (what == "sample") != bool(source.transpose)
     if can_drop(source.path.name, row):
         return f"leave it out with --drop {name!r}"
     return "remove it from the file"
@@ -229,10 +223,15 @@ def single_feature(table: Table) -> Iterator[str]:
         )
 
 
-def after_fit(source: Input, raw: Table, labels: Array, centers: Array) -> list[str]:
-    """Notes on clusters that are each other's nearest and differ only in sequencing depth."""
-    if source.text or Log.name not in source.steps:
-        return []
+def after_fit(source: Input, raw: Table, table: Table, labels: Array, centers: Array) -> list[str]:
+    """Notes on the clusters of a table, before and after its steps."""
+    if source.text:
+        return [*uncounted_texts(raw, table)]
+    return depth_again(source, raw, labels, centers) if Log.name in source.steps else []
+
+
+def depth_again(source: Input, raw: Table, labels: Array, centers: Array) -> list[str]:
+    """Clusters that are each other's nearest and differ only in sequencing depth."""
     totals, said = totals_of(raw.X).samples, []
     remedy = "" if Depth.name in source.steps else ": add --cpm to remove depth before --log"
     for a, b in mutual_neighbours(centers):

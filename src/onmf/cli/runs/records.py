@@ -11,14 +11,16 @@ from typing import Any, NamedTuple, Self
 from onmf.cli.runs.inputs import Input
 from onmf.io import checksum, seal_files, to_json_values
 from onmf.io.cells import unguard_cell
+from onmf.io.columns import class_file
 from onmf.io.remote import AnyFile
 from onmf.streams.lineage import Lineage
 
-LABELS, MARKERS, CENTERS, TOP, MODEL_FILE, REPORT, RUN = RESULTS = (
+LABELS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "labels.csv",
     "markers.csv",
     "centers.csv",
     "top_features.csv",
+    "scales.csv",  # of a run that chose K
     "model.onmf",
     "report.html",
     "run.json",
@@ -26,7 +28,8 @@ LABELS, MARKERS, CENTERS, TOP, MODEL_FILE, REPORT, RUN = RESULTS = (
 STREAM_FILE, STREAM_PAGE = "stream.onmf", "stream.html"  # of a run that `onmf update` continues
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
-           "text_column", "id_column", "time")  # fmt: skip
+           "skip_rows", "encoding", "sheet", "text_column", "id_column", "time")  # fmt: skip
+SEARCH_PARAMETERS = ("n_init", "tol", "max_iter", "passes", "rho", "growth")
 KEPT_PARAMETERS = ("penalty", "solver", "center_bounds", "equal_votes", "outliers", "loss")
 
 
@@ -75,6 +78,10 @@ def read_record(folder: Path) -> dict[str, Any]:
             f"{folder} has no {RUN}, so the run did not finish: run onmf cluster again, or name a "
             "model file."
         )
+    return _record_in(path)
+
+
+def _record_in(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record.get("files", {}), dict):
@@ -110,12 +117,21 @@ class PreviousRun:
 
     folder: Path
     record: dict[str, Any]
+    kept: tuple[str, ...] = KEPT_PARAMETERS  # parameters that the next run has, too
 
     @classmethod
     def of(cls, folder: Path) -> Self:
         record = read_record(folder)
         check_model(folder, record)
         return cls(folder, record)
+
+    @classmethod
+    def recorded(cls, path: Path) -> Self:
+        """From run.json, or its folder, alone: its clusters are not needed."""
+        kept = (*KEPT_PARAMETERS, *SEARCH_PARAMETERS)
+        if path.is_dir():
+            return cls(path, read_record(path), kept)
+        return cls(path.parent, _record_in(path), kept)
 
     @property
     def model(self) -> str:
@@ -125,13 +141,13 @@ class PreviousRun:
     def source(self, path: AnyFile, given: dict[str, Any], follow_links: bool) -> Input:
         """Another input, read and prepared as before except for what is `given`."""
         recorded = read_source(self.record, self.folder)
-        own = {"labels": None} if Path(recorded.labels or ".").is_file() else {}
+        own = {"labels": None} if class_file(recorded.labels or ".") is not None else {}
         return replace(recorded, path=path, follow_links=follow_links, **own | given)
 
     def settings(self) -> dict[str, Any]:
         """Parameters of its model that the next run keeps."""
         known = self.record.get("parameters", {})
-        kept = {name: known[name] for name in KEPT_PARAMETERS if known.get(name) is not None}
+        kept = {name: known[name] for name in self.kept if known.get(name) is not None}
         return {name: tuple(v) if isinstance(v, list) else v for name, v in kept.items()}
 
     def lineage(

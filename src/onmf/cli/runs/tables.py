@@ -1,6 +1,6 @@
 """The tables of a result, in which clusters are named by their ids."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,13 @@ def labels_sheet(samples: Sequence[str], ids: Array, **columns: Array) -> Sheet:
     numbers = [[f"{value:.6f}" for value in column.tolist()] for column in columns.values()]
     rows = zip(samples, ids.tolist(), *numbers, strict=True)
     return Sheet(["sample", "cluster", *columns], rows)
+
+
+def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
+    """scales.csv: the cluster of each sample at every scale, coarse to fine."""
+    columns = [np.array([*scale.names, "-1"])[scale.labels].tolist() for scale in scales]
+    rows = zip(samples, *columns, strict=True)
+    return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], rows)
 
 
 def markers_sheet(found: Sequence[Marker]) -> Sheet:
@@ -81,3 +88,8 @@ def outlier_sentence(samples: int, worst: list[dict[str, Any]]) -> str:
     names = ", ".join(one_line(each["sample"]) for each in worst[:3])
     more = ", ..." if samples > 3 else ""
     return f"{samples} outliers in no cluster{f': {names}{more}' if samples else ''}."
+
+
+def score_sentence(scores: Mapping[str, float]) -> str:
+    """Agreement with the true classes, in words."""
+    return ", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in scores.items()) + "."

@@ -130,6 +130,8 @@ static const Kernel KERNELS[] = {
     ONE(merge_losses, "d(kk) d(kk) d(kk) d(k) !d(kk)"),
     ONE(pulled, "!d(kr) d(kr) d(kk) !d(r) i"),
     ONE(phis, "d(n) !d(n)"),
+    ONE(count_sums, "l(e) l(z) d(z) l(n) !d(mc)"),
+    ONE(pair_costs, "d(cm) d(cm) l(p) l(p) !d(p)"),
     ONE(move_rows, "l(e) l(z) d(z) d(n) !l(n) l(n) !l(n) !d(mc) !d(mc) !d(c) l(o) !d(w) i i x x x"),
 };
 #define N_KERNELS (sizeof(KERNELS) / sizeof(*KERNELS))

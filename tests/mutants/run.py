@@ -3,10 +3,10 @@
     python tests/mutants/run.py losses --count 40 --seed 0
 
 A fault is another operator, a negated condition, a number that is one larger, True for False, or a
-condition of two that is dropped. Every test run is a forked process, into which the changed module is
-loaded from memory: nothing on disk changes. The tests of the module run first, those of the package
-next, and the first failure ends the run. A run that takes ten times as long as without a fault counts
-as found. Faults that survive are printed with their line.
+condition of two that is dropped. Every test run is a forked process, into which the changed module
+is loaded from memory: nothing on disk changes. The tests of the module run first, those of the
+package next, and the first failure ends the run. A run that takes ten times as long as without a
+fault counts as found. Faults that survive are printed with their line.
 """
 
 import argparse
@@ -56,20 +56,20 @@ class Places(ast.NodeTransformer):
         self.found.append((node.lineno, what))
         return len(self.found) - 1 == self.wanted
 
-    def visit_AnnAssign(self, node):  # noqa: N802  (a type is no code)
+    def visit_AnnAssign(self, node):  # a type is no code
         if node.value is not None:
             node.value = self.visit(node.value)
         return node
 
-    def visit_FunctionDef(self, node):  # noqa: N802
+    def visit_FunctionDef(self, node):
         node.args.defaults = [self.visit(one) for one in node.args.defaults]
         node.body = [self.visit(one) for one in node.body]
         return node
 
-    def visit_Raise(self, node):  # noqa: N802  (what is said is tested elsewhere)
+    def visit_Raise(self, node):  # what is said is tested elsewhere
         return node
 
-    def visit_Compare(self, node):  # noqa: N802
+    def visit_Compare(self, node):
         self.generic_visit(node)
         for place, kind in enumerate(node.ops):
             other = COMPARISONS[type(kind)]
@@ -77,7 +77,7 @@ class Places(ast.NodeTransformer):
                 node.ops[place] = other()
         return node
 
-    def visit_BinOp(self, node):  # noqa: N802
+    def visit_BinOp(self, node):
         self.generic_visit(node)
         other = ARITHMETIC.get(type(node.op))
         of_types = isinstance(node.op, ast.BitOr) and isinstance(
@@ -88,7 +88,7 @@ class Places(ast.NodeTransformer):
                 node.op = other()
         return node
 
-    def visit_BoolOp(self, node):  # noqa: N802
+    def visit_BoolOp(self, node):
         self.generic_visit(node)
         if self.here(node, "drop the last condition"):
             return (
@@ -96,19 +96,19 @@ class Places(ast.NodeTransformer):
             )
         return node
 
-    def visit_If(self, node):  # noqa: N802
+    def visit_If(self, node):
         self.generic_visit(node)
         if self.here(node, "negate the condition"):
             node.test = ast.UnaryOp(ast.Not(), node.test)
         return node
 
-    def visit_UnaryOp(self, node):  # noqa: N802
+    def visit_UnaryOp(self, node):
         self.generic_visit(node)
         if isinstance(node.op, ast.USub) and self.here(node, "drop the minus"):
             return node.operand
         return node
 
-    def visit_Constant(self, node):  # noqa: N802
+    def visit_Constant(self, node):
         if type(node.value) is bool and self.here(node, f"{node.value} -> {not node.value}"):
             return ast.copy_location(ast.Constant(not node.value), node)
         if type(node.value) in (int, float) and self.here(node, f"{node.value} -> larger"):
@@ -221,8 +221,9 @@ def main() -> None:
             print(f"survived: {where}:{fault.line}: {fault.what}", flush=True)
         print(f"{done} of {len(chosen)}, {len(survived)} survived", file=sys.stderr, flush=True)
     found = len(chosen) - len(survived)
-    print(f"{options.package}: {found} of {len(chosen)} faults found, {100 * found / len(chosen):.0f} %"
-          f" (of {len(every)} possible ones, seed {options.seed})")  # fmt: skip
+    share = f"{100 * found / len(chosen):.0f} %"
+    print(f"{options.package}: {found} of {len(chosen)} faults found, {share}", end=" ")
+    print(f"(of {len(every)} possible ones, seed {options.seed})")
 
 
 if __name__ == "__main__":

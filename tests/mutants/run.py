@@ -197,14 +197,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    for name in (
-        "numpy",
-        "scipy.sparse",
-        "scipy.optimize",
-        "sklearn.cluster",
-        "pandas",
-        "hypothesis",
-    ):
+    for name in ("numpy", "scipy.sparse", "scipy.optimize", "sklearn.cluster", "pandas"):
         importlib.import_module(name)  # once, for all processes
     folder = SOURCES / options.package
     every = [fault for path in sorted(folder.rglob("*.py")) for fault in faults_of(path)]

@@ -143,6 +143,8 @@ class FastSolver(Solver):
             try:
                 return fit(alternation, k, seed, recorder, given)
             except TooFewDirectionsError as few:
+                if not few.found:
+                    raise
                 k, given, recorder = few.found, None, Recorder(watch, most)
 
     def _solution(

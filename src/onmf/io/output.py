@@ -22,6 +22,10 @@ from onmf.io.system import NO_FOLLOW, lock_file, remove_open_file, rename, signa
 Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
 
 
+class FolderInUseError(FileExistsError):
+    """Another process writes to the folder."""
+
+
 class Sheet(NamedTuple):
     """A table to be written as comma-separated text."""
 
@@ -153,7 +157,7 @@ def _locked(path: Path) -> IO[bytes]:
         lock_file(file)
     except BlockingIOError:
         file.close()
-        raise FileExistsError(
+        raise FolderInUseError(
             f"another onmf command is writing to {path.parent}: wait, or choose another folder."
         ) from None
     except OSError:  # a file system without locks

@@ -295,7 +295,7 @@ def texts() -> str:
             choice = choose_k(ONMF(random_state=0, loss=loss, n_jobs=1), Y, n_jobs=1)
             spent.append(process_time() - begin)
             best.append(choice)
-        ks = sorted({*range(2, 13), 15, 20, best[0].best_k})
+        ks = sorted({*range(2, 11), 12, 15, best[0].best_k})
         fits = {k: ONMF(k, random_state=0, loss="kl").fit_predict(X) for k in ks}
         found = {k: adjusted_rand_score(y, labels) for k, labels in fits.items()}
         k, top = best[0].best_k, max(found, key=found.get)

@@ -65,10 +65,16 @@ def small() -> None:
     }
     for name, (X, k) in sets.items():
         ours, theirs = ONMF(k, random_state=0, n_jobs=1), KMeans(k, n_init=10, random_state=0)
-        fits = best({"ours": lambda o=ours, X=X: o.fit(X), "theirs": lambda t=theirs, X=X: t.fit(X)}, 20)
+        fits = best(
+            {"ours": lambda o=ours, X=X: o.fit(X), "theirs": lambda t=theirs, X=X: t.fit(X)}, 20
+        )
         x = X[:1]
-        one = best({"ours": lambda o=ours: o.predict(x), "theirs": lambda t=theirs: t.predict(x)}, 300)
-        figures = [f"{1e3 * fits[who]:.1f}" for who in fits] + [f"{1e6 * one[who]:.0f}" for who in one]
+        one = best(
+            {"ours": lambda o=ours: o.predict(x), "theirs": lambda t=theirs: t.predict(x)}, 300
+        )
+        figures = [f"{1e3 * fits[who]:.1f}" for who in fits] + [
+            f"{1e6 * one[who]:.0f}" for who in one
+        ]
         rows.append([f"{name} (300 x 30, K = {k})", *figures])
     columns = ["data", "fit (ms)", "K-means, 10 starts (ms)", "predict of one (us)", "K-means (us)"]
     write_section("small", "Small fits, and one sample", table(columns, rows) + SMALL_NOTE)

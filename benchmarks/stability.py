@@ -203,7 +203,7 @@ def labelled_sets() -> str:
     for one in labelled.every():
         choice = choose_k(ONMF(random_state=0), one.X)
         n, classes = one.X.shape[0], len(np.unique(one.y))
-        ks = {k for k in GRID if k < n / 2} | {classes, *(scale.k for scale in choice.scales)}
+        ks = {k for k in GRID if k < n / 8} | {2, classes, *(scale.k for scale in choice.scales)}
         found = best_ari(one.X, one.y, sorted(ks))
         best = max(found, key=found.get)
         regret = found[best] - found[choice.best_k]

@@ -14,7 +14,6 @@ from onmf.cli.console import notes, say, waiting
 from onmf.cli.options import (
     INPUT,
     RAW_NAMES,
-    SectionedCommand,
     bounds_option,
     loss_option,
     preparation_options,
@@ -27,6 +26,7 @@ from onmf.cli.runs.inputs import sample_in_memory
 from onmf.cli.runs.records import REPORT, SCALES
 from onmf.cli.runs.results import choice_record, ranking
 from onmf.cli.runs.tables import scales_sheet
+from onmf.cli.sections import SectionedCommand
 from onmf.explain.comparison import Ranking
 from onmf.explain.explanation import clusters_or_none
 from onmf.io import Table as DataTable

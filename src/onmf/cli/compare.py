@@ -21,7 +21,6 @@ from onmf.cli import NOT_CONVERGED
 from onmf.cli.console import progress_bar, say
 from onmf.cli.options import (
     INPUT,
-    SectionedCommand,
     bounds_option,
     preparation_options,
     read_and_learn,
@@ -37,6 +36,7 @@ from onmf.cli.runs.comparison import (
 from onmf.cli.runs.inputs import sample_in_memory
 from onmf.cli.runs.results import agreement_scores, topic_quality
 from onmf.cli.runs.tables import cluster_sizes
+from onmf.cli.sections import SectionedCommand
 from onmf.datasets import make_rays
 from onmf.explain import Markers, groups
 from onmf.io import Table

@@ -1,6 +1,5 @@
 """Options that several subcommands share, and how they become an `Input`."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -15,6 +14,7 @@ from onmf.cli.console import note, notes, waiting, within_memory, write_log
 from onmf.cli.runs.hints import before_fit
 from onmf.cli.runs.inputs import Input, one_of_each, step_parameters
 from onmf.cli.runs.records import READING, PreviousRun
+from onmf.cli.sections import DOCUMENTS, PREPARATION, Decorator, section
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
 from onmf.io.remote import AnyFile, as_file, is_remote
@@ -31,8 +31,6 @@ from onmf.preparation.steps import (
     suited_loss,
 )
 from onmf.preparation.texts import document_count
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class InputPath(click.Path):
@@ -94,32 +92,6 @@ def center_bounds(word: str) -> tuple[float | None, float | None] | str:
     return to_number(low) if low else None, to_number(high) if high else None
 
 
-class SectionedCommand(click.Command):
-    """A command whose `--help` lists its options in sections."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = defaultdict(list)
-        for option in self.get_params(ctx):
-            record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
-            if record is not None:
-                rows[getattr(option, "section", "Options")].append(record)
-        for title, records in rows.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
-
-
-def section(title: str, *options: Decorator) -> Decorator:
-    """Options under a heading of `--help`."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-            command.__click_params__[-1].section = title  # type: ignore[attr-defined]
-        return command
-
-    return decorate
-
-
 def step_option(step: type[Step], option: StepOption) -> Decorator:
     """The option of a step."""
     name = option.parameter or step.name
@@ -174,7 +146,7 @@ bounds_option = click.option(
     "data are.",
 )  # fmt: skip
 READING_SECTION = section(
-    "Reading",
+    "Input",
     click.option("--labels", metavar="COLUMN|FILE|FILE:COLUMN",
                  help="True classes, for comparison only."),
     click.option("--transpose/--no-transpose", default=None,
@@ -217,13 +189,13 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     numbers = [step_option(step, option) for step, option in every if not step.of_texts]
     texts = [step_option(step, option) for step, option in every if step.of_texts]
     text = click.option("--text", is_flag=True, help="The input holds documents: files or lines.")
-    command = section("Documents (--text)", text, FOLLOW_LINKS, *texts)(command)
+    command = section(DOCUMENTS, text, FOLLOW_LINKS, *texts)(command)
     raw = click.option(
         "--raw",
         is_flag=True,
         help="Cluster raw counts as they are; else --cp10k --log is the default.",
     )
-    return section("Preparation, in this order", *numbers, raw)(command)
+    return section(PREPARATION, *numbers, raw)(command)
 
 
 def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | None = None) -> Input:

@@ -29,6 +29,7 @@ from onmf.search.sketch import PLAIN, ROBUST, Sketch, sketch
 
 # Rows that a path works on: PATH_ROWS_PER_CLUSTER k, at most PATH_ROWS + EXTRA_PATH_ROWS k.
 MIN_PATH_ROWS, PATH_ROWS_PER_CLUSTER, PATH_ROWS, EXTRA_PATH_ROWS = 1000, 100, 1600, 20
+ALL_ROWS_FACTOR = 1.25  # a few rows more are cheaper than swaps on some and then on all
 SWAP_ROWS_FACTOR = 6  # times as many rows for the last swaps as for the path
 LAST_TAU = 0.5  # rows are one-sparse long before tau = 1
 MAX_TAU_RATIO = 1.4  # of two values of tau: a path of few steps starts later
@@ -173,6 +174,7 @@ def explore(
     scale = sqnorms.mean()  # squares in single precision must neither vanish nor overflow
     Y, sqnorms = (Y / np.sqrt(scale)).astype(np.float32, order="C", copy=False), sqnorms / scale
     size = max(min(PATH_ROWS_PER_CLUSTER * k, PATH_ROWS + EXTRA_PATH_ROWS * k), MIN_PATH_ROWS)
+    size = len(Y) if len(Y) <= ALL_ROWS_FACTOR * size else size
     n_starts, steps = effort(shape, (min(size, len(Y)), Y.shape[1]), k, len(settings.taus()))
     last, *starts = rng.spawn(1 + (settings.n_starts or n_starts))
     many = drawn(Y, sqnorms, SWAP_ROWS_FACTOR * size, last)

@@ -70,7 +70,7 @@ class Many:
     def _search(self, run: Attempt) -> Array:
         """Centroids for one run, by the search in the sketch."""
         small, rng = narrowed(self.small, run.k), np.random.default_rng(run.seed)
-        best = explore(self.settings, self.data.shape, small.Y, run.k, self.penalty, rng)[0]
+        best = explore(self.settings, self.data, small.Y, run.k, self.penalty, rng)[0]
         return small.lift(best.found.U, self.settings.bounds, self.data.dtype)
 
     def _end(self, state: RayState) -> RunEnd:

@@ -22,7 +22,9 @@ import rivals
 import scale
 import signals
 import spectral
+import speed
 import stability
+import startup
 import stream
 import votes
 
@@ -61,6 +63,8 @@ SECTIONS = {
     "spherical": quality.run_spherical,
     "command": command.run,
     "signals": signals.run,
+    "speed": speed.run,
+    "startup": startup.run,
     "spectral": spectral.run,
     "stability": stability.run,
     "stream": stream.run,

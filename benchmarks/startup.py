@@ -13,7 +13,7 @@ SETS = {
     "1000 x 2000, CSR, K = 10": "sp.random_array((1000, 2000), density=0.02, format='csr'), 10",
 }
 FITS = """
-from time import perf_counter
+from time import process_time
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from onmf import ONMF
@@ -21,13 +21,13 @@ from onmf.datasets import make_rays
 X, k = {data}
 for model in (ONMF(k, random_state=0, n_jobs=1), KMeans(k, n_init=1, random_state=0)):
     for _ in range(2):
-        begin = perf_counter()
+        begin = process_time()
         model.fit(X)
-        print(perf_counter() - begin)
+        print(process_time() - begin)
 """
 NOTE = f"""
 
-Seconds of the first and the second fit of a fresh process, one thread, imports of `onmf` and of
+Processor seconds of the first and the second fit of a fresh process, one thread, imports of `onmf` and of
 scikit-learn's KMeans excluded; the process with the smallest difference of {REPEATS}. Goal: at most
 0.1 s between them."""
 

@@ -2,7 +2,7 @@
 
 The rule and its constants come from a study of 182 labelled sets, whose tuning half is the table
 number.csv in the folder that ONMF_STUDIES names ("study"). Some 30 variants were tried on it and
-on "labelled": exponents 2 to 4, weights of J, other uses of the valley. The search in halves and the
+on "labelled": exponents, weights of J, other uses of the valley. The search in halves and the
 threshold of the evidence were chosen on "labelled", "nothing" and parts of "texts", the part of the
 valley in the score after a look at pbmc_facs and miRNA 5 of "real": none of these is unseen.
 

@@ -19,6 +19,7 @@ import numpy as np
 from onmf.io.cells import guard_cell
 from onmf.io.system import NO_FOLLOW, lock_file, remove_open_file, rename, signals_deferred
 
+LINE_ENDS = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # a cell with any of them is quoted
 Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
 
 
@@ -40,11 +41,16 @@ def csv_texts(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, str]:
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False) -> str:
     """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`)."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    lines = io.StringIO(newline="")
+    # The writer quotes a cell with a character of its line end, before Python 3.13 with no other.
+    writer = csv.writer(lines, lineterminator=LINE_ENDS)
+    texts = []
     for row in chain([header], rows):
         writer.writerow(row if raw else map(guard_cell, row))
-    return text.getvalue()
+        texts.append(lines.getvalue().removesuffix(LINE_ENDS) + "\n")
+        lines.seek(0)
+        lines.truncate()
+    return "".join(texts)
 
 
 def to_json_values(value: Any) -> Any:

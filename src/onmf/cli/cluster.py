@@ -33,6 +33,7 @@ from onmf.cli.options import (
     votes_option,
 )
 from onmf.cli.report import make_report
+from onmf.cli.runs.description import describe
 from onmf.cli.runs.hints import after_fit
 from onmf.cli.runs.inputs import Input, sample_in_memory
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
@@ -69,6 +70,11 @@ from onmf.paper.penalties import PENALTIES
     "--time",
     metavar="COLUMN|FILE",
     help="Time of each sample; adds a time section to the report.",
+)
+@click.option(
+    "--describe",
+    type=click.Path(exists=True, path_type=str),
+    help="Texts of the samples, whose words describe the clusters of embeddings.",
 )
 @reading_options
 @preparation_options
@@ -125,6 +131,7 @@ def run_cluster(
       onmf cluster talks/ --text -k 20 -o topics --loss kl
       onmf cluster talks.csv --text-column abstract -k 20 -o topics --time year
       onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
+      onmf cluster embeddings.npy -k 20 -o topics --describe talks.csv --text-column abstract
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
       onmf cluster tumours.csv -k 10 -o paper --cpm --log --solver palm --accelerate
       onmf cluster tonight.csv --like result -o tonight
@@ -195,7 +202,7 @@ def fit_input(
     note(name, said)
     if steps:
         model.preprocessing_ = steps
-    findings = Findings.of(model, table)
+    findings = Findings.of(model, table, describe(source, table.samples))
     if findings.curve is not None:
         model.certainty_curve_ = findings.curve
     if findings.proof is None and can_certify(model, table):

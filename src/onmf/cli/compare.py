@@ -17,6 +17,7 @@ from rich.progress import MofNCompleteColumn
 
 from onmf import ONMF, Baseline, certify
 from onmf.baselines import METHODS
+from onmf.bounds.certificate import LARGEST_USEFUL_GAP
 from onmf.cli import NOT_CONVERGED
 from onmf.cli.console import progress_bar, say
 from onmf.cli.options import (
@@ -154,12 +155,15 @@ def model_of(name: str, center_bounds: Any, k: int, jobs: int) -> Callable[..., 
 
 
 def lowest_error(table: Table, model: Callable[..., Any]) -> dict[str, str]:
-    """The lower bound of the error, rounded down; none if no fit succeeds."""
+    """The lower bound of the error, rounded down; none if it proves little or no fit succeeds."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted = model(random_state=0).fit(table.X)
-            return {"bound": f"{np.floor(1e6 * certify(fitted, table.X).bound) / 1e6:.6f}"}
+            proof = certify(fitted, table.X)
+            if proof.gap > LARGEST_USEFUL_GAP:
+                return {}
+            return {"bound": f"{np.floor(1e6 * proof.bound) / 1e6:.6f}"}
     except ValueError:  # each method will report it
         return {}
 

@@ -233,7 +233,9 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
 
 def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:
     """The names of the steps, in order; sets `options["text"]`."""
-    options["text"] = text = options["text"] or options["text_column"] is not None
+    described = options.get("describe") is not None
+    of_documents = options["text_column"] is not None and not described
+    options["text"] = text = options["text"] or of_documents
     chosen = [
         name
         for name, step in STEPS.items()
@@ -242,10 +244,11 @@ def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:
     ]
     other = {o.parameter or s.name for s in STEPS.values() if s.of_texts != text for o in s.options}
     if not text:
-        if clash := given & (other | {"follow_links"}):
+        clash = given & (other | {"follow_links"})
+        if clash and not described:
             raise click.UsageError(f"{_flags(clash)} needs --text or --text-column.")
         return chosen
-    if clash := given & (other | {"transpose", "layer", "raw"}):
+    if clash := given & (other | {"transpose", "layer", "raw", "describe"}):
         raise click.UsageError(f"--text does not combine with {_flags(clash)}.")
     counts = "loss" in options and LOSSES[options["loss"]].takes_counts
     return chosen if counts else [*chosen, Tfidf.name]

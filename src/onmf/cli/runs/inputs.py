@@ -50,6 +50,7 @@ class Input:
     text_column, id_column : of a table of documents.
     follow_links : whether a folder of documents may have links to files outside it.
     time : column or file with the time of each sample.
+    describe : file of texts whose words describe the clusters.
     raw : whether gene expression is clustered as it is.
     steps : names of the steps of `onmf.preparation`, in order.
     settings : parameters of the steps, by name.
@@ -71,6 +72,7 @@ class Input:
     id_column: str | None = None
     follow_links: bool = False
     time: str | None = None
+    describe: str | None = None
     raw: bool = False
     steps: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
@@ -153,6 +155,8 @@ class Input:
     def record(self, folder: Path) -> dict[str, Any]:
         """As JSON, with paths relative to the folder of the result, so both can be moved."""
         facts = asdict(self) | {"path": relative_path(folder, self.path)}
+        if self.describe is not None:
+            facts["describe"] = relative_path(folder, as_file(self.describe))
         for name in OF_SAMPLES:
             if facts[name] is not None and (found := class_file(facts[name])) is not None:
                 facts[name] = _spec(relative_path(folder, found[0]), found[1])
@@ -167,6 +171,8 @@ class Input:
             raise ValueError(f"its source has unknown keys: {', '.join(sorted(unknown))}")
         path = facts["path"] if is_remote(facts["path"]) else folder / facts["path"]
         recorded = cls(**facts | {"path": as_file(path), "settings": settings})
+        if recorded.describe is not None and not is_remote(recorded.describe):
+            recorded = replace(recorded, describe=str(folder / recorded.describe))
         for name in OF_SAMPLES:
             found = class_file(folder / (getattr(recorded, name) or "."))
             if found is not None:

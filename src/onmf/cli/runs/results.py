@@ -14,6 +14,7 @@ from onmf.bounds.certificate import certificate_of_fit
 from onmf.cli.console import notes, waiting
 from onmf.cli.runs import records, tables
 from onmf.cli.runs.align import align_features
+from onmf.cli.runs.description import Description, describe
 from onmf.cli.runs.inputs import Input
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
@@ -47,13 +48,14 @@ class Findings(NamedTuple):
     proof: dict[str, Any] | None
 
     @classmethod
-    def of(cls, model: tables.Model, table: Table) -> Self:
-        """From a model and the table it was fitted to."""
+    def of(cls, model: tables.Model, table: Table, words: Description | None = None) -> Self:
+        """From a model, the table it was fitted to, and the words of its samples, if any."""
         steps = getattr(model, "preprocessing_", ())
         log_base = 2 if steps and isinstance(steps[-1], Log) else None
         ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
         with waiting("Comparing the clusters"):
-            found = clusters_or_none(model, table, features=table.features, log_base=log_base)
+            by, features = (None, table.features) if words is None else words
+            found = clusters_or_none(model, table, by=by, features=features, log_base=log_base)
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()
         if found is None:
@@ -236,6 +238,7 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
         raise _labels_of_another(folder)
     check_fitted_to(model, table)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
-    seconds, findings = record["results"]["seconds"], Findings.of(model, table)
+    seconds = record["results"]["seconds"]
+    findings = Findings.of(model, table, describe(source, table.samples))
     return FinishedFit(model, source, records.Origin.of(record), raw, table, findings, seconds,
                        choice), record  # fmt: skip

@@ -34,7 +34,7 @@ from onmf.cli.options import (
 )
 from onmf.cli.report import make_report
 from onmf.cli.runs.description import describe
-from onmf.cli.runs.hints import after_fit
+from onmf.cli.runs.hints import after_fit, batch_notes
 from onmf.cli.runs.inputs import Input, sample_in_memory
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import Findings, FinishedFit, can_certify
@@ -70,6 +70,16 @@ from onmf.paper.penalties import PENALTIES
     "--time",
     metavar="COLUMN|FILE",
     help="Time of each sample; adds a time section to the report.",
+)
+@click.option(
+    "--batch",
+    metavar="COLUMN|FILE:COLUMN",
+    help="Batch of each sample; the run says if clusters are batches.",
+)
+@click.option(
+    "--center-batches",
+    is_flag=True,
+    help="Give features the same mean in all batches; for logarithms.",
 )
 @click.option(
     "--describe",
@@ -149,6 +159,8 @@ def run_cluster(
     """
     previous = None if like is None else PreviousRun.of(like)
     source = source_of(options.pop("input"), options, previous)
+    if source.center_batches and source.batch is None:
+        raise click.UsageError("--center-batches needs --batch.")
     if k is None and previous is None:
         raise click.UsageError("Missing option '-k' / '--clusters'.")
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
@@ -199,6 +211,8 @@ def fit_input(
     model.set_params(callback=None)
     with waiting(f"Checking {name}"):
         said = after_fit(source, raw, model.labels_, model.cluster_centers_)
+    if (batches := source.batches(table.samples)) is not None:
+        said += batch_notes(model.labels_, batches, source.center_batches)
     note(name, said)
     if steps:
         model.preprocessing_ = steps

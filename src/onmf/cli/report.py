@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +77,8 @@ def time_periods(run: FinishedFit) -> list[Period]:
     """Sizes and words of the clusters in each period; none without --time."""
     if run.source.time is None:
         return []
-    with waiting("Reading the times") as progress:
-        source = replace(run.source, labels=run.source.time, time=None)
-        times = source.read(progress).labels
-        if times is None:
-            raise ValueError(f"{source.path.name} has no column {run.source.time!r} for --time.")
+    with waiting("Reading the times"):
+        times = run.source.of_samples(run.source.time, "--time", run.table.samples)
         names, numbers = grouped_times(times)
         ids, periods = run.findings.ids.tolist(), []
         for t, name in enumerate(names):

@@ -18,6 +18,7 @@ from onmf.io.source import ENTRIES_PER_PART
 from onmf.io.table import MOST_LISTED, listing
 from onmf.preparation import Depth, Log
 from onmf.preparation.arrays import feature_squares, sample_totals
+from onmf.preparation.batches import batch_sentence
 from onmf.preparation.texts import WORD
 from onmf.rows.sweep import Array, count_missing, zero_missing
 
@@ -253,6 +254,13 @@ def after_fit(source: Input, raw: Table, labels: Array, centers: Array) -> list[
                 f"{border:.3g}, and may be one kind at two depths{remedy}."
             )
     return said
+
+
+def batch_notes(labels: Any, batches: list[str], centered: bool) -> list[str]:
+    """What is said of clusters that are batches."""
+    said = batch_sentence(labels, batches)
+    remedy = "" if centered else ": --center-batches removes differences of their means"
+    return [] if said is None else [f"{said}{remedy}."]
 
 
 def mutual_neighbours(centers: Array) -> list[tuple[int, int]]:

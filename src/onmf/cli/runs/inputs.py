@@ -11,12 +11,14 @@ from typing import Any, Self
 import numpy as np
 
 from onmf.io import Source, Table, complete_table, open_source, read_documents
+from onmf.io.annotation import read_labels
 from onmf.io.columns import class_file
 from onmf.io.duplicates import Duplicates
 from onmf.io.flat import TemporaryFolder
 from onmf.io.formats import can_drop, larger_than_memory
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, no_progress
+from onmf.preparation.batches import center_batches
 from onmf.preparation.expression import default_steps
 from onmf.preparation.steps import STEPS, Step, Variable, apply_step
 from onmf.rows.check import Check
@@ -31,7 +33,7 @@ FIRST_BYTES = {  # of binary formats, for standard input
     b"{": ".jsonl",
 }
 VARIABLE = "variable"  # the setting of `Variable`; zero takes all features
-OF_SAMPLES = ("labels", "time")  # columns, or files, with a value for each sample
+OF_SAMPLES = ("labels", "time", "batch")  # columns, or files, with a value for each sample
 _TEMPORARY_FOLDERS: list[TemporaryFolder] = []  # deleted when the process ends
 SAMPLES_TO_CHOOSE_K = 20_000  # at most, if the rows stay on disk
 FIRST_WORDS_LENGTH, FIRST_WORDS_READ = 60, 500  # characters of a document on the page, and read
@@ -50,6 +52,8 @@ class Input:
     text_column, id_column : of a table of documents.
     follow_links : whether a folder of documents may have links to files outside it.
     time : column or file with the time of each sample.
+    batch : column or file with the batch of each sample.
+    center_batches : whether features get the same mean in all batches, after all steps.
     describe : file of texts whose words describe the clusters.
     raw : whether gene expression is clustered as it is.
     steps : names of the steps of `onmf.preparation`, in order.
@@ -72,6 +76,8 @@ class Input:
     id_column: str | None = None
     follow_links: bool = False
     time: str | None = None
+    batch: str | None = None
+    center_batches: bool = False
     describe: str | None = None
     raw: bool = False
     steps: tuple[str, ...] = ()
@@ -116,10 +122,31 @@ class Input:
         return complete_table(table, self.labels, self.path.name, self.duplicates)
 
     def _unused_columns(self) -> tuple[str, ...]:
-        """Columns to drop, and the column of times."""
-        own = self.time is not None and class_file(self.time) is None
-        column = own and not self.transpose and can_drop(self.path.name, rows=False)
-        return (*self.drop, str(self.time)) if column else self.drop
+        """Columns to drop, and the columns of times and batches."""
+        own = [name for name in (self.time, self.batch) if name and class_file(name) is None]
+        columns = not self.transpose and can_drop(self.path.name, rows=False)
+        return (*self.drop, *own) if columns else self.drop
+
+    def of_samples(self, name: str, option: str, samples: list[str]) -> list[str]:
+        """A column of the table, or of another file, with a value for each of these samples."""
+        if class_file(name) is not None:
+            return read_labels(name, samples)
+        found = replace(self, labels=name, time=None, batch=None).read().labels
+        if found is None:
+            raise ValueError(f"{self.path.name} has no column {name!r} for {option}.")
+        return found
+
+    def batches(self, samples: list[str]) -> list[str] | None:
+        """The batch of each of these samples, if there are batches."""
+        return None if self.batch is None else self.of_samples(self.batch, "--batch", samples)
+
+    def corrected(self, table: Table) -> Table:
+        """The table with centred batches, if that was asked for."""
+        if not self.center_batches:
+            return table
+        if isinstance(table.X, Source):
+            raise ValueError(f"{self.path.name} is too large for --center-batches.")
+        return table._replace(X=center_batches(table.X, self.batches(table.samples) or ()))
 
     def with_default_steps(self, table: Table) -> Self:
         """The same with the default steps of gene expression, if the table has such."""
@@ -150,7 +177,7 @@ class Input:
                 raise
             chain.append(step)
             features = list(getattr(step, "vocabulary", features))
-        return table._replace(X=X, features=features), tuple(chain)
+        return self.corrected(table._replace(X=X, features=features)), tuple(chain)
 
     def record(self, folder: Path) -> dict[str, Any]:
         """As JSON, with paths relative to the folder of the result, so both can be moved."""

@@ -233,7 +233,7 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
         ours = records.is_of_run(folder, records.LABELS, record)
     with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
         raw = source.read(progress)
-    table, _ = align_features(raw, model)
+    table = source.corrected(align_features(raw, model)[0])
     if not ours or len(model.labels_) != len(table.samples):
         raise _labels_of_another(folder)
     check_fitted_to(model, table)

@@ -7,6 +7,7 @@ import checkpoint
 import command
 import divergence
 import explain
+import expression
 import fast
 import growth
 import house
@@ -37,6 +38,7 @@ SECTIONS = {
     "checkpoint": checkpoint.run,
     "divergence": divergence.run,
     "explain": explain.run,
+    "expression": expression.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,
     "palm": palm.run,

@@ -88,7 +88,7 @@ def run_choose_k(
     ks = None if span is None else parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    source, raw = read_with_notes(source, options["loss"])
+    source, raw = read_with_notes(source, options["loss"], options["center_bounds"])
     table = sample_in_memory(source.learn(raw)[0], seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with notes(source.path.name), waiting(source.path.name) as advance:

@@ -197,7 +197,8 @@ def fit_input(
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
     if previous is None:
-        source = note_before_fit(source, raw, settings.get("loss", "frobenius"))
+        bounds = settings.get("center_bounds", "auto")
+        source = note_before_fit(source, raw, settings.get("loss", "frobenius"), bounds)
     table, steps = source.learn(raw)
     choice = None
     if k is not None and not isinstance(k, int):

@@ -39,6 +39,7 @@ from onmf.cli.runs.inputs import sample_in_memory
 from onmf.cli.runs.results import agreement_scores
 from onmf.cli.runs.tables import cluster_sizes
 from onmf.datasets import make_rays
+from onmf.estimators.baseline import NEAREST
 from onmf.io import Table
 from onmf.io.table import one_line, printable
 from onmf.metrics import orthogonality, partition_error
@@ -122,7 +123,8 @@ def run_compare(
     fits: list[dict[str, Any]] = []
     out.parent.mkdir(parents=True, exist_ok=True)  # fails before the long computation, not after
     source = source_of(options.pop("input"), options)
-    source, raw = read_with_notes(source)
+    taken = any(name not in METHODS or name in NEAREST for name in methods)
+    source, raw = read_with_notes(source, bounds=center_bounds if taken else (0, None))
     table = sample_in_memory(source.learn(raw)[0], seed=0)
     n, m = table.X.shape
     facts = {"file": source.path.name, "samples": n, "features": m, "clusters": k, "starts": starts,

@@ -14,6 +14,7 @@ from onmf.cli.console import note, notes, waiting, within_memory, write_log
 from onmf.cli.runs.hints import before_fit
 from onmf.cli.runs.inputs import Input, step_parameters
 from onmf.cli.runs.records import READING, PreviousRun
+from onmf.estimators.parameters import allows_negative
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
 from onmf.io.remote import AnyFile, as_file, is_remote
@@ -274,20 +275,25 @@ def reading(source: Input) -> Iterator[Progress]:
         yield progress
 
 
-def read_with_notes(source: Input, loss: str = "frobenius") -> tuple[Input, Table]:
+def read_with_notes(
+    source: Input, loss: str = "frobenius", bounds: Any = "auto"
+) -> tuple[Input, Table]:
     """The input before any step, and with its default steps; notes on what looks wrong."""
     with reading(source) as progress:
         table = source.read(progress)
-    return note_before_fit(source, table, loss), table
+    return note_before_fit(source, table, loss, bounds), table
 
 
-def note_before_fit(source: Input, table: Table, loss: str = "frobenius") -> Input:
+def note_before_fit(
+    source: Input, table: Table, loss: str = "frobenius", bounds: Any = "auto"
+) -> Input:
     """The input with the default steps of gene expression; prints them and what looks wrong."""
     given = source
     if not LOSSES[loss].takes_counts:
         source = source.with_default_steps(table)
     with waiting(f"Checking {source.path.name}"):
-        said = before_fit(source, table)
+        signed = allows_negative(bounds) and "signed" in LOSSES[loss].supports
+        said = before_fit(source, table, signed)
     if added := [name for name in source.steps if name not in given.steps]:
         done = ", ".join(DONE[name] for name in added).format(len(table.features))
         said = [f"gene expression: {done}; --raw leaves it as it is.", *said]

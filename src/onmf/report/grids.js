@@ -4,11 +4,12 @@ const longName = (k) => (data.clusters[k].name ? `${data.ids[k]} ${data.clusters
 
 // A row for each cluster and a column for each feature; `mark` draws a cell.
 function grid(features, rows, across, label, mark) {
-  const [down, left, above] = [22, 176, 104];
+  const longest = Math.max(16, ...features.map((feature) => short(feature, 32).length));
+  const [down, left, above] = [22, 176, 32 + 4.5 * longest]; // room for slanted names, such as ENSG00000141510
   const [width, height] = [left + across * features.length + 56, above + down * rows.length + 8];
   const parts = features.map((feature, j) => {
     const [x, y] = [left + across * (j + 0.5) + 2, above - 8];
-    return draw("text", { x, y, transform: `rotate(-55 ${x} ${y})` }, short(feature, 16), draw("title", {}, feature));
+    return draw("text", { x, y, transform: `rotate(-55 ${x} ${y})` }, short(feature, 32), draw("title", {}, feature));
   });
   rows.forEach((k, i) => {
     const y = above + down * (i + 0.5);

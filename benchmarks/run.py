@@ -19,6 +19,7 @@ import palm
 import paper
 import passes
 import quality
+import rare
 import rivals
 import scale
 import spectral
@@ -58,6 +59,7 @@ SECTIONS = {
     "outliers-paper": outliers.run_on_paper,
     "outliers-draws": outliers.run_on_draws,
     "nmf": quality.run_nmf,
+    "rare": rare.run,
     "rivals": rivals.run,
     "spherical": quality.run_spherical,
     "command": command.run,

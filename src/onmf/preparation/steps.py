@@ -5,8 +5,7 @@
     scale  x_ij / s_j, features of one size      variable  x_ij, or 0 if feature j varies little
 
 Steps of texts are in `texts`, and `base.Step` says what a step has. New samples go through the same
-steps with what these have learnt from the first ones. The command offers the options of all `STEPS`
-and applies the steps in this order.
+steps with what these have learnt from the first ones, in the order of `STEPS`.
 """
 
 from collections.abc import Iterable
@@ -68,6 +67,7 @@ class Tfidf(Step):
 
     idf: Array
     name = "tfidf"
+    said = "counts were weighted by tf-idf and samples scaled to length 1"
     options = (StepOption("--tfidf", "Weight counts by tf-idf."),)
 
     @classmethod
@@ -103,6 +103,7 @@ class Depth(Step):
 
     total: float
     name = "depth"
+    said = "samples were scaled to a total of {0.total:g}"
     options = (
         StepOption("--cpm", "Scale every sample to a total of one million (counts per million).",
                    "total", "1e6"),
@@ -142,6 +143,7 @@ class Log(Step):
     """
 
     name = "log"
+    said = "log2(1 + x) was taken"
     options = (StepOption("--log", "Take log2(1 + x); for counts, after --cpm."),)
 
     def __call__(self, X: Any) -> Any:
@@ -171,6 +173,7 @@ class Variable(Step):
 
     used: Array
     name = "variable"
+    said = "the most variable features were kept"
     options = (
         StepOption("--variable", "Use the N most variable features only.",
                    "variable", parse=feature_count, metavar="N|all"),
@@ -214,6 +217,7 @@ class Rescale(Step):
 
     sizes: Array
     name = "scale"
+    said = "features were scaled to the same mean square"
     options = (StepOption("--scale", "Give every feature the same weight, for different units."),)
 
     @classmethod
@@ -247,6 +251,7 @@ class Unit(Step):
     """
 
     name = "unit"
+    said = "samples were scaled to length 1"
     options = (StepOption("--unit", "Scale every sample to length 1."),)
 
     def __call__(self, X: Any) -> Any:

@@ -32,7 +32,7 @@ MOST_CLUSTERS = 12
 NMF_RUNS, NMF_CLUSTERS = 8, 7
 MIRNA = {
     "miRNA, 5 types": ["ESCA", "KIRP", "LUSC", "SARC", "TGCT"],
-    "miRNA, 7 types": ["ACC", "CESC", "DLBC", "GBM", "MESO", "UVM", "THYM"],
+    "miRNA, 6 other types": ["ACC", "CESC", "DLBC", "MESO", "UVM", "THYM"],
 }
 
 

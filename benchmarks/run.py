@@ -9,6 +9,7 @@ import divergence
 import explain
 import expression
 import fast
+import files
 import growth
 import house
 import joint
@@ -41,6 +42,7 @@ SECTIONS = {
     "explain": explain.run,
     "expression": expression.run,
     "fast": fast.run,
+    "files": files.run,
     "ablation": fast.run_ablation,
     "palm": palm.run,
     "paper": paper.run,

@@ -4,8 +4,9 @@ import sys
 
 import certificate
 import checkpoint
+import coherence
 import command
-import divergence
+import counts
 import explain
 import expression
 import fast
@@ -19,13 +20,18 @@ import outliers
 import palm
 import paper
 import passes
+import planted
 import quality
 import rare
 import rivals
 import scale
+import signals
 import spectral
+import speed
 import stability
+import startup
 import stream
+import texts
 import votes
 
 
@@ -35,10 +41,17 @@ def run_large() -> None:
     passes.run()
 
 
+def run_stream() -> None:
+    """Planted streams, and real ones."""
+    planted.run()
+    stream.run()
+
+
 SECTIONS = {
     "certificate": certificate.run,
     "checkpoint": checkpoint.run,
-    "divergence": divergence.run,
+    "coherence": coherence.run,
+    "counts": counts.run,
     "explain": explain.run,
     "expression": expression.run,
     "fast": fast.run,
@@ -65,13 +78,18 @@ SECTIONS = {
     "rivals": rivals.run,
     "spherical": quality.run_spherical,
     "command": command.run,
+    "signals": signals.run,
+    "speed": speed.run,
+    "startup": startup.run,
     "spectral": spectral.run,
     "stability": stability.run,
-    "stream": stream.run,
+    "stream": run_stream,
+    "stream-planted": planted.run,
     "stream-random": stream.run_random,
     "stream-topics": stream.run_topics,
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
+    "texts": texts.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

@@ -37,7 +37,7 @@ __all__ = [
     "plot",
     "report",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
 HOMES = {
@@ -57,12 +57,14 @@ HOMES = {
 MODULES = ("exceptions", "explain", "plot", "report")
 
 
-def __getattr__(name: str) -> Any:
-    if name in MODULES:
-        return import_module(f"onmf.{name}")
-    if name not in HOMES:
-        raise AttributeError(f"module 'onmf' has no attribute {name!r}")
-    return getattr(import_module(HOMES[name]), name)
+if not TYPE_CHECKING:  # to which every name would be Any, misspelt ones too
+
+    def __getattr__(name: str) -> Any:
+        if name in MODULES:
+            return import_module(f"onmf.{name}")
+        if name not in HOMES:
+            raise AttributeError(f"module 'onmf' has no attribute {name!r}")
+        return getattr(import_module(HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,7 @@ not change keeps its default. A trial may change some of them: those are the stu
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -100,7 +100,7 @@ def build_estimator(
             **chosen,
         )
     if method == "default":
-        bounds = "data" if lowest(X) < 0 else (0, None)
+        bounds: Any = "data" if lowest(X) < 0 else (0, None)
         return ONMF(k, center_bounds=bounds, random_state=seed, n_jobs=1, **changes)
     if method == "k-means-10":
         return KMeans(k, n_init=10, random_state=seed)
@@ -110,7 +110,7 @@ def build_estimator(
         draw = one_draw_seeds if method == "k-means++" else first_centroids
         first = draw(X, k, seed)
         return KMeans(k, init=first, n_init=1, random_state=seed)
-    return Baseline(method=method, n_clusters=k, random_state=seed, n_jobs=1, **changes)
+    return Baseline(cast(Any, method), n_clusters=k, random_state=seed, n_jobs=1, **changes)
 
 
 def first_centroids(X: Any, k: int, seed: int) -> Any:

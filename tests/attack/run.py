@@ -23,9 +23,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from attack import files, kills, names, races
+from attack import answers, files, kills, names, races
 
-WEIGHTS = {kills: 3, races: 1, files: 1, names: 1}  # of each attack's time
+WEIGHTS = {kills: 3, races: 1, files: 1, names: 1, answers: 2}  # of each attack's time
 KINDS = {attack.__name__: attack for module in WEIGHTS for attack in module.ATTACKS}
 SHARES = {attack: weight for module, weight in WEIGHTS.items() for attack in module.ATTACKS}
 MOST_TOLD = 20  # failures
@@ -35,12 +35,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=None, help="a new one each time unless given")
+    parser.add_argument("--count", type=int, default=0, help="of each kind at least")
     parser.add_argument("--only", default="", help="attacks whose names contain this")
     options = parser.parse_args()
     seed = secrets.randbits(32) if options.seed is None else options.seed
     attacks = [attack for name, attack in KINDS.items() if options.only in name]
     print(f"seed {seed}, {len(attacks)} kinds, {options.minutes:g} minutes", flush=True)
-    tried, failed, ends = run(attacks, seed, time.monotonic() + 60 * options.minutes)
+    tried, failed, ends = run(attacks, seed, 60 * options.minutes, options.count)
     for attack in attacks:
         name = attack.__name__
         print(f"{name:52}{tried[name]:8,} tried {failed[name]:6,} failed")
@@ -51,11 +52,16 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def run(attacks, seed, end):
-    """How often each was tried, failed, and came to which end; every one at least once."""
+def run(attacks, seed, seconds, count=0):
+    """How often each was tried, failed, and came to which end; each at least once, and `count`."""
+    end = time.monotonic() + seconds
     tried, failed, ends = Counter(), Counter(), Counter()
     spent = dict.fromkeys(attacks, 0.0)
-    while not all(spent.values()) or time.monotonic() < end:
+    while (
+        not all(spent.values())
+        or time.monotonic() < end
+        or any(tried[attack.__name__] < count for attack in attacks)
+    ):
         attack, begin = min(attacks, key=lambda each: spent[each] / SHARES[each]), time.monotonic()
         name = attack.__name__
         tried[name] += 1

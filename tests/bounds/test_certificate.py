@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from attack.answers import no_bound_is_above_the_best_of_all_clusterings
+from cases import few
 from onmf import ONMF, Baseline, certify
 from onmf.bounds import Certificate, relaxation
 from onmf.bounds.exact import best_partition, left_by_all
 from onmf.bounds.relaxation import largest_sum, nearest_projector, relaxed_bounds
+from onmf.bounds.spectral import gram_of_samples, small_gram
 from onmf.datasets import make_rays
 from onmf.metrics import partition_error
 from onmf.rows.memory import InMemory
@@ -228,7 +231,7 @@ def test_the_page_of_a_model_says_what_its_fit_knows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("gap", "said"), [(0.2, "proved"), (0.4, "no bound is given"), (0.999, "no bound")]
+    ("gap", "said"), [(0.2, "proved"), (0.4, "no bound is given"), (0.9, "no bound")]
 )
 def test_a_bound_that_proves_nothing_is_left_out_with_the_reason(gap, said):
     proof = Certificate(0.5, 0.5 * (1 - gap), gap, 0.0, "spectral", 3, 1.0)
@@ -238,3 +241,21 @@ def test_a_bound_that_proves_nothing_is_left_out_with_the_reason(gap, said):
         assert f"leaves {round(100 * gap)} % of the error open" in str(proof)
         assert "effort='tight'" in str(proof)
         assert "tight" not in str(replace(proof, method="relaxation"))
+
+
+@pytest.mark.parametrize("count", few([12, 100], 1))
+def test_no_bound_in_single_precision_is_above_the_optimum(count, tmp_path):
+    """Gram matrices of float32 in float32 gave 17 of 200 bounds above it."""
+    for number in range(count):
+        rng = np.random.default_rng([1, number])
+        no_bound_is_above_the_best_of_all_clusterings(rng, tmp_path)
+
+
+def test_gram_matrices_are_in_double_precision():
+    X = (1 + 1e-4 * np.random.default_rng(0).random((30, 5))).astype("f4")
+    rows = X.astype(np.float64)
+    for make in (np.asarray, sp.csr_array):
+        data = InMemory(make(X))
+        np.testing.assert_allclose(small_gram(data), rows.T @ rows, rtol=1e-14)
+        whole = gram_of_samples(data.take(np.arange(30)))
+        np.testing.assert_allclose(whole, rows @ rows.T, rtol=1e-14)

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ import click
 
 from command_line import run
 from onmf import cli
-from onmf.cli import demo
+from onmf.cli import demo, sections
 
 pytestmark = pytest.mark.usefixtures("page")
 
@@ -236,32 +237,64 @@ def test_version_is_that_of_the_package(capsys):
     assert capsys.readouterr().out == known
 
 
-def test_demo_compares_both_penalties_with_k_means_on_both_data_sets(capsys, monkeypatch):
+def test_demo_shows_where_k_means_differs_and_writes_a_page(
+    capsys, monkeypatch, tmp_path, plain_pages
+):
     small = make_rays(100, 20, 10, random_state=0)
     digits = SimpleNamespace(data=small[0], target=small[1])
     monkeypatch.setattr(demo, "load_digits", lambda: digits)
     monkeypatch.setattr(demo, "make_paper_synthetic", lambda _snr: small)
-    assert run("demo") == 0
+    monkeypatch.setattr(demo, "N_DOCUMENTS", 120)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):  # its own results may be replaced
+        assert run("demo") == 0
     printed = capsys.readouterr().out
-    for words in ("smooth", "non-smooth", "K-means", "ACC", "ARI", "rel. error", "sweeps"):
-        assert printed.count(words) >= 2
-    assert max(map(len, printed.splitlines())) <= 80
+    for words in ("ONMF", "K-means", "ACC", "ARI", "rel. error", "sweeps"):
+        assert printed.count(words) >= 3 * 2
+    ours, theirs = (
+        float(line.split("│")[3])
+        for line in printed.splitlines()[3:6]
+        if line.startswith(("│ ONMF", "│ K-means"))
+    )
+    assert ours > 95
+    assert theirs < 30
+    assert max(map(len, printed.split("Clusters of")[0].splitlines())) <= 80
+    assert (tmp_path / "demo" / "report.html").as_uri() in printed
+    assert "universe" in (tmp_path / "demo" / "top_features.csv").read_text()
+    ignored = (Path(__file__).parents[2] / ".gitignore").read_text().splitlines()
+    assert "/demo/" in ignored
 
 
-@pytest.mark.parametrize("library", ["click", "rich"])
-def test_a_missing_library_is_named_with_what_to_install(library):
-    program = f"import sys; sys.modules['{library}'] = None; from onmf.cli import main"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert library in done.stderr
-    assert 'pip install "onmf[cli]"' in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_demo_replaces_no_results_of_others(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "labels.csv").write_text("mine")
+    monkeypatch.setattr(demo, "comparison", lambda *_: "")
+    assert run("demo") == 2
+    assert (tmp_path / "demo" / "labels.csv").read_text() == "mine"
+    assert "labels.csv" in capsys.readouterr().err
+
+
+def test_help_of_cluster_is_grouped_and_begins_with_the_shortest_command(capsys):
+    assert run("cluster", "--help") == 0
+    said = capsys.readouterr().out
+    titles = re.findall(r"^(\w.*):$", said, re.MULTILINE)
+    shown = ["Input", "Preparation, in this order", "Documents (--text)", "Model", "Output"]
+    assert titles == [*shown, "Options", "Advanced"]
+    examples = re.findall(r"^    (onmf cluster .*)", said, re.MULTILINE)
+    assert examples[0] == min(examples, key=len)
+    model = said.split("\nModel:")[1].split("\nOutput:")[0]
+    assert all(option in model for option in ("-k,", "--loss", "--outliers", "--seed"))
+    known = {
+        flag for option in cli.commands.get_command(None, "cluster").params for flag in option.opts
+    }
+    assert sections.ADVANCED_OPTIONS <= known
 
 
 def test_help_speaks_of_every_command_in_its_own_words_and_gives_an_example(capsys):
     context = click.Context(cli.commands)
     modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
-    shared = {"__init__", "console", "options"}
+    shared = {"__init__", "config", "console", "options", "sections"}
     elsewhere = {"reproduce"}  # in onmf_paper
     assert {name.replace("-", "_") for name in cli.COMMANDS} == modules - shared | elsewhere
     for name, said in cli.COMMANDS.items():

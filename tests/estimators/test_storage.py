@@ -60,6 +60,49 @@ def same(one, other):
     assert one.top_features(3) == other.top_features(3)
 
 
+@pytest.mark.parametrize("kind", ["fast", "outliers", "kl", "palm", "rival"])
+def test_one_number_per_sample_is_stored_not_one_per_cluster(tmp_path, kind):
+    models = {
+        "fast": ONMF(20, random_state=0),
+        "outliers": ONMF(20, outliers=30, random_state=0),
+        "kl": ONMF(20, loss="kl", random_state=0),
+        "palm": ONMF(20, solver="palm", max_iter=40, random_state=0),
+        "rival": onmf.Baseline("alternation", 20, random_state=0, max_iter=20),
+    }
+    n, path = 2000, tmp_path / "model.onmf"
+    A, _ = make_rays(n, 12, 20, noise=0.1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = models[kind].fit(A)
+    model.save(path)
+    again = onmf.load(path)
+    np.testing.assert_array_equal(again.membership_, model.membership_)
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+    assert again.labels_.dtype == model.labels_.dtype
+    one_per_row = (np.count_nonzero(model.membership_, axis=1) <= 1).all()
+    assert one_per_row or kind == "palm"  # cut short, it has several
+    if one_per_row:
+        extra = 8 * n if kind == "outliers" else 0
+        assert path.stat().st_size < 12 * n + extra + 20_000
+
+
+def test_without_samples_the_size_does_not_depend_on_their_number(tmp_path):
+    sizes = []
+    for n in (200, 2000):
+        A, _ = make_rays(n, 12, 4, noise=0.1, random_state=0)
+        model = ONMF(4, outliers="auto", random_state=0).fit(A)
+        model.save(tmp_path / "model.onmf", samples=False)
+        sizes.append((tmp_path / "model.onmf").stat().st_size)
+        again = onmf.load(tmp_path / "model.onmf")
+        np.testing.assert_array_equal(again.predict(A), model.labels_)
+        np.testing.assert_array_equal(again.outlier_score(A) > 1, model.outlier_score_ > 1)
+        missing = {"labels_", "membership_", "outlier_score_"}
+        assert {name for name in vars(model) if name[-1] == "_"} - set(vars(again)) == missing
+        with pytest.raises(ValueError, match="saved with samples=False; set labels_"):
+            again.explain(A)
+    assert abs(sizes[0] - sizes[1]) < 200 + 72 * abs(len(model.history_) - 3)
+
+
 SETTINGS = {
     "default": {},
     "many": {

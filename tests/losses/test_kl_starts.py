@@ -11,6 +11,7 @@ from counting import counts_of, left, some
 from onmf import ONMF
 from onmf.losses import kl_starts
 from onmf.losses.kl_starts import find_clusterings
+from onmf.losses.profiles import phi
 
 
 def explained(X, labels, k):
@@ -30,6 +31,19 @@ def test_what_a_clustering_explains_is_by_the_definition():
     assert found.explained == pytest.approx(explained(X, found.labels, 3))
 
 
+def pieces_of(S):
+    """Pieces with the sums S as rows."""
+    return kl_starts.Pieces.of(S.T, phi(S.T))
+
+
+def merge_cost(s, t):
+    return pieces_of(np.array([s, t])).costs([(0, 1)])[0]
+
+
+def merge_pieces(S, k):
+    return kl_starts.merge_pieces(S.T, phi(S.T), k)
+
+
 def test_a_merge_costs_what_it_loses():
     X, labels = some(), np.arange(40) % 4
     S = counts_of(X).sums(labels, 4)
@@ -39,9 +53,9 @@ def test_a_merge_costs_what_it_loses():
     for a, b in combinations(range(4), 2):
         both = np.where(labels == b, a, labels)
         loss = left(X, both, 4) - left(X, labels, 4)
-        assert kl_starts.merge_cost(S[a], S[b]) == pytest.approx(loss)
-    assert kl_starts.merge_cost(S[0], 3 * S[0]) == pytest.approx(0, abs=1e-9)
-    assert kl_starts.merge_cost(S[0], 0 * S[0]) == 0
+        assert merge_cost(S[a], S[b]) == pytest.approx(loss)
+    assert merge_cost(S[0], 3 * S[0]) == pytest.approx(0, abs=1e-9)
+    assert merge_cost(S[0], 0 * S[0]) == pytest.approx(0, abs=1e-9)
 
 
 def test_the_cheapest_pair_is_merged_until_k_are_left():
@@ -50,9 +64,9 @@ def test_the_cheapest_pair_is_merged_until_k_are_left():
     S = dict(enumerate(counts_of(X).sums(pieces, 6)))
     parts = {a: {a} for a in S}
     for _ in range(3):  # all pairs, as they are after each merge
-        a, b = min(combinations(S, 2), key=lambda ab: kl_starts.merge_cost(S[ab[0]], S[ab[1]]))
+        a, b = min(combinations(S, 2), key=lambda ab: merge_cost(S[ab[0]], S[ab[1]]))
         S[a], parts[a] = S[a] + S.pop(b), parts[a] | parts.pop(b)
-    found = kl_starts.merge_pieces(counts_of(X).sums(pieces, 6), 3)
+    found = merge_pieces(counts_of(X).sums(pieces, 6), 3)
     assert {frozenset(np.flatnonzero(found == c)) for c in range(3)} == set(
         map(frozenset, parts.values())
     )
@@ -63,10 +77,10 @@ def test_pieces_are_always_merged_to_k(k):
     rng = np.random.default_rng(k)
     S = rng.poisson(0.3, (2 * k, 30)).astype(float)
     S[: k // 3] = 0  # pieces without rows
-    found = kl_starts.merge_pieces(S, k)
+    found = merge_pieces(S, k)
     assert set(found) == set(range(k))
     groups = np.repeat(np.eye(2 * k, 30)[: max(k // 8, 1)], 16, axis=0)[: 2 * k]  # far from others
-    assert set(kl_starts.merge_pieces(groups + 1e-3, k)) == set(range(k)) or len(groups) < 2 * k
+    assert set(merge_pieces(groups + 1e-3, k)) == set(range(k)) or len(groups) < 2 * k
 
 
 def test_two_clusterings_give_every_row_its_likelier_cluster():
@@ -172,16 +186,35 @@ def test_the_search_ends_when_starts_agree(monkeypatch):
     find_clusterings(counts_of(X), 3, np.random.default_rng(0))
     assert len(calls) == 1
     calls.clear()
+    find_clusterings(counts_of(X), 3, np.random.default_rng(0), 3)  # a number is taken as it is
+    assert len(calls) == 2
+    calls.clear()
     X, _ = planted(n=150, k=8, words=6, seed=5)
     find_clusterings(counts_of(X), 8, np.random.default_rng(0))
     assert len(calls) > 1
+
+
+@pytest.mark.parametrize(
+    ("explained", "agrees", "taken"),
+    [
+        ([10, 10, 10, 10, 10, 10], {}, 4),  # three that gained nothing
+        ([10, 10, 10, 11, 11, 11, 11, 11], {}, 7),
+        ([10, 10.004, 10.008, 10.012, 10.012, 10.012, 10.012], {}, 7),  # little, thrice, is enough
+        ([10, 11, 11, 12], {2}, 3),
+        ([10, 11, 12, 13], {}, 4),
+    ],
+)
+def test_starts_end_when_they_gain_little(explained, agrees, taken):
+    steps = (kl_starts.Progress(kl_starts.Clustering(np.zeros(1), e), i in agrees)
+             for i, e in enumerate(explained))  # fmt: skip
+    assert len(list(kl_starts.until_vain(steps))) == taken
 
 
 def test_large_data_have_fewer_starts(monkeypatch):
     X, _ = planted(n=150, k=8, words=6, seed=5)
     taken = []
     monkeypatch.setattr(
-        kl_starts, "islice", lambda starts, most: taken.append(most) or [next(starts)]
+        kl_starts, "islice", lambda starts, most: taken.append(most) or iter([next(starts)])
     )
     for affordable in (1, 5 * np.count_nonzero(X) * 8, 1 << 40):
         monkeypatch.setattr(kl_starts, "AFFORDABLE", affordable)

@@ -38,11 +38,20 @@ def test_an_array_is_not_offered_to_the_openers_of_files(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["array", "csr"])
-def test_the_features_of_an_array_are_counted_and_for_a_model_left_to_scikit_learn(kind, tmp_path):
-    rows = place(KINDS[kind](tmp_path), None, TERMS)
-    assert rows.features == Features(4)
-    known = place(KINDS[kind](tmp_path), None, PlacementRequest(Check("ONMF"), known=Features(7)))
-    assert known.features is None
+def test_the_features_of_an_array_are_counted(kind, tmp_path):
+    rows = KINDS[kind](tmp_path)
+    assert place(rows, None, TERMS).features == Features(4)
+    assert place(rows, None, PlacementRequest(Check("ONMF"), known=Features(4))).features.count == 4
+    with pytest.raises(ValueError, match="X has 4 features, but ONMF is expecting 7 features"):
+        place(rows, None, PlacementRequest(Check("ONMF"), known=Features(7)))
+
+
+@pytest.mark.parametrize("kind", ["array", "csr"])
+def test_an_array_for_a_model_with_names_is_left_to_scikit_learn(kind, tmp_path):
+    """It warns that the array has none."""
+    known = Features(4, np.array(NAMES, object))
+    rows = place(KINDS[kind](tmp_path), None, PlacementRequest(Check("ONMF"), known=known))
+    assert rows.features is None
 
 
 @pytest.mark.parametrize("kind", KINDS)

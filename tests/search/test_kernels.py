@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.losses import kl_search
+from onmf.losses.profiles import phi
 from onmf.rows.sweep import Block, row_sqnorm
 from onmf.search import row_problems as plain
 from onmf.search.row_problems import unit
@@ -81,6 +82,14 @@ def calls(n, k, r, dtype, seed=0):
     yield "merge_losses", (apart @ apart.T, squares, products, 1 + rng.random(k))
     yield "sums", (labels, best, Y, k)
     yield "sums", (labels, best.astype(np.float32), Y, k + 2)
+    yield "sums", (labels, best, sp.csr_array(np.where(Y > 0.5, Y, 0)), k)
+    wide = sp.csr_array(np.where(Y > 0.5, Y, 0))
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    yield "sums", (labels, best, wide, k)
+    yield "nearest_rays", (Y, np.ascontiguousarray(U.T.astype(dtype)))
+    yield "nearest_rays", (Y - 0.9, np.ascontiguousarray(U.T.astype(dtype)))
+    moved = unit(U + 0.1 * (np.arange(k) % 3 == 0)[:, None] * rng.random(U.shape))
+    yield "alternations", (Y, moved, np.empty(0, dtype), 3, 0.0, (U, A, None))
     yield "fit_rays", (Y, labels, U, 3)
     yield "runners_up", (A, labels)
     yield "pair_sums", (A, labels, best)
@@ -159,11 +168,22 @@ def test_moves_of_counts_are_those_of_numpy(n, m, k, instructions, monkeypatch):
         counts = kl_search.Counts.of(Block(X, np.ones((n, 1))), lambda weight, total: weight)
         start, ends = rng.integers(0, k, n), []
         for first, width in ((np.zeros(n, int), k), (2 * (start // 2), 2)):
-            for move_rows in (kl_search.move_rows, kl_kernel.shift_rows):
-                monkeypatch.setattr(kl_search, "compiled_moves", lambda moves=move_rows: moves)
+            for module in (kl_search, kl_kernel):
+                monkeypatch.setattr(kl_search, "kernels", lambda module=module: module)
                 order = np.random.default_rng(9)
                 ends.append(kl_search.exchange_rows(counts, start, first, width, 6, order))
-            np.testing.assert_array_equal(ends[-1], ends[-2])
+            np.testing.assert_array_equal(ends[-1].labels, ends[-2].labels)
+            for ours, theirs in zip(ends[-1][1:], ends[-2][1:], strict=True):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-9)
+
+
+def test_costs_of_pairs_are_those_of_numpy(instructions):
+    rng = np.random.default_rng(0)
+    S = rng.poisson(0.7, (6, 50)) * rng.uniform(0.5, 2, (6, 50))
+    S[2] = 0
+    pairs = rng.integers(0, 6, (2, 40))
+    theirs = kl_search.pair_costs(S, phi(S), *pairs)
+    np.testing.assert_allclose(kl_kernel.pair_costs(S, phi(S), *pairs), theirs, atol=1e-11)
 
 
 # --- no access outside of an array ----------------------------------------------------------------
@@ -189,9 +209,13 @@ def arrays():
                        U, 0.1, 0.1, 3, 9, 1000],
         "ray_steps": [U, U, U, U, d(3) > 0, U.copy(), 1],
         "ray_distance": [U, U],
-        "redirect": [U, U],
+        "redirect": [U, U.copy(), np.zeros(3, bool), 0.1],
+        "nearest_few": [np.zeros((6, 2)), d((2, 3)), i.copy(), d(6), d(3), 0.1, 0.1],
+        "sparse_sums": [i, d(6), d(5), np.zeros(5, np.int32), np.zeros(7, np.int32), U],
         "pulled": [U, U.copy(), d((3, 3)), d(4), 2],
         "phis": [d(6), d(6)],
+        "count_sums": [np.arange(7), i, d(6), i, d((5, 3))],
+        "pair_costs": [d((3, 5)), d((3, 5)), i, i, d(6)],
         "move_rows": [np.arange(7), i, d(6), d(6), i.copy(), i, i.copy(), d((5, 3)), d((5, 3)),
                       d(3), np.arange(6), d(3), 0, 2, 0.1, 0.1, 0.1],
     }  # fmt: skip
@@ -241,7 +265,8 @@ def test_what_is_written_to_must_be_writable(name):
     ("name", "place"),
     [("sums", 0), ("fit_rays", 1), ("runners_up", 1), ("split_clusters", 1), ("pair_sums", 1),
      ("transfers", 1), ("alternate_few", 1), ("alternate_few", 2),
-     *(("move_rows", place) for place in (0, 1, 4, 5, 10))],
+     *(("move_rows", place) for place in (0, 1, 4, 5, 10)),
+     *(("count_sums", place) for place in (0, 1, 3)), ("pair_costs", 2), ("pair_costs", 3)],
 )  # fmt: skip
 @pytest.mark.parametrize("index", [-4, 7, 2**62, -(2**63)])
 def test_an_index_that_points_outside_is_refused(name, place, index):

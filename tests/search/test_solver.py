@@ -244,6 +244,35 @@ def test_of_the_starts_those_better_than_all_before_them_are_finished():
         assert chosen(*energies[:n]) == chosen(*energies)[: len(chosen(*energies[:n]))]
 
 
+@pytest.mark.parametrize(
+    ("energies", "seen"),
+    [
+        ([5.0, 5.0, 5.0, 6.0], 3),
+        ([5.0, 4.0, 5.0, 4.0, 4.0, 5.0, 7.0], 6),
+        ([4.0, 4.0, 5.0, 5.0, 4.0], 5),  # three agree, but on less than the best
+        ([5.0, 5.0 * (1 + 1e-5), 5.0 * (1 + 2e-5), 5.0], 4),  # and not by their first digits alone
+    ],
+)
+def test_starts_end_when_three_agree_on_the_best(energies, seen):
+    given = (fast.Descent(Clustering(*4 * [None], e), []) for e in energies)
+    assert [one.found.explained for one in fast.until_agreed(given)] == energies[:seen]
+
+
+def test_starts_that_agree_are_the_same_in_any_number_of_threads(monkeypatch):
+    X, _ = make_rays(200, 20, 4, noise=0.5, random_state=0)
+    starts, real = [], fast.Search.descend
+    monkeypatch.setattr(
+        fast.Search, "descend", lambda self, rng: starts.append(1) or real(self, rng)
+    )
+    one = ONMF(4, random_state=0, n_jobs=1).fit(X)
+    assert len(starts) == 3
+    two = ONMF(4, random_state=0, n_jobs=2).fit(X)
+    np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
+    starts.clear()
+    ONMF(4, n_init=5, random_state=0, n_jobs=1).fit(X)
+    assert len(starts) == 5  # as many as were asked for
+
+
 def test_penalty_objects_and_what_only_palm_has():
     X = hard()
     named, given = (
@@ -255,8 +284,6 @@ def test_penalty_objects_and_what_only_palm_has():
         ONMF(7, penalty=General(1, 3, 3)).fit(X)
     with pytest.raises(TypeError, match="mu_h"):
         Fast(mu_h=1e-3)
-    with pytest.raises(ValueError, match="max_iter must be a whole number >= 2"):
-        ONMF(7, max_iter=1).fit(X)
 
 
 def test_the_history_shows_the_path_and_then_the_sweeps(model):

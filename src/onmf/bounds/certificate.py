@@ -17,6 +17,7 @@ from onmf.bounds.spectral import (
     gap_between,
     gram_of_samples,
     spectral_bound,
+    weight_rounding,
 )
 from onmf.losses import loss_of
 from onmf.losses.support import refusal
@@ -30,6 +31,8 @@ EFFORTS = ("quick", "tight", "exact")
 MAX_EXACT_SAMPLES = 60  # up to which "exact" tries all clusterings
 LARGEST_USEFUL_GAP = 0.25  # beyond it, a bound says nothing about the clusters found
 NO_GAP = 1e-8  # a gap below this is rounding
+
+NO_BOUND = 0.99  # a gap above this says nothing
 
 Progress = Callable[[str], object]
 
@@ -72,6 +75,11 @@ class Certificate:
 
     def __str__(self) -> str:
         chance = " (with probability 0.999999)" if self.doubt else ""
+        if self.gap > NO_BOUND:
+            return (
+                f"not proved: the lower bound of the error of {self.n_clusters} rays is about zero "
+                "beside the error, so that a clustering may be far better"
+            )
         if self.gap <= NO_GAP:
             return f"proved{chance}: no clustering into {self.n_clusters} rays has a lower error"
         if self.gap > LARGEST_USEFUL_GAP:
@@ -95,7 +103,7 @@ class Certificate:
 def round_up(x: float) -> str:
     """x in two digits, rounded up so that the sentence is true."""
     unit = 10.0 ** (np.floor(np.log10(x)) - 1)
-    return f"{np.ceil(round(x / unit, 9)) * unit:.2g}"
+    return f"{np.ceil(round(x / unit, 9)) * unit:.2g}" if x < 99 else "99"
 
 
 def certify(
@@ -215,5 +223,6 @@ def _bounds(
     if effort == "exact" and n <= MAX_EXACT_SAMPLES and has_time():
         gram = gram_of_samples(data.take(np.arange(n)))
         left, found = best_partition(gram, np.maximum(labels, 0), len(W), has_time)
-        least = max(left / float(np.trace(gram)) - n * MIN_GAIN, 0.0)
+        left = left / float(np.trace(gram)) * weight_rounding(data)
+        least = max(left - n * MIN_GAIN, 0.0)
         yield LowerBound(least, 0.0), "exact" if found is not None else "search"

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.linalg import eigh
 
-from onmf.bounds.spectral import ULP, gram_of_samples, rounding, top_sum
+from onmf.bounds.spectral import ULP, gram_of_samples, rounding, top_sum, weight_rounding
 from onmf.rows.sweep import Array, Data
 
 SAMPLES_PER_PART = 500
@@ -90,14 +90,14 @@ def relaxed_bounds(
     data: Data, labels: Array, k: int, has_time: Callable[[float], bool]
 ) -> Iterator[float]:
     """Better and better bounds of the relative error; each part gets its share of the time."""
-    pieces, lost = parts(labels), rounding(*data.shape)
+    pieces, lost, kept = parts(labels), rounding(*data.shape), weight_rounding(data)
     left = np.zeros(len(pieces))
     for number, own in enumerate(pieces):
         gram, share = part_gram(data, own)
         left[number] = share * max(1 - largest_sum(gram, k), 0.0)
         if not has_time(1.0):
             break
-    yield max(float(left.sum()) - lost, 0.0)
+    yield max(kept * float(left.sum()) - lost, 0.0)
     for number, own in enumerate(pieces):
         until = (number + 1) / len(pieces)
         if not has_time(until):
@@ -105,7 +105,7 @@ def relaxed_bounds(
         gram, share = part_gram(data, own)
         for explained in tighten_part(gram, labels[own], k):
             left[number] = max(left[number], share * (1 - explained))
-            yield max(float(left.sum()) - lost, 0.0)
+            yield max(kept * float(left.sum()) - lost, 0.0)
             if not has_time(until):
                 break
 

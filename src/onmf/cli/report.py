@@ -11,6 +11,7 @@ import numpy as np
 
 from onmf.cli.console import notes, say, waiting
 from onmf.cli.options import REMOTE
+from onmf.cli.runs.batches import of_samples
 from onmf.cli.runs.figures import figure_files
 from onmf.cli.runs.inputs import first_words
 from onmf.cli.runs.records import REPORT, RUN, with_record
@@ -90,7 +91,7 @@ def time_periods(run: FinishedFit) -> list[Period]:
     if run.source.time is None:
         return []
     with waiting("Reading the times"):
-        times = run.source.of_samples(run.source.time, "--time", run.table.samples)
+        times = of_samples(run.source, run.source.time, "--time", run.table.samples)
         names, numbers = grouped_times(times)
         ids, periods = run.findings.ids.tolist(), []
         for t, name in enumerate(names):

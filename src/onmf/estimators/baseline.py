@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.fitting import Solution, Solver, with_labels
 from onmf.estimators.initialization import Initialization
-from onmf.estimators.parameters import check_parameters, without_none
+from onmf.estimators.parameters import Init, RandomSeed, check_parameters, without_none
 from onmf.result import CheckpointStore, Event, Watch
 from onmf.rows import Placement, place_in_memory
 from onmf.rows.assign import Rays
@@ -17,6 +17,9 @@ from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import openmp_threads
 from onmf.rows.validation import Scale, check_scale
 
+Method: TypeAlias = Literal[
+    "dtpp", "onmf-s", "hals", "onp-mf", "k-means", "k-means++", "nmf", "alternation"
+]
 # How `predict` places a sample; by the nearest ray where nothing else is said.
 NEAREST: dict[str, Callable[[Array], Means]] = {"k-means": Means, "k-means++": Means}
 
@@ -151,13 +154,13 @@ class Baseline(Clusterer):
 
     def __init__(
         self,
-        method: str = "hals",
+        method: Method = "hals",
         n_clusters: int = 8,
         *,
-        init: Any = "random",
+        init: Init = "random",
         max_iter: int | None = None,
         tol: float | None = None,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         callback: Callable[[Event], bool] | None = None,
         verbose: int = 0,
@@ -178,7 +181,7 @@ class Baseline(Clusterer):
         return Check(type(self).__name__, self.method in NEAREST, remedy)
 
     def _solver(self, n_threads: int) -> RivalSolver:
-        check_parameters(self.get_params(deep=False))
+        check_parameters(self._parameters())
         return RivalSolver(
             Initialization(self.n_clusters, self.init, 1, self.random_state),
             n_threads,
@@ -186,7 +189,8 @@ class Baseline(Clusterer):
             without_none(tol=self.tol, max_iter=self.max_iter),
         )
 
-    def _assignment(self, data: Data, centers: Array, unit: Any) -> Any:
+    def _assignment(self, data: Data, scale: float) -> Any:
         if self.method in NEAREST:
-            return NEAREST[self.method](centers / unit)
-        return super()._assignment(data, centers, unit)
+            dtype = data.dtype
+            return NEAREST[self.method](self.cluster_centers_.astype(dtype) * dtype.type(scale))
+        return super()._assignment(data, scale)

@@ -8,19 +8,15 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
+from onmf.estimators.bases import CallbackSupportMixin, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.fitting import Solution, Solver
 from onmf.estimators.ordering import number_clusters
-from onmf.estimators.progress import (
-    CallbackSupportMixin,
-    Tasks,
-    caller_level,
-    watcher,
-    with_callbacks,
-)
+from onmf.estimators.progress import Tasks, caller_level, watcher
 from onmf.estimators.reporting import ReportMixin
 from onmf.exceptions import (
     ConvergenceWarning,
@@ -28,14 +24,14 @@ from onmf.exceptions import (
     UnassignedSampleWarning,
     UnobservedWarning,
 )
-from onmf.io.table import listing
+from onmf.io.table import MOST_LISTED, listing
 from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
 from onmf.rows.memory import count_nonzero_samples
 from onmf.rows.sweep import Array
 from onmf.rows.threads import blas_threads, single_threaded_blas
-from onmf.rows.validation import rescale_to_safe_range, too_few
+from onmf.rows.validation import too_few
 from onmf.streams.lineage import Lineage
 
 STALE_ATTRIBUTES = (  # of an earlier fit
@@ -69,7 +65,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
     _unit = "iterations"  # what max_iter counts
     _has_ids = False  # whether clusters have ids that outlive a fit
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the samples of X.
 
@@ -131,12 +127,12 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                     else some.count
                 )
                 if n_useful < k:
-                    raise too_few(n_useful, data.shape[0], k)
+                    raise too_few(n_useful, data.shape[0], k, rows.scale != 1)
                 solver = replace(solver, begin=solver.begin.with_features(self._features))
                 notes = None
                 if (folder := self._checkpoint) is not None:
                     start = solver.begin.previous or solver.begin.init
-                    parameters = self.get_params(deep=False) | {"init": start}
+                    parameters = self.get_params(deep=False) | self._parameters() | {"init": start}
                     notes = Checkpoint.of(folder, type(self).__name__, parameters, data)
                 solution = solver.solve(rows, watch, notes or NO_CHECKPOINT)
                 n_missing = data.n_missing
@@ -214,13 +210,13 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
 
     def _relabel(self, rows: Placement) -> None:
         """Labels and memberships by the centroids as they are kept, their lost digits included."""
-        centers, size = rescale_to_safe_range(self.cluster_centers_)
-        unit = centers.dtype.type(size / rows.scale)
-        assignment = self._limited(self._assignment(rows.data, centers, unit), rows.scale)
+        assignment = self._limited(self._assignment(rows.data, rows.scale), rows.scale)
         with single_threaded_blas():
             codes, _ = rows.data.sweep(assignment)
         self.labels_ = rows.data.gather(rows.data.map_blocks(labels_of, codes))
-        self.membership_ = rows.data.dense(len(centers), assignment.memberships, codes)
+        self.membership_ = rows.data.dense(
+            len(self.cluster_centers_), assignment.memberships, codes
+        )
 
     def _warn(self, solution: Solution, rows: Placement) -> None:
         level = caller_level()
@@ -233,7 +229,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         elif len(missing):
             warnings.warn(
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
-                f"have label -1: {listing(missing)}.",
+                f"have label -1: {listing(missing)}{features_alone(rows, missing)}.",
                 UnassignedSampleWarning,
                 stacklevel=level,
             )
@@ -243,7 +239,9 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         # An empty cluster alone keeps the paper's orthogonality too large.
         if best.stop in ("max_iter", "summary") or (best.stop == "max_stages" and not empty):
             reason = REASONS_NOT_CONVERGED[best.stop].format(
-                iterations=best.iterations, unit=self._unit, stages=len(best.history)
+                iterations=self.max_iter or best.iterations,
+                unit=self._unit,
+                stages=len(best.history),
             )
             warnings.warn(
                 f"{type(self).__name__} did not converge {reason} (orthogonality "
@@ -251,6 +249,15 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 ConvergenceWarning,
                 stacklevel=level,
             )
+
+
+def features_alone(rows: Placement, samples: Array) -> str:
+    """The features of these samples, which no centroid has; nothing if all are zero."""
+    X = rows.data.take(samples[:MOST_LISTED]).X
+    there = np.unique((X if sp.issparse(X) else sp.csr_array(X)).nonzero()[1])
+    names = None if rows.features is None else rows.features.names
+    shown = there if names is None else [repr(names[j]) for j in there[: MOST_LISTED + 1]]
+    return f" (no centroid has their feature(s) {listing(shown, len(there))})" if len(there) else ""
 
 
 def unobserved_sentence(samples: Array, features: Array) -> str:

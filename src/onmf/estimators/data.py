@@ -1,13 +1,18 @@
 """How samples come in: validated, put into their place, compared with the centroids of the fit."""
 
 from dataclasses import replace
+from inspect import signature
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from onmf.estimators.bases import DocumentedEstimator
 from onmf.losses import Loss, loss_of
+from onmf.result import Stage
 from onmf.rows import Check, Features, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment
 from onmf.rows.sweep import Array, Data
@@ -25,13 +30,53 @@ class Assigned(NamedTuple):
     fit: Any
 
 
-class DataMixin(BaseEstimator):
+def own_class(model: Any) -> type:
+    """The class of the model, or the one of this package that it is a subclass of."""
+    ours = (kind for kind in type(model).__mro__ if kind.__module__.partition(".")[0] == "onmf")
+    return next(ours)
+
+
+class KnownAssignment(NamedTuple):
+    """What was made of these centroids times `size`, for the next call."""
+
+    how: tuple[Any, ...]  # loss, missing values, equal votes, dtype
+    centers: Array
+    size: float
+    assignment: Any
+
+    def holds(self, how: tuple[Any, ...], centers: Array) -> bool:
+        """Centroids are compared by value: they can be changed in place."""
+        return self.how == how and np.array_equal(self.centers, centers)
+
+
+# What is kept for each model, centroids and rays, has so many entries at most: 32 MB each.
+MAX_KNOWN_ENTRIES = 1 << 22
+ASSIGNMENTS: WeakKeyDictionary[Any, KnownAssignment] = WeakKeyDictionary()
+
+
+class DataMixin(DocumentedEstimator):
     """What an estimator does with samples before it says anything about them."""
 
     n_clusters: int | None
-    n_features_in_: int
-    cluster_centers_: Array
+    n_features_in_: int  # and what else a fit leaves
+    feature_names_in_: NDArray[Any]
+    labels_: NDArray[np.intp]
+    cluster_centers_: NDArray[Any]
+    membership_: NDArray[Any]
+    relative_error_: float
+    inertia_: float
+    n_iter_: int
+    history_: list[Stage]
+    stationarity_: float
+    converged_: bool
+    bound_: float | None
+    gap_: float | None
+    n_disagreements_: int
+    n_missing_: int
+    outlier_score_: NDArray[np.float64]
     outlier_limit_: tuple[float, float]
+    preprocessing_: tuple[Any, ...]
+    certainty_curve_: NDArray[Any]
     equal_votes = False  # whether the length of a sample has no influence
     loss = "frobenius"
     _put = staticmethod(place)  # where the samples go
@@ -39,6 +84,10 @@ class DataMixin(BaseEstimator):
     @property
     def _loss(self) -> Loss:
         return loss_of(self)
+
+    def _parameters(self) -> dict[str, Any]:
+        """All by name, also those that a subclass sets in an `__init__` of its own."""
+        return {name: getattr(self, name) for name in signature(own_class(self)).parameters}
 
     @property
     def _check(self) -> Check:
@@ -78,28 +127,48 @@ class DataMixin(BaseEstimator):
                 self.feature_names_in_ = rows.features.names
         return rows
 
+    def _check_fitted(self) -> None:
+        """scikit-learn asks for the tags first, which takes longer than the rest of `predict`."""
+        if "cluster_centers_" not in vars(self):
+            check_is_fitted(self)
+
     def _assign(
         self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
     ) -> Assigned:
         """The cluster of every sample; reads X once."""
-        data, centers, unit, scale = self._with_centers(X, sample_weight, equal_votes)
-        assignment = self._limited(self._assignment(data, centers, unit), scale)
+        data, assignment, scale = self._with_assignment(X, sample_weight, equal_votes)
+        assignment = self._limited(assignment, scale)
         with single_threaded_blas():
             return Assigned(data, assignment, *data.sweep(assignment))
 
-    def _with_centers(
+    def _with_assignment(
         self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
-    ) -> tuple[Data, Array, Any, float]:
-        """Samples and centroids in a safe range, the unit of their codes, and the factor of X."""
-        check_is_fitted(self)
+    ) -> tuple[Data, Any, float]:
+        """Samples in a safe range, what gives them to clusters, and the factor of X."""
+        self._check_fitted()
         rows = self._place(X, sample_weight, safe_scale, reset=False, equal_votes=equal_votes)
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
-        centers, size = rescale_to_safe_range(W)
-        return rows.data, centers, W.dtype.type(size / rows.scale), rows.scale
+        return rows.data, self._assignment(rows.data, rows.scale), rows.scale
 
-    def _assignment(self, data: Data, centers: Array, unit: Any) -> Any:
-        """What gives a sample to a cluster, in the units of the user."""
-        return self._loss.assignment(centers, data.n_missing, self.equal_votes).rescaled(unit)
+    def _assignment(self, data: Data, scale: float) -> Any:
+        """What gives samples times `scale` to clusters, in the units of the user."""
+        return self._assignment_by_loss(data, scale)
+
+    def _assignment_by_loss(self, data: Data, scale: float) -> Any:
+        """As `_assignment`; what the centroids become is known from the last call."""
+        W, known = self._centers_beside(data), ASSIGNMENTS.get(self)
+        how = self.loss, data.n_missing > 0, self.equal_votes, W.dtype
+        if known is None or not known.holds(how, W):
+            centers, size = rescale_to_safe_range(W)
+            made = self._loss.assignment(centers, data.n_missing, self.equal_votes)
+            known = KnownAssignment(how, W, size, made)
+            if W.size <= MAX_KNOWN_ENTRIES:
+                ASSIGNMENTS[self] = known._replace(centers=W.copy())
+        return known.assignment.rescaled(W.dtype.type(known.size / scale))
+
+    def _centers_beside(self, data: Data) -> Array:
+        """The centroids with all digits that they or the samples have."""
+        W = self.cluster_centers_
+        return W.astype(np.promote_types(W.dtype, data.dtype), copy=False)
 
     @property
     def _limit(self) -> OutlierLimit | None:
@@ -115,10 +184,11 @@ class DataMixin(BaseEstimator):
 
     def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:
         """A Dask array of what `method` says of each chunk of X."""
-        check_is_fitted(self)
+        self._check_fitted()
         from onmf.rows.dask import lazily
 
-        light = clone(self).set_params(callback=None)
+        light = clone(self)
+        light.callback = None
         light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
         if self._limit is not None:
             light.outlier_limit_ = self._limit

@@ -3,11 +3,14 @@
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from onmf.estimators.fitting import FitRequest, Solution, Solver
 from onmf.estimators.initialization import Initialization, is_model
 from onmf.estimators.parameters import (
+    CenterBounds,
+    Init,
+    RandomSeed,
     allows_negative,
     as_bounds,
     as_outliers,
@@ -16,7 +19,7 @@ from onmf.estimators.parameters import (
 )
 from onmf.estimators.partial_fit import PartialFitMixin
 from onmf.estimators.progress import caller_level
-from onmf.estimators.solvers import solver_of
+from onmf.estimators.solvers import PALM, Fast, solver_of
 from onmf.exceptions import UnusedParameterWarning
 from onmf.losses.support import OF_PALM, refusal
 from onmf.paper.palm import NON_NEGATIVE
@@ -73,17 +76,19 @@ class ONMF(PartialFitMixin):
         name.
     n_init : "auto" or int, default="auto"
         Number of starts. The result with the lowest error is kept, so that more starts never give
-        a higher one. "auto" is 1 for "palm" and 1 to 8, by the shape of X, for "fast".
+        a higher one. "auto" is 1 for "palm" and 1 to 8, by the shape of X, for "fast"; with
+        ``loss="kl"`` up to 8, and fewer if they agree.
     solver : {"fast", "palm"}, Fast or PALM, default="fast"
         "fast" searches in a sketch of the data and ends with an exact alternation on the data: see
         `Fast`. "palm" is the paper's method: see `PALM`.
     tol : float, optional
-        "fast": stop when no label changes and the centroids move by less than it (1e-5). "palm":
-        stop when orthogonality and normalised residual are below it (1e-5 with "sncp", 1e-3 with
-        "nsncp"). ``loss="kl"``: also when the divergence falls by a smaller share.
+        "fast": stop when no label changes and the centroids move by no more than it (1e-5), or than
+        rounding moves them. "palm": stop when orthogonality and normalised residual are below it
+        (1e-5 with "sncp", 1e-3 with "nsncp"). ``loss="kl"``: also when the divergence falls by a
+        smaller share.
     max_iter : int, optional
-        Maximum number of sweeps over the data ("fast": 40, at least 2, "kl" 3; "palm": 500,000 per
-        start).
+        Maximum number of sweeps over the data ("fast": 40; "palm": 500,000 per start). The search
+        and the last assignment of "fast" read X twice ("kl" 3 times) in any case.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
     n_jobs : int, optional
@@ -175,17 +180,17 @@ class ONMF(PartialFitMixin):
         self,
         n_clusters: int | None = None,
         *,
-        loss: str = "frobenius",
-        penalty: str | Penalty = "sncp",
-        outliers: float | int | str | None = None,
+        loss: Literal["frobenius", "kl"] = "frobenius",
+        penalty: Literal["sncp", "nsncp"] | Penalty = "sncp",
+        outliers: float | Literal["auto"] | None = None,
         equal_votes: bool = False,
-        center_bounds: Any = "auto",
-        init: Any = "random",
-        n_init: int | str = "auto",
-        solver: Any = "fast",
+        center_bounds: CenterBounds = "auto",
+        init: Init = "random",
+        n_init: int | Literal["auto"] = "auto",
+        solver: Literal["fast", "palm"] | Fast | PALM = "fast",
         tol: float | None = None,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Event], bool] | None = None,
@@ -229,8 +234,8 @@ class ONMF(PartialFitMixin):
             return super()._why_empty(empty)
         k = len(self.cluster_centers_)
         return (
-            f"X has only {k - empty} distinct directions, fewer than n_clusters={k}: the "
-            f"other {empty} clusters are empty; ask for fewer."
+            f"X has only {k - empty} distinct directions that double precision tells apart, fewer "
+            f"than n_clusters={k}: the other {empty} clusters are empty; ask for fewer."
         )
 
     def _features_asked_for(self) -> set[str]:
@@ -249,7 +254,7 @@ class ONMF(PartialFitMixin):
         return {name for name, there in asked.items() if there}
 
     def _solver(self, n_threads: int) -> Solver:
-        check_parameters(self.get_params(deep=False))
+        check_parameters(self._parameters())
         solver, loss = solver_of(self.solver), self._loss
         features = self._features_asked_for() | solver.features()
         if why := refusal(loss.name, loss.supports, solver.name, features):

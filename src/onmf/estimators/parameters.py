@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onmf.baselines import METHODS
+from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.initialization import is_model
 from onmf.io.table import listing
 from onmf.losses import LOSSES
@@ -17,7 +20,9 @@ from onmf.paper.penalties import PENALTIES
 from onmf.paper.start import STARTS
 from onmf.search.outliers import Outliers
 
-CenterBounds = Any  # "auto", "data", or (lower, upper), None for no bound
+Init: TypeAlias = str | Path | ArrayLike | Sequence[Any] | Callable[..., Any] | BaseEstimator
+RandomSeed: TypeAlias = int | np.random.RandomState | None
+CenterBounds: TypeAlias = Literal["auto", "data"] | Sequence[float | None]  # None for no bound
 BoundsOf = Callable[[tuple[float, float]], Bounds]  # smallest and largest entry of X -> bounds
 
 CHOICES: dict[str, Sequence[str]] = {"method": tuple(METHODS), "loss": tuple(LOSSES)}
@@ -30,12 +35,12 @@ PARAMETER_NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks; No
 
 
 def check_parameters(values: dict[str, Any]) -> None:
-    """Those of an estimator by name: each by itself."""
+    """Those of an estimator by name: each by itself; a subclass may have fewer."""
     is_rival = "method" in values
     for name, choices in CHOICES.items():
         if name in values:
             check_choice(values[name], name, choices)
-    init = values["init"]
+    init = values.get("init")
     if isinstance(init, str) and (is_rival or not is_model(init)):
         check_choice(init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable")
     for name, rule in PARAMETER_NUMBERS.items():
@@ -44,20 +49,22 @@ def check_parameters(values: dict[str, Any]) -> None:
         required = is_rival and name == "n_clusters"
         if required or not (value is None or auto):
             check_number(value, name, **rule)
-    if values["callback"] is not None and not callable(values["callback"]):
-        raise ValueError(f"callback must be callable, not {values['callback']!r}.")
+    callback = values.get("callback")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be callable, not {callback!r}.")
     if is_rival:
         return
-    penalty = values["penalty"]
+    penalty = values.get("penalty", "sncp")
     if isinstance(penalty, str) or not hasattr(penalty, "step"):
         check_choice(penalty, "penalty", list(PENALTIES), " or a penalty object")
-    if not isinstance(values["equal_votes"], bool | np.bool_):
-        raise ValueError(f"equal_votes must be True or False, not {values['equal_votes']!r}.")
-    as_bounds(values["center_bounds"])
+    equal_votes = values.get("equal_votes", False)
+    if not isinstance(equal_votes, bool | np.bool_):
+        raise ValueError(f"equal_votes must be True or False, not {equal_votes!r}.")
+    as_bounds(values.get("center_bounds", "auto"))
     if values.get("outliers") is not None:
         as_outliers(values["outliers"])
     if values.get("max_clusters") is not None:
-        low = values["n_clusters"] or 1
+        low = values.get("n_clusters") or 1
         check_number(values["max_clusters"], "max_clusters", low, whole=True)
 
 
@@ -121,7 +128,7 @@ def fixed_bounds(bounds: Bounds, extremes: tuple[float, float]) -> Bounds:
     return bounds
 
 
-def as_bounds(center_bounds: CenterBounds) -> BoundsOf:
+def as_bounds(center_bounds: Any) -> BoundsOf:
     """The bounds on centroids, for data with given extremes."""
     if isinstance(center_bounds, str) and center_bounds in ("auto", "data"):
         return bounds_by_sign if center_bounds == "auto" else bounds_of_data
@@ -138,12 +145,12 @@ def as_bounds(center_bounds: CenterBounds) -> BoundsOf:
     )
 
 
-def is_automatic(center_bounds: CenterBounds) -> bool:
+def is_automatic(center_bounds: Any) -> bool:
     """Whether the bounds depend on the sign of the data alone."""
     return isinstance(center_bounds, str) and center_bounds == "auto"
 
 
-def allows_negative(center_bounds: CenterBounds) -> bool:
+def allows_negative(center_bounds: Any) -> bool:
     """Whether the data may have negative entries."""
     return as_bounds(center_bounds)((-1.0, 1.0)).lower < 0
 

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
 
+from onmf.estimators.bases import available_if
 from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.initialization import is_model
 from onmf.estimators.parameters import CenterBounds, as_bounds, is_automatic
@@ -39,7 +39,6 @@ class PartialFitMixin(Clusterer):
 
     solver: Any
     center_bounds: CenterBounds
-    feature_names_in_: NDArray[Any]
     _stream: BatchSums  # once the stream has begun
     _has_ids = True
 
@@ -60,7 +59,7 @@ class PartialFitMixin(Clusterer):
         again.init = self.init
         return again
 
-    @available_if(_has_partial_fit)  # type: ignore[untyped-decorator]
+    @available_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Update the clusters with one batch of a stream.
 
@@ -143,7 +142,7 @@ class PartialFitMixin(Clusterer):
         """Start the sums with a batch, as the centroids see it: its state."""
         comparison = self._comparison(rows.data)
         alternation = self._loss.alternation(rows.data, comparison.settings)
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        W = self._centers_beside(rows.data)
         state = replace(alternation, limit=self._limit).begin(W)
         self._stream = self._loss.batch(state)
         return state
@@ -158,7 +157,7 @@ class PartialFitMixin(Clusterer):
 
     def _take_in(self, rows: Placement) -> None:
         """One more batch."""
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        W = self._centers_beside(rows.data)
         comparison = self._comparison(rows.data)
         state, self._stream, W = comparison.take_in(rows.data, W, self._stream, self._limit)
         self._show_batch(rows.data, state)

@@ -4,10 +4,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
+from onmf.estimators.bases import (
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from onmf.estimators.data import DataMixin
 from onmf.rows import is_dask
 from onmf.rows.assign import Nearness, labels_of, nearness
@@ -67,7 +70,7 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         >>> model.transform([[0.2, 5.0], [1.0, 0.0]]) > 0
         array([[False, True], [ True, False]])
         """
-        check_is_fitted(self)
+        self._check_fitted()
         k, dtype = self._n_features_out, self.cluster_centers_.dtype
         if is_dask(X):
             return self._lazily("transform", X, dtype, k)
@@ -94,7 +97,7 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         >>> model.inverse_transform(model.transform([[5.0, 0.5]])).round(6)
         array([[5., 0.]])
         """
-        check_is_fitted(self)
+        self._check_fitted()
         W = self.cluster_centers_
         H = X if is_dask(X) else check_array(X, accept_sparse="csr", dtype=W.dtype, input_name="X")
         if H.shape[1] != len(W):
@@ -130,12 +133,11 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         >>> model.decision_function([[3.0, 4.0]]).round(6)
         array([[0.6, 0.8]])
         """
-        check_is_fitted(self)
+        self._check_fitted()
         k, dtype = self._n_features_out, self.cluster_centers_.dtype
         if is_dask(X):
             return self._lazily("decision_function", X, dtype, k)
-        data, centers, unit, _ = self._with_centers(X)
-        assignment = self._assignment(data, centers, unit)
+        data, assignment, _ = self._with_assignment(X)
         with single_threaded_blas():
             rows, _ = data.sweep(lambda block, _: (assignment.scores(block), ()))
             return data.dense(k, lambda scores: scores, rows)
@@ -190,14 +192,13 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         >>> ((model.outlier_score(X) > 1) == (y == -1)).all()
         np.True_
         """
-        check_is_fitted(self)
+        self._check_fitted()
         limit = self._limit
         if limit is None:
             raise ValueError("the model knows no outliers: fit it with outliers='auto'.")
         if is_dask(X):
             return self._lazily("outlier_score", X, np.float64)
-        data, centers, unit, scale = self._with_centers(X)
-        assignment = self._assignment(data, centers, unit)
+        data, assignment, scale = self._with_assignment(X)
         limit = limit.scaled(scale, self._loss.degree)
         with single_threaded_blas():
             rows, _ = data.sweep(assignment)
@@ -276,8 +277,8 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         """
         if is_dask(X):
             return Nearness(self.margin(X), self.distance(X))
-        data, centers, *_ = self._with_centers(X)
-        assignment = self._loss.assignment(centers, data.n_missing, self.equal_votes)
+        data, _, scale = self._with_assignment(X)
+        assignment = self._assignment_by_loss(data, scale)
         with single_threaded_blas():
             return nearness(data, assignment)
 

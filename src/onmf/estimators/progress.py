@@ -15,29 +15,9 @@ from math import isfinite
 from types import FrameType
 from typing import Any, Protocol
 
+from onmf.estimators.bases import CallbackSupportMixin
 from onmf.estimators.fitting import Solver
 from onmf.result import Event, Stage, Watch, unwatched
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # before 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
-
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method itself."""
-        return method
-
-
-__all__ = [
-    "CallbackSupportMixin",
-    "Tasks",
-    "caller_level",
-    "stage_sentence",
-    "watcher",
-    "with_callbacks",
-]
 
 INSIDE = ("onmf", "sklearn")  # packages whose lines a user did not write
 FIT_LOG = logging.getLogger("onmf")

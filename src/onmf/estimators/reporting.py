@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from onmf.estimators.parameters import check_number
 from onmf.estimators.predictor import PredictMixin
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
 
 class ReportMixin(PredictMixin):
     """Features, explanation, page and file of a fitted model."""
-
-    inertia_: float
-    bound_: float | None
-    gap_: float | None
-    labels_: Array
 
     def top_features(
         self, n: int = 10, feature_names: Sequence[str] | None = None
@@ -52,7 +46,7 @@ class ReportMixin(PredictMixin):
         >>> model.top_features(1, feature_names=["salt", "sugar"])
         [[('salt', 1.0)], [('sugar', 1.0)]]
         """
-        check_is_fitted(self)
+        self._check_fitted()
         check_number(n, "n", 1, whole=True)
         names = self._features.names if feature_names is None else feature_names
         if names is None:
@@ -120,7 +114,7 @@ class ReportMixin(PredictMixin):
         """
         from onmf.bounds import certify
 
-        check_is_fitted(self)
+        self._check_fitted()
         return certify(self, X, **options)
 
     def report(self, path: str | Path, X: Any, labels: Any = None, **panels: Any) -> None:
@@ -156,14 +150,14 @@ class ReportMixin(PredictMixin):
 
     def _check_labels(self) -> None:
         """There are clusters, and samples in them."""
-        check_is_fitted(self)
+        self._check_fitted()
         if not hasattr(self, "labels_"):
             raise ValueError(
-                f"this {type(self).__name__} has no labels, for it read X once: fit it with "
-                "passes=2, or set labels_ to what predict(X) gives."
+                f"this {type(self).__name__} has no labels: it read X once (passes=1), or was "
+                "saved with samples=False; set labels_ to what predict(X) gives."
             )
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, samples: bool = True) -> None:
         """Put the fitted model into a file, without pickle; `onmf.load` reads it.
 
         The format is described in `onmf.io.container`. Parameters that only Python could store
@@ -175,6 +169,10 @@ class ReportMixin(PredictMixin):
         ----------
         path : str or Path
             The file, replaced if it exists.
+        samples : bool, default=True
+            Whether to store what the model says of the samples of its fit: `labels_`,
+            `membership_` and `outlier_score_`. Without them the file has what `predict` needs, and
+            its size does not depend on the number of samples.
 
         Examples
         --------
@@ -185,8 +183,8 @@ class ReportMixin(PredictMixin):
         >>> onmf.load(path).labels_
         array([0, 0, 1])
         """
-        check_is_fitted(self)
-        write_model(self, path)
+        self._check_fitted()
+        write_model(self, path, samples)
 
     @property
     def components_(self) -> Array:

@@ -7,8 +7,7 @@ the default of the solver.
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
+from onmf.estimators.bases import BaseEstimator, DocumentedEstimator
 from onmf.estimators.fitting import FastSolver, FitRequest, PaperSolver, Solver
 from onmf.estimators.parameters import check_number, without_none
 from onmf.losses.alternation import Settings
@@ -22,7 +21,7 @@ from onmf.search.solver import SearchSettings
 MIN_SUMMARY_ROWS, SUMMARY_ROWS_PER_CLUSTER = 20_000, 1_000
 
 
-class Fast(BaseEstimator):
+class Fast(DocumentedEstimator):
     """The default solver: a search in a sketch of the data, then an exact alternation on the data.
 
     It reads X a handful of times, leaves no cluster empty, and does not depend on the scale of X.
@@ -82,14 +81,12 @@ class Fast(BaseEstimator):
                 f"{request.penalty!r}: use solver='palm'."
             )
         begin, loss = request.init, request.loss
-        if request.max_iter is not None:
-            check_number(request.max_iter, "max_iter", loss.min_sweeps, whole=True)
         search = SearchSettings(
             **without_none(
                 start=self.rho,
                 growth=self.growth,
                 tol=request.tol,
-                max_sweeps=request.max_iter,
+                max_sweeps=request.max_iter and max(request.max_iter, loss.min_sweeps),
                 outliers=request.outliers,
             ),
             n_starts=None if begin.n_init == "auto" else int(begin.n_init),
@@ -110,7 +107,7 @@ class Fast(BaseEstimator):
         return FastSolver(begin, loss, settings, request.bounds, self.passes, sampler)
 
 
-class PALM(BaseEstimator):
+class PALM(DocumentedEstimator):
     """The paper's method: proximal alternating linearised minimisation with a growing penalty.
 
     It depends on the scale of X as the paper's method does, and minimises squares.

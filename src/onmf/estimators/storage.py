@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from onmf.estimators.bases import BaseEstimator
+from onmf.estimators.data import DataMixin, own_class
 from onmf.estimators.solvers import SOLVERS
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.io.container import MODEL, Container, container_bytes, read_container
@@ -35,12 +36,13 @@ NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 LINEAGE = "lineage_"
 FORMER_NAMES = {"outlier_fence_": "outlier_limit_"}  # of attributes, in files of version 0.1
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
-HEADER_PARTS = {
-    "class": str,
-    "parameters": dict,
-    "attributes": dict,
-    "chain": list,
-}  # of the header
+ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("relative_error_", "inertia_", "stationarity_"), (float, int)),
+    **dict.fromkeys(("n_iter_", "n_features_in_", "n_missing_", "n_disagreements_"), (int,)),
+    **dict.fromkeys(("bound_", "gap_"), (float, int, type(None))),
+    "converged_": (bool,),
+}  # of those that are numbers
+HEADER_PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}
 STORED_PENALTIES: dict[str, Any] = {kind.__name__: kind for kind in PENALTY_CLASSES}
 NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them
 
@@ -53,13 +55,13 @@ class StoredModel(NamedTuple):
     attributes: dict[str, Any]
 
 
-def write_model(model: BaseEstimator, path: str | Path) -> None:
+def write_model(model: DataMixin, path: str | Path, samples: bool = True) -> None:
     """Put a fitted model into a file: in full, or not at all."""
     path = Path(path)
-    replace_files(path.parent, {path.name: model_bytes(model)})
+    replace_files(path.parent, {path.name: model_bytes(model, samples)})
 
 
-def model_bytes(model: BaseEstimator, samples: bool = True, **more: Any) -> bytes:
+def model_bytes(model: DataMixin, samples: bool = True, **more: Any) -> bytes:
     """The content of the file of a fitted model; without its samples, what predicts is left.
 
     `more` is JSON for the header, which whoever wrote it will look for.
@@ -67,15 +69,15 @@ def model_bytes(model: BaseEstimator, samples: bool = True, **more: Any) -> byte
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
     if not samples:
         fitted = {n: v for n, v in fitted.items() if n not in (*OF_SAMPLES, STRANGENESS)}
-    if hasattr(fitted.get("membership_"), "dask"):  # the workers have it
-        fitted["membership_"] = np.asarray(fitted["membership_"])
+    if all(name in fitted for name in OF_SAMPLES):
+        fitted |= _compact(*(fitted[name] for name in OF_SAMPLES))
     chain, names = fitted.pop(CHAIN, ()), fitted.pop(NAMES, None)
     arrays = {name: value for name, value in fitted.items() if isinstance(value, np.ndarray)}
     numbers = {name: v for name, v in fitted.items() if name not in (HISTORY, *arrays)}
     if HISTORY in fitted:
         arrays[HISTORY] = np.array(fitted[HISTORY], np.float64).reshape(-1, len(Stage._fields))
     header = {
-        "class": type(model).__name__,
+        "class": own_class(model).__name__,
         "onmf": version("onmf"),
         "parameters": _storable_parameters(model),
         "attributes": encode_all(numbers),
@@ -87,6 +89,22 @@ def model_bytes(model: BaseEstimator, samples: bool = True, **more: Any) -> byte
     return container_bytes(MODEL, header | more, arrays)
 
 
+def _compact(membership: Any, labels: Array) -> dict[str, Array]:
+    """H as one number per sample, its entry in the column of the label, if it has no other."""
+    H = np.asarray(membership)  # of Dask: the workers have it
+    value = np.where(labels >= 0, H[np.arange(len(labels)), labels], H.dtype.type(0))
+    is_single = np.count_nonzero(value) == np.count_nonzero(H)
+    return {"membership_": value if is_single else H, "labels_": labels.astype(np.int32)}
+
+
+def _unfold(value: Array, labels: Array, k: int) -> Array:
+    """H (n, k) with these entries in the columns of the labels; what `_compact` was given."""
+    H = np.zeros((len(labels), k), value.dtype)
+    inside = np.flatnonzero(labels >= 0)
+    H[inside, labels[inside]] = value[inside]
+    return H
+
+
 def _put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]:
     """One step of the chain as JSON; its arrays go to the others."""
     settings = {field.name: getattr(step, field.name) for field in fields(step)}
@@ -95,13 +113,13 @@ def _put_away(step: Any, place: int, arrays: dict[str, Array]) -> dict[str, Any]
     return {"step": step.name} | encode_all(settings)
 
 
-def _storable_parameters(model: BaseEstimator) -> dict[str, Any]:
+def _storable_parameters(model: DataMixin) -> dict[str, Any]:
     """Those that can be stored; the others are named in a warning.
 
     But for a model that the fit went on from: what it left is in the lineage.
     """
     storable, left_out = {}, []
-    for name, value in model.get_params(deep=False).items():
+    for name, value in model._parameters().items():
         if name == "init" and isinstance(value, BaseEstimator):
             continue
         try:
@@ -158,6 +176,9 @@ def _sound_model(stored: Container) -> StoredModel:
     for name in attributes:
         if not (name.isidentifier() and name.endswith("_") and name[0] != "_"):
             raise ValueError(f"{name!r} is no name of a fitted attribute.")
+        kinds = ATTRIBUTE_KINDS.get(name)
+        if kinds is not None and type(attributes[name]) not in kinds:
+            raise ValueError(f"its {name} is a {type(attributes[name]).__name__}.")
     known = (len(arrays["cluster_centers_"]), None)  # None: as many as the model before had
     if attributes.get(LINEAGE) is None and settings.get("n_clusters") not in known:
         raise ValueError("it does not have n_clusters centroids.")
@@ -170,9 +191,10 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
     none = np.empty((0, len(W) if W.ndim else 0), W.dtype), np.empty(0, np.int64)
     known = OF_SAMPLES if any(name in arrays for name in OF_SAMPLES) else ()
     H, labels = [arrays[name] for name in known] or none
-    if W.ndim != 2 or not all(W.shape) or labels.ndim != 1 or H.shape != (len(labels), len(W)):
+    shapes = [(len(labels), len(W)), (len(labels),)] if labels.ndim and W.ndim else []
+    if W.ndim != 2 or not all(W.shape) or labels.ndim != 1 or H.shape not in shapes:
         raise ValueError("its centroids, memberships and labels differ in shape.")
-    if W.dtype.kind != "f" or H.dtype != W.dtype or labels.dtype.kind != "i":
+    if W.dtype.kind != "f" or H.dtype.kind != "f" or labels.dtype.kind != "i":
         raise ValueError("its centroids, memberships or labels are of the wrong type.")
     if not (np.isfinite(W).all() and np.isfinite(H).all()):
         raise ValueError("its centroids or memberships are not all finite.")
@@ -180,6 +202,9 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
         raise ValueError("it has labels of clusters that it does not have.")
     if arrays.get(STRANGENESS, labels).shape != labels.shape:
         raise ValueError("it has not as many scores of outliers as labels.")
+    if known:
+        arrays["labels_"] = labels.astype(np.intp)
+        arrays["membership_"] = _unfold(H, labels, len(W)) if H.ndim == 1 else H
     _check_limit(attributes.get(LIMIT, (0.0, 0.0)))
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")

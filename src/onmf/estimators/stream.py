@@ -1,7 +1,7 @@
 """`StreamONMF`: a stream in which clusters are born and removed."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from onmf.estimators.onmf import ONMF
+from onmf.estimators.parameters import CenterBounds, Init, RandomSeed
+from onmf.estimators.solvers import PALM, Fast
 from onmf.io import Table
 from onmf.losses.support import EVERY_FEATURE, refusal
 from onmf.paper.penalties import Penalty
@@ -28,7 +30,8 @@ class StreamONMF(ONMF):
     again now and then until they are all there. From then on a sample that is novel to every
     centroid waits for two batches. Where eight of them agree on a direction of their own, a cluster
     is born. A cluster without samples for ten times its mean interval is removed. `lineage_` says
-    what the batch changed, `cluster_ids_` gives the ids. `fit` starts a new stream.
+    what the batch changed, `cluster_ids_` gives the ids, `n_novel_` is the number of samples of the
+    last batch that are in no new cluster and wait. `fit` starts a new stream.
 
     Parameters
     ----------
@@ -59,16 +62,16 @@ n_jobs, verbose, callback
         n_clusters: int | None = None,
         *,
         max_clusters: int | None = None,
-        loss: str = "frobenius",
-        penalty: str | Penalty = "sncp",
+        loss: Literal["frobenius", "kl"] = "frobenius",
+        penalty: Literal["sncp", "nsncp"] | Penalty = "sncp",
         equal_votes: bool = False,
-        center_bounds: Any = "auto",
-        init: Any = "random",
-        n_init: int | str = "auto",
-        solver: Any = "fast",
+        center_bounds: CenterBounds = "auto",
+        init: Init = "random",
+        n_init: int | Literal["auto"] = "auto",
+        solver: Literal["fast", "palm"] | Fast | PALM = "fast",
         tol: float | None = None,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[Event], bool] | None = None,
@@ -112,7 +115,7 @@ n_jobs, verbose, callback
             super().fit(X, y, sample_weight)
             rows = self._place_batch(X, sample_weight)
             state = self._remember(rows)
-            batch = self._comparison(rows.data).batch(rows.data, state)
+            batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
             self._stream_history = StreamHistory.begin(batch, own_weight(rows), len(state.W))
         return self
 
@@ -140,7 +143,7 @@ n_jobs, verbose, callback
         >>> StreamONMF.from_fit(model, model.labels_, model.distance(X), 1).partial_fit(X).labels_
         array([0, 0, 1])
         """
-        values = model.get_params(deep=False)
+        values = model._parameters()
         if values["outliers"] is not None:
             raise ValueError(refusal(model.loss, EVERY_FEATURE, "fast", {"outliers", "births"}))
         stream = cls(**{name: value for name, value in values.items() if name != "outliers"})
@@ -167,22 +170,23 @@ n_jobs, verbose, callback
     def _take_in(self, rows: Placement) -> None:
         """A batch by which clusters may be born and removed."""
         comparison = self._comparison(rows.data)
-        batch = comparison.batch(rows.data, self._state_of(rows))
         if self._stream_history.warmup.shape[0]:
+            batch = comparison.batch(rows.data, self._state_of(rows), self._stream)
             self._fit_again(batch, own_weight(rows))
         else:
-            W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+            W = self._centers_beside(rows.data)
             before = self.lineage_ or Lineage.first(len(W))
             now = StreamState(self._stream, self._stream_history, W, before)
             most = self.max_clusters or self.n_clusters or len(W)
-            now = now.after(batch, comparison, most)
+            now = now.after(rows.data, comparison, most)
             self._stream, self._stream_history = now.sums, now.history
             self.cluster_centers_, self.lineage_ = now.W, now.lineage
+            self.n_novel_ = now.n_novel
         self._show_batch(rows.data, self._state_of(rows))
 
     def _state_of(self, rows: Placement) -> Any:
         """A batch with the present centroids, by one sweep."""
-        W = self.cluster_centers_.astype(rows.data.dtype, copy=False)
+        W = self._centers_beside(rows.data)
         settings = self._comparison(rows.data).settings
         return self._loss.alternation(rows.data, settings).begin(W)
 
@@ -199,7 +203,7 @@ n_jobs, verbose, callback
             self._stream_history = before._replace(batch=t, warmup=X, warmup_weight=weight)
             self.lineage_ = Lineage.between(view, self.lineage_ or Lineage.first(k), view)[0]
             return
-        values = self.get_params(deep=False)
+        values = self._parameters()
         for name in ("max_clusters", *SEARCH_PARAMETERS):
             del values[name]
         again = clone(ONMF(**values | {"init": "random", "callback": None}))
@@ -211,7 +215,7 @@ n_jobs, verbose, callback
         rows = self._place_batch(every, weight)
         state = self._remember(rows)
         self._stream = self._stream.as_mean_of(t)
-        batch = self._comparison(rows.data).batch(rows.data, state)
+        batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
         first = StreamHistory.begin(batch, weight, len(state.W))
         self._stream_history = first._replace(batch=t, last=first.last + before.batch)
 

@@ -28,6 +28,7 @@ from onmf.losses.profiles import (
 from onmf.losses.support import EVERY_FEATURE
 from onmf.rows.sweep import Array, Data, Matrix, Move, Place
 from onmf.rows.view import View
+from onmf.search.sketch import SINGLE_ENOUGH
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ class KullbackLeibler:
     def alternation(self, data: Data, settings: Settings) -> Alternation:
         """Reads X once, for its totals."""
         rows, totals = data.sweep(MeasureTotals(influence_of(settings.equal_votes)))
+        if totals.whole <= SINGLE_ENOUGH * abs(totals.own):  # <x, log p> has few digits that differ
+            data = data.in_double()
+            rows, totals = data.sweep(MeasureTotals(influence_of(settings.equal_votes)))
         return CountAlternation(data, settings, totals=totals, row_totals=rows)
 
     def batch(self, state: Any) -> BatchSums:

@@ -22,6 +22,7 @@ from onmf.losses.alternation import Alternation, AlternationState, Given, Starts
 from onmf.losses.kl_search import Counts, labels_by_roots
 from onmf.losses.kl_starts import MOVES, find_clusterings, improved, moved
 from onmf.losses.profiles import (
+    NO_INFORMATION,
     SMOOTHING,
     CountCode,
     CountProfiles,
@@ -40,7 +41,6 @@ from onmf.search.outliers import OutlierLimit
 SEARCH_ROWS, SEARCH_ENTRIES = 20_000, 1 << 20  # at most, for the search: one log per entry and k
 MIN_SEARCH_ROWS_PER_CLUSTER = 50  # however long the rows are
 SWEEPS_BEFORE = 2  # reads of X before the alternation: the totals, and the rows of the search
-NO_INFORMATION = 1e-12  # share below which all samples have the same profile
 TRIM_ROUNDS = 3  # of improving clusters without their outliers
 
 
@@ -122,7 +122,7 @@ class CountAlternation(Alternation):
         return replace(CountProfiles.of(W, self.influence), limit=limit)
 
     def moved_to(self, data: Data, totals: Any) -> Self:
-        return replace(self, data=data, totals=totals, row_totals=None)
+        return replace(super().moved_to(data, totals), totals=totals, row_totals=None)
 
     def starts(
         self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
@@ -174,6 +174,9 @@ class CountAlternation(Alternation):
         else:
             near = labels_by_roots(counts, k, rng, given._replace(W=np.sqrt(given.W)))
         return moved(counts, near, k, MOVES, rng).labels
+
+    def as_start(self, W: Array) -> Array:
+        return mix_in_mean(W.astype(np.float64), self.known.mean).astype(self.data.dtype)
 
     def rows_to_search(self, k: int, rng: np.random.Generator) -> Block:
         """The samples that are not all zero, or as many of them as the search looks at."""

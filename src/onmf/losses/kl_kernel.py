@@ -1,4 +1,4 @@
-"""The moves of `kl_search` in C, by the same rules."""
+"""Moves and costs of `kl_search` in C, by the same rules."""
 
 import numpy as np
 
@@ -8,27 +8,35 @@ from onmf.search import _kernels
 from onmf.search.kernels import MOMENT, doubles, whole
 
 
-def shift_rows(
+def move_rows(
     rows: tuple[Array, Array, Array, Array],
     labels: Array,
     first: Array,
     width: int,
-    S: Array,
+    shape: tuple[int, int],
     order: Array,
     limits: tuple[int, int, float],
-) -> Array:
-    """Labels after rounds of moves, which use up S (m, k)."""
+) -> tuple[Array, Array, Array]:
+    """Labels after the moves, S (m, clusters) and s log s of it."""
     (indptr, indices, values, totals), (rounds, few, least) = rows, limits
-    known = *map(whole, (indptr, indices)), *doubles(values, totals)
-    P, T, wake = np.empty_like(S), S.sum(axis=0), np.zeros(len(labels), np.int64)
+    indptr, indices, (values, totals) = whole(indptr), whole(indices), doubles(values, totals)
+    S, P, wake = np.zeros(shape), np.empty(shape), np.zeros(len(labels), np.int64)
+    _kernels.count_sums(indptr, indices, values, labels, S)
     _kernels.phis(S.ravel(), P.ravel())
-    state = labels, whole(first), wake, S, P, T
+    state = labels, whole(first), wake, S, P, S.sum(axis=0)
     step = max(1, MOMENT // (1 + len(values) // len(labels) * width))
     parts = [order[i : i + step] for i in range(0, len(order), step)]
-    gain = np.empty(width)
+    known, gain = (indptr, indices, values, totals), np.empty(width)
     for turn in range(rounds):
         numbers = turn, REST, least, CALM, LEAST
         moves = sum(_kernels.move_rows(*known, *state, part, gain, *numbers) for part in parts)
         if moves <= few:
             break
-    return labels
+    return labels, S, P
+
+
+def pair_costs(S: Array, P: Array, first: Array, second: Array) -> Array:
+    """sum_j phi(s_aj) + phi(s_bj) - phi(s_aj + s_bj) of pairs (a, b) of rows of S; P is phi(S)."""
+    costs = np.empty(len(first))
+    _kernels.pair_costs(*doubles(S, P), whole(first), whole(second), costs)
+    return costs

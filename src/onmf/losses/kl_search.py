@@ -13,13 +13,13 @@ is largest, one after the other (Hartigan's moves; Slonim, Friedman and Tishby 2
 zero, no smoothing, no cluster becomes empty, and every move gains. `kl_starts` uses these moves.
 """
 
-from collections.abc import Callable
+import sys
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.losses.profiles import Influence, phi, row_sums
+from onmf.losses.profiles import Influence, explained_information, phi, row_sums
 from onmf.paper.penalties import SNCP
 from onmf.rows.assign import first_largest
 from onmf.rows.memory import InMemory
@@ -85,19 +85,32 @@ def labels_by_roots(
     return first_largest(np.asarray(roots @ unit(found.Ws[0]).T))
 
 
+class Exchanged(NamedTuple):
+    """Labels after moves, the sums S (m, clusters) of their rows, and s log s of these."""
+
+    labels: Array
+    S: Array
+    P: Array
+
+    def explained(self) -> float:
+        """sum_k g(S_k) - g(sum_k S_k)."""
+        whole = self.S.sum(axis=1)
+        return float(self.P.sum() - phi(self.S.sum(axis=0)).sum() - explained_information(whole))
+
+
 def exchange_rows(
     counts: Counts, labels: Array, first: Array, width: int, rounds: int, rng: np.random.Generator
-) -> Array:
-    """Labels after rounds of moves of single rows: row i within first_i, ..., first_i + width - 1.
+) -> Exchanged:
+    """Rounds of moves of single rows: row i within first_i, ..., first_i + width - 1.
 
     The rows come in an order of chance; a round that moves few is the last.
     """
     places = counts.X.indptr.astype(np.int64), counts.X.indices.astype(np.int64)
     rows = *places, counts.X.data, counts.totals
-    S = np.ascontiguousarray(counts.sums(labels, int(first.max()) + width).T)
+    shape = counts.X.shape[1], int(first.max()) + width
     limits = rounds, int(FEW * len(labels)), LEAST * float(counts.totals.sum())
     order, labels = rng.permutation(len(labels)), labels.astype(np.int64)
-    return np.asarray(compiled_moves()(rows, labels, first, width, S, order, limits))
+    return Exchanged(*kernels().move_rows(rows, labels, first, width, shape, order, limits))
 
 
 def move_rows(
@@ -105,13 +118,15 @@ def move_rows(
     labels: Array,
     first: Array,
     width: int,
-    S: Array,
+    shape: tuple[int, int],
     order: Array,
     limits: tuple[int, int, float],
-) -> Array:
-    """The moves, which use up S (m, k); in C they are `kernels.move_rows`."""
+) -> tuple[Array, Array, Array]:
+    """Labels after the moves, S (m, clusters) and s log s of it."""
     indptr, indices, values, totals = rows
     rounds, few, least = limits
+    places = indices * shape[1] + labels.repeat(np.diff(indptr))
+    S = np.bincount(places, values, shape[0] * shape[1]).reshape(shape)
     T, wake = S.sum(axis=0), np.zeros(len(labels))
     for turn in range(rounds):
         moves = 0
@@ -129,7 +144,7 @@ def move_rows(
             labels[i], moves = best, moves + 1
         if moves <= few:
             break
-    return labels
+    return labels, S, phi(S)
 
 
 def move_gains(j: Array, x: Array, t: float, own: int, among: slice, S: Array, T: Array) -> Array:
@@ -147,10 +162,16 @@ def less(s: Any, x: Any) -> Any:
     return np.where(rest > LEAST * x, rest, 0.0)
 
 
-def compiled_moves() -> Callable[..., Array]:
-    """`move_rows` in C if it was built, or this one."""
-    if not is_compiled():
-        return move_rows
-    from onmf.losses.kl_kernel import shift_rows
+def pair_costs(S: Array, P: Array, first: Array, second: Array) -> Array:
+    """sum_j phi(s_aj) + phi(s_bj) - phi(s_aj + s_bj) of pairs (a, b) of rows of S; P is phi(S)."""
+    pairs = zip(first, second, strict=True)
+    return np.array([(P[a] + P[b] - phi(S[a] + S[b])).sum() for a, b in pairs])
 
-    return shift_rows
+
+def kernels() -> Any:
+    """The module to take `move_rows` and `pair_costs` from: in C if it was built, or this one."""
+    if not is_compiled():
+        return sys.modules[__name__]
+    from onmf.losses import kl_kernel
+
+    return kl_kernel

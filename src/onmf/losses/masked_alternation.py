@@ -17,6 +17,7 @@ from onmf.losses.alternation import (
     AlternationState,
     Given,
     Starts,
+    is_still,
     no_membership,
 )
 from onmf.losses.filling import estimate_fill
@@ -77,9 +78,13 @@ class MaskedAlternation(Alternation):
             given,
             basis=fill.V,
         )
-        found = found._replace(small=found.small._replace(sweeps=fill.sweeps + 1))
+        sweeps = fill.sweeps + found.small.sweeps
+        found = found._replace(small=found.small._replace(sweeps=sweeps))
         recorder.tell(found.small.sweeps, nothing)
-        alternation: MaskedAlternation = replace(self, common=fill.common.astype(np.float64))
+        if found.precise and data.dtype != np.float64:  # as must be what is filled in
+            return replace(self, data=data.in_double()).starts(k, rng, recorder, given)
+        common = fill.common.astype(np.float64)
+        alternation: MaskedAlternation = replace(self, common=common)
         alternation = alternation.with_first_limit(found.Ws[0])
         return Starts(found.Ws, alternation, found.stages(data.traffic))
 
@@ -93,14 +98,14 @@ class MaskedAlternation(Alternation):
         W, limit = self.next_centroids(state), state.next_limit
         rows, totals = self.data.sweep(self.move(W, limit), state.rows)
         residual = float(kernels().ray_distance(W, state.W))
-        settled = residual <= self.settings.search.tol and not totals.moves.any()
+        still = is_still(residual, self.settings.search.tol, W.dtype)
         new = replace(
             state,
             W=W,
             rows=rows,
             sums=totals,
             residual=residual,
-            settled=bool(settled and totals.samples.all()),
+            settled=bool(still and not totals.moves.any() and totals.samples.all()),
             limit=limit,
             turn=state.turn + 1,
         )

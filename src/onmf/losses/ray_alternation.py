@@ -20,10 +20,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.losses.alternation import Alternation, AlternationState, Given, Starts, no_membership
+from onmf.losses.alternation import (
+    Alternation,
+    AlternationState,
+    Given,
+    Starts,
+    is_still,
+    no_membership,
+)
 from onmf.paper.palm import Bounds
 from onmf.result import Recorder
-from onmf.rows.assign import Code, Rays, one_sparse
+from onmf.rows.assign import Code, Rays
 from onmf.rows.sweep import Array, Block, Data, row_sqnorm
 from onmf.search.outliers import OutlierLimit
 from onmf.search.row_problems import kernels, unit
@@ -38,8 +45,8 @@ class TooFewDirectionsError(ValueError):
     def __init__(self, found: int, k: int) -> None:
         self.found, self.k = found, k
         super().__init__(
-            f"X has only {found} distinct directions, fewer than n_clusters={k}: ask for fewer "
-            "clusters."
+            f"X has only {found} distinct directions that double precision tells apart, fewer "
+            f"than n_clusters={k}: ask for fewer clusters."
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -65,17 +72,13 @@ class Assign:
 
     def __call__(self, block: Block, last: Code | None) -> tuple[Code, ClusterSums]:
         X, weight, k = block.X, block.weight[:, 0], self.units.shape[1]
-        code = Code(*kernels().nearest(X @ self.units))
+        code = Code(*kernels().nearest_rays(X, self.units))
         if self.limit is not None:
             code = self.limit.applied(row_sqnorm(X), code.scores, code)
-        if sp.issparse(X):
-            cross = one_sparse(code.labels, code.scores * weight, k).T @ X
-        else:  # a sum over the samples, not over samples and clusters
-            factors = np.where(code.labels >= 0, code.scores * weight, 0)
-            cross = kernels().sums(np.maximum(code.labels, 0), factors, X, k)
-        return code, ClusterSums(
-            np.ascontiguousarray(cross, np.float64), *tallies(code, last, weight, k)
-        )
+        factors = np.where(code.labels >= 0, code.scores * weight, 0)
+        cross = kernels().sums(np.maximum(code.labels, 0), factors, X, k)
+        cross = np.ascontiguousarray(cross, np.float64)
+        return code, ClusterSums(cross, *tallies(code, last, weight, k))
 
 
 def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array, ...]:
@@ -106,7 +109,8 @@ class RayState(AlternationState):
     def after(self, W: Array, rows: Any, sums: ClusterSums, tol: float) -> "RayState":
         """The state after the next sweep, with the centroids W."""
         residual = kernels().ray_distance(W, self.W)
-        settled = residual <= tol and not sums.moves.any() and sums.samples.all()
+        still = is_still(residual, tol, W.dtype)
+        settled = still and not sums.moves.any() and sums.samples.all()
         return RayState(
             W=W,
             rows=rows,
@@ -144,8 +148,9 @@ class RayAlternation(Alternation):
             tell=tell,
             checkpoints=recorder.checkpoints,
         )
-        alternation: RayAlternation = replace(self, limit=found.limit)
-        if given is not None and given.is_model:
+        data = self.data.in_double() if found.precise else self.data
+        alternation: RayAlternation = replace(self, data=data, limit=found.limit)
+        if found.limit is None:
             alternation = alternation.with_first_limit(found.Ws[0])
         return Starts(found.Ws, alternation, found.stages(self.data.traffic))
 

@@ -6,7 +6,7 @@ data (`transformers`).
 
 from onmf.preparation.batches import center_batches
 from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, Variable, apply
-from onmf.preparation.texts import Strip, Words
+from onmf.preparation.texts import Strip, Words, word_counts
 from onmf.preparation.transformers import (
     SpectralReduction,
     log_expression,
@@ -31,4 +31,5 @@ __all__ = [
     "select_genes",
     "tfidf",
     "used_features",
+    "word_counts",
 ]

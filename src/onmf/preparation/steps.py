@@ -8,7 +8,7 @@ Steps of texts are in `texts`, and `base.Step` says what a step has. New samples
 steps with what these have learnt from the first ones, in the order of `STEPS`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,9 +21,7 @@ from onmf.io.table import Array
 from onmf.preparation.arrays import (
     check_positive,
     complete,
-    feature_count,
     feature_squares,
-    feature_variances,
     finite,
     known_totals,
     missing_entries,
@@ -35,6 +33,7 @@ from onmf.preparation.arrays import (
 )
 from onmf.preparation.base import Step, StepOption
 from onmf.preparation.texts import Strip, Words
+from onmf.preparation.variable import Variable
 
 __all__ = [
     "STEPS",
@@ -68,7 +67,7 @@ class Tfidf(Step):
     idf: Array
     name = "tfidf"
     said = "counts were weighted by tf-idf and samples scaled to length 1"
-    options = (StepOption("--tfidf", "Weight counts by tf-idf."),)
+    options = (StepOption("--tfidf", "Weight counts by tf-idf; of texts after --log."),)
 
     @classmethod
     def fit(cls, X: Any) -> Self:
@@ -156,50 +155,6 @@ class Log(Step):
 
 
 @dataclass(frozen=True)
-class Variable(Step):
-    """x_ij if feature j is one of the most variable, else 0.
-
-    The variance is that over the samples of the first fit, without NaN; of equal features the first
-    is taken. All features keep their places, so new samples are scaled to the same totals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onmf.preparation import Variable
-    >>> X = np.array([[3.0, 1.0, 0.0], [3.0, 2.0, 9.0]])
-    >>> Variable.fit(X, 2)(X)
-    array([[0., 1., 0.], [0., 2., 9.]])
-    """
-
-    used: Array
-    name = "variable"
-    said = "the most variable features were kept"
-    options = (
-        StepOption("--variable", "Use the N most variable features only.",
-                   "variable", parse=feature_count, metavar="N|all"),
-    )  # fmt: skip
-
-    @classmethod
-    def fit(cls, X: Any, variable: int = 1500) -> Self:
-        order = np.argsort(-feature_variances(X), kind="stable")
-        used = np.zeros(len(order))
-        used[order[:variable]] = 1
-        return cls(used)
-
-    def __call__(self, X: Any) -> Any:
-        if sp.issparse(X):
-            X = times(X, self.used)
-            X.eliminate_zeros()
-            return X
-        return np.where(self.used > 0, X, X.dtype.type(0))
-
-    def check(self, n_features: int) -> None:
-        sound = isinstance(self.used, np.ndarray) and self.used.shape == (n_features,)
-        if not sound or not np.isin(self.used, (0, 1)).all() or not self.used.any():
-            raise ValueError(f"its features are not marked by {n_features} numbers 0 and 1.")
-
-
-@dataclass(frozen=True)
 class Rescale(Step):
     """x_ij / s_j,  s_j^2 = mean over i of x_ij^2: every feature has the same weight.
 
@@ -265,6 +220,12 @@ class Unit(Step):
 STEPS: dict[str, Any] = {
     step.name: step for step in (Strip, Words, Depth, Log, Variable, Rescale, Tfidf, Unit)
 }
+WEIGHTS_OF_WORDS = (Log, Tfidf)  # sublinear tf-idf: counts of words for squares
+
+
+def suited_loss(names: Sequence[str]) -> str:
+    """The loss that suits the data after steps of these names: that of the last one."""
+    return str(STEPS[names[-1]].loss if names else Step.loss)
 
 
 def apply(chain: Iterable[Step], X: Any) -> Any:

@@ -9,6 +9,7 @@ sample beyond it is an outlier with label -1 (`search.outliers`).
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -40,15 +41,21 @@ def first_largest(A: Array) -> Array:
     equal rays must not share the samples by that.
     """
     top = A.max(axis=-1, keepdims=True)
-    return (A >= top - PRODUCT_ROUNDING * np.finfo(A.dtype).eps * np.abs(top)).argmax(axis=-1)
+    return (A >= top - precision(A.dtype)[0] * np.abs(top)).argmax(axis=-1)
+
+
+@cache
+def precision(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Relative difference of equal products, and the least product that counts."""
+    info = np.finfo(dtype)
+    return PRODUCT_ROUNDING * info.eps, info.tiny / info.eps
 
 
 def nearest(products: Array) -> Code:
     """The ray with the largest product, for each row; none if it is lost in rounding."""
     labels = first_largest(products)
     scores = np.maximum(products[np.arange(len(labels)), labels], 0)
-    info = np.finfo(products.dtype)
-    scores[scores < info.tiny / info.eps] = 0
+    scores[scores < precision(products.dtype)[1]] = 0
     labels[scores == 0] = -1
     return Code(labels, scores)
 
@@ -118,13 +125,16 @@ class Rays:
 
     @classmethod
     def of(cls, W: Array) -> Self:
-        top, most = np.maximum(W.max(axis=1), -W.min(axis=1)), np.finfo(W.dtype).maxexp - 2
-        exponent = np.frexp(top)[1].clip(-most, most)  # the squares of each row must be numbers
-        W = W * np.ldexp(W.dtype.type(1), -exponent)[:, None]
-        lengths = np.sqrt(np.einsum("km,km->k", W, W))
-        lengths = np.where(lengths > 0, lengths, 1).astype(W.dtype)
-        W /= lengths[:, None]
-        return cls(np.ascontiguousarray(W.T), np.ldexp(lengths, exponent))
+        exponent, info = 0, np.finfo(W.dtype)
+        with np.errstate(over="ignore", under="ignore"):
+            squares = np.einsum("km,km->k", W, W)
+        if not ((squares > info.tiny / info.eps) & (squares < np.inf)).all():
+            top, most = np.maximum(W.max(axis=1), -W.min(axis=1)), info.maxexp - 2
+            exponent = np.frexp(top)[1].clip(-most, most)  # the squares of each row are numbers
+            W = W * np.ldexp(W.dtype.type(1), -exponent)[:, None]
+            squares = np.einsum("km,km->k", W, W)
+        lengths = np.sqrt(np.where(squares > 0, squares, 1)).astype(W.dtype)
+        return cls(np.divide(W.T, lengths, order="C"), np.ldexp(lengths, exponent))
 
     def __call__(self, block: Block, rows: Any) -> tuple[Any, ExplainedShare]:
         code, sqnorms = self.code(block.X), row_sqnorm(block.X)

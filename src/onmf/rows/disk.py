@@ -9,6 +9,7 @@ import operator
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, pairwise
 from pathlib import Path
@@ -97,7 +98,7 @@ class OnDisk(InMemory):
             weight = np.broadcast_to(np.ones(1, source.dtype), source.shape[0])
         super().__init__(source, weight, n_threads)
 
-    def _group(self, numbers: list[int]) -> Iterable[tuple[int, Block]]:
+    def _group(self, numbers: Sequence[int]) -> Iterable[tuple[int, Block]]:
         return GroupReader(self, numbers)
 
     @cached_property
@@ -111,6 +112,11 @@ class OnDisk(InMemory):
     @property
     def n_missing(self) -> int:
         return int(self.norms[1].span.n_missing)
+
+    def _doubled(self) -> Source:
+        """Each block as it is read."""
+        double = np.dtype(np.float64)
+        return replace(self.X.changed(operator.methodcaller("astype", double)), dtype=double)
 
     def times(self, factor: float) -> Self:
         """The same rows times a power of two."""
@@ -131,7 +137,7 @@ class GroupReader:
     Several are read at once: a block fits a cache, which is little for a disk.
     """
 
-    def __init__(self, data: OnDisk, numbers: list[int]) -> None:
+    def __init__(self, data: OnDisk, numbers: Sequence[int]) -> None:
         self.source, self.weight, self.cuts = data.X, data.weight, data.cuts
         size = data.X.size * data.dtype.itemsize
         several = max(1, READ_BYTES * len(data.first) // max(size, 1))
@@ -142,10 +148,12 @@ class GroupReader:
         announced = self.source.announce(*self._span(self.pieces[0]))
         return chain.from_iterable(read if announced else fetched_ahead(read))
 
-    def _span(self, piece: list[int]) -> tuple[int, int]:
+    def _span(self, piece: Sequence[int]) -> tuple[int, int]:
         return self.cuts[piece[0]], self.cuts[piece[-1] + 1]
 
-    def _read(self, piece: list[int], following: list[int] | None) -> list[tuple[int, Block]]:
+    def _read(
+        self, piece: Sequence[int], following: Sequence[int] | None
+    ) -> list[tuple[int, Block]]:
         """The blocks of a piece; the piece that follows is fetched while they are worked on."""
         first, last = self._span(piece)
         X, weight = self.source.rows(first, last), self.weight[first:last]

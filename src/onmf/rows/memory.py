@@ -4,6 +4,7 @@ Consecutive blocks form groups, the unit of parallel work. Their cuts and the or
 depend on the data alone, so that any number of threads gives the same bits.
 """
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -50,10 +51,12 @@ class InMemory:
     def _cut_at(self, edges: list[int], visit_all: Callable[..., Any] = map) -> None:
         """Blocks between these rows; `visit_all` goes through their groups."""
         self.cuts, self.first, self._map = edges, edges[:-1], visit_all
-        parts = np.array_split(range(len(self.first)), MAX_GROUPS)[: len(self.first)]
-        self.groups = [self._group(part.tolist()) for part in parts]
+        count = min(len(self.first), MAX_GROUPS)
+        size, more = divmod(len(self.first), count)  # the first groups have one block more
+        ends = [size * part + min(part, more) for part in range(count + 1)]
+        self.groups = [self._group(range(*pair)) for pair in pairwise(ends)]
 
-    def _group(self, numbers: list[int]) -> Iterable[tuple[int, Block]]:
+    def _group(self, numbers: Sequence[int]) -> Iterable[tuple[int, Block]]:
         """Consecutive blocks with their numbers, to be gone through in every sweep."""
         return [(b, block_of(self.X, self.weight, *self.cuts[b : b + 2])) for b in numbers]
 
@@ -65,6 +68,19 @@ class InMemory:
         other.influence = other.scatter(self.gather(self.influence))
         return other
 
+    def in_double(self) -> Self:
+        """The same rows in double precision: a copy, unless they are."""
+        if self.dtype == np.float64:
+            return self
+        other = copy(self)
+        other.X, other.dtype = self._doubled(), np.dtype(np.float64)
+        other.weight = self.weight.astype(np.float64)
+        other._cut_at(self.cuts, self._map)
+        return other
+
+    def _doubled(self) -> Matrix:
+        return self.X.astype(np.float64)
+
     def one_vote_each(self) -> Self:
         """The same rows with the weights d_i / ||x_i||^2; ||X||^2 is then the sum of the d_i."""
         other = copy(self)
@@ -74,6 +90,12 @@ class InMemory:
         sqnorm = other.reduce_blocks(weighted_sum, self.row_sqnorms)
         other.norms = self.row_sqnorms, self.norms[1]._replace(sqnorm=sqnorm)
         return other
+
+    @property
+    def n_stored(self) -> int:
+        """Entries that a sweep reads."""
+        begins = getattr(self.X, "indptr", None)
+        return math.prod(self.shape) if begins is None else int(begins[-1])
 
     @cached_property
     def norms(self) -> tuple[Any, "Size"]:
@@ -169,6 +191,8 @@ def block_edges(X: Matrix, entries: int) -> list[int]:
     if (edges := getattr(X, "edges", None)) is not None:  # blocks that are made as a whole
         return list(edges)
     if (begins := getattr(X, "indptr", None)) is None:
+        if 0 < n <= MIN_BLOCK_ROWS:
+            return [0, n]
         inner = np.arange(0, n, max(MIN_BLOCK_ROWS, entries // m))
     else:  # CSR, here or elsewhere: it knows where its rows begin
         # Each block pays for a dense m x k summary: give it eight times as many non-zeros.
@@ -185,6 +209,8 @@ def block_of(X: Matrix, weight: Array, i: int, j: int) -> Block:
     own = np.ascontiguousarray(weight[i:j, None])
     if not sp.issparse(X):
         return Block(X[i:j], own)
+    if j - i == X.shape[0]:
+        return Block(X, own)
     start, stop = X.indptr[i], X.indptr[j]
     part = sp.csr_array((j - i, X.shape[1]), dtype=X.dtype)
     # Set by hand: the constructor copies a slice that is less than half of its base.

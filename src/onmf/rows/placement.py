@@ -57,7 +57,7 @@ class Placement(NamedTuple):
 
     data : the rows, multiplied by `scale`, a power of two.
     weight : of each sample, divided by two to the `weight_exponent`; None if all count the same.
-    features : None where scikit-learn compares them: DataFrames, and arrays for a fitted model.
+    features : None where scikit-learn compares them: DataFrames, and models that know names.
     X : what a callable `init` is given: the checked array, or whatever else it was.
     summary : of the rows, if one was wanted.
     """
@@ -81,10 +81,12 @@ def place(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
     request : PlacementRequest
     """
     request = _with_table_names(X, request)
-    if type(X) is np.ndarray or sp.issparse(X):
+    if type(X) in (np.ndarray, list) or sp.issparse(X):
         rows = _in_memory(X, None, sample_weight, request)
-        if request.known is None:
-            rows = rows._replace(features=Features(X.shape[1]))
+        known, features = request.known, Features(rows.data.shape[1])
+        if known is None or known.names is None:
+            features.check(known, request.check.name)
+            rows = rows._replace(features=features)
     else:
         rows = _where_it_is(as_numpy(X), sample_weight, request)
     return rows

@@ -49,6 +49,8 @@ class Data(Protocol):
     dtype: np.dtype[Any]
 
     @property
+    def n_stored(self) -> int: ...  # entries that a sweep reads: those stored in a sparse matrix
+    @property
     def traffic(self) -> Traffic: ...  # so far
     @property
     def weight(self) -> Array: ...  # d_i
@@ -82,6 +84,7 @@ class Data(Protocol):
     def reduce_blocks(self, function: Callable[..., Any], *rows: Any) -> Any: ...
     def sweep(self, move: Move, rows: Any = None) -> tuple[Any, Any]: ...
     def with_larger_blocks(self) -> "Data": ...
+    def in_double(self) -> "Data": ...  # the same rows in double precision
 
 
 class Place(Data, Protocol):

@@ -4,8 +4,9 @@ Inside a fit it is one: blocks of rows are what runs in parallel.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
+from itertools import chain
 from threading import Lock, current_thread, main_thread
 from typing import Any
 
@@ -19,9 +20,25 @@ def _libraries() -> ThreadpoolController:
 
 
 @cache
-def _limited_by_thread() -> ThreadpoolController:
-    """BLAS on OpenMP: a limit holds for the calling thread alone."""
-    return _libraries().select(user_api="blas").select(threading_layer="openmp")
+def _blas() -> tuple[list[Any], list[Any]]:
+    """BLAS with a limit for the process, and BLAS on OpenMP: one for the calling thread alone."""
+    blas = _libraries().select(user_api="blas")
+    by_thread = blas.select(threading_layer="openmp").lib_controllers
+    return [one for one in blas.lib_controllers if one not in by_thread], by_thread
+
+
+def _limit_to_one(libraries: list[Any]) -> list[tuple[Any, int]]:
+    """One thread for those that have more: these, and how many each had."""
+    before = [(library, library.get_num_threads() or 1) for library in libraries]
+    changed = [(library, threads) for library, threads in before if threads > 1]
+    for library, _ in changed:
+        library.set_num_threads(1)
+    return changed
+
+
+def _lift(changed: list[tuple[Any, int]]) -> None:
+    for library, threads in changed:
+        library.set_num_threads(threads)
 
 
 class _ProcessLimit:
@@ -29,7 +46,7 @@ class _ProcessLimit:
 
     def __init__(self) -> None:
         self.lock, self.fits = Lock(), 0
-        self.limiter: Any = None
+        self.changed: list[tuple[Any, int]] = []
         self.owner: Any = None
 
 
@@ -43,24 +60,24 @@ def single_threaded_blas() -> Iterator[None]:
     The limit belongs to the process: the first fit that begins sets it and the last that ends lifts
     it. Were each to restore what it found, one that ends early would lift it for the others.
     """
+    libraries, by_thread = _blas()
     with _limit.lock:
         if not _limit.fits:
-            _limit.limiter = _libraries().limit(limits=1, user_api="blas")
-            _limit.owner = current_thread()
+            _limit.changed, _limit.owner = _limit_to_one(libraries), current_thread()
         _limit.fits += 1
+    own = _limit_to_one(by_thread)
     try:
-        own = _limited_by_thread()
-        with own.limit(limits=1) if own.lib_controllers else nullcontext():
-            yield
+        yield
     finally:
+        _lift(own)
         with _limit.lock:
             _limit.fits -= 1
-            if not _limit.fits:
+            if not _limit.fits and _limit.changed:
                 # threadpoolctl lets only the thread that set a limit lift it, unless forced.
                 openblas: Any = threadpoolctl.OpenBLASController
                 release = getattr(openblas, "clear_controlling_thread", lambda force: None)
                 release(force=current_thread() is not _limit.owner)
-                _limit.limiter.restore_original_limits()
+                _lift(_limit.changed)
                 release(force=False)
 
 
@@ -77,5 +94,4 @@ def blas_threads() -> int:
     """
     if current_thread() is not main_thread():
         return 1
-    counts = [pool["num_threads"] for pool in _libraries().info() if pool["user_api"] == "blas"]
-    return max(counts, default=1)
+    return max((library.get_num_threads() or 1 for library in chain(*_blas())), default=1)

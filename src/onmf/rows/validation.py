@@ -27,13 +27,39 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, Span]:
 
     A matrix is as large as it is: nothing is copied unless its form must change.
     """
+    if not _is_as_it_should_be(X):
+        X = _converted(X, check)
+    if not X.dtype.isnative:  # as some files have it, and some libraries take it for another type
+        X = X.astype(X.dtype.newbyteorder("="))
+    if sp.issparse(X):
+        if type(X) is not sp.csr_array:
+            X = sp.csr_array(X)  # so that `*` and `@` mean the same as for arrays
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    return X, check(X)
+
+
+def _is_as_it_should_be(X: Any) -> bool:
+    """Whether there is nothing to convert: many calls bring a single sample."""
+    kind = type(X)
+    if kind is not np.ndarray and kind is not sp.csr_array:
+        return False
+    right = X.ndim == 2 and X.dtype in (np.float64, np.float32) and 0 not in X.shape
+    return right and (kind is sp.csr_array or X.flags.c_contiguous)
+
+
+def _converted(X: Any, check: Check) -> Matrix:
+    """Numbers in rows and columns, by scikit-learn's rules."""
     if isinstance(X, list | tuple) and any(isinstance(row, str) for row in X[:1]):
         raise ValueError(
             "X is a list of texts: count their words first, as "
             "make_pipeline(TfidfVectorizer(), ONMF()) of scikit-learn does."
         )
+    if has_times(X):
+        raise not_numbers(X, columns_of_text(X))
     try:
-        X = check_array(
+        return check_array(
             X,
             accept_sparse="csr",
             order="C",
@@ -44,33 +70,47 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, Span]:
         )
     except (ValueError, TypeError) as error:
         if columns := columns_of_text(X):
-            raise ValueError(
-                f"column(s) {listing(map(repr, columns))} of X hold text or times, not numbers: "
-                "leave them out, as X.select_dtypes('number') does."
-            ) from error
+            raise not_numbers(X, columns) from error
         raise
-    if not X.dtype.isnative:  # as some files have it, and some libraries take it for another type
-        X = X.astype(X.dtype.newbyteorder("="))
-    if sp.issparse(X):
-        X = sp.csr_array(X)  # so that `*` and `@` mean the same as for arrays
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    return X, check(X)
 
 
 def columns_of_text(X: Any) -> list[Any]:
     """The columns of a DataFrame that cannot become numbers; none if X is something else."""
     return [
         name
-        for name, kind in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+        for name, kind in columns_and_types(X)
         if getattr(kind, "kind", "O") not in "biuf" and not _are_numbers(X[name])
     ]
 
 
+def has_times(X: Any) -> bool:
+    """Whether a DataFrame has a column of times, which would become numbers of nanoseconds."""
+    return any(
+        getattr(kind, "kind", "O") in "mM" or getattr(kind, "is_temporal", bool)()
+        for _, kind in columns_and_types(X)
+    )
+
+
+def columns_and_types(X: Any) -> list[tuple[Any, Any]]:
+    """Of a DataFrame of pandas or polars; none if X is something else."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return []
+    return list(zip(X.columns, X.dtypes, strict=True))
+
+
+def not_numbers(X: Any, columns: Sequence[Any]) -> ValueError:
+    """What to say of columns with text or times, in the words of the library that X is of."""
+    pandas = hasattr(X, "select_dtypes")
+    numbers = "X.select_dtypes('number')" if pandas else "X.select(polars.selectors.numeric())"
+    return ValueError(
+        f"column(s) {listing(map(repr, columns))} of X hold text or times, not numbers: leave them "
+        f"out, as {numbers} does."
+    )
+
+
 def _are_numbers(column: Any) -> bool:
     try:
-        np.asarray(column.to_numpy(dtype=object), np.float64)
+        np.asarray(np.asarray(column, dtype=object), np.float64)
     except (ValueError, TypeError):
         return False
     return True
@@ -79,9 +119,16 @@ def _are_numbers(column: Any) -> bool:
 def as_numpy(X: Any) -> Any:
     """An array of another library that follows the array API (PyTorch, CuPy, JAX), as NumPy's.
 
-    From a device it comes to main memory, where the solver is.
+    From a device it comes to main memory, where the solver is. What is masked was not observed.
     """
-    if not hasattr(X, "__array_namespace__") and type(X).__module__.split(".")[0] != "torch":
+    if isinstance(X, np.ma.MaskedArray):
+        values = np.array(X.data, X.dtype if X.dtype.kind == "f" else np.float64)
+        values[np.ma.getmaskarray(X)] = np.nan
+        return values
+    library = type(X).__module__.partition(".")[0]
+    if why := cannot_be_read(X, library):
+        raise TypeError(why)
+    if not hasattr(X, "__array_namespace__") and library != "torch":
         return X
     if isinstance(X, np.ndarray) or is_dask(X) or sp.issparse(X):
         return X
@@ -89,6 +136,23 @@ def as_numpy(X: Any) -> Any:
         if hasattr(X, to_host):
             X = getattr(X, to_host)()
     return np.asarray(X)
+
+
+def cannot_be_read(X: Any, library: str) -> str | None:
+    """What to pass instead of an object that NumPy would fail to read, or would read wrongly."""
+    if library == "polars" and type(X).__name__ == "LazyFrame":
+        return "X is a LazyFrame, which has no values yet: pass X.collect()."
+    if library == "sparse":
+        return "X is a sparse array of pydata/sparse: pass X.to_scipy_sparse()."
+    if library != "torch":
+        return None
+    if str(getattr(X, "layout", "torch.strided")) != "torch.strided":
+        return "X is a sparse tensor: pass X.to_dense(), or a matrix of scipy.sparse."
+    if getattr(X, "requires_grad", False):
+        return "X is a tensor that requires grad, which a fit does not follow: pass X.detach()."
+    if str(getattr(X, "dtype", "")) == "torch.bfloat16":
+        return "X is a tensor of bfloat16, which NumPy does not have: pass X.float()."
+    return None
 
 
 def is_dask(X: Any) -> bool:
@@ -173,7 +237,7 @@ class Features:
         )
 
 
-def too_few(useful: int, n: int, fewest: int) -> ValueError:
+def too_few(useful: int, n: int, fewest: int, rescaled: bool = False) -> ValueError:
     """What to say if fewer samples are useful, or there at all, than there are to be clusters."""
     if n < fewest:
         return ValueError(
@@ -181,6 +245,12 @@ def too_few(useful: int, n: int, fewest: int) -> ValueError:
         )
     if not useful:
         return ValueError("X is all zero (or weighs nothing): there is nothing to cluster.")
+    if rescaled:
+        return ValueError(
+            f"only {useful} of n_samples={n} samples count beside the largest entries of X, fewer "
+            f"than n_clusters={fewest}: the squares of the others vanish; drop or divide the "
+            "largest samples."
+        )
     return ValueError(
         f"only {useful} of n_samples={n} samples are non-zero and have weight, fewer "
         f"than n_clusters={fewest}: ask for fewer clusters."

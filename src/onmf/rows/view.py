@@ -33,7 +33,7 @@ class View:
 
     def __init__(self, below: Data, change: Callable[[Matrix], Matrix]) -> None:
         self.below, self.change = below, change
-        self.shape, self.dtype = below.shape, below.dtype
+        self.shape, self.dtype, self.n_stored = below.shape, below.dtype, below.n_stored
         self.scatter, self.gather = below.scatter, below.gather
         self.dense, self.map_blocks, self.reduce_blocks = (
             below.dense,
@@ -94,6 +94,10 @@ class View:
 
     def sweep(self, move: Move, rows: Any = None) -> tuple[Any, Any]:
         return self.below.sweep(TransformedMove(self.change, move), rows)
+
+    def in_double(self) -> "View":
+        """The same of rows in double precision."""
+        return self if self.dtype == np.float64 else type(self)(self.below.in_double(), self.change)
 
     def with_larger_blocks(self) -> "View":
         """The same in larger blocks, if the place has them; what is known stays known."""

@@ -45,6 +45,10 @@ class Rows:
     def limit(self, found: Clustering) -> OutlierLimit | None:
         return None
 
+    def left(self, found: Clustering) -> float:
+        """The share of the rows that these rays leave unexplained."""
+        return 1 - found.explained / float(self.row_sqnorms.sum())
+
     def with_limited_length(self) -> tuple[Array, Array]:
         """Rows to start from, and their squared norms."""
         return self.Y, self.row_sqnorms
@@ -71,8 +75,16 @@ class RowsWithOutliers(Rows):
         return cls(Y, row_sqnorm(Y), root, whole, np.square(count), outliers)
 
     def limit(self, found: Clustering) -> OutlierLimit:
-        best = np.maximum(scores(self.Y, found.U).max(axis=1), 0)  # of rows as long as they are
-        return self.outliers.limit(self.whole, best / self.root, self.count)
+        return self.outliers.limit(self.whole, self._best(found) / self.root, self.count)
+
+    def left(self, found: Clustering) -> float:
+        """That share, the outliers among them."""
+        return 1 - float(np.square(self._best(found)).sum() / self.row_sqnorms.sum())
+
+    def _best(self, found: Clustering) -> Array:
+        """The largest score of each row, as long as it is."""
+        best: Array = np.maximum(scores(self.Y, found.U).max(axis=1), 0).astype(np.float64)
+        return best
 
     def capped(self, found: Clustering) -> "Capped":
         """The rows with the floors for these rays."""
@@ -135,7 +147,8 @@ def with_samples(data: Data, small: Sketch) -> Array:
     A factor that makes up for the probability of a row multiplies these columns as well.
     """
     seen = data.gather(small.seen)
-    sqnorms = data.gather(data.norms[0])[seen]  # of missing values as they are filled
     weight = data.weight[seen].astype(np.float64)
-    facts = np.sqrt([weight, weight * sqnorms, sample_counts(data)[seen]]).T
+    sqnorms = weight * data.gather(data.norms[0])[seen]  # of missing values as they are filled
+    sqnorms = sqnorms if small.shrunk is None else row_sqnorm(small.Y)
+    facts = np.sqrt([weight, sqnorms, sample_counts(data)[seen]]).T
     return np.hstack([small.Y, facts]).astype(small.Y.dtype)

@@ -5,6 +5,13 @@
 A ray w = Vu has scores <w, x> = <u, y>, so what clusters the rows of Y clusters those of X, as far
 as X lies in the span of V. Two sweeps of subspace iteration give V, one more gives Y. With few
 features V is the identity and nothing is lost.
+
+If rays explain nearly all of the rows, what tells the rows apart is lost in the digits of what they
+have in common. Then the sketch is made in double precision, and T shrinks the common directions:
+
+    Y = D^(1/2) X V T,   T = I - L diag(1 - f) L',   L (r, j) leading right singular vectors of XV
+
+To first order in the size of the rest, the clusters of these rows are those of X.
 """
 
 from collections.abc import Callable
@@ -14,12 +21,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import qr
 
 from onmf.paper.palm import Bounds
 from onmf.paper.start import Image
 from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.memory import weighted_sum
 from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm, same_pattern
+from onmf.search.row_problems import unit
 
 COLUMNS_PER_CLUSTER, SPARE_COLUMNS, EXTRA_COLUMNS = (
     4,
@@ -30,6 +39,10 @@ MIN_SAMPLE_SHARE = (
     1e-30  # no sample counts for less than this share: it would vanish in single precision
 )
 MAX_SKETCH_ROWS = 20_000
+SINGLE_ENOUGH = 1e-4  # share left unexplained above which single precision tells rows apart: scores
+# that differ by 4e-6 of their size are equal there
+NEAR_RAYS = 1e-3  # 1 - cosine of rays of which single precision may not tell which is nearer
+COMMON_SIZE = 10.0  # length of the common part of a row, after it is shrunk, in units of the rest
 MAX_SAFE_EXPONENT = 200  # power of two: squares of larger entries may overflow
 
 
@@ -38,12 +51,14 @@ class SketchSettings(NamedTuple):
 
     heavy: float  # samples of more times the median energy count as if they had no more
     iterations: int
+    stable: bool = False  # in double precision, along the principal axes
+    precise: bool = False  # and common directions shrunk
 
 
 PLAIN = SketchSettings(heavy=1e4, iterations=2)
-ROBUST = SketchSettings(
-    heavy=2, iterations=3
-)  # outliers would fill a basis that has room for clusters
+# Outliers would fill a basis that has room for clusters. Which samples are outliers turns on the
+# last digits of single precision, which depend on the chunks: 27 of 35 labels differed.
+ROBUST = SketchSettings(heavy=2, iterations=3, stable=True)
 
 
 class Sketch(NamedTuple):
@@ -54,15 +69,39 @@ class Sketch(NamedTuple):
     share: float  # of the energy of these rows that the basis keeps
     sweeps: int
     seen: Any  # which rows, a mask cut like those of the data in large blocks
+    shrunk: "CommonPart | None" = None  # what Y has less of than the rows have
 
     def lift(self, U: Array, bounds: Bounds, dtype: Any) -> Array:
         """Rays in the space of the features, non-negative if centroids must be."""
+        U = U if self.shrunk is None else self.shrunk.restored(U)
         W = (U if self.V is None else U @ self.V.T).astype(dtype)
         return W if bounds.lower < 0 else np.maximum(W, 0)
 
     def lower(self, W: Array) -> Array:
         """Given rays in the small basis."""
-        return W if self.V is None else W @ self.V
+        U = W if self.V is None else W @ self.V
+        return U if self.shrunk is None else self.shrunk.removed(U)
+
+    def along_principal_axes(self) -> "Sketch":
+        """The same rows in a basis that does not depend on the order of a sum."""
+        if self.V is None:
+            return self
+        turn = np.linalg.eigh(self.Y.T @ self.Y)[1][:, ::-1]
+        Y = self.Y @ turn
+        signs = np.sign(Y[np.abs(Y).argmax(axis=0), np.arange(Y.shape[1])])
+        return self._replace(V=self.V @ (turn * signs), Y=Y * signs)
+
+    def tells_apart(self, U: Array, left: float) -> bool:
+        """Whether single precision is enough for the rays U, which leave this share of the rows."""
+        if 1 - min(self.share, 1.0) * (1 - left) > SINGLE_ENOUGH:
+            return True
+        U = unit(U)
+        return bool((np.triu(U @ U.T, 1) < 1 - NEAR_RAYS).all())
+
+    def error(self, left: float) -> float:
+        """The relative error in the data, if rays leave this share of the rows Y."""
+        left = left if self.shrunk is None else left * self.shrunk.energy
+        return min(max(1 - self.share * (1 - left), 0.0), 1.0)
 
 
 def width(k: int) -> int:
@@ -86,9 +125,14 @@ def sketch(
     iterations, V = min(settings.iterations, max_sweeps - 2), None
     if 2 * r < m:  # otherwise the sketch would save nothing
         V, done = rng.random((m, r), np.float32) - np.float32(0.5), 0
-        if basis is not None:
+        key, kind = "precise basis" if settings.precise else "basis", np.float32
+        if settings.precise:
+            iterations = settings.iterations
+        if settings.precise or settings.stable:
+            kind = np.float64  # type: ignore[assignment]
+        if basis is not None and not settings.precise:
             V, iterations = basis, 0
-        elif noted := checkpoints.recall("basis"):
+        elif noted := checkpoints.recall(key):
             V, done = noted["V"], noted["sweeps"]
         damp = damping(data, settings.heavy)
         scale = 1 / np.sqrt(
@@ -96,9 +140,9 @@ def sketch(
             or 1
         )
         for sweep in range(done + 1, iterations + 1):  # subspace iteration
-            _, image = data.sweep(SubspaceStep(V.astype(np.float32, copy=False), scale), damp)
-            V = orthonormal(image.cross).astype(data.dtype)
-            checkpoints.note("basis", partial(dict, V=V, sweeps=sweep))
+            _, image = data.sweep(SubspaceStep(V.astype(kind, copy=False), scale), damp)
+            V = orthonormal(image.cross).astype(np.promote_types(data.dtype, kind))
+            checkpoints.note(key, partial(dict, V=V, sweeps=sweep))
             tell(sweep)
         V = V if iterations else orthonormal(V).astype(data.dtype)
     seen = sample(data, rng)
@@ -106,7 +150,45 @@ def sketch(
     whole = data.reduce_blocks(weighted_sum, data.map_blocks(np.multiply, data.row_sqnorms, seen))
     sweeps = 1 if V is None else iterations + 1
     tell(sweeps)
-    return Sketch(V, data.gather(parts), sqnorms.inside / whole, sweeps, seen)
+    small = Sketch(V, data.gather(parts), sqnorms.inside / whole, sweeps, seen)
+    small = small.along_principal_axes() if settings.stable else small
+    common = CommonPart.of(small.Y, k) if settings.precise else None
+    return small if common is None else small._replace(Y=common.removed(small.Y), shrunk=common)
+
+
+class CommonPart(NamedTuple):
+    """T = I - L diag(1 - f) L'."""
+
+    L: Array  # (r, j), orthonormal columns
+    factors: Array  # (j,)
+    energy: float  # ||YT||^2 / ||Y||^2
+
+    @classmethod
+    def of(cls, Y: Array, k: int) -> "CommonPart | None":
+        """What fewer than k directions explain but for a share below SINGLE_ENOUGH, if they do."""
+        values, turn = np.linalg.eigh(Y.T @ Y)
+        values, turn = np.maximum(values[::-1], 0), turn[:, ::-1]
+        rest = np.append(np.cumsum(values[::-1])[::-1][1:], 0)
+        few = slice(0, max(min(k, len(values)) - 1, 0))
+        share = rest[few] / np.where(values[few] > 0, values[few], 1)
+        if not len(share) or share.min() > SINGLE_ENOUGH:
+            return None
+        L = turn[:, : share.argmin() + 1]
+        parts = Y @ L
+        left = float(np.square(Y - parts @ L.T).sum())
+        factors = np.sqrt(np.minimum(1, COMMON_SIZE**2 * left / values[: L.shape[1]]))
+        if not left:
+            return None
+        common = np.square(parts).sum(axis=0)
+        return cls(L, factors, (left + float(np.square(factors) @ common)) / (left + common.sum()))
+
+    def removed(self, Y: Array) -> Array:
+        """YT."""
+        return Y - ((Y @ self.L) * (1 - self.factors)) @ self.L.T
+
+    def restored(self, U: Array) -> Array:
+        """U T^-1, for rays."""
+        return U + ((U @ self.L) * (1 / self.factors - 1)) @ self.L.T
 
 
 def sample(data: Data, rng: np.random.Generator) -> Any:
@@ -165,30 +247,36 @@ def orthonormal(B: Array) -> Array:
     size = np.sqrt(gram.diagonal())
     scale = np.where(size > 0, 1 / np.where(size > 0, size, 1), 0)  # columns of unit length
     values, turn = np.linalg.eigh(scale[:, None] * gram * scale)
-    kept = values > 1e-11 * values.max(initial=0)
-    return B @ (scale[:, None] * turn[:, kept] / np.sqrt(values[kept]))
+    if values.min(initial=np.inf) > 1e-11 * values.max(initial=0):
+        return B @ (scale[:, None] * turn / np.sqrt(values))
+    # The Gram matrix has half of the digits of B, and columns may be nearly parallel.
+    Q, R, _ = qr(B * scale, mode="economic", pivoting=True)
+    sizes = np.abs(R.diagonal())
+    return np.asarray(Q[:, sizes > 1e-13 * sizes.max(initial=0)])
 
 
 @dataclass(frozen=True)
 class SubspaceStep:
-    """Z'ZV of a block in single precision, Z = s D^(1/2) X; `damp` (b,) multiplies the weights.
+    """Z'ZV of a block, Z = s D^(1/2) X; `damp` (b,) multiplies the weights.
 
-    The search needs the span of the leading directions, not their digits.
+    In the precision of V: the search needs the span of the leading directions, not their digits,
+    unless they are nearly one.
     """
 
     V: Array
     scale: float
 
     def __call__(self, block: Block, damp: Array) -> tuple[Array, Image]:
-        Z = single(block.X, self.scale * np.sqrt(block.weight[:, 0] * damp))
+        Z = times(block.X, self.scale * np.sqrt(block.weight[:, 0] * damp), self.V.dtype)
         return damp, Image(np.asarray(Z.T @ (Z @ self.V), np.float64))
 
 
-def single(X: Matrix, factors: Array) -> Matrix:
-    """f_i x_i, in single precision."""
+def times(X: Matrix, factors: Array, dtype: Any) -> Matrix:
+    """f_i x_i, in this precision."""
     if sp.issparse(X):
-        return same_pattern(X, single(X.data[:, None], np.repeat(factors, np.diff(X.indptr)))[:, 0])
-    narrow = np.empty(X.shape, np.float32)
+        each = np.repeat(factors, np.diff(X.indptr))
+        return same_pattern(X, times(X.data[:, None], each, dtype)[:, 0])
+    narrow = np.empty(X.shape, dtype)
     return np.multiply(X, factors[:, None].astype(X.dtype), out=narrow, casting="same_kind")
 
 

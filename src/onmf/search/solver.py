@@ -7,8 +7,9 @@ shows to it (X, X with missing values filled, square roots of counts). Given cen
 down the path; those of an earlier model move no more than they must. X is read for the sketch only.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
@@ -28,12 +29,17 @@ from onmf.search.sketch import PLAIN, ROBUST, Sketch, sketch
 
 # Rows that a path works on: PATH_ROWS_PER_CLUSTER k, at most PATH_ROWS + EXTRA_PATH_ROWS k.
 MIN_PATH_ROWS, PATH_ROWS_PER_CLUSTER, PATH_ROWS, EXTRA_PATH_ROWS = 1000, 100, 1600, 20
+ALL_ROWS_FACTOR = 1.25  # a few rows more are cheaper than swaps on some and then on all
 SWAP_ROWS_FACTOR = 6  # times as many rows for the last swaps as for the path
 LAST_TAU = 0.5  # rows are one-sparse long before tau = 1
 MAX_TAU_RATIO = 1.4  # of two values of tau: a path of few steps starts later
 MIN_PATH_STEPS = 8
 PATH_COST_SWEEPS, MAX_STARTS = 3, 3  # sweeps that the paths of all starts may cost; starts
+SPARSE_COST = 4  # of a stored entry of a sparse matrix, in those of a dense one: as measured
 CHEAP_PRODUCTS, MAX_CHEAP_STARTS = 1.8e7, 8  # products that cost nothing; starts for small data
+# Starts that agree, and how far: no further one was better by more than 1e-7 (15 small sets, 30
+# seeds; a third of the time where there are clear clusters).
+AGREEING_STARTS, AGREEMENT = 3, 1e-6
 FINAL_ALTERNATIONS = 20  # in the sketch
 FINAL_MOVES = 10  # rounds of moves of single rows
 
@@ -73,6 +79,7 @@ class Descent(NamedTuple):
     found: Clustering
     path: list[Point]
     limit: OutlierLimit | None = None  # beyond which samples are outliers
+    left: float = 1.0  # share of the rows that is not explained
 
 
 class GivenCentroids(Protocol):
@@ -91,6 +98,7 @@ class FoundStarts(NamedTuple):
     limit: OutlierLimit | None
     path: list[Point]
     small: Sketch
+    precise: bool = False  # single precision did not tell the rows apart
 
     def stages(self, traffic: Traffic) -> list[Stage]:
         """The path as rows of the history."""
@@ -110,24 +118,28 @@ def find_starts(
     basis: Array | None = None,
 ) -> FoundStarts:
     """Centroids for k clusters of these rows; a `basis` of the sketch may be known already."""
-    effort = PLAIN if settings.outliers is None else ROBUST
-    small = sketch(data, k, rng, settings.max_sweeps, tell, checkpoints, effort, basis)
-    if settings.outliers is not None:
-        small = small._replace(Y=with_samples(data, small))
-    if given is not None and given.is_model:
-        start = unit(small.lower(given.W.astype(np.float64)))
-        Y, _ = settings.rows(small.Y).with_limited_length()  # long outliers must not win a ray
-        found, end = refit_from(Y, start, k, rng)
-        ends = [Descent(found, [end])]
-    else:
-        ends = descents(settings, data.shape, small, k, penalty, rng, given)
+    effort, sweeps = PLAIN if settings.outliers is None else ROBUST, 0
+    while True:
+
+        def count(done: int, before: int = sweeps) -> object:
+            return tell(before + done)
+
+        small = sketch(data, k, rng, settings.max_sweeps, count, checkpoints, effort, basis)
+        small = small._replace(sweeps=small.sweeps + sweeps)
+        ends = descents(settings, data, small, k, penalty, rng, given)
+        if effort.precise or small.tells_apart(ends[0].found.U, ends[0].left):
+            break
+        if basis is None and 2 * small.sweeps >= settings.max_sweeps:
+            break  # X may not be read as often
+        effort, data, sweeps = effort._replace(precise=True), data.in_double(), small.sweeps
     Ws = [small.lift(end.found.U, settings.bounds, data.dtype) for end in ends]
-    return FoundStarts(Ws, ends[0].limit, ends[0].path, small)
+    limit = ends[0].limit if small.shrunk is None else None
+    return FoundStarts(Ws, limit, ends[0].path, small, effort.precise)
 
 
 def descents(
     settings: SearchSettings,
-    shape: tuple[int, int],
+    data: Data,
     small: Sketch,
     k: int,
     penalty: RowPenalty,
@@ -135,17 +147,22 @@ def descents(
     given: GivenCentroids | None,
 ) -> list[Descent]:
     """What is found in the sketch, the best first: by a search, or down from given centroids."""
+    Y = small.Y if settings.outliers is None else with_samples(data, small)
     if given is None:
-        return explore(settings, shape, small.Y, k, penalty, rng)
-    rows, start = settings.rows(small.Y), unit(small.lower(given.W.astype(np.float64)))
-    path = list(follow(rows.with_limited_length()[0], start, penalty, settings.taus()))
+        return explore(settings, data, Y, k, penalty, rng)
+    rows, start = settings.rows(Y), unit(small.lower(given.W.astype(np.float64)))
+    even, _ = rows.with_limited_length()  # long outliers must not win a ray
+    if given.is_model:
+        found, end = refit_from(even, start, k, rng)
+        return [Descent(found, [end], left=end.error)]
+    path = list(follow(even, start, penalty, settings.taus()))
     found = rows.alternate(path[-1].U, FINAL_ALTERNATIONS)
-    return [Descent(found, path, rows.limit(found))]
+    return [Descent(found, path, rows.limit(found), rows.left(found))]
 
 
 def explore(
     settings: SearchSettings,
-    shape: tuple[int, int],
+    data: Data,
     Y: Array,
     k: int,
     penalty: RowPenalty,
@@ -158,13 +175,16 @@ def explore(
     scale = sqnorms.mean()  # squares in single precision must neither vanish nor overflow
     Y, sqnorms = (Y / np.sqrt(scale)).astype(np.float32, order="C", copy=False), sqnorms / scale
     size = max(min(PATH_ROWS_PER_CLUSTER * k, PATH_ROWS + EXTRA_PATH_ROWS * k), MIN_PATH_ROWS)
-    n_starts, steps = effort(shape, (min(size, len(Y)), Y.shape[1]), k, len(settings.taus()))
+    size = len(Y) if len(Y) <= ALL_ROWS_FACTOR * size else size
+    n_starts, steps = effort(
+        sweep_work(data), (min(size, len(Y)), Y.shape[1]), k, len(settings.taus())
+    )
     last, *starts = rng.spawn(1 + (settings.n_starts or n_starts))
     many = drawn(Y, sqnorms, SWAP_ROWS_FACTOR * size, last)
     search = Search(settings.rows, Y, sqnorms, many, size, k, penalty, settings.taus(steps))
     explained = attrgetter("found.explained")
-    found = in_threads(search.descend, starts, settings.n_threads)
-    chosen = records(found) if settings.n_starts else [max(found, key=explained)]
+    with closing(in_threads(search.descend, starts, settings.n_threads)) as found:
+        chosen = records(found) if settings.n_starts else [max(until_agreed(found), key=explained)]
     ends = [search.finish(one, last) for one in chosen]
     return sorted(ends, key=explained, reverse=True)
 
@@ -199,32 +219,58 @@ class Search:
         if len(self.many) > self.size:
             found = self.rows(self.many).improve(found, rng)
         found = every.relocate(every.alternate(found.U, FINAL_ALTERNATIONS), FINAL_MOVES)
-        return descent._replace(found=found, limit=every.limit(found))
+        return descent._replace(found=found, left=every.left(found), limit=every.limit(found))
 
 
-def records(descents: Sequence[Descent]) -> list[Descent]:
+def records(descents: Iterable[Descent]) -> list[Descent]:
     """Those that are better than all before them: more starts can but add to the list.
 
     So does the best that becomes of them: more starts never give a higher error.
     """
-    chosen = [descents[0]]
+    chosen: list[Descent] = []
     for one in descents:
-        if one.found.explained > chosen[-1].found.explained * (1 + GAIN):
+        if not chosen or one.found.explained > chosen[-1].found.explained * (1 + GAIN):
             chosen.append(one)
     return chosen
 
 
-def in_threads(task: Callable[[Any], Any], items: Sequence[Any], n_threads: int) -> list[Any]:
-    """What the task makes of each item; a single thread is the caller's own."""
-    if n_threads == 1:
-        return list(map(task, items))
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(task, items))
+def until_agreed(descents: Iterable[Descent]) -> list[Descent]:
+    """The first of them, until AGREEING_STARTS have found as much as the best."""
+    seen: list[Descent] = []
+    for one in descents:
+        seen.append(one)
+        energies = [descent.found.explained for descent in seen]
+        if sum(e >= max(energies) * (1 - AGREEMENT) for e in energies) == AGREEING_STARTS:
+            break
+    return seen
 
 
-def effort(shape: tuple[int, int], seen: tuple[int, int], k: int, steps: int) -> tuple[int, int]:
-    """Starts, and steps of each path: about the products of PATH_COST_SWEEPS sweeps, or little."""
-    worth = PATH_COST_SWEEPS * np.prod(shape, dtype=float) / np.prod(seen, dtype=float)
+def in_threads(
+    task: Callable[[Any], Any], items: Sequence[Any], n_threads: int
+) -> Generator[Any, None, None]:
+    """What the task makes of each item, in turn; a single thread is the caller's own."""
+    if n_threads == 1 or len(items) == 1:
+        yield from map(task, items)
+        return
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        yield from pool.map(task, items)
+    finally:  # nobody waits for the rest
+        pool.shutdown(cancel_futures=True)
+
+
+def sweep_work(data: Data) -> float:
+    """Products of all rows with one ray, in units of dense ones."""
+    stored = float(data.n_stored)
+    return stored if stored == np.prod(data.shape, dtype=float) else SPARSE_COST * stored
+
+
+def effort(work: float, seen: tuple[int, int], k: int, steps: int) -> tuple[int, int]:
+    """Starts, and steps of each path: about the products of PATH_COST_SWEEPS sweeps, or little.
+
+    `work` are the products of a sweep with one ray, `seen` rows and columns of a path.
+    """
+    worth = PATH_COST_SWEEPS * work / np.prod(seen, dtype=float)
     cheap = CHEAP_PRODUCTS / k / np.prod(seen, dtype=float)
     starts = max(1, int(max(min(worth / steps, MAX_STARTS), min(cheap / steps, MAX_CHEAP_STARTS))))
     if k > seen[1]:
@@ -240,7 +286,7 @@ def path_stage(point: Point, small: Sketch, traffic: Traffic) -> Stage:
     return Stage(
         rho=point.tau,
         sweeps=small.sweeps,
-        relative_error=min(max(1 - small.share * (1 - point.error), 0.0), 1.0),
+        relative_error=small.error(point.error),
         penalty=point.overlap,
         orthogonality=gram_orthogonality(point.gram),
         residual=point.moved,

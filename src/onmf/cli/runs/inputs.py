@@ -1,27 +1,30 @@
 """The input of a command: how it is read and prepared, and its record in run.json."""
 
 import os
+import re
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
+from onmf.cli.runs.batches import corrected
 from onmf.io import Source, Table, complete_table, open_source, read_documents
-from onmf.io.annotation import read_labels
 from onmf.io.columns import class_file
 from onmf.io.duplicates import Duplicates
 from onmf.io.flat import TemporaryFolder
 from onmf.io.formats import can_drop, larger_than_memory
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
-from onmf.io.table import Progress, no_progress
-from onmf.preparation.batches import center_batches
+from onmf.io.table import Progress, check_text, no_progress
 from onmf.preparation.expression import default_steps
-from onmf.preparation.steps import STEPS, Step, Variable, apply_step
+from onmf.preparation.steps import STEPS, Step, Variable, apply, apply_step
+from onmf.preparation.texts import Strip
 from onmf.rows.check import Check
+from onmf.rows.sweep import Array
 
 STANDARD_INPUT = Path("-")
 FIRST_BYTES = {  # of binary formats, for standard input
@@ -36,7 +39,8 @@ VARIABLE = "variable"  # the setting of `Variable`; zero takes all features
 OF_SAMPLES = ("labels", "time", "batch")  # columns, or files, with a value for each sample
 _TEMPORARY_FOLDERS: list[TemporaryFolder] = []  # deleted when the process ends
 SAMPLES_TO_CHOOSE_K = 20_000  # at most, if the rows stay on disk
-FIRST_WORDS_LENGTH, FIRST_WORDS_READ = 60, 500  # characters of a document on the page, and read
+FIRST_WORDS_LENGTH, FIRST_WORDS_READ = 64, 500  # characters of a document on the page, and read
+RULE = re.compile(r"([^\w\s])\1{2,}")  # -----, ==== and the like
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,9 @@ class Input:
     transpose : whether its rows are features; None finds it.
     labels : column or file of true classes.
     layer : of annotated data.
-    decimal, thousands, skip_rows, encoding, sheet, drop, duplicates : see `onmf.io.read_table`.
+    decimal, thousands, skip_rows, encoding, sheet, drop : see `onmf.io.read_table`.
+    duplicates : for features of the same name, see `onmf.io.read_table`; for texts, "first" if
+        only the first of equal texts takes part in the fit.
     text_column, id_column : of a table of documents.
     follow_links : whether a folder of documents may have links to files outside it.
     time : column or file with the time of each sample.
@@ -71,7 +77,7 @@ class Input:
     encoding: str | None = None
     sheet: str | None = None
     drop: tuple[str, ...] = ()
-    duplicates: Duplicates = "number"
+    duplicates: Duplicates | Literal["keep"] | None = None
     text_column: str | None = None
     id_column: str | None = None
     follow_links: bool = False
@@ -107,11 +113,19 @@ class Input:
 
     def read(self, progress: Progress = no_progress) -> Table:
         """The input before any step; rows that would fill the memory stay on disk."""
+        table = self._read(progress)
+        check_text(table.samples, "sample", self.path.name)
+        check_text(table.features, "feature", self.path.name)
+        check_text(table.labels or [], "class", self.path.name)
+        return table
+
+    def _read(self, progress: Progress) -> Table:
         if self.text:
             return read_documents(
                 self.path, column=self.text_column, id_column=self.id_column, labels=self.labels,
-                follow_links=self.follow_links, progress=progress,
+                encoding=self.encoding, follow_links=self.follow_links, progress=progress,
             )  # fmt: skip
+        duplicates: Any = self.duplicates or "number"
         source = open_source(
             self.path, transpose=self.transpose, labels=self.labels, layer=self.layer,
             decimal=self.decimal, thousands=self.thousands, skip_rows=self.skip_rows,
@@ -119,34 +133,13 @@ class Input:
             progress=progress,
         )  # fmt: skip
         table = source.outline() if larger_than_memory(source) else source.load()
-        return complete_table(table, self.labels, self.path.name, self.duplicates)
+        return complete_table(table, self.labels, self.path.name, duplicates)
 
     def _unused_columns(self) -> tuple[str, ...]:
         """Columns to drop, and the columns of times and batches."""
         own = [name for name in (self.time, self.batch) if name and class_file(name) is None]
         columns = not self.transpose and can_drop(self.path.name, rows=False)
         return (*self.drop, *own) if columns else self.drop
-
-    def of_samples(self, name: str, option: str, samples: list[str]) -> list[str]:
-        """A column of the table, or of another file, with a value for each of these samples."""
-        if class_file(name) is not None:
-            return read_labels(name, samples)
-        found = replace(self, labels=name, time=None, batch=None).read().labels
-        if found is None:
-            raise ValueError(f"{self.path.name} has no column {name!r} for {option}.")
-        return found
-
-    def batches(self, samples: list[str]) -> list[str] | None:
-        """The batch of each of these samples, if there are batches."""
-        return None if self.batch is None else self.of_samples(self.batch, "--batch", samples)
-
-    def corrected(self, table: Table) -> Table:
-        """The table with centred batches, if that was asked for."""
-        if not self.center_batches:
-            return table
-        if isinstance(table.X, Source):
-            raise ValueError(f"{self.path.name} is too large for --center-batches.")
-        return table._replace(X=center_batches(table.X, self.batches(table.samples) or ()))
 
     def with_default_steps(self, table: Table) -> Self:
         """The same with the default steps of gene expression, if the table has such."""
@@ -177,7 +170,7 @@ class Input:
                 raise
             chain.append(step)
             features = list(getattr(step, "vocabulary", features))
-        return self.corrected(table._replace(X=X, features=features)), tuple(chain)
+        return corrected(self, table._replace(X=X, features=features)), tuple(chain)
 
     def record(self, folder: Path) -> dict[str, Any]:
         """As JSON, with paths relative to the folder of the result, so both can be moved."""
@@ -196,6 +189,9 @@ class Input:
         settings = {name: facts.pop(name) for name in step_parameters() & facts.keys()}
         if unknown := facts.keys() - {own.name for own in fields(cls)}:
             raise ValueError(f"its source has unknown keys: {', '.join(sorted(unknown))}")
+        for own in fields(cls):
+            if own.name in facts.keys() - {"path"} and not is_of_kind(facts[own.name], own.type):
+                raise ValueError(f"its {own.name} is {facts[own.name]!r}")
         path = facts["path"] if is_remote(facts["path"]) else folder / facts["path"]
         recorded = cls(**facts | {"path": as_file(path), "settings": settings})
         if recorded.describe is not None and not is_remote(recorded.describe):
@@ -213,6 +209,16 @@ def _spec(file: str, column: str | None) -> str:
     return file if column is None else f"{file}:{column}"
 
 
+def is_of_kind(value: Any, kind: Any) -> bool:
+    """Whether a value of a record can be what the annotation of its field says."""
+    try:
+        return isinstance(value, kind)
+    except TypeError:  # words: several, or one of a few
+        parts = value if isinstance(value, tuple) else (value,)
+        words = all(isinstance(part, str) for part in parts)
+        return words or (value is None and type(None) in get_args(kind))
+
+
 def step_parameters() -> set[str]:
     """The names of all parameters of steps that an option sets."""
     options = (option for step in STEPS.values() for option in step.options)
@@ -220,13 +226,57 @@ def step_parameters() -> set[str]:
 
 
 def relative_path(folder: Path, path: AnyFile) -> str:
-    """A path relative to a folder; an address stays as it is."""
+    """A path relative to a folder; an address without its password."""
     if isinstance(path, RemoteFile):
-        return path.address
+        return str(path)
     try:
         return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
     except ValueError:  # on another drive
         return str(path.resolve())
+
+
+class Copies(NamedTuple):
+    """Which rows are equal: x_i = x_first[place[i]].
+
+    first : row of the first of each.
+    place : of each row, among these.
+    """
+
+    first: Array
+    place: Array
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Self:
+        """Equal texts, whatever their white space."""
+        known: dict[str, int] = {}
+        place = [known.setdefault(" ".join(text.split()), len(known)) for text in texts]
+        return cls(np.unique(place, return_index=True)[1], np.array(place))
+
+    def sizes(self) -> Array:
+        """How often each text occurs."""
+        return np.bincount(self.place)
+
+
+def one_of_each(table: Table, duplicates: str | None) -> tuple[Table, Copies | None]:
+    """Only the first of equal texts, if that is asked for, and which rows are its copies."""
+    if not isinstance(table.X, list) or duplicates != "first":
+        return table, None
+    copies = Copies.of(table.X)
+    return rows_of(table, copies.first), copies
+
+
+def rows_of(table: Table, rows: Array) -> Table:
+    """Some samples of a table."""
+    X = [table.X[i] for i in rows] if isinstance(table.X, list) else table.X[rows]
+    labels = None if table.labels is None else [table.labels[i] for i in rows]
+    return table._replace(X=X, samples=[table.samples[i] for i in rows], labels=labels)
+
+
+def cleaned(table: Table, chain: Sequence[Step]) -> Table:
+    """Texts as a person reads them: without what `Strip` removes."""
+    if not isinstance(table.X, list):
+        return table
+    return table._replace(X=apply([step for step in chain if isinstance(step, Strip)], table.X))
 
 
 def first_words(table: Table) -> list[str] | None:
@@ -234,18 +284,13 @@ def first_words(table: Table) -> list[str] | None:
     if not isinstance(table.X, list):
         return None
     pairs = zip(table.samples, table.X, strict=True)
-    return [
-        f"{name}: {shorten(text[:FIRST_WORDS_READ], FIRST_WORDS_LENGTH, placeholder=' ...')}"
-        for name, text in pairs
-    ]
+    texts = [f"{name}: {RULE.sub(' ', text[:FIRST_WORDS_READ])}" for name, text in pairs]
+    return [shorten(text, FIRST_WORDS_LENGTH, placeholder=" ...") for text in texts]
 
 
-def sample_in_memory(table: Table, seed: int) -> Table:
+def sample_in_memory(table: Table, seed: Any) -> Table:
     """The table in memory; a random sample of the rows if they are on disk."""
     if not isinstance(table.X, Source):
         return table
     order = np.random.default_rng(seed).permutation(len(table.samples))
-    some = np.sort(order[:SAMPLES_TO_CHOOSE_K])
-    chosen = [table.samples[i] for i in some]
-    labels = None if table.labels is None else [table.labels[i] for i in some]
-    return table._replace(X=table.X[some], samples=chosen, labels=labels)
+    return rows_of(table, np.sort(order[:SAMPLES_TO_CHOOSE_K]))

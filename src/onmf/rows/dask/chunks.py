@@ -52,6 +52,11 @@ def scale_by(factor: float) -> Callable[[Block], Block]:
     return lambda block: block._replace(X=block.X * block.X.dtype.type(factor))
 
 
+def doubled(block: Block) -> Block:
+    """In double precision."""
+    return Block(*(part.astype(np.float64) for part in block))
+
+
 def with_votes(block: Block, sqnorms: Array) -> Block:
     """Every sample of the chunk with one vote."""
     return block._replace(weight=votes(block.weight[:, 0], sqnorms)[:, None])

@@ -6,6 +6,7 @@ chunks. What is kept for each sample stays beside its chunk. All of it are tasks
 dies takes with it is computed again.
 """
 
+import math
 import operator
 from asyncio import CancelledError
 from collections.abc import Callable
@@ -89,6 +90,7 @@ class OnDask:
         self, X: Any, dtype: Any, weight: Array | None, check: Check, look: Move | None = None
     ) -> None:
         self.shape, self.dtype, self.look = X.shape, dtype, look or CheckBlock(check)
+        self.n_stored = math.prod(X.shape)  # what the chunks store is not known here
         self.traffic, self._weight = Traffic(), weight
         sizes = [(index, size) for index, size in enumerate(X.chunks[0]) if size]
         self.cuts = [0, *accumulate(size for _, size in sizes)]
@@ -119,6 +121,15 @@ class OnDask:
         other = copy(self)
         other.chunks = self.map_blocks(work.scale_by(factor), self.chunks)
         del other.norms
+        return other
+
+    def in_double(self) -> "OnDask":
+        """The same rows in double precision."""
+        if self.dtype == np.float64:
+            return self
+        other = copy(self)
+        other.dtype, other.chunks = np.dtype(np.float64), self.map_blocks(work.doubled, self.chunks)
+        other._weight = None if self._weight is None else self._weight.astype(np.float64)
         return other
 
     def one_vote_each(self) -> "OnDask":

@@ -1,4 +1,4 @@
-/* Moves of rows of counts between clusters under the Kullback-Leibler divergence: `exchange`. */
+/* Moves of rows of counts between clusters under the Kullback-Leibler divergence: `kl_search`. */
 
 /* log x for x > 0, in straight arithmetic that the compiler can do for several x at once: with
    x = 2^e m, sqrt(1/2) <= m < sqrt(2), and s = (m - 1) / (m + 1),
@@ -48,6 +48,45 @@ KERNEL FN(phis)(Args *a)
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i)
         p[i] = FN(phi)(s[i]);
+    return 0;
+}
+
+/* S_jk: the sum of the counts of feature j in the rows of cluster k. */
+KERNEL FN(count_sums)(Args *a)
+{
+    const int64_t *indptr = IN(int64_t, 0), *j = IN(int64_t, 1), *labels = IN(int64_t, 3);
+    const double *x = IN(double, 2);
+    double *S = OUT(double, 4);
+    const int64_t clusters = SIZE('c');
+    a->broken = SIZE('e') != SIZE('n') + 1;
+    for (int64_t i = 0; !a->broken && i < SIZE('n'); ++i) {
+        const int64_t begin = indptr[i], end = indptr[i + 1];
+        a->broken = begin < 0 || begin > end || end > SIZE('z') || OUTSIDE(labels[i], clusters);
+        for (int64_t q = begin; !a->broken && q < end; ++q)
+            if (!(a->broken = OUTSIDE(j[q], SIZE('m'))))
+                S[j[q] * clusters + labels[i]] += x[q];
+    }
+    return 0;
+}
+
+/* sum_j phi(s_aj) + phi(s_bj) - phi(s_aj + s_bj) of pairs (a, b); P is phi(S). */
+KERNEL FN(pair_costs)(Args *a)
+{
+    const int64_t *first = IN(int64_t, 2), *second = IN(int64_t, 3), m = SIZE('m');
+    double *costs = OUT(double, 4);
+    for (int64_t q = 0; q < SIZE('p'); ++q) {
+        if ((a->broken = OUTSIDE(first[q], SIZE('c')) || OUTSIDE(second[q], SIZE('c'))))
+            break;
+        const double *restrict s = IN(double, 0) + first[q] * m;
+        const double *restrict t = IN(double, 0) + second[q] * m;
+        const double *restrict p = IN(double, 1) + first[q] * m;
+        const double *restrict r = IN(double, 1) + second[q] * m;
+        double cost = 0;
+#pragma omp simd reduction(+ : cost)
+        for (int64_t i = 0; i < m; ++i)
+            cost += (p[i] + r[i]) - FN(phi)(s[i] + t[i]);
+        costs[q] = cost;
+    }
     return 0;
 }
 

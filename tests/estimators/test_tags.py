@@ -1,0 +1,70 @@
+"""The tags that scikit-learn reads are true for every combination of parameters."""
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+
+from onmf import ONMF, Baseline, Fast, StreamONMF
+from onmf.baselines import METHODS
+from onmf.datasets import make_rays
+from onmf.losses import LOSSES
+
+X, _ = make_rays(60, 8, 3, noise=0.2, random_state=0)
+HOLES = np.where(np.arange(X.size).reshape(X.shape) % 41 == 0, np.nan, X)
+SIGNED = X - X.mean(axis=0)
+
+PARAMETERS = {
+    "loss": list(LOSSES),
+    "solver": ["fast", "palm", Fast(passes=1), Fast(passes=2)],
+    "outliers": [None, "auto", 3],
+    "equal_votes": [False, True],
+    "center_bounds": ["auto", "data", (0, None), (None, None), (-1, 5)],
+}
+
+
+def check(model):
+    """Whether the tags are true; None for a combination that is refused by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if not fits(model, X):
+            return None
+        tags = model.__sklearn_tags__().input_tags
+        return (tags.allow_nan, not tags.positive_only) == (fits(model, HOLES), fits(model, SIGNED))
+
+
+def fits(model, data):
+    try:
+        model.fit(data)
+    except ValueError:
+        return False
+    return True
+
+
+def combinations():
+    for values in product(*PARAMETERS.values()):
+        given = dict(zip(PARAMETERS, values, strict=True))
+        yield ONMF(3, random_state=0, max_iter=20, **given)
+
+
+QUICK = [
+    ONMF(3, random_state=0),
+    ONMF(3, outliers="auto", random_state=0),
+    ONMF(3, loss="kl", random_state=0),
+    ONMF(3, solver="palm", max_iter=20, random_state=0),
+    StreamONMF(3, random_state=0),
+    *(Baseline(method, 3, max_iter=5, random_state=0) for method in METHODS),
+]
+
+
+@pytest.mark.parametrize("model", QUICK, ids=str)
+def test_the_tags_say_what_is_accepted(model):
+    assert check(model)
+
+
+@pytest.mark.slow
+def test_the_tags_are_true_for_every_combination():
+    verdicts = {str(model): check(model) for model in combinations()}
+    assert [name for name, verdict in verdicts.items() if verdict is False] == []
+    assert sum(verdict is True for verdict in verdicts.values()) > 100

@@ -4,8 +4,9 @@ import sys
 
 import certificate
 import checkpoint
+import coherence
 import command
-import divergence
+import counts
 import explain
 import fast
 import growth
@@ -17,6 +18,7 @@ import outliers
 import palm
 import paper
 import passes
+import planted
 import quality
 import rivals
 import scale
@@ -26,6 +28,7 @@ import speed
 import stability
 import startup
 import stream
+import texts
 import votes
 
 
@@ -35,10 +38,17 @@ def run_large() -> None:
     passes.run()
 
 
+def run_stream() -> None:
+    """Planted streams, and real ones."""
+    planted.run()
+    stream.run()
+
+
 SECTIONS = {
     "certificate": certificate.run,
     "checkpoint": checkpoint.run,
-    "divergence": divergence.run,
+    "coherence": coherence.run,
+    "counts": counts.run,
     "explain": explain.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,
@@ -67,11 +77,13 @@ SECTIONS = {
     "startup": startup.run,
     "spectral": spectral.run,
     "stability": stability.run,
-    "stream": stream.run,
+    "stream": run_stream,
+    "stream-planted": planted.run,
     "stream-random": stream.run_random,
     "stream-topics": stream.run_topics,
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
+    "texts": texts.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

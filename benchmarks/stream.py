@@ -16,7 +16,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import adjusted_rand_score
 
 import sets
-from onmf import ONMF
+from onmf import ONMF, StreamONMF
 from onmf.datasets import make_rays
 from onmf.io import checksum
 from onmf.metrics import partition_error
@@ -74,12 +74,11 @@ def run_random() -> None:
         means = MiniBatchKMeans(K, random_state=0, n_init=3)
         for batch in batches:
             means.partial_fit(X[batch])
-        made = {"partial_fit": {}, "partial_fit, max_clusters=30": {"max_clusters": K}}
-        for name, options in made.items():
-            model, begin = ONMF(K, random_state=0, n_jobs=1, **options), time.process_time()
+        for kind in (ONMF, StreamONMF):
+            model, begin = kind(K, random_state=0, n_jobs=1), time.process_time()
             changed = sum(own for _, own in follow(model, X, batches))
             error, seconds = 1 - model.score(X), time.process_time() - begin
-            rows.append([name, seed, *errors(error), changed, len(model.cluster_ids_)])
+            rows.append([kind.__name__, seed, *errors(error), changed, len(model.cluster_ids_)])
             print(rows[-1], f"{seconds:.0f} s", flush=True)
         rows.append(["MiniBatchKMeans", seed, *errors(partition_error(X, means.predict(X))), "", K])
     columns = ["method", "order", "error", "above the batch fit", "ids that changed", "clusters"]
@@ -121,16 +120,17 @@ def run_topics() -> None:
     columns = ["order of the topics", "noticed", "false births", "ids that changed", "open at end"]
     note = f"""
 
-The same documents topic after topic, `ONMF(1, max_clusters=1000)`. A topic of at least {SMALL}
-documents is noticed if a cluster is born most of whose samples so far are of it, at the latest
-{SOON} batches after its first document; a birth is false if its topic was there at the start or has
-had a birth before. Asked: 90 % noticed, at most 10 % false."""
+The same documents topic after topic, `StreamONMF(1, max_clusters=1000)`. A topic of at least
+{SMALL} documents is noticed if a cluster is born most of whose samples so far are of it, at the
+latest {SOON} batches after its first document; a birth is false if its topic was there at the start
+or has had a birth before. Asked: 90 % noticed, at most 10 % false."""
     write_section("stream-topics", "A stream of new topics", table(columns, rows) + note)
 
 
 def stream_of_topics(X, y, batches):
     """The model, (batch, topic) of each birth, the first batch of each topic, ids that changed."""
-    model, births, first, changed = ONMF(1, max_clusters=1000, random_state=0, n_jobs=1), [], {}, 0
+    model = StreamONMF(1, max_clusters=1000, random_state=0, n_jobs=1)
+    births, first, changed = [], {}, 0
     for number, wrong in follow(model, X, batches):
         changed += wrong
         for topic in np.unique(y[batches[number]]):

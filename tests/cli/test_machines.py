@@ -71,7 +71,7 @@ def test_all_codes_are_listed_in_the_help(capsys):
     printed = capsys.readouterr().out
     for code, meaning in cli.EXIT_CODES.items():
         assert re.search(rf"^  {code} +{meaning}", printed, re.MULTILINE)
-    assert {*cli.EXIT_CODES} == {0, 2, 3, 4, 5, 130, 143}
+    assert {*cli.EXIT_CODES} == {0, 2, 3, 4, 5, 6, 7, 8, 9, 130, 143}
 
 
 def test_a_fit_that_does_not_converge_has_its_code():

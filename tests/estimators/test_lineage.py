@@ -15,7 +15,6 @@ from onmf.datasets import make_rays
 from onmf.exceptions import FormatError
 from onmf.losses import LOSSES
 from onmf.streams import births
-from onmf.streams import novelty as waiting
 from onmf.streams.lineage import MAX_TURN_DEGREES, Lineage, nearest_heirs
 
 
@@ -320,35 +319,6 @@ def test_fit_starts_a_new_stream():
     assert model.lineage_ is None
     then = [one.partial_fit(first).cluster_centers_ for one in (model, fresh)]
     np.testing.assert_array_equal(*then)
-
-
-def test_the_ray_of_the_others_leaves_the_sample_out():
-    """By a loop over the members."""
-    rng = np.random.default_rng(0)
-    X = rng.random((12, 6))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    room = waiting.NoveltyBuffer(X @ X.T, np.zeros(12), 0.0, np.ones(12, bool))
-    inside = np.arange(12) < 5
-    for i, own in enumerate(room.own(inside)):
-        others = X[:5].sum(axis=0) - (X[i] if i < 5 else 0)
-        assert own == pytest.approx(X[i] @ others / np.linalg.norm(others))
-
-
-def test_samples_that_agree_on_nothing_stay_outside():
-    rng = np.random.default_rng(0)
-    lone = sp.csr_array(np.eye(40)[:, :40])  # each a direction of its own
-    ray = np.zeros((60, 1))
-    ray[59] = 1
-    lone = sp.csr_array(sp.hstack([lone, sp.csr_array((40, 20))]))
-    assert list(waiting.find_new_clusters(lone, ray, 0.5)) == []
-    kind = np.zeros((waiting.MIN_MEMBERS, 60))
-    kind[:, 50:54] = 1 + 0.3 * rng.random((waiting.MIN_MEMBERS, 4))
-    both = sp.csr_array(sp.vstack([lone, sp.csr_array(kind)]))
-    (born,) = waiting.find_new_clusters(both, ray, 0.5)
-    np.testing.assert_array_equal(born.members, 40 + np.arange(waiting.MIN_MEMBERS))
-    near = np.zeros((60, 1))
-    near[50:54] = 0.5  # a ray that tells them already
-    assert list(waiting.find_new_clusters(both, near, 0.5)) == []
 
 
 def test_a_stream_takes_tables_with_names_and_weights():

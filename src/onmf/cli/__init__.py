@@ -10,22 +10,21 @@ from importlib import import_module
 from importlib.metadata import version
 from threading import current_thread, main_thread
 
-try:
-    import click
-    import rich  # noqa: F401  (all subcommands need it)
-    from click.shell_completion import CompletionItem
-except ImportError as missing:
-    raise SystemExit(
-        f'The onmf command needs {missing.name}, which `pip install "onmf[cli]"` installs.'
-    ) from missing
+import click
+from click.shell_completion import CompletionItem
 
 BAD_INPUT, NOT_CONVERGED, NO_MEMORY, NO_SPACE, INTERRUPTED, TERMINATED = 2, 3, 4, 5, 130, 143
+LOCKED, ALREADY_COUNTED, OTHER_CONTENT, CHANGED = 6, 7, 8, 9
 EXIT_CODES = {
     0: "success",
     BAD_INPUT: "bad input, or a file that cannot be read or written",
     NOT_CONVERGED: "not converged; the result is written anyway",
     NO_MEMORY: "out of memory",
     NO_SPACE: "no space left on the disk",
+    LOCKED: "another onmf command is writing to the folder",
+    ALREADY_COUNTED: "update: the batch was counted before; nothing has changed",
+    OTHER_CONTENT: "update: a batch of this name was counted with other content",
+    CHANGED: "update --strict: counted, but a cluster turned or many samples wait",
     INTERRUPTED: "interrupted",
     TERMINATED: "terminated",
 }
@@ -40,6 +39,7 @@ COMMANDS = {  # the first line of their help, without importing them
     "explain": "Explain the clusters of a finished run.",
     "predict": "Assign new samples to the clusters of a model.",
     "update": "Add a batch of samples to the clusters of a finished run.",
+    "status": "Show the batches, clusters and model of a run.",
     "report": "Write report.html of a finished run again.",
     "demo": "Compare with K-means on three data sets, and write a page.",
     "reproduce": "Run the paper's tables and figures again.",
@@ -94,6 +94,10 @@ def failed(said: str, code: int) -> int:
 
 def exit_code(error: Exception) -> int:
     """The exit code of an error."""
+    from onmf.io.output import FolderInUseError  # slow to import
+
+    if isinstance(error, FolderInUseError):
+        return LOCKED
     number = error.errno if isinstance(error, OSError) else None
     if isinstance(error, MemoryError) or number == errno.ENOMEM:
         return NO_MEMORY

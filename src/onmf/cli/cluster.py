@@ -2,6 +2,7 @@
 
 import json
 import time
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,6 @@ from onmf.cli.options import (
     INPUT,
     LIKE,
     RAW_NAMES,
-    SectionedCommand,
     Word,
     bounds_option,
     cluster_count,
@@ -28,17 +28,18 @@ from onmf.cli.options import (
     preparation_options,
     reading,
     reading_options,
-    section,
     source_of,
     votes_option,
 )
 from onmf.cli.report import make_report
 from onmf.cli.runs.hints import after_fit
-from onmf.cli.runs.inputs import Input, sample_in_memory
+from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
 from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
-from onmf.cli.runs.results import Findings, FinishedFit, can_certify
+from onmf.cli.runs.results import Findings, FinishedFit, can_certify, with_copies
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
+from onmf.cli.sections import SectionedCommand, section
 from onmf.estimators.solvers import SOLVERS, with_solver
+from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
 from onmf.io.table import listing
@@ -66,6 +67,11 @@ from onmf.paper.penalties import PENALTIES
 )
 @LIKE
 @click.option(
+    "--like-run",
+    type=click.Path(exists=True, path_type=Path),
+    help="run.json of an earlier run: read, prepare and cluster as there, from new starts.",
+)
+@click.option(
     "--time",
     metavar="COLUMN|FILE",
     help="Time of each sample; adds a time section to the report.",
@@ -73,12 +79,12 @@ from onmf.paper.penalties import PENALTIES
 @reading_options
 @preparation_options
 @section(
-    "Clustering",
+    "Model",
     loss_option,
     votes_option,
     click.option("--outliers", type=Word(outlier_count, "auto|SHARE|N"), metavar="auto|SHARE|N",
                  help="Label outliers -1: chosen automatically, a share of the samples, or N."),
-    click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed."),
+    click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Random seed; 0 if not given."),
     click.option("--starts", "--n-init", "n_init", type=click.IntRange(1),
                  help="Number of random starts, of which the best is kept."),
     bounds_option,
@@ -106,7 +112,8 @@ def run_cluster(
     k: int | range | None,
     out: Path,
     like: Path | None,
-    seed: int,
+    like_run: Path | None,
+    seed: int | None,
     force: bool,
     raw_names: bool,
     no_report: bool,
@@ -122,12 +129,14 @@ def run_cluster(
       onmf cluster tumours.csv -k 10 -o result --cpm --log --labels cancer_type
       onmf cluster talks.csv --text-column abstract -k auto -o topics
       onmf cluster talks/ --text -k auto -o topics --jobs -1
-      onmf cluster talks/ --text -k 20 -o topics --loss kl
+      onmf cluster talks/ --text -k 20 -o topics --tfidf
       onmf cluster talks.csv --text-column abstract -k 20 -o topics --time year
       onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
       onmf cluster tumours.csv -k 10 -o paper --cpm --log --solver palm --accelerate
       onmf cluster tonight.csv --like result -o tonight
+      onmf cluster other.csv --like-run result/run.json -o other
+      onmf cluster tumours.csv --config tumours.toml -o result
 
     INPUT is a table, an array, a sparse matrix or annotated data: ENDINGS. Samples are rows. Header
     and sample names are found automatically; an empty cell or NA is a missing value. With --text
@@ -137,11 +146,17 @@ def run_cluster(
 
     Writes labels.csv (cluster, certainty and distance of each sample), markers.csv (distinctive
     features of each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`),
-    run.json and report.html; with --write-h5ad also a copy of the input, as by
-    `onmf.cluster_anndata`.
+    run.json and report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
+    with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)
-    source = source_of(options.pop("input"), options, previous)
+    pattern = previous if like_run is None else PreviousRun.recorded(like_run)
+    if like is not None and like_run is not None:
+        raise click.UsageError("--like-run does not combine with --like.")
+    source = source_of(options.pop("input"), options, pattern)
+    if like_run is not None and pattern is not None:
+        k = pattern.record["parameters"]["n_clusters"] if k is None else k
+        seed = pattern.record.get("seed") if seed is None else seed
     if k is None and previous is None:
         raise click.UsageError("Missing option '-k' / '--clusters'.")
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
@@ -149,7 +164,7 @@ def run_cluster(
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
     given = {name: value for name, value in options.items() if value is not None}
-    settings = given | {"random_state": seed}
+    settings = given | {"random_state": seed or 0}
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         run = fit_input(settings, k, source, previous)
         record = run.record(out)
@@ -158,9 +173,10 @@ def run_cluster(
         replace_files(out, files, gone=set(RESULTS) - set(files))  # older files of another run
         if write_h5ad is not None:
             found = run.findings.explanation
-            result = CellFit(run.model, run.table, found, source.layer, run.choice)
-            write = partial(annotated, str(source.path), result)
+            result = CellFit(run.model, run.table, found, {}, None, run.choice)
+            write = partial(annotated, str(source.path), source.layer, result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
+    note(source.path.name, lost_ids(record["lineage"]))
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
     return 0 if run.model.converged_ else NOT_CONVERGED
 
@@ -178,20 +194,25 @@ def fit_input(
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
     if previous is None:
-        source = note_before_fit(source, raw, settings.get("loss", "frobenius"))
-    table, steps = source.learn(raw)
+        source = note_before_fit(source, raw, settings["loss"])
+    distinct, copies = one_of_each(raw, source.duplicates)
+    table, steps = source.learn(distinct)
     choice = None
     if k is not None and not isinstance(k, int):
         choice = choose_count(ONMF(**settings), table, k)
         k = int(choice.best_k)
     init = "random" if previous is None else previous.model
-    with within_memory(name), show_sweeps(name) as callback:
+    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
+        if source.text:  # `after_fit` names them as the file does
+            warnings.simplefilter("ignore", UnassignedSampleWarning)
         begin = time.perf_counter()
         model = ONMF(k, init=init, callback=callback, **settings).fit(table)
         seconds = time.perf_counter() - begin
     model.set_params(callback=None)
+    if copies is not None:
+        table = with_copies(model, table, raw, copies)
     with waiting(f"Checking {name}"):
-        said = after_fit(source, raw, model.labels_, model.cluster_centers_)
+        said = after_fit(source, raw, table, model.labels_, model.cluster_centers_)
     note(name, said)
     if steps:
         model.preprocessing_ = steps
@@ -201,7 +222,8 @@ def fit_input(
     if findings.proof is None and can_certify(model, table):
         with waiting("Bounding the error of all clusterings"):
             findings = findings._replace(proof=certify(model, table).record())
-    return FinishedFit(model, source, origin, raw, table, findings, seconds, choice, previous)
+    shown = cleaned(raw, steps)
+    return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:
@@ -234,7 +256,7 @@ def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
     if some is table:
         return choice
     note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."])
-    return replace(choice, consensus=None)  # it covers only some samples
+    return replace(choice, runs=None)  # they cover only some samples
 
 
 def summarise_run(record: dict[str, Any], out: Path) -> str:
@@ -251,14 +273,30 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     if record["lineage"]:
         lines.append(lineage_sentence(record["lineage"][-1]))
     if choice is not None:
-        lines.insert(0, f"{choice['best_k']} clusters: {choice['reason']}")
+        lines.insert(0, choice["reason"])
     if results["proof"] is not None:
         said = results["proof"]["sentence"]
         lines.append(f"{said[0].upper()}{said[1:]}.")
+    if results["topics"] is not None:
+        lines.append(
+            f"Topic coherence {results['topics']['coherence']:.2f} (NPMI of ten words), diversity "
+            f"{results['topics']['diversity']:.2f}."
+        )
     if results["scores"] is not None:
         lines.append(score_sentence(results["scores"]))
     written = [name for name in RESULTS if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
+
+
+def lost_ids(chain: list[dict[str, Any]]) -> list[str]:
+    """What to say where most clusters of the run before are gone: the input was another one."""
+    if not chain or len(chain[-1]["kept"]) >= len(chain[-1]["vanished"]):
+        return []
+    kept, before = len(chain[-1]["kept"]), len(chain[-1]["kept"]) + len(chain[-1]["vanished"])
+    return [
+        f"only {kept} of {before} clusters kept their ids: --like is for old and new samples "
+        "together. For new samples alone use onmf predict, or onmf update."
+    ]
 
 
 def lineage_sentence(entry: dict[str, Any]) -> str:

@@ -1,11 +1,13 @@
 """What the subcommands print: progress, notes and results."""
 
+import json
 import logging
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,12 +156,22 @@ def say(text: str) -> None:
     COMMAND_LOG.info(shown)
 
 
+class JSONLines(logging.Formatter):
+    """One JSON object a line: time (ISO 8601, UTC), level and message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time_of_day = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        facts = {"time": time_of_day, "level": record.levelname, "message": record.getMessage()}
+        return json.dumps(facts, ensure_ascii=False)
+
+
 def write_log(context: click.Context, option: click.Parameter, path: Path | None) -> None:
     """Copy messages and progress to this file from now on."""
     if path is None:
         return
     handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    handler.setFormatter(JSONLines() if path.suffix == ".jsonl" else plain)
     COMMAND_LOG.addHandler(handler)
     COMMAND_LOG.setLevel(logging.INFO)
     COMMAND_LOG.info("onmf %s", one_line(" ".join(sys.argv[1:])))

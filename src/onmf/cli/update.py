@@ -6,40 +6,56 @@ from typing import Any
 
 import click
 
-from onmf.cli.console import note, say, waiting
-from onmf.cli.options import FOLLOW_LINKS, INPUT, RAW_NAMES, SectionedCommand, reading_options
+from onmf.cli import ALREADY_COUNTED, CHANGED, OTHER_CONTENT
+from onmf.cli.console import note, notes, say, waiting
+from onmf.cli.options import FOLLOW_LINKS, INPUT, RAW_NAMES, reading_options
 from onmf.cli.predict import FILLS, read_for
 from onmf.cli.runs.align import align_features
-from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.inputs import STANDARD_INPUT, Input
+from onmf.cli.runs.metrics import metrics_text
 from onmf.cli.runs.records import RUN
 from onmf.cli.runs.streams import StreamRun
-from onmf.io import checksum, place_for
+from onmf.cli.sections import SectionedCommand
+from onmf.io import checksum, place_for, replace_files
+
+
+class OtherContentError(click.ClickException):
+    """A batch of this name was counted with other content."""
+
+    exit_code = OTHER_CONTENT
 
 
 @click.command("update", cls=SectionedCommand)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("input", type=INPUT, required=False)
-@click.option("--batch", metavar="NAME", help="Name of the batch; each name is added only once.")
+@click.option("--batch", metavar="NAME", help="Name of the batch, instead of that of the file.")
+@click.option("--replace", is_flag=True, help="Put INPUT in the place of the batch of its name.")
+@click.option("--undo", is_flag=True, help="Take out the last batch.")
 @click.option("--max-clusters", type=click.IntRange(1), default=1000, help="At any time.")
 @click.option(
     "--missing",
-    type=click.Choice(["refuse", "zero"]),
+    type=click.Choice(list(FILLS)),
     default="refuse",
-    help="What to do if the input lacks features of the model.",
+    help="What to do if the input lacks features of the model; nan: treat them as missing.",
 )
 @FOLLOW_LINKS
 @RAW_NAMES
-@click.option("--json", "as_json", is_flag=True, help="Print the entry of the last batch.")
+@click.option("--strict", is_flag=True, help="Exit with 9 if a cluster turned, or many wait.")
+@click.option(
+    "--metrics",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the figures of the stream to this file, as Prometheus reads them.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what this call did, as JSON.")
 @reading_options
 def run_update(
     folder: Path,
-    batch: str | None,
-    max_clusters: int,
-    missing: str,
-    raw_names: bool,
+    undo: bool,
+    strict: bool,
+    metrics: Path | None,
     as_json: bool,
     **options: Any,
-) -> None:
+) -> int:
     """Add a batch of samples to the clusters of a finished run.
 
     FOLDER is the output folder of `onmf cluster`, INPUT the batch, read and prepared as by `onmf
@@ -47,8 +63,10 @@ def run_update(
     ids. Samples far from all clusters wait, and enough similar ones become a new cluster. A cluster
     without new samples for long is closed; its id is not used again.
 
-    A batch is added only once: it is recognised by its content, or by --batch. If the command is
-    killed, run it again. Without INPUT it only completes what a killed command left.
+    A batch is counted once, whatever it is called: it is recognised by its content. Another content
+    under the name of a batch, that of its file or --batch, is an error, unless --replace takes the
+    old batch out. That, and --undo, works for the last batch; five in a row can be taken out. If
+    the command is killed, run it again. Without INPUT it only completes what a killed command left.
 
     Writes batches/00001.csv and so on (the cluster of each sample), stream.html (sizes and words of
     the clusters over the batches), centers.csv, top_features.csv, model.onmf, run.json and
@@ -57,29 +75,83 @@ def run_update(
     \b
     Examples:
       onmf update result week-32.csv
-      onmf update result week-32.csv --batch week-32
+      onmf update result corrected.csv --batch week-32.csv --replace
+      onmf update result --undo
       onmf update topics tuesday.csv --text-column abstract
     """
     path = options.pop("input")
+    if undo and path is not None:
+        raise click.UsageError("--undo takes out the last batch: leave out INPUT.")
     with place_for(folder, [RUN], force=True):
-        run = StreamRun.of(folder)
-        said = ""
-        if path is not None:
-            source = Input.for_model(run.model, path, **options)
-            key, name = (
-                batch or checksum(source.path, source.follow_links),
-                batch or source.path.name,
-            )
-            if run.knows(key):
-                said = f"{name} was added before; nothing has changed. "
-            else:
-                table, notes = align_features(
-                    read_for(run.model, source), run.model, FILLS[missing]
-                )
-                with waiting(f"Adding {name}"):
-                    run.add(table, key, name, max_clusters, raw_names)
-                note(name, notes)
-        if len(run.batches) > 1:
+        run, action = StreamRun.of(folder), "none"
+        batch = run.batches[-1]["name"]
+        if undo:
+            run, action = run.undo(), "undone"
+        elif path is not None:
+            run, action, batch = take_batch(run, path, **options)
+        if len(run.batches) > 1 or undo:
             with waiting("Writing the files"):
                 run.write()
-    say(json.dumps(run.batches[-1], indent=2) if as_json else said + run.sentence())
+                run.remove_old_files()
+        if metrics is not None:
+            replace_files(metrics.parent, {metrics.name: metrics_text(run)})
+    changes, added = run.changes(), action in ("added", "replaced")
+    if added:
+        note(batch, changes.notes())
+    said = {
+        "undone": f"{batch} was taken out. ",
+        "already counted": f"{batch} was counted before; nothing has changed. ",
+    }
+    say(json.dumps(call_record(run, action, batch), indent=2) if as_json
+        else said.get(action, "") + run.sentence())  # fmt: skip
+    if action == "already counted":
+        return ALREADY_COUNTED
+    return CHANGED if strict and added and changes.alerts else 0
+
+
+def take_batch(
+    run: StreamRun,
+    path: Any,
+    batch: str | None,
+    replace: bool,
+    max_clusters: int,
+    missing: str,
+    raw_names: bool,
+    **options: Any,
+) -> tuple[StreamRun, str, str]:
+    """The run with the batch, what was done, and the name of the batch."""
+    source = Input.for_model(run.model, path, **options)
+    key = checksum(source.path, source.follow_links)
+    usual = f"stdin-{key[:8]}" if path == STANDARD_INPUT else source.path.resolve().name
+    name = batch or usual
+    if run.counted(key) is not None:
+        return run, "already counted", name
+    if run.is_named(name) and not replace:
+        raise OtherContentError(
+            f"a batch named {name} was counted with other content: add --replace to put this one "
+            "in its place, or give it a name of its own with --batch."
+        )
+    if replace and not run.is_named(name):
+        raise ValueError(f"no batch is named {name}: leave out --replace, or name it with --batch.")
+    run = run.before(name) if replace else run
+    table, said = align_features(read_for(run.model, source), run.model, FILLS[missing])
+    with notes(name), waiting(f"Adding {name}"):
+        run.add(table, key, name, max_clusters, raw_names)
+    note(name, said)
+    return run, "replaced" if replace else "added", name
+
+
+def call_record(run: StreamRun, action: str, batch: str) -> dict[str, Any]:
+    """What a call did, and the stream after it, for --json."""
+    changes, added = run.changes(), action in ("added", "replaced")
+    return {
+        "action": action,
+        "batch": batch,
+        "counted": changes.samples if added else 0,
+        "born": list(changes.born) if added else [],
+        "closed": list(changes.closed) if added else [],
+        "strangers": changes.strangers if added else 0,
+        "turned": max(changes.turned.values(), default=0.0) if added else 0.0,
+        "alerts": list(changes.alerts) if added else [],
+        "stream": run.totals(),
+    }

@@ -185,7 +185,7 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
     shapes = [(len(labels), len(W)), (len(labels),)] if labels.ndim and W.ndim else []
     if W.ndim != 2 or not all(W.shape) or labels.ndim != 1 or H.shape not in shapes:
         raise ValueError("its centroids, memberships and labels differ in shape.")
-    if W.dtype.kind != "f" or H.dtype != W.dtype or labels.dtype.kind != "i":
+    if W.dtype.kind != "f" or H.dtype.kind != "f" or labels.dtype.kind != "i":
         raise ValueError("its centroids, memberships or labels are of the wrong type.")
     if not (np.isfinite(W).all() and np.isfinite(H).all()):
         raise ValueError("its centroids or memberships are not all finite.")

@@ -30,7 +30,8 @@ class StreamONMF(ONMF):
     again now and then until they are all there. From then on a sample that is novel to every
     centroid waits for two batches. Where eight of them agree on a direction of their own, a cluster
     is born. A cluster without samples for ten times its mean interval is removed. `lineage_` says
-    what the batch changed, `cluster_ids_` gives the ids. `fit` starts a new stream.
+    what the batch changed, `cluster_ids_` gives the ids, `n_novel_` is the number of samples of the
+    last batch that are in no new cluster and wait. `fit` starts a new stream.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ n_jobs, verbose, callback
             super().fit(X, y, sample_weight)
             rows = self._place_batch(X, sample_weight)
             state = self._remember(rows)
-            batch = self._comparison(rows.data).batch(rows.data, state)
+            batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
             self._stream_history = StreamHistory.begin(batch, own_weight(rows), len(state.W))
         return self
 
@@ -169,17 +170,18 @@ n_jobs, verbose, callback
     def _take_in(self, rows: Placement) -> None:
         """A batch by which clusters may be born and removed."""
         comparison = self._comparison(rows.data)
-        batch = comparison.batch(rows.data, self._state_of(rows))
         if self._stream_history.warmup.shape[0]:
+            batch = comparison.batch(rows.data, self._state_of(rows), self._stream)
             self._fit_again(batch, own_weight(rows))
         else:
             W = self._centers_beside(rows.data)
             before = self.lineage_ or Lineage.first(len(W))
             now = StreamState(self._stream, self._stream_history, W, before)
             most = self.max_clusters or self.n_clusters or len(W)
-            now = now.after(batch, comparison, most)
+            now = now.after(rows.data, comparison, most)
             self._stream, self._stream_history = now.sums, now.history
             self.cluster_centers_, self.lineage_ = now.W, now.lineage
+            self.n_novel_ = now.n_novel
         self._show_batch(rows.data, self._state_of(rows))
 
     def _state_of(self, rows: Placement) -> Any:
@@ -213,7 +215,7 @@ n_jobs, verbose, callback
         rows = self._place_batch(every, weight)
         state = self._remember(rows)
         self._stream = self._stream.as_mean_of(t)
-        batch = self._comparison(rows.data).batch(rows.data, state)
+        batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
         first = StreamHistory.begin(batch, weight, len(state.W))
         self._stream_history = first._replace(batch=t, last=first.last + before.batch)
 

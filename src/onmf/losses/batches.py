@@ -79,6 +79,10 @@ class BatchSums:
         """The best centroids; W where a cluster never had samples."""
         raise NotImplementedError
 
+    def directions(self, W: Array, bounds: Bounds) -> Array:
+        """What the samples of each cluster are multiples of: its centroid."""
+        return self.centroids(W, bounds)
+
 
 def has_samples(weight: Array) -> Array:
     return (weight > 0).astype(np.intp)
@@ -159,3 +163,8 @@ class CountBatches(BatchSums):
         mean = self.sums.sum(axis=0) / max(self.sums.sum(), np.finfo(float).tiny)
         new = as_centroids(self.sums, self.weight, mean).astype(W.dtype)
         return np.where(self.batches[:, None] > 0, new, W)
+
+    def directions(self, W: Array, bounds: Bounds) -> Array:
+        """Without the overall mean in the centroids, which moves with every other cluster."""
+        some = self.sums.sum(axis=1, keepdims=True) > 0
+        return np.where(some, self.sums.astype(W.dtype), W)

@@ -9,7 +9,6 @@ and then: a single batch is too little to start from. Samples are compared by co
 the loss.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple, Self
@@ -25,7 +24,7 @@ from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Data, Matrix, count_missing, row_sqnorm, zero_missing
 from onmf.streams.lineage import Lineage
-from onmf.streams.novelty import CosineSums, NewCluster, find_new_clusters
+from onmf.streams.novelty import CosineSums, NewCluster, filled_in, find_new_clusters
 
 WAIT_BATCHES, MAX_WAITING = 2, 500  # batches that a sample waits; samples that wait
 MAX_SILENCE = 10
@@ -54,22 +53,28 @@ class Comparison(NamedTuple):
     def bounds(self) -> Bounds:
         return self.settings.search.bounds
 
-    def view(self, X: Matrix) -> sp.csr_array:
-        """Rows for cosines. Missing values are zero, which lowers all cosines alike."""
-        return sp.csr_array(self.loss.view_rows(zero_missing(X) if count_missing(X) else X))
+    def view(self, X: Matrix, rays: Array) -> sp.csr_array:
+        """Rows for cosines with these rays; what is missing is as the nearest ray has it."""
+        return sp.csr_array(self.loss.view_rows(filled_in(sp.csr_array(X), rays)))
 
-    def rays(self, W: Array) -> Array:
-        """Unit centroids (m, k) for cosines."""
-        return Rays.of(self.loss.view_rows(W)).units.astype(np.float64)
+    def rays(self, W: Array, sums: BatchSums) -> Array:
+        """Unit directions (m, k) of the clusters, for cosines."""
+        directions = self.loss.view_rows(sums.directions(W, self.bounds))
+        return Rays.of(directions).units.astype(np.float64)
 
-    def batch(self, data: Data, state: Any) -> BatchRows:
-        """The rows of a place, with the clusters of a state."""
+    def batch(self, data: Data, state: Any, sums: BatchSums) -> BatchRows:
+        """The rows of a place, with the clusters of a state, beside the directions of these."""
         X, weight = data.take(np.arange(data.shape[0]))
-        labels, seen = state.labels(data), self.view(X)
-        products = np.asarray(seen @ self.rays(state.W))[np.arange(len(labels)), labels]
+        labels, rays = state.labels(data), self.rays(state.W, sums)
+        seen = self.view(X, rays)
+        products = np.asarray(seen @ rays)[np.arange(len(labels)), labels]
         size = np.sqrt(row_sqnorm(seen))
         cosine = np.maximum(products, 0) / np.where(size > 0, size, 1)
         return BatchRows(sp.csr_array(X), weight[:, 0], labels, np.where(labels < 0, 0, cosine))
+
+    def rows(self, data: Data, W: Array, sums: BatchSums) -> BatchRows:
+        """The same with the clusters of the centroids W."""
+        return self.batch(data, self.loss.alternation(data, self.settings).begin(W), sums)
 
     def take_in(
         self, data: Data, W: Array, sums: BatchSums, limit: Any = None
@@ -117,9 +122,9 @@ class StreamHistory(NamedTuple):
         return cls(1, none, none, levels, *nobody, *unless_enough(batch.X, weight, k))
 
     def is_novel(self, batch: BatchRows) -> Array:
-        """Which samples no centroid explains."""
+        """Which samples no centroid explains; not those of zeros."""
         low = np.append(self.levels.low(), np.inf)
-        return np.asarray(batch.cosine_to_own < low[batch.labels])
+        return np.asarray(batch.cosine_to_own < low[batch.labels]) & (row_sqnorm(batch.X) > 0)
 
     def leaving(self) -> Array:
         """Which samples have waited long enough: they go to their nearest centroids."""
@@ -151,28 +156,19 @@ class StreamHistory(NamedTuple):
         levels = CosineSums(*(part[order] for part in self.levels))
         return self._replace(first=self.first[order], last=self.last[order], levels=levels)
 
-    def births(self, comparison: Comparison, W: Array, most: int) -> list[NewCluster]:
-        """At most so many new clusters."""
-        if most <= 0 or not self.waiting.shape[0]:
-            return []
-        seen, rays = comparison.view(self.waiting), comparison.rays(W)
-        found = find_new_clusters(seen, rays, self.levels.mean)
-        return [one for _, one in zip(range(most), found, strict=False)]
-
-    def first_sums(self, comparison: Comparison, born: NewCluster) -> Any:
-        """Of a new cluster."""
-        return comparison.first_sums(self.waiting[born.members], self.waiting_weight[born.members])
-
     def with_new_clusters(self, born: list[NewCluster]) -> Self:
         """They have come, and wait no more."""
-        now = np.full(len(born), self.batch - 1)
+        now = np.full(len(born), self.batch)
         facts = [(len(one.own), one.own.sum(), np.square(one.own).sum()) for one in born]
         levels = CosineSums(*map(np.append, self.levels, np.array(facts).reshape(-1, 3).T))
-        stay = np.setdiff1d(np.arange(len(self.since)), [i for one in born for i in one.members])
         return self._replace(
-            first=np.append(self.first, now),
-            last=np.append(self.last, now),
-            levels=levels,
+            first=np.append(self.first, now), last=np.append(self.last, now), levels=levels
+        )
+
+    def without(self, gone: Array) -> Self:
+        """Some wait no more."""
+        stay = np.setdiff1d(np.arange(len(self.since)), gone)
+        return self._replace(
             waiting=self.waiting[stay],
             waiting_weight=self.waiting_weight[stay],
             since=self.since[stay],
@@ -186,34 +182,55 @@ class StreamState(NamedTuple):
     history: StreamHistory
     W: Array
     lineage: Lineage
+    n_novel: int = 0  # samples of the last batch that no centroid explains
 
-    def after(self, batch: BatchRows, comparison: Comparison, most: int) -> Self:
+    def after(self, data: Data, comparison: Comparison, most: int) -> Self:
         """With one more batch; there are at most so many clusters."""
-        novel, leaving = self.history.is_novel(batch), self.history.leaving()
-        X = sp.vstack([batch.X[~novel], self.history.waiting[leaving]], format="csr")
-        weight = np.append(batch.weight[~novel], self.history.waiting_weight[leaving])
-        sums, W, counted = self.sums, self.W, batch.some(np.empty(0, np.intp))
+        grown, rest = self.with_births(comparison.rows(data, self.W, self.sums), comparison, most)
+        novel, leaving = grown.history.is_novel(rest), grown.history.leaving()
+        X = sp.vstack([rest.X[~novel], grown.history.waiting[leaving]], format="csr")
+        weight = np.append(rest.weight[~novel], grown.history.waiting_weight[leaving])
+        sums, W, counted = grown.sums, grown.W, rest.some(np.empty(0, np.intp))
         if len(weight):
             data = InMemory(X, weight, n_missing=count_missing(X))
-            state, sums, W = comparison.take_in(data, W, sums)
-            counted = comparison.batch(data, state)
-        history = self.history.after(batch.some(novel), counted)
+            before, (state, sums, W) = sums, comparison.take_in(data, W, sums)
+            counted = comparison.batch(data, state, before)
+        history = grown.history.after(rest.some(novel), counted)
         stays = np.flatnonzero(~history.is_inactive(sums.batches))
         sums, history, W = sums.only(stays), history.only(stays), W[stays]
-        if born := history.births(comparison, W, most - len(W)):
-            first = (
-                comparison.first_sums(
-                    history.waiting[one.members], history.waiting_weight[one.members]
-                )
-                for one in born
-            )
-            young = reduce(lambda a, b: a.with_more(b), first)
-            new = young.centroids(np.ones((len(born), W.shape[1]), W.dtype), comparison.bounds)
-            W, sums = np.vstack([W, new]), sums.with_more(young)
-            history = history.with_new_clusters(born)
-        view: Callable[[Array], Array] = comparison.loss.view_rows
-        lineage, order = Lineage.between(view(self.W), self.lineage, view(W))
-        return type(self)(sums.only(order), history.only(order), W[order], lineage)
+        old, new = comparison.rays(self.W, self.sums).T, comparison.rays(W, sums).T
+        lineage, order = Lineage.between(old, self.lineage, new)
+        ordered = sums.only(order), history.only(order), W[order]
+        return type(self)(*ordered, lineage, int(novel.sum()))
+
+    def with_births(
+        self, batch: BatchRows, comparison: Comparison, most: int
+    ) -> tuple[Self, BatchRows]:
+        """With the clusters that are born of those who wait and a batch; the rest of the batch."""
+        history, n = self.history, len(self.history.since)
+        X = sp.vstack([history.waiting, batch.X], format="csr")
+        weight = np.append(history.waiting_weight, batch.weight)
+        novel = np.append(np.full(n, True), history.is_novel(batch))
+        room = range(max(most - len(self.W), 0))
+        rays = comparison.rays(self.W, self.sums)
+        found = find_new_clusters(comparison.view(X, rays), novel, rays, history.levels.mean)
+        born = [one for _, one in zip(room, found, strict=False)]
+        if not born:
+            return self, batch
+        first = (comparison.first_sums(X[one.members], weight[one.members]) for one in born)
+        young = reduce(lambda a, b: a.with_more(b), first)
+        new = young.centroids(np.ones((len(born), X.shape[1]), self.W.dtype), comparison.bounds)
+        members = np.concatenate([one.members for one in born])
+        grown = self._replace(
+            W=np.vstack([self.W, new]),
+            sums=self.sums.with_more(young),
+            history=history.with_new_clusters(born).without(members[members < n]),
+        )
+        rest = batch.some(np.setdiff1d(np.arange(len(batch.labels)), members - n))
+        if len(rest.labels):
+            data = InMemory(rest.X, rest.weight, n_missing=count_missing(rest.X))
+            rest = comparison.rows(data, grown.W, grown.sums)
+        return grown, rest
 
 
 def unless_enough(X: sp.csr_array, weight: Array, k: int) -> tuple[sp.csr_array, Array]:

@@ -2,13 +2,16 @@
 
     near_i = cosine of x_i with its nearest centroid
     novel: near_i < max(mean - MAX_DEVIATIONS_BELOW sd, MIN_COSINE_SHARE mean) of its cluster
-    u_M = sum of the samples in M, each of length 1;   own_i = leave-one-out cosine of x_i with u_M
+    own_i = cosine of x_i with the sum of the samples in M, each of length 1, itself left out
+    M = {i: own_i > near_i}, where repeating this settles
+    gain_i = own_i - near_i
+    gap = (mean gain of M - mean gain of the other samples of the same centroids) / (sd + sd)
 
-A cluster is born from the novel samples M if at least MIN_MEMBERS of them are closer to the others
-of M than to any centroid, own_i^2 >= near_i^2 / apart, and its cosine with every centroid is at
-most `apart`: MAX_COSINE, or the usual cosine between a centroid and the next where centroids are
-closer. Leaving the sample out is what makes this evidence: any direction explains the sample it was
-made from.
+A cluster is born from M if it has MIN_MEMBERS samples, most of them novel, that are apart from the
+other samples by a gap of MIN_GAP. A third of that is enough if its ray has little in common with
+every centroid, a cosine of MAX_COSINE. Leaving the sample out is what makes this evidence: any
+direction explains the sample it was made from. The tail of a normal distribution, cut off at 2
+standard deviations, has a gap of 1.9, at 3 of 2.6.
 """
 
 from collections.abc import Iterator
@@ -17,12 +20,15 @@ from typing import NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.rows.sweep import Array, row_sqnorm
+from onmf.rows.assign import first_largest
+from onmf.rows.sweep import Array, row_sqnorm, same_pattern, zero_missing
 
-MAX_DEVIATIONS_BELOW = 1.5  # standard deviations below the mean of its cluster: a novel sample
+MAX_DEVIATIONS_BELOW = 2.0  # standard deviations below the mean of its cluster: a novel sample
 MIN_MEMBERS = 8  # of a new cluster
-MAX_COSINE = 1 / 3  # between centroids of clusters that have little in common
+MIN_GAP = 3.0  # standard deviations; sparse counts have false births at half of it
+MAX_COSINE = 1 / 4  # between rays that have little in common; 1/3: four times the false births
 MIN_COSINE_SHARE = 0.65  # of the usual cosine: below it a sample is novel, and no member of a group
+MAX_COMPARED = 500  # samples whose products with each other are computed
 GROUP_SEEDS, GROUP_ROUNDS = 20, 5  # samples tried as the first of a group; rounds until it settles
 
 
@@ -62,58 +68,123 @@ class NewCluster(NamedTuple):
     own: Array
 
 
-def find_new_clusters(X: sp.csr_array, rays: Array, level: float) -> Iterator[NewCluster]:
+def find_new_clusters(
+    X: sp.csr_array, novel: Array, rays: Array, level: float
+) -> Iterator[NewCluster]:
     """New clusters of the samples X beside the rays (m, k); `level` as `CosineSums.mean`."""
     size = np.sqrt(row_sqnorm(X))
     X = sp.csr_array(X.multiply(1 / np.where(size > 0, size, 1)[:, None]))
-    near = np.maximum(np.asarray(X @ rays).max(axis=1), 0)
-    cosines = rays.T @ rays
-    np.fill_diagonal(cosines, 0)
-    apart = max(MAX_COSINE, float(np.median(cosines.max(axis=1))))
-    buffer = NoveltyBuffer((X @ X.T).toarray(), near**2 / apart, MIN_COSINE_SHARE * level, size > 0)
-    while (found := buffer.group()) is not None:
-        buffer.free[found.members] = False
+    free = novel & (size > 0)
+    while (found := Pool.of(X, rays, novel, level).group(free)) is not None:
+        yield found
+        free[found.members] = False
         ray = np.asarray(X[found.members].sum(axis=0)).ravel()
-        if np.max(ray @ rays) <= apart * np.linalg.norm(ray):
-            yield found
+        rays = np.column_stack([rays, ray / np.linalg.norm(ray)])
 
 
-class NoveltyBuffer(NamedTuple):
-    """Who waits: cosines between them, least squared cosine with a ray of their own, least cosine
-    at all, and who has no such ray yet."""
+def filled_in(X: sp.csr_array, rays: Array) -> sp.csr_array:
+    """Rows whose missing entries are on the nearest ray: they are no evidence for another one.
 
+    With r the ray and O what is observed of x, the multiple is <x, r>_O / <r, r>_O.
+    """
+    holes = np.isnan(X.data)
+    if not holes.any():
+        return X
+    missing = same_pattern(X, holes.astype(np.float64))
+    products = np.asarray(zero_missing(X) @ rays)
+    shown = np.maximum(1 - np.asarray(missing @ rays**2), np.finfo(float).eps)
+    each, nearest = np.arange(X.shape[0]), first_largest(products / np.sqrt(shown))
+    multiple = np.maximum(products[each, nearest], 0) / shown[each, nearest]
+    rows = np.repeat(each, np.diff(X.indptr))[holes]
+    values = X.data.copy()
+    values[holes] = multiple[rows] * rays[X.indices[holes], nearest[rows]]
+    return same_pattern(X, values)
+
+
+class Pool(NamedTuple):
+    """Unit samples, who of them is novel, their cosines (n, k) with the rays and the nearest."""
+
+    X: sp.csr_array
+    novel: Array
+    rays: Array
     cosines: Array
-    goal: Array
+    nearest: Array
+    near: Array
     least: float
-    free: Array
 
-    def group(self) -> NewCluster | None:
-        """The first that settles to enough members, from the samples that have most company."""
-        pairs = np.square(self.cosines) >= np.maximum.outer(self.goal, self.goal)
-        linked = pairs & (self.cosines >= self.least / 2) & np.outer(self.free, self.free)
-        np.fill_diagonal(linked, self.free)
-        company = linked.sum(axis=1)
+    @classmethod
+    def of(cls, X: sp.csr_array, rays: Array, novel: Array, level: float) -> Self:
+        cosines = np.asarray(X @ rays)
+        nearest = first_largest(cosines)
+        near = np.maximum(cosines[np.arange(len(nearest)), nearest], 0)
+        return cls(X, novel, rays, cosines, nearest, near, MIN_COSINE_SHARE * level)
+
+    def group(self, free: Array) -> NewCluster | None:
+        """The first that is a kind of its own, from the samples with the nearest company."""
+        who = np.flatnonzero(free)
+        if len(who) < MIN_MEMBERS:
+            return None
+        who = who[np.unique(np.linspace(0, len(who) - 1, MAX_COMPARED).astype(int))]
+        alike = self.alike(who)
+        np.fill_diagonal(alike, np.inf)  # a seed is in its own group
+        order = np.argsort(-alike, axis=1, kind="stable")[:, :MIN_MEMBERS]
+        company = np.take_along_axis(alike, order[:, -1:], axis=1)[:, 0]
+        tried = np.zeros(len(self.near), bool)
         for seed in np.argsort(-company, kind="stable")[:GROUP_SEEDS]:
-            found = self.settle_group(linked[seed])
-            if found is not None and len(found.members) >= MIN_MEMBERS:
+            if tried[who[seed]]:
+                continue
+            tried[who[order[seed]]] = True
+            found = self.settle(who[order[seed]])
+            if found is not None and self.is_kind(found):
                 return found
+            if found is not None:
+                tried[found.members] = True
         return None
 
-    def settle_group(self, inside: Array) -> NewCluster | None:
-        """Samples close to the direction of the others, until these are the ones that make it."""
+    def alike(self, who: Array) -> Array:
+        """Products of what the nearest rays leave of some samples."""
+        X, near, own = self.X[who], self.near[who], self.nearest[who]
+        cross = near[:, None] * self.cosines[np.ix_(who, own)].T
+        angles = (self.rays.T @ self.rays)[np.ix_(own, own)]
+        return (X @ X.T).toarray() - cross - cross.T + np.outer(near, near) * angles
+
+    def settle(self, members: Array) -> NewCluster | None:
+        """Samples closer to the ray of the others than to any centroid, until they make it."""
+        inside = np.isin(np.arange(len(self.near)), members)
         for _ in range(GROUP_ROUNDS):
-            if inside.sum() < 2:
-                return None
             own = self.own(inside)
-            close = self.free & (np.square(own) >= self.goal) & (own >= self.least)
-            if np.array_equal(close, inside):
+            closer = (own > self.near) & (own >= self.least)
+            if closer.sum() < MIN_MEMBERS:
+                return None
+            if np.array_equal(closer, inside):
                 break
-            inside = close
+            inside = closer
         members = np.flatnonzero(inside)
         return NewCluster(members, self.own(inside)[members])
 
     def own(self, inside: Array) -> Array:
         """Cosine of each with the sum of the samples inside, itself left out."""
-        products = self.cosines[:, inside].sum(axis=1)
-        sqnorm = products[inside].sum() - inside * (2 * products - 1)
+        total = np.asarray(self.X[inside].sum(axis=0)).ravel()
+        products = self.X @ total
+        sqnorm = total @ total - inside * (2 * products - 1)
         return (products - inside) / np.sqrt(np.maximum(sqnorm, np.finfo(float).tiny))
+
+    def is_kind(self, found: NewCluster) -> bool:
+        """Whether most of a group is novel, and it is apart from the samples of the centroids."""
+        mostly_novel = 2 * self.novel[found.members].sum() > len(found.members)
+        gap = self.gap(found.members) if mostly_novel else 0.0
+        return gap >= MIN_GAP or (3 * gap >= MIN_GAP and self.is_far(found.members))
+
+    def is_far(self, members: Array) -> bool:
+        """Whether the ray of a group has little in common with any centroid."""
+        ray = np.asarray(self.X[members].sum(axis=0)).ravel()
+        return bool(np.max(ray @ self.rays) <= MAX_COSINE * np.linalg.norm(ray))
+
+    def gap(self, members: Array) -> float:
+        """Between the gains of a group and those of the samples beside it."""
+        inside = np.isin(np.arange(len(self.near)), members)
+        beside = ~inside & np.isin(self.nearest, self.nearest[members]) & (self.near > 0)
+        gain = self.own(inside) - self.near
+        ours, theirs = gain[inside], gain[beside] if beside.any() else np.zeros(1)
+        spread = max(float(ours.std() + theirs.std()), np.finfo(float).tiny)
+        return float(ours.mean() - theirs.mean()) / spread

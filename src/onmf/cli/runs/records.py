@@ -15,11 +15,12 @@ from onmf.io.columns import class_file
 from onmf.io.remote import AnyFile
 from onmf.streams.lineage import Lineage
 
-LABELS, MARKERS, CENTERS, TOP, MODEL_FILE, REPORT, RUN = RESULTS = (
+LABELS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "labels.csv",
     "markers.csv",
     "centers.csv",
     "top_features.csv",
+    "scales.csv",  # of a run that chose K
     "model.onmf",
     "report.html",
     "run.json",
@@ -28,6 +29,7 @@ STREAM_FILE, STREAM_PAGE = "stream.onmf", "stream.html"  # of a run that `onmf u
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
            "skip_rows", "encoding", "sheet", "text_column", "id_column", "time")  # fmt: skip
+SEARCH_PARAMETERS = ("n_init", "tol", "max_iter", "passes", "rho", "growth")
 KEPT_PARAMETERS = ("penalty", "solver", "center_bounds", "equal_votes", "outliers", "loss")
 
 
@@ -49,7 +51,7 @@ def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> list[A
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return [kind(row[name]) for row in csv.DictReader(file)]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
         raise ValueError(f"{path} does not have the labels of a run: {error}.") from error
 
 
@@ -76,6 +78,10 @@ def read_record(folder: Path) -> dict[str, Any]:
             f"{folder} has no {RUN}, so the run did not finish: run onmf cluster again, or name a "
             "model file."
         )
+    return _record_in(path)
+
+
+def _record_in(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record.get("files", {}), dict):
@@ -111,12 +117,21 @@ class PreviousRun:
 
     folder: Path
     record: dict[str, Any]
+    kept: tuple[str, ...] = KEPT_PARAMETERS  # parameters that the next run has, too
 
     @classmethod
     def of(cls, folder: Path) -> Self:
         record = read_record(folder)
         check_model(folder, record)
         return cls(folder, record)
+
+    @classmethod
+    def recorded(cls, path: Path) -> Self:
+        """From run.json, or its folder, alone: its clusters are not needed."""
+        kept = (*KEPT_PARAMETERS, *SEARCH_PARAMETERS)
+        if path.is_dir():
+            return cls(path, read_record(path), kept)
+        return cls(path.parent, _record_in(path), kept)
 
     @property
     def model(self) -> str:
@@ -132,7 +147,7 @@ class PreviousRun:
     def settings(self) -> dict[str, Any]:
         """Parameters of its model that the next run keeps."""
         known = self.record.get("parameters", {})
-        kept = {name: known[name] for name in KEPT_PARAMETERS if known.get(name) is not None}
+        kept = {name: known[name] for name in self.kept if known.get(name) is not None}
         return {name: tuple(v) if isinstance(v, list) else v for name, v in kept.items()}
 
     def lineage(

@@ -4,7 +4,8 @@
 
 All other files are made from it. It is replaced by one rename, so a process that is killed leaves
 the state before a batch, or after it; the next command makes the other files again. The labels of a
-batch are written before the batch counts.
+batch, and the state before it, are written before the batch counts. The states before the last
+KEPT_STATES batches stay, so that these can be taken out again.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 from onmf import ONMF, StreamONMF, load
 from onmf.cli.runs import records, tables
 from onmf.cli.runs.align import feature_names
+from onmf.cli.runs.changes import Changes
 from onmf.cli.runs.results import labels_of_run
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
@@ -23,9 +25,11 @@ from onmf.io import Table, checksum, csv_text, csv_texts, replace_files, seal_fi
 from onmf.io.container import MODEL, read_container
 from onmf.io.table import listing
 from onmf.report.periods import WORDS_PER_PERIOD, Period, period_words, stream_page
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, row_sqnorm
 
-BATCH_FOLDER = "batches"  # with the labels of each batch
+BATCH_FOLDER = "batches"  # with the labels of each batch, and the states before the last ones
+STATE_BEFORE = ".before.onmf"  # ending of such a state
+KEPT_STATES = 5  # batches that can be taken out again
 WORDS_PER_NAME = 2  # features in the name of a cluster
 DERIVED_FILES = (
     records.CENTERS,
@@ -49,10 +53,13 @@ class StreamRun:
     def of(cls, folder: Path) -> Self:
         """The stream of a folder; a new one if no batch was added yet."""
         path = folder / records.STREAM_FILE
-        if not path.exists():
-            return cls.begin(folder)
+        return cls.stored(folder, path) if path.exists() else cls.begin(folder)
+
+    @classmethod
+    def stored(cls, folder: Path, path: Path) -> Self:
+        """From the file of a state."""
         match read_container(path, MODEL).header, load(path):
-            case {"batches": list(entries), "record": dict(record)}, StreamONMF() as model:
+            case {"batches": list(entries), "record": dict(record)}, ONMF() as model:
                 return cls(folder, model, entries, record)
         raise FormatError(f"{path} is not a stream: run onmf cluster again.")
 
@@ -74,12 +81,51 @@ class StreamRun:
         first |= {"sizes": sizes_by_id(model, labels), "words": words}
         return cls(folder, model, [first], record)
 
-    def knows(self, key: str) -> bool:
-        """Whether a batch was added before."""
-        return any(entry["key"] == key for entry in self.batches)
+    def counted(self, key: str) -> dict[str, Any] | None:
+        """The batch with this content, under any name."""
+        return next((entry for entry in self.batches if entry["key"] == key), None)
+
+    def is_named(self, name: str) -> bool:
+        """Whether a batch of this name was added before."""
+        return any(entry["name"] == name for entry in self.batches)
+
+    def state_file(self, number: int) -> Path:
+        """The state before a batch."""
+        return self.folder / BATCH_FOLDER / f"{number:05}{STATE_BEFORE}"
+
+    def before_last(self) -> Self:
+        """The run before its last batch."""
+        name, path = self.batches[-1]["name"], self.state_file(len(self.batches) - 1)
+        if len(self.batches) == 1:
+            raise ValueError(f"{self.folder} has no batch: {name} is the input of onmf cluster.")
+        if not path.exists():
+            raise ValueError(
+                f"{name} can no longer be taken out: the states before the last {KEPT_STATES} "
+                "batches are kept. Run onmf cluster again."
+            )
+        return self.stored(self.folder, path)
+
+    def before(self, name: str) -> Self:
+        """The run before the batch of this name, which must be the last one."""
+        later = [entry["name"] for entry in self.batches]
+        later = later[later.index(name) + 1 :]
+        if later:
+            raise ValueError(
+                f"{name} is not the last batch: take out {listing(later[::-1])} with --undo, "
+                "replace it, and add them again."
+            )
+        return self.before_last()
+
+    def undo(self) -> Self:
+        """Take out the last batch, by one rename."""
+        before = self.before_last()
+        content = self.state_file(len(self.batches) - 1).read_bytes()
+        replace_files(self.folder, {records.STREAM_FILE: content})
+        return before
 
     def add(self, table: Table, key: str, name: str, most: int, raw_names: bool) -> None:
-        """Add a batch: write its labels and then, by one rename, the state."""
+        """Add a batch: write its labels, the state before and then, by one rename, the new one."""
+        before = self.state()
         if not isinstance(self.model, StreamONMF):
             distance = np.array(records.stored_column(self.folder, "distance", float))
             batches = max(1, round(len(distance) / len(table.samples)))  # of this size
@@ -94,9 +140,25 @@ class StreamRun:
         place, distance = self.folder / BATCH_FOLDER, model.distance(table)
         text = csv_text(*tables.labels_sheet(table.samples, ids, distance=distance), raw_names)
         place.mkdir(exist_ok=True)
-        replace_files(place, {f"{len(self.batches) - 1:05}.csv": text})
-        state = model_bytes(model, samples=False, batches=self.batches, record=self.record)
-        replace_files(self.folder, {records.STREAM_FILE: state})
+        number = len(self.batches) - 1
+        for name_of_file, content in (
+            (f"{number:05}.csv", text),
+            (self.state_file(number).name, before),
+        ):
+            replace_files(place, {name_of_file: content})
+        replace_files(self.folder, {records.STREAM_FILE: self.state()})
+
+    def state(self) -> bytes:
+        """The content of the file of the state."""
+        return model_bytes(self.model, samples=False, batches=self.batches, record=self.record)
+
+    def remove_old_files(self) -> None:
+        """Delete what is of no batch, and the states that are too old."""
+        last = len(self.batches) - 1
+        for path in (self.folder / BATCH_FOLDER).glob("[0-9]*"):
+            number, state = int(path.name[:5]), path.name.endswith(STATE_BEFORE)
+            if number > last or (state and number <= last - KEPT_STATES):
+                path.unlink()
 
     def entry(self, model: StreamONMF, table: Table, key: str, name: str) -> dict[str, Any]:
         """What the state keeps of a batch."""
@@ -109,6 +171,8 @@ class StreamRun:
             "sizes": sizes_by_id(model, model.labels_),
             "words": {str(ids[k]): own for k, own in words.items()},
             "waiting": model.n_waiting_,
+            "strangers": getattr(model, "n_novel_", 0),
+            "zeros": int(np.sum(row_sqnorm(table.X) == 0)),
             "relative_error": model.relative_error_,
         }
         return dict(to_json_values(facts | (model.lineage_._asdict() if model.lineage_ else {})))
@@ -154,20 +218,40 @@ class StreamRun:
             for entry in self.batches
         ]
 
+    def every_change(self) -> list[Changes]:
+        """What each batch changed."""
+        return [
+            Changes.of(entry, [one for one in self.batches[:number] if "strangers" in one])
+            for number, entry in enumerate(self.batches)
+        ]
+
+    def changes(self) -> Changes:
+        """What the last batch changed."""
+        return self.every_change()[-1]
+
+    def sizes(self) -> dict[int, int]:
+        """Samples of each cluster in all batches, by id."""
+        return {
+            i: sum(entry["sizes"].get(str(i), 0) for entry in self.batches)
+            for i in self.model.cluster_ids_.tolist()
+        }
+
+    def totals(self) -> dict[str, Any]:
+        """The size of the stream."""
+        return {
+            "batches": len(self.batches),
+            "samples": sum(entry["samples"] for entry in self.batches),
+            "clusters": self.model.cluster_ids_.tolist(),
+            "waiting": self.batches[-1].get("waiting", 0),
+        }
+
     def sentence(self) -> str:
         """The size of the stream, and what the last batch changed."""
-        last, ids = self.batches[-1], self.model.cluster_ids_
-        total = sum(entry["samples"] for entry in self.batches)
-        turned = max((angle for angle in last.get("drift", ()) if angle is not None), default=0)
-        changed = [
-            f"{word} {listing(last[word])}" for word in ("born", "vanished") if last.get(word)
-        ]
-        return (
-            f"{total:,} samples in {len(self.batches)} batches, {len(ids)} clusters. The last "
-            f"batch, {last['name']}: {last['samples']:,} samples, "
-            f"{', '.join(changed) or 'no cluster born or closed'}, turned by at most "
-            f"{turned:.1f} degrees, {last.get('waiting', 0)} samples wait."
-        )
+        last, totals = self.batches[-1], self.totals()
+        said = f"{totals['samples']:,} samples in {totals['batches']} batches, "
+        said += f"{len(totals['clusters'])} clusters. The last batch, {last['name']}: "
+        said += f"{last['samples']:,} samples, {self.changes().sentence()}, "
+        return f"{said}{totals['waiting']} samples wait."
 
 
 def sizes_by_id(model: ONMF, labels: Array) -> dict[str, int]:

@@ -1,0 +1,104 @@
+"""`onmf status`."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onmf.cli.console import say
+from onmf.cli.runs.metrics import metrics_text
+from onmf.cli.runs.records import RUN, STREAM_FILE
+from onmf.cli.runs.streams import StreamRun, heavy_words
+from onmf.io import replace_files
+from onmf.io.table import listing
+from onmf.losses import LOSSES
+
+LAST_BATCHES = 10  # in the text; --json has all
+
+
+@click.command("status")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
+@click.option(
+    "--metrics",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the figures to this file, as Prometheus reads them.",
+)
+def run_status(folder: Path, as_json: bool, metrics: Path | None) -> None:
+    """Show the batches, clusters and model of a run.
+
+    FOLDER is the output folder of `onmf cluster`, whether `onmf update` continued it or not.
+
+    \b
+    Examples:
+      onmf status result
+      onmf status result --json
+    """
+    run = StreamRun.of(folder)
+    facts = status(run)
+    if metrics is not None:
+        replace_files(metrics.parent, {metrics.name: metrics_text(run)})
+    say(json.dumps(facts, indent=2) if as_json else sentences(facts))
+
+
+def status(run: StreamRun) -> dict[str, Any]:
+    """The stream, its batches, clusters and model, as JSON."""
+    place = run.folder / STREAM_FILE
+    changed = (place if place.exists() else run.folder / RUN).stat().st_mtime
+    words, sizes = heavy_words(run.model), run.sizes()
+    batches = [
+        {
+            "name": entry["name"],
+            "samples": changes.samples,
+            "born": list(changes.born),
+            "closed": list(changes.closed),
+            "strangers": changes.strangers,
+            "turned": max(changes.turned.values(), default=0.0),
+            "alerts": list(changes.alerts),
+        }
+        for entry, changes in zip(run.batches, run.every_change(), strict=True)
+    ]
+    model = run.model
+    return {
+        "folder": str(run.folder),
+        "last_update": datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds"),
+        "model": {
+            "class": type(model).__name__,
+            "loss": model.loss,
+            "features": int(model.n_features_in_),
+            "steps": [step.name for step in getattr(model, "preprocessing_", ())],
+            "versions": run.record.get("versions", {}),
+        },
+        **run.totals(),
+        "clusters": [{"id": i, "samples": sizes[i], "features": words.get(i, [])} for i in sizes],
+        "batches": batches,
+        "can_undo": sum(run.state_file(number).exists() for number in range(len(batches))),
+    }
+
+
+def sentences(facts: dict[str, Any]) -> str:
+    """The status for people."""
+    model, batches = facts["model"], facts["batches"]
+    steps = f", prepared by {listing(model['steps'])}" if model["steps"] else ""
+    lines = [
+        f"{facts['samples']:,} samples in {len(batches)} batches, {len(facts['clusters'])} "
+        f"clusters; {facts['waiting']} samples wait. Last update: {facts['last_update']}.",
+        f"Model: {model['class']}, {model['features']} features, "
+        f"{LOSSES[model['loss']].words.loss}{steps}.",
+        "Clusters:",
+        *(
+            f"  {one['id']}: {one['samples']:,} samples, {listing(one['features'][:3])}"
+            for one in facts["clusters"]
+        ),
+        "Batches:" if len(batches) <= LAST_BATCHES else f"The last {LAST_BATCHES} batches:",
+    ]
+    for one in batches[-LAST_BATCHES:]:
+        changed = [f"{word} {listing(one[word])}" for word in ("born", "closed") if one[word]]
+        changed += [f"{one['strangers']} strangers"] if one["strangers"] else []
+        changed += [f"turned by at most {one['turned']:.1f} degrees"] if one["turned"] else []
+        own = f"{one['name']}: {one['samples']:,} samples"
+        lines.append(f"  {', '.join([own, *changed])}")
+        lines += [f"    {alert}" for alert in one["alerts"]]
+    return "\n".join(lines)

@@ -1,0 +1,182 @@
+"""New kinds in a stream: the evidence by definition, and planted streams with both losses."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from cases import few
+from onmf import StreamONMF
+from onmf.datasets import make_rays
+from onmf.losses import LOSSES
+from onmf.streams import novelty
+
+OLD, M = 6, 40
+
+
+def unit(X):
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def pool_of(X, rays, novel=None):
+    novel = np.ones(len(X), bool) if novel is None else novel
+    return novelty.Pool.of(sp.csr_array(unit(X)), unit(rays.T).T, novel, 0.5)
+
+
+def test_the_ray_of_the_others_leaves_the_sample_out():
+    """By a loop over the members."""
+    X = unit(np.random.default_rng(0).random((12, 6)))
+    inside = np.arange(12) < 5
+    for i, own in enumerate(pool_of(X, X[:2].T).own(inside)):
+        others = X[:5].sum(axis=0) - (X[i] if i < 5 else 0)
+        assert own == pytest.approx(X[i] @ others / np.linalg.norm(others))
+
+
+def test_samples_are_alike_in_what_their_rays_leave_of_them():
+    rng = np.random.default_rng(1)
+    X, rays = unit(rng.random((9, 7))), unit(rng.random((3, 7)))
+    rest = []
+    for x in X:
+        nearest = rays[(rays @ x).argmax()]
+        rest.append(x - (x @ nearest) * nearest)
+    np.testing.assert_allclose(
+        pool_of(X, rays.T).alike(np.arange(9)), np.array(rest) @ np.array(rest).T, atol=1e-12
+    )
+
+
+def test_the_gap_is_that_of_the_gains():
+    """Members 0-3; the samples beside them are those of the same centroid, not all others."""
+    rng = np.random.default_rng(2)
+    X = unit(rng.random((20, 8)) + np.eye(8)[np.arange(20) % 3] * 2)
+    rays = unit(np.eye(8)[:3] * 2 + 0.5)
+    members = np.array([0, 3, 6, 9])
+    near = (X @ rays.T).max(axis=1)
+    gains = []
+    for i, x in enumerate(X):
+        others = X[[j for j in members if j != i]].sum(axis=0)
+        gains.append(x @ others / np.linalg.norm(others) - near[i])
+    gains = np.array(gains)
+    beside = [i for i in range(20) if (X[i] @ rays.T).argmax() == 0 and i not in members]
+    spread = gains[members].std() + gains[beside].std()
+    expected = (gains[members].mean() - gains[beside].mean()) / spread
+    assert pool_of(X, rays.T).gap(members) == pytest.approx(expected)
+
+
+def test_samples_that_agree_on_nothing_stay_outside():
+    rng = np.random.default_rng(0)
+    lone = np.hstack([np.eye(40), np.zeros((40, 20))])  # each a direction of its own
+    ray = np.zeros((60, 1))
+    ray[59] = 1
+    every = np.ones(40 + novelty.MIN_MEMBERS, bool)
+    assert list(novelty.find_new_clusters(sp.csr_array(lone), every[:40], ray, 0.5)) == []
+    kind = np.zeros((novelty.MIN_MEMBERS, 60))
+    kind[:, 50:54] = 1 + 0.3 * rng.random((novelty.MIN_MEMBERS, 4))
+    both = sp.csr_array(np.vstack([lone, kind]))
+    (born,) = novelty.find_new_clusters(both, every, ray, 0.5)
+    np.testing.assert_array_equal(born.members, 40 + np.arange(novelty.MIN_MEMBERS))
+    few_novel = every & (np.arange(len(every)) < 43)
+    assert list(novelty.find_new_clusters(both, few_novel, ray, 0.5)) == []
+    near = np.zeros((60, 1))
+    near[50:54] = 0.5  # a ray that explains them already
+    assert list(novelty.find_new_clusters(both, every, near, 0.5)) == []
+
+
+def test_the_tail_of_a_kind_is_no_kind():
+    """One wide kind whose ray is in the middle of it: novel are those at its end."""
+    rng = np.random.default_rng(4)
+    position = rng.normal(0, 0.15, 2000)
+    X = np.abs(np.column_stack([np.cos(position), np.sin(position) + 1, np.ones(2000)]))
+    ray = unit(X).sum(axis=0)[:, None]
+    cosine = (unit(X) @ ray / np.linalg.norm(ray))[:, 0]
+    novel = cosine < cosine.mean() - novelty.MAX_DEVIATIONS_BELOW * cosine.std()
+    found = novelty.find_new_clusters(sp.csr_array(X), novel, unit(ray.T).T, cosine.mean())
+    assert novel.sum() > 50
+    assert list(found) == []
+
+
+def planted_stream(seed, angle, noise, share, loss, batches=(4, 3)):
+    """Births in batches without and with a new kind; labels of kinds old and new at the end."""
+    rng = np.random.default_rng(seed)
+    W = np.zeros((OLD + 1, M))
+    W[:OLD, :30] = rng.exponential(size=(OLD, 30))
+    aside = np.append(np.zeros(30), rng.exponential(size=10))
+    turn = np.deg2rad(angle)
+    W[OLD] = np.cos(turn) * W[0] / np.linalg.norm(W[0])
+    W[OLD] += np.sin(turn) * aside / np.linalg.norm(aside)
+    W[OLD] *= np.linalg.norm(W[0])
+
+    def draw(n, new):
+        y = np.append(rng.integers(0, OLD, n - new), np.full(new, OLD))
+        noisy = W[y] + noise * np.abs(rng.standard_normal((n, M)))
+        return rng.uniform(0.5, 2, (n, 1)) * noisy, y
+
+    model = StreamONMF(OLD, max_clusters=20, loss=loss, random_state=0).fit(draw(600, 0)[0])
+    births = []
+    for count, new in zip(batches, (0, round(share * 400)), strict=True):
+        told = [model.partial_fit(draw(400, new)[0]).lineage_.born for _ in range(count)]
+        births.append(sum(map(len, told)))
+    X, y = draw(800, 200)
+    return births, model.cluster_ids_[model.predict(X)], y
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("angle", "noise", "share"),
+    few([(25, 0.5, 0.02), (25, 0.05, 0.2), (40, 0.2, 0.05), (70, 0.05, 0.02), (90, 0.5, 0.2)]),
+)
+def test_a_new_kind_is_born_once_whatever_its_angle_and_noise(loss, angle, noise, share):
+    births, ids, y = planted_stream(7, angle, noise, share, loss)
+    assert births == [0, 1]
+    assert (ids[y == OLD] == OLD).mean() > 0.95
+    for kind in range(OLD):
+        assert (ids[y == kind] != OLD).all()
+        assert len({*ids[y == kind]}) == 1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_calm_batches_of_sparse_counts_give_birth_to_nothing(loss):
+    rng = np.random.default_rng(3)
+    W = rng.exponential(size=(OLD, 60))
+
+    def draw(n):
+        return rng.poisson(0.3 * rng.uniform(0.5, 2, (n, 1)) * W[rng.integers(0, OLD, n)])
+
+    model = StreamONMF(OLD, max_clusters=20, loss=loss, random_state=0).fit(draw(900).astype(float))
+    for _ in range(6):
+        assert model.partial_fit(draw(300).astype(float)).lineage_.born == ()
+
+
+def test_samples_of_zeros_do_not_wait():
+    X, _ = make_rays(600, 20, 4, noise=0.2, random_state=0)
+    model = StreamONMF(4, max_clusters=9, random_state=0).fit(X)
+    model.partial_fit(np.zeros((50, 20)))
+    assert model.n_waiting_ == 0
+    assert model.labels_.tolist() == [-1] * 50
+
+
+def test_many_novel_samples_are_compared_within_bounds():
+    """Five thousand samples of a new kind at once: the products of some of them are enough."""
+    X, y = make_rays(6000, 30, 3, noise=0.2, imbalance=20.0, random_state=1)
+    model = StreamONMF(2, max_clusters=4, random_state=0).fit(X[y > 0])
+    model.partial_fit(X[y == 0])
+    assert model.lineage_.born == (2,)
+    assert model.n_waiting_ == 0
+
+
+def test_what_is_missing_is_no_evidence():
+    """By a loop; and a stream in which a feature goes missing for good gives birth to nothing."""
+    rng = np.random.default_rng(5)
+    X, rays = rng.random((10, 6)), unit(rng.random((3, 6)))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    found = novelty.filled_in(sp.csr_array(X), rays.T).toarray()
+    for x, filled in zip(X, found, strict=True):
+        seen = ~np.isnan(x)
+        fits = [(x[seen] @ r[seen]) / np.linalg.norm(r[seen]) for r in rays]
+        nearest = rays[np.argmax(fits)]
+        multiple = x[seen] @ nearest[seen] / (nearest[seen] @ nearest[seen])
+        np.testing.assert_allclose(filled, np.where(seen, x, multiple * nearest))
+    X, _ = make_rays(900, 20, 3, noise=0.2, random_state=0)
+    model = StreamONMF(3, max_clusters=9, random_state=0).fit(X[:500])
+    X[500:, 7] = np.nan
+    for rows in (slice(500, 700), slice(700, 900)):
+        assert model.partial_fit(X[rows]).lineage_.born == ()
+    assert model.n_novel_ < 30

@@ -218,6 +218,11 @@ def test_copies_are_named_and_can_be_fitted_once(capsys, how):
     assert found.tolist() == [alone[" ".join(line.split())] for line in lines]
     if not how:
         Path("x.txt").write_text("\n".join(lines))
+        assert run(*words[:4], "2:4", *words[5:9], "--duplicates", "first") == 0
+        scales = labels("out/scales.csv")
+        assert len(scales) == len(lines)
+        assert scales[45:].nunique().tolist() == [1] * scales.shape[1]
+        Path("x.txt").write_text("\n".join(lines))
         ask(capsys, *words, "--duplicates", "first")
         before = labels()
         assert run("explain", "out") == 0  # reads the run again

@@ -141,22 +141,23 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, fault: Fault) -> None:
         parts = fault.path.relative_to(ROOT / "src").with_suffix("").parts
-        self.is_package = parts[-1] == "__init__"
-        self.name, self.fault = ".".join(parts[:-1] if self.is_package else parts), fault
+        self.has_parts = parts[-1] == "__init__"
+        self.name, self.fault = ".".join(parts[:-1] if self.has_parts else parts), fault
 
     def find_spec(self, name, path=None, target=None):
         if name != self.name:
             return None
         spec = importlib.util.spec_from_file_location(name, self.fault.path, loader=self)
-        if self.is_package:
+        if self.has_parts:
             spec.submodule_search_locations = [str(self.fault.path.parent)]
         return spec
 
     def exec_module(self, module) -> None:
-        exec(compile(faulty(self.fault), str(self.fault.path), "exec"), vars(module))
+        code = compile(faulty(self.fault), str(self.fault.path), "exec", dont_inherit=True)
+        exec(code, vars(module))
 
 
-def run_tests(package: str, fault: Fault | None, limit: float) -> bool:
+def run_tests(package: str, fault: Fault, limit: float) -> bool:
     """Whether the quick tests pass, in a process of their own."""
     child = os.fork()
     if child == 0:
@@ -164,8 +165,7 @@ def run_tests(package: str, fault: Fault | None, limit: float) -> bool:
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        if fault is not None:
-            sys.meta_path.insert(0, Loader(fault))
+        sys.meta_path.insert(0, Loader(fault))
         import pytest
 
         os.environ["ONMF_FUZZ_CASES"] = "10"
@@ -182,11 +182,10 @@ def run_tests(package: str, fault: Fault | None, limit: float) -> bool:
     return False
 
 
-def test_files(package: str, fault: Fault | None) -> list[str]:
+def test_files(package: str, fault: Fault) -> list[str]:
     every = sorted((TESTS / package).glob("test_*.py"))
     every += [TESTS / name for name in OTHER_TESTS.get(package, [])]
-    stem = "" if fault is None else fault.path.stem
-    return [str(path) for path in sorted(every, key=lambda path: stem not in path.stem or not stem)]
+    return [str(path) for path in sorted(every, key=lambda path: fault.path.stem not in path.stem)]
 
 
 def main() -> None:
@@ -202,8 +201,8 @@ def main() -> None:
     folder = SOURCES / options.package
     every = [fault for path in sorted(folder.rglob("*.py")) for fault in faults_of(path)]
     chosen = random.Random(options.seed).sample(every, min(options.count, len(every)))
-    begin = time.monotonic()
-    if not run_tests(options.package, None, 3600):
+    begin, none = time.monotonic(), every[0]._replace(number=-1)
+    if not run_tests(options.package, none, 3600):  # loaded as the faulty ones are
         sys.exit(f"the tests of {options.package} fail without any fault")
     limit = SLOWDOWN * (time.monotonic() - begin)
     survived = []

@@ -238,7 +238,7 @@ def test_a_choice_of_k_gives_its_curves_and_reason(data, rows):
     found = curves["Overlap of clusters, J"]
     assert found["x"] == [2, 3, 4, 5]
     assert found["y"] == [0.5, 0.3333, 0.25, 0.2]
-    assert curves["Density at borders, relative to inside"]["y"] == [0.5, 0.5, 0.5, None]
+    assert curves["Density at borders, relative to inside, V"]["y"] == [0.5, 0.5, 0.5, None]
 
 
 def test_names_are_carried_as_text(data):

@@ -30,8 +30,16 @@ def visible_files(folder: Path, links: bool = False) -> list[Path]:
     A link to a file outside the folder is refused unless `links` are followed: the folder may come
     from somebody else.
     """
-    inside = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
-    names = sorted(name for name in inside if not any(part[0] == "." for part in name.parts))
+    inside = ((file.relative_to(folder), file) for file in folder.rglob("*") if not file.is_dir())
+    seen = sorted(pair for pair in inside if not any(part[0] == "." for part in pair[0].parts))
+    names = [name for name, file in seen if file.is_file()]
+    if other := [one_line(name) for name, file in seen if not file.is_file()]:
+        warnings.warn(
+            f"{one_line(folder.name)} has entries that are no files (pipes, devices, links to "
+            f"nothing), which are skipped: {listing(other)}.",
+            TableWarning,
+            stacklevel=2,
+        )
     home = folder.resolve()
     outside = [one_line(n) for n in names if home not in (folder / n).resolve().parents]
     if outside and not links:

@@ -8,7 +8,9 @@ import coherence
 import command
 import counts
 import explain
+import expression
 import fast
+import files
 import growth
 import house
 import joint
@@ -20,11 +22,14 @@ import paper
 import passes
 import planted
 import quality
+import rare
 import rivals
 import scale
 import signals
 import spectral
+import speed
 import stability
+import startup
 import stream
 import texts
 import votes
@@ -48,7 +53,9 @@ SECTIONS = {
     "coherence": coherence.run,
     "counts": counts.run,
     "explain": explain.run,
+    "expression": expression.run,
     "fast": fast.run,
+    "files": files.run,
     "ablation": fast.run_ablation,
     "palm": palm.run,
     "paper": paper.run,
@@ -67,10 +74,13 @@ SECTIONS = {
     "outliers-paper": outliers.run_on_paper,
     "outliers-draws": outliers.run_on_draws,
     "nmf": quality.run_nmf,
+    "rare": rare.run,
     "rivals": rivals.run,
     "spherical": quality.run_spherical,
     "command": command.run,
     "signals": signals.run,
+    "speed": speed.run,
+    "startup": startup.run,
     "spectral": spectral.run,
     "stability": stability.run,
     "stream": run_stream,

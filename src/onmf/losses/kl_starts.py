@@ -42,7 +42,7 @@ BETAS = np.geomspace(2, 20, 24)  # below 2 all clusters are alike, at 20 nearly 
 ANNEALED_ENTRIES = 1 << 16
 AGREEMENT = 1e-4  # a start that explains as much as the best, up to this share, ends the search
 LITTLE, VAIN_STARTS = 1e-3, 3  # so do some starts that each gained less than this share
-FEWEST_STARTS, MOST_STARTS = 4, 8  # without n_init
+FEWEST_STARTS, MOST_STARTS = 3, 8  # without n_init
 AFFORDABLE = 1 << 25  # entries times clusters times starts, unless these are the fewest
 
 

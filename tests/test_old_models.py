@@ -111,9 +111,13 @@ STREAMS = [path for path in MODELS if path.stem in ("stream", "births", "warmup"
 
 @pytest.mark.parametrize("path", STREAMS, ids=name_of)
 def test_an_old_stream_continues(path, facts, expected):
-    """Of `births` samples wait, of `warmup` the first samples are kept."""
+    """Of `births` samples wait, of `warmup` the first samples are kept.
+
+    Which of the waiting samples become clusters is decided anew; those that were there stay.
+    """
     model = onmf.load(path).partial_fit(np.array(facts["later"]))
-    np.testing.assert_allclose(model.cluster_centers_, expected["then"], rtol=1e-6, atol=1e-8)
+    then = np.array(expected["then"])
+    np.testing.assert_allclose(model.cluster_centers_[: len(then)], then, rtol=1e-6, atol=1e-8)
 
 
 def test_old_outliers_are_outliers():

@@ -45,7 +45,7 @@ def sums(folder="out"):
 def test_of_two_runs_into_one_new_folder_the_second_is_refused(capsys):
     with place_for(Path("out"), RESULTS, force=False):
         for words in ((), ("--force",)):
-            assert cluster(*words) == 2
+            assert cluster(*words) == cli.LOCKED
             assert "another onmf command is writing to out" in capsys.readouterr().err
     assert cluster(k=4, out="other") == 0
 
@@ -148,7 +148,7 @@ def test_what_is_made_anew_is_sealed_as_the_run_was(command, capsys):
     del found[RUN]
     assert read_record(Path("out"))["files"] == found
     with place_for(Path("out"), [RUN], force=True):
-        assert cli.main([command, "out"]) == 2
+        assert cli.main([command, "out"]) == cli.LOCKED
     assert "another onmf command is writing to out" in capsys.readouterr().err
 
 

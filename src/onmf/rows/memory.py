@@ -250,6 +250,12 @@ def count_nonzero_samples(weight: Array, sqnorms: Array) -> int:
     return int(np.sum((sqnorms > 0) & (weight[:, 0] > 0)))
 
 
+def count_samples_with_entries(block: Block, rows: Any) -> tuple[Any, int]:
+    """The same whatever their squares are, which may vanish."""
+    present = np.asarray(((block.X > 0) + (block.X < 0)).sum(axis=1)).ravel() > 0
+    return rows, int(np.sum(present & (block.weight[:, 0] > 0)))
+
+
 def votes(weight: Array, sqnorms: Array) -> Array:
     """d_i / ||x_i||^2: the same say for all directions; 0 for a sample of zeros."""
     share = weight / np.where(sqnorms > 0, sqnorms, np.inf)

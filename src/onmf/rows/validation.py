@@ -237,7 +237,7 @@ class Features:
         )
 
 
-def too_few(useful: int, n: int, fewest: int, rescaled: bool = False) -> ValueError:
+def too_few(useful: int, n: int, fewest: int, vanished: bool = False) -> ValueError:
     """What to say if fewer samples are useful, or there at all, than there are to be clusters."""
     if n < fewest:
         return ValueError(
@@ -245,7 +245,7 @@ def too_few(useful: int, n: int, fewest: int, rescaled: bool = False) -> ValueEr
         )
     if not useful:
         return ValueError("X is all zero (or weighs nothing): there is nothing to cluster.")
-    if rescaled:
+    if vanished:
         return ValueError(
             f"only {useful} of n_samples={n} samples count beside the largest entries of X, fewer "
             f"than n_clusters={fewest}: the squares of the others vanish; drop or divide the "

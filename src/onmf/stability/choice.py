@@ -83,7 +83,7 @@ class Scale(NamedTuple):
     >>> from onmf import ONMF, choose_k
     >>> from onmf.datasets import make_rays
     >>> X, y = make_rays(300, 40, 4, random_state=0)
-    >>> [scale.k for scale in choose_k(ONMF(random_state=0), X, range(2, 8), n_runs=2).scales]
+    >>> [scale.k for scale in choose_k(ONMF(random_state=0), X, range(2, 8)).scales]
     [4]
     """
 

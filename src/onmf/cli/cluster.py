@@ -17,6 +17,7 @@ from onmf.cli.console import note, notes, say, show_sweeps, waiting, within_memo
 from onmf.cli.options import (
     INPUT,
     LIKE,
+    PARQUET,
     RAW_NAMES,
     SectionedCommand,
     Word,
@@ -33,15 +34,15 @@ from onmf.cli.options import (
     votes_option,
 )
 from onmf.cli.report import make_report
+from onmf.cli.runs.changes import lineage_sentence, lost_ids
 from onmf.cli.runs.hints import after_fit
 from onmf.cli.runs.inputs import Input, sample_in_memory
-from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
+from onmf.cli.runs.records import LABELS_PARQUET, REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import Findings, FinishedFit, can_certify
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
 from onmf.estimators.solvers import SOLVERS, with_solver
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
-from onmf.io.table import listing
 from onmf.io.versions import package_versions
 from onmf.losses import LOSSES
 from onmf.paper.penalties import PENALTIES
@@ -103,6 +104,7 @@ from onmf.paper.penalties import PENALTIES
     click.option("--write-h5ad", type=click.Path(dir_okay=False, path_type=Path),
                  help="Also write a copy of the .h5ad input with the clusters."),
     RAW_NAMES,
+    PARQUET,
     click.option("--force", is_flag=True, help="Replace existing results."),
     click.option("--no-report", is_flag=True, help="Do not write report.html."),
     click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary."),
@@ -115,6 +117,7 @@ def run_cluster(
     seed: int | None,
     force: bool,
     raw_names: bool,
+    parquet: bool,
     no_report: bool,
     as_json: bool,
     write_h5ad: Path | None,
@@ -167,9 +170,12 @@ def run_cluster(
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         run = fit_input(settings, k, source, previous)
         record = run.record(out)
-        pages = {} if no_report else {REPORT: make_report(run, record)}
+        pages: dict[str, str | bytes] = {} if no_report else {REPORT: make_report(run, record)}
+        pages |= {LABELS_PARQUET: run.labels_parquet()} if parquet else {}
         record, files = seal_files(pages | run.files(raw_names), RUN, record)
-        replace_files(out, files, gone=set(RESULTS) - set(files))  # older files of another run
+        replace_files(
+            out, files, gone={*RESULTS, LABELS_PARQUET} - set(files)
+        )  # older files of another run
         if write_h5ad is not None:
             found = run.findings.explanation
             result = CellFit(run.model, run.table, found, source.layer, run.choice)
@@ -274,25 +280,3 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
         lines.append(score_sentence(results["scores"]))
     written = [name for name in RESULTS if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
-
-
-def lost_ids(chain: list[dict[str, Any]]) -> list[str]:
-    """What to say where most clusters of the run before are gone: the input was another one."""
-    if not chain or len(chain[-1]["kept"]) >= len(chain[-1]["vanished"]):
-        return []
-    kept, before = len(chain[-1]["kept"]), len(chain[-1]["kept"]) + len(chain[-1]["vanished"])
-    return [
-        f"only {kept} of {before} clusters kept their ids: --like is for old and new samples "
-        "together. For new samples alone use onmf predict, or onmf update."
-    ]
-
-
-def lineage_sentence(entry: dict[str, Any]) -> str:
-    """What happened to the clusters of the run before."""
-    turned = max((angle for angle in entry["drift"] if angle is not None), default=0)
-    said = f"{len(entry['kept'])} clusters kept their ids (turned by at most {turned:.1f} degrees)"
-    for word in ("born", "vanished"):
-        said += f", {word}: {listing(entry[word]) or 'none'}"
-    if entry["new_features"] or entry["lost_features"]:
-        said += f"; {entry['new_features']} features are new, {entry['lost_features']} lost"
-    return f"{said}."

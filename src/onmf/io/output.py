@@ -11,7 +11,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import IO, Any, NamedTuple
@@ -25,6 +25,7 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
+ROWS_PER_BLOCK = 10_000  # of a table that is written
 Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
 
 
@@ -46,11 +47,17 @@ def csv_texts(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, str]:
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False) -> str:
     """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`)."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    for row in chain([header], rows):
-        writer.writerow(row if raw else map(guard_cell, row))
-    return text.getvalue()
+    return "".join(csv_blocks(chain([header], rows), raw))
+
+
+def csv_blocks(rows: Iterable[Iterable[Any]], raw: bool) -> Iterator[str]:
+    """The text, some rows at a time: `io.StringIO` has four bytes for every character."""
+    left = iter(rows)
+    while block := list(islice(left, ROWS_PER_BLOCK)):
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows(block if raw else (map(guard_cell, row) for row in block))
+        yield text.getvalue()
 
 
 def to_json_values(value: Any) -> Any:

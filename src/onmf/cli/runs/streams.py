@@ -123,7 +123,9 @@ class StreamRun:
         replace_files(self.folder, {records.STREAM_FILE: content})
         return before
 
-    def add(self, table: Table, key: str, name: str, most: int, raw_names: bool) -> None:
+    def add(
+        self, table: Table, key: str, name: str, most: int, raw_names: bool, parquet: bool = False
+    ) -> None:
         """Add a batch: write its labels, the state before and then, by one rename, the new one."""
         before = self.state()
         if not isinstance(self.model, StreamONMF):
@@ -136,17 +138,24 @@ class StreamRun:
         model.set_params(max_clusters=most, n_clusters=None, init="random")
         model.partial_fit(table)
         self.batches.append(self.entry(model, table, key, name))
-        ids = tables.ids_of_labels(tables.ids_of_clusters(model), model.labels_)
-        place, distance = self.folder / BATCH_FOLDER, model.distance(table)
-        text = csv_text(*tables.labels_sheet(table.samples, ids, distance=distance), raw_names)
+        place, number = self.folder / BATCH_FOLDER, len(self.batches) - 1
         place.mkdir(exist_ok=True)
-        number = len(self.batches) - 1
-        for name_of_file, content in (
-            (f"{number:05}.csv", text),
-            (self.state_file(number).name, before),
-        ):
-            replace_files(place, {name_of_file: content})
+        files = self.labels_files(table, raw_names, parquet)
+        for ending, content in (*files.items(), (STATE_BEFORE, before)):
+            replace_files(place, {f"{number:05}{ending}": content})
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
+        if not parquet:  # of the batch that this one replaced
+            (place / f"{number:05}.parquet").unlink(missing_ok=True)
+
+    def labels_files(self, table: Table, raw_names: bool, parquet: bool) -> dict[str, str | bytes]:
+        """The clusters of the last batch, by the endings of the files."""
+        ids = tables.ids_of_labels(tables.ids_of_clusters(self.model), self.model.labels_)
+        facts, distance = (table.samples, ids), self.model.distance(table)
+        sheet = tables.labels_sheet(*facts, distance=distance)
+        files: dict[str, str | bytes] = {".csv": csv_text(*sheet, raw_names)}
+        if parquet:
+            files[".parquet"] = tables.labels_parquet(*facts, distance=distance)
+        return files
 
     def state(self) -> bytes:
         """The content of the file of the state."""

@@ -4,7 +4,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test quick fuzz fuzz-files attack sanitize lint format bench paper docs clean
+.PHONY: help setup demo test quick fuzz fuzz-files attack sanitize pythons nightly shuffled parallel \
+	mutants lint format bench paper docs dist sbom clean
 
 help:   ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -33,6 +34,23 @@ attack: $(READY)   ## kills, races and hostile files, MINUTES in all (10), a new
 sanitize: $(READY)   ## the tests of the kernels, every access checked; needs gcc or clang
 	.ci/sanitize
 
+pythons: $(READY)   ## the quick tests under every Python from 3.11 on that is installed, or ONLY one
+	.ci/pythons $(ONLY)
+
+nightly: $(READY)   ## the quick tests with the newest libraries, previews included
+	NEWEST=1 .ci/pythons $(ONLY)
+
+shuffled: $(READY)   ## the quick tests in a new order, with another seed, SEED (by chance)
+	$(PY) -m pip install --quiet pytest-randomly
+	ONMF_SEED=$(or $(SEED),any) $(PY) -m pytest -m "not slow" $(if $(SEED),-p "randomly" -p no:cacheprovider --randomly-seed=$(SEED))
+
+parallel: $(READY)   ## the tests of estimators, each in several threads at once
+	$(PY) -m pip install --quiet pytest-run-parallel
+	$(PY) -m pytest -p no:randomly --parallel-threads=4 --iterations=2 tests/threads
+
+mutants: $(READY)   ## small faults in ROOM (a package as losses): how many do its quick tests find?
+	$(PY) tests/mutants/run.py $(or $(ROOM),losses) --count $(or $(COUNT),40) --seed $(or $(SEED),0)
+
 lint: $(READY)   ## style, format and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -52,9 +70,16 @@ docs: $(READY)   ## the site, into docs/_build/html; every warning is an error
 	$(PY) -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
+dist: $(READY)   ## wheel and sdist into dist/, the same bytes for the same commit
+	$(PY) .ci/dist.py
+
+sbom: $(READY)   ## the parts of an installation, dist/sbom.cdx.json (CycloneDX)
+	@mkdir -p dist
+	$(PY) .ci/sbom.py > dist/sbom.cdx.json
+
 clean:   ## forget the environment and the caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -rf docs/_build docs/auto_gallery docs/api/generated build src/*.egg-info src/onmf/search/*.so
+	rm -rf docs/_build docs/auto_gallery docs/api/generated build dist src/*.egg-info src/onmf/search/*.so
 
 # The stamp is written last: an installation that broke off is repeated.
 $(READY): pyproject.toml setup.py $(wildcard src/onmf/search/c/*)

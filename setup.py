@@ -3,6 +3,7 @@
 Without a compiler the package is installed without it, and does the same in NumPy.
 """
 
+import os
 import sys
 import sysconfig
 from glob import glob
@@ -14,7 +15,9 @@ FOLDER = "src/onmf/search/c"
 STABLE = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 # Of "fast math" only what no result depends on: errno and the flags of exceptions are never read.
 # That sums may be taken in another order is said where it is so, by `#pragma omp simd`.
+# The folder of the build is left out, so that the same source gives the same bytes.
 UNIX = ["-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math"]
+UNIX.append(f"-ffile-prefix-map={os.getcwd()}=.")
 
 setup(
     ext_modules=[

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from onmf import ONMF
 from onmf.datasets import make_paper_synthetic
+from onmf.losses import ray_alternation as finish
 from onmf.losses.ray_alternation import Assign
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
@@ -19,7 +20,6 @@ from onmf.search import moves, sketch, swaps
 from onmf.search import outlier_rows as crowd
 from onmf.search import path as search
 from onmf.search import row_problems as rows
-from onmf.search import settle as finish
 from onmf.search import solver as fast
 from sets import available
 from tables import best_times, table, write_section
@@ -122,9 +122,11 @@ def no_rescaling(Y, sqnorms, now, *_):
 
 VARIANTS = {
     "all of it": [],
-    "no path": [(fast.Fast, "taus", lambda self, most: np.array([0.5]))],
-    "path of 10 steps": [(fast.Fast, "taus", lambda self, most: np.geomspace(0.02, 0.5, 10))],
-    "one start": [(fast, "MOST_STARTS", 1), (fast, "MOST_CHEAP_STARTS", 1)],
+    "no path": [(fast.SearchSettings, "taus", lambda self, most: np.array([0.5]))],
+    "path of 10 steps": [
+        (fast.SearchSettings, "taus", lambda self, most: np.geomspace(0.02, 0.5, 10))
+    ],
+    "one start": [(fast, "MAX_STARTS", 1), (fast, "MAX_CHEAP_STARTS", 1)],
     "no moves": [(crowd, "relocate", no_rescaling), (swaps, "relocate", no_rescaling)],
     "no swaps": [(crowd, "improve", no_rescaling)],
     "sketch of 2k columns": [(sketch, "COLUMNS_PER_CLUSTER", 2), (sketch, "EXTRA_COLUMNS", 0)],

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
 from onmf.datasets import make_paper_synthetic
-from onmf.paper.palm import PALM
+from onmf.paper.palm import PalmSettings
 from onmf.paper.penalties import PENALTIES
 from onmf.paper.start import paper_start
 from onmf.rows.memory import InMemory
@@ -48,7 +48,7 @@ def run() -> None:
 def tasks(X, data, H, W):
     def passes(name):
         rows = data.scatter(H)
-        settings = PALM(tol=0, max_passes=PASSES)
+        settings = PalmSettings(tol=0, max_passes=PASSES)
         return lambda: settings.run(data, rows, W, PENALTIES[name], 1e-6)
 
     def products():

@@ -4,8 +4,9 @@ import sys
 
 import certificate
 import checkpoint
+import coherence
 import command
-import divergence
+import counts
 import explain
 import fast
 import growth
@@ -25,6 +26,7 @@ import signals
 import spectral
 import stability
 import stream
+import texts
 import votes
 
 
@@ -43,7 +45,8 @@ def run_stream() -> None:
 SECTIONS = {
     "certificate": certificate.run,
     "checkpoint": checkpoint.run,
-    "divergence": divergence.run,
+    "coherence": coherence.run,
+    "counts": counts.run,
     "explain": explain.run,
     "fast": fast.run,
     "ablation": fast.run_ablation,
@@ -76,6 +79,7 @@ SECTIONS = {
     "stream-topics": stream.run_topics,
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
+    "texts": texts.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

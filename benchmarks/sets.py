@@ -1,5 +1,7 @@
 """The data sets of the benchmarks; the real ones need ONMF_DATA."""
 
+import gzip
+import json
 import os
 from functools import cache
 from pathlib import Path
@@ -16,7 +18,7 @@ from onmf.datasets import (
     load_tdt2,
     make_paper_synthetic,
 )
-from onmf.preparation import log_expression, tfidf, used_features
+from onmf.preparation import Words, log_expression, tfidf, used_features
 
 
 class Set(NamedTuple):
@@ -60,6 +62,11 @@ def newsgroups() -> Set:
     return Set(tfidf().fit_transform(used(messages.data)), messages.target, 20)
 
 
+def newsgroup_counts() -> Set:
+    messages = load_newsgroups()
+    return Set(used(messages.data), messages.target, 20)
+
+
 def mirna(types: int) -> Set:
     """Tumours of some cancer types, log2 counts per million."""
     tumours = load_tcga_mirna(repeated=True)
@@ -91,6 +98,39 @@ def pbmc() -> Set:
 
 def digits() -> Set:
     return Set(*load_digits(return_X_y=True), 10)
+
+
+class Texts(NamedTuple):
+    """Texts and their classes."""
+
+    texts: list[str]
+    y: np.ndarray
+
+
+def texts_of_folder() -> dict[str, Path]:
+    """Files of labelled texts by name: of ONMF_DATA, and of the folder that ONMF_TEXTS names."""
+    places = [folder() and folder() / "texts", os.environ.get("ONMF_TEXTS")]
+    files = [file for place in places if place for file in sorted(Path(place).glob("*.jsonl*"))]
+    return {file.name.partition(".")[0]: file for file in files}
+
+
+@cache
+def read_texts(name: str) -> Texts:
+    """One document per line, with `text` and `label`."""
+    path = texts_of_folder()[name]
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
+        documents = [json.loads(line) for line in lines]
+    return Texts(
+        [one["text"] for one in documents], np.array([str(one["label"]) for one in documents])
+    )
+
+
+def word_counts(name: str, drop_empty: bool = True) -> Set:
+    """Words of at least two and at most half of the texts, without English stop words."""
+    texts, y = read_texts(name)
+    X = Words.fit(texts, min_df=2, max_df=0.5, stop_words="english")(texts)
+    kept = np.flatnonzero(X.sum(axis=1) > 0) if drop_empty else np.arange(len(y))
+    return Set(X[kept], y[kept], len(np.unique(y)))
 
 
 SYNTHETIC = {

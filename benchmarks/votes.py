@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import sets
 from onmf import ONMF
-from onmf.datasets import load_newsgroups, load_tcga_mirna
+from onmf.datasets import load_tcga_mirna
 from onmf.preparation import Rescale
 from quality import COLUMNS as MEASURES
 from quality import beside_the_reference
@@ -45,11 +45,6 @@ ARI in percent, means over seeds {SEEDS[0]}-{SEEDS[-1]}, K the number of classes
 feature divided by its root mean square (`Rescale`, `--scale`). K-means with ten starts."""
 
 
-def counts_of_newsgroups() -> sets.Set:
-    messages = load_newsgroups()
-    return sets.Set(sets.used(messages.data), messages.target, 20)
-
-
 def counts_of_cells() -> sets.Set:
     """Sorted blood cells, as counted."""
     raw = sets.load("pbmc_facs", "pbmc_facs_counts_csr.npz")
@@ -72,7 +67,7 @@ def chosen() -> dict:
         | {"miRNA counts, 32 types": counts_of_tumours}
         | {f"miRNA log, {t} types": lambda t=t: sets.mirna(t) for t in (10, 32)}
         | {"RNA-seq log, 6 types": sets.rnaseq}
-        | {"20 Newsgroups counts": counts_of_newsgroups}
+        | {"20 Newsgroups counts": sets.newsgroup_counts}
     )
     return {"digits": sets.digits} | (real if sets.folder() else {})
 

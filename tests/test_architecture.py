@@ -33,7 +33,7 @@ estimators -> result rows search streams
 plot -> explain plot report result rows
 report -> bounds explain io losses metrics report result rows
 stability -> estimators exceptions ledger losses paper plot rows search stability
-cells -> estimators explain io rows stability
+cells -> cells estimators exceptions explain io preparation rows stability
 cli -> *
 __main__ -> cli
 __init__ -> bounds cells estimators exceptions explain paper plot report stability
@@ -50,7 +50,7 @@ HOMES = {  # an optional dependency and the only file, or folder, that imports i
     "pyarrow": "io/parquet.py",
     "zarr": "io/zarr.py",
     "openpyxl": "io/workbook.py",
-    "anndata": "cells.py",
+    "anndata": "cells/writing.py",
     "fsspec": "io/remote.py",
     "dask": "rows/dask/",
     "distributed": "rows/dask/",

@@ -1,12 +1,17 @@
 """What AnnData users find: everything in its place, whatever the matrix is kept in."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from cases import few
-from onmf import ONMF, choose_k, cluster_anndata, explain, load
+from onmf import ONMF, choose_k, cluster_anndata, explain, load, preparation
+from onmf.exceptions import SignedDataWarning, TableWarning
+from onmf.io import read_table
 
 anndata = pytest.importorskip("anndata")
 
@@ -54,8 +59,9 @@ def test_a_layer_and_another_key(adata):
 
 def test_variables_are_ranked_in_the_layout_of_scanpy(adata):
     cluster_anndata(adata, 4, random_state=0)
-    ranked = adata.uns["rank_genes_groups"]
+    ranked = adata.uns["rank_genes_groups_onmf"]
     assert ranked["params"]["groupby"] == "onmf"
+    assert "t-test" not in ranked["params"]["method"]
     for cluster in adata.obs["onmf"].cat.categories:
         assert sorted(ranked["names"][cluster]) == sorted(adata.var_names)
         assert (np.diff(ranked["scores"][cluster]) <= 0).all()
@@ -71,11 +77,118 @@ def test_scanpy_itself_reads_and_draws_the_ranking(adata, tmp_path):
     cluster_anndata(adata, 4, random_state=0)
     adata.write_h5ad(tmp_path / "cells.h5ad")
     adata = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    key = "rank_genes_groups_onmf"
     for cluster in "0123":
-        table = scanpy.get.rank_genes_groups_df(adata, group=cluster)
-        assert table["names"].tolist() == list(adata.uns["rank_genes_groups"]["names"][cluster])
-    scanpy.pl.rank_genes_groups(adata, n_genes=5, show=False)
-    scanpy.pl.rank_genes_groups_dotplot(adata, n_genes=3, show=False)
+        table = scanpy.get.rank_genes_groups_df(adata, group=cluster, key=key)
+        assert table["names"].tolist() == list(adata.uns[key]["names"][cluster])
+    scanpy.pl.rank_genes_groups(adata, n_genes=5, key=key, show=False)
+    scanpy.pl.rank_genes_groups_dotplot(adata, n_genes=3, key=key, show=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of seaborn
+        scanpy.pl.rank_genes_groups_violin(adata, n_genes=2, key=key, show=False)
+    adata.uns["log1p"] = {"base": 2}
+    scanpy.tl.filter_rank_genes_groups(adata, key=key)
+    # scanpy marks what it filters by NaN among names, which no .h5ad file can hold.
+    filtered = pd.DataFrame(adata.uns["rank_genes_groups_filtered"]["names"]).fillna("")
+    adata.uns["rank_genes_groups_filtered"]["names"] = filtered.to_records(index=False)
+    adata.write_h5ad(tmp_path / "filtered.h5ad")
+    pyplot.close("all")
+
+
+def test_nothing_of_the_user_is_overwritten(adata):
+    adata.uns["rank_genes_groups"] = {"params": "mine"}
+    before = set(adata.uns)
+    cluster_anndata(adata, 4)
+    assert adata.uns["rank_genes_groups"] == {"params": "mine"}
+    assert set(adata.uns) - before == {"onmf", "rank_genes_groups_onmf"}
+    cluster_anndata(adata, 4, rank_key="rank_genes_groups")
+    assert adata.uns["rank_genes_groups"]["params"]["groupby"] == "onmf"
+
+
+def test_raw_counts_are_prepared_unless_that_is_refused():
+    rng = np.random.default_rng(0)
+    kinds = np.arange(90) % 3
+    share = rng.gamma(0.5, size=(3, 300))
+    share = (0.85 * share[0] + 0.15 * share)[kinds]
+    depth = np.where(np.arange(90) < 45, 1e3, 2e4)[:, None]
+    counts = rng.poisson(depth * share / share.sum(axis=1, keepdims=True)).astype(np.float32)
+    for X in (counts, sp.csr_matrix(counts)):
+        adata = anndata.AnnData(X.copy())
+        with pytest.warns(TableWarning, match="X has raw counts, so cells were scaled"):
+            model = cluster_anndata(adata, 3)
+        assert adjusted_rand_score(kinds, model.labels_) == 1
+        assert [step.name for step in model.preprocessing_] == ["depth", "log"]
+        new = preparation.apply(model.preprocessing_, 3 * X)
+        other = anndata.AnnData(new, var=adata.var)
+        np.testing.assert_array_equal(model.predict(other), model.labels_)
+        np.testing.assert_array_equal(adata.X[:5].sum(axis=1), X[:5].sum(axis=1))
+        raw = cluster_anndata(adata, 3, prepare=False)
+        np.testing.assert_array_equal(raw.labels_, ONMF(3, random_state=0).fit_predict(X))
+
+
+@pytest.fixture
+def classic(adata, planted):
+    """scanpy's classic object: logarithms of all genes in .raw, fewer and scaled ones in X."""
+    adata.raw = adata.copy()
+    adata = adata[:, 3:].copy()
+    adata.layers["log"] = adata.X.copy()
+    adata.X = (adata.X - adata.X.mean(axis=0)) / adata.X.std(axis=0)
+    adata.obsm["X_pca"] = np.linalg.svd(adata.X, full_matrices=False)[0][:, :5]
+    return adata
+
+
+def test_scaled_values_are_said_with_what_to_take_instead(classic):
+    said = r"as after scanpy.pp.scale.*take use_raw=True or layer='log' or obsm='X_pca' instead"
+    with pytest.warns(SignedDataWarning, match=said):
+        cluster_anndata(classic, 4)
+
+
+def test_raw_a_layer_or_an_embedding_can_be_clustered(classic, planted):
+    model = cluster_anndata(classic, 4, use_raw=True, key_added="a")
+    alone = ONMF(4, random_state=0).fit(classic.raw.X)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_array_equal(classic.varm["a_centers"], alone.cluster_centers_.T[3:])
+    assert classic.uns["rank_genes_groups_a"]["params"]["use_raw"] is True
+    assert len(classic.uns["rank_genes_groups_a"]["names"]) == 30
+    model = cluster_anndata(classic, 4, obsm="X_pca", key_added="b")
+    X = classic.obsm["X_pca"]
+    alone = ONMF(4, random_state=0, center_bounds=(None, None)).fit(X)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    assert "b_centers" not in classic.varm
+    ranked = classic.uns["rank_genes_groups_b"]["names"]["0"]
+    table = explain.groups(model.labels_, classic.raw.X, features=classic.raw.var_names)
+    assert ranked[0] == table.top(1)[0][0]
+    with pytest.raises(ValueError, match="no 'X_umap' in obsm, which has: X_pca"):
+        cluster_anndata(classic, 4, obsm="X_umap")
+    with pytest.raises(ValueError, match="only one of layer and use_raw"):
+        cluster_anndata(classic, 4, layer="log", use_raw=True)
+    del classic.raw
+    with pytest.raises(ValueError, match=r"no .raw: take X or a layer \(log\)"):
+        cluster_anndata(classic, 4, use_raw=True)
+
+
+@pytest.mark.parametrize("layer", ["raw", "obsm/X_pca", "log"])
+def test_the_command_reads_the_same_matrices(classic, layer, tmp_path, monkeypatch):
+    pytest.importorskip("click")
+    from command_line import labels, run
+
+    monkeypatch.chdir(tmp_path)
+    classic.write_h5ad("x.h5ad")
+    words = ["cluster", "x.h5ad", "-k", 4, "-o", "out", "--layer", layer]
+    assert run(*words, "--no-report", "--write-h5ad", "y.h5ad") == 0
+    how = {"raw": {"use_raw": True}, "log": {"layer": "log"}, "obsm/X_pca": {"obsm": "X_pca"}}
+    model = cluster_anndata(classic, 4, **how[layer])
+    np.testing.assert_array_equal(labels().cluster, model.labels_)
+    written = anndata.read_h5ad("y.h5ad")
+    assert written.obs["onmf"].tolist() == classic.obs["onmf"].tolist()
+    assert ("onmf_centers" in written.varm) == (layer != "obsm/X_pca")
+
+
+def test_a_layer_of_a_file_that_is_not_there_is_named_with_all_that_are(classic, tmp_path):
+    classic.write_h5ad(tmp_path / "x.h5ad")
+    for layer in ("counts", "obsm/X_umap"):
+        with pytest.raises(ValueError, match=r"log, raw, obsm/X_pca"):
+            read_table(tmp_path / "x.h5ad", layer=layer)
 
 
 @pytest.mark.parametrize("container", few([sp.csr_matrix, np.asarray, sp.csc_matrix]))

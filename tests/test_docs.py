@@ -218,7 +218,6 @@ SETS = {  # how a row of the README's table begins, and the name of the set in t
 }
 METHODS_SHOWN = {  # column: name and section of the benchmarks
     "onmf": ("default, smooth", "quality"),
-    "onmf, equal weights": ("one vote each", "one-vote"),
     "K-means, 10 starts": ("K-means, 10 starts", "quality"),
     "spherical K-means": ("spherical K-means, 10 starts", "spherical"),
     "NMF + argmax": ("NMF + argmax", "nmf"),

@@ -1,5 +1,6 @@
 """Scores against hand calculation and brute force over all matchings."""
 
+import math
 from itertools import permutations
 
 import numpy as np
@@ -284,3 +285,52 @@ def test_a_search_with_the_held_out_score_finds_the_planted_number(seed):
     grid = {"n_clusters": [3, 4, 5, 6, 7, 8]}
     search = GridSearchCV(ONMF(random_state=0), grid, scoring=metrics.held_out_score, cv=4)
     assert search.fit(X).best_params_["n_clusters"] == 5
+
+
+def npmi_in_loops(topics, X):
+    """The definition, pair by pair."""
+    n, means = len(X), []
+    for topic in topics:
+        values = []
+        for a, i in enumerate(topic):
+            for j in topic[a + 1 :]:
+                both = sum(row[i] != 0 and row[j] != 0 for row in X) / n
+                p, q = (sum(row[c] != 0 for row in X) / n for c in (i, j))
+                values.append(-1 if both == 0 else 1 if both == 1 else
+                              math.log(both / (p * q)) / -math.log(both))  # fmt: skip
+        means.append(sum(values) / len(values))
+    return sum(means) / len(means)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, np.ndarray.tolist])
+def test_coherence_is_the_mean_npmi_of_all_pairs(make):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.4, (60, 12)).astype(float)
+    X[:, 3], X[:, 5] = 1, np.arange(60) < 2  # in all samples; nearly never
+    topics = [[0, 1, 2, 3], [4, 5, 6], [7, 0, 5]]
+    names = [f"w{j}" for j in range(12)]
+    expected = npmi_in_loops(topics, X.tolist())
+    assert metrics.topic_coherence(topics, make(X)) == pytest.approx(expected, rel=1e-12)
+    named = [[names[j] for j in topic] for topic in topics]
+    assert metrics.topic_coherence(named, make(X), names) == pytest.approx(expected, rel=1e-12)
+    again = [[*topic, topic[0]] for topic in topics]  # a word twice is one word
+    assert metrics.topic_coherence(again, make(X)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_coherence_of_extreme_words():
+    X = np.array([[1, 1, 0, 1], [2, 3, 0, 1], [0, 0, 1, 1], [0, 0, 4, 1]])
+    assert metrics.topic_coherence([[0, 1]], X) == 1  # only together
+    assert metrics.topic_coherence([[0, 2]], X) == -1  # never together
+    assert metrics.topic_coherence([[0, 3]], X) == 0  # independent
+    assert metrics.topic_coherence([[0, 1], [2]], X) == 0.5  # one word has no pair
+    with pytest.raises(ValueError, match="'moon' is not among the features"):
+        metrics.topic_coherence([["moon"]], X, list("abcd"))
+    with pytest.raises(ValueError, match="no topics"):
+        metrics.topic_coherence([], X)
+
+
+def test_diversity_is_the_share_of_different_words():
+    assert metrics.topic_diversity([["a", "b"], ["c", "d"]]) == 1
+    assert metrics.topic_diversity([["a", "b"], ["b", "a"]]) == 0.5
+    with pytest.raises(ValueError, match="no words"):
+        metrics.topic_diversity([[], []])

@@ -143,11 +143,16 @@ def test_k_curves_draw_every_measure_and_mark_the_best():
     axes = plot.k_curves(choice(best_k=3))
     titles = {ax.get_title(loc="left"): ax for ax in axes}
     np.testing.assert_array_equal(
-        titles["Found again by other samples"].lines[0].get_ydata(), [1 / k for k in range(2, 6)]
+        titles["Overlap of clusters, J"].lines[0].get_ydata(), [1 / k for k in range(2, 6)]
     )
     for ax in axes:
         assert list(ax.lines[0].get_xdata()) == [2, 3, 4, 5]
         assert list(ax.lines[1].get_xdata()) == [3, 3]
+        assert list(ax.lines[2].get_xdata()) == [3]
+    peak = axes[0].lines[0]  # the curve that decides, and the answer at its peak
+    assert axes[0].get_title(loc="left") == "Score: the largest decides"
+    assert peak.get_xdata()[np.argmax(peak.get_ydata())] == 3
+    assert [text.get_text() for text in axes[0].texts] == ["K = 3"]
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def test_every_dependency_has_a_lower_bound_that_can_be_installed():
         wanted += [one for one in extra if not one.startswith("onmf[")]
     names = {re.split(r"[\[>]", one)[0] for one in wanted}
     assert set(constraints()) == names
-    assert {"numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl"} <= names
+    assert {"numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "click"} <= names
 
 
 def test_the_all_extra_has_every_feature():
@@ -100,7 +100,8 @@ def test_the_all_extra_has_every_feature():
     everything = set(re.findall(r"\w+", extras["all"][0])) | set(
         re.findall(r"\w+", extras["disk"][0])
     )
-    assert extras.keys() - {"all", "test", "fuzz", "dev", "docs"} <= everything
+    assert extras.keys() - {"all", "cli", "test", "fuzz", "dev", "docs"} <= everything
+    assert extras["cli"] == []  # an old name: the command needs no extra
 
 
 # --- the command as a module ----------------------------------------------------------------------
@@ -130,14 +131,3 @@ def test_the_module_clusters(tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "labels.csv").is_file()
     assert run_module("cluster", "nowhere.csv", "-k", "2").returncode == 2
-
-
-@pytest.mark.parametrize("library", ["click", "rich"])
-def test_without_its_libraries_the_command_says_what_to_install(library, tmp_path):
-    (tmp_path / f"{library}.py").write_text(f"raise ImportError('gone', name={library!r})")
-    known = os.environ["PYTHONPATH"]
-    done = run_module("--version", PYTHONPATH=os.pathsep.join([str(tmp_path), known]))
-    assert done.returncode == 1
-    assert done.stderr == (
-        f'The onmf command needs {library}, which `pip install "onmf[cli]"` installs.\n'
-    )

@@ -2,15 +2,15 @@
 How many clusters?
 ==================
 
-Measures over the number of clusters, for data with six; the dotted line is the one that
-``choose_k`` recommends. The score decides: it is high if many clusters come back on other samples.
+Measures over the number of clusters, for data with six. The score decides: ``choose_k`` recommends
+its peak. It is high if many clusters come back when other samples are used.
 """
 
 # %%
 # One call, one answer
 # --------------------
 # 500 samples on six noisy rays, the largest cluster three times the smallest. The samples are split
-# into two halves, four times. Each half is clustered with every K and labels all samples.
+# into two halves, six times. Each half is clustered with every K and labels all samples.
 
 import matplotlib.pyplot as plt
 
@@ -32,9 +32,9 @@ print(choice.reason)
 # %%
 # Reading the curves
 # ------------------
-# *Found again* is the mean overlap of the clusters of two halves. A cluster that comes back, on
-# which halves of the features agree, and whose samples keep away from its border counts for K; a
-# doubtful one counts against it.
+# *S* is the share that comes back: the mean of the overlap *J* of the clusters of two halves and of
+# the share *M* of the samples that keep their cluster. The score is log(K) times S to the power of
+# 2.5. The last two curves say whether clusters are separate; they do not decide.
 #
 # What the runs agree on
 # ----------------------

@@ -37,7 +37,7 @@ __all__ = [
     "plot",
     "report",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
 HOMES = {

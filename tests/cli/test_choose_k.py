@@ -26,8 +26,7 @@ def file(tmp_path):
 def test_prints_the_k_first_then_the_picture(file, capsys):
     assert main(["choose-k", str(file), "--k", "2:5", "--runs", "2"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("Recommended: K=3 (confidence 0.")
-    assert printed.index("K=3: 3 of 3 clusters are solid") < printed.index("3*")
+    assert printed.startswith("3 clusters: 100 % of each comes back when other samples are used.")
     (best,) = (line for line in printed.splitlines() if "3*" in line)
     assert best.count("#") == 16 == max(line.count("#") for line in printed.splitlines())
     assert not file.with_name("choice.json").exists()
@@ -36,7 +35,7 @@ def test_prints_the_k_first_then_the_picture(file, capsys):
 def test_no_clusters_are_said_first(tmp_path, capsys):
     np.save(tmp_path / "noise.npy", np.random.default_rng(0).random((120, 40)))
     assert main(["choose-k", str(tmp_path / "noise.npy"), "--k", "2:4", "--runs", "2"]) == 0
-    assert capsys.readouterr().out.startswith("There is no evidence of clusters")
+    assert capsys.readouterr().out.startswith("No evidence of separate clusters; ")
 
 
 def test_writes_table_labels_and_account(file, tmp_path, capsys):
@@ -55,6 +54,9 @@ def test_writes_table_labels_and_account(file, tmp_path, capsys):
     assert len(labels) == 150
     assert {row["cluster"] for row in labels} == {"0", "1", "2"}
     assert {row["stability"] for row in labels} == {"1.0"}
+    scales = list(csv.DictReader((out / "scales.csv").read_text().splitlines()))
+    assert list(scales[0]) == ["sample", *(f"K={scale['k']}" for scale in account["scales"])]
+    assert [row["K=3"][-1] for row in scales] == [row["cluster"] for row in labels]
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ import click
 
 from command_line import run
 from onmf import cli
-from onmf.cli import demo
+from onmf.cli import demo, sections
 
 pytestmark = pytest.mark.usefixtures("page")
 
@@ -274,20 +275,26 @@ def test_demo_replaces_no_results_of_others(capsys, monkeypatch, tmp_path):
     assert "labels.csv" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("library", ["click", "rich"])
-def test_a_missing_library_is_named_with_what_to_install(library):
-    program = f"import sys; sys.modules['{library}'] = None; from onmf.cli import main"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert library in done.stderr
-    assert 'pip install "onmf[cli]"' in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_help_of_cluster_is_grouped_and_begins_with_the_shortest_command(capsys):
+    assert run("cluster", "--help") == 0
+    said = capsys.readouterr().out
+    titles = re.findall(r"^(\w.*):$", said, re.MULTILINE)
+    shown = ["Input", "Preparation, in this order", "Documents (--text)", "Model", "Output"]
+    assert titles == [*shown, "Options", "Advanced"]
+    examples = re.findall(r"^    (onmf cluster .*)", said, re.MULTILINE)
+    assert examples[0] == min(examples, key=len)
+    model = said.split("\nModel:")[1].split("\nOutput:")[0]
+    assert all(option in model for option in ("-k,", "--loss", "--outliers", "--seed"))
+    known = {
+        flag for option in cli.commands.get_command(None, "cluster").params for flag in option.opts
+    }
+    assert sections.ADVANCED_OPTIONS <= known
 
 
 def test_help_speaks_of_every_command_in_its_own_words_and_gives_an_example(capsys):
     context = click.Context(cli.commands)
     modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
-    shared = {"__init__", "console", "options"}
+    shared = {"__init__", "console", "options", "sections"}
     elsewhere = {"reproduce"}  # in onmf_paper
     assert {name.replace("-", "_") for name in cli.COMMANDS} == modules - shared | elsewhere
     for name, said in cli.COMMANDS.items():

@@ -272,10 +272,11 @@ def chooser(monkeypatch):
         asked.append((model.random_state, X.shape, k_range))
         progress(1, 3)
         table = [Row(k=np.int64(k), error=np.nan if k == 2 else 1 / k) for k in (2, 3, 4)]
-        scales = [SimpleNamespace(k=3, score=1.5, sentence="K=3: solid.", inside=None)]
-        rest = {"reason": "because.", "confidence": 0.9, "evidence": True}
-        rest |= {"scales": scales, "table": table}
-        return SimpleNamespace(best_k=3, runner_up=np.int64(4), **rest)
+        labels = np.arange(len(X)) % 3 - (np.arange(len(X)) == 5)
+        scale = {"score": 1.5, "comes_back": np.float32(0.5), "inside": None, "labels": labels}
+        scales = [SimpleNamespace(k=3, names=["0", "1_0", "1_1"], **scale)]
+        rest = {"reason": "3 clusters: because.", "evidence": True, "labels": labels}
+        return SimpleNamespace(best_k=np.int64(3), scales=scales, table=table, **rest)
 
     monkeypatch.setattr("onmf.cli.cluster.choose_k", choose_k)
     return asked
@@ -286,9 +287,11 @@ def test_auto_lets_choose_k_choose_and_keeps_the_reason(here, chooser, capsys, p
     assert chooser == [(5, (60, 8), None)]
     assert len(record()["results"]["cluster_sizes"]) == 3
     choice = record()["choice"]
-    assert (choice["best_k"], choice["runner_up"], choice["reason"]) == (3, 4, "because.")
+    assert (choice["best_k"], choice["reason"]) == (3, "3 clusters: because.")
     assert choice["table"][:2] == [{"k": 2, "error": None}, {"k": 3, "error": 1 / 3}]
-    assert choice["scales"][0]["sentence"] == "K=3: solid."
+    assert choice["scales"] == [{"k": 3, "score": 1.5, "comes_back": 0.5, "inside": None}]
+    scales = pd.read_csv("out/scales.csv")
+    assert scales["K=3"][:6].tolist() == ["0", "1_0", "1_1", "0", "1_0", "1_0"]
     assert capsys.readouterr().out.startswith("3 clusters: because.")
     good("report", "out")
     assert [asked.choice.best_k for asked in page] == [3, 3]
@@ -369,7 +372,10 @@ def test_a_report_needs_its_input_and_its_model(here, capsys):
 def test_without_report_an_older_one_does_not_stay(here):
     good("cluster", "x.csv", "-k", 2, "-o", "out")
     good("cluster", "x.csv", "-k", 3, "-o", "out", "--no-report", "--force")
-    assert {path.name for path in Path("out").iterdir()} == set(RESULTS) - {"report.html"}
+    assert {path.name for path in Path("out").iterdir()} == set(RESULTS) - {
+        "report.html",
+        "scales.csv",
+    }
 
 
 # --- bad input, full disks, interruptions --------------------------------------------------------
@@ -509,7 +515,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
     [
         (["x.csv", "--labels", "kind"], "no column 'kind'"),
         (["x.csv", "--labels", "texts.txt"], "45 classes for 60 samples"),
-        (["texts.txt", "--text", "--log"], "--text does not combine with --log"),
+        (["texts.txt", "--text", "--transpose"], "--text does not combine with --transpose"),
         (["texts.txt", "--text", "--min-df", "44"], "no word is in at least 44"),
         (["texts.txt"], "--text"),
         (["x.csv", "--layer", "counts"], "x.csv has no layers"),

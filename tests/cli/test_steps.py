@@ -88,7 +88,10 @@ def test_every_option_of_a_step_is_a_parameter_of_its_fit_or_chooses_it():
     [
         (["--min-df", "3"], "--min-df needs --text or --text-column"),
         (["--strip", "mail", "--follow-links"], "--follow-links, --strip needs --text"),
-        (["--text", "--cpm", "--layer", "x"], "--text does not combine with --cpm, --layer"),
+        (["--text", "--layer", "x"], "--text does not combine with --layer"),
+        (["--text", "--duplicates", "sum"], "--duplicates of texts is keep or first"),
+        (["--duplicates", "keep"], "--duplicates keep needs --text"),
+        (["--encoding", "klingon"], "there is no encoding 'klingon'"),
         (["--text", "--ngrams", "2:1"], "'2:1' is not LOW:HIGH"),
         (["--text", "--max-df", "2"], "'2' is not SHARE"),
     ],

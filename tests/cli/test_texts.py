@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
 
 from cases import few
-from onmf import ONMF, metrics
+from onmf import ONMF, load, metrics
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -126,11 +126,12 @@ def test_rows_of_words_patterns_and_shares_are_scikit_learns_and_kept_for_new_te
     pattern = r"(?u)\b[a-z]{4,}\b"
     words = ["--ngrams", "1:2", "--token-pattern", pattern, "--min-df", "0.1"]
     cluster(*words)
-    theirs = TfidfVectorizer(
+    theirs = CountVectorizer(
         ngram_range=(1, 2), token_pattern=pattern, min_df=0.1, stop_words="english"
     ).fit(texts)
-    model = ONMF(3, random_state=0).fit(theirs.transform(texts))
+    model = ONMF(3, loss="kl", random_state=0).fit(theirs.transform(texts))
     np.testing.assert_array_equal(labels().cluster, model.labels_)
+    np.testing.assert_allclose(load("out/model.onmf").cluster_centers_, model.cluster_centers_)
     assert run("predict", "out", "x.txt", "-o", "again.csv") == 0
     pd.testing.assert_frame_equal(labels("again.csv"), labels())
 
@@ -159,19 +160,64 @@ def test_scripts_without_spaces_are_told_what_to_do(capsys):
     assert json.loads(Path("out/run.json").read_text())["source"]["pattern"] == PAIRS
 
 
-def test_mails_and_pages_are_stripped_on_request():
+def test_mails_and_pages_are_stripped_unless_they_are_to_stay(capsys, page):
     Path("mails").mkdir()
     for i, text in enumerate(TEXTS):
-        page = f"From: sender\nSubject: header\n\n<p class='markup'>{text}<script>code()</script>"
-        Path("mails", f"{i}.txt").write_text(page)
-    words = ["cluster", "mails", "--text", "-k", 3, "-o", "out", "--no-report", "--max-df", 1]
-    assert run(*words, "--strip", "mail", "--strip", "html") == 0
-    assert not {"sender", "header", "markup", "script", "code"} & top_words()
-    assert (
-        metrics.clustering_accuracy(
-            [int(name.removesuffix(".txt")) % 3 for name in labels().index], labels().cluster
-        )
-        == 1
-    )
+        mail = f"<p class='markup'>From: sender\nSubject: header\n\n{text}<script>code()</script>"
+        Path("mails", f"{i:02}.txt").write_text(f"{mail} https://host.org/path me@host.org 12 __")
+    words = ["cluster", "mails", "--text", "-k", 3, "-o", "out", "--max-df", 1, "--force"]
+    said = ask(capsys, *words)
+    assert "HTML was removed from 45 and mail headers from 45 of the texts; --strip none" in said
+    noise = {"sender", "header", "markup", "script", "code", "host", "org", "https", "12", "__"}
+    words_of_model = set(load("out/model.onmf").feature_names_in_)
+    assert words_of_model == {"text", *" ".join(TOPICS).split()}
+    assert page[0].samples[0].startswith("00.txt: Any text, without")
+    topics = [int(name.removesuffix(".txt")) % 3 for name in labels().index]
+    assert metrics.clustering_accuracy(topics, labels().cluster) == 1
     assert run("predict", "out", "mails", "-o", "again.csv") == 0
     pd.testing.assert_frame_equal(labels("again.csv"), labels())
+    said = ask(capsys, *words, "--strip", "none")
+    assert "removed" not in said
+    assert noise - {"12", "__"} <= set(load("out/model.onmf").feature_names_in_)
+
+
+def test_empty_texts_stay_with_label_minus_one(capsys):
+    FRAME.assign(body=[None if i % 9 == 4 else text for i, text in enumerate(TEXTS)]).to_csv(
+        "x.csv"
+    )
+    words = ["cluster", "x.csv", "--text-column", "body", "-k", 3, "-o", "out", "--no-report"]
+    assert "5 of the 45 texts are empty; they get label -1." in ask(capsys, *words)
+    assert labels().index.tolist() == [str(i) for i in range(1, 46)]
+    assert np.flatnonzero(labels().cluster == -1).tolist() == [4, 13, 22, 31, 40]
+
+
+@pytest.mark.parametrize("how", [[], ["--outliers", "1"]])
+def test_copies_are_named_and_can_be_fitted_once(capsys, how):
+    copy = "moons and a text of its own: zebra, giraffe, hippo, zebra, giraffe, hippo"
+    lines = [*plain(), *[copy] * 30, copy.replace(" ", "  ")]
+    Path("x.txt").write_text("\n".join(lines))
+    words = ["cluster", "x.txt", "--text", "-k", 3, "-o", "out", "--no-report", "--force", *how]
+    said = ask(capsys, *words)
+    assert (
+        "30 of the texts are copies; 'moons and a text of its own: zebra, giraffe, ...' occurs 31"
+        in said
+    )
+    assert labels().cluster[45:].nunique() == 1
+    assert "zebra" in top_words()
+    said = ask(capsys, *words, "--duplicates", "first")
+    assert "One of each takes part in the fit." in said
+    found = labels().cluster
+    assert found.index.tolist() == [str(i) for i in range(1, 77)]
+    assert "zebra" not in set(load("out/model.onmf").feature_names_in_)  # it is in one text
+    assert found[45:].nunique() == 1
+    distinct = dict.fromkeys(" ".join(line.split()) for line in lines)
+    Path("x.txt").write_text("\n".join(distinct))
+    ask(capsys, *words)
+    alone = dict(zip(distinct, labels().cluster, strict=True))
+    assert found.tolist() == [alone[" ".join(line.split())] for line in lines]
+    if not how:
+        Path("x.txt").write_text("\n".join(lines))
+        ask(capsys, *words, "--duplicates", "first")
+        before = labels()
+        assert run("explain", "out") == 0  # reads the run again
+        pd.testing.assert_frame_equal(labels(), before)

@@ -247,7 +247,7 @@ def test_explanation_page_and_number_of_clusters_know_the_loss(fitted, tmp_path)
         ({"center_bounds": "data"}, r"center_bounds.* is not available with loss='kl'"),
         ({"center_bounds": (0, 1)}, "center_bounds is not available with loss='kl'"),
         ({"center_bounds": (None, None)}, r"\(center_bounds\) is not available with loss='kl'"),
-        ({"max_iter": 2}, "max_iter must be a whole number >= 3"),
+        ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
         ({"loss": "l1"}, "loss must be one of"),
     ],
 )

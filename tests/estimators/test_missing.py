@@ -332,3 +332,18 @@ def test_zero_samples_are_told_as_ever():
     Z[3] = 0
     with pytest.warns(UnassignedSampleWarning, match="all zero"):
         fit(Z)
+
+
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.EmptyClusterWarning")
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.UnobservedWarning")
+@pytest.mark.parametrize("seed", few([2, 5, 8], 1))
+def test_whether_x_can_be_clustered_does_not_depend_on_the_order_of_its_rows(seed):
+    """Fewer directions than clusters, found one after the other: 4 of 12 orders were refused."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((30, 2)) if seed < 6 else rng.integers(1, 4, (30, 2)).astype(float)
+    X[rng.random((30, 2)) < 0.7] = np.nan
+    found = set()
+    for order in range(8):
+        model = ONMF(8, random_state=0).fit(X[np.random.default_rng(order).permutation(len(X))])
+        found.add(len(set(model.labels_) - {-1}))
+    assert len(found) == 1

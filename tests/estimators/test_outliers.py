@@ -2,6 +2,8 @@
 
 import warnings
 
+import dask
+import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -254,3 +256,15 @@ def test_what_cannot_be_asked_for_is_said_in_a_sentence():
         model(solver="palm").fit(X)
     with pytest.raises(ValueError, match=r"^outliers=398 leaves fewer than n_clusters=4 of 400 "):
         model(398).fit(X)
+
+
+@pytest.mark.parametrize("seed", few([7, 2, 4, 12, 14], 1))
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_outliers_do_not_depend_on_chunks_or_form(seed, dtype):
+    """Of samples without clusters, where the last digit decides: up to 33 of 35 labels differed."""
+    X = np.random.default_rng(seed).poisson(1.0, (35, 150)).astype(dtype)
+    expected = ONMF(6, outliers=0.1, random_state=0).fit(X).labels_
+    with dask.config.set(scheduler="synchronous"):
+        for rows in (sp.csr_array(X), da.from_array(X, chunks=(1, 150))):
+            labels = ONMF(6, outliers=0.1, random_state=0).fit(rows).labels_
+            np.testing.assert_array_equal(labels, expected)

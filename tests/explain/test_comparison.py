@@ -139,3 +139,26 @@ def test_a_rare_feature_that_one_side_happens_to_lack_is_not_significant():
     rare[[150, 160, 170, 180]] = 1
     assert stats.ttest_ind(rare[:100], rare[100:], equal_var=False).pvalue[0] < 0.05
     assert explain.groups(labels, rare).p_value[0, 0] > 0.1
+
+
+def test_words_are_ranked_by_the_likelihood_ratio_of_their_shares():
+    table, means = explain.groups(LABELS, X, rank="presence"), explain.groups(LABELS, X)
+    for k in range(3):
+        a, b = (side != 0 for side in inside_and_outside(k))
+        for j in range(X.shape[1]):
+            counts = [[np.sum(a[:, j]), np.sum(~a[:, j])], [np.sum(b[:, j]), np.sum(~b[:, j])]]
+            g = stats.chi2_contingency(counts, correction=False, lambda_="log-likelihood")
+            expected = np.sign(a[:, j].mean() - b[:, j].mean()) * np.sqrt(g.statistic)
+            assert table.facts.score[k, j] == pytest.approx(expected, abs=1e-7)
+    np.testing.assert_array_equal(table.p_value, means.p_value)
+    np.testing.assert_array_equal(table.facts.effect, means.facts.effect)
+
+
+def test_one_text_that_repeats_a_word_does_not_make_it_the_word_of_its_cluster():
+    counts = np.zeros((40, 3))
+    counts[:20, 0] = 1  # in every text of the first cluster
+    counts[0, 1] = 500  # in one of them
+    counts[:, 2] = 1  # in all texts
+    table = explain.groups(np.arange(40) // 20, counts, rank="presence")
+    assert [own.tolist() for own in table.ranked] == [[0, 1], []]
+    assert table.facts.score[1].tolist()[2] == 0

@@ -1,8 +1,10 @@
 """Texts and true classes: from folders, lines and lists."""
 
 import gzip
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from onmf.exceptions import TableWarning
@@ -25,23 +27,84 @@ def test_the_lines_of_a_file_are_documents_named_by_their_number(tmp_path, name)
     text = b"one\n\n  three \n"
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     table = read_documents(tmp_path / name)
-    assert table == (["one", "three"], ["1", "3"], [], None)
+    assert table == (["one", "", "three"], ["1", "2", "3"], [], None)
 
 
 def test_bad_documents_are_refused(tmp_path):
     with pytest.raises(ValueError, match="has no documents"):
         read_documents(tmp_path)
     for i in range(12):
-        (tmp_path / f"{i:02}.txt").write_bytes(b"caf\xe9")
-    with pytest.raises(ValueError, match=r"not text in UTF-8: 00.txt, .* and 2 more"):
+        (tmp_path / f"{i:02}.png").write_bytes(b"\x89PNG\x00\x01\x81\xff\x00" * 9)
+    with pytest.raises(ValueError, match=r"not text in UTF-8: 00.png, .* and 2 more"):
         read_documents(tmp_path)
-    with pytest.warns(TableWarning, match="not UTF-8 and is read as cp1252"):
-        assert read_documents(tmp_path / "00.txt").X == ["café"]
     (tmp_path / "blank").write_text("\n \n")
     with pytest.raises(ValueError, match="blank is empty"):
         read_documents(tmp_path / "blank")
     with pytest.raises(FileNotFoundError, match="none"):
         read_documents(tmp_path / "none")
+
+
+WESTERN = "Über die Größe der Straße: café, señor. “Done” … really."
+RUSSIAN = "Съешь же ещё этих мягких французских булок, да выпей чаю."
+JAPANESE = "いろはにほへと ちりぬるを 我が世誰ぞ 常ならむ。"
+POLISH = "Zażółć gęślą jaźń, źdźbło trawy i łąka pełna mleczy."
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [(WESTERN, "cp1252"), (RUSSIAN, "cp1251"), (JAPANESE, "shift_jis"),
+     (POLISH, "cp1250"), (WESTERN, "utf-16"), (WESTERN, "utf-16-le"), (RUSSIAN, "utf-8-sig")],
+)  # fmt: skip
+def test_texts_in_other_encodings_are_read(tmp_path, text, encoding):
+    (tmp_path / "lines.txt").write_bytes(f"plain\n{text}\nmore\n".encode(encoding))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/one.txt").write_bytes(text.encode(encoding))
+    (tmp_path / "folder/two.txt").write_bytes(b"plain")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)
+        assert read_documents(tmp_path / "lines.txt").X == ["plain", text, "more"]
+        assert read_documents(tmp_path / "folder").X == [text, "plain"]
+    assert read_documents(tmp_path / "lines.txt", encoding=encoding).X[1] == text  # no warning
+
+
+def test_what_is_not_utf_8_is_named(tmp_path):
+    mixed = WESTERN.encode() + b"\n" + WESTERN.encode("cp1252") + b"\n"
+    (tmp_path / "mixed.txt").write_bytes(mixed)
+    with pytest.warns(TableWarning, match=r"mixed.txt, line 2, is not UTF-8 and is read as cp1252"):
+        assert read_documents(tmp_path / "mixed.txt").X == [WESTERN, WESTERN]
+    (tmp_path / "f").mkdir()
+    for i in range(5):
+        (tmp_path / f"f/{i}.txt").write_bytes(WESTERN.encode("cp1252" if i == 3 else "utf-8"))
+    with pytest.warns(TableWarning, match=r"1 of the 5 files .* read as cp1252: 3.txt"):
+        assert read_documents(tmp_path / "f").X == [WESTERN] * 5
+    with pytest.raises(ValueError, match=r"not text in utf-8: 3.txt"):
+        read_documents(tmp_path / "f", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"mixed.txt is not utf-8 in line 2"):
+        read_documents(tmp_path / "mixed.txt", encoding="utf-8")
+
+
+def test_empty_texts_keep_their_rows(tmp_path):
+    frame = pd.DataFrame({"key": ["a", "b", None, "d", None], "text": ["x", " ", None, "y", None]})
+    expected = ["x", "", "", "y"]
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame.to_json(tmp_path / "x.jsonl", orient="records", lines=True)
+    for name in ("x.csv", "x.jsonl"):
+        table = read_documents(tmp_path / name, column="text")
+        assert table[:2] == ([*expected, ""], ["1", "2", "3", "4", "5"])
+        table = read_documents(tmp_path / name, column="text", id_column="key")
+        assert table.samples == ["a", "b", "row 3", "d", "row 5"]
+
+
+def test_empty_rows_of_a_sheet_do_not_shift_the_later_ones(tmp_path):
+    sheet = pytest.importorskip("openpyxl").Workbook()
+    for row in (["text", "kind"], ["one", "u"], [], [None, "v"], [], [], ["six", "u"], []):
+        sheet.active.append(row)
+    sheet.active["B9"] = ""
+    sheet.save(tmp_path / "x.xlsx")
+    table = read_documents(tmp_path / "x.xlsx", column="text", labels="kind")
+    assert table.X == ["one", "", "", "", "", "six"]
+    assert table.samples == ["1", "2", "3", "4", "5", "6"]
+    assert table.labels == ["u", "no text", "v", "no text", "no text", "u"]
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from scipy.spatial.distance import squareform
 class Row(NamedTuple):
     k: int
     score: float
-    score_se: float
+    comes_back: float
     found_again: float
+    kept: float
     feature_agreement: float
     border: float
     valley: float
-    solid: float
     failed: str
 
 
@@ -45,7 +45,7 @@ def consensus(labels, runs, stability):
 
 def choice(best_k=3):
     """Over K = 2 to 5; the last K has no valley."""
-    rest = {"score_se": 0.1, "feature_agreement": 0.8, "solid": 2.0, "failed": ""}
+    rest = {"comes_back": 0.9, "kept": 0.9, "feature_agreement": 0.8, "failed": ""}
     table = [
         Row(
             k=k,
@@ -57,6 +57,4 @@ def choice(best_k=3):
         )
         for k in range(2, 6)
     ]
-    return SimpleNamespace(
-        best_k=best_k, runner_up=2, reason="K = 3: <b>because</b>.", confidence=0.9, table=table
-    )
+    return SimpleNamespace(best_k=best_k, reason="3 clusters: <b>because</b>.", table=table)

@@ -164,9 +164,7 @@ def test_all_panels_are_there_with_their_headings(opened):
     assert page.locator("#confusion tbody tr").count() == 10
     assert page.locator("#choice-charts svg").count() == 6
     assert page.locator("#choice-table tr.best th").all_text_contents() == ["3"]
-    assert (
-        page.locator("#answer").text_content() == "Recommended: 3 clusters (confidence 0.90). Why"
-    )
+    assert page.locator("#answer").text_content() == "3 clusters: <b>because</b>. Why"
     assert page.locator("#heat-figure rect").count() == 10 * 50
     assert page.locator("#curves svg").count() == 3
     assert page.locator("#dots-figure circle").count() >= 10 * 20

@@ -230,12 +230,12 @@ def test_a_choice_of_k_gives_its_curves_and_reason(data, rows):
     chosen.table = rows(chosen.table)
     panel = facts_of(html(model, X, choice=chosen))["choice"]
     assert panel["best"] == 3
-    assert panel["reason"] == "K = 3: <b>because</b>."
-    assert panel["answer"] == "Recommended: 3 clusters (confidence 0.90)."
-    assert panel["rows"][1] == ["3", "1 ± 0.1", "0.333", "0.8", "0.1", "0.5", "2"]
-    assert panel["rows"][3][5] == ""
+    assert panel["answer"] == "3 clusters: <b>because</b>."
+    assert "the K with the largest is taken" in panel["reason"]
+    assert panel["rows"][1] == ["3", "1", "0.9", "0.333", "0.9", "0.8", "0.5"]
+    assert panel["rows"][3][6] == ""
     curves = {curve["title"]: curve for curve in panel["curves"]}
-    found = curves["Found again by other samples"]
+    found = curves["Overlap of clusters, J"]
     assert found["x"] == [2, 3, 4, 5]
     assert found["y"] == [0.5, 0.3333, 0.25, 0.2]
     assert curves["Density at borders, relative to inside"]["y"] == [0.5, 0.5, 0.5, None]

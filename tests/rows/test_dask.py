@@ -14,10 +14,6 @@ from cases import few
 from onmf import ONMF, PALM, Baseline, Fast
 from onmf.datasets import make_rays
 from onmf.estimators import solvers
-from onmf.paper.palm import NON_NEGATIVE
-from onmf.rows import Check, PlacementRequest, place
-from onmf.rows.memory import InMemory
-from onmf.stability.many import settle_together
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -137,18 +133,6 @@ def test_a_model_fitted_on_dask_can_be_stored(dense, tmp_path):
     again = onmf.load(tmp_path / "model.onmf")
     np.testing.assert_array_equal(again.membership_, model.membership_.compute())
     assert again.history_ == model.history_
-
-
-def test_clusterings_side_by_side_are_those_of_memory(dense):
-    """Runs that share their sweeps keep several codes for each sample, and end one by one."""
-    dense = dense[:300, :40].copy()
-    X = chunked(dense, (100, 7, 1, 192))
-    here, there = InMemory(dense), place(X, None, PlacementRequest(Check("ONMF"))).data
-    starts = [dense[:3], dense[10:15], dense[[7]]]
-    ends = [settle_together(data, starts, NON_NEGATIVE, 1e-9, 100) for data in (here, there)]
-    for a, b in zip(*ends, strict=True):
-        np.testing.assert_array_equal(a.labels(here), b.labels(there))
-        np.testing.assert_allclose(a.W, b.W, atol=1e-8)
 
 
 @pytest.mark.slow

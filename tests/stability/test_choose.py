@@ -53,39 +53,9 @@ def test_the_number_of_rays_is_found(k, m, sparsity):
     X, y = make_rays(300, m, k, noise=0.5, imbalance=3, sparsity=sparsity, random_state=k)
     choice = choose_k(ONMF(random_state=0), X, range(2, 10), n_runs=4)
     assert choice.best_k == k
-    assert choice.runner_up != k
     assert choice.evidence
-    assert choice.confidence > 0.5
-    assert choice.reason.startswith(f"K={k}: {k} of {k} clusters are solid")
-    assert "too noisy to tell clusters apart" in choice.reason or k > 3
+    assert choice.reason.startswith(f"{k} clusters: ")
     assert adjusted_rand_score(y, choice.consensus.labels) > 0.95
-
-
-def with_outliers(kind, n=400, m=200, k=3):
-    """Three clusters; one sample in twenty is long and like nothing, or on a topic of its own."""
-    rng = np.random.default_rng(3)
-    y, lost = np.arange(n) % k, np.arange(n) % 20 == 0
-    if kind == "documents":
-        topics = rng.gamma(0.5, size=(k + n, m))
-        y = np.where(lost, k + np.arange(n), y)
-        return rng.poisson(250 * topics[y] / topics[y].sum(axis=1, keepdims=True)).astype(float)
-    X = rng.random((k, m))[y] * rng.uniform(0.5, 2, (n, 1)) + 0.3 * rng.standard_normal((n, m))
-    X[lost] = 5 * rng.random((lost.sum(), m))
-    return np.maximum(X, 0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["rays", "documents"])
-def test_outliers_are_no_cluster_and_are_told(kind):
-    choice = choose_k(ONMF(random_state=0), with_outliers(kind), range(2, 8), n_runs=4)
-    assert choice.best_k == 3
-    assert "samples unlike all others gather in a cluster of their own" in choice.reason
-    three, four = choice.table[1:3]
-    assert three.outliers >= 0.5
-    assert three[1:] == four[1:]  # four rays: three clusters and the outliers
-    assert 4 not in [scale.k for scale in choice.scales]
-    end = choose_k(ONMF(random_state=0), with_outliers(kind), [2, 3], n_runs=4, beyond=False)
-    assert end.table[-1] == three  # whatever the range
 
 
 @pytest.mark.slow
@@ -118,6 +88,17 @@ def test_neither_the_seed_nor_the_range_changes_what_is_said_of_a_k(rays):
     assert rows[0] == rows[1] == rows[2]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["frobenius", "kl"])
+def test_the_order_of_the_samples_does_not_matter(loss):
+    X = np.random.default_rng(0).poisson(make_rays(150, 40, 5, noise=1.0, random_state=0)[0] * 9)
+    order = np.random.default_rng(1).permutation(150)
+    model = ONMF(random_state=0, loss=loss)
+    tables = [choose_k(model, Y.astype(float), range(2, 9), n_runs=4).table for Y in (X, X[order])]
+    for one, other in zip(*tables, strict=True):
+        np.testing.assert_allclose(one[:-1], other[:-1], atol=1e-6)
+
+
 def test_the_labels_are_those_of_the_one_fit(rays):
     X = rays[0]
     choice = choose_k(ONMF(random_state=3), X, range(2, 7), n_runs=2)
@@ -129,13 +110,13 @@ def test_the_labels_are_those_of_the_one_fit(rays):
     assert list(model.feature_names_in_) == list(named.columns)
 
 
-def test_without_a_range_it_goes_on_until_the_score_has_fallen(rays):
+def test_without_a_range_it_looks_up_to_twice_the_best_k(rays):
     choice = choose_k(ONMF(random_state=0), rays[0], n_runs=2)
     assert choice.best_k == 4
     assert [row.k for row in choice.table] == list(range(2, 21))
     few = choose_k(ONMF(random_state=0), rays[0][:40], n_runs=2)
-    assert [row.k for row in few.table] == list(range(2, 9))  # a fifth of the samples
-    assert "no K above 8 was tried" in few.reason
+    assert [row.k for row in few.table] == list(range(2, 6))  # an eighth of the samples
+    assert "No K above 5 was tried." in few.reason
 
 
 @pytest.mark.slow
@@ -143,14 +124,14 @@ def test_many_clusters_are_looked_for_beyond_the_first_path():
     X, _ = make_rays(900, 100, 30, noise=0.3, random_state=0)
     choice = choose_k(ONMF(random_state=0), X, n_runs=2)
     assert choice.best_k == 30
-    assert choice.table[-1].k == 40
+    assert choice.table[-1].k >= 60  # on while the best is above half of the last
 
 
 def test_the_search_goes_on_past_the_range_unless_told_not_to(rays):
     further = choose_k(ONMF(random_state=0), rays[0], [3, 4], n_runs=2)
     assert further.best_k == 4
     assert [row.k for row in further.table] == [3, 4, 5]
-    assert "the search went on to K=5, past the range" in further.reason
+    assert "The search went on to K=5, past the range." in further.reason
     here = choose_k(ONMF(random_state=0), rays[0], [3, 4], n_runs=2, beyond=False)
     assert [row.k for row in here.table] == [3, 4]
     assert "largest K asked for" in here.reason
@@ -163,7 +144,7 @@ def test_many_clusters_of_the_same_size_are_looked_for():
     X = rays[y] * rng.uniform(0.5, 2, (600, 1)) + 0.1 * rng.random((600, 100))
     choice = choose_k(ONMF(random_state=0), X)  # up to 20 all halves merge others
     assert choice.best_k == 30
-    assert choice.table[-1].k == 40
+    assert choice.table[-1].k >= 60  # on while the best is above half of the last
 
 
 @pytest.mark.slow
@@ -175,15 +156,15 @@ def test_scales_come_with_the_tree_between_them():
     X = fine[y] * rng.uniform(0.5, 2, (540, 1)) + 0.1 * rng.random((540, 120))
     choice = choose_k(ONMF(random_state=0), X, range(2, 13))
     assert choice.best_k == 9
-    assert choice.runner_up == 3
     assert [scale.k for scale in choice.scales] == [3, 9]
     assert choice.scales[0].inside is None
     inside = choice.scales[1].inside
     assert inside.shape == (9, 3)
     np.testing.assert_allclose(inside.sum(axis=1), 1)
     np.testing.assert_allclose(inside.max(axis=1), 1)
-    assert "other scales: 3 coarser" in choice.reason
-    assert "9 of them lie within one cluster of K=3" in choice.scales[1].sentence
+    assert "Also possible: 3 coarser ones, 100 %." in choice.reason
+    parents = [name.split("_")[0] for name in choice.scales[1].names]
+    assert [parents.count(name) for name in choice.scales[0].names] == [3, 3, 3]
 
 
 def test_sparse_data_for_another_clusterer(rays):
@@ -206,10 +187,8 @@ def test_no_clusters_are_no_evidence(kind):
         X = (1 - t) * a + t * b + 0.2 * X
     choice = choose_k(ONMF(random_state=0), X, range(2, 6), n_runs=4)
     assert not choice.evidence
-    assert choice.confidence <= 0.2
-    assert choice.reason.startswith("There is no evidence of clusters")
-    assert ("continuum" in choice.reason) == (kind == "gradient")
-    assert choose_k(ONMF(random_state=0), X, range(1, 4), n_runs=2).best_k == 1
+    assert choice.reason.startswith("No evidence of separate clusters; ")
+    assert choice.best_k == max(choice.table, key=lambda row: row.score).k  # evidence changes words
 
 
 def test_equal_samples_are_no_evidence():
@@ -219,15 +198,10 @@ def test_equal_samples_are_no_evidence():
 
 def test_a_half_without_anything_in_it_is_told():
     X = np.array([[0, 0], [1, 0], [0, 1]])
-    with pytest.raises(ValueError, match="a half of the samples has only 0 distinct directions"):
+    with pytest.raises(
+        ValueError, match="a half of the samples has fewer than 1 distinct directions"
+    ):
         choose_k(ONMF(random_state=0), X, [1, 2], beyond=False)
-
-
-def test_up_to_a_fifth_of_the_samples_every_k_is_judged():
-    X, _ = make_rays(100, 40, 20, noise=0.05, random_state=0)
-    choice = choose_k(ONMF(random_state=0), X, n_runs=2)
-    assert [row.k for row in choice.table] == list(range(2, 21))
-    assert not any(row.failed for row in choice.table)
 
 
 @pytest.mark.slow
@@ -245,7 +219,10 @@ def test_runs_need_starts(rays):
 
 
 def test_few_samples_are_a_guess(rays):
-    assert "24 samples are few" in choose_k(ONMF(random_state=0), rays[0][:24], [2, 3]).reason
+    assert (
+        "24 samples are few: take it as a guess."
+        in choose_k(ONMF(random_state=0), rays[0][:24], [2, 3]).reason
+    )
 
 
 def test_weights_count(rays):
@@ -309,7 +286,7 @@ def test_more_clusters_than_directions_fail_for_those_k_alone():
     X = rng.uniform(1, 2, (60, 1)) * np.repeat(rng.random((3, 10)), 20, axis=0)
     choice = choose_k(ONMF(random_state=0), X, [2, 3, 4, 5], n_runs=2)
     assert choice.best_k == 3
-    assert "only 3 distinct directions" in choice.table[2].failed
+    assert "fewer than 4 distinct directions" in choice.table[2].failed
     assert choice.table[1].failed == ""
 
 

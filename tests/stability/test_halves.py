@@ -1,4 +1,4 @@
-"""Clusters found again, told alike, away from the border: against loops and by construction."""
+"""Clusters that come back, told alike, away from the border: against loops and by construction."""
 
 from itertools import permutations
 
@@ -8,20 +8,32 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from onmf.datasets import make_rays
-from onmf.stability.halves import (
-    Cut,
-    Seen,
-    along_the_path,
-    borders,
-    by_centres,
-    clusters_of,
-    groups_of,
-    kept_share,
-    outlier_marks,
-    overlaps,
-    strays,
-)
-from onmf.stability.path import gains, paths, precision
+from onmf.losses import KullbackLeibler
+from onmf.rows.sweep import Block
+from onmf.stability.counts import CountHalf
+from onmf.stability.fits import by_centres, centres
+from onmf.stability.halves import Cut, Seen, borders, compare, groups_of, kept_share, overlaps
+from onmf.stability.path import beginning, line
+from onmf.stability.rays import RayClusters, RayHalf, precision
+
+MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+
+
+def both(X, first, last, half=RayHalf, number=0, weight=None, equal_votes=False):
+    """The comparisons of two halves for every K."""
+    weight = np.ones(X.shape[0]) if weight is None else weight
+    cut = Cut.of(groups_of(X), X.shape[1], number)
+    one, other = (half(X, weight, equal_votes, cut, side).seen(first, last) for side in (0, 1))
+    return {k: compare((one[k], other[k]), cut.samples, k) for k in sorted(one) if k in other}
+
+
+def counts(n, k, seed=0, words=60):
+    """Documents on k topics."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    topics = rng.gamma(0.3, size=(k, words))
+    X = rng.poisson(80 * topics[y] / topics[y].sum(axis=1, keepdims=True)).astype(float)
+    return X, y
 
 
 def test_overlaps_are_jaccard_indices():
@@ -40,7 +52,7 @@ def test_borders_by_hand():
     margins = np.array([0.1, 1.0, 1.0, 1.9, 2.0, 2.0, 5.0])
     labels = np.array([0, 0, 0, 0, 1, 1, -1])
     near, (at_border, typical) = borders(labels, margins, 2)  # means are 1 and 2
-    np.testing.assert_allclose(near, [0.25, 0])
+    assert near == pytest.approx((0.25 + 0) / 2)
     assert at_border == pytest.approx(1 / 0.2)
     assert typical == pytest.approx(4 / 0.6)
 
@@ -54,38 +66,41 @@ def test_samples_keep_their_cluster_whatever_its_number():
     assert kept_share(a, b, 4) == pytest.approx(best)
 
 
-def test_outliers_are_far_from_their_ray_or_have_little_in_common_with_it():
-    sqnorms = np.array([10.0, 10, 10, 10, 100, 10, 0])
-    left = np.array([2.0, 2, 2, 2, 8.1, 6.1, 0])  # medians: 2, and 0.8 explained
-    np.testing.assert_array_equal(np.flatnonzero(outlier_marks(left, sqnorms)), [4, 5])
-    assert not outlier_marks(np.zeros(3), np.zeros(3)).any()
-
-
-def test_a_cluster_astray_is_small_and_mostly_outliers():
-    labels = np.repeat([0, 1, 2, -1], [80, 4, 16, 5])
-    outliers = np.repeat([False, True, False, True], [80, 3, 1, 21])
-    np.testing.assert_array_equal(strays(labels, outliers, 4), [False, True, False, False])
-    labels[80:100] = 1  # a fifth of all is too many
-    assert not strays(labels, outliers, 4).any()
-
-
 def test_only_samples_of_the_other_half_judge_a_ray():
     samples = np.array([False, False, True, True])
-    labels, other = np.array([0, 1, 0, 1]), np.array([0, 1, 1, 0])
+    labels, other = np.array([0, 1, 0, 1]), np.array([0, 0, 0, 0])
     agree, differ = np.array([labels, labels]), np.array([labels, other])
-    margins, none = np.ones(4), np.zeros(4, bool)
-    first = Seen(labels, agree, margins, none)  # of the half False: judged by samples 2 and 3
-    found = clusters_of((first, Seen(labels, differ, margins, none)), samples, 2)
-    np.testing.assert_allclose(found.found, 1)
-    np.testing.assert_allclose(found.alike, 1)  # they differ on 2 and 3 alone
-    found = clusters_of((Seen(labels, differ, margins, none), first), samples, 2)
-    np.testing.assert_allclose(found.alike[0], [1, 1])  # swapped names are the same clusters
+    first = Seen(labels, agree, np.ones(4))  # of the half False: judged by samples 2 and 3
+    last = Seen(labels, differ, np.ones(4))
+    found = compare((first, last), samples, 2)
+    assert (found.found, found.kept) == (1, 1)
+    # the second half is judged by samples 0 and 1: {0}, {1} by features 1, {0, 1} by features 2
+    one = (np.mean([0.5, 0.5]) + np.mean([0.5, 0])) / 2
+    assert found.alike == pytest.approx((1 + one) / 2)
 
 
-def test_cuts_depend_on_the_shape_alone_and_keep_equal_samples_together():
+def test_j_and_m_of_halves_that_differ():
+    samples = np.arange(6) % 2 == 0
+    a, b = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 1, 1])
+    seen = [Seen(own, np.array([own, own]), np.ones(6)) for own in (a, b)]
+    found = compare(tuple(seen), samples, 2)
+    assert found.found == pytest.approx((2 / 3 + 3 / 4) / 2)
+    assert found.kept == pytest.approx(5 / 6)
+    np.testing.assert_array_equal(found.labels, [a, b])
+
+
+def test_the_largest_score_labels_and_the_lead_is_the_margin():
+    scores = np.array([[3.0, 1.0, 2.0], [0.5, 0.5, 4.0], [1.0, 2.0, 3.0]])
+    seen = Seen.by_scores(scores, [scores, scores[:, ::-1].copy()], np.array([2.0, 1.0, 0.0]))
+    np.testing.assert_array_equal(seen.labels, [0, 2, -1])
+    np.testing.assert_array_equal(seen.by_features, [[0, 2, -1], [2, 0, -1]])
+    np.testing.assert_allclose(seen.margins[:2], [0.5, 3.5])
+
+
+def test_cuts_belong_to_the_samples_not_to_their_order():
     X = np.random.default_rng(0).random((40, 10))
     X = np.vstack([X, X[:7], X[:7]])
-    groups = groups_of(X)
+    groups, order = groups_of(X), np.random.default_rng(1).permutation(54)
     assert len(np.unique(groups)) == 40
     assert (groups_of(sp.csr_array(X)) == groups).all()
     for number in range(5):
@@ -94,43 +109,114 @@ def test_cuts_depend_on_the_shape_alone_and_keep_equal_samples_together():
         assert (cut.samples[:7] == cut.samples[47:]).all()
         assert 15 <= len(np.unique(groups[cut.samples])) <= 25
         assert cut.features.sum() == 5
+        again = Cut.of(groups_of(X[order]), 10, number)
+        np.testing.assert_array_equal(again.samples, cut.samples[order])
+        np.testing.assert_array_equal(again.features, cut.features)
+        for side in (False, True):
+            assert (cut.samples[cut.rows(side)] == side).all()
+            np.testing.assert_array_equal(X[order][again.rows(side)], X[cut.rows(side)])
     assert Cut.of(groups, 7, 0).features is None
 
 
+@MAKE
+def test_planted_clusters_come_back_and_pieces_of_them_do_not(make):
+    X, y = make_rays(200, 30, 3, noise=0.3, random_state=0)
+    found = both(make(X), 1, 5)
+    back = {k: (c.found + c.kept) / 2 for k, c in found.items()}
+    assert list(found) == [1, 2, 3, 4, 5]
+    assert back[3] > 0.98
+    assert back[3] > back[4] + 0.05
+    assert all(adjusted_rand_score(y, labels) > 0.95 for labels in found[3].labels)
+
+
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-def test_planted_clusters_are_solid_and_pieces_of_them_are_not(make):
-    X, _ = make_rays(200, 30, 3, noise=0.3, random_state=0)
-    cut = Cut.of(groups_of(X), 30, 0)
-    found = {
-        k: (c.found * c.alike * (1 - c.border)).mean()
-        for k, c in enumerate(along_the_path(make(X), np.ones(200), cut, 5), 1)
-    }
-    assert found[3] > 0.95
-    assert found[3] > found[4] + 0.1 > found[5]
+@pytest.mark.parametrize("equal_votes", [False, True])
+def test_topics_of_counts_come_back(make, equal_votes):
+    X, y = counts(200, 4)
+    found = both(make(X), 1, 6, CountHalf, equal_votes=equal_votes)
+    back = {k: (c.found + c.kept) / 2 for k, c in found.items()}
+    assert max(back, key=lambda k: np.log(k) * back[k] ** 2.5) == 4
+    assert all(adjusted_rand_score(y, labels) > 0.95 for labels in found[4].labels)
 
 
-def test_the_path_to_k_does_not_depend_on_how_far_it_goes():
-    X, _ = make_rays(120, 30, 4, noise=0.5, random_state=1)
-    short = [U for _, U in zip(range(3), paths(X, np.ones(120), 0), strict=False)]
-    long = [U for _, U in zip(range(8), paths(X, np.ones(120), 0), strict=False)]
-    for a, b in zip(short, long, strict=False):
-        np.testing.assert_array_equal(a, b)
+def test_counts_are_carried_over_by_the_assignment_of_the_loss():
+    X, y = counts(60, 3)
+    cut = Cut.of(groups_of(X), 60, 0)
+    half = CountHalf(X, np.ones(60), False, cut, False)
+    inside = cut.samples == 0
+    sums = np.array([X[inside & (y == c)].sum(axis=0) for c in range(3)])
+    seen = half.look(sums)
+    mean = sums.sum(axis=0) / sums.sum()
+    W = 0.99 * sums / sums.sum(axis=1, keepdims=True) + 0.01 * mean
+    code, _ = KullbackLeibler().assignment(W)(Block(X, np.ones((60, 1))), None)
+    np.testing.assert_array_equal(seen.labels, code.labels)
+    for part, features in enumerate((cut.features, ~cut.features)):
+        own, _ = KullbackLeibler().assignment(W[:, features])(
+            Block(X[:, features], np.ones((60, 1))), None
+        )
+        np.testing.assert_array_equal(seen.by_features[part], own.labels)
+    likely = X @ np.log(np.maximum(W, 1e-300)).T
+    two = np.sort(likely, axis=1)[:, -2:]
+    np.testing.assert_allclose(seen.margins, (two[:, 1] - two[:, 0]) / X.sum(axis=1), rtol=1e-4)
+
+
+class Steps:
+    """A clustering that only counts."""
+
+    def __init__(self, k, made):
+        self.k, self.distinct, self.made = k, k != 7, made
+        made.append(k)
+
+    def merged(self, count):
+        return Steps(self.k - count, self.made)
+
+
+def test_a_line_shrinks_by_a_quarter_then_one_by_one_and_branches():
+    made = []
+    found = line(Steps(60, made), 1, 20)
+    assert made == [60, 45, 33, 24, *range(20, 0, -1)]
+    assert sorted(found) == [k for k in range(1, 21) if k != 7]  # two clusters of 7 are the same
+    made = []
+    found = line(Steps(60, made), 21, 40)
+    assert sorted(found) == list(range(21, 41))
+    assert made == [60, 45, *range(44, 33, -1), 33, *range(32, 24, -1), 24, 23, 22, 21]
+    assert line(Steps(3, []), 5, 9) == {}
+    assert [beginning(last, 1000) for last in (20, 40, 41, 80)] == [60, 60, 120, 120]
+    assert beginning(20, 17) == 17
+
+
+def test_what_is_found_for_k_does_not_depend_on_the_other_k():
+    X, _ = make_rays(160, 30, 4, noise=0.5, random_state=1)
+    few, many = both(X, 3, 5), both(X, 1, 20)
+    for k, one in few.items():
+        np.testing.assert_array_equal(one.labels, many[k].labels)
+    up, beyond = both(X, 21, 40), both(X, 30, 33)
+    np.testing.assert_array_equal(up[31].labels, beyond[31].labels)
+
+
+def test_two_rays_are_merged_into_the_best_one():
+    rng = np.random.default_rng(0)
+    rays = np.array([[1, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, 0]])  # two are close
+    Y = np.repeat(rays, 20, axis=0) + 0.01 * rng.random((60, 4))
+    merged = RayClusters(Y, rays / np.linalg.norm(rays, axis=1)[:, None], 5).merged(1)
+    assert merged.k == 2
+    np.testing.assert_array_equal(np.unique(merged.now.labels[:40]), [merged.now.labels[0]])
+    leading = np.linalg.svd(Y[:40])[2][0]
+    cosines = np.abs(merged.now.U @ leading)
+    assert cosines.max() == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("number", [np.float64, np.float32])
-def test_the_path_ends_with_the_directions(number):
+def test_a_line_has_no_more_clusters_than_there_are_directions(number):
     rays = np.random.default_rng(0).random((3, 10))
-    Y = np.random.default_rng(1).uniform(1, 2, (30, 1)) * np.repeat(rays, 10, axis=0)
-    assert len(list(paths(Y.astype(number), np.ones(30), 0))) == 3
+    X = np.random.default_rng(1).uniform(1, 2, (30, 1)) * np.repeat(rays, 10, axis=0)
+    assert list(both(X.astype(number), 1, 6)) == [1, 2, 3]
 
 
-def test_what_a_candidate_gains_is_what_it_explains_beyond_the_rays_there_are():
-    rng = np.random.default_rng(0)
-    Y, z, best = rng.standard_normal((20, 4)), rng.standard_normal((3, 4)), rng.random(20)
-    expected = [
-        sum(max(max(y @ ray, 0) ** 2 - b**2, 0) for y, b in zip(Y, best, strict=True)) for ray in z
-    ]
-    np.testing.assert_allclose(gains(Y @ z.T, best), expected)
+def test_counts_have_no_more_clusters_than_there_are_profiles():
+    X = np.repeat([[4.0, 0, 1, 0, 2, 0, 0, 1], [0, 3, 0, 3, 0, 1, 1, 0]], 20, axis=0)
+    X *= np.arange(1, 41)[:, None]
+    assert list(both(X, 1, 6, CountHalf)) == [1, 2]
 
 
 def test_rows_along_one_ray_need_double_precision():
@@ -141,34 +227,36 @@ def test_rows_along_one_ray_need_double_precision():
 
 def test_clusters_hidden_in_a_large_constant_are_found():
     X, y = make_rays(90, 12, 3, noise=0.1, random_state=0)
-    cut = Cut.of(groups_of(X), 12, 0)
-    *_, three = (c for _, c in zip(range(3), along(1e4 + X, cut), strict=False))
-    for labels in three.labels:
+    for labels in both(1e4 + X, 3, 3)[3].labels:
         assert adjusted_rand_score(y, labels) > 0.9
 
 
 @pytest.mark.parametrize("number", [np.float64, np.float32])
 def test_the_scale_of_the_data_does_not_matter(number):
-    X, _ = make_rays(120, 30, 4, noise=0.5, random_state=1)
-    cut, X = Cut.of(groups_of(X), 30, 0), X.astype(number)
-    for size in (2.0**-90, 2.0**90):
-        for here, there in zip(along(X, cut), along(number(size) * X, cut), strict=True):
-            np.testing.assert_array_equal(here.labels, there.labels)
-            np.testing.assert_array_equal(here.border, there.border)
-
-
-def along(X, cut):
-    return along_the_path(X, np.ones(len(X)), cut, 5)
+    X = make_rays(120, 30, 4, noise=0.5, random_state=1)[0].astype(number)
+    here = both(X, 1, 5)
+    for size in (2.0**-50, 2.0**50):
+        there = both(number(size) * X, 1, 5)
+        for k, own in here.items():
+            np.testing.assert_array_equal(own.labels, there[k].labels)
+            assert own[:4] == there[k][:4]
 
 
 def test_a_few_long_samples_do_not_take_the_clusters():
     X, y = make_rays(200, 60, 3, noise=0.3, random_state=0)
     X[:4] = 30 * np.random.default_rng(0).random((4, 60))
-    *_, U = (U for _, U in zip(range(4), paths(X, np.ones(200), 0), strict=False))
-    labels = (X[4:] @ U.T).argmax(axis=1)
-    shares = [np.bincount(labels[y[4:] == c]).max() / np.sum(y[4:] == c) for c in range(3)]
-    assert min(shares) == 1
-    assert len(np.unique(labels)) == 3
+    for labels in both(X, 4, 4)[4].labels:
+        shares = [np.bincount(labels[4:][y[4:] == c]).max() / np.sum(y[4:] == c) for c in range(3)]
+        assert min(shares) > 0.95
+
+
+@pytest.mark.parametrize("half", [RayHalf, CountHalf])
+def test_samples_without_weight_or_content_have_no_label(half):
+    X, _ = counts(80, 3)
+    X[5], weight = 0, np.ones(80)
+    weight[9] = 0
+    labels = both(X, 3, 3, half, weight=weight)[3].labels
+    np.testing.assert_array_equal(np.flatnonzero((labels < 0).all(axis=0)), [5, 9])
 
 
 def test_centroids_label_by_distance_or_by_angle():
@@ -185,3 +273,17 @@ def test_centroids_label_by_distance_or_by_angle():
     np.testing.assert_array_equal(rays.labels, cosines.argmax(axis=1))
     two = np.sort(cosines, axis=1)[:, -2:]
     np.testing.assert_allclose(rays.margins, two[:, 1] - two[:, 0])
+
+
+@MAKE
+def test_centres_are_means_or_leading_singular_vectors(make):
+    X, y = make_rays(60, 20, 3, noise=0.5, random_state=0)
+    X, labels = np.where(X > 0.6, X, 0), y.copy()
+    labels[:5] = -1
+    means = centres(make(X), labels, 3, rays=False)
+    np.testing.assert_allclose(means, [X[labels == c].mean(axis=0) for c in range(3)])
+    for votes in (False, True):
+        Z = X / np.linalg.norm(X, axis=1)[:, None] if votes else X
+        for c, w in enumerate(centres(make(X), labels, 3, rays=True, equal_votes=votes)):
+            leading = np.linalg.svd(Z[labels == c])[2][0]
+            assert abs(leading @ w) / np.linalg.norm(w) == pytest.approx(1, abs=1e-4)

@@ -1,167 +1,119 @@
-"""From figures to one K: by hand."""
+"""The rule by hand: one score, its peak, the other peaks, and words that never change K."""
 
 import numpy as np
 import pytest
 
 from onmf.stability import rule
-from onmf.stability.halves import Clusters
+from onmf.stability.choice import nested_names, sentence, shares
+from onmf.stability.rule import Figures, decide, peaks
 
 
-def clusters(q, border=0.0, valley=(0.0, 100.0), astray=(), kept=1.0):
-    """Both halves have clusters of this quality, those of these numbers are astray."""
-    q = np.array([q, q], float)
-    lost = np.isin(np.arange(q.shape[1]), astray) & (q > -1)
-    border = np.full_like(q, border)
-    return Clusters(q, np.ones_like(q), border, lost, np.array(valley), np.array(kept), q[:, :0])
+def known(valley=0.0, **shares_back):
+    """Figures with given S for each K, all samples inside their clusters."""
+    return {int(k[1:]): Figures(s, s, 1.0, 0.0, valley) for k, s in shares_back.items()}
 
 
-def known(**scores):
-    """Figures with given scores in each of two cuts, all clusters kept, none at a border."""
-    made = {}
-    for name, score in scores.items():
-        k, each = int(name[1:]), np.atleast_1d(np.array(score, float))
-        total = each.mean() + rule.COST * k
-        made[k] = rule.Figures(each, total, k, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
-    return made
-
-
-def worth(**totals):
-    """Figures with given sums of the q_k."""
-    return known(**{name: t - rule.COST * int(name[1:]) for name, t in totals.items()})
-
-
-def test_the_score_counts_solid_clusters_and_doubtful_ones_against_it():
-    found = rule.figures([clusters([1.0, 0.9, 0.2]), clusters([1.0, 0.85, 0.25])])
-    c = rule.COST
-    np.testing.assert_allclose(found.scores, [2.1 - 3 * c, 2.1 - 3 * c])
-    assert found.solid == 2
-    assert found.score == pytest.approx(2.1 - 3 * c)
-    near = rule.figures([clusters([1.0, 1.0], border=0.25)])
-    assert near.score == pytest.approx(2 * (0.75**3 - c))
-    noisy = clusters([1.0, 1.0])
-    noisy = rule.figures([noisy._replace(alike=0.64 * noisy.alike)])
-    assert noisy.score == pytest.approx(2 * (0.8 - c))
-
-
-def test_clusters_astray_do_not_count_for_or_against():
-    found = rule.figures([clusters([1.0, 0.9, 0.1], astray=[2]), clusters([1.0, 0.9, 0.1])])
-    c = rule.COST
-    np.testing.assert_allclose(found.scores, [1.9 - 2 * c, 2.0 - 3 * c])
-    assert found.astray == 0.5
-    assert found.has_outliers
-    assert found.found == pytest.approx((4 * 1.9 + 2 * 0.1) / 10)  # of those that count
-    alone = rule.figures([clusters([0.9], astray=[0])])
-    assert (alone.score, alone.found) == (0, pytest.approx(0.9))
-
-
-def test_samples_that_do_not_keep_their_cluster_cost_every_cluster():
-    whole, torn = (rule.figures([clusters([1.0] * 5, kept=kept)]) for kept in (0.9, 0.8))
-    assert whole.score == pytest.approx(5 * (1 - rule.COST))
-    assert torn.score == pytest.approx(whole.score - 5 * rule.PRICE * 0.1)
-    many = rule.figures([clusters([1.0] * 40, kept=0.8)])  # but not without end
-    assert many.score == pytest.approx(40 * (1 - rule.COST) - rule.PAYERS * rule.PRICE * 0.1)
-
-
-def test_one_ray_more_is_for_the_outliers_if_it_helps():
-    own = rule.figures([clusters([0.8, 0.8])])
-    better = rule.figures([clusters([0.9, 0.9, 0.1], astray=[2])])
-    worse = rule.figures([clusters([0.7, 0.7, 0.1], astray=[2])])
-    split = rule.figures([clusters([0.9, 0.9, 0.9])])
-    assert rule.beside_outliers(own, better) is better
-    for other in (worse, split, None):
-        assert rule.beside_outliers(own, other) is own
-    verdict = rule.decide({2: better, 3: better})  # 3 rays: two clusters and the outliers
-    assert verdict.best == 2
-    assert verdict.scales == [2]
-    lone = rule.decide({2: better}).confidence
-    assert verdict.confidence == lone  # the same fits are no rival
-
-
-def test_the_valley_is_the_density_at_borders_over_that_inside():
-    cuts = [clusters([1.0], valley=(10, 50)), clusters([1.0], valley=(20, 50))]
-    assert rule.figures(cuts).valley == pytest.approx(0.3)
+def test_the_score_is_what_a_label_says_times_how_much_comes_back():
+    figures = Figures(found=0.6, kept=0.8, alike=0.1, border=0.9, valley=3.0)
+    assert figures.comes_back == pytest.approx(0.7)
+    assert figures.score(5) == pytest.approx(np.log(5) * 0.7**2.5)
+    assert figures.score(1) == 0
 
 
 def test_the_largest_score_wins_and_ties_go_to_the_smaller_k():
-    assert rule.decide(known(k2=0.5, k3=2.0, k4=1.0)).best == 3
-    assert rule.decide(known(k2=1.0, k5=1.0)).best == 2
+    assert decide(known(k2=1.0, k5=0.9, k10=0.7), 1000).best == 5
+    assert decide(known(k2=1.0, k5=0.9, k10=0.8), 1000).best == 10  # 5 -> 10 may cost a seventh
+    assert decide(known(k4=0.0, k7=0.0), 1000).best == 4
+    assert decide(known(k1=1.0, k2=0.1), 1000).best == 2
 
 
 def test_more_candidates_change_the_answer_only_by_winning():
-    few, many = known(k2=0.5, k3=2.0), known(k2=0.5, k3=2.0, k4=1.9, k30=1.0, k50=-9.0)
-    assert rule.decide(few).best == rule.decide(many).best == 3
+    few = known(k2=0.5, k3=0.9)
+    assert decide(few, 1000).best == decide(few | known(k4=0.7, k30=0.3, k50=0.2), 1000).best == 3
 
 
-def test_scales_are_best_at_some_cost_of_a_cluster():
-    # From 3 to 6 a cluster more is worth 0.5, on to 12 0.25, then 0.1.
-    facts = worth(k2=1.2, k3=2.8, k4=2.9, k5=3.4, k6=4.3, k8=4.4, k10=4.7, k12=5.8, k15=6.1)
-    behind = rule.shortfalls(facts)
-    assert [k for k in facts if behind[k] == 0] == [3, 6, 12]
-    assert behind[15] == pytest.approx(0.3)  # three more than 12, worth 0.1 each, at 0.2
-    assert behind[10] == pytest.approx(0.6)  # halfway between 6 and 12, where these are equal
-    verdict = rule.decide(facts)
-    assert (verdict.best, verdict.runner_up, verdict.scales) == (6, 3, [3, 6, 12])
+def test_clusters_of_fewer_than_eight_samples_do_not_win():
+    facts = known(k2=0.8, k5=0.8, k6=1.0)
+    assert decide(facts, 48).best == 6
+    assert decide(facts, 47).best == 5
+    assert decide(known(k6=0.5, k9=0.9), 20).best == 9  # nothing else was asked for
 
 
-def test_shortfalls_are_those_of_trying_every_cost():
-    rng = np.random.default_rng(0)
-    facts = worth(**{f"k{k}": t for k, t in enumerate(0.6 * np.cumsum(rng.random(15)), 2)})
-    behind = rule.shortfalls(facts)
-    for k, fact in facts.items():
-        least = np.inf
-        for x in rule.COSTS:
-            values = {j: other.total - x * j for j, other in facts.items()}
-            if values[k] > 0:
-                least = min(least, max(values.values()) - values[k])
-        assert behind[k] == pytest.approx(least)
-        assert fact.counted == k
+def test_neither_evidence_nor_its_absence_changes_k():
+    good, cloud = known(k2=0.6, k3=0.9, k4=0.6), known(k2=0.6, k3=0.9, k4=0.6, valley=1.0)
+    assert decide(good, 1000)[:3] == decide(cloud, 1000)[:3]
+    assert decide(good, 1000).evidence
+    assert not decide(cloud, 1000).evidence
 
 
-def test_a_peak_is_a_scale_where_finer_clusters_are_as_solid():
-    scores = known(k2=0.2, k3=2.0, k4=1.2, k5=1.1, k8=0.4, k12=8.0, k13=7.7, k14=7.0)
-    assert rule.shortfalls(scores)[3] > 2
-    assert rule.decide(scores).scales == [3, 12]
-    assert rule.decide(known(k2=0.1, k6=3.0)).scales == [6]  # 2 is not worth naming
-    assert rule.decide(known(k2=-0.9, k6=-0.1)).scales == [6]
+def test_evidence_is_about_every_k_up_to_the_best():
+    facts = known(k2=0.5, k3=0.9, k4=0.5)
+    apart = {k: fact.apart for k, fact in facts.items()}
+    assert apart == pytest.approx({2: 0.5, 3: 0.9, 4: 0.5})
+    smooth = facts | {2: facts[2]._replace(valley=1.5), 3: facts[3]._replace(valley=0.74)}
+    assert smooth[3].apart == pytest.approx(0.9 * 0.26)
+    assert not decide(smooth, 1000).evidence  # (0 + .234) / 2
+    assert decide(smooth | {2: facts[2]}, 1000).evidence
+    assert Figures(0.5, 0.9, 0.8, 0.25, 0.5).apart == pytest.approx(0.5 * 0.8 * 0.75 * 0.5)
+    assert not decide(known(k1=1.0), 1000).evidence
 
 
-def test_pieces_of_a_solid_cluster_are_no_scale():
-    whole, pieces = rule.figures([clusters([0.9] * 4)]), [0.9] * 3 + [0.4, 0.4]
-    verdict = rule.decide({4: whole, 5: rule.figures([clusters(pieces)])})
-    assert verdict.scales == [4]
+def test_a_peak_beats_its_neighbours_and_all_within_a_factor():
+    score = {2: 1.0, 3: 0.9, 4: 1.1, 5: 0.8, 10: 2.0, 12: 2.2, 14: 2.1, 15: 2.3, 16: 1.0, 30: 0.5}
+    assert peaks(score) == [2, 4, 15]  # 12 is too near to 15
+    assert peaks({1: 5.0, 2: 1.0}) == []
 
 
-def test_of_scales_close_together_one_is_named():
-    facts = worth(k10=6.0, k11=6.45, k20=9.0)
-    assert rule.shortfalls(facts)[10] == rule.shortfalls(facts)[11] == 0
-    assert rule.decide(facts).scales == [11, 20]  # the recommended K rather than 10
+def test_other_peaks_are_scales_if_they_are_worth_it_or_come_back_as_well():
+    fine = known(k2=0.5, k3=1.0, k4=0.6, k6=0.5, k11=0.7, k12=0.9, k13=0.7, k25=0.5, k30=0.65)
+    assert decide(fine, 1000).scales == [3, 12]  # 3 has half of the score, 30 has three fifths
+    worth = decide(fine | known(k30=0.76), 1000)
+    assert (worth.scales, worth.close) == ([3, 12, 30], [12])
+    both = decide(fine | known(k30=0.78), 1000)
+    assert (both.best, both.close) == (12, [12, 30])
 
 
-def test_no_evidence_where_nothing_is_found_again_or_without_valleys():
-    weak = {k: fact._replace(found=0.5, alike=0.5) for k, fact in known(k2=-0.5, k3=-1.0).items()}
-    nothing = rule.decide(weak)
-    assert (nothing.evidence, nothing.confidence) == (False, rule.GUESS)
-    assert nothing.scales == [nothing.best]
-    slope = {2: known(k2=1.0)[2]._replace(valley=1.0)}
-    assert not rule.decide(slope).evidence
-    assert rule.decide({1: known(k1=0.5)[1], **slope}).best == 1
-    assert rule.decide(known(k1=0.5, k2=0.9)).best == 2
+def test_scales_differ_by_a_factor_and_are_few():
+    near = known(k10=0.9, k12=0.6, k13=0.9)
+    assert decide(near, 1000).scales == [13]
+    many = {k: Figures(s, s, 1, 0, 0) for k in range(2, 80) for s in [1.0 if k % 10 == 0 else 0.1]}
+    assert len(decide(many, 10_000).scales) <= rule.MOST_SCALES
 
 
-def test_where_no_k_scores_above_zero_most_must_be_found_again():
-    pieces = [0.9, 0.3], [0.8, 0.7, 0.6, 0.5], [0.8, 0.7, 0.3, 0.2, 0.2, 0.2]
-    facts = {len(own): rule.figures([clusters(own, kept=0.5)]) for own in pieces}
-    assert max(facts, key=lambda k: facts[k].score) == 2  # the fewest pay least
-    assert all(fact.score < 0 for fact in facts.values())
-    for own in pieces:
-        assert facts[len(own)].again == pytest.approx(sum(own) - rule.AGAIN * len(own))
-    assert rule.decide(facts).best == 4
-    good = facts | {2: rule.figures([clusters([0.9, 0.9])])}
-    assert rule.decide(good).best == 2
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (
+            known(k2=0.5, k5=0.93, k10=0.5),
+            "5 clusters: 93 % of each comes back when other samples are used.",
+        ),
+        (
+            known(k2=0.5, k5=0.93, k10=0.5, k20=0.67),
+            "5 clusters: 93 % of each comes back when other samples are used. "
+            "Also possible: 20 finer ones, 67 %.",
+        ),
+        (
+            known(k2=0.5, k5=0.93, k8=0.5, k12=0.77),
+            "5 or 12 clusters: the data do not decide; 93 % and 77 % of each come back when other "
+            "samples are used. 5 has the best score.",
+        ),
+        (
+            known(k2=0.5, k4=0.62, k8=0.3, valley=1.2),
+            "No evidence of separate clusters; 4 is the finest cut that comes back: 62 % of each "
+            "when other samples are used.",
+        ),
+    ],
+)
+def test_the_answer_is_a_sentence(facts, said):
+    assert sentence(decide(facts, 1000), facts, 1000, "") == said
+    few = sentence(decide(facts, 1000), facts, 99, " More.")
+    assert few == f"{said} 99 samples are few: take it as a guess. More."
 
 
-def test_confidence_grows_with_the_lead_and_with_cuts_that_agree():
-    clear = rule.decide(known(k2=[0.1, 0.2], k3=[2.0, 2.1])).confidence
-    close = rule.decide(known(k2=[1.9, 2.0], k3=[2.0, 2.1])).confidence
-    torn = rule.decide(known(k2=[2.5, 1.5], k3=[1.9, 2.2])).confidence
-    assert 1 >= clear > close > torn >= 0
+def test_names_of_finer_clusters_lie_within_those_of_coarser_ones():
+    coarse = np.repeat([0, 1], [20, 20])
+    fine = np.repeat([2, 0, 3, 1], [10, 9, 2, 19])  # cluster 3 is half in each
+    inside = shares(fine, 4, coarse, 2)
+    np.testing.assert_allclose(inside, [[1, 0], [0, 1], [1, 0], [0.5, 0.5]])
+    assert nested_names(inside, ["0", "1"]) == ["0_0", "1_0", "0_1", "3"]
+    assert nested_names(inside, ["4_1", "4_2"]) == ["4_1_0", "4_2_0", "4_1_1", "3"]

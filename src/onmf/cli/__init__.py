@@ -10,14 +10,8 @@ from importlib import import_module
 from importlib.metadata import version
 from threading import current_thread, main_thread
 
-try:
-    import click
-    import rich  # noqa: F401  (all subcommands need it)
-    from click.shell_completion import CompletionItem
-except ImportError as missing:
-    raise SystemExit(
-        f'The onmf command needs {missing.name}, which `pip install "onmf[cli]"` installs.'
-    ) from missing
+import click
+from click.shell_completion import CompletionItem
 
 BAD_INPUT, NOT_CONVERGED, NO_MEMORY, NO_SPACE, INTERRUPTED, TERMINATED = 2, 3, 4, 5, 130, 143
 LOCKED, ALREADY_COUNTED, OTHER_CONTENT, CHANGED = 6, 7, 8, 9

@@ -14,26 +14,30 @@ from onmf.cli.console import notes, say, waiting
 from onmf.cli.options import (
     INPUT,
     RAW_NAMES,
-    SectionedCommand,
     bounds_option,
     loss_option,
     preparation_options,
-    read_with_notes,
+    read_and_learn,
     reading_options,
     source_of,
     votes_option,
 )
 from onmf.cli.runs.inputs import sample_in_memory
-from onmf.cli.runs.records import REPORT
-from onmf.cli.runs.results import choice_record
-from onmf.io import Table as DataMixin
+from onmf.cli.runs.records import REPORT, SCALES
+from onmf.cli.runs.results import choice_record, ranking
+from onmf.cli.runs.tables import scales_sheet
+from onmf.cli.sections import SectionedCommand
+from onmf.explain.comparison import Ranking
+from onmf.explain.explanation import clusters_or_none
+from onmf.io import Table as DataTable
 from onmf.io import csv_text, replace_files, to_json_values
 from onmf.io.cells import to_count
+from onmf.preparation.steps import STEPS
 from onmf.report import html
-from onmf.stability import KChoice, KRow
+from onmf.stability import Consensus, KChoice, KRow
 
 LEDGER = "choose-k.ledger"
-SHOWN = ("score", "found_again", "border", "kept", "solid")
+SHOWN = ("score", "comes_back", "found_again", "kept")
 BAR = 16  # characters of the longest bar
 
 
@@ -42,8 +46,8 @@ BAR = 16  # characters of the longest bar
 @click.option(
     "--k",
     "span",
-    help="First and last K, and a step if not 1: 2:20:2. Default: from 2 until the score has "
-    "clearly fallen, at most 80 and a fifth of the samples.",
+    help="First and last K, and a step if not 1: 2:20:2. Default: 2 to 20, and twice as many while "
+    "the best is above half of the last, at most 80 and an eighth of the samples.",
 )
 @click.option(
     "-o",
@@ -56,7 +60,7 @@ BAR = 16  # characters of the longest bar
 @loss_option
 @votes_option
 @bounds_option
-@click.option("--runs", type=int, default=8, help="Fits on halves of the samples for each K.")
+@click.option("--runs", type=int, default=12, help="Fits on halves of the samples for each K.")
 @click.option("--penalty", type=click.Choice(["sncp", "nsncp"]), default="sncp")
 @click.option("--solver", type=click.Choice(["fast", "palm"]), default="fast")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0)
@@ -88,8 +92,8 @@ def run_choose_k(
     ks = None if span is None else parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    source, raw = read_with_notes(source, options["loss"])
-    table = sample_in_memory(source.learn(raw)[0], seed)
+    source, learnt = read_and_learn(source, options["loss"])
+    table = sample_in_memory(learnt, seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with notes(source.path.name), waiting(source.path.name) as advance:
         choice = choose_k(
@@ -105,12 +109,12 @@ def run_choose_k(
     parameters = {"n_runs": runs, "random_state": seed, "steps": list(source.steps)} | options
     account = choice_account(choice, source.path.name, len(table.samples), parameters)
     if out is not None:
-        page = make_page(table, choice, account)
+        page = make_page(table, choice, account, ranking(STEPS[name] for name in source.steps))
         replace_files(out, {REPORT: page} | result_files(choice, table.samples, account, raw_names))
     if as_json:
         say(json.dumps(account, indent=2))
     else:
-        say(answer(choice))
+        say(choice.reason)
         Console().print(choice_grid(choice))
         say("\n".join(remarks(choice, out)))
 
@@ -123,8 +127,7 @@ def choice_account(
         "input": {"file": file, "samples": n_samples},
         "parameters": {"k_range": [row.k for row in choice.table]} | parameters,
         **choice_record(choice),
-        "confidence": round(choice.confidence, 4),
-        "cluster_stability": choice.consensus.cluster_stability.tolist(),
+        "cluster_stability": consensus_of(choice).cluster_stability.tolist(),
     }
 
 
@@ -142,26 +145,27 @@ def result_files(
     choice: KChoice, samples: list[str], account: dict[str, Any], raw_names: bool
 ) -> dict[str, str]:
     """Name and text of each file; choice.json comes last, so where it is, the others are."""
-    labels = zip(
-        samples,
-        choice.consensus.labels.tolist(),
-        choice.consensus.sample_stability.tolist(),
-        strict=True,
-    )
+    stability = consensus_of(choice).sample_stability.tolist()
+    labels = zip(samples, choice.labels.tolist(), stability, strict=True)
     rows = (to_json_values(row).values() for row in choice.table)
     return {
         "table.csv": csv_text(KRow._fields, rows, raw_names),
         "labels.csv": csv_text(["sample", "cluster", "stability"], labels, raw_names),
+        SCALES: csv_text(*scales_sheet(samples, choice.scales), raw_names),
         "choice.json": json.dumps(account, indent=2) + "\n",
     }
 
 
-def make_page(table: DataMixin, choice: KChoice, account: dict[str, Any]) -> str:
+def make_page(
+    table: DataTable, choice: KChoice, account: dict[str, Any], rank: Ranking = "mean"
+) -> str:
     """report.html: the fit with the K recommended, the curves and the consensus map."""
+    model = cast(ONMF, choice.model)  # as it was asked for
     with waiting("Making report.html"):
         return html(
-            cast(ONMF, choice.model),  # as it was asked for
+            model,
             table.X,
+            explanation=clusters_or_none(model, table.X, features=table.features, rank=rank),
             samples=table.samples,
             features=table.features,
             truth=table.labels,
@@ -170,18 +174,16 @@ def make_page(table: DataMixin, choice: KChoice, account: dict[str, Any]) -> str
         )
 
 
-def answer(choice: KChoice) -> str:
-    """The K, in one sentence."""
-    if not choice.evidence:
-        return choice.reason
-    return f"Recommended: K={choice.best_k} (confidence {choice.confidence:.2f}).\n{choice.reason}"
+def consensus_of(choice: KChoice) -> Consensus:
+    """That of a choice by all samples."""
+    return cast(Consensus, choice.consensus)
 
 
 def choice_grid(choice: KChoice) -> Table:
-    """Why: a bar for the score of each K, the recommended one marked, and the other figures."""
+    """Why: a bar for the score of each K, the largest marked, and what it is made of."""
     table = Table()
     table.add_column("K", justify="right")
-    table.add_column("solid clusters")
+    table.add_column("score decides")
     for name in SHOWN:
         table.add_column(name.replace("_", " "), justify="right")
     top = max([row.score for row in choice.table if row.score > 0], default=1.0)
@@ -195,9 +197,10 @@ def choice_grid(choice: KChoice) -> Table:
 
 
 def remarks(choice: KChoice, out: Path | None) -> list[str]:
-    """The other scales, what failed, what was written."""
-    lines = [scale.sentence for scale in choice.scales if len(choice.scales) > 1]
-    lines += [f"K={row.k}: {row.failed}." for row in choice.table if row.failed]
+    """What failed, what was written."""
+    lines = [f"K={row.k}: {row.failed}." for row in choice.table if row.failed]
     if out is not None:
-        lines.append(f"Wrote report.html, table.csv, labels.csv and choice.json to {out}.")
+        lines.append(
+            f"Wrote report.html, table.csv, labels.csv, {SCALES} and choice.json to {out}."
+        )
     return lines

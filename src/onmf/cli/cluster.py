@@ -2,6 +2,7 @@
 
 import json
 import time
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,6 @@ from onmf.cli.options import (
     LIKE,
     PARQUET,
     RAW_NAMES,
-    SectionedCommand,
     Word,
     bounds_option,
     cluster_count,
@@ -29,18 +29,19 @@ from onmf.cli.options import (
     preparation_options,
     reading,
     reading_options,
-    section,
     source_of,
     votes_option,
 )
 from onmf.cli.report import make_report
 from onmf.cli.runs.changes import lineage_sentence, lost_ids
 from onmf.cli.runs.hints import after_fit
-from onmf.cli.runs.inputs import Input, sample_in_memory
+from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
 from onmf.cli.runs.records import LABELS_PARQUET, REPORT, RESULTS, RUN, Origin, PreviousRun
-from onmf.cli.runs.results import Findings, FinishedFit, can_certify
+from onmf.cli.runs.results import Findings, FinishedFit, can_certify, with_copies
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
+from onmf.cli.sections import SectionedCommand, section
 from onmf.estimators.solvers import SOLVERS, with_solver
+from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
 from onmf.io.versions import package_versions
@@ -79,7 +80,7 @@ from onmf.paper.penalties import PENALTIES
 @reading_options
 @preparation_options
 @section(
-    "Clustering",
+    "Model",
     loss_option,
     votes_option,
     click.option("--outliers", type=Word(outlier_count, "auto|SHARE|N"), metavar="auto|SHARE|N",
@@ -131,7 +132,7 @@ def run_cluster(
       onmf cluster tumours.csv -k 10 -o result --cpm --log --labels cancer_type
       onmf cluster talks.csv --text-column abstract -k auto -o topics
       onmf cluster talks/ --text -k auto -o topics --jobs -1
-      onmf cluster talks/ --text -k 20 -o topics --loss kl
+      onmf cluster talks/ --text -k 20 -o topics --tfidf
       onmf cluster talks.csv --text-column abstract -k 20 -o topics --time year
       onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
@@ -148,8 +149,8 @@ def run_cluster(
 
     Writes labels.csv (cluster, certainty and distance of each sample), markers.csv (distinctive
     features of each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`),
-    run.json and report.html; with --write-h5ad also a copy of the input, as by
-    `onmf.cluster_anndata`.
+    run.json and report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
+    with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)
     pattern = previous if like_run is None else PreviousRun.recorded(like_run)
@@ -178,8 +179,8 @@ def run_cluster(
         )  # older files of another run
         if write_h5ad is not None:
             found = run.findings.explanation
-            result = CellFit(run.model, run.table, found, source.layer, run.choice)
-            write = partial(annotated, str(source.path), result)
+            result = CellFit(run.model, run.table, found, {}, None, run.choice)
+            write = partial(annotated, str(source.path), source.layer, result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
     note(source.path.name, lost_ids(record["lineage"]))
     say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
@@ -199,20 +200,25 @@ def fit_input(
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
     if previous is None:
-        source = note_before_fit(source, raw, settings.get("loss", "frobenius"))
-    table, steps = source.learn(raw)
+        source = note_before_fit(source, raw, settings["loss"])
+    distinct, copies = one_of_each(raw, source.duplicates)
+    table, steps = source.learn(distinct)
     choice = None
     if k is not None and not isinstance(k, int):
         choice = choose_count(ONMF(**settings), table, k)
         k = int(choice.best_k)
     init = "random" if previous is None else previous.model
-    with within_memory(name), show_sweeps(name) as callback:
+    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
+        if source.text:  # `after_fit` names them as the file does
+            warnings.simplefilter("ignore", UnassignedSampleWarning)
         begin = time.perf_counter()
         model = ONMF(k, init=init, callback=callback, **settings).fit(table)
         seconds = time.perf_counter() - begin
     model.set_params(callback=None)
+    if copies is not None:
+        table = with_copies(model, table, raw, copies)
     with waiting(f"Checking {name}"):
-        said = after_fit(source, raw, model.labels_, model.cluster_centers_)
+        said = after_fit(source, raw, table, model.labels_, model.cluster_centers_)
     note(name, said)
     if steps:
         model.preprocessing_ = steps
@@ -222,7 +228,8 @@ def fit_input(
     if findings.proof is None and can_certify(model, table):
         with waiting("Bounding the error of all clusterings"):
             findings = findings._replace(proof=certify(model, table).record())
-    return FinishedFit(model, source, origin, raw, table, findings, seconds, choice, previous)
+    shown = cleaned(raw, steps)
+    return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:
@@ -255,7 +262,7 @@ def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
     if some is table:
         return choice
     note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."])
-    return replace(choice, consensus=None)  # it covers only some samples
+    return replace(choice, runs=None)  # they cover only some samples
 
 
 def summarise_run(record: dict[str, Any], out: Path) -> str:
@@ -272,10 +279,15 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
     if record["lineage"]:
         lines.append(lineage_sentence(record["lineage"][-1]))
     if choice is not None:
-        lines.insert(0, f"{choice['best_k']} clusters: {choice['reason']}")
+        lines.insert(0, choice["reason"])
     if results["proof"] is not None:
         said = results["proof"]["sentence"]
         lines.append(f"{said[0].upper()}{said[1:]}.")
+    if results["topics"] is not None:
+        lines.append(
+            f"Topic coherence {results['topics']['coherence']:.2f} (NPMI of ten words), diversity "
+            f"{results['topics']['diversity']:.2f}."
+        )
     if results["scores"] is not None:
         lines.append(score_sentence(results["scores"]))
     written = [name for name in RESULTS if (out / name).exists()]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, Self, cast
 
 import click
 import numpy as np
@@ -21,10 +21,9 @@ from onmf.cli import NOT_CONVERGED
 from onmf.cli.console import progress_bar, say
 from onmf.cli.options import (
     INPUT,
-    SectionedCommand,
     bounds_option,
     preparation_options,
-    read_with_notes,
+    read_and_learn,
     reading_options,
     source_of,
 )
@@ -35,16 +34,22 @@ from onmf.cli.runs.comparison import (
     save_comparison,
 )
 from onmf.cli.runs.inputs import sample_in_memory
-from onmf.cli.runs.results import agreement_scores
+from onmf.cli.runs.results import agreement_scores, topic_quality
 from onmf.cli.runs.tables import cluster_sizes
+from onmf.cli.sections import SectionedCommand
 from onmf.datasets import make_rays
+from onmf.explain import Markers, groups
 from onmf.io import Table
 from onmf.io.table import one_line, printable
+from onmf.losses import LOSSES, loss_of
 from onmf.metrics import orthogonality, partition_error
 from onmf.paper.penalties import PENALTIES
+from onmf.preparation.steps import WEIGHTS_OF_WORDS, suited_loss
+from onmf.rows.sweep import Array
 
+OWN_METHOD = "onmf"
 COMPARED: dict[str, Callable[..., ONMF | Baseline]] = {
-    "onmf": ONMF,
+    OWN_METHOD: ONMF,
     **{name: partial(ONMF, solver="palm", penalty=cast(Any, name)) for name in PENALTIES},
     **{name: partial(Baseline, cast(Any, name)) for name in METHODS},
 }
@@ -109,10 +114,11 @@ def run_compare(
     """Compare methods on the samples of a file, from the same starts.
 
     INPUT is read and prepared as by `onmf cluster`; of a file larger than the memory 20,000 samples
-    are used. The relative error is that of the best rays for the labels found. With --labels the
-    agreement with the true classes is shown, too. All figures are means over the starts. If a
-    method fails, its row says why. The table and a page with every start are saved after each
-    method.
+    are used. Of texts, onmf clusters counts of words, all other methods their tf-idf. The relative
+    error is that of the best rays for the labels found. With --labels the agreement with the true
+    classes is shown, too, and for texts the coherence and diversity of the topics' words. All
+    figures are means over the starts. If a method fails, its row says why. The table and a page
+    with every start are saved after each method.
 
     \b
     Example:
@@ -121,15 +127,18 @@ def run_compare(
     fits: list[dict[str, Any]] = []
     out.parent.mkdir(parents=True, exist_ok=True)  # fails before the long computation, not after
     source = source_of(options.pop("input"), options)
-    source, raw = read_with_notes(source)
-    table = sample_in_memory(source.learn(raw)[0], seed=0)
+    source, learnt = read_and_learn(source, suited_loss(source.steps))
+    table = sample_in_memory(learnt, seed=0)
+    data = Compared.of(table, suited_loss(source.steps))
     n, m = table.X.shape
     facts = {"file": source.path.name, "samples": n, "features": m, "clusters": k, "starts": starts,
              "methods": ", ".join(methods), "steps": ", ".join(source.steps) or "none"}  # fmt: skip
     ONMF(2, random_state=0).fit(make_rays(50, 5, 2, random_state=0)[0])  # compiles, once
     models = {name: model_of(name, center_bounds, k, jobs) for name in methods}
-    facts |= lowest_error(table, model_of("onmf", center_bounds, k, jobs))
-    for fit in measure_fits(table, models, range(1, starts + 1)):
+    facts |= lowest_error(data, model_of(OWN_METHOD, center_bounds, k, jobs))
+    if OWN_METHOD in models:
+        models[OWN_METHOD] = partial(models[OWN_METHOD], loss=data.loss)
+    for fit in measure_fits(data, models, range(1, starts + 1)):
         fits.append(fit)
         if len(fits) % starts == 0 and not all(fit["failure"] for fit in fits):
             save_comparison(out, fits, facts, as_json)
@@ -147,25 +156,57 @@ def run_compare(
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
 
+class Compared(NamedTuple):
+    """The data of all methods.
+
+    table : samples; for methods that take counts, if they are texts.
+    loss : of `onmf`, as in `onmf cluster`.
+    weighted : for methods that minimise squares; the same samples, or the tf-idf of texts.
+    """
+
+    table: Table
+    loss: str
+    weighted: Any
+
+    @classmethod
+    def of(cls, table: Table, loss: str) -> Self:
+        weighted = table.X
+        if LOSSES[loss].takes_counts:
+            for step in WEIGHTS_OF_WORDS:
+                weighted = step.fit(weighted)(weighted)
+        return cls(table, loss, weighted)
+
+    @property
+    def texts(self) -> bool:
+        return self.weighted is not self.table.X
+
+    def samples_for(self, model: ONMF | Baseline) -> Any:
+        return self.table.X if loss_of(model).takes_counts else self.weighted
+
+    def words(self, labels: Array) -> Markers:
+        """The words of clusters, as `onmf cluster` shows them."""
+        return groups(labels, self.table.X, rank="presence")
+
+
 def model_of(name: str, center_bounds: Any, k: int, jobs: int) -> Callable[..., ONMF | Baseline]:
     """A method with its settings; rivals have no bounds."""
     own = {} if name in METHODS else {"center_bounds": center_bounds}
     return partial(COMPARED[name], n_clusters=k, n_jobs=jobs, **own)
 
 
-def lowest_error(table: Table, model: Callable[..., Any]) -> dict[str, str]:
+def lowest_error(data: Compared, model: Callable[..., Any]) -> dict[str, str]:
     """The lower bound of the error, rounded down; none if no fit succeeds."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = model(random_state=0).fit(table.X)
-            return {"bound": f"{np.floor(1e6 * certify(fitted, table.X).bound) / 1e6:.6f}"}
+            fitted = model(random_state=0).fit(data.weighted)
+            return {"bound": f"{np.floor(1e6 * certify(fitted, data.weighted).bound) / 1e6:.6f}"}
     except ValueError:  # each method will report it
         return {}
 
 
 def measure_fits(
-    table: Table, models: dict[str, Callable[..., ONMF | Baseline]], seeds: Sequence[int]
+    data: Compared, models: dict[str, Callable[..., ONMF | Baseline]], seeds: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
     """The facts of each fit, with a progress bar."""
     with progress_bar(MofNCompleteColumn()) as bar:
@@ -178,25 +219,26 @@ def measure_fits(
         for name, seed in product(models, seeds):
             callback = partial(follow, f"{name}, start {seed}")
             model = models[name](random_state=seed, callback=callback)
-            yield {"method": name, "start": seed, **measure_fit(model, table)}
+            yield {"method": name, "start": seed, **measure_fit(model, data)}
             bar.advance(task)
 
 
-def measure_fit(model: ONMF | Baseline, table: Table) -> dict[str, Any]:
+def measure_fit(model: ONMF | Baseline, data: Compared) -> dict[str, Any]:
     """Quality and cost of a fit, or why it failed."""
     begin = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the table has columns for them
-            model.fit(table.X)
+            model.fit(data.samples_for(model))
     except Exception as error:  # of any kind: the other methods still run
         said = NEGATIVE.sub("", one_line(error)) or type(error).__name__
         return {"converged": False, "failure": said}
     seconds, labels = time.perf_counter() - begin, model.labels_
-    agreement = agreement_scores(table.labels, labels) or {}
+    agreement = agreement_scores(data.table.labels, labels) or {}
     return {
         **dict(zip(("acc", "ari", "nmi"), agreement.values(), strict=False)),
-        "relative_error": partition_error(table.X, labels),
+        **((data.texts and topic_quality(data.words(labels), data.table.X)) or {}),
+        "relative_error": partition_error(data.weighted, labels),
         "orthogonality": orthogonality(model.membership_),
         "empty_clusters": int(np.sum(cluster_sizes(labels, len(model.cluster_centers_)) == 0)),
         "sweeps": model.history_[-1].sweeps,

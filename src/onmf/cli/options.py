@@ -1,6 +1,5 @@
 """Options that several subcommands share, and how they become an `Input`."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -13,18 +12,25 @@ from click.core import ParameterSource
 from onmf.cli.console import note, notes, waiting, within_memory, write_log
 from onmf.cli.runs.config import CONFIG
 from onmf.cli.runs.hints import before_fit
-from onmf.cli.runs.inputs import Input, step_parameters
+from onmf.cli.runs.inputs import Input, one_of_each, step_parameters
 from onmf.cli.runs.records import READING, PreviousRun
+from onmf.cli.sections import DOCUMENTS, PREPARATION, Decorator, section
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
 from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.io.table import Progress
 from onmf.losses import LOSSES
 from onmf.preparation.base import Step, StepOption
-from onmf.preparation.steps import STEPS, Depth, Log, Tfidf, Variable
+from onmf.preparation.steps import (
+    STEPS,
+    WEIGHTS_OF_WORDS,
+    Depth,
+    Log,
+    Tfidf,
+    Variable,
+    suited_loss,
+)
 from onmf.preparation.texts import document_count
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class InputPath(click.Path):
@@ -86,32 +92,6 @@ def center_bounds(word: str) -> tuple[float | None, float | None] | str:
     return to_number(low) if low else None, to_number(high) if high else None
 
 
-class SectionedCommand(click.Command):
-    """A command whose `--help` lists its options in sections."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = defaultdict(list)
-        for option in self.get_params(ctx):
-            record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
-            if record is not None:
-                rows[getattr(option, "section", "Options")].append(record)
-        for title, records in rows.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
-
-
-def section(title: str, *options: Decorator) -> Decorator:
-    """Options under a heading of `--help`."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-            command.__click_params__[-1].section = title  # type: ignore[attr-defined]
-        return command
-
-    return decorate
-
-
 def step_option(step: type[Step], option: StepOption) -> Decorator:
     """The option of a step."""
     name = option.parameter or step.name
@@ -153,8 +133,9 @@ FOLLOW_LINKS = click.option(
     help="Documents: accept links to files outside the folder.",
 )  # fmt: skip
 loss_option = click.option(
-    "--loss", type=click.Choice([*LOSSES]), default="frobenius",
-    help="kl: Kullback-Leibler divergence, for counts of words or reads.",
+    "--loss", type=click.Choice([*LOSSES]),
+    help="kl: Kullback-Leibler divergence, for counts of words or reads. Default: kl for texts, "
+    "frobenius (squares) for other data.",
 )  # fmt: skip
 votes_option = click.option(
     "--equal-votes", is_flag=True, help="Give every sample the same weight, whatever its length.",
@@ -166,15 +147,18 @@ bounds_option = click.option(
     "data are.",
 )  # fmt: skip
 READING_SECTION = section(
-    "Reading",
+    "Input",
     click.option("--labels", metavar="COLUMN|FILE|FILE:COLUMN",
                  help="True classes, for comparison only."),
     click.option("--transpose/--no-transpose", default=None,
                  help="Rows of the input are features, or samples; found by itself if not given."),
     click.option("--drop", multiple=True, metavar="NAME",
                  help="Column or row of a table to leave out; may be repeated."),
-    click.option("--duplicates", type=click.Choice(["number", "sum", "first", "refuse"]),
-                 default="number", help="What to do with features of the same name."),
+    click.option("--duplicates",
+                 type=click.Choice(["number", "sum", "first", "refuse", "keep"]),
+                 help="Features of the same name: number (default), sum, first or refuse. Equal "
+                 "texts: keep (default), or first, which fits only one of them and gives its label "
+                 "to all."),
     click.option("--decimal", type=click.Choice([".", ","]),
                  help="Decimal sign of a text table; found by itself if not given."),
     click.option("--thousands", default="", metavar="MARK", show_default=False,
@@ -206,13 +190,13 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     numbers = [step_option(step, option) for step, option in every if not step.of_texts]
     texts = [step_option(step, option) for step, option in every if step.of_texts]
     text = click.option("--text", is_flag=True, help="The input holds documents: files or lines.")
-    command = section("Documents (--text)", text, FOLLOW_LINKS, *texts)(command)
+    command = section(DOCUMENTS, text, FOLLOW_LINKS, *texts)(command)
     raw = click.option(
         "--raw",
         is_flag=True,
         help="Cluster raw counts as they are; else --cp10k --log is the default.",
     )
-    return section("Preparation, in this order", *numbers, raw)(command)
+    return section(PREPARATION, *numbers, raw)(command)
 
 
 def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | None = None) -> Input:
@@ -233,29 +217,39 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
     settings = {name: options.pop(name) for name in step_parameters()}
     read = {own.name: options.pop(own.name) for own in fields(Input) if own.name in options}
     if previous is None:
-        return Input(path, steps=steps, settings=settings, **read).received()
-    asked = {name: read[name] for name in READING if name in given}
-    return previous.source(path, asked, read["follow_links"]).received()
+        source = Input(path, steps=steps, settings=settings, **read)
+    else:
+        asked = {name: read[name] for name in READING if name in given}
+        source = previous.source(path, asked, read["follow_links"])
+    if "loss" in options:
+        options["loss"] = options["loss"] or suited_loss(source.steps)
+    return source.received()
 
 
 def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:
     """The names of the steps, in order; sets `options["text"]`."""
     options["text"] = text = options["text"] or options["text_column"] is not None
-    chosen = [
+    chosen = {
         name
         for name, step in STEPS.items()
-        if step.of_texts == text
-        and any(options[option.parameter or name] for option in step.options)
-    ]
-    other = {o.parameter or s.name for s in STEPS.values() if s.of_texts != text for o in s.options}
+        if (text if step.of_texts else any(options[o.parameter or name] for o in step.options))
+    }
     if not text:
-        if clash := given & (other | {"follow_links"}):
+        of_texts = (o.parameter for s in STEPS.values() if s.of_texts for o in s.options)
+        if clash := given & {*of_texts, "follow_links"}:
             raise click.UsageError(f"{_flags(clash)} needs --text or --text-column.")
-        return chosen
-    if clash := given & (other | {"transpose", "layer", "raw"}):
+        if options["duplicates"] == "keep":
+            raise click.UsageError("--duplicates keep needs --text or --text-column.")
+        return [name for name in STEPS if name in chosen]
+    if clash := given & {"transpose", "layer", "raw"}:
         raise click.UsageError(f"--text does not combine with {_flags(clash)}.")
-    counts = "loss" in options and LOSSES[options["loss"]].takes_counts
-    return chosen if counts else [*chosen, Tfidf.name]
+    if options["duplicates"] not in (None, "keep", "first"):
+        raise click.UsageError("--duplicates of texts is keep or first.")
+    loss = options.get("loss")
+    plain = all(STEPS[name].of_texts for name in chosen)
+    if Tfidf.name in chosen or (loss and plain and not LOSSES[loss].takes_counts):
+        chosen |= {step.name for step in WEIGHTS_OF_WORDS}
+    return [name for name in STEPS if name in chosen]
 
 
 def _flags(parameters: set[str]) -> str:
@@ -278,11 +272,12 @@ def reading(source: Input) -> Iterator[Progress]:
         yield progress
 
 
-def read_with_notes(source: Input, loss: str = "frobenius") -> tuple[Input, Table]:
-    """The input before any step, and with its default steps; notes on what looks wrong."""
+def read_and_learn(source: Input, loss: str = "frobenius") -> tuple[Input, Table]:
+    """The input with its default steps, and the table after them; notes on what looks wrong."""
     with reading(source) as progress:
         table = source.read(progress)
-    return note_before_fit(source, table, loss), table
+    source = note_before_fit(source, table, loss)
+    return source, source.learn(one_of_each(table, source.duplicates)[0])[0]
 
 
 def note_before_fit(source: Input, table: Table, loss: str = "frobenius") -> Input:

@@ -14,7 +14,6 @@ from onmf.cli.options import (
     FOLLOW_LINKS,
     INPUT,
     RAW_NAMES,
-    SectionedCommand,
     reading,
     reading_options,
 )
@@ -30,6 +29,7 @@ from onmf.cli.runs.tables import (
     labels_sheet,
     score_sentence,
 )
+from onmf.cli.sections import SectionedCommand
 from onmf.explain import Calibration
 from onmf.io import Source, Table, csv_text, place_for, replace_files
 from onmf.io.annotation import with_classes

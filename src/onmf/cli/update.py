@@ -8,20 +8,14 @@ import click
 
 from onmf.cli import ALREADY_COUNTED, CHANGED, OTHER_CONTENT
 from onmf.cli.console import note, notes, say, waiting
-from onmf.cli.options import (
-    FOLLOW_LINKS,
-    INPUT,
-    PARQUET,
-    RAW_NAMES,
-    SectionedCommand,
-    reading_options,
-)
+from onmf.cli.options import FOLLOW_LINKS, INPUT, PARQUET, RAW_NAMES, reading_options
 from onmf.cli.predict import FILLS, read_for
 from onmf.cli.runs.align import align_features
 from onmf.cli.runs.inputs import STANDARD_INPUT, Input
 from onmf.cli.runs.metrics import metrics_text
 from onmf.cli.runs.records import RUN
 from onmf.cli.runs.streams import StreamRun
+from onmf.cli.sections import SectionedCommand
 from onmf.io import checksum, place_for, replace_files
 
 

@@ -137,12 +137,15 @@ class FastSolver(Solver):
         elif not begin.is_search:
             full = fill_along_common_ray(data) if data.n_missing else data
             given = Given(begin.factors(full, rows.X, seed)[1], is_model=False)
-        most = settings.search.max_sweeps
-        try:
-            recorder = Recorder(watch, most, checkpoints=checkpoints)
-            return fit(alternation, begin.n_clusters, seed, recorder, given)
-        except TooFewDirectionsError as few:
-            return fit(alternation, few.found, seed, Recorder(watch, most))
+        most, k = settings.search.max_sweeps, begin.n_clusters
+        recorder = Recorder(watch, most, checkpoints=checkpoints)
+        while True:
+            try:
+                return fit(alternation, k, seed, recorder, given)
+            except TooFewDirectionsError as few:
+                if not few.found:
+                    raise
+                k, given, recorder = few.found, None, Recorder(watch, most)
 
     def _solution(
         self, data: Data, result: Factorization, state: Any, alternation: Alternation

@@ -1,7 +1,11 @@
-"""The numbers of clusters: the largest is 0, and among equals the one that comes first in X.
+"""The numbers of clusters: the largest is 0; among equals the one of the widest centroid.
 
-Sizes are compared exactly, so that the numbers depend on the clusters alone: counts are whole
-numbers, and sums of weights are rounded once, whatever the order of the samples.
+    spread(w) = |w|_1 / |w|_2, between 1, a single feature, and sqrt(m), all features alike
+
+So the numbers depend on the clusters alone, neither on the order nor on the lengths of samples.
+Sizes are compared exactly: counts are whole numbers, and sums of weights are rounded once. Spreads
+are compared to SPREAD_DIGITS digits, for the last ones depend on the processor. If they are equal,
+too, the cluster that comes first in X comes first.
 """
 
 from math import fsum
@@ -12,10 +16,12 @@ import numpy as np
 from onmf.estimators.initialization import Initialization
 from onmf.losses import Loss
 from onmf.rows.sweep import Array
+from onmf.search.row_problems import unit
 
 if TYPE_CHECKING:
     from onmf.estimators.fitting import Solution
 
+SPREAD_DIGITS = 5  # of seven in single precision
 SLAB_ROWS = 1 << 16  # rows of a file that are changed at a time
 
 
@@ -27,7 +33,7 @@ def number_clusters(
     if begin.previous is not None:
         lineage, order = begin.previous.heirs(result.W, loss.view_rows)
     elif isinstance(begin.init, str) and len(solution.labels):
-        order = canonical_order(solution.labels, weight, begin.n_clusters)
+        order = canonical_order(solution.labels, weight, begin.n_clusters, result.W)
     else:
         return solution
     if isinstance(H, np.memmap):  # what is in a file stays there
@@ -43,8 +49,11 @@ def number_clusters(
     )
 
 
-def canonical_order(labels: Array, weight: Array | None, k: int) -> Array:
-    """Clusters from the largest to the smallest; among equals, the one seen first comes first."""
+def canonical_order(
+    labels: Array, weight: Array | None, k: int, centers: Array | None = None
+) -> Array:
+    """Clusters from the largest to the smallest; among equals from the widest centroid to the
+    narrowest, if they are given, and then in the order of their first samples."""
     first = np.full(k, len(labels))
     clusters, where = np.unique(labels, return_index=True)
     first[clusters[clusters >= 0]] = where[clusters >= 0]
@@ -55,7 +64,13 @@ def canonical_order(labels: Array, weight: Array | None, k: int) -> Array:
         edges = np.searchsorted(labels[by_cluster], np.arange(k + 1))
         parts = np.split(weight[by_cluster].astype(np.float64), edges)[1:-1]
         sizes = np.array([fsum(part.tolist()) for part in parts])
-    return np.lexsort((first, -sizes))
+    return np.lexsort((first, np.zeros(k) if centers is None else -spread(centers), -sizes))
+
+
+def spread(W: Array) -> Array:
+    """Over how many features each centroid spreads, to SPREAD_DIGITS digits; 0 if it is zero."""
+    size = np.abs(unit(W.astype(np.float64))).sum(axis=1)
+    return np.asarray(size.round(SPREAD_DIGITS - 1))
 
 
 def renumber(labels: Array, order: Array) -> Array:

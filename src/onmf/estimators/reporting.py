@@ -72,7 +72,7 @@ class ReportMixin(PredictMixin):
         X : as for `fit`
             What the model was fitted to.
         **options
-            `features`, `sample_weight`, `log_base`, `splits`, `random_state`.
+            `by`, `features`, `sample_weight`, `log_base`, `splits`, `random_state`.
 
         Returns
         -------

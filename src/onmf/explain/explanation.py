@@ -1,7 +1,7 @@
 """What makes each cluster, and how certain the cluster of each sample is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from onmf.explain.checks import (
     has_groups,
     is_other_data,
 )
-from onmf.explain.comparison import compare_groups
+from onmf.explain.comparison import Ranking, compare_groups
 from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
 from onmf.explain.reading import Reading, place_samples, read_clusters
@@ -67,9 +67,11 @@ def clusters(
     model: FittedModel,
     X: Any,
     *,
+    by: Any = None,
     features: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     log_base: float | None = None,
+    rank: Ranking = "mean",
     splits: int = SPLITS,
     random_state: int = 0,
 ) -> Explanation:
@@ -85,11 +87,18 @@ def clusters(
         As `onmf.ONMF`.
     X : as for `fit`
         The data that the model was fitted to.
+    by : as X, optional
+        Another matrix of the same samples, whose features describe the clusters: the counts of
+        words of texts that were clustered by their embeddings. `features` are then its names. The
+        p-values take the clusters as given, and are too small.
     features : sequence of names, optional
         By default those of the model or of a DataFrame, or x0, x1, ...
     sample_weight : array of shape (n_samples,), optional
     log_base : float, optional
         If X holds log(1 + x) to this base, fold changes are those of x.
+    rank : {"mean", "presence"}, default="mean"
+        Whether features are ranked by their means, or by the shares of samples that have them at
+        all, which is better for words.
     splits : int, default=5
         Number of random splits of the features: more make the certainty less noisy.
     random_state : int, default=0
@@ -108,13 +117,18 @@ def clusters(
     >>> found.certainty.shape, len(found.markers.top(5)[0])
     ((60,), 5)
     """
-    names = known_feature_names(model, features)
+    names = known_feature_names(model, features if by is None else None)
     names = getattr(X, "columns", None) if names is None else names
     check_groups(np.asarray(model.labels_))
     read = read_clusters(model, X, sample_weight, splits, random_state)
     if is_other_data(model, read.moved):  # not the nearest ray; is it what the model says?
         check_fitted_to(model, X)
-    return _explanation(model, read, names, log_base)
+    found = _explanation(model, read, names, None if by is not None else log_base, rank)
+    if by is None:
+        return found
+    labels = np.asarray(model.labels_)
+    options = {"features": features, "sample_weight": sample_weight, "log_base": log_base}
+    return replace(found, markers=_of_groups(cluster_ids(model), labels, by, rank=rank, **options))
 
 
 def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:
@@ -123,11 +137,15 @@ def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation 
 
 
 def _explanation(
-    model: FittedModel, read: Reading, features: Sequence[Any] | None, log_base: float | None
+    model: FittedModel,
+    read: Reading,
+    features: Sequence[Any] | None,
+    log_base: float | None,
+    rank: Ranking,
 ) -> Explanation:
     """The table, with p-values from the halves, and certainties from the margins."""
     labels = np.asarray(model.labels_)
-    facts, p_value = compare_groups(read.whole, log_base, 1 / read.scale)
+    facts, p_value = compare_groups(read.whole, log_base, 1 / read.scale, rank)
     for own, sums in read.tests:
         p_value[:, own] = compare_groups(sums)[1]
     names, sizes = check_names(features, facts.score.shape[1]), read.whole.samples[:, 0]
@@ -149,6 +167,7 @@ def groups(
     features: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     log_base: float | None = None,
+    rank: Ranking = "mean",
 ) -> Markers:
     """The table of distinctive features for any groups of samples; reads X once.
 
@@ -160,7 +179,7 @@ def groups(
     labels : array of shape (n_samples,)
         Numbers or names; a negative number, None, NaN or an empty name means no group.
     X : as for `ONMF.fit`
-    features, sample_weight, log_base
+    features, sample_weight, log_base, rank
         As for `clusters`.
 
     Returns
@@ -175,13 +194,28 @@ def groups(
     'x0'
     """
     known, numbers = _numbered(labels)
+    options = {"features": features, "sample_weight": sample_weight, "log_base": log_base}
+    return _of_groups(known, numbers, X, rank=rank, **options)
+
+
+def _of_groups(
+    known: list[Any],
+    numbers: Array,
+    X: Any,
+    *,
+    features: Any,
+    sample_weight: Any,
+    log_base: Any,
+    rank: Ranking,
+) -> Markers:
+    """The table for groups by number, of which -1 is none."""
     rows = place_samples(X, sample_weight, len(numbers), f"there are {len(numbers)} labels")
     features = getattr(X, "columns", None) if features is None else features
     names = check_names(features, rows.data.shape[1])
     check_groups(numbers)
     with single_threaded_blas():
         sums = sum_by_cluster(rows.data, numbers, len(known))
-    facts, p_value = compare_groups(sums, log_base, 1 / rows.scale)
+    facts, p_value = compare_groups(sums, log_base, 1 / rows.scale, rank)
     return Markers.of(known, sums.samples[:, 0], names, facts, p_value)
 
 

@@ -16,19 +16,28 @@ from onmf.io.source import Dense, NotByRows, Source, Sparse, floating
 from onmf.io.table import Options, check_extent, listing
 
 MemberOf = Callable[[Any, str], Any]
+RAW, OBSM = "raw", "obsm/"  # names of layers that are elsewhere
 CSR_PARTS = ("data", "indices", "indptr")
 
 
 def open_annotated(root: Any, file: str, options: Options, member: MemberOf) -> Source:
     """The matrix `X`, or a layer, or the only matrix, with the names of samples and features."""
-    samples, names = _index(root, "obs", member), _index(root, "var", member)
+    if options.layer == RAW and RAW in list(root) and RAW not in _layers(root, member):
+        own = member(root, RAW)
+        samples, names = _index(root, "obs", member), _index(own, "var", member)
+        place, group = "X", own
+    elif options.layer is not None and options.layer.startswith(OBSM):
+        samples, names = _index(root, "obs", member), None
+        place, group = _embedding(root, options.layer.removeprefix(OBSM), member)
+    else:
+        samples, names = _index(root, "obs", member), _index(root, "var", member)
+        place, group = _place(root, options.layer, member)
     labels = None
     if options.labels is not None and samples is not None:
         labels = _classes(root, options.labels, samples, member)
-    place, group = _place(root, options.layer, member)
     stored = member(group, place)
-    source = open_matrix(stored, f"{place} in {file}", member, samples=samples, names=names,
-                         labels=labels)  # fmt: skip
+    where = f"{options.layer or place} in {file}"
+    source = open_matrix(stored, where, member, samples=samples, names=names, labels=labels)
     (n, m), sizes = source.shape, [s if s is None else len(s) for s in (samples, names)]
     if sizes[0] not in (None, n) or sizes[1] not in (None, m):
         raise ValueError(f"its matrix is {n} x {m}, but it has {sizes[0]} x {sizes[1]} names")
@@ -72,9 +81,9 @@ def is_array(item: Any) -> bool:
 def _place(root: Any, layer: str | None, member: MemberOf) -> tuple[str, Any]:
     """Name and group of the matrix."""
     if layer is not None:
-        layers = member(root, "layers") if "layers" in list(root) else {}
+        layers = _layers(root, member)
         if layer not in layers:
-            raise ValueError(f"it has no layer {layer!r}; its layers: {listing(layers) or 'none'}")
+            raise ValueError(f"it has no layer {layer!r}; its layers: {_known(root, member)}")
         return layer, layers
     names = list(root)
     if "X" in names:
@@ -83,6 +92,27 @@ def _place(root: Any, layer: str | None, member: MemberOf) -> tuple[str, Any]:
     if len(matrices) != 1:
         raise ValueError(f"it has no matrix X; its matrices: {', '.join(matrices) or 'none'}")
     return matrices[0], root
+
+
+def _layers(root: Any, member: MemberOf) -> Any:
+    return member(root, "layers") if "layers" in list(root) else {}
+
+
+def _embeddings(root: Any, member: MemberOf) -> Any:
+    return member(root, "obsm") if "obsm" in list(root) else {}
+
+
+def _embedding(root: Any, name: str, member: MemberOf) -> tuple[str, Any]:
+    embeddings = _embeddings(root, member)
+    if name not in embeddings:
+        raise ValueError(f"it has no embedding {OBSM}{name}; there are: {_known(root, member)}")
+    return name, embeddings
+
+
+def _known(root: Any, member: MemberOf) -> str:
+    """What --layer can name."""
+    known = [*_layers(root, member), *([RAW] if RAW in list(root) else [])]
+    return listing([*known, *(OBSM + name for name in _embeddings(root, member))]) or "none"
 
 
 def _is_matrix(root: Any, name: str, member: MemberOf) -> bool:

@@ -2,11 +2,14 @@
 
 import csv
 import json
+import warnings
+from collections import defaultdict
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from onmf.exceptions import TableWarning
 from onmf.io.annotation import with_classes
 from onmf.io.cells import unguard_cell
 from onmf.io.columns import class_names
@@ -21,10 +24,11 @@ from onmf.io.table import (
     no_progress,
     one_line,
 )
-from onmf.io.text_files import LONGEST_LINE, text_lines, visible_files
+from onmf.io.text_files import LONGEST_LINE, decode_text, text_lines, visible_files
 
 Row = dict[str, Any]
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")
+NO_CLASS = "no text"  # of an empty text whose cell with the class is empty
 NO_TEXT = (".npy", ".npz", ".mtx", ".h5ad", ".h5", ".hdf5", ".json")
 
 
@@ -34,10 +38,11 @@ def read_documents(
     column: str | None = None,
     id_column: str | None = None,
     labels: str | Path | None = None,
+    encoding: str | None = None,
     follow_links: bool = False,
     progress: Progress = no_progress,
 ) -> Table:
-    """Read texts in UTF-8: one per file of a folder, line of a file, or row of a table.
+    """Read texts: one per file of a folder, line of a file, or row of a table.
 
     Parameters
     ----------
@@ -51,6 +56,9 @@ def read_documents(
     labels : str or Path, optional
         True classes: a column of the table, or a file with one class per line, or lines
         `document,class`.
+    encoding : str, optional
+        Of the files; by default UTF-8, and for what is not UTF-8 one that is recognised, with a
+        `TableWarning`.
     follow_links : bool, default=False
         Whether the folder may have links to files outside it; otherwise they are refused.
     progress : callable, optional
@@ -60,7 +68,7 @@ def read_documents(
     -------
     Table
         X is the list of texts. Files are named by their path in the folder, lines and rows by their
-        number; empty ones are left out.
+        number from 1. Empty texts stay, except at the end of a file.
 
     Examples
     --------
@@ -69,67 +77,74 @@ def read_documents(
     >>> path = pathlib.Path(tempfile.mkdtemp(), "talks.txt")
     >>> _ = path.write_text("stars and planets\\n\\ngenes and cells\\n")
     >>> read_documents(path)[:2]
-    (['stars and planets', 'genes and cells'], ['1', '3'])
+    (['stars and planets', '', 'genes and cells'], ['1', '2', '3'])
     """
     path = as_file(path)
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if path.is_file() and ending in NO_TEXT:
         raise ValueError(f"{path.name} has no texts: give a folder, a text file or a table.")
     if path.is_file() and (ending in TEXT_TABLES or column is not None):
-        table = _from_rows(path, ending, column, id_column, labels, progress)
+        rows = without_empty_end(list(_rows(path, ending, progress, encoding)))
+        table = _from_rows(path.name, rows, column, id_column, labels)
     else:
         found = (
-            _from_folder(path, follow_links, progress)
+            _from_folder(path, follow_links, progress, encoding)
             if path.is_dir()
-            else _from_lines(path, progress)
+            else _from_lines(path, progress, encoding)
         )
         table = Table(list(found.values()), list(found), [])
-    if not table.X:
+    if not any(table.X):
         raise ValueError(f"{path.name} is empty: it has no documents.")
     return with_classes(table, labels, path.name)
 
 
+def without_empty_end(rows: list[Any]) -> list[Any]:
+    """The rows, or lines, up to the last that is not empty."""
+    return rows[: next((i for i in range(len(rows), 0, -1) if rows[i - 1]), 0)]
+
+
 def _from_rows(
-    path: AnyFile,
-    ending: str,
+    file: str,
+    rows: list[Row],
     column: str | None,
     id_column: str | None,
     labels: str | Path | None,
-    progress: Progress,
 ) -> Table:
     """One document per row of a table."""
-    rows = [row for row in _rows(path, ending, progress) if row]
     known = list(dict.fromkeys(name for row in rows for name in row))
     wanted = [column, id_column]
     if column is None or any(name is not None and name not in known for name in wanted):
         lost = [repr(name) for name in wanted if name is not None and name not in known]
         said = f"has no column {listing(lost)}" if lost else "is a table"
         raise ValueError(
-            f"{path.name} {said}: name the column of texts with --text-column, and that of their "
+            f"{file} {said}: name the column of texts with --text-column, and that of their "
             f"names, if any, with --id-column. Its columns are {listing(map(one_line, known))}."
         )
-    texts = {i: str(row.get(column) or "").strip() for i, row in enumerate(rows, 1)}
-    kept = [i for i, text in texts.items() if text]
-    names = [str(i if id_column is None else rows[i - 1].get(id_column)) for i in kept]
-    check_unique(names, "documents", path.name)
+    texts = ["" if (text := row.get(column)) is None else str(text).strip() for row in rows]
+    names = [str(i) for i in range(1, len(rows) + 1)]
+    if id_column is not None:
+        given = [row.get(id_column) for row in rows]
+        names = [f"row {i}" if own in (None, "") else str(own) for i, own in enumerate(given, 1)]
+    check_unique(names, "documents", file)
     classes = None
     if labels in known:
-        values = [rows[i - 1].get(str(labels)) for i in kept]
-        classes = class_names(values, names, f"column {str(labels)!r} of {path.name}")
-    return Table([texts[i] for i in kept], names, [], classes)
+        values = [row.get(str(labels)) for row in rows]
+        values = [v if text or v else NO_CLASS for v, text in zip(values, texts, strict=True)]
+        classes = class_names(values, names, f"column {str(labels)!r} of {file}")
+    return Table(texts, names, [], classes)
 
 
-def _rows(path: AnyFile, ending: str, progress: Progress) -> Iterator[Row]:
+def _rows(path: AnyFile, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
     if ending in (".jsonl", ".ndjson"):
-        return _objects(path, progress)
+        return _objects(path, progress, encoding)
     if ending in (".parquet", ".pq"):
         rows: Iterator[Row] = import_module("onmf.io.parquet").read_rows(path)
         return rows
-    return _cells(path, ending, progress)
+    return _cells(path, ending, progress, encoding)
 
 
-def _objects(path: AnyFile, progress: Progress) -> Iterator[Row]:
-    for number, line in enumerate(text_lines(path, progress), 1):
+def _objects(path: AnyFile, progress: Progress, encoding: str | None) -> Iterator[Row]:
+    for number, line in enumerate(text_lines(path, progress, encoding), 1):
         if not line.strip():
             continue
         try:
@@ -141,15 +156,18 @@ def _objects(path: AnyFile, progress: Progress) -> Iterator[Row]:
         yield found
 
 
-def _cells(path: AnyFile, ending: str, progress: Progress) -> Iterator[Row]:
+def _cells(path: AnyFile, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
     sheet = ending == ".xlsx"
     read: Any = import_module("onmf.io.workbook").sheet_cells if sheet else text_cells
     before = csv.field_size_limit(LONGEST_LINE)  # documents exceed the default
     try:
-        lines = read(path, Options(progress=progress))
-        _, top = next(lines, (0, []))
+        lines = read(path, Options(progress=progress, encoding=encoding))
+        before_this, top = next(lines, (0, []))
         headings = [unguard_cell(heading.strip()) for heading in top]
         for number, cells in lines:
+            if sheet:  # empty rows, so that later ones keep their numbers
+                yield from ({} for _ in range(before_this + 1, number))
+                before_this = number
             if len(cells) != len(headings):
                 raise ValueError(
                     f"{path.name} has {len(cells)} cells in line {number} but {len(headings)} in "
@@ -160,12 +178,14 @@ def _cells(path: AnyFile, ending: str, progress: Progress) -> Iterator[Row]:
         csv.field_size_limit(before)
 
 
-def _from_lines(path: AnyFile, progress: Progress) -> dict[str, str]:
-    lines = enumerate(text_lines(path, progress), 1)
-    return {str(number): line.strip() for number, line in lines if line.strip()}
+def _from_lines(path: AnyFile, progress: Progress, encoding: str | None) -> dict[str, str]:
+    lines = without_empty_end([line.strip() for line in text_lines(path, progress, encoding)])
+    return {str(number): line for number, line in enumerate(lines, 1)}
 
 
-def _from_folder(path: AnyFile, links: bool, progress: Progress) -> dict[str, str]:
+def _from_folder(
+    path: AnyFile, links: bool, progress: Progress, encoding: str | None
+) -> dict[str, str]:
     if isinstance(path, RemoteFile):
         raise ValueError(
             f"{path} is a remote folder: copy it to this machine first, or use a table with one "
@@ -173,16 +193,25 @@ def _from_folder(path: AnyFile, links: bool, progress: Progress) -> dict[str, st
         )
     names = visible_files(path, links)
     texts: dict[str, str] = {}
-    not_utf8 = []
-    for done, name in enumerate(names, 1):
+    encodings: dict[str, list[str]] = defaultdict(list)  # of files that are not UTF-8
+    for done, name in enumerate(map(Path.as_posix, names), 1):
         try:
-            texts[name.as_posix()] = (path / name).read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError:
-            not_utf8.append(name.as_posix())
+            texts[name], used = decode_text((path / name).read_bytes(), encoding)
+        except ValueError:
+            used = ""
+        if used != (encoding or "utf-8"):
+            encodings[used].append(one_line(name))
         progress(done, len(names))
-    if not_utf8:
+    if unread := encodings.pop("", []):
         raise ValueError(
-            f"{path.name} has files that are not text in UTF-8: {listing(not_utf8)}. Save them as "
-            "UTF-8, or move them elsewhere."
+            f"{path.name} has files that are not text in {encoding or 'UTF-8'}: {listing(unread)}. "
+            "Name their encoding with --encoding, or move them elsewhere."
+        )
+    for used, files in encodings.items():
+        warnings.warn(
+            f"{len(files)} of the {len(names)} files are not UTF-8 and are read as {used}: "
+            f"{listing(files)}; --encoding names another one.",
+            TableWarning,
+            stacklevel=3,
         )
     return texts

@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from io import BufferedIOBase, BufferedReader, TextIOWrapper
+from itertools import islice
 from pathlib import Path
 
 from onmf.exceptions import FormatError, TableWarning
-from onmf.io.encodings import BYTES_INSPECTED, detect_encoding
+from onmf.io.encodings import detect_encoding
 from onmf.io.remote import AnyFile
 from onmf.io.table import Progress, listing, no_progress, one_line
 
 LONGEST_LINE = 200_000_000  # bytes: a longer line is no table, and may be a zip bomb
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+LINES_INSPECTED = 500  # that are not UTF-8, to find their encoding
 BYTES_PER_PROGRESS = 4_000_000  # between two calls of `progress`
 
 
@@ -54,32 +56,26 @@ def text_lines(
 ) -> Iterator[str]:
     """The lines of a file; .gz is decompressed.
 
-    Without an `encoding`: UTF-16 with a byte order mark; UTF-8; or else, with a `TableWarning`,
-    what the first line beyond ASCII looks like.
+    Without an `encoding`: UTF-16 with a byte order mark; UTF-8; and for lines that are not UTF-8,
+    with a `TableWarning`, what they look like.
     """
     with open_unpacked(path) as (stream, raw):
-        start = stream.peek(4)[:4]
-        if encoding is None and (
-            start[:2] in UTF16_MARKS or (start[1::2] or b"1").strip(b"\0") == b""
-        ):
-            encoding = "utf-16" if start[:2] in UTF16_MARKS else "utf-16-le"
+        if encoding is None:
+            encoding = wide_encoding(stream.peek(4)[:4])
         if encoding is not None and "\n".encode(_known(encoding)) != b"\n":
             yield from _wide_lines(stream, path.name, encoding)
             return
-        total, unreported, plain = path.stat().st_size, 0, True
+        total, unreported, other = path.stat().st_size, 0, ""
         for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
             if len(line) > LONGEST_LINE:
                 raise ValueError(f"{path.name} has over {LONGEST_LINE} bytes in line {number}.")
             try:
                 text = line.decode(encoding or "utf-8")
             except UnicodeDecodeError as error:
-                if encoding is not None or not plain:
-                    raise _wrong(
-                        path.name, encoding or "UTF-8", number, line[error.start]
-                    ) from error
-                encoding = guess_encoding(line + stream.peek(BYTES_INSPECTED), path.name)
-                text = line.decode(encoding, "replace")
-            plain = plain and line.isascii()
+                if encoding is not None:
+                    raise _wrong(path.name, encoding, number, line[error.start]) from error
+                other = other or _encoding_of_lines(path, number)
+                text = line.decode(other, "replace")
             yield text.removeprefix("\ufeff") if number == 1 else text
             unreported += len(line)
             if unreported > BYTES_PER_PROGRESS:
@@ -87,15 +83,47 @@ def text_lines(
                 progress(raw.tell(), total)
 
 
-def guess_encoding(content: bytes, name: str) -> str:
-    """The encoding of a file that is not UTF-8, with a warning that names it."""
-    encoding = detect_encoding(content)
+def wide_encoding(start: bytes) -> str | None:
+    """UTF-16, if the first bytes of a file look like it."""
+    if start[:2] in UTF16_MARKS:
+        return "utf-16"
+    return "utf-16-le" if (start[1::2] or b"1").strip(b"\0") == b"" else None
+
+
+def _encoding_of_lines(path: AnyFile, first: int) -> str:
+    """The encoding of the lines of a file that are not UTF-8, with a warning that names it."""
+    with open_unpacked(path) as (stream, _):
+        odd = b"".join(islice((line for line in stream if not is_utf8(line)), LINES_INSPECTED))
+    encoding = detect_encoding(odd)
     warnings.warn(
-        f"{name} is not UTF-8 and is read as {encoding}; --encoding names another one.",
+        f"{path.name}, line {first}, is not UTF-8 and is read as {encoding}; --encoding names "
+        "another one.",
         TableWarning,
         stacklevel=3,
     )
     return encoding
+
+
+def is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def decode_text(content: bytes, encoding: str | None = None) -> tuple[str, str]:
+    """A whole text and its encoding: the one given, UTF-8, UTF-16 or what it looks like.
+
+    ValueError if it is no text.
+    """
+    errors = "strict" if encoding else "replace"
+    encoding = _known(encoding) if encoding else wide_encoding(content[:4])
+    if encoding is None:
+        encoding = "utf-8" if is_utf8(content) else detect_encoding(content)
+        if b"\0" in content:
+            raise ValueError("a text has no zero bytes.")
+    return content.decode(encoding, errors).removeprefix("\ufeff"), encoding
 
 
 def _known(encoding: str) -> str:

@@ -120,6 +120,10 @@ class Alternation:
         """What a sweep with the centroids W does to a block: the codes, and the sums."""
         raise NotImplementedError
 
+    def as_start(self, W: Array) -> Array:
+        """Given centroids, such as a sweep can begin with."""
+        return self.bounds.clip(W.astype(self.data.dtype))
+
     def begin(self, W: Array) -> Any:
         """The state after a first sweep with W."""
         rows, sums = self.data.sweep(self.move(W, self.limit))
@@ -250,11 +254,14 @@ def fit(
     if noted := recorder.recall("alternation"):
         state = alternation.kind_of_state.from_facts(noted)
         alternation, Ws = alternation.resumed(state), [noted["W"], *noted["rivals"]]
-        return *finish(alternation, Ws, recorder, state, noted["sweeps_before"]), alternation
+        before, known = noted["sweeps_before"], noted.get("known")
+        return *finish(alternation, Ws, recorder, state, before, known), alternation
     starts = alternation.starts(k, np.random.default_rng(seed), recorder, given)
     recorder.history += starts.path
-    end = finish(starts.alternation, starts.Ws, recorder, before=starts.sweeps)
-    return *end, starts.alternation
+    alternation, known = starts.alternation, None
+    if given is not None and len(given.W) == k:
+        known = alternation.as_start(given.W)
+    return *finish(alternation, starts.Ws, recorder, None, starts.sweeps, known), alternation
 
 
 def settle(
@@ -287,8 +294,13 @@ def finish(
     recorder: Recorder,
     since: Any = None,
     before: int = 0,
+    known: Array | None = None,
 ) -> tuple[Factorization, Any]:
-    """The best result of alternating from the starts Ws; `before` are sweeps not recorded."""
+    """The best result of alternating from the starts Ws; `before` are sweeps not recorded.
+
+    A search may lead away from an optimum: from centroids that were `known`, the alternation runs
+    as well, and is told of if its result is better.
+    """
     data, (W, *others) = alternation.data, Ws
 
     def record(state: Any, sweeps: int) -> bool:
@@ -296,9 +308,11 @@ def finish(
         stage = Stage(1.0, sweeps, alternation.error(state), *clusters, *data.traffic)
         return recorder.record(stage, lambda: alternation.membership(state))
 
+    def facts() -> dict[str, Any]:
+        return {"rivals": others, "sweeps_before": before, "known": known}
+
     def enter(state: Any) -> bool:
-        facts = {"rivals": others, "sweeps_before": before}
-        recorder.note("alternation", lambda: state.facts() | facts)
+        recorder.note("alternation", lambda: state.facts() | facts())
         return record(state, (recorder.sweeps or before) + 1)
 
     begun = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=before)
@@ -316,6 +330,13 @@ def finish(
             rival = settle(alternation.for_rival_of(state), W, most, count)
             state = max(state, rival, key=alternation.objective)
         record(state, sweeps)
+    if known is not None and not recorder.stopped:
+        rival = settle(alternation.for_rival_of(state), known, most)
+        better = alternation.objective(rival) > alternation.objective(state)
+        if better and len(rival.empty) <= len(state.empty):
+            state, others, known = rival, [], None
+            recorder.note("alternation", lambda: state.facts() | facts())
+            record(state, recorder.sweeps + 1)
     stop = "callback" if recorder.stopped else "max_iter"
     stop = "converged" if state.settled else stop
     return recorder.result(alternation.membership(state), state.W, 1.0, stop), state

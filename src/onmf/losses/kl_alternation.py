@@ -175,6 +175,9 @@ class CountAlternation(Alternation):
             near = labels_by_roots(counts, k, rng, given._replace(W=np.sqrt(given.W)))
         return moved(counts, near, k, MOVES, rng).labels
 
+    def as_start(self, W: Array) -> Array:
+        return mix_in_mean(W.astype(np.float64), self.known.mean).astype(self.data.dtype)
+
     def rows_to_search(self, k: int, rng: np.random.Generator) -> Block:
         """The samples that are not all zero, or as many of them as the search looks at."""
         data, entries = self.data, self.known.entries

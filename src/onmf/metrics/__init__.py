@@ -13,6 +13,7 @@ from sklearn.metrics import (
 from onmf.metrics.classes import clustering_accuracy, purity
 from onmf.metrics.factors import orthogonality, partition_error, relative_error, stationarity
 from onmf.metrics.held_out import held_out_score
+from onmf.metrics.topics import topic_coherence, topic_diversity
 
 __all__ = [
     "adjusted_mutual_info_score",
@@ -25,4 +26,6 @@ __all__ = [
     "purity",
     "relative_error",
     "stationarity",
+    "topic_coherence",
+    "topic_diversity",
 ]

@@ -26,7 +26,7 @@ def held_out_score(model: FittedModel | Pipeline, X: Any, y: Any = None) -> floa
     For ``GridSearchCV(ONMF(), {"n_clusters": ...}, scoring=held_out_score)``, which gives the
     samples of the held-out fold. `ONMF.score` uses all features to place a sample and rises with
     nearly every additional cluster, even on new samples. Here a cluster that is only noise on A
-    predicts B worse. `choose_k` needs no refits and gives a confidence.
+    predicts B worse. `choose_k` needs no refits and says how much comes back.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def cluster_stability(consensus: Any, ax: Any = None) -> Any:
 
 
 def k_curves(choice: Any, axes: Any = None) -> Any:
-    """Every measure over the number of clusters, with the recommended number marked.
+    """Every measure over the number of clusters; the first curve decides, its peak is the answer.
 
     Parameters
     ----------
@@ -119,10 +119,20 @@ def k_curves(choice: Any, axes: Any = None) -> Any:
     """
     axes = panels(len(K_MEASURES), 2.4, across=3) if axes is None else np.ravel(axes)
     rows = choice_rows(choice)
+    best = next(row for row in rows if row["k"] == choice.best_k)
     for ax, (name, (_, title)) in zip(axes, K_MEASURES.items(), strict=False):
         ax.plot([row["k"] for row in rows], [row[name] for row in rows], ".-", color=ACCENT)
         ax.axvline(choice.best_k, color=MUTED, linestyle=":")
+        ax.plot(choice.best_k, best[name], "o", color=ACCENT, markersize=8)
         ax.set_title(title, loc="left", fontsize="medium")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.spines[["top", "right"]].set_visible(False)
+    axes[0].annotate(
+        f"K = {choice.best_k}",
+        (choice.best_k, best["score"]),
+        xytext=(8, 0),
+        textcoords="offset points",
+        va="center",
+        weight="bold",
+    )
     return axes[: len(K_MEASURES)]

@@ -5,7 +5,7 @@ data (`transformers`).
 """
 
 from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, Variable, apply
-from onmf.preparation.texts import Strip, Words
+from onmf.preparation.texts import Strip, Words, word_counts
 from onmf.preparation.transformers import (
     SpectralReduction,
     log_expression,
@@ -29,4 +29,5 @@ __all__ = [
     "select_genes",
     "tfidf",
     "used_features",
+    "word_counts",
 ]

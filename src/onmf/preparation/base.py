@@ -32,6 +32,7 @@ class Step:
 
     name: ClassVar[str]
     of_texts: ClassVar[bool] = False  # whether it is applied to texts instead of numbers
+    loss: ClassVar[str] = "frobenius"  # that suits the data after this step
     options: ClassVar[tuple[StepOption, ...]]
 
     @classmethod

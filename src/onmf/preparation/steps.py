@@ -9,7 +9,7 @@ steps with what these have learnt from the first ones. The command offers the op
 and applies the steps in this order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -68,7 +68,7 @@ class Tfidf(Step):
 
     idf: Array
     name = "tfidf"
-    options = (StepOption("--tfidf", "Weight counts by tf-idf."),)
+    options = (StepOption("--tfidf", "Weight counts by tf-idf; of texts after --log."),)
 
     @classmethod
     def fit(cls, X: Any) -> Self:
@@ -260,6 +260,13 @@ class Unit(Step):
 STEPS: dict[str, Any] = {
     step.name: step for step in (Strip, Words, Depth, Log, Variable, Rescale, Tfidf, Unit)
 }
+WEIGHTS_OF_WORDS = (Log, Tfidf)  # sublinear tf-idf: counts of words for squares
+
+
+def suited_loss(names: Sequence[str]) -> str:
+    """The loss that suits the data after the steps with these names: the last one says it."""
+    loss: str = STEPS[names[-1]].loss if names else Step.loss
+    return loss
 
 
 def apply(chain: Iterable[Step], X: Any) -> Any:

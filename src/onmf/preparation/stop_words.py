@@ -28,6 +28,9 @@ STOP_WORDS = {
     otros para pero poco por porque pues que qué quien se sea ser si sí sido sin sino sobre son su
     sus también tan tanto te tiene tienen todo todos tu tus un una unas uno unos y ya yo""",
 }
+# What a contraction leaves, as "don" of "don't"; without "won", which is a word of its own.
+CONTRACTIONS = """ain aren couldn didn doesn don hadn hasn haven isn ll mightn mustn needn shan
+    shouldn ve wasn weren wouldn"""
 LANGUAGES = ("english", *STOP_WORDS)
 
 
@@ -36,8 +39,8 @@ def stop_words_of(name: str) -> tuple[str, ...]:
     if name == "none":
         return ()
     if name in LANGUAGES:
-        words = ENGLISH_STOP_WORDS if name == "english" else STOP_WORDS[name].split()
-        return tuple(sorted(words))
+        english = ENGLISH_STOP_WORDS.union(CONTRACTIONS.split())
+        return tuple(sorted(english if name == "english" else STOP_WORDS[name].split()))
     if not Path(name).is_file():
         raise ValueError(
             f"stop words must be {', '.join(LANGUAGES)}, none, or a file with one word per line; "

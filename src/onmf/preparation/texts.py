@@ -7,8 +7,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import unescape
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,9 +15,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from onmf.io.cells import to_count, to_number
 from onmf.preparation.base import Step, StepOption
+from onmf.preparation.cleaning import CLEANERS
 from onmf.preparation.stop_words import LANGUAGES, stop_words_of
 
-WORD = r"(?u)\b\w\w+\b"  # scikit-learn's default: two or more letters or digits
+# Two or more letters or digits, at least one letter; an underscore is no part of a word.
+WORD = r"(?u)(?<![^\W_])(?=\d*[^\W\d_])[^\W_]{2,}"
+OLD_WORD = r"(?u)\b\w\w+\b"  # scikit-learn's default, and ours up to version 0.1
 PAIRS = r"(?u)(?=(\w\w))"  # overlapping pairs of characters, for scripts without spaces
 LONGEST_NGRAM = 10  # words
 LONGEST_PATTERN = 1000  # characters; a stored pattern is compiled
@@ -52,7 +54,8 @@ def ngram_range(word: str) -> tuple[int, int]:
 class Words(Step):
     """Texts to counts of the words of a vocabulary: scikit-learn's CountVectorizer.
 
-    A word is what matches `pattern`; a feature is one word, or a sequence of `ngrams` words.
+    A word is what matches `pattern`; a feature is one word, or a sequence of `ngrams` words, from
+    which the `stop_words` are left out.
 
     Examples
     --------
@@ -63,9 +66,11 @@ class Words(Step):
 
     vocabulary: tuple[str, ...]
     ngrams: tuple[int, int] = (1, 1)
-    pattern: str = WORD
+    pattern: str = OLD_WORD  # of models that were stored without one
+    stop_words: tuple[str, ...] = ()  # only stored if features have several words
     name = "words"
     of_texts = True
+    loss = "kl"
     options = (
         StepOption("--stop-words", f"Words to leave out; LANG is {', '.join(LANGUAGES)}.",
                    "stop_words", parse=str, default="english", metavar="LANG|FILE|none"),
@@ -113,20 +118,24 @@ class Words(Step):
                 f"no word is in at least {least} and at most {max_df:.0%} of the {len(texts)} "
                 "documents: lower min_df, raise max_df, or use more documents."
             ) from error
-        return cls(tuple(counter.get_feature_names_out().tolist()), ngrams, pattern)
+        between = tuple(stop_words) if ngrams[1] > 1 else ()
+        return cls(tuple(counter.get_feature_names_out().tolist()), ngrams, pattern, between)
 
     def __call__(self, X: Sequence[str]) -> sp.csr_array:
         counter = CountVectorizer(
             vocabulary=self.vocabulary, dtype=np.float64, ngram_range=self.ngrams,
-            token_pattern=self.pattern,
+            token_pattern=self.pattern, stop_words=list(self.stop_words) or None,
         )  # fmt: skip
-        return sp.csr_array(counter.transform(X))
+        with warnings.catch_warnings():  # some stop words may never match the pattern
+            warnings.filterwarnings("ignore", "Your stop_words may be inconsistent")
+            return sp.csr_array(counter.transform(X))
 
     def check(self, n_features: int) -> None:
         words = self.vocabulary
-        sound = isinstance(words, tuple) and all(isinstance(word, str) for word in words)
-        if not sound or not len(words) == len(set(words)) == n_features:
+        if not _are_words(words) or not len(words) == len(set(words)) == n_features:
             raise ValueError(f"its vocabulary is not one of {n_features} words.")
+        if not _are_words(self.stop_words):
+            raise ValueError("its stop words are not words.")
         match self.ngrams:
             case (int(fewest), int(most)) if 1 <= fewest <= most <= LONGEST_NGRAM:
                 pass
@@ -137,49 +146,116 @@ class Words(Step):
         re.compile(self.pattern)
 
 
+def _are_words(words: Any) -> bool:
+    return isinstance(words, tuple) and all(isinstance(word, str) for word in words)
+
+
 @dataclass(frozen=True)
 class Strip(Step):
-    """Texts without HTML tags, or without the headers of mails.
+    """Texts without what is not text: HTML, the headers of mails, addresses of pages and mail.
 
     Examples
     --------
     >>> from onmf.preparation import Strip
-    >>> Strip(("mail", "html"))(["From: me\\nTo: you\\n\\nfish &amp; <b>chips</b>"])
-    ['fish & chips ']
+    >>> Strip(("html", "mail"))(["From: me\\nTo: you\\n\\nfish &amp; <b>chips</b>"])
+    ['fish & chips']
     """
 
     kinds: tuple[str, ...]
     name = "strip"
     of_texts = True
     options = (
-        StepOption("--strip", "Remove the headers of mails, or the tags of HTML.", "strip",
-                   choices=("mail", "html")),
+        StepOption("--strip", "Remove html (tags, entities), mail (headers) or links (addresses of "
+                   "pages and mail boxes). Default: all three.", "strip",
+                   choices=(*CLEANERS, "none")),
     )  # fmt: skip
 
     @classmethod
-    def fit(cls, texts: Sequence[str], strip: Sequence[str] = ("mail", "html")) -> Self:
-        return cls(tuple(strip))
+    def fit(cls, texts: Sequence[str], strip: Sequence[str] = tuple(CLEANERS)) -> Self:
+        """All kinds, those named, or "none"."""
+        return cls(tuple(kind for kind in CLEANERS if kind in (strip or CLEANERS)))
 
     def __call__(self, X: Sequence[str]) -> list[str]:
-        for kind in self.kinds:
-            X = [STRIPPERS[kind](text) for text in X]
-        return list(X)
+        return self.clean(X)[0]
+
+    def clean(self, texts: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+        """The cleaned texts, and from how many of them each kind was removed.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        """
+        changed = {}
+        for kind in self.kinds_in_order():
+            before, texts = texts, [CLEANERS[kind](text) for text in texts]
+            changed[kind] = sum(a != b for a, b in zip(before, texts, strict=True))
+        return [text.strip() for text in texts], changed
+
+    def kinds_in_order(self) -> list[str]:
+        """HTML first: a page may contain a mail."""
+        return [kind for kind in CLEANERS if kind in self.kinds]
 
     def check(self, n_features: int) -> None:
-        if not isinstance(self.kinds, tuple) or not {*self.kinds} <= STRIPPERS.keys():
-            raise ValueError(f"its kinds are not among {', '.join(STRIPPERS)}.")
+        if not isinstance(self.kinds, tuple) or not {*self.kinds} <= CLEANERS.keys():
+            raise ValueError(f"its kinds are not among {', '.join(CLEANERS)}.")
 
 
-def without_headers(text: str) -> str:
-    """The text after the first empty line, if it starts with the headers of a mail."""
-    head, _, body = text.replace("\r\n", "\n").partition("\n\n")
-    return body if re.match(r"[\w-]+:\s", head) else text
+def word_counts(
+    *,
+    stop_words: str | Sequence[str] = "english",
+    min_df: int | float = 2,
+    max_df: float = 0.5,
+    ngrams: tuple[int, int] = (1, 1),
+    pattern: str = WORD,
+    strip: Sequence[str] = tuple(CLEANERS),
+) -> CountVectorizer:
+    """Texts to counts of their words, as `onmf cluster --text` makes them, for ``loss="kl"``.
+
+    Parameters
+    ----------
+    stop_words : str or sequence of str, default="english"
+        Words to leave out: a language, a file with one word per line, "none", or a list.
+    min_df : int or float, default=2
+        Leave out words of fewer texts, or of a smaller share of them.
+    max_df : float, default=0.5
+        Leave out words of a larger share of the texts.
+    ngrams : tuple of two int, default=(1, 1)
+        Fewest and most words that make one feature.
+    pattern : str
+        Regular expression of a word; by default two or more letters or digits, one of them a
+        letter.
+    strip : sequence of {"html", "mail", "links"}, default=all of them
+        What is removed from a text first: tags and entities, headers of mails, addresses of pages
+        and mail boxes.
+
+    Returns
+    -------
+    CountVectorizer
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from onmf import ONMF
+    >>> from onmf.preparation import word_counts
+    >>> texts = ["moons, stars", "<b>stars</b> &amp; moons", "genes in cells", "genes; cells"]
+    >>> topics = make_pipeline(word_counts(), ONMF(2, loss="kl", random_state=0)).fit(texts)
+    >>> topics[0].get_feature_names_out().tolist()
+    ['cells', 'genes', 'moons', 'stars']
+    >>> topics.predict(["the stars"])
+    array([0])
+    """
+    words = stop_words_of(stop_words) if isinstance(stop_words, str) else tuple(stop_words)
+    return CountVectorizer(
+        preprocessor=LowerCase(tuple(strip)), stop_words=list(words) or None, min_df=min_df,
+        max_df=max_df, ngram_range=ngrams, token_pattern=pattern, dtype=np.float64,
+    )  # fmt: skip
 
 
-def without_tags(text: str) -> str:
-    """What a browser would show."""
-    scripts = re.sub(r"<(script|style)\b.*?</\1\s*>", " ", text, flags=re.DOTALL | re.IGNORECASE)
-    return unescape(re.sub(r"<[^<>]*>", " ", scripts))
+@dataclass(frozen=True)
+class LowerCase:
+    """A text after `Strip`, in lower case."""
 
+    kinds: tuple[str, ...]
 
-STRIPPERS = {"mail": without_headers, "html": without_tags}
+    def __call__(self, text: str) -> str:
+        return Strip(self.kinds)([text])[0].lower()

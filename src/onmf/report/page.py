@@ -21,7 +21,13 @@ from onmf.report.palette import SHAPES, style
 from onmf.report.panels import class_agreement, convergence_panel, heat_panel, map_panel
 from onmf.report.periods import Period, periods_section
 from onmf.report.runs import choice_panel, consensus_panel
-from onmf.report.summary_text import bound_sentence, key_figures, opening_sentence, page_title
+from onmf.report.summary_text import (
+    bound_sentence,
+    key_figures,
+    opening_sentence,
+    page_title,
+    topic_figures,
+)
 from onmf.result import FittedModel
 
 # Joined to one module, in this order.
@@ -95,7 +101,7 @@ def html(
         "title": page_title(run),
         "sentence": opening_sentence(model, clustering),
         "bound": bound_sentence(run, model),
-        "figures": key_figures(model, clustering),
+        "figures": key_figures(model, clustering) | topic_figures(run),
         "shapes": list(SHAPES.values()),
         "ids": clustering.ids,
         "styles": [style(i) for i in clustering.ids],

@@ -14,13 +14,17 @@ from onmf.rows.sweep import Array
 CONSENSUS_SIDE = 300  # samples along each side of the consensus map
 
 K_MEASURES = {  # attribute -> head of the column, title of the curve
-    "score": ("score", "Score, by which K is chosen"),
-    "found_again": ("found again", "Found again by other samples"),
+    "score": ("score", "Score: the largest decides"),
+    "comes_back": ("comes back", "Share that comes back, S"),
+    "found_again": ("found again", "Overlap of clusters, J"),
+    "kept": ("kept", "Samples that keep their cluster, M"),
     "feature_agreement": ("same by features", "Same clusters by other features"),
-    "border": ("near a border", "Share of samples near a border"),
     "valley": ("density at borders", "Density at borders, relative to inside"),
-    "solid": ("solid", "Number of solid clusters"),
 }
+HOW = (
+    "Half of the samples are clustered with K, and so is the other half; S is the share that both "
+    "find. The score is log(K) times S to the power of 2.5, and the K with the largest is taken."
+)
 
 
 def linkage_order(consensus: Any, most: int | None = None) -> Array:
@@ -72,7 +76,7 @@ def choice_rows(choice: Any) -> list[dict[str, Any]]:
 
 
 def choice_panel(choice: Any) -> dict[str, Any]:
-    """The recommended number of clusters, the reason, a table, and a curve for each measure."""
+    """The answer, how it comes about, a table, and a curve for each measure."""
     rows = choice_rows(choice)
     ks, curves = [row["k"] for row in rows], []
     for name, (_, title) in K_MEASURES.items():
@@ -81,26 +85,15 @@ def choice_panel(choice: Any) -> dict[str, Any]:
             curves.append({"title": title, "x": ks, "y": values})
     return {
         "best": int(choice.best_k),
-        "answer": answer_sentence(choice),
-        "reason": str(choice.reason),
+        "answer": str(choice.reason),
+        "reason": HOW,
         "heads": ["K", *(head for head, _ in K_MEASURES.values())],
         "rows": [[_figure(row, name) for name in ("k", *K_MEASURES)] for row in rows],
         "curves": curves,
     }
 
 
-def answer_sentence(choice: Any) -> str:
-    """The recommended number of clusters, and the confidence in it."""
-    if not getattr(choice, "evidence", True):
-        return str(choice.reason)
-    sure = f" (confidence {choice.confidence:.2f})" if hasattr(choice, "confidence") else ""
-    return f"Recommended: {choice.best_k} clusters{sure}."
-
-
 def _figure(row: dict[str, Any], name: str) -> str:
-    """A cell of the table: a number to three digits, the score with its standard error."""
+    """A cell of the table: a number to three digits."""
     value = row.get(name)
-    if value is None or value != value:
-        return ""
-    error = row.get("score_se") if name == "score" else None
-    return f"{value:.3g}" + ("" if error is None or error != error else f" ± {error:.2g}")
+    return "" if value is None or value != value else f"{value:.3g}"

@@ -68,3 +68,12 @@ def key_figures(model: FittedModel, clustering: ClusteringFacts) -> dict[str, st
         "passes": f"{model.n_iter_:,}",
     }
     return texts | ({"in no cluster": f"{outside:,}"} if outside else {})
+
+
+def topic_figures(run: dict[str, Any]) -> dict[str, str]:
+    """How good the words of topics are, if the run was one of texts."""
+    results = run.get("results")
+    known = results.get("topics") if isinstance(results, dict) else None
+    if not isinstance(known, dict):
+        return {}
+    return {f"topic {name}": f"{float(value):.2f}" for name, value in known.items()}

@@ -1,19 +1,20 @@
-"""The table over K, the recommended K, the other scales, and the sentences that say why."""
+"""The table over K, the recommended K, the other scales, and the sentences that say so."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 
-from onmf.stability import rule
-from onmf.stability.agreement import Consensus
+from onmf.stability.agreement import Consensus, agree
+from onmf.stability.rule import Figures, Verdict
 
 Array = NDArray[Any]
 
-NOISY = 0.5  # overlap of clusters by halves of the features: single samples tell too little
-FEW_SAMPLES = 30  # samples: with fewer, every answer is a guess
+NESTED = 0.9  # share of a finer cluster inside a coarser one, from which it is a part of it
+FEW_SAMPLES = 100  # with fewer, no measure told data with clusters from data without
 
 
 class KRow(NamedTuple):
@@ -24,11 +25,13 @@ class KRow(NamedTuple):
     k : int
         Number of clusters.
     score : float
-        How many clusters are solid, doubtful ones counting against it: the figure that decides.
-    score_se : float
-        Its standard error over the cuts of the data.
+        log(K) comes_back^2.5, the figure that decides: the largest wins.
+    comes_back : float
+        How much of the clusters comes back from other samples: the mean of the next two.
     found_again : float
         Mean Jaccard overlap of the clusters of two halves of the samples.
+    kept : float
+        Share of the samples that keep their cluster from one half to the other.
     feature_agreement : float
         Mean overlap of the clusters as two halves of the features see them.
     border : float
@@ -36,14 +39,6 @@ class KRow(NamedTuple):
     valley : float
         Density of the samples at borders over that inside clusters: about 1 for one cloud cut in
         pieces, far below for clusters that are apart.
-    solid : float
-        Number of clusters that count in favour of K.
-    kept : float
-        Share of the samples that keep their cluster from one half to the other; where it is below
-        0.9, the score is lower for it.
-    outliers : float
-        Number of clusters of outliers, which do not count. With 0.5 or more, the K clusters may
-        have been found with K + 1 rays.
     failed : str
         Which fits failed and why, or nothing.
 
@@ -58,14 +53,12 @@ class KRow(NamedTuple):
 
     k: int
     score: float
-    score_se: float
+    comes_back: float
     found_again: float
+    kept: float
     feature_agreement: float
     border: float
     valley: float
-    solid: float
-    kept: float
-    outliers: float
     failed: str
 
 
@@ -76,12 +69,14 @@ class Scale(NamedTuple):
     ----------
     k : int
     score : float
-    sentence : str
-        What it is like.
+    comes_back : float
     labels : ndarray of shape (n_samples,)
     inside : ndarray of shape (k, k of the next coarser scale) or None
         Share of the samples of each cluster that lie in each cluster of the next coarser scale;
         None for the coarsest.
+    names : list of str
+        Name of each cluster: "2_1" is a part of cluster 2 of the next coarser scale, with at least
+        nine tenths of its samples there.
 
     Examples
     --------
@@ -89,14 +84,15 @@ class Scale(NamedTuple):
     >>> from onmf.datasets import make_rays
     >>> X, y = make_rays(300, 40, 4, random_state=0)
     >>> [scale.k for scale in choose_k(ONMF(random_state=0), X, range(2, 8), n_runs=2).scales]
-    [2, 4]
+    [4]
     """
 
     k: int
     score: float
-    sentence: str
+    comes_back: float
     labels: Array
     inside: Array | None
+    names: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,25 +102,20 @@ class KChoice:
     Attributes
     ----------
     best_k : int
-        The recommended number of clusters.
-    runner_up : int or None
-        The next best: another scale, if there is one.
+        The recommended number of clusters: the largest score.
     reason : str
-        Why, in a sentence with the figures.
-    confidence : float
-        0 to 1: how often the K was right on made-up data with such figures; 0.2 without evidence,
-        and 0 for K = 1.
+        The answer in a sentence: how much comes back, and which other numbers are possible.
     table : list of KRow
         One row a K; ``pandas.DataFrame(choice.table)`` is a table of it.
-    consensus : Consensus
-        How the clusters of the fit come back in the fits on halves of the samples; its `labels` are
-        those of `model`.
     scales : list of Scale
-        All scales, coarse to fine; `best_k` is one of them.
+        The recommended K and the other peaks of the score worth naming, coarse to fine.
     evidence : bool
-        False if the data show no clusters: `best_k` is then only that of which most is found again.
+        False if nothing shows that the clusters are separate; `best_k` is the same.
     model : estimator
         The model, fitted with `best_k` clusters.
+    consensus : Consensus or None
+        How the clusters of `model` come back in the fits on halves of the samples; its `labels` are
+        those of `model`. Worked out when it is asked for.
 
     Examples
     --------
@@ -132,19 +123,22 @@ class KChoice:
     >>> from onmf.datasets import make_rays
     >>> X, y = make_rays(300, 40, 4, random_state=0)
     >>> choice = choose_k(ONMF(random_state=0), X, range(2, 8))
-    >>> choice.best_k, choice.reason.split(":")[0]
-    (4, 'K=4')
+    >>> choice.best_k, choice.reason
+    (4, '4 clusters: 100 % of each comes back when other samples are used.')
     """
 
     best_k: int
-    runner_up: int | None
     reason: str
-    confidence: float
     table: list[KRow] = field(repr=False)
-    consensus: Consensus = field(repr=False)
     scales: list[Scale] = field(repr=False)
     evidence: bool
     model: ClusterMixin = field(repr=False)
+    runs: Array | None = field(repr=False)  # labels by every half (n, 2 cuts)
+    labels: Array = field(repr=False)  # those of the model
+
+    @cached_property
+    def consensus(self) -> Consensus | None:
+        return None if self.runs is None else agree(self.runs, self.best_k, self.labels)
 
     def plot(self) -> Any:
         """The curves over K as a Matplotlib figure."""
@@ -153,26 +147,22 @@ class KChoice:
         return plot.k_curves(self)
 
 
-def row(k: int, known: rule.Figures | None, failed: str) -> KRow:
+def row(k: int, known: Figures | None, failed: str) -> KRow:
     """One line of the table."""
     if known is None:
         return KRow._make([k, *[np.nan] * (len(KRow._fields) - 2), failed])
-    n = len(known.scores)
-    error = float(known.scores.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
-    figures = known.found, known.alike, known.border, known.valley, known.solid, known.kept
-    return KRow(k, known.score, error, *figures, known.astray, failed)
+    return KRow(k, known.score(k), known.comes_back, *known, failed)
 
 
-def scales(
-    ks: list[int], known: dict[int, rule.Figures], labels: dict[int, Array], best: int
-) -> list[Scale]:
+def scales(ks: list[int], known: dict[int, Figures], labels: dict[int, Array]) -> list[Scale]:
     """The scales, coarse to fine, each with the tree to the one before."""
     made: list[Scale] = []
     for k in ks:
-        above = made[-1] if made else None
-        inside = None if above is None else shares(labels[k], k, above.labels, above.k)
-        sentence = scale_sentence(k, known[k], best, above, inside)
-        made.append(Scale(k, known[k].score, sentence, labels[k], inside))
+        inside, names = None, [str(cluster) for cluster in range(k)]
+        if made:
+            inside = shares(labels[k], k, made[-1].labels, made[-1].k)
+            names = nested_names(inside, made[-1].names)
+        made.append(Scale(k, known[k].score(k), known[k].comes_back, labels[k], inside, names))
     return made
 
 
@@ -183,69 +173,42 @@ def shares(fine: Array, k: int, coarse: Array, j: int) -> Array:
     return np.asarray(table / np.maximum(table.sum(axis=1, keepdims=True), 1))
 
 
-def scale_sentence(
-    k: int, fact: rule.Figures, best: int, above: Scale | None, inside: Array | None
-) -> str:
-    """How good a scale is, and how it lies within the coarser one."""
-    text = f"K={k}: {min(round(fact.solid), k)} of {k} clusters are solid, score {fact.score:.2f}"
-    if above is not None and inside is not None:
-        within = int(np.sum(inside.max(axis=1) >= 0.9))
-        text += f"; {within} of them lie within one cluster of K={above.k}"
-    return text + (" (recommended)." if k == best else ".")
+def nested_names(inside: Array, coarser: list[str]) -> list[str]:
+    """Names of clusters: within the one they are a part of, or of their own."""
+    parts, names = [0] * len(coarser), []
+    for cluster, where in enumerate(inside):
+        parent = int(where.argmax())
+        if where[parent] >= NESTED:
+            names.append(f"{coarser[parent]}_{parts[parent]}")
+            parts[parent] += 1
+        else:
+            names.append(str(cluster))
+    return names
 
 
-def reason(
-    verdict: rule.Verdict, known: dict[int, rule.Figures], ks: list[int], n: int, ended: str
-) -> str:
-    """The sentence behind a recommendation."""
-    k = verdict.best
-    guess = f"; {n} samples are few, take it as a guess" if n < FEW_SAMPLES else ""
+def sentence(verdict: Verdict, known: dict[int, Figures], n: int, ended: str) -> str:
+    """The answer, the other scales, and what limits it."""
+    k, back = verdict.best, {j: f"{known[j].comes_back:.0%}".replace("%", " %") for j in known}
+    others = [j for j in verdict.scales if j not in (k, *verdict.close)]
     if not verdict.evidence:
-        return no_evidence(verdict, known) + guess + "."
-    fact = known[k]
-    others = [j for j in verdict.scales if j != k]
-    also = ""
-    if others:
-        words = ", ".join(f"{j} {'coarser' if j < k else 'finer'}" for j in others)
-        also = f"; other scales: {words}"
-    return (
-        f"K={k}: {min(round(fact.solid), k)} of {k} clusters are solid: two halves of the samples "
-        f"find them again with an overlap of {fact.found:.2f}, {fact.kept:.0%} of the samples keep "
-        f"their cluster, and {fact.border:.0%} of those in a cluster lie near a border"
-        f"{besides(fact)}{also}{too_fine(k, known)}{ended}{guess}."
-    )
-
-
-def besides(fact: rule.Figures) -> str:
-    """That there are outliers."""
-    if not fact.has_outliers:
-        return ""
-    return "; samples unlike all others gather in a cluster of their own, which is not counted"
-
-
-def too_fine(best: int, known: dict[int, rule.Figures]) -> str:
-    """From which K on the noise of single samples hides the clusters."""
-    hidden = [k for k in sorted(known) if k > best and known[k].alike < NOISY]
-    if not hidden:
-        return ""
-    return f"; from K={hidden[0]} on, single samples are too noisy to tell clusters apart"
-
-
-def no_evidence(verdict: rule.Verdict, known: dict[int, rule.Figures]) -> str:
-    """Why nothing is recommended."""
-    tried = [k for k in (verdict.best, verdict.runner_up) if k in known and k > 1]
-    if not tried:
-        return "There is no evidence of clusters, for K=1 alone was asked for"
-    k = max(tried, key=lambda j: known[j].score)  # by which it was judged
-    fact, end = known[k], ""
-    if verdict.best > 1:
-        end = f", and K={verdict.best} is only the one of which most is found again"
-    if fact.quality > rule.NOISE:
-        return (
-            f"There is no evidence of clusters: those for K={k} are pieces of a continuum, with "
-            f"{fact.valley:.0%} as many samples at their borders as inside{end}"
+        others = [j for j in verdict.scales if j != k]
+        text = (
+            f"No evidence of separate clusters; {k} is the finest cut that comes back: {back[k]} "
+            "of each when other samples are used."
         )
-    return (
-        "There is no evidence of clusters: two halves of the data do not find the same ones again "
-        f"(overlap {fact.found:.2f} for K={k}, {fact.alike:.2f} by halves of the features){end}"
-    )
+    elif len(verdict.close) > 1:
+        *first, last = map(str, verdict.close)
+        *some, end = (back[j] for j in verdict.close)
+        text = (
+            f"{', '.join(first)} or {last} clusters: the data do not decide; "
+            f"{', '.join(some)} and {end} of each come back when other samples are used. "
+            f"{k} has the best score."
+        )
+    else:
+        text = f"{k} clusters: {back[k]} of each comes back when other samples are used."
+    if others:
+        words = (f"{j} {'coarser' if j < k else 'finer'} ones, {back[j]}" for j in others)
+        text += f" Also possible: {'; '.join(words)}."
+    if n < FEW_SAMPLES:
+        text += f" {n} samples are few: take it as a guess."
+    return text + ended

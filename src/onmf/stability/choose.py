@@ -15,17 +15,12 @@ from onmf.stability import choice as words
 from onmf.stability import rule
 from onmf.stability.agreement import Consensus, agree, majority
 from onmf.stability.choice import KChoice
-from onmf.stability.evidence import SMALLEST, Evidence
-from onmf.stability.runners import Progress
+from onmf.stability.evidence import SMALLEST, Evidence, Progress
 from onmf.stability.trials import has_more_than, has_starts, prepare
 
 Array = NDArray[Any]
 
 MOST = 80  # clusters, where nobody says how many
-PER_CLUSTER = 5  # samples that each cluster has at least, on average, where nobody says
-ALIVE, CLEAR = 0.5, 0.72  # features tell clusters alike at the end: there may, or must, be more
-MAX_BEST_SHARE = 0.7  # of the last K, up to which the best is far below it
-FALLEN = 0.9  # of the best score
 
 
 def consensus(
@@ -48,7 +43,7 @@ def consensus(
         At least two. The seeds are s, s + 1, ... for an integer ``random_state=s`` of the model, 0,
         1, ... for None.
     n_jobs : int, optional
-        `ONMF` with its default solver: threads, as in `ONMF`. Other models: processes, one if None.
+        `ONMF`: threads. Other models: processes, one if None.
     ledger : Ledger or path, optional
         Keeps every run on disk as it ends: a killed call goes on where it was.
     progress : callable, optional
@@ -60,9 +55,8 @@ def consensus(
 
     Notes
     -----
-    The runs of `ONMF` with its default solver share one sketch of the data and all sweeps (see
-    `onmf.stability.many`), and ``n_init="auto"`` means one start, for the runs themselves are
-    starts. Up to rounding, a run does not depend on the others.
+    A run is the fit of its seed. For `ONMF`, ``n_init="auto"`` means one start here, for the runs
+    themselves are starts.
 
     Examples
     --------
@@ -89,26 +83,23 @@ def choose_k(
     k_range: Iterable[int] | None = None,
     *,
     sample_weight: Any = None,
-    n_runs: int = 8,
+    n_runs: int = 12,
     n_jobs: int | None = None,
     ledger: Ledger | str | Path | None = None,
     beyond: bool = True,
     progress: Progress | None = None,
 ) -> KChoice:
-    r"""Recommend a number of clusters, and say why.
+    r"""Recommend a number of clusters, and say how much of them comes back.
 
-    The samples are cut in two halves, several times, and each half is clustered with K. A cluster
-    is solid in so far as the other half of the samples finds it again (overlap J), both halves of
-    the features tell it alike (overlap A), and few of its samples (share B) lie near a border; a
-    share M of all samples keeps its cluster:
+    The samples are cut in two halves, several times. Each half is clustered with K, and labels all
+    samples. With J the mean overlap of the clusters of two halves, and M the share of the samples
+    that keep their cluster,
 
-    .. math::  q_k = J_k \sqrt{A_k} (1 - B_k)^3, \qquad
-               \text{score}(K) = \sum_k (q_k - c) - 4 \min(K, 8) \max(0, 0.9 - M).
+    .. math::  S = (J + M) / 2, \qquad \text{score}(K) = \log(K) \, S^{2.5},
 
-    Clusters of outliers do not count.
-    Recommended is the K with the largest score: the most solid clusters; where none is above zero,
-    that of which most is found again. The score of K depends on the data and K alone, neither on
-    the other K asked for nor on a seed.
+    and the K with the largest score is recommended, among those with at least eight samples a
+    cluster on average. The score of K depends on the data and K alone, neither on the other K asked
+    for, nor on a seed, nor on the order of the samples.
 
     Parameters
     ----------
@@ -116,11 +107,12 @@ def choose_k(
         Not changed; its own number of clusters is ignored.
     X : array, sparse matrix, DataFrame or path of shape (n_samples, n_features)
     k_range : iterable of int, optional
-        The numbers of clusters to try, increasing, for example ``range(2, 11)``. By default from 2
-        until the score has clearly fallen, at most 80 and a fifth of the samples.
+        The numbers of clusters to try, increasing, for example ``range(2, 11)``. By default 2 to
+        20, and twice as many while the best is above half of the last, at most 80 and an eighth of
+        the samples.
     sample_weight : array of shape (n_samples,), optional
         Weights for the fits; samples without weight are left out of the figures.
-    n_runs : int, default=8
+    n_runs : int, default=12
         Fits on halves for each K, at least two; an odd number is one more.
     n_jobs : int, optional
         `ONMF` with its default solver: threads. Other models: processes, one if None.
@@ -149,77 +141,65 @@ def choose_k(
     with _open_ledger(ledger) as book:
         known = experiment.evidence(book, (n_runs + 1) // 2, progress)
         n = experiment.X.shape[0]
-        most = max(min(MOST, n // PER_CLUSTER), 2)
+        most = max(min(MOST, n // rule.FEWEST_PER_CLUSTER), 2)
         asked, ended = (
-            _until_fallen(known, most) if ks is None else _widened(known, ks, most, beyond)
+            _until_far_below(known, most) if ks is None else _widened(known, ks, most, beyond)
         )
         usable = {k: known.figures[k] for k in asked if k in known.figures}
         if not usable:
             raise ValueError(f"no K in k_range could be judged: {known.failed[asked[0]]}.")
-        verdict = rule.decide(usable)
+        verdict = rule.decide(usable, n)
         fitted = experiment.fit(verdict.best, X)
         labels = np.asarray(
-            fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(experiment.X)
+            fitted.labels_ if hasattr(fitted, "labels_") else fitted.predict(experiment.X), np.intp
         )
-        runs = {k: known.labels(k, n) for k in {*verdict.scales, verdict.best}}
-    chosen = agree(runs[verdict.best], verdict.best, labels.astype(np.intp))
-    voted = {k: chosen.labels if k == verdict.best else majority(runs[k], k) for k in runs}
+        runs = {k: known.labels(k, n) for k in verdict.scales}
+    own = {k: labels if k == verdict.best else majority(runs[k], k) for k in runs}
     return KChoice(
         verdict.best,
-        verdict.runner_up,
-        words.reason(verdict, usable, asked, n, ended),
-        verdict.confidence,
+        words.sentence(verdict, usable, n, ended),
         [words.row(k, known.figures.get(k), known.failed.get(k, "")) for k in asked],
-        chosen,
-        words.scales(verdict.scales, usable, voted, verdict.best),
+        words.scales(verdict.scales, usable, own),
         verdict.evidence,
         fitted,
+        runs[verdict.best],
+        labels,
     )
 
 
-def _until_fallen(known: Evidence, most: int) -> tuple[list[int], str]:
-    """All K from 2 to 20, 40, ...: on while the score has not fallen clearly at the end."""
+def _best(known: Evidence, ks: list[int], n: int) -> int | None:
+    """The best of these K, as far as they could be judged."""
+    usable = {k: known.figures[k] for k in ks if k in known.figures}
+    return rule.decide(usable, n).best if usable else None
+
+
+def _until_far_below(known: Evidence, most: int) -> tuple[list[int], str]:
+    """All K from 2 to 20, 40, ...: on while the best is above half of the last."""
     last = min(SMALLEST, most)
     while True:
         ks = list(range(2, last + 1))
         known.ask(ks)
-        if last == most:
-            return ks, f"; no K above {most} was tried"
-        if last not in known.figures or _fallen(known, ks):
+        best = _best(known, ks, rule.FEWEST_PER_CLUSTER * most)
+        if best is None or 2 * best <= last or last not in known.figures:
             return ks, ""
+        if last == most:
+            return ks, f" No K above {most} was tried."
         last = min(2 * last, most)
-
-
-def _fallen(known: Evidence, ks: list[int]) -> bool:
-    """Whether larger K are not worth looking at."""
-    score = {k: known.figures[k].score for k in ks if k in known.figures}
-    best, end = max(score, key=lambda k: score[k]), known.figures[ks[-1]]
-    if end.alike < ALIVE:
-        return True
-    if (
-        end.alike >= CLEAR and best <= MAX_BEST_SHARE * ks[-1]
-    ):  # pieces of clusters are not told alike
-        return False
-    return score[best] > 0 and best <= 0.75 * ks[-1] and end.score < FALLEN * score[best]
 
 
 def _widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[list[int], str]:
     """The K asked for and, if allowed, more of them while the last is the best."""
     known.ask(ks)
     asked, step = list(ks), ks[-1] - ks[-2] if len(ks) > 1 else 1
-    while True:
-        score = {k: known.figures[k].score for k in asked if k in known.figures and k > 1}
-        at_the_end = bool(score) and max(score, key=lambda k: score[k]) == asked[-1]
-        if not (at_the_end and len(asked) > 1):
-            break
+    while len(asked) > 1 and _best(known, asked, rule.FEWEST_PER_CLUSTER * asked[-1]) == asked[-1]:
         if not beyond:
-            return asked, "; it is the largest K asked for, so larger ones may be better"
+            return asked, " It is the largest K asked for: larger ones may be better."
         if asked[-1] + step > most:
-            return asked, f"; it is the largest K tried, for no more than {most} were allowed"
+            return asked, f" No K above {asked[-1]} was tried."
         asked.append(asked[-1] + step)
         known.ask(asked)
     more = asked[len(ks) :]
-    return asked, f"; the search went on to K={asked[-1]}, past the range" if more else ""
+    return asked, f" The search went on to K={asked[-1]}, past the range." if more else ""
 
 
 def _failures(rows: list[Row], what: str) -> str:

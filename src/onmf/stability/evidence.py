@@ -1,102 +1,58 @@
-"""What halves of the data say about every K: one trial a cut, or a cut and a K, kept in a ledger.
+"""What halves of the data say about every K: trials kept in a ledger, and their means.
 
-* `ByPath`: `ONMF` by its default solver. One trial has all K up to 20, 40, 80, ...: the path to the
-  largest costs little more than a fit with it, and its sketch does not depend on the K asked for;
-* `ByFits`: any other clusterer is fitted to each half, for each K.
+Trials are of two kinds: `ByPath`, a cut and all K up to 20, 40, 80, ..., for `ONMF` by its default
+solver; `fits.ByFits`, a cut and one K, for any other clusterer.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
-from sklearn.base import ClusterMixin, clone
 
-from onmf.ledger import Ledger, Trial, run
-from onmf.rows.memory import InMemory
+from onmf.ledger import Ledger, Row, Trial, run
 from onmf.rows.threads import single_threaded_blas
-from onmf.stability import rule
-from onmf.stability.centres import centres
-from onmf.stability.halves import Clusters, Cut, Seen, along_the_path, by_centres, clusters_of
-from onmf.stability.runners import Progress
+from onmf.stability.fits import ByFits
+from onmf.stability.halves import Cut, Seen, compare, packed
+from onmf.stability.rule import Figures
 
 Array = NDArray[Any]
+Progress = Callable[[int, int], None]
 
 SMALLEST = 20  # K of the first path; each next one goes twice as far
-EDITION = 3  # of what a trial keeps: a ledger with another is not mistaken for this one
+EDITION = 4  # of what a trial keeps: a ledger with another is not mistaken for this one
+
+
+class Half(Protocol):
+    """One half of the samples."""
+
+    def seen(self, first: int, last: int) -> dict[int, Seen]:
+        """All samples by its clusters, for the K from first to last that it has directions for."""
 
 
 @dataclass(frozen=True)
 class ByPath:
-    """All K up to the trial's `most`, and one ray more for outliers."""
+    """All K from the trial's first to its last."""
 
-    X: Any
-    weight: Array
+    half: Callable[[Cut, bool], Half]
+    n_features: int
     groups: Array
-    scale: Array  # what the samples are multiplied by
-    knows_outliers = True
+    backend = "threading"  # the path lets go of Python's lock
 
-    def trials(self, k: int, cut: int) -> Trial:
-        most = SMALLEST
-        while most < k:
-            most *= 2
-        return {"cut": cut, "first": 1, "most": most}
+    def trial(self, k: int, cut: int) -> Trial:
+        first, last = 1, SMALLEST
+        while last < k:
+            first, last = last + 1, 2 * last
+        return {"cut": cut, "first": first, "last": last}
 
     def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
-        cut = Cut.of(self.groups, self.X.shape[1], trial["cut"])
-        return packed(along_the_path(self.X, self.weight, cut, trial["most"] + 1, self.scale))
-
-
-@dataclass(frozen=True)
-class ByFits:
-    """One K a trial, by fits of the model to both halves."""
-
-    X: Any
-    weight: Array | None
-    groups: Array
-    model: ClusterMixin
-    name: str
-    knows_outliers = False
-
-    def trials(self, k: int, cut: int) -> Trial:
-        return {"cut": cut, "first": k, "most": k}
-
-    def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
-        cut = Cut.of(self.groups, self.X.shape[1], trial["cut"])
-        first, second = (self.seen(cut, side, trial["most"]) for side in (False, True))
-        return packed([clusters_of((first, second), cut.samples, trial["most"])])
-
-    def seen(self, cut: Cut, side: bool, k: int) -> Seen:
-        """All samples by the clusters that the model finds in one half."""
-        rows = np.flatnonzero(cut.samples == side)
-        model, X = clone(self.model).set_params(**{self.name: k}), self.X[rows]
-        if "random_state" in model.get_params():
-            model.set_params(random_state=0)
-        weights = {} if self.weight is None else {"sample_weight": self.weight[rows]}
-        labels = np.asarray(model.fit_predict(X, **weights), np.intp)
-        rays = hasattr(model, "membership_")
-        data = InMemory(X)
-        if getattr(model, "equal_votes", False):
-            data = data.one_vote_each()
-        W = centres(data, labels, k, rays)
-        seen = by_centres(self.X, W, rays, cut.features)
-        if self.weight is not None:
-            seen.labels[self.weight == 0] = seen.by_features[:, self.weight == 0] = -1
-        return seen
-
-
-def packed(clusters: Iterable[Clusters]) -> tuple[dict[str, Any], Array]:
-    """For the ledger: figures as lists, one entry a K, and all labels."""
-    known = list(clusters)
-    lists = [[part.tolist() for part in each[:-1]] for each in known]
-    return {"clusters": lists}, np.array([each.labels for each in known])
-
-
-def unpacked(lists: list[Any]) -> Clusters:
-    """What the ledger keeps, without the labels."""
-    return Clusters._make([*map(np.asarray, lists), np.zeros((2, 0))])
+        cut = Cut.of(self.groups, self.n_features, trial["cut"])
+        span = trial["first"], trial["last"]
+        one, other = (self.half(cut, side).seen(*span) for side in (False, True))
+        both = sorted(one.keys() & other.keys())
+        return packed({k: compare((one[k], other[k]), cut.samples, k) for k in both})
 
 
 @dataclass
@@ -109,10 +65,10 @@ class Evidence:
     n_cuts: int
     n_jobs: int
     progress: Progress | None
-    figures: dict[int, rule.Figures] = field(default_factory=dict)
+    figures: dict[int, Figures] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     done: int = 0
-    lists: dict[str, list[Any]] = field(default_factory=dict)  # by trial, one entry a K
+    rows: dict[str, Row] = field(default_factory=dict)  # by trial
 
     def ask(self, ks: Sequence[int]) -> None:
         """Look at these K, too."""
@@ -124,7 +80,7 @@ class Evidence:
 
     def trials(self, k: int) -> list[Trial]:
         key = self.key | {"edition": EDITION}
-        return [key | self.work.trials(k, cut) for cut in range(self.n_cuts)]
+        return [key | self.work.trial(k, cut) for cut in range(self.n_cuts)]
 
     def run(self, trials: list[Trial]) -> None:
         before = self.done
@@ -133,39 +89,35 @@ class Evidence:
             if self.progress is not None:
                 self.progress(before + done, before + total)
 
-        # Threads for the path, which lets go of Python's lock; processes for others' fits.
-        backend = "threading" if isinstance(self.work, ByPath) else "loky"
-        with single_threaded_blas(), parallel_config(backend):
+        with single_threaded_blas(), parallel_config(self.work.backend):
             run(self.book, trials, self.work, n_jobs=self.n_jobs, progress=tell)
         self.done += len(trials)
 
     def read(self, k: int) -> None:
         """The figures of K from the ledger, or why there are none."""
-        trials, errors = self.trials(k), []
-        for trial in trials:
-            if str(trial) not in self.lists:
-                row = self.book.row(trial)
-                errors += [row.error] if row.state == "failed" else []
-                self.lists[str(trial)] = row.result.get("clusters", [])
+        rows = [self.row(trial) for trial in self.trials(k)]
+        errors = [row.error for row in rows if row.state == "failed"]
+        own = [row.result["figures"].get(str(k)) for row in rows if row.state == "done"]
         if errors:
-            self.failed[k] = f"{len(errors)} of {len(trials)} cuts in halves: {errors[0]}"
-            return
-        lists, place = [self.lists[str(trial)] for trial in trials], k - trials[0]["first"]
-        fewest = min(map(len, lists))
-        if place >= fewest:
-            self.failed[k] = f"a half of the samples has only {fewest} distinct directions"
-            return
-        here, more = (
-            rule.figures([unpacked(own[at]) for own in lists]) if at < fewest else None
-            for at in (place, place + 1)
-        )
-        assert here is not None
-        self.figures[k] = rule.beside_outliers(here, more if self.work.knows_outliers else None)
+            self.failed[k] = f"{len(errors)} of {len(rows)} cuts in halves: {errors[0]}"
+        elif None in own:
+            self.failed[k] = f"a half of the samples has fewer than {k} distinct directions"
+        else:
+            found, kept, alike, border, at_border, inside = np.mean(own, axis=0).tolist()
+            valley = at_border / inside if inside > 0 else float(at_border > 0)
+            self.figures[k] = Figures(found, kept, alike, border, valley)
+
+    def row(self, trial: Trial) -> Row:
+        """What the ledger keeps of a trial, read once."""
+        if str(trial) not in self.rows:
+            self.rows[str(trial)] = self.book.row(trial)
+        return self.rows[str(trial)]
 
     def labels(self, k: int, n: int) -> Array:
         """(n, 2 cuts): all samples by the clusters of every half."""
         columns = []
-        for row in self.book.rows(self.trials(k)):
+        for row in (self.row(trial) for trial in self.trials(k)):
             assert row.labels is not None
-            columns += list(row.labels.reshape(-1, 2, n)[k - row.trial["first"]])
+            place = list(row.result["figures"]).index(str(k))
+            columns += list(row.labels.reshape(-1, 2, n)[place])
         return np.column_stack(columns)

@@ -6,12 +6,15 @@ what is done is never done twice, and never mistaken for something else.
 
 import pickle
 import warnings
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 import scipy.sparse as sp
+from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin, clone
 from sklearn.utils import check_array, check_random_state
@@ -21,26 +24,43 @@ from onmf.estimators import ONMF
 from onmf.estimators.fitting import FastSolver
 from onmf.estimators.parameters import check_number, check_parameters
 from onmf.exceptions import UnassignedSampleWarning, UnobservedWarning
-from onmf.ledger import Ledger, Trial
-from onmf.losses import Squares
+from onmf.ledger import Ledger, Trial, run
+from onmf.losses import KullbackLeibler, Squares
 from onmf.losses.filling import filled_copy
 from onmf.rows import matrix_of, open_rows
-from onmf.rows.threads import blas_threads
-from onmf.rows.validation import as_samples
-from onmf.stability.evidence import ByFits, ByPath, Evidence
+from onmf.rows.threads import blas_threads, single_threaded_blas
+from onmf.rows.validation import as_samples, rescale_to_safe_range
+from onmf.stability.counts import CountHalf
+from onmf.stability.evidence import ByPath, Evidence, Progress
+from onmf.stability.fits import ByFits
 from onmf.stability.halves import groups_of
-from onmf.stability.runners import Alone, Progress, Runner, Together
+from onmf.stability.rays import RayHalf
 
 Array = NDArray[Any]
 
+PATHS: dict[type, Any] = {Squares: RayHalf, KullbackLeibler: CountHalf}  # other losses: by fits
 UNIMPORTANT = ("n_jobs", "verbose", "callback", "random_state", "n_clusters", "n_components")
+
+
+@dataclass(frozen=True)
+class Run:
+    """The work of one trial; small enough to be sent to another process with the data."""
+
+    model: ClusterMixin
+    name: str
+    X: Any
+
+    def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
+        model = clone(self.model)
+        model.set_params(**{self.name: trial["k"], "random_state": trial["seed"]})
+        return {}, np.asarray(model.fit_predict(self.X))
 
 
 class Experiment(NamedTuple):
     """A checked model and data, ready to run."""
 
     model: ClusterMixin
-    runner: Runner
+    solver: FastSolver | None  # of a model whose starts are found by its search
     X: Any
     weight: Array | None
     seeds: list[int]
@@ -48,27 +68,36 @@ class Experiment(NamedTuple):
     key: Trial  # what all trials have in common
     n_jobs: int | None
 
-    @property
-    def fits(self) -> Runner:
-        """Runs of the model as it is: those that share their sweeps know no outliers."""
-        apart = isinstance(self.runner, Together) and self.runner.settings.outliers is not None
-        return Alone(self.model, self.name, self.X, self.n_jobs) if apart else self.runner
-
     def runs(self, k: int) -> list[Trial]:
         """One trial a seed."""
         return [self.key | {"k": k, "seed": seed} for seed in self.seeds]
+
+    def fits(self, book: Ledger, trials: list[Trial], progress: Progress | None) -> None:
+        """Fit the model from each seed; those of `ONMF` are threads, others processes."""
+        model, n_jobs, backend = self.model, self.n_jobs or 1, "loky"
+        if self.solver is not None:
+            n_jobs, backend = self.solver.settings.search.n_threads, "threading"
+            model = clone(model).set_params(n_jobs=1)
+            if model.get_params()["n_init"] == "auto":
+                model.set_params(n_init=1)  # the runs themselves are starts
+        work = Run(model, self.name, self.X)
+        with single_threaded_blas(), parallel_config(backend):
+            run(book, trials, work, n_jobs=n_jobs, progress=progress)
 
     def evidence(self, book: Ledger, n_cuts: int, progress: Progress | None) -> Evidence:
         """What halves of the data say about each K."""
         groups, key = groups_of(self.X), self.key
         if self.weight is not None:
             key = key | {"weight": _hash(self.weight)}
-        if isinstance(self.runner, Together):
-            weight = np.ones(self.X.shape[0]) if self.weight is None else self.weight
-            work: ByPath | ByFits = ByPath(self.runner.X, weight, groups, self.runner.scale)
-            return Evidence(work, key, book, n_cuts, self.runner.n_threads, progress)
-        work = ByFits(self.X, self.weight, groups, self.model, self.name)
-        return Evidence(work, key, book, n_cuts, self.n_jobs or 1, progress)
+        if self.solver is None or type(self.solver.loss) not in PATHS:
+            fits = ByFits(self.X, self.weight, groups, self.model, self.name)
+            return Evidence(fits, key, book, n_cuts, self.n_jobs or 1, progress)
+        X, _ = rescale_to_safe_range(self.X)
+        weight = np.ones(X.shape[0]) if self.weight is None else self.weight
+        equal_votes = self.model.get_params()["equal_votes"]
+        half = partial(PATHS[type(self.solver.loss)], X, weight, equal_votes)
+        n_threads = self.solver.settings.search.n_threads
+        return Evidence(ByPath(half, X.shape[1], groups), key, book, n_cuts, n_threads, progress)
 
     def fit(self, k: int, X: Any) -> Any:
         """The model with k clusters, fitted to all samples as the user gave them, names and all."""
@@ -104,12 +133,9 @@ def prepare(
     seeds = _seeds(parameters.get("random_state"), n_runs)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
     solver = _fast_solver(model, n_jobs)
-    runner: Runner = Alone(model, name, X, n_jobs)
-    if solver is not None:
-        runner = Together(solver, X, model.equal_votes)
     compared = {key: v for key, v in parameters.items() if key not in UNIMPORTANT}
     key = {"model": f"{type(model).__name__} {_hash(compared)}", "data": _hash(X)}
-    return Experiment(model, runner, X, weight, seeds, name, key, n_jobs)
+    return Experiment(model, solver, X, weight, seeds, name, key, n_jobs)
 
 
 def _in_memory(X: Any) -> Any:
@@ -123,9 +149,7 @@ def _fast_solver(model: ClusterMixin, n_jobs: int | None) -> FastSolver | None:
     if not isinstance(model, ONMF):
         return None
     solver = model._solver(blas_threads() if n_jobs is None else joblib.effective_n_jobs(n_jobs))
-    if not isinstance(solver, FastSolver) or not isinstance(solver.loss, Squares):
-        return None
-    return solver if solver.begin.is_search else None
+    return solver if isinstance(solver, FastSolver) and solver.begin.is_search else None
 
 
 def _parameter_of_k(model: ClusterMixin) -> str:

@@ -1,7 +1,7 @@
 """The table of `onmf compare`: in the terminal, as files and as a page."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,13 +32,21 @@ MEASURES = {
     "acc": Measure("ACC", factor=100, best=max),
     "ari": Measure("ARI", factor=100, best=max),
     "nmi": Measure("NMI", factor=100, best=max),
+    "coherence": Measure("coher.", ".3f", best=max),
+    "diversity": Measure("divers.", ".2f", best=max),
     "relative_error": Measure("error", ".5f", best=min),
     "orthogonality": Measure("orthog.", ".1e"),
     "empty_clusters": Measure("empty"),
     "sweeps": Measure("sweeps", ".0f"),
     "seconds": Measure("seconds", ".2f", best=min),
 }
+NOT_BESIDE_TOPICS = ("orthogonality", "empty_clusters")  # a terminal has 80 characters
 FIGURES = {"relative_error": "Relative error", "ari": "ARI", "seconds": "Seconds"}
+ABOUT_TEXTS = (
+    "onmf clusters counts of words, all other methods their tf-idf, for which the error is given. "
+    "Coherence is the mean NPMI of the ten words that distinguish a cluster: how often they occur "
+    "together. Diversity is the share of different words among them. "
+)
 EXPLANATION = (
     "The relative error is that of the best rays for the labels found. ACC, ARI and NMI, in "
     "percent, are the agreement with the known classes. Orthogonality measures how much "
@@ -67,9 +75,12 @@ def known_measures(rows: list[Fit]) -> dict[str, Measure]:
     return {key: measure for key, measure in MEASURES.items() if any(key in row for row in rows)}
 
 
-def table_cells(rows: list[Fit]) -> tuple[list[str], list[list[str]]]:
+def table_cells(
+    rows: list[Fit], left_out: Collection[str] = ()
+) -> tuple[list[str], list[list[str]]]:
     """Headings and cells of the table."""
-    measures = known_measures(rows)
+    known = known_measures(rows).items()
+    measures = {key: measure for key, measure in known if key not in left_out}
     heads = ["method", *(measure.heading for measure in measures.values()), "converged"]
     cells = [
         [row["method"], *(m.text(row[key]) if key in row else "" for key, m in measures.items()),
@@ -88,7 +99,8 @@ def comparison_grid(rows: list[Fit], title: str) -> Grid:
     """The table for the terminal."""
     grid = Grid(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
     grid.caption, grid.caption_justify = escape("\n".join(failures(rows))), "left"
-    heads, cells = table_cells(rows)
+    texts = any("coherence" in row for row in rows)
+    heads, cells = table_cells(rows, NOT_BESIDE_TOPICS if texts else ())
     for head in heads:
         grid.add_column(head, justify="left" if head == "method" else "right", no_wrap=True)
     for line in cells:
@@ -102,7 +114,7 @@ def rival_table(fits: list[Fit], rows: list[Fit], facts: dict[str, Any]) -> Riva
     return RivalTable(
         title=facts["file"],
         sentence=opening(rows, facts),
-        note=EXPLANATION,
+        note=(ABOUT_TEXTS if "coherence" in measures else "") + EXPLANATION,
         heads=heads,
         rows=cells,
         best={

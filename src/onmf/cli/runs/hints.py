@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.text_hints import about_texts, uncounted_texts
 from onmf.io import Source, Table
 from onmf.io.formats import can_drop
 from onmf.io.names import dates, rows_are_genes, share_of_genes
@@ -18,11 +19,9 @@ from onmf.io.source import ENTRIES_PER_PART
 from onmf.io.table import MOST_LISTED, listing
 from onmf.preparation import Depth, Log
 from onmf.preparation.arrays import feature_squares, sample_totals
-from onmf.preparation.texts import WORD
 from onmf.rows.sweep import Array, count_missing, zero_missing
 
 ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|index|row|number)$|entrez|gene_?id|ncbi|pmid", re.I)
-NO_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 SUM_TOL = 1e-6  # relative difference from a sum that rounding may leave
 UNEVEN_DEPTH = 2.0  # ratio of the 95th to the 5th percentile of totals that a logarithm shows
 MOST_ID_COLUMNS = 50  # that are read
@@ -35,7 +34,7 @@ DEPTH_SEPARATION = 0.97  # share of pairs of samples of two clusters that their 
 def before_fit(source: Input, table: Table) -> list[str]:
     """Notes on a table as it was read."""
     if source.text:
-        return [*script(source, table.X)]
+        return about_texts(source, table.X)
     with np.errstate(invalid="ignore", over="ignore"):  # the entries are not checked yet
         totals = totals_of(table.X)
         return [
@@ -49,17 +48,6 @@ def before_fit(source: Input, table: Table) -> list[str]:
             *units(source, table, totals),
             *single_feature(table),
         ]
-
-
-def script(source: Input, texts: Sequence[str]) -> Iterator[str]:
-    """Texts without spaces, in which a "word" would be a whole sentence."""
-    some = "".join(text[:500] for text in texts[:200])
-    plain = source.settings.get("pattern", WORD) == WORD
-    if plain and 3 * len(NO_SPACES.findall(some)) > len(some):
-        yield (
-            "these documents have no spaces between words: use --characters, which counts pairs of "
-            "characters, or insert spaces first."
-        )
 
 
 def missing_entries(table: Table, totals: "Totals") -> Iterator[str]:
@@ -235,10 +223,15 @@ def single_feature(table: Table) -> Iterator[str]:
         )
 
 
-def after_fit(source: Input, raw: Table, labels: Array, centers: Array) -> list[str]:
-    """Notes on clusters that are each other's nearest and differ only in sequencing depth."""
-    if source.text or Log.name not in source.steps:
-        return []
+def after_fit(source: Input, raw: Table, table: Table, labels: Array, centers: Array) -> list[str]:
+    """Notes on the clusters of a table, before and after its steps."""
+    if source.text:
+        return [*uncounted_texts(raw, table)]
+    return depth_again(source, raw, labels, centers) if Log.name in source.steps else []
+
+
+def depth_again(source: Input, raw: Table, labels: Array, centers: Array) -> list[str]:
+    """Clusters that are each other's nearest and differ only in sequencing depth."""
     totals, said = totals_of(raw.X).samples, []
     remedy = "" if Depth.name in source.steps else ": add --cpm to remove depth before --log"
     for a, b in mutual_neighbours(centers):

@@ -1,12 +1,14 @@
 """The input of a command: how it is read and prepared, and its record in run.json."""
 
 import os
+import re
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -18,8 +20,10 @@ from onmf.io.formats import can_drop, larger_than_memory
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, no_progress
 from onmf.preparation.expression import default_steps
-from onmf.preparation.steps import STEPS, Step, Variable, apply_step
+from onmf.preparation.steps import STEPS, Step, Variable, apply, apply_step
+from onmf.preparation.texts import Strip
 from onmf.rows.check import Check
+from onmf.rows.sweep import Array
 
 STANDARD_INPUT = Path("-")
 FIRST_BYTES = {  # of binary formats, for standard input
@@ -34,7 +38,8 @@ VARIABLE = "variable"  # the setting of `Variable`; zero takes all features
 OF_SAMPLES = ("labels", "time")  # columns, or files, with a value for each sample
 _TEMPORARY_FOLDERS: list[TemporaryFolder] = []  # deleted when the process ends
 SAMPLES_TO_CHOOSE_K = 20_000  # at most, if the rows stay on disk
-FIRST_WORDS_LENGTH, FIRST_WORDS_READ = 60, 500  # characters of a document on the page, and read
+FIRST_WORDS_LENGTH, FIRST_WORDS_READ = 64, 500  # characters of a document on the page, and read
+RULE = re.compile(r"([^\w\s])\1{2,}")  # -----, ==== and the like
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,9 @@ class Input:
     transpose : whether its rows are features; None finds it.
     labels : column or file of true classes.
     layer : of annotated data.
-    decimal, thousands, skip_rows, encoding, sheet, drop, duplicates : see `onmf.io.read_table`.
+    decimal, thousands, skip_rows, encoding, sheet, drop : see `onmf.io.read_table`.
+    duplicates : for features of the same name, see `onmf.io.read_table`; for texts, "first" if
+        only the first of equal texts takes part in the fit.
     text_column, id_column : of a table of documents.
     follow_links : whether a folder of documents may have links to files outside it.
     time : column or file with the time of each sample.
@@ -66,7 +73,7 @@ class Input:
     encoding: str | None = None
     sheet: str | None = None
     drop: tuple[str, ...] = ()
-    duplicates: Duplicates = "number"
+    duplicates: Duplicates | Literal["keep"] | None = None
     text_column: str | None = None
     id_column: str | None = None
     follow_links: bool = False
@@ -102,8 +109,9 @@ class Input:
         if self.text:
             return read_documents(
                 self.path, column=self.text_column, id_column=self.id_column, labels=self.labels,
-                follow_links=self.follow_links, progress=progress,
+                encoding=self.encoding, follow_links=self.follow_links, progress=progress,
             )  # fmt: skip
+        duplicates: Any = self.duplicates or "number"
         source = open_source(
             self.path, transpose=self.transpose, labels=self.labels, layer=self.layer,
             decimal=self.decimal, thousands=self.thousands, skip_rows=self.skip_rows,
@@ -111,7 +119,7 @@ class Input:
             progress=progress,
         )  # fmt: skip
         table = source.outline() if larger_than_memory(source) else source.load()
-        return complete_table(table, self.labels, self.path.name, self.duplicates)
+        return complete_table(table, self.labels, self.path.name, duplicates)
 
     def _unused_columns(self) -> tuple[str, ...]:
         """Columns to drop, and the column of times."""
@@ -196,15 +204,57 @@ def relative_path(folder: Path, path: AnyFile) -> str:
         return str(path.resolve())
 
 
+class Copies(NamedTuple):
+    """Which rows are equal: x_i = x_first[place[i]].
+
+    first : row of the first of each.
+    place : of each row, among these.
+    """
+
+    first: Array
+    place: Array
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Self:
+        """Equal texts, whatever their white space."""
+        known: dict[str, int] = {}
+        place = [known.setdefault(" ".join(text.split()), len(known)) for text in texts]
+        return cls(np.unique(place, return_index=True)[1], np.array(place))
+
+    def sizes(self) -> Array:
+        """How often each text occurs."""
+        return np.bincount(self.place)
+
+
+def one_of_each(table: Table, duplicates: str | None) -> tuple[Table, Copies | None]:
+    """Only the first of equal texts, if that is asked for, and which rows are its copies."""
+    if not isinstance(table.X, list) or duplicates != "first":
+        return table, None
+    copies = Copies.of(table.X)
+    return rows_of(table, copies.first), copies
+
+
+def rows_of(table: Table, rows: Array) -> Table:
+    """Some samples of a table."""
+    X = [table.X[i] for i in rows] if isinstance(table.X, list) else table.X[rows]
+    labels = None if table.labels is None else [table.labels[i] for i in rows]
+    return table._replace(X=X, samples=[table.samples[i] for i in rows], labels=labels)
+
+
+def cleaned(table: Table, chain: Sequence[Step]) -> Table:
+    """Texts as a person reads them: without what `Strip` removes."""
+    if not isinstance(table.X, list):
+        return table
+    return table._replace(X=apply([step for step in chain if isinstance(step, Strip)], table.X))
+
+
 def first_words(table: Table) -> list[str] | None:
     """Name and first words of each document; None for a table of numbers."""
     if not isinstance(table.X, list):
         return None
     pairs = zip(table.samples, table.X, strict=True)
-    return [
-        f"{name}: {shorten(text[:FIRST_WORDS_READ], FIRST_WORDS_LENGTH, placeholder=' ...')}"
-        for name, text in pairs
-    ]
+    texts = [f"{name}: {RULE.sub(' ', text[:FIRST_WORDS_READ])}" for name, text in pairs]
+    return [shorten(text, FIRST_WORDS_LENGTH, placeholder=" ...") for text in texts]
 
 
 def sample_in_memory(table: Table, seed: Any) -> Table:
@@ -212,7 +262,4 @@ def sample_in_memory(table: Table, seed: Any) -> Table:
     if not isinstance(table.X, Source):
         return table
     order = np.random.default_rng(seed).permutation(len(table.samples))
-    some = np.sort(order[:SAMPLES_TO_CHOOSE_K])
-    chosen = [table.samples[i] for i in some]
-    labels = None if table.labels is None else [table.labels[i] for i in some]
-    return table._replace(X=table.X[some], samples=chosen, labels=labels)
+    return rows_of(table, np.sort(order[:SAMPLES_TO_CHOOSE_K]))

@@ -15,11 +15,12 @@ from onmf.io.columns import class_file
 from onmf.io.remote import AnyFile
 from onmf.streams.lineage import Lineage
 
-LABELS, MARKERS, CENTERS, TOP, MODEL_FILE, REPORT, RUN = RESULTS = (
+LABELS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "labels.csv",
     "markers.csv",
     "centers.csv",
     "top_features.csv",
+    "scales.csv",  # of a run that chose K
     "model.onmf",
     "report.html",
     "run.json",

@@ -1,7 +1,7 @@
 """A finished fit: the content of its files, and how a finished run is read again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,18 +14,27 @@ from onmf.bounds.certificate import certificate_of_fit
 from onmf.cli.console import notes, waiting
 from onmf.cli.runs import records, tables
 from onmf.cli.runs.align import align_features
-from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.inputs import Copies, Input, cleaned, rows_of
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
-from onmf.explain import Explanation, Marker
+from onmf.explain import Explanation, Marker, Markers
 from onmf.explain.checks import check_fitted_to
+from onmf.explain.comparison import Ranking
 from onmf.explain.explanation import clusters_or_none
 from onmf.io import Sheet, Source, Table, checksum, csv_texts, to_json_values
 from onmf.io.remote import RemoteFile
 from onmf.losses import loss_of
-from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mutual_info_score
-from onmf.preparation.steps import Log
+from onmf.metrics import (
+    adjusted_rand_score,
+    clustering_accuracy,
+    normalized_mutual_info_score,
+    topic_coherence,
+    topic_diversity,
+)
+from onmf.preparation.steps import Log, Step
 from onmf.rows.sweep import Array
+
+WORDS_PER_TOPIC = 10  # of which coherence and diversity are usually computed; the page shows them
 
 
 class Findings(NamedTuple):
@@ -37,6 +46,7 @@ class Findings(NamedTuple):
     markers : the rows of markers.csv.
     curve : from margins to certainties.
     proof : the bound on the error of all clusterings, as JSON, if the fit has one.
+    topics : how good the words of the clusters are, if the samples are texts.
     """
 
     ids: Array
@@ -45,6 +55,7 @@ class Findings(NamedTuple):
     markers: list[Marker]
     curve: Array | None
     proof: dict[str, Any] | None
+    topics: dict[str, float] | None = None
 
     @classmethod
     def of(cls, model: tables.Model, table: Table) -> Self:
@@ -53,13 +64,26 @@ class Findings(NamedTuple):
         log_base = 2 if steps and isinstance(steps[-1], Log) else None
         ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
         with waiting("Comparing the clusters"):
-            found = clusters_or_none(model, table, features=table.features, log_base=log_base)
+            found = clusters_or_none(
+                model, table, features=table.features, log_base=log_base, rank=ranking(steps)
+            )
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()
         if found is None:
             return cls(ids, top, None, [], None, record)
         markers = list(found.markers.rows(tables.MOST_MARKERS))
-        return cls(ids, top, found, markers, found.calibration.array(), record)
+        texts = any(step.of_texts for step in steps)
+        topics = topic_quality(found.markers, table.X) if texts else None
+        return cls(ids, top, found, markers, found.calibration.array(), record, topics)
+
+
+def with_copies(model: ONMF, table: Table, raw: Table, copies: Copies) -> Table:
+    """The table of all texts; the model, fitted to one of each, then has the labels of all."""
+    for name in ("labels_", "membership_", "outlier_score_"):
+        if hasattr(model, name):
+            setattr(model, name, getattr(model, name)[copies.place])
+    everything = rows_of(table, copies.place)
+    return everything._replace(samples=raw.samples, labels=raw.labels)
 
 
 def can_certify(model: tables.Model, table: Table) -> bool:
@@ -67,6 +91,19 @@ def can_certify(model: tables.Model, table: Table) -> bool:
     complete = getattr(model, "outliers", None) is None and not model.n_missing_
     bounded = "bound" in loss_of(model).supports
     return bounded and complete and not isinstance(table.X, Source)
+
+
+def ranking(steps: Iterable[Step]) -> Ranking:
+    """How features are ranked: words by their presence."""
+    return "presence" if any(step.of_texts for step in steps) else "mean"
+
+
+def topic_quality(markers: Markers, X: Any) -> dict[str, float] | None:
+    """Coherence and diversity of the words that are shown for each cluster with samples."""
+    topics = [words for words in markers.numbers(WORDS_PER_TOPIC) if words]
+    if not topics:
+        return None
+    return {"coherence": topic_coherence(topics, X), "diversity": topic_diversity(topics)}
 
 
 def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, float] | None:
@@ -82,7 +119,10 @@ def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, fl
 
 @dataclass(frozen=True)
 class FinishedFit:
-    """A model, its input before and after the steps, and what was computed from them."""
+    """A model, its input before and after the steps, and what was computed from them.
+
+    raw : the input before the steps; texts without what is not text.
+    """
 
     model: tables.Model
     source: Input
@@ -142,6 +182,7 @@ class FinishedFit:
             "scores": agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
             "proof": self.findings.proof,
+            "topics": self.findings.topics,
         }
 
     def label_columns(self) -> dict[str, Array]:
@@ -171,16 +212,17 @@ class FinishedFit:
             records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
             records.TOP: tables.top_sheet(ids, self.findings.top),
         }
+        if self.choice is not None and len(self.choice.labels) == len(self.table.samples):
+            sheets[records.SCALES] = tables.scales_sheet(self.table.samples, self.choice.scales)
         model = model_bytes(self.model, samples=False)
         return {**csv_texts(sheets, raw_names), records.MODEL_FILE: model}
 
 
 def choice_record(choice: Any) -> dict[str, Any]:
     """The result of `onmf.choose_k`, as JSON."""
-    names = ("best_k", "runner_up", "reason", "evidence", "confidence", "table")
-    facts = {name: getattr(choice, name) for name in names}
+    facts = {name: getattr(choice, name) for name in ("best_k", "reason", "evidence", "table")}
     scales = [
-        {"k": scale.k, "score": scale.score, "sentence": scale.sentence, "inside": scale.inside}
+        {"k": scale.k, "score": scale.score, "comes_back": scale.comes_back, "inside": scale.inside}
         for scale in choice.scales
     ]
     return dict(to_json_values(facts | {"scales": scales}))
@@ -245,5 +287,6 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
     check_fitted_to(model, table)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds, findings = record["results"]["seconds"], Findings.of(model, table)
-    return FinishedFit(model, source, records.Origin.of(record), raw, table, findings, seconds,
+    shown = cleaned(raw, getattr(model, "preprocessing_", ()))
+    return FinishedFit(model, source, records.Origin.of(record), shown, table, findings, seconds,
                        choice), record  # fmt: skip

@@ -56,6 +56,13 @@ def labels_parquet(samples: Sequence[str], ids: Array, **columns: Array) -> byte
     return parquet_bytes({"sample": samples, "cluster": ids, **columns})
 
 
+def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
+    """scales.csv: the cluster of each sample at every scale, coarse to fine."""
+    columns = [np.array([*scale.names, "-1"])[scale.labels].tolist() for scale in scales]
+    rows = zip(samples, *columns, strict=True)
+    return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], rows)
+
+
 def markers_sheet(found: Sequence[Marker]) -> Sheet:
     """markers.csv: the most distinctive features of each cluster, best first."""
     rows = [[row.cluster, row.feature, *[f"{value:.6g}" for value in row[2:]]] for row in found]

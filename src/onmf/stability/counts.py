@@ -1,0 +1,109 @@
+"""One half of the samples under the Kullback-Leibler divergence: its clusters for every K.
+
+A line begins with an annealed start, or one by square roots where that falls into too few clusters.
+Clusters are merged at the exact cost of `losses.kl_starts`,
+and rows move after each merger. All samples are then labelled by the assignment of the loss,
+
+    argmax_k <x, log p_k>,      p_k = (1 - lambda) S_k / sum(S_k) + lambda S / sum(S).
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from onmf.losses.kl_search import Counts, exchange_rows, labels_by_roots
+from onmf.losses.kl_starts import MOVES, annealed, merge_pieces
+from onmf.losses.profiles import SMOOTHING, CountProfiles, influence_of, row_sums
+from onmf.rows.sweep import Block
+from onmf.search.row_problems import unit
+from onmf.stability.halves import Cut, Seen
+from onmf.stability.path import beginning, line
+
+Array = NDArray[Any]
+
+MOST_ENTRIES = 1 << 17  # non-zero ones of the rows that are searched: one log per entry, K and move
+SAME = 1e-12  # below it, two clusters have the same shares up to rounding
+
+
+class CountHalf:
+    """The sums of the clusters of this half, and the profiles of all samples."""
+
+    def __init__(self, X: Any, weight: Array, equal_votes: bool, cut: Cut, side: bool) -> None:
+        self.X, self.cut = X, cut
+        self.totals = np.where(weight > 0, row_sums(X), 0)
+        rng = np.random.default_rng(int(side))
+        rows = cut.rows(side)
+        rows = rows[self.totals[rows] > 0]
+        entries = sp.csr_array(X[rows]).nnz
+        if entries > MOST_ENTRIES:
+            size = len(rows) * MOST_ENTRIES // entries
+            rows = rows[np.sort(rng.choice(len(rows), size, replace=False))]
+        block = Block(X[rows], weight[rows, None])
+        self.counts = Counts.of(block, influence_of(equal_votes)).with_limited_totals()
+        self.rng = rng
+
+    def seen(self, first: int, last: int) -> dict[int, Seen]:
+        """All samples by the clusters of this half, for the K from first to last."""
+        n = len(self.counts.totals)
+        if not n:
+            return {}
+        k = beginning(last, n)
+        labels = without_empty(annealed(self.counts, k, self.rng))
+        if labels.max() < min(last, k) - 1:  # profiles so alike that soft clusters stay the same
+            labels = without_empty(labels_by_roots(self.counts, k, self.rng))
+        start = CountClusters(self.counts, labels, int(labels.max()) + 1, self.rng)
+        return {k: self.look(one.sums) for k, one in line(start, first, last).items()}
+
+    def look(self, sums: Array) -> Seen:
+        """All samples by clusters with these sums: nats a count more than the next are the margin.
+
+        By some of the features, the shares of a cluster are those among these features.
+        """
+        totals = np.maximum(sums.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        mean = sums.sum(axis=0) / totals.sum()
+        W = (1 - SMOOTHING) * sums / totals + SMOOTHING * mean
+        profiles = CountProfiles.of(W)
+        X, parts = profiles.visible(self.X), []
+        scores = np.asarray(X @ profiles.logs, np.float64)
+        if self.cut.features is not None:
+            one = np.asarray(X @ np.where(self.cut.features[:, None], profiles.logs, 0), np.float64)
+            for inside, score in ((self.cut.features, one), (~self.cut.features, scores - one)):
+                shares = np.maximum(W[:, inside].sum(axis=1), np.finfo(float).tiny)
+                seen = np.asarray(X @ inside.astype(float))
+                parts.append(self.positive(score - np.outer(seen, np.log(shares))))
+        return Seen.by_scores(self.positive(scores), parts, self.totals)
+
+    def positive(self, scores: Array) -> Array:
+        """The same differences, above zero."""
+        return scores - scores.min(axis=1, keepdims=True) + self.totals[:, None]
+
+
+def without_empty(labels: Array) -> Array:
+    """The labels without numbers that no row has."""
+    return np.unique(labels, return_inverse=True)[1]
+
+
+class CountClusters:
+    """Clusters of rows of counts, after some moves."""
+
+    def __init__(self, counts: Counts, labels: Array, k: int, rng: np.random.Generator) -> None:
+        none = np.zeros(len(labels), np.int64)
+        self.counts, self.k, self.rng = counts, k, rng
+        self.now = exchange_rows(counts, labels, none, k, MOVES, rng)
+
+    @property
+    def sums(self) -> Array:
+        """S (k, m)."""
+        return self.now.S.T
+
+    @property
+    def distinct(self) -> bool:
+        roots = unit(np.sqrt(self.sums))
+        cosines = roots @ roots.T - np.eye(self.k)
+        return bool(cosines.max() < 1 - SAME) and bool(self.sums.any(axis=1).all())
+
+    def merged(self, count: int) -> "CountClusters":
+        labels = merge_pieces(self.now.S, self.now.P, self.k - count)[self.now.labels]
+        return CountClusters(self.counts, labels, self.k - count, self.rng)

@@ -12,11 +12,12 @@ import pytest
 from cases import few
 from command_line import ask, labels, run
 from onmf import cli
-from onmf.cli.runs import streams
+from onmf.cli.runs import inputs, streams
 from onmf.cli.runs.changes import Changes
 from onmf.datasets import make_rays
 from onmf.io import checksum, output
 from onmf.io.output import sole_writer
+from onmf.streams import births
 
 X, Y = make_rays(1200, 20, 4, noise=0.2, random_state=0)
 SECONDS = {"run.json", "stream.onmf"}  # which tell how long the first fit took
@@ -210,3 +211,23 @@ def test_a_full_disk_changes_nothing_and_with_space_again_it_goes_on(begun, monk
     assert contents() == whole
     np.testing.assert_array_equal(state()[0], expected[0])
     assert state()[1] == expected[1]
+
+
+@pytest.mark.parametrize("at_once", few([40, 1000]))
+def test_a_batch_on_disk_is_taken_in_parts(begun, capsys, monkeypatch, at_once):
+    """As if it were larger than memory; sorted by kind, and with a kind that is new."""
+    monkeypatch.setattr(births, "MAX_ROWS_AT_ONCE", at_once)
+    rows = 700 + np.argsort(Y[700:1200], kind="stable")
+    table = pd.DataFrame(X[rows], columns=[f"w{j}" for j in range(20)])
+    table.to_parquet("big.parquet")
+    table.iloc[::-1].to_parquet("more.parquet")
+    monkeypatch.setattr(inputs, "larger_than_memory", lambda source: True)
+    told = ask_json(capsys, "big.parquet")
+    assert (told["counted"], told["born"], told["closed"]) == (500, [3], [])
+    found = labels("out/batches/00001.csv").cluster.to_numpy()
+    for kind in range(4):
+        assert len({*found[Y[rows] == kind]}) == 1
+    told = ask_json(capsys, "more.parquet")
+    assert (told["born"], told["closed"]) == ([], [])
+    assert told["turned"] < 2
+    np.testing.assert_array_equal(labels("out/batches/00002.csv").cluster, found[::-1])

@@ -23,12 +23,14 @@ from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
 from onmf.io import Table, checksum, csv_text, csv_texts, replace_files, seal_files, to_json_values
 from onmf.io.container import MODEL, read_container
+from onmf.io.source import Source
 from onmf.io.table import listing
 from onmf.report.periods import WORDS_PER_PERIOD, Period, period_words, stream_page
 from onmf.rows.sweep import Array, row_sqnorm
 
 BATCH_FOLDER = "batches"  # with the labels of each batch, and the states before the last ones
 STATE_BEFORE = ".before.onmf"  # ending of such a state
+ROWS_FOR_WORDS = 20_000  # of a batch on disk, for the words of its clusters
 KEPT_STATES = 5  # batches that can be taken out again
 WORDS_PER_NAME = 2  # features in the name of a cluster
 DERIVED_FILES = (
@@ -172,7 +174,8 @@ class StreamRun:
     def entry(self, model: StreamONMF, table: Table, key: str, name: str) -> dict[str, Any]:
         """What the state keeps of a batch."""
         ids = model.cluster_ids_.tolist()
-        words = period_words(table.X, model.labels_, model.cluster_centers_, table.features)
+        some, labels = rows_in_memory(table, model.labels_)
+        words = period_words(some, labels, model.cluster_centers_, table.features)
         facts = {
             "key": key,
             "name": name,
@@ -181,7 +184,7 @@ class StreamRun:
             "words": {str(ids[k]): own for k, own in words.items()},
             "waiting": model.n_waiting_,
             "strangers": getattr(model, "n_novel_", 0),
-            "zeros": int(np.sum(row_sqnorm(table.X) == 0)),
+            "zeros": int(np.sum(row_sqnorm(some[labels < 0]) == 0)),
             "relative_error": model.relative_error_,
         }
         return dict(to_json_values(facts | (model.lineage_._asdict() if model.lineage_ else {})))
@@ -273,3 +276,11 @@ def heavy_words(model: ONMF) -> dict[int, list[str]]:
     """The features of each cluster with the largest weights, by id."""
     tops = zip(model.cluster_ids_.tolist(), model.top_features(WORDS_PER_PERIOD), strict=True)
     return {i: [name for name, weight in top if weight > 0] for i, top in tops}
+
+
+def rows_in_memory(table: Table, labels: Array) -> tuple[Any, Array]:
+    """The rows and labels of a batch; if it is on disk, of ROWS_FOR_WORDS of them and no others."""
+    if not isinstance(table.X, Source):
+        return table.X, labels
+    some = np.unique(np.linspace(0, len(labels) - 1, ROWS_FOR_WORDS).astype(int))
+    return table.X[some], labels[some]

@@ -213,7 +213,7 @@ def test_a_full_disk_changes_nothing_and_with_space_again_it_goes_on(begun, monk
     assert state()[1] == expected[1]
 
 
-@pytest.mark.parametrize("at_once", few([40, 1000]))
+@pytest.mark.parametrize("at_once", few([20, 1000]))
 def test_a_batch_on_disk_is_taken_in_parts(begun, capsys, monkeypatch, at_once):
     """As if it were larger than memory; sorted by kind, and with a kind that is new."""
     monkeypatch.setattr(births, "MAX_ROWS_AT_ONCE", at_once)

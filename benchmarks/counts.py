@@ -7,7 +7,6 @@ from statistics import mean, median
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import xlogy
-from sklearn.decomposition import NMF
 from sklearn.metrics import adjusted_rand_score
 
 import sets
@@ -21,7 +20,7 @@ FEW_SEEDS = SEEDS[:3]
 MIX = 0.01  # of the overall mean in the rivals' centroids, as in ours
 PAIRS = ((0, 1), (3, 4), (7, 8))  # newsgroups, by number
 COLUMNS = [
-    "data", "samples", "K", "explained: mean (worst)", "by the classes", "by NMF + alternation",
+    "data", "samples", "K", "explained: mean (worst)", "by the classes",
     "by one alternation", "ARI: mean (worst)", "ARI, one vote each", "ARI, tf-idf", "seconds",
     "time / alternation", "time / tf-idf",
 ]  # fmt: skip
@@ -30,10 +29,9 @@ NOTE = f"""
 Counts, as they are. *Explained*: the share (sum_k g(S_k) - g(S)) / (sum_i g(x_i) - g(S)) of the
 information of one cluster for all, in percent: 100 less the relative divergence with the exact
 centroids of the labels. *Mean (worst)* of `ONMF(loss="kl")` over seeds {SEEDS[0]} to {SEEDS[-1]}.
-*NMF + alternation*: scikit-learn's `NMF(beta_loss="kullback-leibler", solver="mu")`, the largest
-membership, then samples and centroids in turn. *One alternation*: the same from K samples, mean of
-seeds {FEW_SEEDS[0]} to {FEW_SEEDS[-1]}, as are *one vote each* (`equal_votes=True`) and *tf-idf*
-(`ONMF` as it is). *Time*: a fit over one such alternation, and over a default fit of the tf-idf;
+*One alternation*: samples and centroids in turn from K samples, mean of seeds {FEW_SEEDS[0]} to
+{FEW_SEEDS[-1]}, as are *one vote each* (`equal_votes=True`) and *tf-idf* (`ONMF` as it is).
+*Time*: a fit over one such alternation, and over a default fit of the tf-idf;
 processor time of one thread, medians, taken in turn. bbc, m10, searchsnippets: words of at least
 two and at most half of the documents, without English stop words. *Two groups*: pairs of 20
 Newsgroups."""
@@ -78,7 +76,6 @@ def figures(X, y, k: int) -> list[str]:
     ours = [explained(X, labels, k) for labels, _ in by_kl]
     classes = np.unique(y, return_inverse=True)[1]
     shares = [f"{mean(ours):.2f} ({min(ours):.2f})", f"{explained(X, classes, k):.2f}"]
-    shares.append(f"{explained(X, nmf_labels(X, k), k):.2f}")
     shares.append(f"{mean(explained(X, labels, k) for labels, _ in plain):.2f}")
     times = [median(t for _, t in runs) for runs in (by_kl, plain, prepared)]
     agree = [agreement(y, by_kl, True), agreement(y, by_votes), agreement(y, prepared)]
@@ -131,14 +128,6 @@ def alternate(X, labels, k: int) -> np.ndarray:
             break
         labels = new
     return labels
-
-
-def nmf_labels(X, k: int) -> np.ndarray:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = NMF(k, beta_loss="kullback-leibler", solver="mu", random_state=SEEDS[0])
-        H = model.fit_transform(X)
-    return alternate(X, (H * model.components_.sum(axis=1)).argmax(axis=1), k)
 
 
 def alternate_from_samples(X, k: int, seed: int) -> np.ndarray:

@@ -38,11 +38,11 @@ class Labelled(NamedTuple):
 def every() -> Iterator[Labelled]:
     """All sets that can be made here."""
     for kind, makers in {
-        "text": TEXTS,
-        "expression": EXPRESSION,
-        "image": IMAGES,
         "planted": PLANTED,
         "levels": LEVELS,
+        "image": IMAGES,
+        "expression": EXPRESSION,
+        "text": TEXTS,
     }.items():
         for name, make in makers.items():
             try:

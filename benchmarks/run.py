@@ -24,7 +24,9 @@ import rivals
 import scale
 import signals
 import spectral
+import speed
 import stability
+import startup
 import stream
 import texts
 import votes
@@ -71,6 +73,8 @@ SECTIONS = {
     "spherical": quality.run_spherical,
     "command": command.run,
     "signals": signals.run,
+    "speed": speed.run,
+    "startup": startup.run,
     "spectral": spectral.run,
     "stability": stability.run,
     "stream": run_stream,

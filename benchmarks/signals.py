@@ -24,33 +24,37 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 import threadpoolctl
-from onmf import ONMF, choose_k
+from onmf import ONMF
 from onmf.datasets import make_rays
 warnings.simplefilter("ignore")
 kind, folder, seed = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 rng = np.random.default_rng(seed)
-rays = make_rays(10_000, 100, 50, noise=2.0, random_state=seed)[0]
-signed = rng.normal(size=(50, 384))[rng.integers(0, 50, 20_000)] + rng.normal(size=(20_000, 384))
-words = sp.random_array((4_000, 3_000), density=0.01, rng=rng, format="csr")
-words.data = 1.0 + rng.poisson(1, len(words.data))
-holes = np.where(rng.random((2_000, 100)) < 0.2, np.nan, rays[:2_000])
-if kind == "file":
-    np.save(folder / "x.npy", rays)
+def rays(n=8_000):
+    return make_rays(n, 100, 50, noise=2.0, random_state=seed)[0]
+def words():
+    X = sp.random_array((4_000, 3_000), density=0.01, rng=rng, format="csr")
+    X.data = 1.0 + rng.poisson(1, len(X.data))
+    return X
+def file():
+    np.save(folder / "x.npy", rays())
+    return folder / "x.npy"
 models = {
     "many clusters": (ONMF(400, random_state=seed), rays),
-    "signed": (ONMF(50, random_state=seed), signed.astype(np.float32)),
+    "signed": (ONMF(50, random_state=seed), lambda: rng.standard_normal((8_000, 384), np.float32)),
     "sparse": (ONMF(40, random_state=seed), words),
     "counts": (ONMF(20, loss="kl", random_state=seed), words),
-    "missing": (ONMF(20, random_state=seed), holes),
-    "outliers": (ONMF(20, outliers="auto", random_state=seed), rays[:3_000]),
-    "file": (ONMF(30, random_state=seed), folder / "x.npy"),
-    "paper": (ONMF(10, solver="palm", random_state=seed), rays[:1_000]),
+    "missing": (ONMF(20, random_state=seed),
+                lambda: np.where(rng.random((2_000, 100)) < 0.2, np.nan, rays(2_000))),
+    "outliers": (ONMF(20, outliers="auto", random_state=seed), lambda: rays(3_000)),
+    "file": (ONMF(30, random_state=seed), file),
+    "paper": (ONMF(10, solver="palm", random_state=seed), lambda: rays(1_000)),
 }
 def blas():
     pools = threadpoolctl.threadpool_info()
     return [(p["filepath"], p["num_threads"]) for p in pools if p["user_api"] == "blas"]
-model, X = models[kind]
-ONMF(2, random_state=0).fit(rays[:50])  # all is imported
+model, make = models[kind]
+X = make()
+ONMF(2, random_state=0).fit(rays(50))  # all is imported
 limits, threads = blas(), threading.active_count()
 try:
     print("begin", flush=True)

@@ -1,6 +1,7 @@
-"""What a fit costs beside the least it could: in sweeps over X, and for small data beside K-means."""
+"""What a fit costs: in sweeps over X, and beside K-means for small data."""
 
 import warnings
+from functools import partial
 from time import perf_counter, process_time
 
 import numpy as np
@@ -39,7 +40,7 @@ def sweeps() -> None:
         X, _, k = make()
         unit = min(sweep_seconds(X, k) for _ in range(REPEATS))
         fits = [ONMF(k, random_state=SEED + i, n_jobs=1) for i in range(2)]
-        seconds = min(cpu(lambda model=model: model.fit(X)) for model in fits)
+        seconds = min(cpu(partial(model.fit, X)) for model in fits)
         kind = "CSR" if sp.issparse(X) else "dense"
         size = f"{X.shape[0]} x {X.shape[1]}, K = {k}"
         rows.append([name, size, kind, f"{unit:.4f}", f"{seconds:.3f}", f"{seconds / unit:.1f}"])
@@ -65,16 +66,12 @@ def small() -> None:
     }
     for name, (X, k) in sets.items():
         ours, theirs = ONMF(k, random_state=0, n_jobs=1), KMeans(k, n_init=10, random_state=0)
-        fits = best(
-            {"ours": lambda o=ours, X=X: o.fit(X), "theirs": lambda t=theirs, X=X: t.fit(X)}, 20
-        )
-        x = X[:1]
+        fits = best({"ours": partial(ours.fit, X), "theirs": partial(theirs.fit, X)}, 20)
         one = best(
-            {"ours": lambda o=ours: o.predict(x), "theirs": lambda t=theirs: t.predict(x)}, 300
+            {"ours": partial(ours.predict, X[:1]), "theirs": partial(theirs.predict, X[:1])}, 300
         )
-        figures = [f"{1e3 * fits[who]:.1f}" for who in fits] + [
-            f"{1e6 * one[who]:.0f}" for who in one
-        ]
+        figures = [f"{1e3 * fits[who]:.1f}" for who in fits]
+        figures += [f"{1e6 * one[who]:.0f}" for who in one]
         rows.append([f"{name} (300 x 30, K = {k})", *figures])
     columns = ["data", "fit (ms)", "K-means, 10 starts (ms)", "predict of one (us)", "K-means (us)"]
     write_section("small", "Small fits, and one sample", table(columns, rows) + SMALL_NOTE)

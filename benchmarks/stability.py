@@ -203,7 +203,7 @@ def labelled_sets() -> str:
     for one in labelled.every():
         choice = choose_k(ONMF(random_state=0), one.X)
         n, classes = one.X.shape[0], len(np.unique(one.y))
-        ks = {k for k in GRID if k < n / 2} | {classes, *(scale.k for scale in choice.scales)}
+        ks = {k for k in GRID if k < n / 8} | {2, classes, *(scale.k for scale in choice.scales)}
         found = best_ari(one.X, one.y, sorted(ks))
         best = max(found, key=found.get)
         regret = found[best] - found[choice.best_k]
@@ -295,7 +295,7 @@ def texts() -> str:
             choice = choose_k(ONMF(random_state=0, loss=loss, n_jobs=1), Y, n_jobs=1)
             spent.append(process_time() - begin)
             best.append(choice)
-        ks = sorted({*range(2, 13), 15, 20, best[0].best_k})
+        ks = sorted({*range(2, 11), 12, 15, best[0].best_k})
         fits = {k: ONMF(k, random_state=0, loss="kl").fit_predict(X) for k in ks}
         found = {k: adjusted_rand_score(y, labels) for k, labels in fits.items()}
         k, top = best[0].best_k, max(found, key=found.get)

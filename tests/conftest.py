@@ -5,6 +5,7 @@ import gc
 import io
 import os
 import signal
+from datetime import date
 from importlib import util
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,6 +56,27 @@ def no_network():
     offline.REFUSED.clear()
     yield offline
     assert not offline.REFUSED, f"tests do not use the network: {offline.REFUSED}"
+
+
+def chosen_seed():
+    """ONMF_SEED, or the day of the year: a promise that holds for one seed only is none."""
+    given = os.environ.get("ONMF_SEED")
+    if given == "any":
+        return int.from_bytes(os.urandom(2)) % 100
+    return int(given) if given else date.today().timetuple().tm_yday % 100
+
+
+SEED = chosen_seed()
+
+
+def pytest_report_header():
+    return f"global_random_seed: {SEED} (ONMF_SEED={SEED} repeats it)"
+
+
+@pytest.fixture
+def global_random_seed():
+    """A seed of 0 to 99, another one every day: what a test promises holds for all of them."""
+    return SEED
 
 
 @pytest.fixture(params=["sncp", "nsncp"])

@@ -6,8 +6,10 @@ import re
 import socket
 import subprocess
 import sys
+import tarfile
 import tomllib
 import urllib.request
+from importlib import metadata, util
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,58 @@ def test_the_all_extra_has_every_feature():
     )
     assert extras.keys() - {"all", "cli", "test", "fuzz", "dev", "docs"} <= everything
     assert extras["cli"] == []  # an old name: the command needs no extra
+
+
+# --- what is released ---------------------------------------------------------------------------
+
+
+def test_one_version_everywhere():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert onmf.__version__ == declared == metadata.version("onmf")
+    assert f"\nversion: {declared}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f'version: "{declared}"' in (ROOT / "conda" / "recipe.yaml").read_text()
+    assert f"\n## {declared}\n" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_conda_needs_what_the_wheel_needs():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text().split("  run:\n")[1].split("\n\n")[0]
+    wanted = [line.strip("- ").replace(" ", "") for line in recipe.splitlines()]
+    python = f"python{declared['requires-python']}"
+    assert sorted(wanted) == sorted([python, *declared["dependencies"]])
+
+
+def test_every_action_is_pinned_by_the_hash_of_a_commit():
+    used = [
+        line
+        for path in (ROOT / ".github" / "workflows").glob("*.yml")
+        for line in path.read_text().splitlines()
+        if re.search(r"\buses:", line)
+    ]
+    assert len(used) > 5
+    assert [one for one in used if not re.search(r"@[0-9a-f]{40} # v\d", one)] == []
+
+
+def test_the_same_source_is_packed_into_the_same_bytes(tmp_path):
+    spec = util.spec_from_file_location("dist", ROOT / ".ci" / "dist.py")
+    dist = util.module_from_spec(spec)
+    spec.loader.exec_module(dist)
+    packed = []
+    for run in ("one", "two"):
+        folder = tmp_path / run / "onmf"
+        folder.mkdir(parents=True)
+        for name in ("a", "b") if run == "one" else ("b", "a"):
+            (folder / name).write_text("same")
+            os.utime(folder / name, (1e9, 1e9 if run == "one" else 1.5e9))
+        (folder / "a").chmod(0o600 if run == "one" else 0o664)
+        with tarfile.open(tmp_path / f"{run}.tar.gz", "w:gz") as archive:
+            archive.add(folder, "onmf")
+        path = dist.repack(tmp_path / f"{run}.tar.gz", tmp_path / f"{run}-again.tar.gz", 10**9)
+        packed.append(path.read_bytes())
+    assert packed[0] == packed[1]
+    with tarfile.open(path) as archive:
+        assert archive.getnames() == ["onmf", "onmf/a", "onmf/b"]
+        assert archive.extractfile("onmf/a").read() == b"same"
 
 
 # --- the command as a module ----------------------------------------------------------------------

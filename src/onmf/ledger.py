@@ -8,6 +8,7 @@ each change is one transaction.
 
 import json
 import sqlite3
+import time
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -32,7 +33,12 @@ CREATE_TRIALS = """CREATE TABLE trials (
     labels BLOB,
     error TEXT NOT NULL DEFAULT ''
 )"""
+TRIALS = "table", "trials", CREATE_TRIALS
 LABEL_DTYPE = np.dtype("<i4")
+MAX_LABEL_BYTES = 1 << 28  # of a trial, unpacked: 67 million samples
+MAX_ALL_LABEL_BYTES = 1 << 30  # of all trials that are read at once
+MAX_SECONDS = 60.0  # of one question or change, which take no time in a file of ours
+STEPS_PER_CLOCK = 100_000  # of SQLite between two looks at the clock
 
 
 class Row(NamedTuple):
@@ -71,6 +77,8 @@ class Ledger:
     def __init__(self, path: str | Path = ":memory:") -> None:
         self.path = str(path)
         self._base = sqlite3.connect(self.path, timeout=30)
+        self._until = time.monotonic() + MAX_SECONDS
+        self._base.set_progress_handler(self._is_late, STEPS_PER_CLOCK)
         try:
             self._open()
         except sqlite3.DatabaseError as error:
@@ -87,8 +95,8 @@ class Ledger:
             self._base.execute("BEGIN IMMEDIATE")
             (application,) = self._base.execute("PRAGMA application_id").fetchone()
             (version,) = self._base.execute("PRAGMA user_version").fetchone()
-            (tables,) = self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if not tables:
+            schema = self._base.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+            if not schema:
                 self._base.execute(CREATE_TRIALS)
                 self._base.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._base.execute(f"PRAGMA user_version = {LEDGER_VERSION}")
@@ -99,6 +107,14 @@ class Ledger:
                     f"{self.path} is a ledger of version {version}; this onmf reads version "
                     f"{LEDGER_VERSION}. Name another file."
                 )
+            elif [row for row in schema if row[2] is not None] != [TRIALS]:
+                raise ValueError(
+                    f"{self.path} has more or other tables than a ledger of onmf: name another "
+                    "file."
+                )
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._until
 
     def __enter__(self) -> Self:
         return self
@@ -136,10 +152,12 @@ class Ledger:
         )
 
     def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
+        self._until = time.monotonic() + MAX_SECONDS
         with self._base:
             self._base.executemany(statement, rows)
 
     def _ask(self, question: str, *values: str) -> list[Any]:
+        self._until = time.monotonic() + MAX_SECONDS
         try:
             return self._base.execute(question, values).fetchall()
         except sqlite3.DatabaseError as error:
@@ -157,7 +175,16 @@ class Ledger:
         """The rows of these trials, or of all trials in the order of planning."""
         if trials is not None:
             return [self.row(trial) for trial in trials]
-        return [_row_from_texts(*row) for row in self._ask("SELECT * FROM trials ORDER BY rowid")]
+        found, size = [], 0
+        for row in self._ask("SELECT * FROM trials ORDER BY rowid"):
+            found.append(_row_from_texts(*row))
+            size += 0 if found[-1].labels is None else found[-1].labels.nbytes
+            if size > MAX_ALL_LABEL_BYTES:
+                raise ValueError(
+                    f"the labels in {self.path} take over {MAX_ALL_LABEL_BYTES >> 30} GB: read "
+                    "fewer trials at a time."
+                )
+        return found
 
     def unfinished(self, trials: Iterable[Trial]) -> list[Trial]:
         """The trials that are not done, without repeats."""
@@ -181,10 +208,18 @@ def _json_default(value: Any) -> Any:
 def _row_from_texts(trial: str, state: str, result: str, labels: bytes | None, error: str) -> Row:
     """A row of the table, decoded."""
     try:
-        numbers = None if labels is None else np.frombuffer(zlib.decompress(labels), LABEL_DTYPE)
+        numbers = None if labels is None else _unpacked_labels(labels)
         return Row(json.loads(trial), state, json.loads(result), numbers, error)
     except (ValueError, TypeError, RecursionError, zlib.error) as damage:
         raise ValueError(f"the ledger has a damaged row: {damage}.") from damage
+
+
+def _unpacked_labels(packed: bytes) -> NDArray:
+    stream = zlib.decompressobj()
+    content = stream.decompress(packed, MAX_LABEL_BYTES)
+    if not stream.eof:
+        raise ValueError(f"labels that end too early, or take over {MAX_LABEL_BYTES >> 20} MB")
+    return np.frombuffer(content, LABEL_DTYPE)
 
 
 def run(

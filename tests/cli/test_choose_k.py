@@ -38,6 +38,16 @@ def test_no_clusters_are_said_first(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("No evidence of separate clusters; ")
 
 
+@pytest.mark.slow
+def test_cluster_says_the_same_sentence_and_writes_the_same_scales(file, tmp_path, capsys):
+    one, other = tmp_path / "k", tmp_path / "clusters"
+    assert main(["choose-k", str(file), "-o", str(one)]) == 0
+    said = capsys.readouterr().out.splitlines()[0]
+    assert main(["cluster", str(file), "-k", "auto", "-o", str(other), "--no-report"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == said
+    assert (one / "scales.csv").read_text() == (other / "scales.csv").read_text()
+
+
 def test_writes_table_labels_and_account(file, tmp_path, capsys):
     out = tmp_path / "result"
     command = ["choose-k", str(file), "--k", "2:5", "--runs", "2", "-o", str(out)]

@@ -16,8 +16,9 @@ from onmf.preparation.steps import STEPS
 pytest.importorskip("rich")
 
 from command_line import ask
-from onmf.cli.options import SectionedCommand, preparation_options, reading_options, source_of
+from onmf.cli.options import preparation_options, reading_options, source_of
 from onmf.cli.runs.inputs import Input
+from onmf.cli.sections import SectionedCommand
 
 pytestmark = pytest.mark.usefixtures("here")
 

@@ -9,12 +9,13 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from cases import few
-from onmf import ONMF, load, metrics
+from onmf import ONMF, explain, load, metrics
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from command_line import ask, labels, run
+from onmf.preparation import Log, Tfidf
 from onmf.preparation.texts import PAIRS
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -217,7 +218,50 @@ def test_copies_are_named_and_can_be_fitted_once(capsys, how):
     assert found.tolist() == [alone[" ".join(line.split())] for line in lines]
     if not how:
         Path("x.txt").write_text("\n".join(lines))
+        assert run(*words[:4], "2:4", *words[5:9], "--duplicates", "first") == 0
+        scales = labels("out/scales.csv")
+        assert len(scales) == len(lines)
+        assert scales[45:].nunique().tolist() == [1] * scales.shape[1]
+        Path("x.txt").write_text("\n".join(lines))
         ask(capsys, *words, "--duplicates", "first")
         before = labels()
         assert run("explain", "out") == 0  # reads the run again
         pd.testing.assert_frame_equal(labels(), before)
+
+
+def test_texts_in_another_language_are_told_which_stop_words_to_use(capsys):
+    lines = ["der Mond und die Sterne sind nicht auf der Erde", "die Gene und das Erbgut der Maus"]
+    Path("x.txt").write_text("\n".join(f"{line} {i % 7}" for i, line in enumerate(lines * 6)))
+    words = ["cluster", "x.txt", "--text", "-k", 2, "-o", "out", "--no-report", "--force"]
+    assert "these texts look German, but english stop words are left out" in ask(capsys, *words)
+    for stop_words in ("german", "none"):
+        assert "look German" not in ask(capsys, *words, "--stop-words", stop_words)
+
+
+def test_compare_gives_onmf_counts_and_the_others_tf_idf():
+    texts = plain()
+    words = ["compare", "x.txt", "--text", "-k", 3, "--starts", 1, "-o", "c.csv", "--max-df", 1]
+    assert run(*words, "--methods", "onmf,nmf", "--json") == 0
+    table = pd.read_csv("c.csv", index_col="method")
+    counts = CountVectorizer(stop_words="english", min_df=2).fit_transform(texts)
+    by_kl = ONMF(3, loss="kl", random_state=1).fit(counts)
+    shown = explain.groups(by_kl.labels_, counts, rank="presence").numbers(10)
+    assert table.coherence["onmf"] == pytest.approx(metrics.topic_coherence(shown, counts))
+    assert table.diversity["onmf"] == metrics.topic_diversity(shown)
+    weighted = Log()(counts.astype(float))
+    weighted = Tfidf.fit(weighted)(weighted)
+    error = metrics.partition_error(weighted, by_kl.labels_)
+    assert table.relative_error["onmf"] == pytest.approx(error)
+    assert "onmf clusters counts of words" in Path("c.html").read_text(encoding="utf-8")
+
+
+def test_the_page_shows_how_good_the_words_are(capsys):
+    plain()
+    assert run("cluster", "x.txt", "--text", "-k", 3, "-o", "out", "--max-df", 1) == 0
+    known = json.loads(Path("out/run.json").read_text())["results"]["topics"]
+    said = f"Topic coherence {known['coherence']:.2f} (NPMI of ten words), diversity "
+    assert said in capsys.readouterr().out
+    markers = pd.read_csv("out/markers.csv").groupby("cluster").head(10)
+    topics = markers.groupby("cluster").feature.apply(list).tolist()
+    assert known["diversity"] == metrics.topic_diversity(topics)
+    assert '"topic coherence":' in Path("out/report.html").read_text(encoding="utf-8")

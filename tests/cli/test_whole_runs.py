@@ -12,7 +12,7 @@ import pytest
 
 from cases import few
 from onmf.datasets import make_rays
-from onmf.io import checksum, output, place_for, replace_files
+from onmf.io import checksum, output, place_for, replace_files, system
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -59,7 +59,7 @@ def test_a_lock_that_a_killed_process_left_keeps_nobody_out():
 
 def test_a_lock_that_its_owner_removed_meanwhile_is_none(tmp_path, monkeypatch):
     """Two that wait for one lock file must not both get it, one of them without its name."""
-    lock, flock, calls = tmp_path / "lock", output.fcntl.flock, []
+    lock, flock, calls = tmp_path / "lock", system.fcntl.flock, []
 
     def removed_once(file, how):
         calls.append(how)
@@ -67,7 +67,7 @@ def test_a_lock_that_its_owner_removed_meanwhile_is_none(tmp_path, monkeypatch):
             lock.unlink()
         flock(file, how)
 
-    monkeypatch.setattr(output.fcntl, "flock", removed_once)
+    monkeypatch.setattr(system.fcntl, "flock", removed_once)
     with output.sole_writer(lock), pytest.raises(FileExistsError), output.sole_writer(lock):
         raise AssertionError("not alone")
     assert not lock.exists()

@@ -611,9 +611,7 @@ def test_predict_in_both_precisions_and_with_missing_values_in_turn():
         assert model.transform(rows).dtype == (np.float32 if rows is kinds[1] else np.float64)
 
 
-@pytest.mark.parametrize(
-    "options", few([{}, {"loss": "kl"}, {"equal_votes": True}, {"penalty": "nsncp"}]), ids=str
-)
+@pytest.mark.parametrize("options", few([{}, {"loss": "kl"}, {"equal_votes": True}]), ids=str)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_a_fit_from_its_own_optimum_is_no_worse(options, dtype):
     """The path of the penalty led away from it: five of six fits to noise were worse."""

@@ -95,6 +95,14 @@ def test_empty_texts_keep_their_rows(tmp_path):
         assert table.samples == ["a", "b", "row 3", "d", "row 5"]
 
 
+def test_a_column_is_found_whatever_its_capitals(tmp_path):
+    (tmp_path / "x.csv").write_text("Text,ID\nstars,u\n")
+    assert read_documents(tmp_path / "x.csv", column="text", id_column="id").samples == ["u"]
+    (tmp_path / "y.csv").write_text("Text,TEXT\nstars,u\n")
+    with pytest.raises(ValueError, match="no column 'text'"):
+        read_documents(tmp_path / "y.csv", column="text")
+
+
 def test_empty_rows_of_a_sheet_do_not_shift_the_later_ones(tmp_path):
     sheet = pytest.importorskip("openpyxl").Workbook()
     for row in (["text", "kind"], ["one", "u"], [], [None, "v"], [], [], ["six", "u"], []):

@@ -1,6 +1,8 @@
 """Writing loses nothing: not to a full disk, and not the last digit."""
 
+import csv
 import errno
+import io
 import json
 import os
 from typing import NamedTuple
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 from onmf.io import checksum, csv_text, read_table, replace_files, to_json_values
+from onmf.io.cells import unguard_cell
 
 
 def test_csv_text_reads_back_to_the_last_digit(tmp_path):
@@ -93,3 +96,16 @@ def test_the_checksum_of_a_folder_tells_names_and_contents_apart(tmp_path):
     assert of({"a": "1", "b/c": "2"}) == of({"b/c": "2", "a": "1"})
     others = [{"a": "1", "b/c": "3"}, {"a": "1", "b/d": "2"}, {"a": "12"}, {"a": "1"}]
     assert len({of(files) for files in others}) == len(others)
+
+
+@pytest.mark.parametrize(
+    "end", ["\r", "\n", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029"]
+)
+def test_a_line_end_in_a_cell_stays_in_its_cell(end):
+    cells = [f"a{end}=1+1", f"{end}=1+1", f"b{end}"]
+    text = csv_text(["name", "other", "last"], [cells])
+    assert text.endswith("\n")
+    _, row = csv.reader(io.StringIO(text, newline=""))
+    assert [unguard_cell(cell) for cell in row] == cells
+    assert row[0].startswith("a")
+    assert all(f'"{cell}"' in text for cell in row)  # quoted, whatever a program takes for a line

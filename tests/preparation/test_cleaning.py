@@ -1,7 +1,5 @@
 """What is not text is removed, and nothing else; no text takes long."""
 
-import time
-
 import pytest
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
@@ -75,13 +73,9 @@ def test_addresses_of_pages_and_mail_boxes_are_removed(text, expected):
 @pytest.mark.parametrize(
     "unit", ["<", "<a ", "<script>", "<!--", "&amp;", "a.", "a@", "www.", "x: y\n", "\n", "http://"]
 )
+@pytest.mark.timeout(60)
 def test_no_text_takes_longer_than_its_length(kind, unit):
-    short, long = unit * (20_000 // len(unit)), unit * (200_000 // len(unit))
-    begin = time.process_time()
-    CLEANERS[kind](short)
-    middle = time.process_time()
-    CLEANERS[kind](long)
-    assert time.process_time() - middle < 50 * (middle - begin) + 0.5  # quadratic: 100 times
+    CLEANERS[kind](unit * (1_000_000 // len(unit)))  # some minutes, if it were quadratic
 
 
 def test_a_page_may_contain_a_mail_and_every_kind_is_counted():

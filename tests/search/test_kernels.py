@@ -82,6 +82,14 @@ def calls(n, k, r, dtype, seed=0):
     yield "merge_losses", (apart @ apart.T, squares, products, 1 + rng.random(k))
     yield "sums", (labels, best, Y, k)
     yield "sums", (labels, best.astype(np.float32), Y, k + 2)
+    yield "sums", (labels, best, sp.csr_array(np.where(Y > 0.5, Y, 0)), k)
+    wide = sp.csr_array(np.where(Y > 0.5, Y, 0))
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    yield "sums", (labels, best, wide, k)
+    yield "nearest_rays", (Y, np.ascontiguousarray(U.T.astype(dtype)))
+    yield "nearest_rays", (Y - 0.9, np.ascontiguousarray(U.T.astype(dtype)))
+    moved = unit(U + 0.1 * (np.arange(k) % 3 == 0)[:, None] * rng.random(U.shape))
+    yield "alternations", (Y, moved, np.empty(0, dtype), 3, 0.0, (U, A, None))
     yield "fit_rays", (Y, labels, U, 3)
     yield "runners_up", (A, labels)
     yield "pair_sums", (A, labels, best)
@@ -201,7 +209,9 @@ def arrays():
                        U, 0.1, 0.1, 3, 9, 1000],
         "ray_steps": [U, U, U, U, d(3) > 0, U.copy(), 1],
         "ray_distance": [U, U],
-        "redirect": [U, U],
+        "redirect": [U, U.copy(), np.zeros(3, bool), 0.1],
+        "nearest_few": [np.zeros((6, 2)), d((2, 3)), i.copy(), d(6), d(3), 0.1, 0.1],
+        "sparse_sums": [i, d(6), d(5), np.zeros(5, np.int32), np.zeros(7, np.int32), U],
         "pulled": [U, U.copy(), d((3, 3)), d(4), 2],
         "phis": [d(6), d(6)],
         "count_sums": [np.arange(7), i, d(6), i, d((5, 3))],

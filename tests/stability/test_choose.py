@@ -110,6 +110,18 @@ def test_the_labels_are_those_of_the_one_fit(rays):
     assert list(model.feature_names_in_) == list(named.columns)
 
 
+def test_counts_are_judged_by_the_divergence_in_few_steps():
+    rng = np.random.default_rng(0)
+    topics, y, told = rng.gamma(0.2, size=(3, 50)), np.arange(150) % 3, Told()
+    X = sp.csr_array(rng.poisson(40 * topics[y] / topics[y].sum(axis=1, keepdims=True)) * 1.0)
+    model = ONMF(loss="kl", random_state=0)
+    choice = choose_k(model, X, range(2, 7), n_runs=4, progress=told)
+    assert choice.best_k == 3
+    assert adjusted_rand_score(y, choice.model.labels_) == 1
+    assert told.seen[-1] == (2, 2)  # one step a cut
+    assert choice.table[1].comes_back > 0.99
+
+
 def test_without_a_range_it_looks_up_to_twice_the_best_k(rays):
     choice = choose_k(ONMF(random_state=0), rays[0], n_runs=2)
     assert choice.best_k == 4

@@ -1,6 +1,6 @@
 """Clusters that come back, told alike, away from the border: against loops and by construction."""
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -9,12 +9,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from onmf.datasets import make_rays
 from onmf.losses import KullbackLeibler
+from onmf.losses.kl_search import Counts
 from onmf.rows.sweep import Block
-from onmf.stability.counts import CountHalf
+from onmf.stability.counts import CountClusters, CountHalf
 from onmf.stability.fits import by_centres, centres
 from onmf.stability.halves import Cut, Seen, borders, compare, groups_of, kept_share, overlaps
 from onmf.stability.path import beginning, line
-from onmf.stability.rays import RayClusters, RayHalf, precision
+from onmf.stability.rays import RayClusters, RayHalf, damped, precision
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 
@@ -68,7 +69,7 @@ def test_samples_keep_their_cluster_whatever_its_number():
 
 def test_only_samples_of_the_other_half_judge_a_ray():
     samples = np.array([False, False, True, True])
-    labels, other = np.array([0, 1, 0, 1]), np.array([0, 0, 0, 0])
+    labels, other = np.array([0, 1, 0, 1]), np.array([0, 0, 0, 1])  # they differ on sample 1 alone
     agree, differ = np.array([labels, labels]), np.array([labels, other])
     first = Seen(labels, agree, np.ones(4))  # of the half False: judged by samples 2 and 3
     last = Seen(labels, differ, np.ones(4))
@@ -140,11 +141,11 @@ def test_topics_of_counts_come_back(make, equal_votes):
 
 
 def test_counts_are_carried_over_by_the_assignment_of_the_loss():
-    X, y = counts(60, 3)
+    X, _ = counts(60, 3)
     cut = Cut.of(groups_of(X), 60, 0)
     half = CountHalf(X, np.ones(60), False, cut, False)
-    inside = cut.samples == 0
-    sums = np.array([X[inside & (y == c)].sum(axis=0) for c in range(3)])
+    sums = np.random.default_rng(1).gamma(0.5, 30, (3, 60))  # of no cluster: many doubtful samples
+    sums[:, ~half.counts.X.sum(axis=0).astype(bool)] = 0
     seen = half.look(sums)
     mean = sums.sum(axis=0) / sums.sum()
     W = 0.99 * sums / sums.sum(axis=1, keepdims=True) + 0.01 * mean
@@ -163,23 +164,26 @@ def test_counts_are_carried_over_by_the_assignment_of_the_loss():
 class Steps:
     """A clustering that only counts."""
 
-    def __init__(self, k, made):
+    def __init__(self, k, made, origin=None):
         self.k, self.distinct, self.made = k, k != 7, made
-        made.append(k)
+        made.append((origin, k))
 
     def merged(self, count):
-        return Steps(self.k - count, self.made)
+        return Steps(self.k - count, self.made, self.k)
 
 
 def test_a_line_shrinks_by_a_quarter_then_one_by_one_and_branches():
     made = []
     found = line(Steps(60, made), 1, 20)
-    assert made == [60, 45, 33, 24, *range(20, 0, -1)]
+    line_of = [60, 45, 33, 24, *range(20, 0, -1)]
+    assert made == list(pairwise([None, *line_of]))
     assert sorted(found) == [k for k in range(1, 21) if k != 7]  # two clusters of 7 are the same
     made = []
     found = line(Steps(60, made), 21, 40)
     assert sorted(found) == list(range(21, 41))
-    assert made == [60, 45, *range(44, 33, -1), 33, *range(32, 24, -1), 24, 23, 22, 21]
+    branches = [range(45, 33, -1), range(33, 24, -1), range(24, 20, -1)]
+    steps = [pair for branch in branches for pair in pairwise(branch)]
+    assert sorted(made[1:]) == sorted([(60, 45), (45, 33), (33, 24), *steps])
     assert line(Steps(3, []), 5, 9) == {}
     assert [beginning(last, 1000) for last in (20, 40, 41, 80)] == [60, 60, 120, 120]
     assert beginning(20, 17) == 17
@@ -192,6 +196,31 @@ def test_what_is_found_for_k_does_not_depend_on_the_other_k():
         np.testing.assert_array_equal(one.labels, many[k].labels)
     up, beyond = both(X, 21, 40), both(X, 30, 33)
     np.testing.assert_array_equal(up[31].labels, beyond[31].labels)
+
+
+def test_rays_label_by_the_angle_in_each_half_of_the_features():
+    rng = np.random.default_rng(0)
+    X, U = rng.random((50, 12)), rng.random((4, 12))
+    cut = Cut.of(groups_of(X), 12, 0)
+    seen = RayHalf(X, np.ones(50), False, cut, False).look(U / np.linalg.norm(U, axis=1)[:, None])
+    for labels, inside in zip(
+        (seen.labels, *seen.by_features), (slice(None), cut.features, ~cut.features), strict=True
+    ):
+        W = U[:, inside] / np.linalg.norm(U[:, inside], axis=1)[:, None]
+        np.testing.assert_array_equal(labels, (X[:, inside] @ W.T).argmax(axis=1))
+
+
+def test_heavy_rows_count_twice_the_median_at_most():
+    Y = np.diag([1.0, 1, 1, 10, 0])
+    np.testing.assert_allclose(damped(Y, np.ones(5)), np.diag([1, 1, 1, 2**0.5, 0])[:4])
+    np.testing.assert_allclose(damped(Y, np.array([1.0, 4, 0, 1, 1]))[1], [0, 2, 0, 0, 0])
+
+
+def test_two_clusters_with_the_same_shares_are_not_distinct():
+    rows = Counts(sp.csr_array([[1.0, 0], [2, 0], [0, 3], [0, 4]]), np.array([1.0, 2, 3, 4]))
+    for labels, distinct in (([0, 0, 1, 1], True), ([0, 1, 2, 2], False)):
+        made = CountClusters(rows, np.array(labels), max(labels) + 1, np.random.default_rng(0))
+        assert made.distinct == distinct
 
 
 def test_two_rays_are_merged_into_the_best_one():

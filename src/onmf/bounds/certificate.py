@@ -31,6 +31,8 @@ EFFORTS = ("quick", "tight", "exact")
 MAX_EXACT_SAMPLES = 60  # up to which "exact" tries all clusterings
 NO_GAP = 1e-8  # a gap below this is rounding
 
+NO_BOUND = 0.99  # a gap above this says nothing
+
 Progress = Callable[[str], object]
 
 
@@ -72,6 +74,11 @@ class Certificate:
 
     def __str__(self) -> str:
         chance = " (with probability 0.999999)" if self.doubt else ""
+        if self.gap > NO_BOUND:
+            return (
+                f"not proved: the lower bound of the error of {self.n_clusters} rays is about zero "
+                "beside the error, so that a clustering may be far better"
+            )
         if self.gap <= NO_GAP:
             return f"proved{chance}: no clustering into {self.n_clusters} rays has a lower error"
         return (
@@ -88,7 +95,7 @@ class Certificate:
 def round_up(x: float) -> str:
     """x in two digits, rounded up so that the sentence is true."""
     unit = 10.0 ** (np.floor(np.log10(x)) - 1)
-    return f"{np.ceil(round(x / unit, 9)) * unit:.2g}"
+    return f"{np.ceil(round(x / unit, 9)) * unit:.2g}" if x < 99 else "99"
 
 
 def certify(

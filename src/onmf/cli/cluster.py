@@ -33,19 +33,23 @@ from onmf.cli.options import (
     votes_option,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs.changes import lineage_sentence, lost_ids
 from onmf.cli.runs.hints import after_fit
 from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
 from onmf.cli.runs.records import LABELS_PARQUET, REPORT, RESULTS, RUN, Origin, PreviousRun
-from onmf.cli.runs.results import Findings, FinishedFit, can_certify, with_copies
-from onmf.cli.runs.tables import outlier_sentence, score_sentence
+from onmf.cli.runs.results import (
+    Findings,
+    FinishedFit,
+    can_certify,
+    choice_with_copies,
+    with_copies,
+)
+from onmf.cli.runs.summary import lost_ids, summarise_run
 from onmf.cli.sections import SectionedCommand, section
 from onmf.estimators.solvers import SOLVERS, with_solver
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
 from onmf.io.remote import is_remote
 from onmf.io.versions import package_versions
-from onmf.losses import LOSSES
 from onmf.paper.penalties import PENALTIES
 
 
@@ -217,6 +221,7 @@ def fit_input(
     model.set_params(callback=None)
     if copies is not None:
         table = with_copies(model, table, raw, copies)
+        choice = choice_with_copies(choice, copies)
     with waiting(f"Checking {name}"):
         said = after_fit(source, raw, table, model.labels_, model.cluster_centers_)
     note(name, said)
@@ -263,32 +268,3 @@ def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
         return choice
     note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."])
     return replace(choice, runs=None)  # they cover only some samples
-
-
-def summarise_run(record: dict[str, Any], out: Path) -> str:
-    """The result in a few lines."""
-    results, choice = record["results"], record["choice"]
-    sizes = ", ".join(map(str, results["cluster_sizes"]))
-    measure = LOSSES[record["parameters"]["loss"]].words.error
-    lines = [
-        f"Clusters of {sizes} samples, {measure} {results['relative_error']:.4g}, "
-        f"{results['sweeps']} sweeps, {results['seconds']:.1f} s."
-    ]
-    if results["outliers"] is not None:
-        lines.append(outlier_sentence(**results["outliers"]))
-    if record["lineage"]:
-        lines.append(lineage_sentence(record["lineage"][-1]))
-    if choice is not None:
-        lines.insert(0, choice["reason"])
-    if results["proof"] is not None:
-        said = results["proof"]["sentence"]
-        lines.append(f"{said[0].upper()}{said[1:]}.")
-    if results["topics"] is not None:
-        lines.append(
-            f"Topic coherence {results['topics']['coherence']:.2f} (NPMI of ten words), diversity "
-            f"{results['topics']['diversity']:.2f}."
-        )
-    if results["scores"] is not None:
-        lines.append(score_sentence(results["scores"]))
-    written = [name for name in RESULTS if (out / name).exists()]
-    return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])

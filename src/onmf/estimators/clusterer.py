@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
@@ -23,7 +24,7 @@ from onmf.exceptions import (
     UnassignedSampleWarning,
     UnobservedWarning,
 )
-from onmf.io.table import listing
+from onmf.io.table import MOST_LISTED, listing
 from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
@@ -126,7 +127,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                     else some.count
                 )
                 if n_useful < k:
-                    raise too_few(n_useful, data.shape[0], k)
+                    raise too_few(n_useful, data.shape[0], k, rows.scale != 1)
                 solver = replace(solver, begin=solver.begin.with_features(self._features))
                 notes = None
                 if (folder := self._checkpoint) is not None:
@@ -228,7 +229,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         elif len(missing):
             warnings.warn(
                 f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
-                f"have label -1: {listing(missing)}.",
+                f"have label -1: {listing(missing)}{features_alone(rows, missing)}.",
                 UnassignedSampleWarning,
                 stacklevel=level,
             )
@@ -248,6 +249,15 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 ConvergenceWarning,
                 stacklevel=level,
             )
+
+
+def features_alone(rows: Placement, samples: Array) -> str:
+    """The features of these samples, which no centroid has; nothing if all are zero."""
+    X = rows.data.take(samples[:MOST_LISTED]).X
+    there = np.unique((X if sp.issparse(X) else sp.csr_array(X)).nonzero()[1])
+    names = None if rows.features is None else rows.features.names
+    shown = there if names is None else [repr(names[j]) for j in there[: MOST_LISTED + 1]]
+    return f" (no centroid has their feature(s) {listing(shown, len(there))})" if len(there) else ""
 
 
 def unobserved_sentence(samples: Array, features: Array) -> str:

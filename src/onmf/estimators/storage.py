@@ -36,6 +36,12 @@ NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 LINEAGE = "lineage_"
 FORMER_NAMES = {"outlier_fence_": "outlier_limit_"}  # of attributes, in files of version 0.1
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
+ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("relative_error_", "inertia_", "stationarity_"), (float, int)),
+    **dict.fromkeys(("n_iter_", "n_features_in_", "n_missing_", "n_disagreements_"), (int,)),
+    **dict.fromkeys(("bound_", "gap_"), (float, int, type(None))),
+    "converged_": (bool,),
+}  # of those that are numbers
 HEADER_PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}
 STORED_PENALTIES: dict[str, Any] = {kind.__name__: kind for kind in PENALTY_CLASSES}
 NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them
@@ -170,6 +176,9 @@ def _sound_model(stored: Container) -> StoredModel:
     for name in attributes:
         if not (name.isidentifier() and name.endswith("_") and name[0] != "_"):
             raise ValueError(f"{name!r} is no name of a fitted attribute.")
+        kinds = ATTRIBUTE_KINDS.get(name)
+        if kinds is not None and type(attributes[name]) not in kinds:
+            raise ValueError(f"its {name} is a {type(attributes[name]).__name__}.")
     known = (len(arrays["cluster_centers_"]), None)  # None: as many as the model before had
     if attributes.get(LINEAGE) is None and settings.get("n_clusters") not in known:
         raise ValueError("it does not have n_clusters centroids.")
@@ -185,7 +194,7 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
     shapes = [(len(labels), len(W)), (len(labels),)] if labels.ndim and W.ndim else []
     if W.ndim != 2 or not all(W.shape) or labels.ndim != 1 or H.shape not in shapes:
         raise ValueError("its centroids, memberships and labels differ in shape.")
-    if W.dtype.kind != "f" or H.dtype != W.dtype or labels.dtype.kind != "i":
+    if W.dtype.kind != "f" or H.dtype.kind != "f" or labels.dtype.kind != "i":
         raise ValueError("its centroids, memberships or labels are of the wrong type.")
     if not (np.isfinite(W).all() and np.isfinite(H).all()):
         raise ValueError("its centroids or memberships are not all finite.")

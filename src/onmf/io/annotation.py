@@ -109,7 +109,7 @@ def _tables(path: Path) -> Iterator[Rows]:
 
 def _listed(path: Path, samples: Sequence[str]) -> list[str]:
     """In order, or by name if each line is `sample,class`."""
-    text = [line.rstrip("\r\n") for line in text_lines(path)]
+    text = list(text_lines(path))
     reader = csv.reader(text, delimiter="\t" if "\t" in "".join(text[:1]) else ",")
     try:
         rows = [[unguard_cell(cell) for cell in row] for row in reader if row]

@@ -41,7 +41,7 @@ class Blocks(Source):
         make: Callable[[int], Any],
         shape: tuple[int, int],
         size: int,
-        dtype: Any = np.float32,
+        dtype: Any = None,
         **names: Any,
     ) -> Self:
         """Blocks of `size` rows, arrays or CSR matrices; the last may have fewer.
@@ -53,13 +53,16 @@ class Blocks(Source):
             several threads may call it at once.
         shape : (n_samples, n_features)
         size : int
-        dtype : float32 or float64
+        dtype : float32 or float64, optional
+            That of the first block, which is made for it, if it is not given.
         **names
             `names` of the features.
         """
         n, where = shape[0], "X in blocks"
         if size < 1:
             raise ValueError(f"size must be at least 1 row, got {size!r}.")
+        if dtype is None:
+            dtype = getattr(make(0), "dtype", np.float64)
         return cls(make=make, step=size, where=where, shape=shape, dtype=floating(dtype, where),
                    edges=[*range(0, n, size), n], **names)  # fmt: skip
 

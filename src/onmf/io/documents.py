@@ -112,7 +112,7 @@ def _from_rows(
 ) -> Table:
     """One document per row of a table."""
     known = list(dict.fromkeys(name for row in rows for name in row))
-    wanted = [column, id_column]
+    column, id_column = wanted = [_spelled(name, known) for name in (column, id_column)]
     if column is None or any(name is not None and name not in known for name in wanted):
         lost = [repr(name) for name in wanted if name is not None and name not in known]
         said = f"has no column {listing(lost)}" if lost else "is a table"
@@ -132,6 +132,12 @@ def _from_rows(
         values = [v if text or v else NO_CLASS for v, text in zip(values, texts, strict=True)]
         classes = class_names(values, names, f"column {str(labels)!r} of {file}")
     return Table(texts, names, [], classes)
+
+
+def _spelled(name: str | None, known: list[str]) -> str | None:
+    """A column; if there is none of this name, the only one that differs from it by capitals."""
+    alike = [own for own in known if name is not None and own.lower() == name.lower()]
+    return alike[0] if name not in known and len(alike) == 1 else name
 
 
 def _rows(path: AnyFile, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:

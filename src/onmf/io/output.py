@@ -7,25 +7,20 @@ import json
 import math
 import os
 import secrets
-import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from onmf.io.cells import guard_cell
-
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
+from onmf.io.system import NO_FOLLOW, lock_file, remove_open_file, rename, signals_deferred
 
 ROWS_PER_BLOCK = 10_000  # of a table that is written
+LINE_ENDS = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # a cell with any of them is quoted
 Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
 
 
@@ -51,13 +46,18 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = F
 
 
 def csv_blocks(rows: Iterable[Iterable[Any]], raw: bool) -> Iterator[str]:
-    """The text, some rows at a time: `io.StringIO` has four bytes for every character."""
-    left = iter(rows)
+    """The text, some rows at a time: a string for every row takes twice the memory."""
+    left, lines = iter(rows), io.StringIO(newline="")
+    # The writer quotes a cell with a character of its line end, before Python 3.13 with no other.
+    writer = csv.writer(lines, lineterminator=LINE_ENDS)
     while block := list(islice(left, ROWS_PER_BLOCK)):
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerows(block if raw else (map(guard_cell, row) for row in block))
-        yield text.getvalue()
+        texts = []
+        for row in block:
+            writer.writerow(row if raw else map(guard_cell, row))
+            texts.append(lines.getvalue().removesuffix(LINE_ENDS) + "\n")
+            lines.seek(0)
+            lines.truncate()
+        yield "".join(texts)
 
 
 def to_json_values(value: Any) -> Any:
@@ -100,11 +100,11 @@ def replace_files(folder: Path, files: Mapping[str, Content], gone: Iterable[str
                 os.fsync(file.fileno())  # a full disk may raise only here
         with signals_deferred():
             if len(staged) > 1 and seal.exists():
-                os.replace(seal, aside)
+                rename(seal, aside)
             for name in gone:
                 (folder / name).unlink(missing_ok=True)
             for place, temporary in staged.items():
-                os.replace(temporary, place)
+                rename(temporary, place)
     finally:
         for temporary in (*staged.values(), aside):
             temporary.unlink(missing_ok=True)
@@ -124,25 +124,6 @@ def _named(place: Path) -> Iterator[None]:
 def _beside(place: Path) -> Path:
     """A random name in the same folder."""
     return place.with_name(f".{place.name}.{secrets.token_hex(8)}")
-
-
-@contextmanager
-def signals_deferred() -> Iterator[None]:
-    """Signals that interrupt or end the process wait until the block has ended."""
-    if current_thread() is not main_thread():  # signals go to the main thread
-        yield
-        return
-    came: list[int] = []
-    named = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
-    kinds = [kind for kind in named if kind is not None and signal.getsignal(kind) is not None]
-    usual = {kind: signal.signal(kind, lambda number, _: came.append(number)) for kind in kinds}
-    try:
-        yield
-    finally:
-        for kind, handler in usual.items():
-            signal.signal(kind, handler)
-        for number in came:
-            signal.raise_signal(number)
 
 
 @contextmanager
@@ -173,23 +154,20 @@ def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
-    """Hold a lock file: one process at a time. The system releases it with the process.
-
-    On systems without file locks this does nothing.
-    """
-    with _locked(path) if fcntl is not None else nullcontext():
+    """Hold a lock file: one process at a time."""
+    with _locked(path):
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)
+            remove_open_file(path)
 
 
 def _locked(path: Path) -> IO[bytes]:
     """The lock file, open and locked."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    flags = os.O_RDWR | os.O_CREAT | NO_FOLLOW
     file = open(path, "wb", opener=lambda name, _: os.open(name, flags, 0o666))  # noqa: SIM115
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(file)
     except BlockingIOError:
         file.close()
         raise FolderInUseError(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]+://")
+PASSWORD = re.compile(r"(://[^/@:]*:)[^/@]*@")
 WEB_SCHEMES = ("http://", "https://")  # a query may follow the file name
 BYTES_PER_FETCH = 1 << 20  # at least
 
@@ -26,14 +27,17 @@ class FileSize(NamedTuple):
     st_size: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RemoteFile:
     """A file or folder at an address; the server is contacted only when needed."""
 
     address: str
 
     def __str__(self) -> str:
-        return self.address
+        """The address without a password."""
+        return PASSWORD.sub(r"\1***@", self.address)
+
+    __repr__ = __str__
 
     @property
     def name(self) -> str:
@@ -88,9 +92,9 @@ class RemoteFile:
         """Its size."""
         size = None if self.facts is None else self.facts.get("size")
         if self.facts is None:
-            raise FileNotFoundError(f"there is no file {self.address}.")
+            raise FileNotFoundError(f"there is no file {self}.")
         if size is None:
-            raise ConnectionError(f"the size of {self.address} is unknown: copy it first.")
+            raise ConnectionError(f"the size of {self} is unknown: copy it first.")
         return FileSize(int(size))
 
     def files(self) -> dict[str, "RemoteFile"]:
@@ -105,7 +109,7 @@ class RemoteFile:
     def open(self, mode: str = "rb", buffering: int = -1) -> BufferedReader:
         """Open it for reading."""
         if mode != "rb":
-            raise ValueError(f"{self.address} can only be read.")
+            raise ValueError(f"{self} can only be read.")
         return BufferedReader(RemoteStream(self), BYTES_PER_FETCH)
 
     def read_range(self, start: int, stop: int) -> bytes:
@@ -114,7 +118,7 @@ class RemoteFile:
         with self._errors():
             part: bytes = system.cat_file(path, start=start, end=stop) if stop > start else b""
         if len(part) > stop - start:
-            raise ConnectionError(f"{self.address} cannot be read in parts: copy it first.")
+            raise ConnectionError(f"{self} cannot be read in parts: copy it first.")
         return part
 
     @contextmanager
@@ -126,8 +130,9 @@ class RemoteFile:
             raise
         except Exception as error:
             said = " ".join(str(error).split()).removesuffix(".") or type(error).__name__
+            said = PASSWORD.sub(r"\1***@", said)
             kind = ImportError if isinstance(error, ImportError) else ConnectionError
-            raise kind(f"{self.address} cannot be read: {said}.") from error
+            raise kind(f"{self} cannot be read: {said}.") from error
 
 
 class RemoteStream(RawIOBase):

@@ -115,6 +115,19 @@ def check_unique(names: Sequence[str], what: str, file: str) -> None:
     )
 
 
+def check_text(names: Sequence[str], what: str, file: str) -> None:
+    """Refuse a name that no file can hold: half of a pair of code units, from damaged text."""
+    try:
+        "".join(names).encode("utf-8")
+    except UnicodeEncodeError:
+        for name in names:
+            if name != name.encode("utf-8", "ignore").decode("utf-8"):
+                raise ValueError(
+                    f"{file} has a {what} {name!a} whose name is no valid text (a lone "
+                    "surrogate): rename it."
+                ) from None
+
+
 def check_extent(shape: Sequence[int], entries: int, file: str) -> None:
     """Refuse a sparse matrix with so many empty rows or columns that they fill the memory."""
     if max(shape, default=0) > 1_000_000 + 100 * entries:

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from io import BufferedIOBase, BufferedReader, TextIOWrapper
+from io import SEEK_END, BufferedIOBase, BufferedReader, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from onmf.io.table import Progress, listing, no_progress, one_line
 
 LONGEST_LINE = 200_000_000  # bytes: a longer line is no table, and may be a zip bomb
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+HARMLESS_BYTES = 16 << 20  # that any file may unpack to
+MAX_UNPACKING = 100  # times its size: counts that are mostly zero, as text, unpack to 50 times
 LINES_INSPECTED = 500  # that are not UTF-8, to find their encoding
 BYTES_PER_PROGRESS = 4_000_000  # between two calls of `progress`
 
@@ -28,8 +30,16 @@ def visible_files(folder: Path, links: bool = False) -> list[Path]:
     A link to a file outside the folder is refused unless `links` are followed: the folder may come
     from somebody else.
     """
-    inside = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
-    names = sorted(name for name in inside if not any(part[0] == "." for part in name.parts))
+    inside = ((file.relative_to(folder), file) for file in folder.rglob("*") if not file.is_dir())
+    seen = sorted(pair for pair in inside if not any(part[0] == "." for part in pair[0].parts))
+    names = [name for name, file in seen if file.is_file()]
+    if other := [one_line(name) for name, file in seen if not file.is_file()]:
+        warnings.warn(
+            f"{one_line(folder.name)} has entries that are no files (pipes, devices, links to "
+            f"nothing), which are skipped: {listing(other)}.",
+            TableWarning,
+            stacklevel=2,
+        )
     home = folder.resolve()
     outside = [one_line(n) for n in names if home not in (folder / n).resolve().parents]
     if outside and not links:
@@ -46,9 +56,34 @@ def open_unpacked(path: AnyFile) -> Iterator[tuple[BufferedReader | gzip.GzipFil
     with path.open("rb") as raw:
         packed = path.name.lower().endswith(".gz")
         try:
+            if packed and raw.seekable():
+                check_beginning(raw, path.name)
             yield (gzip.GzipFile(fileobj=raw) if packed else raw), raw
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise FormatError(f"{path.name} is not a complete gzip file: {error}.") from error
+
+
+def check_unpacked(name: str, unpacked: int, packed: int) -> None:
+    """Refuse a file that unpacks to very much more than it is: no table of numbers does."""
+    if unpacked > HARMLESS_BYTES and unpacked > MAX_UNPACKING * packed:
+        raise FormatError(
+            f"{name} unpacks to over {MAX_UNPACKING} times its size: unpack it yourself if you "
+            "trust it."
+        )
+
+
+def check_beginning(raw: BufferedIOBase, name: str) -> None:
+    """Refuse a gzip file whose first bytes unpack to very much; only if its end says so, too."""
+    size = raw.seek(0, SEEK_END)
+    raw.seek(max(size - 4, 0))
+    suspicious = int.from_bytes(raw.read(4), "little") > max(HARMLESS_BYTES, MAX_UNPACKING * size)
+    raw.seek(0)
+    if suspicious:
+        seen, stream = 0, gzip.GzipFile(fileobj=raw)
+        while seen <= HARMLESS_BYTES and (part := stream.read(1 << 20)):
+            seen += len(part)
+        check_unpacked(name, seen, raw.tell())
+        raw.seek(0)
 
 
 def text_lines(
@@ -65,7 +100,7 @@ def text_lines(
         if encoding is not None and "\n".encode(_known(encoding)) != b"\n":
             yield from _wide_lines(stream, path.name, encoding)
             return
-        total, unreported, other = path.stat().st_size, 0, ""
+        total, unreported, seen, other = path.stat().st_size, 0, 0, ""
         for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
             if len(line) > LONGEST_LINE:
                 raise ValueError(f"{path.name} has over {LONGEST_LINE} bytes in line {number}.")
@@ -79,7 +114,8 @@ def text_lines(
             yield text.removeprefix("\ufeff") if number == 1 else text
             unreported += len(line)
             if unreported > BYTES_PER_PROGRESS:
-                unreported = 0
+                seen, unreported = seen + unreported, 0
+                check_unpacked(path.name, seen, raw.tell())
                 progress(raw.tell(), total)
 
 

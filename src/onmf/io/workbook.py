@@ -5,7 +5,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime, time
 from itertools import chain, islice
-from typing import Any
+from typing import Any, BinaryIO
+from zipfile import ZipFile
 
 from onmf.exceptions import FormatError, TableWarning
 from onmf.io.delimited import as_table
@@ -13,6 +14,7 @@ from onmf.io.layouts import LINES_INSPECTED, Line
 from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.table import Options, listing, reading_errors
+from onmf.io.text_files import check_unpacked
 
 try:
     from openpyxl import load_workbook
@@ -21,6 +23,9 @@ except ImportError as missing:
     raise ImportError(
         'Workbooks are read by openpyxl, which `pip install "onmf[excel]"` installs.'
     ) from missing
+
+
+XML_HEAD_BYTES = 1 << 16  # in which a part declares entities if it does
 
 
 def open_workbook(path: AnyFile, options: Options) -> Source:
@@ -69,13 +74,29 @@ def sheet_cells(path: AnyFile, options: Options, inspected: int = 1) -> Generato
 
 @contextmanager
 def _opened(path: AnyFile) -> Iterator[Any]:
-    form = "a workbook", InvalidFileException
+    form = "a workbook", InvalidFileException, SyntaxError  # which an XML parser raises
     with reading_errors(path.name, *form), path.open("rb") as file:
+        check_parts(file, path.name)
         book = load_workbook(file, read_only=True, data_only=True)
         try:
             yield book
         finally:
             book.close()
+
+
+def check_parts(file: BinaryIO, name: str) -> None:
+    """Refuse what no spreadsheet program writes: parts that unpack to very much, and entities."""
+    with ZipFile(file) as packed:
+        for part in packed.infolist():
+            check_unpacked(name, part.file_size, max(part.compress_size, 1))
+            if part.filename.endswith((".xml", ".rels")):
+                with packed.open(part) as content:
+                    if b"<!DOCTYPE" in content.read(XML_HEAD_BYTES):
+                        raise FormatError(
+                            f"{name} declares XML entities, as no spreadsheet program does: save "
+                            "it again, or as .csv."
+                        )
+    file.seek(0)
 
 
 def _length(cells: list[str]) -> int:

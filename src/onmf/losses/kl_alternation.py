@@ -22,6 +22,7 @@ from onmf.losses.alternation import Alternation, AlternationState, Given, Starts
 from onmf.losses.kl_search import Counts, labels_by_roots
 from onmf.losses.kl_starts import MOVES, find_clusterings, improved, moved
 from onmf.losses.profiles import (
+    NO_INFORMATION,
     SMOOTHING,
     CountCode,
     CountProfiles,
@@ -40,7 +41,6 @@ from onmf.search.outliers import OutlierLimit
 SEARCH_ROWS, SEARCH_ENTRIES = 20_000, 1 << 20  # at most, for the search: one log per entry and k
 MIN_SEARCH_ROWS_PER_CLUSTER = 50  # however long the rows are
 SWEEPS_BEFORE = 2  # reads of X before the alternation: the totals, and the rows of the search
-NO_INFORMATION = 1e-12  # share below which all samples have the same profile
 TRIM_ROUNDS = 3  # of improving clusters without their outliers
 
 

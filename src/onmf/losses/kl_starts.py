@@ -16,7 +16,8 @@ solver's search in square roots. Every further start is annealed: soft labels
     r_ik ~ exp(beta <x_i / t_i, log p_k>),   t_i = sum_j x_ij,   beta rising
 
 Each start is improved, combined with the best clustering so far, and the best of all is kept. So
-more starts never explain less.
+more starts never explain less. Without a number of starts they end when one agrees with the best,
+or when several in a row gained little.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,9 @@ from onmf.search.row_problems import unit
 MOVES, MOVES_IN_HALVES, LAST_MOVES = 2, 4, 10  # rounds: of all rows, within a split, at the end
 NEIGHBOURS = 5  # pieces that one may be merged with, by the cosine of square roots
 BETAS = np.geomspace(2, 20, 24)  # below 2 all clusters are alike, at 20 nearly all rows are sure
-ANNEALED_ENTRIES = 1 << 16  # non-zero entries of the rows that are annealed, at most
+# Non-zero entries of the rows that are annealed, at most. With a quarter of them, or with four
+# times as many, the search explained less on nine sets of texts (mean of four seeds).
+ANNEALED_ENTRIES = 1 << 16
 AGREEMENT = 1e-4  # a start that explains as much as the best, up to this share, ends the search
 LITTLE, VAIN_STARTS = 1e-3, 3  # so do some starts that each gained less than this share
 FEWEST_STARTS, MOST_STARTS = 4, 8  # without n_init

@@ -19,6 +19,7 @@ from scipy.special import xlogy
 from onmf.rows.assign import Code, Nearness, first_largest, one_sparse
 from onmf.rows.sweep import Array, Block, Matrix
 
+NO_INFORMATION = 1e-12  # share below which all samples have the same profile
 SMOOTHING = 0.01  # share of the overall mean in every centroid
 Influence = Callable[[Array, Array], Array]  # (weights d, totals t) -> weights of the counts
 
@@ -58,8 +59,9 @@ class Divergence(NamedTuple):
 
     @property
     def sqnorm(self) -> float:
-        """KL of one cluster for all."""
-        return max(self.own - float(explained_information(self.sums)), 0.0)
+        """KL of one cluster for all; 0 if all samples have the same profile."""
+        whole = self.own - float(explained_information(self.sums))
+        return whole if whole > NO_INFORMATION * abs(self.own) else 0.0
 
     @property
     def explained(self) -> float:

@@ -30,7 +30,7 @@ from onmf.losses.alternation import (
 )
 from onmf.paper.palm import Bounds
 from onmf.result import Recorder
-from onmf.rows.assign import Code, Rays, one_sparse
+from onmf.rows.assign import Code, Rays
 from onmf.rows.sweep import Array, Block, Data, row_sqnorm
 from onmf.search.outliers import OutlierLimit
 from onmf.search.row_problems import kernels, unit
@@ -72,17 +72,13 @@ class Assign:
 
     def __call__(self, block: Block, last: Code | None) -> tuple[Code, ClusterSums]:
         X, weight, k = block.X, block.weight[:, 0], self.units.shape[1]
-        code = Code(*kernels().nearest(X @ self.units))
+        code = Code(*kernels().nearest_rays(X, self.units))
         if self.limit is not None:
             code = self.limit.applied(row_sqnorm(X), code.scores, code)
-        if sp.issparse(X):
-            cross = one_sparse(code.labels, code.scores * weight, k).T @ X
-        else:  # a sum over the samples, not over samples and clusters
-            factors = np.where(code.labels >= 0, code.scores * weight, 0)
-            cross = kernels().sums(np.maximum(code.labels, 0), factors, X, k)
-        return code, ClusterSums(
-            np.ascontiguousarray(cross, np.float64), *tallies(code, last, weight, k)
-        )
+        factors = np.where(code.labels >= 0, code.scores * weight, 0)
+        cross = kernels().sums(np.maximum(code.labels, 0), factors, X, k)
+        cross = np.ascontiguousarray(cross, np.float64)
+        return code, ClusterSums(cross, *tallies(code, last, weight, k))
 
 
 def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array, ...]:

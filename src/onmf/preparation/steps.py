@@ -4,9 +4,8 @@
     tfidf  x_ij idf_j, samples of length 1       unit   x_i / ||x_i||
     scale  x_ij / s_j, features of one size      variable  x_ij, or 0 if feature j varies little
 
-Steps of texts are in `texts`, and `base.Step` says what a step has. New samples go through the same
-steps with what these have learnt from the first ones. The command offers the options of all `STEPS`
-and applies the steps in this order.
+Steps of texts are in `texts`; `base.Step` says what a step has. New samples go through the same
+steps, with what these learnt from the first ones. The command applies `STEPS` in their order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -264,9 +263,8 @@ WEIGHTS_OF_WORDS = (Log, Tfidf)  # sublinear tf-idf: counts of words for squares
 
 
 def suited_loss(names: Sequence[str]) -> str:
-    """The loss that suits the data after the steps with these names: the last one says it."""
-    loss: str = STEPS[names[-1]].loss if names else Step.loss
-    return loss
+    """The loss that suits the data after steps of these names: that of the last one."""
+    return str(STEPS[names[-1]].loss if names else Step.loss)
 
 
 def apply(chain: Iterable[Step], X: Any) -> Any:

@@ -4,9 +4,12 @@ strip  texts without mail headers and tags        words  counts of the words of 
 """
 
 import re
+import signal
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import current_thread, main_thread
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +26,34 @@ WORD = r"(?u)(?<![^\W_])(?=\d*[^\W\d_])[^\W_]{2,}"
 OLD_WORD = r"(?u)\b\w\w+\b"  # scikit-learn's default, and ours up to version 0.1
 PAIRS = r"(?u)(?=(\w\w))"  # overlapping pairs of characters, for scripts without spaces
 LONGEST_NGRAM = 10  # words
+MIN_SECONDS, MIN_SPEED = 30.0, 1e5  # for a pattern: at least, and characters a second (1e7 usually)
 LONGEST_PATTERN = 1000  # characters; a stored pattern is compiled
+
+
+@contextmanager
+def time_limit(seconds: float, pattern: str) -> Iterator[None]:
+    """Give up a search for a pattern that does not end: it may be from somebody else's model.
+
+    Only where a signal can interrupt it: in the main thread, not on Windows.
+    """
+    usual = pattern in (WORD, PAIRS) or not hasattr(signal, "SIGALRM")
+    if usual or current_thread() is not main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        raise ValueError(
+            f"the token pattern {pattern!r} took over {seconds:.0f} s: it is slow by itself, and "
+            "another one must be used."
+        )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def document_count(word: str) -> int | float:
@@ -128,7 +158,8 @@ class Words(Step):
         )  # fmt: skip
         with warnings.catch_warnings():  # some stop words may never match the pattern
             warnings.filterwarnings("ignore", "Your stop_words may be inconsistent")
-            return sp.csr_array(counter.transform(X))
+            with time_limit(MIN_SECONDS + sum(map(len, X)) / MIN_SPEED, self.pattern):
+                return sp.csr_array(counter.transform(X))
 
     def check(self, n_features: int) -> None:
         words = self.vocabulary

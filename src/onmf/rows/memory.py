@@ -4,6 +4,7 @@ Consecutive blocks form groups, the unit of parallel work. Their cuts and the or
 depend on the data alone, so that any number of threads gives the same bits.
 """
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -89,6 +90,12 @@ class InMemory:
         sqnorm = other.reduce_blocks(weighted_sum, self.row_sqnorms)
         other.norms = self.row_sqnorms, self.norms[1]._replace(sqnorm=sqnorm)
         return other
+
+    @property
+    def n_stored(self) -> int:
+        """Entries that a sweep reads."""
+        begins = getattr(self.X, "indptr", None)
+        return math.prod(self.shape) if begins is None else int(begins[-1])
 
     @cached_property
     def norms(self) -> tuple[Any, "Size"]:

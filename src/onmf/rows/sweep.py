@@ -49,6 +49,8 @@ class Data(Protocol):
     dtype: np.dtype[Any]
 
     @property
+    def n_stored(self) -> int: ...  # entries that a sweep reads: those stored in a sparse matrix
+    @property
     def traffic(self) -> Traffic: ...  # so far
     @property
     def weight(self) -> Array: ...  # d_i

@@ -237,7 +237,7 @@ class Features:
         )
 
 
-def too_few(useful: int, n: int, fewest: int) -> ValueError:
+def too_few(useful: int, n: int, fewest: int, rescaled: bool = False) -> ValueError:
     """What to say if fewer samples are useful, or there at all, than there are to be clusters."""
     if n < fewest:
         return ValueError(
@@ -245,6 +245,12 @@ def too_few(useful: int, n: int, fewest: int) -> ValueError:
         )
     if not useful:
         return ValueError("X is all zero (or weighs nothing): there is nothing to cluster.")
+    if rescaled:
+        return ValueError(
+            f"only {useful} of n_samples={n} samples count beside the largest entries of X, fewer "
+            f"than n_clusters={fewest}: the squares of the others vanish; drop or divide the "
+            "largest samples."
+        )
     return ValueError(
         f"only {useful} of n_samples={n} samples are non-zero and have weight, fewer "
         f"than n_clusters={fewest}: ask for fewer clusters."

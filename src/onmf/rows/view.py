@@ -33,7 +33,7 @@ class View:
 
     def __init__(self, below: Data, change: Callable[[Matrix], Matrix]) -> None:
         self.below, self.change = below, change
-        self.shape, self.dtype = below.shape, below.dtype
+        self.shape, self.dtype, self.n_stored = below.shape, below.dtype, below.n_stored
         self.scatter, self.gather = below.scatter, below.gather
         self.dense, self.map_blocks, self.reduce_blocks = (
             below.dense,

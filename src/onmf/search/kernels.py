@@ -8,9 +8,10 @@ precision. Work of more than a moment is done in parts: between them an interrup
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from onmf.rows.assign import PRODUCT_ROUNDING
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, Matrix
 from onmf.search import _kernels, row_problems
 from onmf.search._kernels import use as use
 from onmf.search.row_problems import (
@@ -23,11 +24,13 @@ from onmf.search.row_problems import (
 )
 
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
-LABELS = np.dtype(np.int64)
+LABELS, PLACES = np.dtype(np.int64), np.dtype(np.int32)
 ALIGNED: Any = ("C", "A")  # which an array that came over a network may not be
 EQUAL_SCORES = {kind: float(PRODUCT_ROUNDING * np.finfo(kind).eps) for kind in FLOATS}
 TINIEST = {kind: float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind in FLOATS}
 MAX_FEW_RAYS = 16  # rays that are alternated without BLAS, as in C
+FEW_FEATURES = 8  # up to which products of whole blocks are slower than those of a row
+MOVED_SHARE = 3  # scores of some rays alone cost so many times as much for each
 CACHED_ENTRIES = 1 << 17  # of scores and rows that stay in a cache between two steps
 MOMENT = 1 << 24  # products between two looks for an interrupt: a few hundredths of a second
 
@@ -62,6 +65,17 @@ def nearest(products: Array) -> tuple[Array, Array]:
     return labels, scores
 
 
+def nearest_rays(X: Matrix, units: Array) -> tuple[Array, Array]:
+    """`nearest` of the products of rows X with unit rays (m, k)."""
+    if sp.issparse(X) or X.shape[1] > FEW_FEATURES:
+        return nearest(X @ units)
+    X, units = floats(X, units)
+    labels, scores = np.empty(len(X), np.int64), np.empty(len(X), X.dtype)
+    scratch, rules = np.empty(units.shape[1], X.dtype), (EQUAL_SCORES[X.dtype], TINIEST[X.dtype])
+    _kernels.nearest_few(X, units, labels, scores, scratch, *rules)
+    return labels, scores
+
+
 def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
     """b_i = argmax_k a_ik, s_i = [a_ib]_+, and the sum of s_i y_i over the rows of each cluster."""
     A, Y = floats(A, Y)
@@ -72,13 +86,24 @@ def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
 
 
 def alternations(
-    Y: Array, U: Array, floor: Array, passes: int, goal: float
+    Y: Array,
+    U: Array,
+    floor: Array,
+    passes: int,
+    goal: float,
+    known: tuple[Array, Array, Array | None] | None = None,
 ) -> tuple[Array, Array, Array, Array, float]:
     """U after passes of `search.alternate`, the scores of the rows, where each is best, that score,
     and the energy; a floor of no entries stands for none."""
     (Y,), U = floats(Y), np.array(U, np.float64, order="C")
     (n, width), k = Y.shape, len(U)
-    A = np.empty((n, k + (len(floor) > 0)), Y.dtype)
+    if known is None:
+        A, moved = np.empty((n, k + (len(floor) > 0)), Y.dtype), np.ones(k, np.bool_)
+    else:
+        V, scores, memory = known
+        moved = (V != U).any(axis=1)
+        A = np.empty(scores.shape, Y.dtype) if memory is None else memory
+        np.copyto(A, scores)
     if len(floor):
         A[:, k] = floor
     labels, best, P = np.empty(n, np.int64), np.empty(n), np.empty((A.shape[1], width))
@@ -86,14 +111,19 @@ def alternations(
     parts = [tuple(part[i : i + step] for part in (A, Y, labels, best)) for i in range(0, n, step)]
     for left in range(passes, -1, -1):
         P[:] = 0
-        rays, energy = U.T.astype(Y.dtype), 0.0
+        rays, energy, some = U.T.astype(Y.dtype), 0.0, np.flatnonzero(moved)
+        few = rays[:, some] if MOVED_SHARE * len(some) < k else None
         for scores, rows, where, best_there in parts:
-            np.matmul(rows, rays, out=scores[:, :k])
+            if few is None:
+                np.matmul(rows, rays, out=scores[:, :k])
+            elif len(some):
+                scores[:, some] = rows @ few
             energy += _kernels.images(scores, rows, U, where, best_there, P, EQUAL_SCORES[Y.dtype])
         gain, before = energy - before, energy
         if not left or gain <= GAIN * (energy - gain) or energy + PATIENCE * left * gain < goal:
             break
-        _kernels.redirect(U, P[:k])
+        if not _kernels.redirect(U, P[:k], moved, GAIN * energy / k):
+            break
     return U, A, labels, best, energy
 
 
@@ -117,9 +147,16 @@ def merge_losses(C: Array, squares: Array, products: Array, own: Array) -> Array
     return loss
 
 
-def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
+def sums(labels: Array, factors: Array, Y: Matrix, k: int) -> Array:
     """The sum of f_i y_i over the rows of each of k clusters."""
-    (Y,), P = floats(Y), np.zeros((k, Y.shape[1]))
+    P = np.zeros((k, Y.shape[1]))
+    if sp.issparse(Y):
+        if Y.indices.dtype != PLACES:
+            return row_problems.sums(labels, factors, Y, k)
+        (values,), places = floats(Y.data), (in_form(Y.indices, PLACES), in_form(Y.indptr, PLACES))
+        _kernels.sparse_sums(whole(labels), *doubles(factors), values, *places, P)
+        return P
+    (Y,) = floats(Y)
     _kernels.sums(whole(labels), *doubles(factors), Y, P)
     return P
 

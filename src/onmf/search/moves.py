@@ -23,10 +23,16 @@ OUTLIER_INERTIA = (
 
 
 def relocate(
-    Y: Array, sqnorms: Array, now: Clustering, rounds: int, floor: Array | None = None
+    Y: Array,
+    sqnorms: Array,
+    now: Clustering,
+    rounds: int,
+    floor: Array | None = None,
+    memory: list[Array] | None = None,
 ) -> Clustering:
     """The clustering after moves of rows that explain more, all at once or the best of them."""
-    k, places = len(now.U), now.scores.shape[1]
+    k, places, given = len(now.U), now.scores.shape[1], now
+    memory = [] if memory is None else memory  # see `alternate`
     for _ in range(rounds if k > 1 else 0):
         own = np.bincount(now.labels, np.square(now.best), places)
         own[k:] = OUTLIER_INERTIA * now.explained
@@ -34,21 +40,30 @@ def relocate(
         going = np.flatnonzero(gain > GAIN * now.explained / len(Y))
         going = going[np.argsort(-gain[going], kind="stable")]
         while len(going):
-            new = _refitted(Y, now, going, target[going], floor)
+            new = _refitted(Y, now, going, target[going], floor, memory)
             if new.explained > now.explained * (1 + GAIN):
                 break
+            memory.append(new.scores)
             going = going[: len(going) // 2]
         if not len(going):
             break
+        if now is not given:
+            memory.append(now.scores)
         now = new
     return now
 
 
 def _refitted(
-    Y: Array, now: Clustering, going: Array, target: Array, floor: Array | None
+    Y: Array,
+    now: Clustering,
+    going: Array,
+    target: Array,
+    floor: Array | None,
+    memory: list[Array],
 ) -> Clustering:
     """The alternation after these rows have moved."""
     labels, k, U = now.labels.copy(), len(now.U), every_place(now)
     labels[going] = target
-    U = kernels().fit_rays(Y, labels, U, MOVE_POWER_STEPS)
-    return alternate(Y, U[:k], MOVE_ALTERNATIONS, floor=floor)
+    touched = np.union1d(now.labels[going], target)
+    U[touched] = kernels().fit_rays(Y, labels, U, MOVE_POWER_STEPS)[touched]
+    return alternate(Y, U[:k], MOVE_ALTERNATIONS, floor=floor, known=now, memory=memory)

@@ -151,13 +151,26 @@ def every_place(now: Clustering) -> Array:
 
 
 def alternate(
-    Y: Array, U: Array, passes: int, goal: float = 0.0, floor: Array | None = None
+    Y: Array,
+    U: Array,
+    passes: int,
+    goal: float = 0.0,
+    floor: Array | None = None,
+    known: Clustering | None = None,
+    memory: list[Array] | None = None,
 ) -> Clustering:
     """Exact alternation: nearest ray, then the sum of its rows by weight.
 
     Its gains fall as a rule: it ends where more of them, somewhat larger than the last, would not
     reach the goal. A row that scores below its `floor` on every ray is an outlier and pulls none.
+    Only rays that move are scored again: a ray stays where less than its share of GAIN is to be
+    gained, and those of a `known` clustering of the same rows have scores already. `memory` are
+    arrays of scores that nobody needs any more: new ones of many rows and rays cost as much as a
+    pass.
     """
     floor = np.empty(0, Y.dtype) if floor is None else floor.astype(Y.dtype, copy=False)
-    U = U.astype(np.float64, copy=False)
-    return Clustering(*kernels().alternations(np.ascontiguousarray(Y), U, floor, passes, goal))
+    U, rows = U.astype(np.float64, copy=False), np.ascontiguousarray(Y)
+    scored = None
+    if known is not None:
+        scored = known.U, known.scores, memory.pop() if memory else None
+    return Clustering(*kernels().alternations(rows, U, floor, passes, goal, scored))

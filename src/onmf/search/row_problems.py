@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from onmf.rows.assign import first_largest
 from onmf.rows.assign import nearest as nearest  # its twin is in `kernels`
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, Matrix
 
 RIDGE = 1e-10  # on the diagonal: prototypes may coincide
 SLACK = 1e-9  # relative: a multiplier below it is zero
@@ -94,21 +94,41 @@ def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
 
 
 def alternations(
-    Y: Array, U: Array, floor: Array, passes: int, goal: float
+    Y: Array,
+    U: Array,
+    floor: Array,
+    passes: int,
+    goal: float,
+    known: tuple[Array, Array, Array | None] | None = None,
 ) -> tuple[Array, Array, Array, Array, float]:
     """U after passes of `search.alternate`, the scores of the rows, where each is best, that score,
-    and the energy; a floor of no entries stands for none."""
-    before = -1.0
+    and the energy; a floor of no entries stands for none. `known` are rays, their scores and
+    memory for others, if there is some."""
+    before, moved = -1.0, np.ones(len(U), bool)
+    A = np.empty((len(Y), len(U) + (len(floor) > 0)), Y.dtype)
+    if known is not None:
+        A, moved = known[1].copy(), (known[0] != U).any(axis=1)
+    if len(floor):
+        A[:, len(U)] = floor
     for left in range(passes, -1, -1):
-        A = Y @ U.T.astype(Y.dtype)
-        A = np.column_stack([A, floor]) if len(floor) else A
+        some = np.flatnonzero(moved)
+        A[:, some] = Y @ U[some].T.astype(Y.dtype)
         labels, best, P = images(A, Y, U)
         sqnorms = float(best @ best)
         gain, before = sqnorms - before, sqnorms
         if not left or gain <= GAIN * (sqnorms - gain) or sqnorms + PATIENCE * left * gain < goal:
             break
-        U = unit(P[: len(U)], otherwise=U)
+        U, moved = redirected(U, P[: len(U)], GAIN * sqnorms / len(U))
+        if not moved.any():
+            break
     return U, A, labels, best, sqnorms
+
+
+def redirected(U: Array, P: Array, least: float) -> tuple[Array, Array]:
+    """Rays along the rows of P where that gains |p| |p / |p| - u|^2 > least, and where it does."""
+    size = np.linalg.norm(P, axis=1)
+    moved = 2 * (size - np.einsum("kr,kr->k", U, P)) > least
+    return np.where(moved[:, None], unit(P, otherwise=U), U), moved
 
 
 def images(A: Array, Y: Array, U: Array) -> tuple[Array, Array, Array]:
@@ -151,10 +171,16 @@ def merge_losses(C: Array, squares: Array, products: Array, own: Array) -> Array
     return loss
 
 
-def sums(labels: Array, factors: Array, Y: Array, k: int) -> Array:
+def nearest_rays(X: Matrix, units: Array) -> tuple[Array, Array]:
+    """`nearest` of the products of rows X with unit rays (m, k)."""
+    return nearest(X @ units)
+
+
+def sums(labels: Array, factors: Array, Y: Matrix, k: int) -> Array:
     """The sum of f_i y_i over the rows of each of k clusters."""
     parts, shape = (factors, labels, np.arange(len(labels) + 1)), (len(labels), k)
-    return np.asarray(sp.csr_array(parts, shape=shape).T @ Y)
+    P = sp.csr_array(parts, shape=shape).T @ Y
+    return np.asarray(P.toarray() if sp.issparse(P) else P)
 
 
 def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> Array:

@@ -29,11 +29,13 @@ from onmf.search.sketch import PLAIN, ROBUST, Sketch, sketch
 
 # Rows that a path works on: PATH_ROWS_PER_CLUSTER k, at most PATH_ROWS + EXTRA_PATH_ROWS k.
 MIN_PATH_ROWS, PATH_ROWS_PER_CLUSTER, PATH_ROWS, EXTRA_PATH_ROWS = 1000, 100, 1600, 20
+ALL_ROWS_FACTOR = 1.25  # a few rows more are cheaper than swaps on some and then on all
 SWAP_ROWS_FACTOR = 6  # times as many rows for the last swaps as for the path
 LAST_TAU = 0.5  # rows are one-sparse long before tau = 1
 MAX_TAU_RATIO = 1.4  # of two values of tau: a path of few steps starts later
 MIN_PATH_STEPS = 8
 PATH_COST_SWEEPS, MAX_STARTS = 3, 3  # sweeps that the paths of all starts may cost; starts
+SPARSE_COST = 4  # of a stored entry of a sparse matrix, in those of a dense one: as measured
 CHEAP_PRODUCTS, MAX_CHEAP_STARTS = 1.8e7, 8  # products that cost nothing; starts for small data
 # Starts that agree, and how far: no further one was better by more than 1e-7 (15 small sets, 30
 # seeds; a third of the time where there are clear clusters).
@@ -147,7 +149,7 @@ def descents(
     """What is found in the sketch, the best first: by a search, or down from given centroids."""
     Y = small.Y if settings.outliers is None else with_samples(data, small)
     if given is None:
-        return explore(settings, data.shape, Y, k, penalty, rng)
+        return explore(settings, data, Y, k, penalty, rng)
     rows, start = settings.rows(Y), unit(small.lower(given.W.astype(np.float64)))
     even, _ = rows.with_limited_length()  # long outliers must not win a ray
     if given.is_model:
@@ -160,7 +162,7 @@ def descents(
 
 def explore(
     settings: SearchSettings,
-    shape: tuple[int, int],
+    data: Data,
     Y: Array,
     k: int,
     penalty: RowPenalty,
@@ -173,7 +175,10 @@ def explore(
     scale = sqnorms.mean()  # squares in single precision must neither vanish nor overflow
     Y, sqnorms = (Y / np.sqrt(scale)).astype(np.float32, order="C", copy=False), sqnorms / scale
     size = max(min(PATH_ROWS_PER_CLUSTER * k, PATH_ROWS + EXTRA_PATH_ROWS * k), MIN_PATH_ROWS)
-    n_starts, steps = effort(shape, (min(size, len(Y)), Y.shape[1]), k, len(settings.taus()))
+    size = len(Y) if len(Y) <= ALL_ROWS_FACTOR * size else size
+    n_starts, steps = effort(
+        sweep_work(data), (min(size, len(Y)), Y.shape[1]), k, len(settings.taus())
+    )
     last, *starts = rng.spawn(1 + (settings.n_starts or n_starts))
     many = drawn(Y, sqnorms, SWAP_ROWS_FACTOR * size, last)
     search = Search(settings.rows, Y, sqnorms, many, size, k, penalty, settings.taus(steps))
@@ -254,9 +259,18 @@ def in_threads(
         pool.shutdown(cancel_futures=True)
 
 
-def effort(shape: tuple[int, int], seen: tuple[int, int], k: int, steps: int) -> tuple[int, int]:
-    """Starts, and steps of each path: about the products of PATH_COST_SWEEPS sweeps, or little."""
-    worth = PATH_COST_SWEEPS * np.prod(shape, dtype=float) / np.prod(seen, dtype=float)
+def sweep_work(data: Data) -> float:
+    """Products of all rows with one ray, in units of dense ones."""
+    stored = float(data.n_stored)
+    return stored if stored == np.prod(data.shape, dtype=float) else SPARSE_COST * stored
+
+
+def effort(work: float, seen: tuple[int, int], k: int, steps: int) -> tuple[int, int]:
+    """Starts, and steps of each path: about the products of PATH_COST_SWEEPS sweeps, or little.
+
+    `work` are the products of a sweep with one ray, `seen` rows and columns of a path.
+    """
+    worth = PATH_COST_SWEEPS * work / np.prod(seen, dtype=float)
     cheap = CHEAP_PRODUCTS / k / np.prod(seen, dtype=float)
     starts = max(1, int(max(min(worth / steps, MAX_STARTS), min(cheap / steps, MAX_CHEAP_STARTS))))
     if k > seen[1]:

@@ -24,6 +24,7 @@ from onmf.stability.path import beginning, line
 Array = NDArray[Any]
 
 MOST_ENTRIES = 1 << 17  # non-zero ones of the rows that are searched: one log per entry, K and move
+FEWEST_ROWS = 100  # however long they are
 SAME = 1e-12  # below it, two clusters have the same shares up to rounding
 
 
@@ -31,18 +32,21 @@ class CountHalf:
     """The sums of the clusters of this half, and the profiles of all samples."""
 
     def __init__(self, X: Any, weight: Array, equal_votes: bool, cut: Cut, side: bool) -> None:
-        self.X, self.cut = X, cut
+        self.X, self.rng = X, np.random.default_rng(int(side))
         self.totals = np.where(weight > 0, row_sums(X), 0)
-        rng = np.random.default_rng(int(side))
         rows = cut.rows(side)
         rows = rows[self.totals[rows] > 0]
-        entries = sp.csr_array(X[rows]).nnz
-        if entries > MOST_ENTRIES:
-            size = len(rows) * MOST_ENTRIES // entries
-            rows = rows[np.sort(rng.choice(len(rows), size, replace=False))]
+        entries = max(sp.csr_array(X[rows]).nnz, 1)
+        size = max(len(rows) * MOST_ENTRIES // entries, FEWEST_ROWS)
+        if size < len(rows):
+            rows = rows[np.sort(self.rng.choice(len(rows), size, replace=False))]
         block = Block(X[rows], weight[rows, None])
         self.counts = Counts.of(block, influence_of(equal_votes)).with_limited_totals()
-        self.rng = rng
+        known = np.asarray(self.counts.X.sum(axis=0)).ravel() > 0
+        features = cut.features
+        self.halves: tuple[Array, ...] = () if features is None else (features, ~features)
+        self.part = X[:, self.halves[0]] if self.halves else None
+        self.known = [np.asarray(X @ (inside & known).astype(float)) for inside in self.halves]
 
     def seen(self, first: int, last: int) -> dict[int, Seen]:
         """All samples by the clusters of this half, for the K from first to last."""
@@ -62,17 +66,15 @@ class CountHalf:
         By some of the features, the shares of a cluster are those among these features.
         """
         totals = np.maximum(sums.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        mean = sums.sum(axis=0) / totals.sum()
-        W = (1 - SMOOTHING) * sums / totals + SMOOTHING * mean
-        profiles = CountProfiles.of(W)
-        X, parts = profiles.visible(self.X), []
-        scores = np.asarray(X @ profiles.logs, np.float64)
-        if self.cut.features is not None:
-            one = np.asarray(X @ np.where(self.cut.features[:, None], profiles.logs, 0), np.float64)
-            for inside, score in ((self.cut.features, one), (~self.cut.features, scores - one)):
+        W = (1 - SMOOTHING) * sums / totals + SMOOTHING * sums.sum(axis=0) / totals.sum()
+        logs = CountProfiles.of(W).logs  # 0 for a feature that no cluster has
+        scores, parts = np.asarray(self.X @ logs, np.float64), []
+        if self.part is not None:
+            one = np.asarray(self.part @ logs[self.halves[0]], np.float64)
+            told = zip((one, scores - one), self.halves, self.known, strict=True)
+            for part, inside, known in told:
                 shares = np.maximum(W[:, inside].sum(axis=1), np.finfo(float).tiny)
-                seen = np.asarray(X @ inside.astype(float))
-                parts.append(self.positive(score - np.outer(seen, np.log(shares))))
+                parts.append(self.positive(part - np.outer(known, np.log(shares))))
         return Seen.by_scores(self.positive(scores), parts, self.totals)
 
     def positive(self, scores: Array) -> Array:

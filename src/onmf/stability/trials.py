@@ -77,9 +77,10 @@ class Experiment(NamedTuple):
         model, n_jobs, backend = self.model, self.n_jobs or 1, "loky"
         if self.solver is not None:
             n_jobs, backend = self.solver.settings.search.n_threads, "threading"
-            model = clone(model).set_params(n_jobs=1)
-            if model.get_params()["n_init"] == "auto":
-                model.set_params(n_init=1)  # the runs themselves are starts
+            model = clone(model)
+            model.n_jobs = 1  # plain attributes: a subclass may not have them as parameters
+            if model.n_init == "auto":
+                model.n_init = 1  # the runs themselves are starts
         work = Run(model, self.name, self.X)
         with single_threaded_blas(), parallel_config(backend):
             run(book, trials, work, n_jobs=n_jobs, progress=progress)
@@ -94,8 +95,7 @@ class Experiment(NamedTuple):
             return Evidence(fits, key, book, n_cuts, self.n_jobs or 1, progress)
         X, _ = rescale_to_safe_range(self.X)
         weight = np.ones(X.shape[0]) if self.weight is None else self.weight
-        equal_votes = self.model.get_params()["equal_votes"]
-        half = partial(PATHS[type(self.solver.loss)], X, weight, equal_votes)
+        half = partial(PATHS[type(self.solver.loss)], X, weight, self.model.equal_votes)
         n_threads = self.solver.settings.search.n_threads
         return Evidence(ByPath(half, X.shape[1], groups), key, book, n_cuts, n_threads, progress)
 

@@ -1,4 +1,4 @@
-"""What a batch, or a refit, changed, and what of it somebody should look at."""
+"""What a batch changed in a stream, and what of it somebody should look at."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -67,25 +67,3 @@ class Changes(NamedTuple):
             return [*self.alerts]
         return [f"{self.zeros} of {self.samples} samples are all zero: they are in no cluster "
                 "and change nothing.", *self.alerts]  # fmt: skip
-
-
-def lost_ids(chain: list[dict[str, Any]]) -> list[str]:
-    """What to say where most clusters of the run before are gone: the input was another one."""
-    if not chain or len(chain[-1]["kept"]) >= len(chain[-1]["vanished"]):
-        return []
-    kept, before = len(chain[-1]["kept"]), len(chain[-1]["kept"]) + len(chain[-1]["vanished"])
-    return [
-        f"only {kept} of {before} clusters kept their ids: --like is for old and new samples "
-        "together. For new samples alone use onmf predict, or onmf update."
-    ]
-
-
-def lineage_sentence(entry: dict[str, Any]) -> str:
-    """What happened to the clusters of the run before."""
-    turned = max((angle for angle in entry["drift"] if angle is not None), default=0)
-    said = f"{len(entry['kept'])} clusters kept their ids (turned by at most {turned:.1f} degrees)"
-    for word in ("born", "vanished"):
-        said += f", {word}: {listing(entry[word]) or 'none'}"
-    if entry["new_features"] or entry["lost_features"]:
-        said += f"; {entry['new_features']} features are new, {entry['lost_features']} lost"
-    return f"{said}."

@@ -151,7 +151,10 @@ def sums_of_others(source: Input, table: Table, totals: Totals) -> Iterator[str]
         (some_columns, totals.features, totals.samples, table.features, "feature"),
     )
     for take, own, total, names, what in sides:
-        size = np.abs(total).sum()
+        with np.errstate(over="ignore"):
+            size = np.abs(total).sum()
+        if not np.isfinite(size):  # sums of numbers near the largest there are say nothing
+            continue
         half = np.flatnonzero(np.isclose(2 * own, total.sum(), rtol=SUM_TOL))[:MOST_LISTED]
         if len(names) < 3 or not size > 0 or not len(half):
             continue

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from onmf.io.duplicates import Duplicates
 from onmf.io.flat import TemporaryFolder
 from onmf.io.formats import can_drop, larger_than_memory
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
-from onmf.io.table import Progress, no_progress
+from onmf.io.table import Progress, check_text, no_progress
 from onmf.preparation.expression import default_steps
 from onmf.preparation.steps import STEPS, Step, Variable, apply, apply_step
 from onmf.preparation.texts import Strip
@@ -106,6 +106,13 @@ class Input:
 
     def read(self, progress: Progress = no_progress) -> Table:
         """The input before any step; rows that would fill the memory stay on disk."""
+        table = self._read(progress)
+        check_text(table.samples, "sample", self.path.name)
+        check_text(table.features, "feature", self.path.name)
+        check_text(table.labels or [], "class", self.path.name)
+        return table
+
+    def _read(self, progress: Progress) -> Table:
         if self.text:
             return read_documents(
                 self.path, column=self.text_column, id_column=self.id_column, labels=self.labels,
@@ -173,6 +180,9 @@ class Input:
         settings = {name: facts.pop(name) for name in step_parameters() & facts.keys()}
         if unknown := facts.keys() - {own.name for own in fields(cls)}:
             raise ValueError(f"its source has unknown keys: {', '.join(sorted(unknown))}")
+        for own in fields(cls):
+            if own.name in facts.keys() - {"path"} and not is_of_kind(facts[own.name], own.type):
+                raise ValueError(f"its {own.name} is {facts[own.name]!r}")
         path = facts["path"] if is_remote(facts["path"]) else folder / facts["path"]
         recorded = cls(**facts | {"path": as_file(path), "settings": settings})
         for name in OF_SAMPLES:
@@ -188,6 +198,16 @@ def _spec(file: str, column: str | None) -> str:
     return file if column is None else f"{file}:{column}"
 
 
+def is_of_kind(value: Any, kind: Any) -> bool:
+    """Whether a value of a record can be what the annotation of its field says."""
+    try:
+        return isinstance(value, kind)
+    except TypeError:  # words: several, or one of a few
+        parts = value if isinstance(value, tuple) else (value,)
+        words = all(isinstance(part, str) for part in parts)
+        return words or (value is None and type(None) in get_args(kind))
+
+
 def step_parameters() -> set[str]:
     """The names of all parameters of steps that an option sets."""
     options = (option for step in STEPS.values() for option in step.options)
@@ -195,9 +215,9 @@ def step_parameters() -> set[str]:
 
 
 def relative_path(folder: Path, path: AnyFile) -> str:
-    """A path relative to a folder; an address stays as it is."""
+    """A path relative to a folder; an address without its password."""
     if isinstance(path, RemoteFile):
-        return path.address
+        return str(path)
     try:
         return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
     except ValueError:  # on another drive

@@ -52,7 +52,7 @@ def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> list[A
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return [kind(row[name]) for row in csv.DictReader(file)]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
         raise ValueError(f"{path} does not have the labels of a run: {error}.") from error
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
@@ -84,6 +84,16 @@ def with_copies(model: ONMF, table: Table, raw: Table, copies: Copies) -> Table:
             setattr(model, name, getattr(model, name)[copies.place])
     everything = rows_of(table, copies.place)
     return everything._replace(samples=raw.samples, labels=raw.labels)
+
+
+def choice_with_copies(choice: Any, copies: Copies) -> Any:
+    """The result of `onmf.choose_k` on one of each text, if there is one, for all texts."""
+    if choice is None:
+        return None
+    place = copies.place
+    scales = [scale._replace(labels=scale.labels[place]) for scale in choice.scales]
+    runs = None if choice.runs is None else choice.runs[place]
+    return replace(choice, scales=scales, runs=runs, labels=choice.labels[place])
 
 
 def can_certify(model: tables.Model, table: Table) -> bool:

@@ -1,6 +1,7 @@
 """Notes on texts: what was removed from them, which are empty, copies, or in another script."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from textwrap import shorten
 
@@ -10,10 +11,12 @@ from onmf.cli.runs.inputs import Copies, Input
 from onmf.io import Table
 from onmf.io.table import listing
 from onmf.preparation.arrays import sample_totals
+from onmf.preparation.stop_words import LANGUAGES, stop_words_of
 from onmf.preparation.texts import WORD, Strip
 
 NO_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 COPIES_TOLD = 0.01  # share of texts that are copies of one; fewer are no cluster
+FREQUENT_WORDS = 0.1  # share of stop words in texts of their language: .2 to .5
 COPY_SHOWN = 50  # characters of a text in a note
 
 
@@ -25,6 +28,7 @@ def about_texts(source: Input, texts: Sequence[str]) -> list[str]:
         *empty_texts(texts),
         *copied_texts(source, texts),
         *script(source, texts),
+        *other_language(source, texts),
     ]
 
 
@@ -57,6 +61,23 @@ def copied_texts(source: Input, texts: Sequence[str]) -> Iterator[str]:
         yield f"{said}. One of each takes part in the fit."
     else:
         yield f"{said} and may become a cluster. --duplicates first counts each text once."
+
+
+def other_language(source: Input, texts: Sequence[str]) -> Iterator[str]:
+    """Texts with many more frequent words of another language than of the one that was named."""
+    some = " ".join(text[:500] for text in texts[:200]).lower()
+    found = Counter(re.findall(WORD, some))
+    share = {
+        name: sum(found[word] for word in stop_words_of(name)) / max(found.total(), 1)
+        for name in LANGUAGES
+    }
+    asked = source.settings.get("stop_words")
+    most = max(share, key=lambda name: share[name])
+    if asked in share and share[most] > max(2 * share[asked], FREQUENT_WORDS):
+        yield (
+            f"these texts look {most.capitalize()}, but {asked} stop words are left out: add "
+            f"--stop-words {most}."
+        )
 
 
 def script(source: Input, texts: Sequence[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ chunks. What is kept for each sample stays beside its chunk. All of it are tasks
 dies takes with it is computed again.
 """
 
+import math
 import operator
 from asyncio import CancelledError
 from collections.abc import Callable
@@ -89,6 +90,7 @@ class OnDask:
         self, X: Any, dtype: Any, weight: Array | None, check: Check, look: Move | None = None
     ) -> None:
         self.shape, self.dtype, self.look = X.shape, dtype, look or CheckBlock(check)
+        self.n_stored = math.prod(X.shape)  # what the chunks store is not known here
         self.traffic, self._weight = Traffic(), weight
         sizes = [(index, size) for index, size in enumerate(X.chunks[0]) if size]
         self.cuts = [0, *accumulate(size for _, size in sizes)]

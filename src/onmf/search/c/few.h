@@ -85,9 +85,9 @@ KERNEL FN(alternate_few)(Args *a)
         const double gain = explained - before;
         before = explained;
         if (left <= 0 || gain <= least * (explained - gain)
-            || explained + patience * left * gain < goal)
+            || explained + patience * left * gain < goal
+            || !REDIRECT_SOME(U, P, k, width, least * explained / (double)k, NULL))
             break;
-        REDIRECT(U, P, k, width);
     }
     return before;
 }

@@ -97,7 +97,7 @@ static int supported(int set)
 
    What a kernel takes: an array is a type with its sizes in brackets, each a letter that must have
    one value in the whole call, or a digit. t: float32 or float64, all alike; d: float64; l: int64;
-   b: bool. After ! it is written to. i is a whole number, x a real one. */
+   s: int32; b: bool. After ! it is written to. i is a whole number, x a real one. */
 
 typedef struct {
     const char *name, *takes;
@@ -115,9 +115,11 @@ typedef struct {
 
 static const Kernel KERNELS[] = {
     BOTH(nearest, "t(nk) !l(n) !t(n) x x"),
+    BOTH(nearest_few, "t(nm) t(mk) !l(n) !t(n) !t(k) x x"),
     BOTH(images, "t(nc) t(nr) d(kr) !l(n) !d(n) !d(cr) x"),
     BOTH(alternate_few, "t(nr) l(e) l(p) !d(kr) t(f) !d(kr) !t(rl) x i x x x"),
     BOTH(sums, "l(n) d(n) t(nr) !d(kr)"),
+    BOTH(sparse_sums, "l(n) d(n) t(z) s(z) s(e) !d(km)"),
     BOTH(fit_rays, "t(nr) l(n) !d(kr) !d(kr) i"),
     BOTH(runners_up, "t(nk) l(n) !l(n) !d(n) !t(k) x"),
     BOTH(split_clusters, "t(nr) l(n) !d(2kr) !d(2kr) !d(k) i"),
@@ -126,7 +128,7 @@ static const Kernel KERNELS[] = {
     BOTH(solve_rows, "d(kk) t(nk) b(nk) t(nr) !d(nk) !d(kk) !d(kr) x x i i i"),
     BOTH(ray_steps, "t(km) d(km) t(km) d(km) b(k) !d(km) i"),
     BOTH(ray_distance, "t(km) t(km)"),
-    ONE(redirect, "!d(kr) d(kr)"),
+    ONE(redirect, "!d(kr) d(kr) !b(k) x"),
     ONE(merge_losses, "d(kk) d(kk) d(kk) d(k) !d(kk)"),
     ONE(pulled, "!d(kr) d(kr) d(kk) !d(r) i"),
     ONE(phis, "d(n) !d(n)"),
@@ -147,6 +149,7 @@ static int is_type(char wanted, const Py_buffer *view)
     case 't': return *format == 'f' || *format == 'd';
     case 'd': return *format == 'd';
     case 'l': return strchr("lq", *format) && view->itemsize == 8;
+    case 's': return strchr("il", *format) && view->itemsize == 4;
     default: return *format == '?';
     }
 }

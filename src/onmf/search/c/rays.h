@@ -2,6 +2,7 @@
 
 #define SHRINK JOIN(shrink, double, SET)
 #define REDIRECT JOIN(redirect_rays, double, SET)
+#define REDIRECT_SOME JOIN(redirect_some, double, SET)
 
 /* One over the length of the row, 0 if it has none. */
 HELPER double SHRINK(const double *row, int64_t width)
@@ -24,10 +25,32 @@ HELPER void REDIRECT(double *U, const double *P, int64_t k, int64_t width)
     }
 }
 
+/* Rays U along the rows p of P where that gains |p| |p / |p| - u|^2 > least; how many did, and in
+   `moved`, unless it is NULL, which. */
+HELPER int64_t REDIRECT_SOME(double *U, const double *P, int64_t k, int64_t width, double least,
+                             char *moved)
+{
+    int64_t count = 0;
+    for (int64_t j = 0; j < k; ++j) {
+        double *restrict u = U + j * width, along = 0;
+        const double *restrict p = P + j * width, inverse = SHRINK(p, width);
+#pragma omp simd reduction(+ : along)
+        for (int64_t z = 0; z < width; ++z)
+            along += u[z] * p[z];
+        const int gains = inverse > 0 && 2 * (1 / inverse - along) > least;
+        for (int64_t z = 0; gains && z < width; ++z)
+            u[z] = p[z] * inverse;
+        if (moved)
+            moved[j] = (char)gains;
+        count += gains;
+    }
+    return count;
+}
+
 KERNEL FN(redirect)(Args *a)
 {
-    REDIRECT(OUT(double, 0), IN(double, 1), SIZE('k'), SIZE('r'));
-    return 0;
+    return (double)REDIRECT_SOME(OUT(double, 0), IN(double, 1), SIZE('k'), SIZE('r'), a->real[3],
+                                 OUT(char, 2));
 }
 
 /* e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows: see `swaps`.

@@ -80,6 +80,32 @@ KERNEL FN(nearest)(Args *a)
     return 0;
 }
 
+/* As `nearest`, of rows X with few features on rays in columns: each row's scores stay in a cache. */
+KERNEL FN(nearest_few)(Args *a)
+{
+    const T *X = IN(T, 0), *rays = IN(T, 1), equal = a->real[5], least = a->real[6];
+    int64_t *labels = OUT(int64_t, 2);
+    T *scores = OUT(T, 3), *restrict row = OUT(T, 4);
+    const int64_t n = SIZE('n'), m = SIZE('m'), k = SIZE('k');
+    for (int64_t i = 0; i < n; ++i) {
+        const T *restrict ray = rays;
+        T x = X[i * m];
+        for (int64_t j = 0; j < k; ++j)
+            row[j] = x * ray[j];
+        for (int64_t z = 1; z < m; ++z) {
+            ray += k;
+            x = X[i * m + z];
+            for (int64_t j = 0; j < k; ++j)
+                row[j] += x * ray[j];
+        }
+        const int64_t b = FN(first_top)(row, k, equal);
+        const int there = row[b] >= least;
+        labels[i] = there ? b : -1;
+        scores[i] = there ? row[b] : 0;
+    }
+    return 0;
+}
+
 /* Labels, scores and the sums of s_i y_i over clusters, which are added to; returns sum s_i^2.
 
    A has a column more than there are rays if rows may be outliers. */
@@ -120,6 +146,31 @@ HELPER void FN(add_rows)(Args *a, const int64_t *labels, const double *factors, 
 KERNEL FN(sums)(Args *a)
 {
     FN(add_rows)(a, IN(int64_t, 0), IN(double, 1), IN(T, 2), OUT(double, 3));
+    return 0;
+}
+
+/* The same for rows that are given by the entries that are not zero. */
+KERNEL FN(sparse_sums)(Args *a)
+{
+    const int64_t *labels = IN(int64_t, 0), n = SIZE('n'), k = SIZE('k'), width = SIZE('m');
+    const double *factors = IN(double, 1);
+    const T *values = IN(T, 2);
+    const int32_t *places = IN(int32_t, 3), *edges = IN(int32_t, 4);
+    a->broken = SIZE('e') != n + 1;
+    for (int64_t i = 0; i < n && !a->broken; ++i) {
+        a->broken = OUTSIDE(labels[i], k) || OUTSIDE(edges[i], SIZE('z') + 1)
+                    || OUTSIDE(edges[i + 1], SIZE('z') + 1);
+        if (a->broken)
+            break;
+        double *sum = OUT(double, 5) + labels[i] * width;
+        for (int64_t z = edges[i]; z < edges[i + 1]; ++z) {
+            if (OUTSIDE(places[z], width)) {
+                a->broken = 1;
+                break;
+            }
+            sum[places[z]] += factors[i] * values[z];
+        }
+    }
     return 0;
 }
 

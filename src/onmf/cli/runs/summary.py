@@ -1,0 +1,60 @@
+"""The result of `onmf cluster` in a few lines."""
+
+from pathlib import Path
+from typing import Any
+
+from onmf.cli.runs.records import RESULTS
+from onmf.cli.runs.tables import outlier_sentence, score_sentence
+from onmf.io.table import listing
+from onmf.losses import LOSSES
+
+
+def summarise_run(record: dict[str, Any], out: Path) -> str:
+    """The result in a few lines."""
+    results, choice = record["results"], record["choice"]
+    sizes = ", ".join(map(str, results["cluster_sizes"]))
+    measure = LOSSES[record["parameters"]["loss"]].words.error
+    lines = [
+        f"Clusters of {sizes} samples, {measure} {results['relative_error']:.4g}, "
+        f"{results['sweeps']} sweeps, {results['seconds']:.1f} s."
+    ]
+    if results["outliers"] is not None:
+        lines.append(outlier_sentence(**results["outliers"]))
+    if record["lineage"]:
+        lines.append(lineage_sentence(record["lineage"][-1]))
+    if choice is not None:
+        lines.insert(0, choice["reason"])
+    if results["proof"] is not None:
+        said = results["proof"]["sentence"]
+        lines.append(f"{said[0].upper()}{said[1:]}.")
+    if results["topics"] is not None:
+        lines.append(
+            f"Topic coherence {results['topics']['coherence']:.2f} (NPMI of ten words), diversity "
+            f"{results['topics']['diversity']:.2f}."
+        )
+    if results["scores"] is not None:
+        lines.append(score_sentence(results["scores"]))
+    written = [name for name in RESULTS if (out / name).exists()]
+    return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
+
+
+def lost_ids(chain: list[dict[str, Any]]) -> list[str]:
+    """What to say where most clusters of the run before are gone: the input was another one."""
+    if not chain or len(chain[-1]["kept"]) >= len(chain[-1]["vanished"]):
+        return []
+    kept, before = len(chain[-1]["kept"]), len(chain[-1]["kept"]) + len(chain[-1]["vanished"])
+    return [
+        f"only {kept} of {before} clusters kept their ids: --like is for old and new samples "
+        "together. For new samples alone use onmf predict, or onmf update."
+    ]
+
+
+def lineage_sentence(entry: dict[str, Any]) -> str:
+    """What happened to the clusters of the run before."""
+    turned = max((angle for angle in entry["drift"] if angle is not None), default=0)
+    said = f"{len(entry['kept'])} clusters kept their ids (turned by at most {turned:.1f} degrees)"
+    for word in ("born", "vanished"):
+        said += f", {word}: {listing(entry[word]) or 'none'}"
+    if entry["new_features"] or entry["lost_features"]:
+        said += f"; {entry['new_features']} features are new, {entry['lost_features']} lost"
+    return f"{said}."

@@ -15,7 +15,7 @@ from onmf.preparation import tfidf
 from tables import table, write_section
 from votes import counts_of_cells
 
-SEEDS = tuple(range(2501, 2509))  # never used while the search was made
+SEEDS = tuple(range(2501, 2509))  # not used to choose settings of the search
 FEW_SEEDS = SEEDS[:3]
 MIX = 0.01  # of the overall mean in the rivals' centroids, as in ours
 PAIRS = ((0, 1), (3, 4), (7, 8))  # newsgroups, by number

@@ -8,7 +8,9 @@ import coherence
 import command
 import counts
 import explain
+import expression
 import fast
+import files
 import growth
 import house
 import joint
@@ -20,6 +22,7 @@ import paper
 import passes
 import planted
 import quality
+import rare
 import rivals
 import scale
 import signals
@@ -50,7 +53,9 @@ SECTIONS = {
     "coherence": coherence.run,
     "counts": counts.run,
     "explain": explain.run,
+    "expression": expression.run,
     "fast": fast.run,
+    "files": files.run,
     "ablation": fast.run_ablation,
     "palm": palm.run,
     "paper": paper.run,
@@ -69,6 +74,7 @@ SECTIONS = {
     "outliers-paper": outliers.run_on_paper,
     "outliers-draws": outliers.run_on_draws,
     "nmf": quality.run_nmf,
+    "rare": rare.run,
     "rivals": rivals.run,
     "spherical": quality.run_spherical,
     "command": command.run,

@@ -27,9 +27,9 @@ for model in (ONMF(k, random_state=0, n_jobs=1), KMeans(k, n_init=1, random_stat
 """
 NOTE = f"""
 
-Processor seconds of the first and the second fit of a fresh process, one thread, imports of `onmf` and of
-scikit-learn's KMeans excluded; the process with the smallest difference of {REPEATS}. Goal: at most
-0.1 s between them."""
+Processor seconds of the first and the second fit of a fresh process, one thread, imports of `onmf`
+and of scikit-learn's KMeans excluded; the process with the smallest difference of {REPEATS}. Goal:
+at most 0.1 s between them."""
 
 
 def run() -> None:

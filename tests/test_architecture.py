@@ -33,7 +33,7 @@ estimators -> result rows search streams
 plot -> explain plot report result rows
 report -> bounds explain io losses metrics report result rows
 stability -> estimators exceptions ledger losses paper plot rows search stability
-cells -> cells estimators exceptions explain io preparation rows stability
+cells -> cells estimators exceptions explain io losses preparation rows stability
 cli -> *
 __main__ -> cli
 __init__ -> bounds cells estimators exceptions explain paper plot report stability

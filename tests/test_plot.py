@@ -181,3 +181,20 @@ def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.delattr(onmf, "plot")
     with pytest.raises(ImportError, match=r'onmf.plot needs Matplotlib: `pip .* "onmf\[plot\]"`'):
         _ = onmf.plot
+
+
+def test_sample_map_shows_standard_scores_by_cluster_with_bars_above(model, planted):
+    X, y = planted
+    table = model.explain(X).markers
+    ax = plot.sample_map(table, X, model.labels_, truth=y, n=2)
+    shown = [int(tick.get_text().removeprefix("x")) for tick in ax.get_yticklabels()]
+    assert shown == list(dict.fromkeys(j for own in table.numbers(2) for j in own))
+    drawn = ax.images[0].get_array()
+    assert drawn.shape == (len(shown), len(X))
+    scores = (X[:, shown] - X[:, shown].mean(axis=0)) / X[:, shown].std(axis=0)
+    np.testing.assert_allclose(np.sort(drawn, axis=1), np.sort(scores.T, axis=1))
+    bars = [bar.images[0].get_array()[0] - 1 for bar in ax.child_axes]
+    np.testing.assert_array_equal(bars[0], np.sort(model.labels_))
+    assert [len(np.unique(bar)) for bar in bars] == [4, len(np.unique(y))]
+    labels = np.where(np.arange(len(X)) < 5, -1, model.labels_)
+    assert plot.sample_map(table, X, labels).get_xlabel() == f"{len(X) - 5} samples"

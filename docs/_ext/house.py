@@ -33,7 +33,7 @@ class Order:
     """A sort key: pages in the order in which they are best read."""
 
     PAGES = (
-        "three_rays", "colours", "documents", "expression", "digits", "wine",
+        "three_rays", "colours", "documents", "embeddings", "expression", "digits", "wine",
         "choose_k", "growing_penalty", "methods", "stream",
     )  # fmt: skip
 

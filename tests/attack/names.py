@@ -28,6 +28,11 @@ PARTS = [
     '"',
     "\u202e",
     "é",
+    "\r",
+    "\n",
+    "\x0b",
+    "\x85",
+    "\u2028",
 ]
 OBEYED = ("\x1b", "\x07", "\x9b", "\u202e")
 
@@ -44,7 +49,7 @@ def names_come_back_and_run_nowhere(rng, folder):
     text = csv_text(["id", *features], ([s, *rng.random(6)] for s in samples))
     for row in csv.reader(io.StringIO(text)):
         for cell in row:
-            assert cell[:1] not in tuple("=+-@\t\r") or is_number(cell), repr(cell)
+            assert cell[:1] not in tuple("=+-@\t\r\n") or is_number(cell), repr(cell)
     path = folder / "x.csv"
     path.write_text(text, encoding="utf-8", newline="")
     table = read_table(path)

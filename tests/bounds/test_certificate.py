@@ -1,6 +1,7 @@
 """Certificates: relaxation and search against brute force, the sentence, bad input."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -157,7 +158,7 @@ def test_data_on_k_rays_leave_no_gap():
 
 
 def test_the_percent_is_rounded_up():
-    for gap in (0.0234, 0.02, 0.000071, 0.51, 0.98):
+    for gap in (0.0234, 0.02, 0.000071, 0.249):
         found = Certificate(1.0, 1 - gap, gap, 0.0, "spectral", 3, 0.0)
         told = float(re.search(r"than (\S+) %", str(found))[1])
         assert gap * 100 <= told * (1 + 1e-9)
@@ -227,6 +228,19 @@ def test_the_page_of_a_model_says_what_its_fit_knows(tmp_path):
     del model.bound_
     model.report(tmp_path / "page.html", X)
     assert '"bound":""' in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("gap", "said"), [(0.2, "proved"), (0.4, "no bound is given"), (0.9, "no bound")]
+)
+def test_a_bound_that_proves_nothing_is_left_out_with_the_reason(gap, said):
+    proof = Certificate(0.5, 0.5 * (1 - gap), gap, 0.0, "spectral", 3, 1.0)
+    assert str(proof).startswith(said)
+    assert proof.record()["sentence"] == str(proof)
+    if said != "proved":
+        assert f"leaves {round(100 * gap)} % of the error open" in str(proof)
+        assert "effort='tight'" in str(proof)
+        assert "tight" not in str(replace(proof, method="relaxation"))
 
 
 @pytest.mark.parametrize("count", few([12, 100], 1))

@@ -191,7 +191,7 @@ def test_a_fit_that_does_not_converge_is_counted_and_told_by_the_exit_code(here)
         (["x.npy", "-k", 3, "--methods", "hals,magic"], "magic"),
         (["x.npy", "-k", 3, "-o", "x.csv/table.csv"], "x.csv"),
         (["x.npy", "-k", 3, "-o", "table.json"], "table.json"),
-        (["negative.npy", "-k", 3, "--methods", "hals,nmf"], "Negative"),
+        (["negative.npy", "-k", 3, "--methods", "hals,nmf"], "negative entries"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(here, capsys, words, said):

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
 
-from onmf import ONMF
+from onmf import ONMF, explain
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -198,3 +199,68 @@ def test_bounds_are_an_option_of_every_command_that_fits(capsys):
     for command in (["choose-k", "x.csv", "--k", "2:3"], ["compare", "x.csv", "-k", 3]):
         said = ask(capsys, *command, "--bounds", "data", code=3 if "compare" in command else 0)
         assert "negative" in said
+
+
+# --- embeddings described by words ----------------------------------------------------------------
+
+TOPICS = ("star planet moon orbit", "gene cell protein tissue", "goal match team player")
+
+
+def talks(n=60, seed=0):
+    """Texts of three topics, and signed embeddings of them."""
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(TOPICS[k].split(), 8)) for k in KINDS[:n]]
+    X = rng.normal(size=(3, 12))[KINDS[:n]] + 0.3 * rng.normal(size=(n, 12))
+    return texts, X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def test_clusters_of_embeddings_are_described_by_the_words_of_texts(capsys):
+    texts, X = talks()
+    np.save("x.npy", X)
+    names = [str(i) for i in range(60)]
+    frame = pd.DataFrame({"name": names, "abstract": texts}).sample(frac=1, random_state=0)
+    frame.to_csv("talks.csv", index=False)
+    words = ["cluster", "x.npy", "-k", 3, "-o", "out", "--describe", "talks.csv"]
+    assert run(*words, "--text-column", "abstract", "--id-column", "name") == 0
+    assert clustering_accuracy(KINDS, labels().cluster) == 1
+    found = pd.read_csv("out/markers.csv")
+    for cluster, own in found.groupby("cluster"):
+        kind = KINDS[labels().cluster == cluster][0]
+        assert {*own.feature[:4]} == {*TOPICS[kind].split()}
+    assert run("explain", "out") == 0
+    assert "orbit" in capsys.readouterr().out
+    frame[:50].to_csv("talks.csv", index=False)
+    said = ask(capsys, *words, "--text-column", "abstract", "--force", code=2)
+    assert "talks.csv has 50 texts for 60 samples" in said
+
+
+def test_explain_by_another_matrix_is_the_table_of_the_groups():
+    texts, X = talks()
+    model = ONMF(3, random_state=0, center_bounds=(None, None)).fit(X)
+    counts = CountVectorizer().fit(texts)
+    Y, names = counts.transform(texts), counts.get_feature_names_out()
+    found = model.explain(X, by=Y, features=names)
+    alone = explain.groups(model.labels_, Y, features=names)
+    assert found.markers.top(4) == alone.top(4)
+    np.testing.assert_array_equal(found.certainty, model.explain(X).certainty)
+    model.report("page.html", X, explanation=found)
+    assert "orbit" in Path("page.html").read_text()
+    with pytest.raises(ValueError, match="there are 60 labels"):
+        model.explain(X, by=Y[:9])
+
+
+# --- for a paper ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_every_figure_is_written_as_svg_and_pdf(capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    write(counts())
+    pd.DataFrame({"name": [f"s{i}" for i in range(60)], "kind": KINDS, "x": 1}).to_csv("m.csv")
+    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--labels", "m.csv:kind") == 0
+    assert run("report", "out", "--figures") == 0
+    names = {"map", "centroids", "features", "samples", "classes"}
+    found = {path.name: path.read_bytes() for path in Path("out/figures").iterdir()}
+    assert found.keys() == {f"{name}.{kind}" for name in names for kind in ("svg", "pdf")}
+    for name, content in found.items():
+        assert content.startswith(b"%PDF" if name.endswith("pdf") else b"<?xml")

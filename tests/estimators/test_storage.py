@@ -21,6 +21,7 @@ import onmf
 from onmf import NSNCP, ONMF, PALM, Fast, General
 from onmf.datasets import make_rays
 from onmf.exceptions import FormatError, UnsavedParameterWarning
+from onmf.io.container import MODEL, container_bytes, read_container
 from onmf.paper.penalties import PENALTIES
 from onmf.preparation import Log, Tfidf, Unit, Words
 
@@ -546,3 +547,41 @@ def test_sparse_data_and_a_sample_without_cluster_are_no_trouble(tmp_path):
         model = ONMF(3, random_state=0).fit(A)
     model.save(tmp_path / "m")
     same(model, onmf.load(tmp_path / "m"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("relative_error_", "low"), ("n_iter_", 1.5), ("converged_", 1), ("bound_", [0.0])],
+)
+def test_attributes_of_another_type_are_refused(tmp_path, name, value):
+    ONMF(2, random_state=0).fit(np.eye(3)[:, :2] + 0.1).save(tmp_path / "model.onmf")
+    stored = read_container(tmp_path / "model.onmf", MODEL)
+    stored.header["attributes"][name] = value
+    forged = container_bytes(MODEL, stored.header, dict(stored.arrays))
+    (tmp_path / "model.onmf").write_bytes(forged)
+    with pytest.raises(FormatError, match=f"its {name} is a {type(value).__name__}"):
+        onmf.load(tmp_path / "model.onmf")
+
+
+def test_a_model_of_somebody_else_names_no_place_to_write_to(tmp_path):
+    ONMF(2, random_state=0).fit(np.eye(3)[:, :2] + 0.1).save(tmp_path / "model.onmf")
+    stored = read_container(tmp_path / "model.onmf", MODEL)
+    place = str(tmp_path / "there")
+    solver = {"solver": "fast", "settings": {"checkpoint": place}}
+    for change in ({"solver": solver}, {"checkpoint": place}):
+        header = stored.header | {"parameters": stored.header["parameters"] | change}
+        forged = container_bytes(MODEL, header, dict(stored.arrays))
+        (tmp_path / "forged.onmf").write_bytes(forged)
+        model = onmf.load(tmp_path / "forged.onmf")
+        model.fit(np.eye(3)[:, :2] + 0.1)
+        assert not (tmp_path / "there").exists()
+
+
+def test_a_model_of_nearly_parallel_samples_is_kept_in_full(tmp_path):
+    """Its centroids are in double precision, its samples are not."""
+    X = (1 + 1e-3 * np.random.default_rng(0).random((60, 4))).astype(np.float32)
+    model = ONMF(3, random_state=0).partial_fit(X).partial_fit(X)
+    model.save(tmp_path / "model.onmf")
+    again = onmf.load(tmp_path / "model.onmf")
+    np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))

@@ -13,8 +13,8 @@ from onmf.rows import Check, PlacementRequest
 from onmf.rows import place as place_rows
 from onmf.search.sketch import damping
 from onmf.stability import consensus
-from onmf.stability.halves import Cut, along_the_path
-from onmf.stability.trials import prepare
+from onmf.stability.halves import Cut
+from onmf.stability.rays import RayHalf
 
 pytestmark = pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
 
@@ -182,18 +182,15 @@ def test_runs_and_choices_of_k_count_votes():
     assert ours.model.equal_votes
 
 
-def test_the_halves_of_choose_k_see_samples_of_length_one():
-    scale = prepare(vote(), X, 2, 1).runner.scale
-    np.testing.assert_allclose(scale[INSIDE] * NORMS[INSIDE], 1)
-    np.testing.assert_array_equal(prepare(ONMF(K), X, 2, 1).runner.scale[INSIDE], 1)
-
-
 def test_halves_of_the_samples_count_votes():
-    cut, scale = Cut.of(np.arange(300), 30, 0), 1 / np.where(INSIDE, NORMS, 1)
-    ours = along_the_path(X, WEIGHT, cut, 5, scale)
-    for mine, other in zip(ours, along_the_path(UNIT, WEIGHT, cut, 5), strict=True):
-        np.testing.assert_array_equal(mine.labels, other.labels)
-        np.testing.assert_allclose(mine.border, other.border, atol=0.02)
+    """With equal votes a half sees samples of length one: as rows that have it already."""
+    cut = Cut.of(np.arange(len(X)), X.shape[1], 0)
+    ours, theirs = (RayHalf(Z, WEIGHT, True, cut, False).seen(2, 5) for Z in (X, UNIT))
+    assert ours.keys() == theirs.keys() == set(range(2, 6))
+    for k in ours:
+        np.testing.assert_array_equal(ours[k].labels, theirs[k].labels)
+    plain = RayHalf(X, WEIGHT, False, cut, False).seen(2, 5)
+    assert any((plain[k].labels != ours[k].labels).any() for k in ours)
 
 
 def test_certainty_is_that_of_samples_of_length_one():

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet
 import scipy.sparse as sp
@@ -333,6 +334,28 @@ def lay_zarr(name: str, path: Path, data: bytes) -> None:
         place.write_bytes(data if file.endswith(name) else content)
 
 
+@cache
+def workbook_parts() -> dict[str, bytes]:
+    """The parts of a small workbook."""
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    for row in (["id", "a", "b"], ["x", 1, 2.5], ["y", 3, None]):
+        book.active.append(row)
+    book.save(file)
+    with zipfile.ZipFile(file) as packed:
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def workbook_seeds(name: str) -> list[bytes]:
+    return [content for part, content in workbook_parts().items() if part.endswith(name)]
+
+
+def lay_workbook(name: str, path: Path, data: bytes) -> None:
+    """A workbook of which one part is another."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for part, content in workbook_parts().items():
+            packed.writestr(part, data if part.endswith(name) else content)
+
+
 def json_seeds(value: Any) -> list[bytes]:
     return [json.dumps(value).encode()]
 
@@ -372,6 +395,12 @@ TARGETS = {
     "model, centroids": Target(
         "m.onmf", use_model, lambda: [model_parts()[1]["cluster_centers_.npy"]], lay_centers
     ),
+    **{
+        f"xlsx, {part}": Target(
+            "x.xlsx", use_table, partial(workbook_seeds, part), partial(lay_workbook, part)
+        )
+        for part in ("sheet1.xml", "workbook.xml", "styles.xml", "workbook.xml.rels")
+    },
     "checkpoint": Target("c.notes", checkpoint.read_notes, checkpoint_seeds),
     "checkpoint, facts": Target(
         "c.notes", checkpoint.read_notes, lambda: json_seeds({"W": {"array": "0"}}), lay_checkpoint

@@ -66,6 +66,10 @@ class Places(ast.NodeTransformer):
         node.body = [self.visit(one) for one in node.body]
         return node
 
+    def visit_ClassDef(self, node):  # frozen or not is no behaviour
+        node.body = [self.visit(one) for one in node.body]
+        return node
+
     def visit_Raise(self, node):  # what is said is tested elsewhere
         return node
 

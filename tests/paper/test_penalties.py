@@ -95,3 +95,41 @@ def test_a_row_of_zeros_is_harmless(any_penalty):
     H = np.zeros((2, 3))
     assert not any_penalty.rows(H).any()
     assert np.isfinite(any_penalty.gradient(H, H.copy(), 1.0)).all()
+
+
+# --- what the default solver asks of them ------------------------------------------------------
+
+
+def row_data(seed):
+    """Unit prototypes, their products C, and scores A of rows, some of which are all negative."""
+    rng = np.random.default_rng(seed)
+    U = rng.normal(size=(4, 6))
+    U /= np.linalg.norm(U, axis=1, keepdims=True)
+    A = rng.normal(size=(30, 4))
+    A[:5] = -np.abs(A[:5])
+    return U @ U.T, A, rng.exponential(size=(30, 4))
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.7])
+def test_the_row_problem_of_the_smooth_penalty_is_its_formula(tau):
+    C, A, H = row_data(0)
+    Q, c = SNCP().row_problem(C, A, tau)
+    for h in H:  # h'Ch with tau times the products of different entries added
+        cross = sum((1 - C[k, m]) * h[k] * h[m] for k in range(4) for m in range(4) if k != m)
+        assert h @ Q @ h == pytest.approx(h @ C @ h + tau * cross)
+    np.testing.assert_array_equal(c, A)
+    np.testing.assert_allclose(SNCP().pull(H.T @ H, H, A, tau), (1 - tau) * (H.T @ H))
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.7])
+def test_the_row_problem_of_the_other_penalty_is_its_formula(tau):
+    C, A, H = row_data(1)
+    Q, c = NSNCP().row_problem(C, A, tau)
+    np.testing.assert_array_equal(Q, C)
+    M = np.zeros((4, 4))
+    for a, found, h in zip(A, c, H, strict=True):
+        b = int(np.argmax(a))
+        s = max(a[b], 0.0)  # nothing is charged to a row that no prototype explains
+        np.testing.assert_allclose(found, [a[k] - tau * s * max(1 - C[b, k], 0) for k in range(4)])
+        M[b] += s * h
+    np.testing.assert_allclose(NSNCP().pull(H.T @ H, H, A, tau), H.T @ H - tau * (M + M.T))

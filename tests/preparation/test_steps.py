@@ -1,5 +1,7 @@
 """The steps do what scikit-learn's transformers do, on samples they have never seen, too."""
 
+import signal
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -143,3 +145,13 @@ def test_scaling_passes_gaps_on_and_leaves_them_out(make):
     scaled = dense(Rescale.fit(X)(X))
     by_hand = [[3 / np.sqrt(12.5), np.nan], [4 / np.sqrt(12.5), np.sqrt(2)], [np.nan, 0]]
     np.testing.assert_allclose(scaled, by_hand, rtol=1e-6)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="nothing can interrupt it here")
+def test_a_pattern_that_does_not_end_is_given_up(monkeypatch):
+    monkeypatch.setattr("onmf.preparation.texts.MIN_SECONDS", 0.1)
+    before = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(ValueError, match="took over 0 s"):
+        Words(("aa",), (1, 1), "(?:a+)+b")(["a" * 60])
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert Words(("aa",), (1, 1), "a+")(["aa b"]).toarray().tolist() == [[1]]

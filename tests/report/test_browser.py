@@ -209,9 +209,10 @@ def test_figures_can_be_saved_for_a_slide(opened, tmp_path):
         ("dots", "svg", b"<svg"),
         ("heat", "svg", b"<svg"),
         ("map", "png", b"\x89PNG"),
+        ("map", "svg", b"<svg"),
     ):
         with page.expect_download() as download:
-            page.locator(f"#{section} .save").first.click()
+            page.locator(f"#{section} .save", has_text=ending.upper()).first.click()
         assert download.value.suggested_filename.endswith(ending)
         download.value.save_as(tmp_path / ending)
         assert (tmp_path / ending).read_bytes().startswith(begins)

@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
+from onmf.preparation import Depth, Log
 from onmf.report import clustering, document, embedding, html, package_versions, panels
 from onmf.report.names import MAX_NAME, display_name
 from report.standins import choice, consensus
@@ -238,7 +239,7 @@ def test_a_choice_of_k_gives_its_curves_and_reason(data, rows):
     found = curves["Overlap of clusters, J"]
     assert found["x"] == [2, 3, 4, 5]
     assert found["y"] == [0.5, 0.3333, 0.25, 0.2]
-    assert curves["Density at borders, relative to inside"]["y"] == [0.5, 0.5, 0.5, None]
+    assert curves["Density at borders, relative to inside, V"]["y"] == [0.5, 0.5, 0.5, None]
 
 
 def test_names_are_carried_as_text(data):
@@ -373,3 +374,21 @@ def test_the_opening_sentence_is_about_the_fit(data):
     text = facts_of(html(alone, X[:3]))["sentence"]
     assert text.startswith("ONMF put 3 samples with 30 features into 1 cluster (Kullback-")
     assert "The cluster explains 0.0 % of the data (3 passes, stopped by a limit)." in text
+
+
+def test_the_page_has_a_paragraph_of_methods(planted):
+    X, _ = planted
+    model = ONMF(4, random_state=0).fit(X)
+    model.preprocessing_ = (Depth(1e4), Log())
+    n, m = X.shape
+    text = html(model, X)
+    said = (
+        f"{n} samples with {m} features were clustered by orthogonal non-negative matrix "
+        "factorization (squared error, seed 0; Wang"
+    )
+    assert said in text
+    assert "Before, samples were scaled to a total of 10000; then log2(1 + x) was taken." in text
+    assert "The number of clusters, 4, was given." in text
+    chosen = html(model, X, run={"choice": {"best_k": 4}, "versions": {"onmf": "7"}})
+    assert "4, was chosen by how well the clusters of two halves" in chosen
+    assert "Versions: onmf 7." in chosen

@@ -1,12 +1,13 @@
-"""The limit on BLAS lasts as long as any fit, and no longer."""
+"""The limit on BLAS lasts as long as any fit, and no longer; tasks in threads can be stopped."""
 
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from threading import Event
 
 import pytest
 import threadpoolctl
 
-from onmf.rows.threads import single_threaded_blas
+from onmf.rows.threads import check_stopped, in_threads, single_threaded_blas
 
 
 def blas_limits():
@@ -67,3 +68,32 @@ def test_the_limit_is_lifted_after_an_error():
     with pytest.raises(RuntimeError), single_threaded_blas():
         raise RuntimeError
     assert blas_limits() == {2}
+
+
+def test_a_caller_that_takes_no_more_stops_tasks_under_way():
+    """An interrupt must not wait for the searches of other threads."""
+    begun, ended = Event(), []
+
+    def task(item):
+        if item == 0:
+            return begun.wait(30)
+        begun.set()
+        try:
+            while True:
+                check_stopped()
+                time.sleep(0.001)
+        except CancelledError:
+            ended.append(item)
+            raise
+
+    results = in_threads(task, range(6), 2)
+    assert next(results)
+    results.close()  # returns only after all threads have ended
+    assert 1 in ended
+    check_stopped()  # other threads are not concerned
+
+
+def test_in_threads_keeps_the_order_and_passes_errors_on():
+    assert list(in_threads(lambda i: i * i, range(9), 3)) == [i * i for i in range(9)]
+    with pytest.raises(ZeroDivisionError):
+        list(in_threads(lambda i: 1 // (i - 4), range(9), 3))

@@ -102,7 +102,7 @@ def test_at_tau_one_every_row_has_one_entry(solve, penalty):
 
 @pytest.mark.parametrize("asked", [True, False], ids=["by the environment", "none was built"])
 def test_without_compiled_kernels_numpy_gives_the_same_answer(asked, monkeypatch):
-    rows.kernels.cache_clear()
+    rows.kernel_module.cache_clear()
     if asked:
         monkeypatch.setenv("ONMF_KERNELS", "numpy")
     else:
@@ -113,7 +113,7 @@ def test_without_compiled_kernels_numpy_gives_the_same_answer(asked, monkeypatch
     X, _ = make_rays(200, 30, 4, noise=0.2, random_state=0)
     plain = ONMF(4, random_state=0).fit(X).labels_
     monkeypatch.undo()
-    rows.kernels.cache_clear()
+    rows.kernel_module.cache_clear()
     assert rows.kernels() is compiled
     assert rows.is_compiled()
     np.testing.assert_array_equal(ONMF(4, random_state=0).fit(X).labels_, plain)

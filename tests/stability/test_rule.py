@@ -16,7 +16,8 @@ def known(valley=0.0, **shares_back):
 def test_the_score_is_what_a_label_says_times_how_much_comes_back():
     figures = Figures(found=0.6, kept=0.8, alike=0.1, border=0.9, valley=3.0)
     assert figures.comes_back == pytest.approx(0.7)
-    assert figures.score(5) == pytest.approx(np.log(5) * 0.7**2.5)
+    assert figures.score(5) == pytest.approx(np.log(5) * 0.7**2.5 / 1.4)
+    assert figures._replace(valley=0.1).score(5) == pytest.approx(np.log(5) * 0.7**2.5 / 1.1)
     assert figures.score(1) == 0
 
 

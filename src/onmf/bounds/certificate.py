@@ -29,6 +29,7 @@ from onmf.rows.validation import safe_scale
 
 EFFORTS = ("quick", "tight", "exact")
 MAX_EXACT_SAMPLES = 60  # up to which "exact" tries all clusterings
+LARGEST_USEFUL_GAP = 0.25  # beyond it, a bound says nothing about the clusters found
 NO_GAP = 1e-8  # a gap below this is rounding
 
 NO_BOUND = 0.99  # a gap above this says nothing
@@ -81,6 +82,13 @@ class Certificate:
             )
         if self.gap <= NO_GAP:
             return f"proved{chance}: no clustering into {self.n_clusters} rays has a lower error"
+        if self.gap > LARGEST_USEFUL_GAP:
+            percent = min(round(100 * self.gap), 100)
+            more = ": onmf.certify(model, X, effort='tight') may prove more"
+            return (
+                f"no bound is given: the {self.method} one leaves {percent} % of the error open"
+                f"{more if self.method == 'spectral' else ''}"
+            )
         return (
             f"proved{chance}: no clustering into {self.n_clusters} rays has an error lower by more "
             f"than {round_up(100 * self.gap)} %"

@@ -6,11 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from onmf.cells.matrix import choose_matrix, embedding, non_negative_matrix, scaled_sentence
+from onmf.cells.matrix import (
+    batches_of,
+    choose_matrix,
+    embedding,
+    non_negative_matrix,
+    scaled_sentence,
+)
 from onmf.cells.writing import CellFit, write_fit
 from onmf.estimators import ONMF
-from onmf.exceptions import SignedDataWarning
+from onmf.exceptions import SignedDataWarning, TableWarning
 from onmf.explain.explanation import clusters_or_none
+from onmf.losses import loss_of
+from onmf.preparation.batches import batch_sentence
 from onmf.stability import KChoice, choose_k
 
 MAX_AUTO_CLUSTERS = 20
@@ -27,6 +35,8 @@ def cluster_anndata(
     mask_var: Any = None,
     prepare: bool = True,
     rank_key: str | None = None,
+    batch_key: str | None = None,
+    center_batches: bool = False,
     random_state: Any = 0,
     copy: bool = False,
     **params: Any,
@@ -81,6 +91,10 @@ def cluster_anndata(
     rank_key : str, optional
         Key of ``uns`` for the ranking, for example "rank_genes_groups", which scanpy reads by
         default; None is an own key.
+    batch_key : str, optional
+        Column of ``obs`` with batches: a `TableWarning` says if clusters are batches.
+    center_batches : bool, default=False
+        Give variables the same mean in all batches first (`onmf.preparation.center_batches`).
     random_state : int, RandomState instance or None, default=0
     copy : bool, default=False
         Whether to leave `adata` unchanged, and also return a copy with the result.
@@ -109,9 +123,13 @@ def cluster_anndata(
             'onmf.cluster_anndata needs AnnData: `pip install "onmf[anndata]"` installs it.'
         ) from missing
     adata = adata.copy() if copy else adata
-    chosen = choose_matrix(adata, layer, use_raw, mask_var, prepare)
-    samples = chosen.table if obsm is None else embedding(adata, obsm)
     model, choice = ONMF(random_state=random_state, **params), None
+    prepare = prepare and not loss_of(model).takes_counts
+    chosen = choose_matrix(adata, layer, use_raw, mask_var, prepare)
+    batches = None if batch_key is None else batches_of(adata, batch_key)
+    if center_batches:
+        chosen = chosen.centered(batches, obsm)
+    samples = chosen.table if obsm is None else embedding(adata, obsm)
     if obsm is None and chosen.signed:
         warnings.warn(scaled_sentence(adata, chosen), SignedDataWarning, stacklevel=2)
     with warnings.catch_warnings():
@@ -120,6 +138,10 @@ def cluster_anndata(
             choice = _choose(model, chosen.table.X if obsm is None else samples, n_clusters)
             n_clusters = choice.best_k
         model.set_params(n_clusters=int(n_clusters)).fit(samples)
+    said = None if batches is None else batch_sentence(model.labels_, batches)
+    if said is not None:
+        more = "" if center_batches else ": center_batches=True removes differences of their means"
+        warnings.warn(f"{said}{more}.", TableWarning, stacklevel=2)
     if obsm is None and chosen.steps:
         model.preprocessing_ = chosen.steps
     if obsm is not None:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from onmf.exceptions import TableWarning
 from onmf.io import Table
 from onmf.io.table import listing
-from onmf.preparation import Depth, Log
+from onmf.preparation import Depth, Log, center_batches
 from onmf.preparation.base import Step
 from onmf.preparation.expression import COUNT_TOTAL, are_raw_counts, prepare_counts
 from onmf.rows import matrix_of
@@ -35,6 +35,12 @@ class CellMatrix(NamedTuple):
     @property
     def signed(self) -> bool:
         return self.table.X.size > 0 and self.table.X.min() < 0
+
+    def centered(self, batches: list[str] | None, obsm: str | None) -> "CellMatrix":
+        """With the same mean of every variable in all batches."""
+        if batches is None or obsm is not None:
+            raise ValueError("center_batches needs batch_key, and does not combine with obsm.")
+        return self._replace(table=self.table._replace(X=center_batches(self.table.X, batches)))
 
     def for_variables(self, centers: Array) -> Array | None:
         """Centroids with a row for each variable of the object, zero for those not used."""
@@ -96,6 +102,13 @@ def scaled_sentence(adata: Any, chosen: CellMatrix) -> str:
         f"{where} has negative values, as after scanpy.pp.scale, so zero is a mean and a cluster "
         f"a direction of any sign: {remedy}."
     )
+
+
+def batches_of(adata: Any, name: str) -> list[str]:
+    """The batch of each cell."""
+    if name not in adata.obs:
+        raise ValueError(f"there is no column {name!r} in obs, which has: {listing(adata.obs)}.")
+    return [str(batch) for batch in adata.obs[name]]
 
 
 def embedding(adata: Any, name: str) -> Array:

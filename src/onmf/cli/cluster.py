@@ -33,7 +33,9 @@ from onmf.cli.options import (
     votes_option,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs.hints import after_fit
+from onmf.cli.runs.batches import batches_of
+from onmf.cli.runs.description import describe
+from onmf.cli.runs.hints import after_fit, batch_notes
 from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
 from onmf.cli.runs.records import LABELS_PARQUET, REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import (
@@ -80,6 +82,21 @@ from onmf.paper.penalties import PENALTIES
     "--time",
     metavar="COLUMN|FILE",
     help="Time of each sample; adds a time section to the report.",
+)
+@click.option(
+    "--batch",
+    metavar="COLUMN|FILE:COLUMN",
+    help="Batch of each sample; the run says if clusters are batches.",
+)
+@click.option(
+    "--center-batches",
+    is_flag=True,
+    help="Give features the same mean in all batches; for logarithms.",
+)
+@click.option(
+    "--describe",
+    type=click.Path(exists=True, path_type=str),
+    help="Texts of the samples, whose words describe the clusters of embeddings.",
 )
 @reading_options
 @preparation_options
@@ -139,6 +156,7 @@ def run_cluster(
       onmf cluster talks/ --text -k 20 -o topics --tfidf
       onmf cluster talks.csv --text-column abstract -k 20 -o topics --time year
       onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
+      onmf cluster embeddings.npy -k 20 -o topics --describe talks.csv --text-column abstract
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
       onmf cluster tumours.csv -k 10 -o paper --cpm --log --solver palm --accelerate
       onmf cluster tonight.csv --like result -o tonight
@@ -161,6 +179,8 @@ def run_cluster(
     if like is not None and like_run is not None:
         raise click.UsageError("--like-run does not combine with --like.")
     source = source_of(options.pop("input"), options, pattern)
+    if source.center_batches and source.batch is None:
+        raise click.UsageError("--center-batches needs --batch.")
     if like_run is not None and pattern is not None:
         k = pattern.record["parameters"]["n_clusters"] if k is None else k
         seed = pattern.record.get("seed") if seed is None else seed
@@ -204,7 +224,8 @@ def fit_input(
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
     if previous is None:
-        source = note_before_fit(source, raw, settings["loss"])
+        bounds = settings.get("center_bounds", "auto")
+        source = note_before_fit(source, raw, settings["loss"], bounds)
     distinct, copies = one_of_each(raw, source.duplicates)
     table, steps = source.learn(distinct)
     choice = None
@@ -224,10 +245,12 @@ def fit_input(
         choice = choice_with_copies(choice, copies)
     with waiting(f"Checking {name}"):
         said = after_fit(source, raw, table, model.labels_, model.cluster_centers_)
+    if (batches := batches_of(source, table.samples)) is not None:
+        said += batch_notes(model.labels_, batches, source.center_batches)
     note(name, said)
     if steps:
         model.preprocessing_ = steps
-    findings = Findings.of(model, table)
+    findings = Findings.of(model, table, describe(source, table.samples))
     if findings.curve is not None:
         model.certainty_curve_ = findings.curve
     if findings.proof is None and can_certify(model, table):

@@ -17,6 +17,7 @@ from rich.progress import MofNCompleteColumn
 
 from onmf import ONMF, Baseline, certify
 from onmf.baselines import METHODS
+from onmf.bounds.certificate import LARGEST_USEFUL_GAP
 from onmf.cli import NOT_CONVERGED
 from onmf.cli.console import progress_bar, say
 from onmf.cli.options import (
@@ -38,6 +39,7 @@ from onmf.cli.runs.results import agreement_scores, topic_quality
 from onmf.cli.runs.tables import cluster_sizes
 from onmf.cli.sections import SectionedCommand
 from onmf.datasets import make_rays
+from onmf.estimators.baseline import NEAREST
 from onmf.explain import Markers, groups
 from onmf.io import Table
 from onmf.io.table import one_line, printable
@@ -127,7 +129,9 @@ def run_compare(
     fits: list[dict[str, Any]] = []
     out.parent.mkdir(parents=True, exist_ok=True)  # fails before the long computation, not after
     source = source_of(options.pop("input"), options)
-    source, learnt = read_and_learn(source, suited_loss(source.steps))
+    taken = any(name not in METHODS or name in NEAREST for name in methods)
+    bounds = center_bounds if taken else (0, None)
+    source, learnt = read_and_learn(source, suited_loss(source.steps), bounds)
     table = sample_in_memory(learnt, seed=0)
     data = Compared.of(table, suited_loss(source.steps))
     n, m = table.X.shape
@@ -195,12 +199,15 @@ def model_of(name: str, center_bounds: Any, k: int, jobs: int) -> Callable[..., 
 
 
 def lowest_error(data: Compared, model: Callable[..., Any]) -> dict[str, str]:
-    """The lower bound of the error, rounded down; none if no fit succeeds."""
+    """The lower bound of the error, rounded down; none if it proves little or no fit succeeds."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted = model(random_state=0).fit(data.weighted)
-            return {"bound": f"{np.floor(1e6 * certify(fitted, data.weighted).bound) / 1e6:.6f}"}
+            proof = certify(fitted, data.weighted)
+            if proof.gap > LARGEST_USEFUL_GAP:
+                return {}
+            return {"bound": f"{np.floor(1e6 * proof.bound) / 1e6:.6f}"}
     except ValueError:  # each method will report it
         return {}
 

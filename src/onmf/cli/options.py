@@ -15,19 +15,18 @@ from onmf.cli.runs.hints import before_fit
 from onmf.cli.runs.inputs import Input, one_of_each, step_parameters
 from onmf.cli.runs.records import READING, PreviousRun
 from onmf.cli.sections import DOCUMENTS, PREPARATION, Decorator, section
+from onmf.estimators.parameters import allows_negative
 from onmf.io import Table
 from onmf.io.cells import to_count, to_number
 from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.io.table import Progress
 from onmf.losses import LOSSES
 from onmf.preparation.base import Step, StepOption
+from onmf.preparation.expression import DEFAULT_WORDS
 from onmf.preparation.steps import (
     STEPS,
     WEIGHTS_OF_WORDS,
-    Depth,
-    Log,
     Tfidf,
-    Variable,
     suited_loss,
 )
 from onmf.preparation.texts import document_count
@@ -108,11 +107,6 @@ def step_option(step: type[Step], option: StepOption) -> Decorator:
 
 INPUT = InputPath()
 GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)  # typed, or in --config
-DONE = {  # by default
-    Depth.name: "raw counts were scaled to the same total (--cp10k)",
-    Log.name: "logarithms were taken (--log)",
-    Variable.name: "the 1500 most variable of {} genes are used (--variable all uses all)",
-}
 RAW_NAMES = click.option(
     "--raw-names", is_flag=True,
     help="Do not guard names that a spreadsheet would run as formulas in .csv files.",
@@ -228,7 +222,9 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
 
 def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:
     """The names of the steps, in order; sets `options["text"]`."""
-    options["text"] = text = options["text"] or options["text_column"] is not None
+    described = options.get("describe") is not None
+    of_documents = options["text_column"] is not None and not described
+    options["text"] = text = options["text"] or of_documents
     chosen = {
         name
         for name, step in STEPS.items()
@@ -236,12 +232,13 @@ def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:
     }
     if not text:
         of_texts = (o.parameter for s in STEPS.values() if s.of_texts for o in s.options)
-        if clash := given & {*of_texts, "follow_links"}:
+        clash = given & {*of_texts, "follow_links"}
+        if clash and not described:
             raise click.UsageError(f"{_flags(clash)} needs --text or --text-column.")
         if options["duplicates"] == "keep":
             raise click.UsageError("--duplicates keep needs --text or --text-column.")
         return [name for name in STEPS if name in chosen]
-    if clash := given & {"transpose", "layer", "raw"}:
+    if clash := given & {"transpose", "layer", "raw", "describe"}:
         raise click.UsageError(f"--text does not combine with {_flags(clash)}.")
     if options["duplicates"] not in (None, "keep", "first"):
         raise click.UsageError("--duplicates of texts is keep or first.")
@@ -272,23 +269,28 @@ def reading(source: Input) -> Iterator[Progress]:
         yield progress
 
 
-def read_and_learn(source: Input, loss: str = "frobenius") -> tuple[Input, Table]:
+def read_and_learn(
+    source: Input, loss: str = "frobenius", bounds: Any = "auto"
+) -> tuple[Input, Table]:
     """The input with its default steps, and the table after them; notes on what looks wrong."""
     with reading(source) as progress:
         table = source.read(progress)
-    source = note_before_fit(source, table, loss)
+    source = note_before_fit(source, table, loss, bounds)
     return source, source.learn(one_of_each(table, source.duplicates)[0])[0]
 
 
-def note_before_fit(source: Input, table: Table, loss: str = "frobenius") -> Input:
+def note_before_fit(
+    source: Input, table: Table, loss: str = "frobenius", bounds: Any = "auto"
+) -> Input:
     """The input with the default steps of gene expression; prints them and what looks wrong."""
     given = source
     if not LOSSES[loss].takes_counts:
         source = source.with_default_steps(table)
     with waiting(f"Checking {source.path.name}"):
-        said = before_fit(source, table)
+        signed = allows_negative(bounds) and "signed" in LOSSES[loss].supports
+        said = before_fit(source, table, signed)
     if added := [name for name in source.steps if name not in given.steps]:
-        done = ", ".join(DONE[name] for name in added).format(len(table.features))
+        done = ", ".join(DEFAULT_WORDS[name] for name in added).format(len(table.features))
         said = [f"gene expression: {done}; --raw leaves it as it is.", *said]
     note(source.path.name, said)
     return source

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ import numpy as np
 
 from onmf.cli.console import notes, say, waiting
 from onmf.cli.options import REMOTE
+from onmf.cli.runs.batches import of_samples
+from onmf.cli.runs.figures import figure_files
 from onmf.cli.runs.inputs import first_words
 from onmf.cli.runs.records import REPORT, RUN, with_record
 from onmf.cli.runs.results import FinishedFit, read_run
@@ -21,6 +22,7 @@ from onmf.report import html
 from onmf.report.flow import Flow
 from onmf.report.periods import Period, period_words
 
+FIGURES = "figures"
 MOST_PERIODS = 24  # on a page
 ISO_DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?$")
 DATE_LENGTHS = (10, 7, 4)  # characters of a day, a month, a year
@@ -29,19 +31,29 @@ DATE_LENGTHS = (10, 7, 4)  # characters of a day, a month, a year
 @click.command("report")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @REMOTE
-def run_report(folder: Path, remote: bool) -> None:
+@click.option(
+    "--figures", is_flag=True, help="Also write each figure as SVG and PDF, into FOLDER/figures."
+)
+def run_report(folder: Path, remote: bool, figures: bool) -> None:
     """Write report.html of a finished run again.
 
     FOLDER is the output folder of `onmf cluster`; its input must still exist, unchanged.
 
     \b
-    Example:
+    Examples:
       onmf report result
+      onmf report result --figures
     """
     with place_for(folder, [RUN], force=True):
         run, record = read_run(folder, remote)
         replace_files(folder, with_record(record, {REPORT: make_report(run, record)}))
-    say(f"Wrote {folder / REPORT}.")
+        if figures:
+            (folder / FIGURES).mkdir(exist_ok=True)
+            with notes("figures"), waiting("Drawing figures"):
+                drawn = figure_files(run)
+            replace_files(folder / FIGURES, drawn)
+    said = f" and {len(drawn)} files in {folder / FIGURES}" if figures else ""
+    say(f"Wrote {folder / REPORT}{said}.")
 
 
 def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
@@ -78,11 +90,8 @@ def time_periods(run: FinishedFit) -> list[Period]:
     """Sizes and words of the clusters in each period; none without --time."""
     if run.source.time is None:
         return []
-    with waiting("Reading the times") as progress:
-        source = replace(run.source, labels=run.source.time, time=None)
-        times = source.read(progress).labels
-        if times is None:
-            raise ValueError(f"{source.path.name} has no column {run.source.time!r} for --time.")
+    with waiting("Reading the times"):
+        times = of_samples(run.source, run.source.time, "--time", run.table.samples)
         names, numbers = grouped_times(times)
         ids, periods = run.findings.ids.tolist(), []
         for t, name in enumerate(names):

@@ -60,6 +60,7 @@ class AlternationState:
         return cls(**known | limits | {"sums": cls.kind_of_sums(**facts["sums"])})
 
 
+EQUAL_LOSSES = 1e-10  # relative difference below which two results are one, rounded otherwise
 LIMITS = ("limit", "next_limit")
 NO_LIMIT = OutlierLimit(np.inf, 0.0)  # losses of samples are measured; none is an outlier
 ROUNDING_STEPS = 4  # times eps: centroids at rest were seen to move by up to 0.8 eps
@@ -332,8 +333,8 @@ def finish(
         record(state, sweeps)
     if known is not None and not recorder.stopped:
         rival = settle(alternation.for_rival_of(state), known, most)
-        better = alternation.objective(rival) > alternation.objective(state)
-        if better and len(rival.empty) <= len(state.empty):
+        gain = alternation.objective(rival) - alternation.objective(state)
+        if gain > EQUAL_LOSSES * alternation.loss(state) and len(rival.empty) <= len(state.empty):
             state, others, known = rival, [], None
             recorder.note("alternation", lambda: state.facts() | facts())
             record(state, recorder.sweeps + 1)

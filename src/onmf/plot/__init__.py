@@ -14,6 +14,7 @@ from onmf.plot.canvas import colors
 from onmf.plot.centroids import centers, heat_map, top_features
 from onmf.plot.fits import confusion, convergence, embedding, markers
 from onmf.plot.runs import cluster_stability, consensus_map, k_curves
+from onmf.plot.samples import sample_map
 
 __all__ = [
     "centers",
@@ -26,5 +27,6 @@ __all__ = [
     "heat_map",
     "k_curves",
     "markers",
+    "sample_map",
     "top_features",
 ]

@@ -1,5 +1,6 @@
 """Axes, colours and markers of the figures: the only module that imports Matplotlib."""
 
+from io import BytesIO
 from typing import Any
 
 from onmf.report.palette import LIGHT, SHAPES, style
@@ -19,6 +20,18 @@ ACCENT, MUTED = "#1f5d57", "#8a8f99"
 def axes_or_new(ax: Any) -> Any:
     """The given axes, or those of a new figure."""
     return plt.subplots(layout="constrained")[1] if ax is None else ax
+
+
+def figure_bytes(ax: Any, kind: str) -> bytes:
+    """The figure of some axes as a file, "svg" or "pdf"."""
+    file = BytesIO()
+    ax.figure.savefig(file, format=kind, bbox_inches="tight")
+    return file.getvalue()
+
+
+def close_figure(ax: Any) -> None:
+    """Free the figure of some axes."""
+    plt.close(ax.figure)
 
 
 def panels(count: int, height: float, across: int = 4, width: float = 3.2) -> Array:

@@ -4,6 +4,7 @@ Steps that are stored with a model (`steps`, `texts`), and scikit-learn transfor
 data (`transformers`).
 """
 
+from onmf.preparation.batches import center_batches
 from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, Variable, apply
 from onmf.preparation.texts import Strip, Words, word_counts
 from onmf.preparation.transformers import (
@@ -25,6 +26,7 @@ __all__ = [
     "Variable",
     "Words",
     "apply",
+    "center_batches",
     "log_expression",
     "select_genes",
     "tfidf",

@@ -34,6 +34,7 @@ class Step:
     of_texts: ClassVar[bool] = False  # whether it is applied to texts instead of numbers
     loss: ClassVar[str] = "frobenius"  # that suits the data after this step
     options: ClassVar[tuple[StepOption, ...]]
+    said: ClassVar[str] = "texts were turned into counts of words"  # with fields of the step
 
     @classmethod
     def fit(cls, X: Any) -> Self:
@@ -43,6 +44,10 @@ class Step:
     def __call__(self, X: Any) -> Any:
         """The data after this step."""
         raise NotImplementedError
+
+    def sentence(self) -> str:
+        """What was done, for the methods of a paper."""
+        return self.said.format(self)
 
     def check(self, n_features: int) -> None:
         """ValueError if the step cannot precede a model with so many features."""

@@ -26,6 +26,12 @@ FEWEST_GENES = 100  # in a panel of fewer, one gene changes the shares of all ot
 SMALLEST_MAXIMUM = 10  # counts of mutations or copies are smaller, and no depth is in them
 UNEQUAL = 1.1  # ratio of the 95th to the 5th percentile of totals; below, they were made equal
 
+DEFAULT_WORDS = {  # what is said of the default steps
+    Depth.name: "raw counts were scaled to the same total (--cp10k)",
+    Log.name: "logarithms were taken (--log)",
+    Variable.name: "the 1500 most variable of {} genes are used (--variable all uses all)",
+}
+
 
 def are_raw_counts(X: Any) -> bool:
     """Whether entries are whole, some zero and some large, and samples have different totals.

@@ -4,8 +4,8 @@
     tfidf  x_ij idf_j, samples of length 1       unit   x_i / ||x_i||
     scale  x_ij / s_j, features of one size      variable  x_ij, or 0 if feature j varies little
 
-Steps of texts are in `texts`; `base.Step` says what a step has. New samples go through the same
-steps, with what these learnt from the first ones. The command applies `STEPS` in their order.
+Steps of texts are in `texts`, and `base.Step` says what a step has. New samples go through the same
+steps with what these have learnt from the first ones, in the order of `STEPS`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,9 +21,7 @@ from onmf.io.table import Array
 from onmf.preparation.arrays import (
     check_positive,
     complete,
-    feature_count,
     feature_squares,
-    feature_variances,
     finite,
     known_totals,
     missing_entries,
@@ -35,6 +33,7 @@ from onmf.preparation.arrays import (
 )
 from onmf.preparation.base import Step, StepOption
 from onmf.preparation.texts import Strip, Words
+from onmf.preparation.variable import Variable
 
 __all__ = [
     "STEPS",
@@ -67,6 +66,7 @@ class Tfidf(Step):
 
     idf: Array
     name = "tfidf"
+    said = "counts were weighted by tf-idf and samples scaled to length 1"
     options = (StepOption("--tfidf", "Weight counts by tf-idf; of texts after --log."),)
 
     @classmethod
@@ -102,6 +102,7 @@ class Depth(Step):
 
     total: float
     name = "depth"
+    said = "samples were scaled to a total of {0.total:g}"
     options = (
         StepOption("--cpm", "Scale every sample to a total of one million (counts per million).",
                    "total", "1e6"),
@@ -141,6 +142,7 @@ class Log(Step):
     """
 
     name = "log"
+    said = "log2(1 + x) was taken"
     options = (StepOption("--log", "Take log2(1 + x); for counts, after --cpm."),)
 
     def __call__(self, X: Any) -> Any:
@@ -150,49 +152,6 @@ class Log(Step):
         X = X.copy()
         X.data = np.log2(1 + X.data)
         return X
-
-
-@dataclass(frozen=True)
-class Variable(Step):
-    """x_ij if feature j is one of the most variable, else 0.
-
-    The variance is that over the samples of the first fit, without NaN; of equal features the first
-    is taken. All features keep their places, so new samples are scaled to the same totals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onmf.preparation import Variable
-    >>> X = np.array([[3.0, 1.0, 0.0], [3.0, 2.0, 9.0]])
-    >>> Variable.fit(X, 2)(X)
-    array([[0., 1., 0.], [0., 2., 9.]])
-    """
-
-    used: Array
-    name = "variable"
-    options = (
-        StepOption("--variable", "Use the N most variable features only.",
-                   "variable", parse=feature_count, metavar="N|all"),
-    )  # fmt: skip
-
-    @classmethod
-    def fit(cls, X: Any, variable: int = 1500) -> Self:
-        order = np.argsort(-feature_variances(X), kind="stable")
-        used = np.zeros(len(order))
-        used[order[:variable]] = 1
-        return cls(used)
-
-    def __call__(self, X: Any) -> Any:
-        if sp.issparse(X):
-            X = times(X, self.used)
-            X.eliminate_zeros()
-            return X
-        return np.where(self.used > 0, X, X.dtype.type(0))
-
-    def check(self, n_features: int) -> None:
-        sound = isinstance(self.used, np.ndarray) and self.used.shape == (n_features,)
-        if not sound or not np.isin(self.used, (0, 1)).all() or not self.used.any():
-            raise ValueError(f"its features are not marked by {n_features} numbers 0 and 1.")
 
 
 @dataclass(frozen=True)
@@ -213,6 +172,7 @@ class Rescale(Step):
 
     sizes: Array
     name = "scale"
+    said = "features were scaled to the same mean square"
     options = (StepOption("--scale", "Give every feature the same weight, for different units."),)
 
     @classmethod
@@ -246,6 +206,7 @@ class Unit(Step):
     """
 
     name = "unit"
+    said = "samples were scaled to length 1"
     options = (StepOption("--unit", "Scale every sample to length 1."),)
 
     def __call__(self, X: Any) -> Any:

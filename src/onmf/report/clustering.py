@@ -64,12 +64,13 @@ def read_clustering(
     found = clusters_or_none(model, X, features=features) if explanation is None else explanation
     if found is not None and not np.array_equal(found.labels, labels):
         raise ValueError("the explanation has other labels: give that of this model.")
+    described = found is not None and len(found.markers.features) != W.shape[1]
     distance = distances(model, X) if found is None else found.distance
     return ClusteringFacts(
         X=rows,
         samples=sample_names,
         features=shown_features,
-        features_named=features is not None,
+        features_named=features is not None or described,
         labels=labels,
         truth=None if truth is None else np.asarray(truth),
         centers=W,

@@ -4,16 +4,19 @@ const longName = (k) => (data.clusters[k].name ? `${data.ids[k]} ${data.clusters
 
 // A row for each cluster and a column for each feature; `mark` draws a cell.
 function grid(features, rows, across, label, mark) {
-  const [down, left, above] = [22, 176, 104];
-  const [width, height] = [left + across * features.length + 56, above + down * rows.length + 8];
+  // Room for whole names, such as ENSG00000141510; those of features are slanted.
+  const longest = (names, most) => Math.max(...names.map((text) => short(text, most).length));
+  const [slanted, plain] = [longest(features, 32), longest(rows.map(longName), 40)];
+  const [down, left, above] = [22, 32 + 7.2 * plain, 28 + 6.2 * slanted];
+  const [width, height] = [left + across * features.length + 16 + 4.4 * slanted, above + down * rows.length + 8];
   const parts = features.map((feature, j) => {
     const [x, y] = [left + across * (j + 0.5) + 2, above - 8];
-    return draw("text", { x, y, transform: `rotate(-55 ${x} ${y})` }, short(feature, 16), draw("title", {}, feature));
+    return draw("text", { x, y, transform: `rotate(-55 ${x} ${y})` }, short(feature, 32), draw("title", {}, feature));
   });
   rows.forEach((k, i) => {
     const y = above + down * (i + 0.5);
     const title = longName(k);
-    parts.push(draw("text", { x: left - 12, y: y + 4, "text-anchor": "end" }, short(title, 22), draw("title", {}, title)));
+    parts.push(draw("text", { x: left - 12, y: y + 4, "text-anchor": "end" }, short(title, 40), draw("title", {}, title)));
     features.forEach((feature, j) => parts.push(mark(k, j, left + across * (j + 0.5), y)));
   });
   return draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label }, ...parts);

@@ -101,6 +101,28 @@ class Atlas {
     this.mark();
   }
 
+  svg() { // the same as a drawing, for print
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const parts = [];
+    const fills = data.styles.map((_, k) => colour(tint(k)));
+    const none = colour("var(--soft)");
+    for (let i = 0; i < this.map.x.length; i += 1) {
+      const k = this.map.cluster[i];
+      const fainter = i < this.map.interpolated;
+      const [x, y] = this.place(i).map((place) => place.toFixed(2));
+      parts.push(draw("path", { d: data.shapes[k < 0 ? 0 : data.styles[k][1]], fill: k < 0 ? none : fills[k],
+        "fill-opacity": fainter || !this.visible(i) ? 0.5 : 0.85,
+        transform: `translate(${x} ${y}) scale(${(this.radius * (fainter ? 1.5 : 2)).toFixed(2)})` }));
+    }
+    const font = getComputedStyle(document.body).fontFamily;
+    for (const [x, y, , text] of this.names ?? []) {
+      parts.push(draw("text", { x, y, "text-anchor": "middle", "dominant-baseline": "central", "font-size": 13,
+        "font-weight": 600, "font-family": font, fill: colour("var(--ink)") }, text));
+    }
+    const picture = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, xmlns: SVG }, ...parts);
+    return new XMLSerializer().serializeToString(picture);
+  }
+
   label(brush) {
     brush.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     brush.globalAlpha = 1;
@@ -119,10 +141,11 @@ class Atlas {
       const [at, y] = this.spot(...crest).map((place, axis) => place - axis * 3 * this.radius);
       const x = Math.max(half, Math.min(this.canvas.clientWidth - half, at));
       if (taken.some(([a, b, other]) => Math.abs(a - x) < half + other && Math.abs(b - y) < 17)) return;
-      taken.push([x, y, half]);
+      taken.push([x, y, half, text]);
       brush.strokeText(text, x, y);
       brush.fillText(text, x, y);
     });
+    this.names = taken;
   }
 
   mark() {

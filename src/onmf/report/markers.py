@@ -6,7 +6,7 @@ import numpy as np
 
 from onmf.explain import Markers
 from onmf.report.clustering import ClusteringFacts
-from onmf.report.names import display_name
+from onmf.report.names import display_name, display_names
 from onmf.report.panels import heaviest_features, round_digits, round_rows, unit_rays
 from onmf.rows.sweep import Array
 
@@ -54,7 +54,7 @@ def _heavy(clustering: ClusteringFacts) -> list[list[dict[str, Any]]]:
 
 def _distinctive(clustering: ClusteringFacts, markers: Markers) -> list[list[dict[str, Any]]]:
     """The most distinctive features of each cluster, with their mean in every cluster."""
-    facts, names = markers.facts, clustering.features
+    facts, names = markers.facts, display_names(markers.features, len(markers.features), "features")
     return [
         [
             {
@@ -79,7 +79,7 @@ def dots_panel(clustering: ClusteringFacts) -> dict[str, Any] | None:
     columns = shown_features(clustering.markers)
     levels, shares = dot_values(clustering.markers, columns)
     return {
-        "features": [clustering.features[j] for j in columns],
+        "features": [display_name(clustering.markers.features[j]) for j in columns],
         "levels": round_rows(levels),
         "shares": round_rows(shares),
     }

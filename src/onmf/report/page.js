@@ -60,10 +60,10 @@ function record(run) {
 
 lead();
 legend();
-new Atlas($("canvas"));
+const atlas = new Atlas($("canvas"));
 $("map-note").textContent = data.map.note;
 cards();
-$("map-title").after(saver($("canvas"), "map"));
+$("map-title").after(saver($("canvas"), "map"), saveButton("SVG", () => saveSvg(atlas.svg(), "map")));
 if (data.dots) dots(data.dots);
 if (data.heat) heat(data.heat);
 if (data.truth) truth(data.truth);
@@ -71,4 +71,5 @@ if (data.choice) choice(data.choice);
 if (data.consensus) consensus(data.consensus);
 $("curves").append(...data.convergence.map((c) => chart({ ...c, under: "stage" })).filter(Boolean));
 record(data.run);
+$("methods").textContent = data.methods;
 theme();

@@ -16,6 +16,7 @@ from onmf.report.document import asset, document
 from onmf.report.embedding import embed
 from onmf.report.flow import Flow, flow_section
 from onmf.report.markers import cluster_panels, dots_panel
+from onmf.report.methods import methods_paragraph
 from onmf.report.names import display_values
 from onmf.report.palette import SHAPES, style
 from onmf.report.panels import class_agreement, convergence_panel, heat_panel, map_panel
@@ -114,6 +115,7 @@ def html(
         "consensus": None if consensus is None else consensus_panel(consensus, labels, k),
         "choice": None if choice is None else choice_panel(choice),
         "run": display_values(record),
+        "methods": methods_paragraph(model, clustering, run),
     }
     names = {i: panel["name"] for i, panel in zip(clustering.ids, facts["clusters"], strict=True)}
     return document(

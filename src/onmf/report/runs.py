@@ -19,11 +19,12 @@ K_MEASURES = {  # attribute -> head of the column, title of the curve
     "found_again": ("found again", "Overlap of clusters, J"),
     "kept": ("kept", "Samples that keep their cluster, M"),
     "feature_agreement": ("same by features", "Same clusters by other features"),
-    "valley": ("density at borders", "Density at borders, relative to inside"),
+    "valley": ("density at borders", "Density at borders, relative to inside, V"),
 }
 HOW = (
     "Half of the samples are clustered with K, and so is the other half; S is the share that both "
-    "find. The score is log(K) times S to the power of 2.5, and the K with the largest is taken."
+    "find. The score is log(K) times S to the power of 2.5, divided by 1 + V, where V is the "
+    "density at borders, at most 0.4: the K with the largest is taken."
 )
 
 

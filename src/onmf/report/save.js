@@ -1,4 +1,5 @@
 // Any figure as a file: a canvas becomes a PNG, a drawing an SVG with its colours written into it.
+// A canvas may have a drawing of the same as well.
 
 const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "font-family", "font-size", "opacity"];
 
@@ -22,11 +23,13 @@ function drawn(svg) {
   return new XMLSerializer().serializeToString(copy);
 }
 
+function saveButton(kind, save) {
+  return make("button", { type: "button", className: "save", title: `Save this figure as ${kind}`, onclick: save }, kind);
+}
+
+const saveSvg = (text, file) => download(new Blob([text], { type: "image/svg+xml" }), `${file}.svg`);
+
 function saver(figure, file) {
-  const drawing = figure instanceof SVGElement;
-  const save = () => (drawing
-    ? download(new Blob([drawn(figure)], { type: "image/svg+xml" }), `${file}.svg`)
-    : figure.toBlob((blob) => download(blob, `${file}.png`)));
-  return make("button", { type: "button", className: "save", title: `Save this figure as ${drawing ? "SVG" : "PNG"}`,
-    onclick: save }, drawing ? "SVG" : "PNG");
+  if (figure instanceof SVGElement) return saveButton("SVG", () => saveSvg(drawn(figure), file));
+  return saveButton("PNG", () => figure.toBlob((blob) => download(blob, `${file}.png`)));
 }

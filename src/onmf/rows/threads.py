@@ -1,13 +1,14 @@
-"""How many threads a product of matrices may use.
+"""How many threads a product of matrices may use, and tasks in threads that can be stopped.
 
-Inside a fit it is one: blocks of rows are what runs in parallel.
+Inside a fit a product uses one: blocks of rows are what runs in parallel.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain
-from threading import Lock, current_thread, main_thread
+from threading import Event, Lock, current_thread, local, main_thread
 from typing import Any
 
 import threadpoolctl
@@ -95,3 +96,42 @@ def blas_threads() -> int:
     if current_thread() is not main_thread():
         return 1
     return max((library.get_num_threads() or 1 for library in chain(*_blas())), default=1)
+
+
+class _Running(local):
+    """Set when nobody waits any more for what this thread computes."""
+
+    stop: Event | None = None
+
+
+_running = _Running()
+
+
+def check_stopped() -> None:
+    """Raise CancelledError in a thread of `in_threads` that was stopped."""
+    if _running.stop is not None and _running.stop.is_set():
+        raise CancelledError
+
+
+def in_threads(
+    task: Callable[[Any], Any], items: Sequence[Any], n_threads: int
+) -> Generator[Any, None, None]:
+    """What the task makes of each item, in turn; a single thread is the caller's own.
+
+    When the caller takes no more, also because of an interrupt, tasks under way end at their next
+    `check_stopped`.
+    """
+    if n_threads == 1 or len(items) == 1:
+        yield from map(task, items)
+        return
+    stop = Event()
+
+    def begin() -> None:
+        _running.stop = stop
+
+    pool = ThreadPoolExecutor(n_threads, initializer=begin)
+    try:
+        yield from pool.map(task, items)
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)

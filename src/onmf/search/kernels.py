@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from onmf.rows.assign import PRODUCT_ROUNDING
 from onmf.rows.sweep import Array, Matrix
+from onmf.rows.threads import check_stopped
 from onmf.search import _kernels, row_problems
 from onmf.search._kernels import use as use
 from onmf.search.row_problems import (
@@ -208,6 +209,7 @@ def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Arr
     H, gram, cross = np.zeros((n, k)), np.zeros((k, k)), np.zeros((k, Y.shape[1]))
     done = 0
     while done < n:
+        check_stopped()
         c, guess, rows, h = (part[done:] for part in (C, support, Y, H))
         done += int(_kernels.solve_rows(Q, c, guess, rows, h, gram, cross, *rules, MOMENT))
     return H, gram, cross

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from onmf.rows.assign import first_largest
 from onmf.rows.assign import nearest as nearest  # its twin is in `kernels`
 from onmf.rows.sweep import Array, Matrix
+from onmf.rows.threads import check_stopped
 
 RIDGE = 1e-10  # on the diagonal: prototypes may coincide
 SLACK = 1e-9  # relative: a multiplier below it is zero
@@ -276,9 +277,15 @@ def unit(U: Array, otherwise: Array | None = None) -> Array:
     return np.where(size > 0, scaled, otherwise)
 
 
-@cache
 def kernels() -> Any:
-    """The module to take these functions from: the compiled one if it was built, or this one.
+    """The module to take these functions from; ends a task that was stopped (`check_stopped`)."""
+    check_stopped()
+    return kernel_module()
+
+
+@cache
+def kernel_module() -> Any:
+    """The compiled module if it was built, or this one.
 
     The environment variable ONMF_KERNELS=numpy asks for this one, ONMF_KERNELS=plain for compiled
     ones without the newer instructions of the processor.
@@ -297,7 +304,7 @@ def kernels() -> Any:
 
 def is_compiled() -> bool:
     """Whether these functions run in C."""
-    return kernels() is not sys.modules[__name__]
+    return kernel_module() is not sys.modules[__name__]
 
 
 def kernel_sentence() -> str:

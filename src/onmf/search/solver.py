@@ -7,12 +7,11 @@ shows to it (X, X with missing values filled, square roots of counts). Given cen
 down the path; those of an earlier model move no more than they must. X is read for the sketch only.
 """
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import RowPenalty
 from onmf.result import NO_CHECKPOINT, CheckpointStore, Stage, gram_orthogonality
 from onmf.rows.sweep import Array, Data, Traffic
+from onmf.rows.threads import in_threads
 from onmf.search.outlier_rows import Rows, RowsWithOutliers, with_samples
 from onmf.search.outliers import OutlierLimit, Outliers
 from onmf.search.path import Clustering, Point, drawn, follow, spread
@@ -243,20 +243,6 @@ def until_agreed(descents: Iterable[Descent]) -> list[Descent]:
         if sum(e >= max(energies) * (1 - AGREEMENT) for e in energies) == AGREEING_STARTS:
             break
     return seen
-
-
-def in_threads(
-    task: Callable[[Any], Any], items: Sequence[Any], n_threads: int
-) -> Generator[Any, None, None]:
-    """What the task makes of each item, in turn; a single thread is the caller's own."""
-    if n_threads == 1 or len(items) == 1:
-        yield from map(task, items)
-        return
-    pool = ThreadPoolExecutor(n_threads)
-    try:
-        yield from pool.map(task, items)
-    finally:  # nobody waits for the rest
-        pool.shutdown(cancel_futures=True)
 
 
 def sweep_work(data: Data) -> float:

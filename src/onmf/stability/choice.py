@@ -25,7 +25,7 @@ class KRow(NamedTuple):
     k : int
         Number of clusters.
     score : float
-        log(K) comes_back^2.5, the figure that decides: the largest wins.
+        log(K) comes_back^2.5 / (1 + min(valley, 0.4)), the figure that decides: the largest wins.
     comes_back : float
         How much of the clusters comes back from other samples: the mean of the next two.
     found_again : float

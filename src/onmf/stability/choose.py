@@ -92,10 +92,10 @@ def choose_k(
     r"""Recommend a number of clusters, and say how much of them comes back.
 
     The samples are cut in two halves, several times. Each half is clustered with K, and labels all
-    samples. With J the mean overlap of the clusters of two halves, and M the share of the samples
-    that keep their cluster,
+    samples. With J the mean overlap of the clusters of two halves, M the share of the samples that
+    keep their cluster, and V the density of samples at borders over that inside,
 
-    .. math::  S = (J + M) / 2, \qquad \text{score}(K) = \log(K) \, S^{2.5},
+    .. math::  S = (J + M) / 2, \qquad \text{score}(K) = \log(K) \, S^{2.5} / (1 + \min(V, 0.4)),
 
     and the K with the largest score is recommended, among those with at least eight samples a
     cluster on average. The score of K depends on the data and K alone, neither on the other K asked

@@ -1,12 +1,14 @@
 r"""From what came back to one K, the other scales, and whether there are separate clusters at all.
 
-With J and M of `halves`, means over all cuts,
+With J, M and V of `halves`, means over all cuts,
 
-    S(K) = (J + M) / 2                 how much of the clusters comes back from other samples,
-    score(K) = log(K) S(K)^2.5         what a label can say, times how much of it comes back,
+    S(K) = (J + M) / 2     how much of the clusters comes back from other samples,
+    score(K) = log(K) S(K)^2.5 / (1 + min(V, 0.4)),
 
-and **the K with the largest score is recommended**, among those of at least eight samples a cluster
-on average. Twice as many clusters must keep S within some per cent: from 5 to 10 it may fall by a
+what a label can say, times how much of it comes back, and up to 1.4 times more for clusters that
+are apart: with many samples, pieces of a cluster come back nearly as well as the cluster. So
+**the K with the largest score is recommended**, among those of at least eight samples a cluster on
+average. Twice as many clusters must keep S within some per cent: from 5 to 10 it may fall by a
 seventh. The score is above zero for every K > 1, so no data need another rule.
 
 **Scales.** A peak is a K whose score no other K within a factor of `APART` beats. Other peaks are
@@ -25,11 +27,12 @@ from typing import NamedTuple
 import numpy as np
 
 POWER = 2.5  # of S: 2 and 3 gave as good a K on 182 labelled sets, with no cliff between
+NO_VALLEY = 0.4  # V from which on clusters are not apart: up to it, no other labelled set got worse
 FEWEST_PER_CLUSTER = 8  # samples, on average: between 5.6 and 10.4 nothing changed
 WORTH = 0.7  # of the best score: what another scale needs
 APART = 1.4  # scales differ at least by this factor
 CLOSE = 0.9  # of the best score: the data do not decide
-EVIDENT = 0.12  # refuses 26 of 28 kinds of data without clusters, keeps 9 of 10 that have some
+EVIDENT = 0.14  # refuses 27 of 28 kinds of data without clusters, keeps 9 of 10 that have some
 MOST_SCALES = 5
 
 
@@ -48,7 +51,7 @@ class Figures(NamedTuple):
         return (self.found + self.kept) / 2
 
     def score(self, k: int) -> float:
-        return float(np.log(k) * self.comes_back**POWER)
+        return float(np.log(k) * self.comes_back**POWER / (1 + min(self.valley, NO_VALLEY)))
 
     @property
     def apart(self) -> float:

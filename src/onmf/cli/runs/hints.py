@@ -17,8 +17,9 @@ from onmf.io.formats import can_drop
 from onmf.io.names import dates, rows_are_genes, share_of_genes
 from onmf.io.source import ENTRIES_PER_PART
 from onmf.io.table import MOST_LISTED, listing
-from onmf.preparation import Depth, Log
+from onmf.preparation import Depth, Log, Tfidf
 from onmf.preparation.arrays import feature_squares, sample_totals
+from onmf.preparation.batches import batch_sentence
 from onmf.rows.sweep import Array, count_missing, zero_missing
 
 ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|index|row|number)$|entrez|gene_?id|ncbi|pmid", re.I)
@@ -31,15 +32,16 @@ MOST_DOMINANT = 3
 DEPTH_SEPARATION = 0.97  # share of pairs of samples of two clusters that their totals order
 
 
-def before_fit(source: Input, table: Table) -> list[str]:
-    """Notes on a table as it was read."""
+def before_fit(source: Input, table: Table, signed: bool = True) -> list[str]:
+    """Notes on a table as it was read; on negative entries only if they are taken."""
     if source.text:
         return about_texts(source, table.X)
     with np.errstate(invalid="ignore", over="ignore"):  # the entries are not checked yet
         totals = totals_of(table.X)
+        refusing = {Depth.name, Log.name, Tfidf.name} & {*source.steps}  # of negative entries
         return [
             *missing_entries(table, totals),
-            *negative_entries(table, totals),
+            *(negative_entries(table, totals) if signed and not refusing else ()),
             *orientation(source, table),
             *dates_of_genes(table),
             *sums_of_others(source, table, totals),
@@ -249,6 +251,13 @@ def depth_again(source: Input, raw: Table, labels: Array, centers: Array) -> lis
                 f"{border:.3g}, and may be one kind at two depths{remedy}."
             )
     return said
+
+
+def batch_notes(labels: Any, batches: list[str], centered: bool) -> list[str]:
+    """What is said of clusters that are batches."""
+    said = batch_sentence(labels, batches)
+    remedy = "" if centered else ": --center-batches removes differences of their means"
+    return [] if said is None else [f"{said}{remedy}."]
 
 
 def mutual_neighbours(centers: Array) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
+from onmf.cli.runs.batches import corrected
 from onmf.io import Source, Table, complete_table, open_source, read_documents
 from onmf.io.columns import class_file
 from onmf.io.duplicates import Duplicates
@@ -35,7 +36,7 @@ FIRST_BYTES = {  # of binary formats, for standard input
     b"{": ".jsonl",
 }
 VARIABLE = "variable"  # the setting of `Variable`; zero takes all features
-OF_SAMPLES = ("labels", "time")  # columns, or files, with a value for each sample
+OF_SAMPLES = ("labels", "time", "batch")  # columns, or files, with a value for each sample
 _TEMPORARY_FOLDERS: list[TemporaryFolder] = []  # deleted when the process ends
 SAMPLES_TO_CHOOSE_K = 20_000  # at most, if the rows stay on disk
 FIRST_WORDS_LENGTH, FIRST_WORDS_READ = 64, 500  # characters of a document on the page, and read
@@ -57,6 +58,9 @@ class Input:
     text_column, id_column : of a table of documents.
     follow_links : whether a folder of documents may have links to files outside it.
     time : column or file with the time of each sample.
+    batch : column or file with the batch of each sample.
+    center_batches : whether features get the same mean in all batches, after all steps.
+    describe : file of texts whose words describe the clusters.
     raw : whether gene expression is clustered as it is.
     steps : names of the steps of `onmf.preparation`, in order.
     settings : parameters of the steps, by name.
@@ -78,6 +82,9 @@ class Input:
     id_column: str | None = None
     follow_links: bool = False
     time: str | None = None
+    batch: str | None = None
+    center_batches: bool = False
+    describe: str | None = None
     raw: bool = False
     steps: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
@@ -129,10 +136,10 @@ class Input:
         return complete_table(table, self.labels, self.path.name, duplicates)
 
     def _unused_columns(self) -> tuple[str, ...]:
-        """Columns to drop, and the column of times."""
-        own = self.time is not None and class_file(self.time) is None
-        column = own and not self.transpose and can_drop(self.path.name, rows=False)
-        return (*self.drop, str(self.time)) if column else self.drop
+        """Columns to drop, and the columns of times and batches."""
+        own = [name for name in (self.time, self.batch) if name and class_file(name) is None]
+        columns = not self.transpose and can_drop(self.path.name, rows=False)
+        return (*self.drop, *own) if columns else self.drop
 
     def with_default_steps(self, table: Table) -> Self:
         """The same with the default steps of gene expression, if the table has such."""
@@ -163,11 +170,13 @@ class Input:
                 raise
             chain.append(step)
             features = list(getattr(step, "vocabulary", features))
-        return table._replace(X=X, features=features), tuple(chain)
+        return corrected(self, table._replace(X=X, features=features)), tuple(chain)
 
     def record(self, folder: Path) -> dict[str, Any]:
         """As JSON, with paths relative to the folder of the result, so both can be moved."""
         facts = asdict(self) | {"path": relative_path(folder, self.path)}
+        if self.describe is not None:
+            facts["describe"] = relative_path(folder, as_file(self.describe))
         for name in OF_SAMPLES:
             if facts[name] is not None and (found := class_file(facts[name])) is not None:
                 facts[name] = _spec(relative_path(folder, found[0]), found[1])
@@ -185,6 +194,8 @@ class Input:
                 raise ValueError(f"its {own.name} is {facts[own.name]!r}")
         path = facts["path"] if is_remote(facts["path"]) else folder / facts["path"]
         recorded = cls(**facts | {"path": as_file(path), "settings": settings})
+        if recorded.describe is not None and not is_remote(recorded.describe):
+            recorded = replace(recorded, describe=str(folder / recorded.describe))
         for name in OF_SAMPLES:
             found = class_file(folder / (getattr(recorded, name) or "."))
             if found is not None:

@@ -14,6 +14,8 @@ from onmf.bounds.certificate import certificate_of_fit
 from onmf.cli.console import notes, waiting
 from onmf.cli.runs import records, tables
 from onmf.cli.runs.align import align_features
+from onmf.cli.runs.batches import corrected
+from onmf.cli.runs.description import Description, describe
 from onmf.cli.runs.inputs import Copies, Input, cleaned, rows_of
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
@@ -58,14 +60,15 @@ class Findings(NamedTuple):
     topics: dict[str, float] | None = None
 
     @classmethod
-    def of(cls, model: tables.Model, table: Table) -> Self:
-        """From a model and the table it was fitted to."""
+    def of(cls, model: tables.Model, table: Table, words: Description | None = None) -> Self:
+        """From a model, the table it was fitted to, and the words of its samples, if any."""
         steps = getattr(model, "preprocessing_", ())
         log_base = 2 if steps and isinstance(steps[-1], Log) else None
         ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
         with waiting("Comparing the clusters"):
+            by, features = (None, table.features) if words is None else words
             found = clusters_or_none(
-                model, table, features=table.features, log_base=log_base, rank=ranking(steps)
+                model, table, by=by, features=features, log_base=log_base, rank=ranking(steps)
             )
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()
@@ -291,12 +294,13 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
         ours = records.is_of_run(folder, records.LABELS, record)
     with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
         raw = source.read(progress)
-    table, _ = align_features(raw, model)
+    table = corrected(source, align_features(raw, model)[0])
     if not ours or len(model.labels_) != len(table.samples):
         raise _labels_of_another(folder)
     check_fitted_to(model, table)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
-    seconds, findings = record["results"]["seconds"], Findings.of(model, table)
+    seconds = record["results"]["seconds"]
+    findings = Findings.of(model, table, describe(source, table.samples))
     shown = cleaned(raw, getattr(model, "preprocessing_", ()))
     return FinishedFit(model, source, records.Origin.of(record), shown, table, findings, seconds,
                        choice), record  # fmt: skip

@@ -1,5 +1,6 @@
 """Every day again: streams and refits that keep the ids of their clusters."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import sets
 from onmf import ONMF, StreamONMF
+from onmf.cli import ALREADY_COUNTED, LOCKED
 from onmf.datasets import make_rays
 from onmf.io import checksum
 from onmf.metrics import partition_error
@@ -29,7 +31,7 @@ ORDERS = (1811, 1812)  # of the samples: never used while the streams were made
 CATEGORY_ORDERS = (0, 1811, 1812)  # 0: as the file has them, the largest first
 SOON, SMALL = 2, 10  # batches in which a topic must be noticed, documents that make one
 NIGHTS, STAY, WINDOW = 20, 0.9, 5000
-KILLS = 20
+KILLS, RACES = 40, 5
 
 
 @cache
@@ -196,37 +198,67 @@ def matched_ids(fresh, model):
     return ids[fresh.labels_]
 
 
+def write_batches(folder: Path, number: int) -> list[Path]:
+    """Files of two hundred samples each."""
+    X, _ = make_rays(200 * number, 40, 5, noise=0.5, random_state=0)
+    files = [folder / f"{part}.csv" for part in range(number)]
+    for part, path in zip(np.split(X, number), files, strict=True):
+        pd.DataFrame(part, [f"{path.stem}.{i}" for i in range(200)]).to_csv(path)
+    return files
+
+
 def run_kills() -> None:
-    """`kill -9` at random moments of `onmf update`: afterwards the state of one that was not."""
+    """`kill -9` while `onmf update` works: afterwards the state of one that was not killed."""
     rng, killed, same, streams = np.random.default_rng(1811), 0, 0, 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         first, whole, cut = (folder / where / "run" for where in ("first", "whole", "cut"))
-        X, _ = make_rays(600, 40, 5, noise=0.5, random_state=0)
-        files = [folder / f"{number}.csv" for number in range(3)]
-        for part, path in zip(np.split(X, 3), files, strict=True):
-            pd.DataFrame(part, [f"{path.stem}.{i}" for i in range(200)]).to_csv(path)
-        call("cluster", files[0], "-k", 5, "-o", first, "--no-report")
+        files = write_batches(folder, 3)
+        finish(start("cluster", files[0], "-k", 5, "-o", first, "--no-report"))
         shutil.copytree(first, whole)
-        begin = time.monotonic()
+        lengths = []
         for path in files[1:]:
-            call("update", whole, path)
-        length = (time.monotonic() - begin) / 2
+            process = at_work(start("update", whole, path), whole)
+            begin = time.monotonic()
+            finish(process)
+            lengths.append(time.monotonic() - begin)
         while killed < KILLS:
             streams += 1
             shutil.copytree(first, cut)
             for path in files[1:]:
-                killed += call("update", cut, path, kill=rng.uniform(0.3, 1.0) * length)
-                call("update", cut, path)
+                process = at_work(start("update", cut, path), cut)
+                killed += killed_within(process, rng.uniform(0, 1.1) * max(lengths))
+                finish(start("update", cut, path))
             same += contents(whole) == contents(cut)
             shutil.rmtree(cut)
+        outcomes = [race(folder / f"race{jobs}", first, files[1:], jobs) for jobs in (2, 3)]
     body = table(["streams of two batches", "commands killed", "ends with every file the same"],
                  [[streams, killed, same]])  # fmt: skip
-    note = """
+    races = table(["jobs at once", "races", "every batch once"], outcomes)
+    note = f"""
 
-Each command is killed at a random moment, unless it has ended by then, and then given again. Asked:
-20 kills, and all the same."""
-    write_section("stream-kills", "kill -9 in onmf update", body + note)
+Each command is killed at a random moment after it has locked the folder, unless it has ended by
+then, and then given again. In a race all jobs send the same two batches, and again as long as the
+folder is in use. Asked: {KILLS} kills and all the same, every batch once.
+
+"""
+    write_section("stream-kills", "kill -9 in onmf update", body + note + races)
+
+
+def race(place: Path, first: Path, files: list[Path], jobs: int) -> list[int]:
+    """Jobs that all send the same batches: how many races, and how many counted each batch once."""
+    right = 0
+    for _ in range(RACES):
+        folder = place / "run"
+        shutil.copytree(first, folder)
+        left = [path for path in files for _ in range(jobs)]
+        while left:
+            racing = [(path, start("update", folder, path)) for path in left[:jobs]]
+            busy = [path for path, process in racing if process.wait() == LOCKED]
+            left = busy + left[jobs:]
+        right += len(json.loads((folder / "run.json").read_text())["lineage"]) == len(files)
+        shutil.rmtree(place)
+    return [jobs, RACES, right]
 
 
 def contents(folder: Path) -> dict[Path, str]:
@@ -235,18 +267,34 @@ def contents(folder: Path) -> dict[Path, str]:
     return {path.relative_to(folder): checksum(path) for path in files}
 
 
-def call(*words, kill: float | None = None) -> bool:
-    """Run a command, or kill it after so many seconds; whether it was killed."""
+def start(*words) -> subprocess.Popen:
+    """A command."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen([sys.executable, "-m", "onmf", *map(str, words)], **quiet) as process:
-        try:
-            process.wait(kill)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return True
-    if process.returncode:
-        raise RuntimeError(f"onmf {' '.join(map(str, words))} failed")
+    return subprocess.Popen([sys.executable, "-m", "onmf", *map(str, words)], **quiet)
+
+
+def at_work(process: subprocess.Popen, folder: Path) -> subprocess.Popen:
+    """The process, once it has locked the folder or ended."""
+    while process.poll() is None and not (folder / ".run.json.lock").exists():
+        time.sleep(0.001)
+    return process
+
+
+def killed_within(process: subprocess.Popen, seconds: float) -> bool:
+    """Whether a process still ran after so many seconds, and was killed."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return True
     return False
+
+
+def finish(process: subprocess.Popen) -> None:
+    """Wait for the end of a command, which must not fail."""
+    if process.wait() not in (0, ALREADY_COUNTED):
+        raise RuntimeError(f"{' '.join(process.args)} failed")
 
 
 def run() -> None:

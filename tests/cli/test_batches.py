@@ -1,5 +1,6 @@
 """Batches of `onmf update`: counted once, replaced, taken out, reported."""
 
+import errno
 import json
 import re
 from pathlib import Path
@@ -8,13 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cases import few
 from command_line import ask, labels, run
 from onmf import cli
-from onmf.cli.runs import streams
+from onmf.cli.runs import inputs, streams
 from onmf.cli.runs.changes import Changes
 from onmf.datasets import make_rays
-from onmf.io import checksum
+from onmf.io import checksum, output
 from onmf.io.output import sole_writer
+from onmf.streams import births
 
 X, Y = make_rays(1200, 20, 4, noise=0.2, random_state=0)
 SECONDS = {"run.json", "stream.onmf"}  # which tell how long the first fit took
@@ -184,3 +187,47 @@ def test_missing_values_and_missing_features_are_taken(begun, capsys):
     assert run("update", "out", "c.csv") == 2
     assert run("update", "out", "c.csv", "--missing", "nan") == 0
     assert {*labels("out/batches/00002.csv").cluster} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("stop", few(range(8)))
+def test_a_full_disk_changes_nothing_and_with_space_again_it_goes_on(begun, monkeypatch, stop):
+    """No space at the first file, the second, ...: then the command given again ends the same."""
+    assert run("update", "out", "b.csv") == 0
+    whole, expected = contents(), state()
+    assert run("update", "out", "--undo") == 0
+    written, usual = [], output._write
+
+    def full(file, content):
+        written.append(file.name)
+        if len(written) > stop:
+            raise OSError(errno.ENOSPC, "No space left on device", file.name)
+        usual(file, content)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(output, "_write", full)
+        assert run("update", "out", "b.csv") == cli.NO_SPACE
+    assert not [path for path in Path("out").rglob(".*") if path.is_file()]
+    assert run("update", "out", "b.csv") in (0, cli.ALREADY_COUNTED)
+    assert contents() == whole
+    np.testing.assert_array_equal(state()[0], expected[0])
+    assert state()[1] == expected[1]
+
+
+@pytest.mark.parametrize("at_once", few([20, 1000]))
+def test_a_batch_on_disk_is_taken_in_parts(begun, capsys, monkeypatch, at_once):
+    """As if it were larger than memory; sorted by kind, and with a kind that is new."""
+    monkeypatch.setattr(births, "MAX_ROWS_AT_ONCE", at_once)
+    rows = 700 + np.argsort(Y[700:1200], kind="stable")
+    table = pd.DataFrame(X[rows], columns=[f"w{j}" for j in range(20)])
+    table.to_parquet("big.parquet")
+    table.iloc[::-1].to_parquet("more.parquet")
+    monkeypatch.setattr(inputs, "larger_than_memory", lambda source: True)
+    told = ask_json(capsys, "big.parquet")
+    assert (told["counted"], told["born"], told["closed"]) == (500, [3], [])
+    found = labels("out/batches/00001.csv").cluster.to_numpy()
+    for kind in range(4):
+        assert len({*found[Y[rows] == kind]}) == 1
+    told = ask_json(capsys, "more.parquet")
+    assert (told["born"], told["closed"]) == ([], [])
+    assert told["turned"] < 2
+    np.testing.assert_array_equal(labels("out/batches/00002.csv").cluster, found[::-1])

@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 
 from command_line import ask, labels, run
+from onmf.cli.runs import tables
+from onmf.cli.runs.tables import labels_sheet
 from onmf.datasets import make_rays
+from onmf.io import csv_text, output
 
 X, Y = make_rays(700, 12, 3, noise=0.2, random_state=0)
 
@@ -101,3 +104,30 @@ def test_a_refit_to_other_samples_says_so(here, capsys):
     said = ask(capsys, "cluster", "new.txt", "--like", "old", "-o", "new", "--no-report")
     assert "only 0 of 2 clusters kept their ids" in said
     assert "onmf predict, or onmf update" in said
+
+
+def test_labels_as_parquet_are_those_of_the_csv_file(begun):
+    words = ["-k", 3, "--no-report", "--force"]
+    assert run("cluster", "a.csv", *words, "-o", "out", "--parquet") == 0
+    assert run("update", "out", "b.csv", "--parquet") == 0
+    assert run("predict", "out", "b.csv", "-o", "p.parquet") == 0
+    assert run("predict", "out", "b.csv", "-o", "p.csv") == 0
+    for place in ("out/labels", "out/batches/00001", "p"):
+        table = pd.read_parquet(f"{place}.parquet").set_index("sample")
+        pd.testing.assert_frame_equal(table.round(6), labels(f"{place}.csv"))
+    assert run("cluster", "a.csv", *words, "-o", "out") == 0
+    assert not Path("out/labels.parquet").exists()  # it was of another run
+
+
+def test_long_tables_are_written_in_blocks(monkeypatch):
+    """The same text for any number of rows at a time."""
+    rows = [[f"s{i}", i, "a,b" if i % 2 else "=x"] for i in range(25)]
+    whole = csv_text(["a", "b", "c"], rows)
+    assert len(whole.splitlines()) == 26
+    samples, ids = [f"s{i}" for i in range(25)], np.arange(25)
+    plain = csv_text(*labels_sheet(samples, ids, distance=ids / 7))
+    for module in (output, tables):
+        monkeypatch.setattr(module, "ROWS_PER_BLOCK", 4)
+    assert csv_text(["a", "b", "c"], rows) == whole
+    assert csv_text(*labels_sheet(samples, ids, distance=ids / 7)) == plain
+    assert plain.splitlines()[8] == "s7,7,1.000000"

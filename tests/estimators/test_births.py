@@ -180,3 +180,20 @@ def test_what_is_missing_is_no_evidence():
     for rows in (slice(500, 700), slice(700, 900)):
         assert model.partial_fit(X[rows]).lineage_.born == ()
     assert model.n_novel_ < 30
+
+
+def test_a_new_kind_of_clean_counts_leaves_the_others_their_ids():
+    """The overall mean in the centroids of kl moves with a new kind; the old ones do not."""
+    rng = np.random.default_rng(6)
+    W = np.zeros((4, M))
+    W[:3, :30] = rng.exponential(size=(3, 30))
+    W[3, 30:] = 2 * rng.exponential(size=10)
+
+    def draw(kinds):
+        return rng.poisson(400 * rng.uniform(0.5, 2, (len(kinds), 1)) * W[kinds]).astype(float)
+
+    model = StreamONMF(3, max_clusters=20, loss="kl", random_state=0).fit(draw(np.arange(600) % 3))
+    for _ in range(4):
+        model.partial_fit(draw(np.arange(300) % 4))
+    assert model.cluster_ids_.tolist() == [0, 1, 2, 3]
+    assert model.lineage_.next_id == 4

@@ -18,6 +18,7 @@ from onmf.cli.console import note, notes, say, show_sweeps, waiting, within_memo
 from onmf.cli.options import (
     INPUT,
     LIKE,
+    PARQUET,
     RAW_NAMES,
     Word,
     bounds_option,
@@ -36,7 +37,7 @@ from onmf.cli.runs.batches import batches_of
 from onmf.cli.runs.description import describe
 from onmf.cli.runs.hints import after_fit, batch_notes
 from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
-from onmf.cli.runs.records import REPORT, RESULTS, RUN, Origin, PreviousRun
+from onmf.cli.runs.records import LABELS_PARQUET, REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import (
     Findings,
     FinishedFit,
@@ -125,6 +126,7 @@ from onmf.paper.penalties import PENALTIES
     click.option("--write-h5ad", type=click.Path(dir_okay=False, path_type=Path),
                  help="Also write a copy of the .h5ad input with the clusters."),
     RAW_NAMES,
+    PARQUET,
     click.option("--force", is_flag=True, help="Replace existing results."),
     click.option("--no-report", is_flag=True, help="Do not write report.html."),
     click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary."),
@@ -137,6 +139,7 @@ def run_cluster(
     seed: int | None,
     force: bool,
     raw_names: bool,
+    parquet: bool,
     no_report: bool,
     as_json: bool,
     write_h5ad: Path | None,
@@ -192,9 +195,12 @@ def run_cluster(
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         run = fit_input(settings, k, source, previous)
         record = run.record(out)
-        pages = {} if no_report else {REPORT: make_report(run, record)}
+        pages: dict[str, str | bytes] = {} if no_report else {REPORT: make_report(run, record)}
+        pages |= {LABELS_PARQUET: run.labels_parquet()} if parquet else {}
         record, files = seal_files(pages | run.files(raw_names), RUN, record)
-        replace_files(out, files, gone=set(RESULTS) - set(files))  # older files of another run
+        replace_files(
+            out, files, gone={*RESULTS, LABELS_PARQUET} - set(files)
+        )  # older files of another run
         if write_h5ad is not None:
             found = run.findings.explanation
             result = CellFit(run.model, run.table, found, {}, None, run.choice)

@@ -9,8 +9,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from onmf.cli.config import CONFIG
 from onmf.cli.console import note, notes, waiting, within_memory, write_log
+from onmf.cli.runs.config import CONFIG
 from onmf.cli.runs.hints import before_fit
 from onmf.cli.runs.inputs import Input, one_of_each, step_parameters
 from onmf.cli.runs.records import READING, PreviousRun
@@ -111,6 +111,7 @@ RAW_NAMES = click.option(
     "--raw-names", is_flag=True,
     help="Do not guard names that a spreadsheet would run as formulas in .csv files.",
 )  # fmt: skip
+PARQUET = click.option("--parquet", is_flag=True, help="Also write the labels as Parquet.")
 LIKE = click.option(
     "--like", type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder of an earlier run: read and prepare as there, start from its clusters, keep ids.",

@@ -25,6 +25,7 @@ from onmf.cli.runs.tables import (
     cluster_sizes,
     ids_of_clusters,
     ids_of_labels,
+    labels_parquet,
     labels_sheet,
     score_sentence,
 )
@@ -47,7 +48,7 @@ FILLS = {"refuse": None, "zero": 0.0, "nan": np.nan}  # of features that the inp
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="File for the labels, like labels.csv.",
+    help="File for the labels, like labels.csv; .parquet works, too.",
 )
 @click.option(
     "--missing",
@@ -88,8 +89,12 @@ def run_predict(
         if hasattr(fitted, "outlier_limit_"):
             columns["outlier_score"] = fitted.outlier_score(table)
         ids = ids_of_labels(ids_of_clusters(fitted), labels)
-        text = csv_text(*labels_sheet(table.samples, ids, **columns), raw_names)
-        replace_files(out.parent, {out.name: text})
+        content = (
+            labels_parquet(table.samples, ids, **columns)
+            if out.suffix == ".parquet"
+            else csv_text(*labels_sheet(table.samples, ids, **columns), raw_names)
+        )
+        replace_files(out.parent, {out.name: content})
     note(source.path.name, said)
     sizes = cluster_sizes(labels, len(fitted.cluster_centers_)).tolist()
     facts = {

@@ -8,7 +8,7 @@ import click
 
 from onmf.cli import ALREADY_COUNTED, CHANGED, OTHER_CONTENT
 from onmf.cli.console import note, notes, say, waiting
-from onmf.cli.options import FOLLOW_LINKS, INPUT, RAW_NAMES, reading_options
+from onmf.cli.options import FOLLOW_LINKS, INPUT, PARQUET, RAW_NAMES, reading_options
 from onmf.cli.predict import FILLS, read_for
 from onmf.cli.runs.align import align_features
 from onmf.cli.runs.inputs import STANDARD_INPUT, Input
@@ -40,6 +40,7 @@ class OtherContentError(click.ClickException):
 )
 @FOLLOW_LINKS
 @RAW_NAMES
+@PARQUET
 @click.option("--strict", is_flag=True, help="Exit with 9 if a cluster turned, or many wait.")
 @click.option(
     "--metrics",
@@ -117,6 +118,7 @@ def take_batch(
     max_clusters: int,
     missing: str,
     raw_names: bool,
+    parquet: bool,
     **options: Any,
 ) -> tuple[StreamRun, str, str]:
     """The run with the batch, what was done, and the name of the batch."""
@@ -136,7 +138,7 @@ def take_batch(
     run = run.before(name) if replace else run
     table, said = align_features(read_for(run.model, source), run.model, FILLS[missing])
     with notes(name), waiting(f"Adding {name}"):
-        run.add(table, key, name, max_clusters, raw_names)
+        run.add(table, key, name, max_clusters, raw_names, parquet)
     note(name, said)
     return run, "replaced" if replace else "added", name
 

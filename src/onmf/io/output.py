@@ -10,7 +10,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -19,6 +19,7 @@ import numpy as np
 from onmf.io.cells import guard_cell
 from onmf.io.system import NO_FOLLOW, lock_file, remove_open_file, rename, signals_deferred
 
+ROWS_PER_BLOCK = 10_000  # of a table that is written
 LINE_ENDS = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # a cell with any of them is quoted
 Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
 
@@ -41,16 +42,22 @@ def csv_texts(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, str]:
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False) -> str:
     """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`)."""
-    lines = io.StringIO(newline="")
+    return "".join(csv_blocks(chain([header], rows), raw))
+
+
+def csv_blocks(rows: Iterable[Iterable[Any]], raw: bool) -> Iterator[str]:
+    """The text, some rows at a time: a string for every row takes twice the memory."""
+    left, lines = iter(rows), io.StringIO(newline="")
     # The writer quotes a cell with a character of its line end, before Python 3.13 with no other.
     writer = csv.writer(lines, lineterminator=LINE_ENDS)
-    texts = []
-    for row in chain([header], rows):
-        writer.writerow(row if raw else map(guard_cell, row))
-        texts.append(lines.getvalue().removesuffix(LINE_ENDS) + "\n")
-        lines.seek(0)
-        lines.truncate()
-    return "".join(texts)
+    while block := list(islice(left, ROWS_PER_BLOCK)):
+        texts = []
+        for row in block:
+            writer.writerow(row if raw else map(guard_cell, row))
+            texts.append(lines.getvalue().removesuffix(LINE_ENDS) + "\n")
+            lines.seek(0)
+            lines.truncate()
+        yield "".join(texts)
 
 
 def to_json_values(value: Any) -> Any:

@@ -7,7 +7,7 @@ be read by rows the data are written once, batch by batch, to a temporary file. 
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -26,6 +26,7 @@ from onmf.io.table import Array, Options, numbered, reading_errors
 try:
     import pyarrow as pa
     from pyarrow.dataset import dataset
+    from pyarrow.parquet import write_table
 except ImportError as missing:
     raise ImportError(
         'Parquet files are read by pyarrow, which `pip install "onmf[parquet]"` installs.'
@@ -177,3 +178,10 @@ def _pandas_index(schema: Any) -> int | None:
     index = json.loads(metadata.get(b"pandas", "{}")).get("index_columns", [])
     known = index if isinstance(index, list) else []
     return next((j for j, name in enumerate(schema.names) if name in known), None)
+
+
+def parquet_bytes(columns: Mapping[str, Any]) -> bytes:
+    """The content of a file with these columns."""
+    sink = pa.BufferOutputStream()
+    write_table(pa.table(dict(columns)), sink)
+    return bytes(sink.getvalue().to_pybytes())

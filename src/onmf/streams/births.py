@@ -29,6 +29,7 @@ from onmf.streams.novelty import CosineSums, NewCluster, filled_in, find_new_clu
 WAIT_BATCHES, MAX_WAITING = 2, 500  # batches that a sample waits; samples that wait
 MAX_SILENCE = 10
 WARMUP_SAMPLES = 70  # per cluster
+MAX_ROWS_AT_ONCE = 100_000  # samples of a batch
 
 
 class BatchRows(NamedTuple):
@@ -185,7 +186,26 @@ class StreamState(NamedTuple):
     n_novel: int = 0  # samples of the last batch that no centroid explains
 
     def after(self, data: Data, comparison: Comparison, most: int) -> Self:
-        """With one more batch; there are at most so many clusters."""
+        """With one more batch; there are at most so many clusters.
+
+        A long batch is taken in part after part, and need not fit in memory.
+        """
+        now, n = self, data.shape[0]
+        for rows in np.array_split(np.arange(n), max(1, -(-n // MAX_ROWS_AT_ONCE))):
+            X, weight = data.take(rows)
+            part = InMemory(X, weight[:, 0], n_missing=count_missing(X))
+            now = now.with_part(part, comparison, most)
+        came = now.history.last >= self.history.batch  # in any part
+        history = now.history._replace(last=np.where(came, now.history.batch - 1, now.history.last))
+        stays = np.flatnonzero(~history.is_inactive(now.sums.batches))
+        sums, history, W = now.sums.only(stays), history.only(stays), now.W[stays]
+        old, new = comparison.rays(self.W, self.sums).T, comparison.rays(W, sums).T
+        lineage, order = Lineage.between(old, self.lineage, new)
+        ordered = sums.only(order), history.only(order), W[order]
+        return type(self)(*ordered, lineage, now.n_novel)
+
+    def with_part(self, data: Data, comparison: Comparison, most: int) -> Self:
+        """With some samples of a batch; no cluster is closed, and none has its id yet."""
         grown, rest = self.with_births(comparison.rows(data, self.W, self.sums), comparison, most)
         novel, leaving = grown.history.is_novel(rest), grown.history.leaving()
         X = sp.vstack([rest.X[~novel], grown.history.waiting[leaving]], format="csr")
@@ -196,12 +216,7 @@ class StreamState(NamedTuple):
             before, (state, sums, W) = sums, comparison.take_in(data, W, sums)
             counted = comparison.batch(data, state, before)
         history = grown.history.after(rest.some(novel), counted)
-        stays = np.flatnonzero(~history.is_inactive(sums.batches))
-        sums, history, W = sums.only(stays), history.only(stays), W[stays]
-        old, new = comparison.rays(self.W, self.sums).T, comparison.rays(W, sums).T
-        lineage, order = Lineage.between(old, self.lineage, new)
-        ordered = sums.only(order), history.only(order), W[order]
-        return type(self)(*ordered, lineage, int(novel.sum()))
+        return type(self)(sums, history, W, self.lineage, self.n_novel + int(novel.sum()))
 
     def with_births(
         self, batch: BatchRows, comparison: Comparison, most: int

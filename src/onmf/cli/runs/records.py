@@ -25,6 +25,7 @@ LABELS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "report.html",
     "run.json",
 )
+LABELS_PARQUET = "labels.parquet"  # with --parquet
 STREAM_FILE, STREAM_PAGE = "stream.onmf", "stream.html"  # of a run that `onmf update` continues
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",

@@ -198,15 +198,23 @@ class FinishedFit:
             "topics": self.findings.topics,
         }
 
-    def labels_sheet(self) -> Sheet:
-        """labels.csv."""
+    def label_columns(self) -> dict[str, Array]:
+        """The numbers of each sample in labels.csv."""
         labels, found = self.model.labels_, self.findings.explanation
         certainty = (labels >= 0).astype(float) if found is None else found.certainty
         distance = self.model.distance(self.table) if found is None else found.distance
         columns = {"certainty": certainty, "distance": distance}
         if hasattr(self.model, "outlier_score_"):
             columns["outlier_score"] = self.model.outlier_score_
-        return tables.labels_sheet(self.table.samples, self.sample_ids, **columns)
+        return columns
+
+    def labels_sheet(self) -> Sheet:
+        """labels.csv."""
+        return tables.labels_sheet(self.table.samples, self.sample_ids, **self.label_columns())
+
+    def labels_parquet(self) -> bytes:
+        """labels.parquet."""
+        return tables.labels_parquet(self.table.samples, self.sample_ids, **self.label_columns())
 
     def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
         """All files except the report and run.json."""

@@ -23,12 +23,14 @@ from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
 from onmf.io import Table, checksum, csv_text, csv_texts, replace_files, seal_files, to_json_values
 from onmf.io.container import MODEL, read_container
+from onmf.io.source import Source
 from onmf.io.table import listing
 from onmf.report.periods import WORDS_PER_PERIOD, Period, period_words, stream_page
 from onmf.rows.sweep import Array, row_sqnorm
 
 BATCH_FOLDER = "batches"  # with the labels of each batch, and the states before the last ones
 STATE_BEFORE = ".before.onmf"  # ending of such a state
+ROWS_FOR_WORDS = 20_000  # of a batch on disk, for the words of its clusters
 KEPT_STATES = 5  # batches that can be taken out again
 WORDS_PER_NAME = 2  # features in the name of a cluster
 DERIVED_FILES = (
@@ -123,7 +125,9 @@ class StreamRun:
         replace_files(self.folder, {records.STREAM_FILE: content})
         return before
 
-    def add(self, table: Table, key: str, name: str, most: int, raw_names: bool) -> None:
+    def add(
+        self, table: Table, key: str, name: str, most: int, raw_names: bool, parquet: bool = False
+    ) -> None:
         """Add a batch: write its labels, the state before and then, by one rename, the new one."""
         before = self.state()
         if not isinstance(self.model, StreamONMF):
@@ -136,17 +140,24 @@ class StreamRun:
         model.set_params(max_clusters=most, n_clusters=None, init="random")
         model.partial_fit(table)
         self.batches.append(self.entry(model, table, key, name))
-        ids = tables.ids_of_labels(tables.ids_of_clusters(model), model.labels_)
-        place, distance = self.folder / BATCH_FOLDER, model.distance(table)
-        text = csv_text(*tables.labels_sheet(table.samples, ids, distance=distance), raw_names)
+        place, number = self.folder / BATCH_FOLDER, len(self.batches) - 1
         place.mkdir(exist_ok=True)
-        number = len(self.batches) - 1
-        for name_of_file, content in (
-            (f"{number:05}.csv", text),
-            (self.state_file(number).name, before),
-        ):
-            replace_files(place, {name_of_file: content})
+        files = self.labels_files(table, raw_names, parquet)
+        for ending, content in (*files.items(), (STATE_BEFORE, before)):
+            replace_files(place, {f"{number:05}{ending}": content})
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
+        if not parquet:  # of the batch that this one replaced
+            (place / f"{number:05}.parquet").unlink(missing_ok=True)
+
+    def labels_files(self, table: Table, raw_names: bool, parquet: bool) -> dict[str, str | bytes]:
+        """The clusters of the last batch, by the endings of the files."""
+        ids = tables.ids_of_labels(tables.ids_of_clusters(self.model), self.model.labels_)
+        facts, distance = (table.samples, ids), self.model.distance(table)
+        sheet = tables.labels_sheet(*facts, distance=distance)
+        files: dict[str, str | bytes] = {".csv": csv_text(*sheet, raw_names)}
+        if parquet:
+            files[".parquet"] = tables.labels_parquet(*facts, distance=distance)
+        return files
 
     def state(self) -> bytes:
         """The content of the file of the state."""
@@ -163,7 +174,8 @@ class StreamRun:
     def entry(self, model: StreamONMF, table: Table, key: str, name: str) -> dict[str, Any]:
         """What the state keeps of a batch."""
         ids = model.cluster_ids_.tolist()
-        words = period_words(table.X, model.labels_, model.cluster_centers_, table.features)
+        some, labels = rows_in_memory(table, model.labels_)
+        words = period_words(some, labels, model.cluster_centers_, table.features)
         facts = {
             "key": key,
             "name": name,
@@ -172,7 +184,7 @@ class StreamRun:
             "words": {str(ids[k]): own for k, own in words.items()},
             "waiting": model.n_waiting_,
             "strangers": getattr(model, "n_novel_", 0),
-            "zeros": int(np.sum(row_sqnorm(table.X) == 0)),
+            "zeros": int(np.sum(row_sqnorm(some[labels < 0]) == 0)),
             "relative_error": model.relative_error_,
         }
         return dict(to_json_values(facts | (model.lineage_._asdict() if model.lineage_ else {})))
@@ -264,3 +276,11 @@ def heavy_words(model: ONMF) -> dict[int, list[str]]:
     """The features of each cluster with the largest weights, by id."""
     tops = zip(model.cluster_ids_.tolist(), model.top_features(WORDS_PER_PERIOD), strict=True)
     return {i: [name for name, weight in top if weight > 0] for i, top in tops}
+
+
+def rows_in_memory(table: Table, labels: Array) -> tuple[Any, Array]:
+    """The rows and labels of a batch; if it is on disk, of ROWS_FOR_WORDS of them and no others."""
+    if not isinstance(table.X, Source):
+        return table.X, labels
+    some = np.unique(np.linspace(0, len(labels) - 1, ROWS_FOR_WORDS).astype(int))
+    return table.X[some], labels[some]

@@ -1,6 +1,6 @@
 """The tables of a result, in which clusters are named by their ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from onmf import ONMF, Baseline
 from onmf.explain import Marker
 from onmf.io import Sheet
+from onmf.io.output import ROWS_PER_BLOCK
 from onmf.io.table import one_line
 from onmf.rows.sweep import Array
 
@@ -35,9 +36,24 @@ def cluster_sizes(labels: Array, k: int) -> Array:
 
 def labels_sheet(samples: Sequence[str], ids: Array, **columns: Array) -> Sheet:
     """labels.csv: the cluster of each sample, and more columns of numbers."""
-    numbers = [[f"{value:.6f}" for value in column.tolist()] for column in columns.values()]
-    rows = zip(samples, ids.tolist(), *numbers, strict=True)
-    return Sheet(["sample", "cluster", *columns], rows)
+    return Sheet(["sample", "cluster", *columns], _label_rows(samples, ids, [*columns.values()]))
+
+
+def _label_rows(
+    samples: Sequence[str], ids: Array, columns: Sequence[Array]
+) -> Iterator[tuple[Any, ...]]:
+    """Rows of labels.csv, made when they are written: a number as text takes 50 bytes."""
+    for start in range(0, len(ids), ROWS_PER_BLOCK):
+        some = slice(start, start + ROWS_PER_BLOCK)
+        numbers = [[f"{value:.6f}" for value in column[some].tolist()] for column in columns]
+        yield from zip(samples[some], ids[some].tolist(), *numbers, strict=True)
+
+
+def labels_parquet(samples: Sequence[str], ids: Array, **columns: Array) -> bytes:
+    """labels.parquet: the same with numbers as they are."""
+    from onmf.io.parquet import parquet_bytes  # needs pyarrow
+
+    return parquet_bytes({"sample": samples, "cluster": ids, **columns})
 
 
 def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:

@@ -28,7 +28,7 @@ from onmf.io.table import MOST_LISTED, listing
 from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
-from onmf.rows.memory import count_nonzero_samples, count_samples_with_entries
+from onmf.rows.memory import count_nonzero_samples, count_present
 from onmf.rows.sweep import Array
 from onmf.rows.threads import blas_threads, single_threaded_blas
 from onmf.rows.validation import too_few
@@ -127,7 +127,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                     else some.count
                 )
                 if n_useful < k:
-                    present = data.sweep(count_samples_with_entries)[1]
+                    present = data.sweep(count_present)[1].samples
                     raise too_few(n_useful, data.shape[0], k, vanished=present > n_useful)
                 solver = replace(solver, begin=solver.begin.with_features(self._features))
                 notes = None

@@ -250,10 +250,17 @@ def count_nonzero_samples(weight: Array, sqnorms: Array) -> int:
     return int(np.sum((sqnorms > 0) & (weight[:, 0] > 0)))
 
 
-def count_samples_with_entries(block: Block, rows: Any) -> tuple[Any, int]:
-    """The same whatever their squares are, which may vanish."""
+class Present(NamedTuple):
+    """How many samples have entries and weight, whatever their squares are, which may vanish."""
+
+    samples: int
+
+
+def count_present(block: Block, rows: Any) -> tuple[Array, Present]:
+    """Which samples of a block they are, and their number."""
     present = np.asarray(((block.X > 0) + (block.X < 0)).sum(axis=1)).ravel() > 0
-    return rows, int(np.sum(present & (block.weight[:, 0] > 0)))
+    present &= block.weight[:, 0] > 0
+    return present, Present(int(present.sum()))
 
 
 def votes(weight: Array, sqnorms: Array) -> Array:

@@ -177,9 +177,10 @@ def directions(X):
 
 KNOWN = "|".join(
     [
-        "should be >= n_clusters", "is all zero", "samples are non-zero", "samples count beside", "weighs nothing",
-        "sample_weight is zero", "distinct direction", "too small or too large",
-        "infinity at", "Negative values", "distinct sample", "cannot be judged",
+        "should be >= n_clusters", "is all zero", "samples are non-zero", "weighs nothing",
+        "samples count beside", "sample_weight is zero", "distinct direction",
+        "too small or too large", "infinity at", "Negative values", "distinct sample",
+        "cannot be judged",
     ]
 )  # fmt: skip
 

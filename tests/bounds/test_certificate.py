@@ -224,7 +224,9 @@ def test_the_page_of_a_model_says_what_its_fit_knows(tmp_path):
     model = ONMF(3, random_state=0).fit(X)
     model.report(tmp_path / "page.html", X)
     said = str(model.certify(X))
-    assert f'"bound":"P{said[1:]}."' in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f'"bound":"{said[0].upper()}{said[1:]}."' in (tmp_path / "page.html").read_text(
+        encoding="utf-8"
+    )
     del model.bound_
     model.report(tmp_path / "page.html", X)
     assert '"bound":""' in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -291,7 +291,7 @@ def test_genes_taken_for_samples_are_said_on_disk(capsys, on_disk):
     frame = write(reads().T[:, :40], samples=names, features=patients)
     frame.astype(float).to_parquet("x.parquet")
     said = ask(capsys, "cluster", "x.parquet", "-k", 3, "-o", "out")
-    assert "the 200 samples have names of genes" in said
+    assert "x.parquet has features as rows, so it was transposed" in said
     write(reads().T, "y.csv", genes(200), [f"patient{i}" for i in range(90)])
     assert run("cluster", "y.csv", "--transpose", "-k", 3, "-o", "good") == 0
     pd.read_csv("y.csv", index_col=0).astype(float).to_parquet("y.parquet")

@@ -350,3 +350,11 @@ def test_arrays_that_are_not_aligned_are_taken():
     assert not odd.flags.aligned
     found = compiled.sums(labels, np.ones(30), odd, 3)
     np.testing.assert_array_equal(found, compiled.sums(labels, np.ones(30), Y, 3))
+
+
+@pytest.mark.parametrize("order", ["<", ">", "="])
+def test_arrays_that_name_their_byte_order_are_taken(order):
+    """As they come from Zarr and HDF5."""
+    A = np.random.default_rng(0).random((5, 3))
+    told = A.astype(A.dtype.newbyteorder(order))
+    np.testing.assert_array_equal(compiled.nearest(told)[0], A.argmax(axis=1))

@@ -43,7 +43,8 @@ def annotated(source: str, layer: str | None, fit: CellFit, file: IO[bytes]) -> 
             '--write-h5ad needs AnnData: `pip install "onmf[anndata]"` installs it.'
         ) from missing
     adata = anndata.read_h5ad(source)
-    base = log_base(adata, layer if layer != RAW else None)
+    is_raw = layer == RAW and RAW not in adata.layers  # as `io.annotated` reads it
+    base = log_base(adata, None if is_raw else layer)
     if base is not None and not getattr(fit.model, "preprocessing_", ()):
         found = clusters_or_none(
             fit.model, fit.samples, features=fit.samples.features, log_base=base
@@ -51,7 +52,7 @@ def annotated(source: str, layer: str | None, fit: CellFit, file: IO[bytes]) -> 
         fit = fit._replace(explanation=found)
     if layer is not None and layer.startswith(OBSM):
         fit = fit._replace(about={"obsm": layer.removeprefix(OBSM)}, explanation=None)
-    elif layer == RAW:
+    elif is_raw:
         centers = at_variables(adata, fit.samples.features, fit.model.cluster_centers_)
         fit = fit._replace(about={"use_raw": True}, varm=centers)
     else:

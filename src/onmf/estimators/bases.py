@@ -1,16 +1,14 @@
-"""scikit-learn's base classes, as mypy should see them.
+"""scikit-learn's base classes, as type checkers should see them.
 
 scikit-learn has no type hints: to mypy its classes are Any, and a class that inherits from Any has
-every attribute, `lables_` too. So mypy gets the declarations of `declared.pyi`. At run time, and to
-pyright, which reads scikit-learn's code, they are scikit-learn's own.
+every attribute, `lables_` too. So type checkers get the declarations of `declared.pyi`. At run time
+the classes are scikit-learn's own.
 """
 
 from importlib.metadata import metadata
 from typing import TYPE_CHECKING, Any
 
-MYPY = False  # which mypy takes for True
-
-if MYPY:
+if TYPE_CHECKING:
     from onmf.estimators.declared import (
         BaseEstimator,
         CallbackSupportMixin,

@@ -153,8 +153,8 @@ class ReportMixin(PredictMixin):
         self._check_fitted()
         if not hasattr(self, "labels_"):
             raise ValueError(
-                f"this {type(self).__name__} has no labels: it read X once (passes=1), or was "
-                "saved with samples=False; set labels_ to what predict(X) gives."
+                f"this {type(self).__name__} has no labels: it read X once, or was saved with "
+                "samples=False; fit it with passes=2, or set labels_ to what predict(X) gives."
             )
 
     def save(self, path: str | Path, *, samples: bool = True) -> None:

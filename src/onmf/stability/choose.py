@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 
+from onmf.estimators import ONMF, Baseline
 from onmf.estimators.parameters import as_k_range, check_number
 from onmf.ledger import Ledger, Row
 from onmf.stability import choice as words
@@ -19,12 +20,13 @@ from onmf.stability.evidence import SMALLEST, Evidence, Progress
 from onmf.stability.trials import has_more_than, has_starts, prepare
 
 Array = NDArray[Any]
+Clusterer: TypeAlias = ONMF | Baseline | ClusterMixin  # the same at run time
 
 MOST = 80  # clusters, where nobody says how many
 
 
 def consensus(
-    model: ClusterMixin,
+    model: Clusterer,
     X: Any,
     n_runs: int = 20,
     *,
@@ -78,7 +80,7 @@ def consensus(
 
 
 def choose_k(
-    model: ClusterMixin,
+    model: Clusterer,
     X: Any,
     k_range: Iterable[int] | None = None,
     *,

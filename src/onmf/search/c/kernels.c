@@ -142,7 +142,11 @@ static const Kernel KERNELS[] = {
 
 static int is_type(char wanted, const Py_buffer *view)
 {
+    static const uint16_t ONE_FIRST = 1; /* the first byte is 1 on a little-endian machine */
+    const char native = *(const uint8_t *)&ONE_FIRST ? '<' : '>';
     const char *format = view->format ? view->format : "B";
+    if (*format == '=' || *format == '@' || *format == native)
+        ++format; /* an array from a file may name the byte order of this machine */
     if (!*format || format[1])
         return 0; /* of several fields, or of the other byte order */
     switch (wanted) {

@@ -51,7 +51,8 @@ def test_the_clusters_are_the_planted_ones_and_predict_gives_the_labels(loss):
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     np.testing.assert_allclose(model.transform(X), model.membership_, 1e-12)
     np.testing.assert_array_equal(model_of(loss).fit_predict(X), model.labels_)
-    np.testing.assert_array_equal(model_of(loss).fit_transform(X), model.membership_)
+    # BLAS may end in other bits where an array lies elsewhere in memory.
+    np.testing.assert_allclose(model_of(loss).fit_transform(X), model.membership_, 1e-12)
     np.testing.assert_array_equal(model.decision_function(X).argmax(axis=1), model.labels_)
     second, first = np.sort(model.decision_function(X), axis=1)[:, -2:].T
     np.testing.assert_allclose(model.margin(X), first - second, atol=1e-12)

@@ -17,8 +17,8 @@ them:
 
 the root of the log-likelihood ratio. One text that repeats a word a hundred times, or a word that
 all texts have a few times, then tells little. Of ten words for each of 20 newsgroups the coherence
-is .44 instead of .35, of the five topics of BBC news .36 instead of .32 (`make bench
-ONLY=coherence`).
+is .44 instead of .35, of the five topics of BBC news .36 instead of .32 (benchmark
+"coherence").
 """
 
 from typing import Literal, NamedTuple

@@ -240,7 +240,7 @@ def word_counts(
     pattern: str = WORD,
     strip: Sequence[str] = tuple(CLEANERS),
 ) -> CountVectorizer:
-    """Texts to counts of their words, as `onmf cluster --text` makes them, for ``loss="kl"``.
+    """Texts to counts of their words, as the command makes them by --text, for ``loss="kl"``.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ def alternations(
 
 
 def redirected(U: Array, P: Array, least: float) -> tuple[Array, Array]:
-    """Rays along the rows of P where that gains |p| |p / |p| - u|^2 > least, and where it does."""
+    """Rays along the rows of P where that gains 2 (norm(p) - p'u) > least, and where it does."""
     size = np.linalg.norm(P, axis=1)
     moved = 2 * (size - np.einsum("kr,kr->k", U, P)) > least
     return np.where(moved[:, None], unit(P, otherwise=U), U), moved

@@ -83,7 +83,9 @@ def no_bound_is_above_the_best_of_all_clusterings(rng, folder):
     bounds.append(found.bound)
     # What brute force itself rounds, of a sum of a few squares.
     assert max(bounds) <= least + 1e-14, (max(bounds), least, k, str(X.dtype))
-    slack = 1e-6 if X.dtype == np.float32 else 1e-13  # weights are rounded as X is
+    slack = 1e-13
+    if X.dtype == np.float32:  # once in 2,000 fits in double precision to such data 5e-13 was seen
+        slack = 1e-11 if model.cluster_centers_.dtype == np.float64 else 1e-6
     assert model.relative_error_ >= least - slack, (model.relative_error_, least)
     return f"{X.dtype}"
 

@@ -27,12 +27,15 @@ from typing import NamedTuple
 import numpy as np
 
 POWER = 2.5  # of S: 2 and 3 gave as good a K on 182 labelled sets, with no cliff between
-NO_VALLEY = 0.4  # V from which on clusters are not apart: up to it, no other labelled set got worse
+# V from which on clusters are not apart. Without it blood cells and five types of miRNA were cut
+# too finely; .2 to .4 give the same mean regret on 80 labelled sets, .006 above that without it.
+NO_VALLEY = 0.4
 FEWEST_PER_CLUSTER = 8  # samples, on average: between 5.6 and 10.4 nothing changed
 WORTH = 0.7  # of the best score: what another scale needs
 APART = 1.4  # scales differ at least by this factor
 CLOSE = 0.9  # of the best score: the data do not decide
-EVIDENT = 0.14  # refuses 27 of 28 kinds of data without clusters, keeps 9 of 10 that have some
+# Chosen on 28 kinds of data without clusters (27 refused) and 39 sets with some (35 kept).
+EVIDENT = 0.14
 MOST_SCALES = 5
 
 

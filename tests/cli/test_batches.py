@@ -221,7 +221,7 @@ def test_a_batch_on_disk_is_taken_in_parts(begun, capsys, monkeypatch, at_once):
     table = pd.DataFrame(X[rows], columns=[f"w{j}" for j in range(20)])
     table.to_parquet("big.parquet")
     table.iloc[::-1].to_parquet("more.parquet")
-    monkeypatch.setattr(inputs, "larger_than_memory", lambda source: True)
+    monkeypatch.setattr(inputs, "stays_on_disk", lambda source, few: True)
     told = ask_json(capsys, "big.parquet")
     assert (told["counted"], told["born"], told["closed"]) == (500, [3], [])
     found = labels("out/batches/00001.csv").cluster.to_numpy()

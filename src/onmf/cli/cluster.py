@@ -50,6 +50,7 @@ from onmf.cli.sections import SectionedCommand, section
 from onmf.estimators.solvers import SOLVERS, with_solver
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
+from onmf.io.output import Content
 from onmf.io.remote import is_remote
 from onmf.io.versions import package_versions
 from onmf.paper.penalties import PENALTIES
@@ -195,12 +196,10 @@ def run_cluster(
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         run = fit_input(settings, k, source, previous)
         record = run.record(out)
-        pages: dict[str, str | bytes] = {} if no_report else {REPORT: make_report(run, record)}
+        pages: dict[str, Content] = {} if no_report else {REPORT: make_report(run, record)}
         pages |= {LABELS_PARQUET: run.labels_parquet()} if parquet else {}
         record, files = seal_files(pages | run.files(raw_names), RUN, record)
-        replace_files(
-            out, files, gone={*RESULTS, LABELS_PARQUET} - set(files)
-        )  # older files of another run
+        replace_files(out, files, gone={*RESULTS, LABELS_PARQUET} - set(files))  # of another run
         if write_h5ad is not None:
             found = run.findings.explanation
             result = CellFit(run.model, run.table, found, {}, None, run.choice)
@@ -219,9 +218,9 @@ def fit_input(
 ) -> FinishedFit:
     """Read, prepare, cluster and explain an input, with notes on what looks wrong."""
     name = source.path.name
-    settings = with_solver(settings)
+    few, settings = settings.get("passes") is not None, with_solver(settings)
     with reading(source) as progress:
-        raw = source.read(progress)
+        raw = source.read(progress, few)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
     if previous is None:
         bounds = settings.get("center_bounds", "auto")
@@ -233,13 +232,7 @@ def fit_input(
         choice = choose_count(ONMF(**settings), table, k)
         k = int(choice.best_k)
     init = "random" if previous is None else previous.model
-    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
-        if source.text:  # `after_fit` names them as the file does
-            warnings.simplefilter("ignore", UnassignedSampleWarning)
-        begin = time.perf_counter()
-        model = ONMF(k, init=init, callback=callback, **settings).fit(table)
-        seconds = time.perf_counter() - begin
-    model.set_params(callback=None)
+    model, seconds = fit_model(ONMF(k, init=init, **settings), table, source)
     if copies is not None:
         table = with_copies(model, table, raw, copies)
         choice = choice_with_copies(choice, copies)
@@ -258,6 +251,20 @@ def fit_input(
             findings = findings._replace(proof=certify(model, table).record())
     shown = cleaned(raw, steps)
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
+
+
+def fit_model(model: ONMF, table: Table, source: Input) -> tuple[ONMF, float]:
+    """The model, fitted to a table, and the seconds it took."""
+    name = source.path.name
+    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
+        if source.text:  # `after_fit` names them as the file does
+            warnings.simplefilter("ignore", UnassignedSampleWarning)
+        begin = time.perf_counter()
+        model.set_params(callback=callback).fit(table)
+        seconds = time.perf_counter() - begin
+    if source.path.suffix != ".h5ad":  # no other file has them, and they may be as large as X
+        del model.membership_
+    return model.set_params(callback=None), seconds
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:

@@ -35,8 +35,8 @@ from onmf.cli.runs.comparison import (
     save_comparison,
 )
 from onmf.cli.runs.inputs import sample_in_memory
-from onmf.cli.runs.results import agreement_scores, topic_quality
-from onmf.cli.runs.tables import cluster_sizes
+from onmf.cli.runs.results import topic_quality
+from onmf.cli.runs.tables import agreement_scores, cluster_sizes
 from onmf.cli.sections import SectionedCommand
 from onmf.datasets import make_rays
 from onmf.estimators.baseline import NEAREST

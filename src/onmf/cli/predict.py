@@ -19,9 +19,10 @@ from onmf.cli.options import (
 )
 from onmf.cli.runs.align import align_features, is_transposed
 from onmf.cli.runs.inputs import Input
-from onmf.cli.runs.results import agreement_scores, fitted_model
+from onmf.cli.runs.results import fitted_model
 from onmf.cli.runs.tables import (
     Model,
+    agreement_scores,
     cluster_sizes,
     ids_of_clusters,
     ids_of_labels,
@@ -31,7 +32,7 @@ from onmf.cli.runs.tables import (
 )
 from onmf.cli.sections import SectionedCommand
 from onmf.explain import Calibration
-from onmf.io import Source, Table, csv_text, place_for, replace_files
+from onmf.io import Source, Table, csv_writer, place_for, replace_files
 from onmf.io.annotation import with_classes
 from onmf.io.columns import class_file
 from onmf.io.table import turn
@@ -92,7 +93,7 @@ def run_predict(
         content = (
             labels_parquet(table.samples, ids, **columns)
             if out.suffix == ".parquet"
-            else csv_text(*labels_sheet(table.samples, ids, **columns), raw_names)
+            else csv_writer(labels_sheet(table.samples, ids, **columns), raw_names)
         )
         replace_files(out.parent, {out.name: content})
     note(source.path.name, said)

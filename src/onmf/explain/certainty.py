@@ -50,7 +50,13 @@ class Calibration:
 
     def __call__(self, margins: Array) -> Array:
         """Certainties between 0 and 1."""
-        return np.asarray(expit(terms(margins, self.middle) @ np.array(self.numbers)))
+        a, b, c, d = self.numbers
+        s = np.asarray(margins, np.float64) / self.middle
+        z = s * (c + d * s)
+        s += MIN_MARGIN
+        z += b * np.log(s, out=s)
+        z += a
+        return np.asarray(expit(z, out=z))
 
 
 def terms(margins: Array, middle: float) -> Array:

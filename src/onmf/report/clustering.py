@@ -10,7 +10,7 @@ from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
 from onmf.explain.reading import distances
 from onmf.losses.missing import fill_missing
-from onmf.report.names import display_names
+from onmf.report.names import check_count, display_names
 from onmf.result import FittedModel, cluster_ids, known_feature_names
 from onmf.rows import open_rows
 from onmf.rows.sweep import Array
@@ -20,7 +20,7 @@ class ClusteringFacts(NamedTuple):
     """Samples, and the clusters they are in.
 
     X : array, CSR or rows on disk; missing entries are filled from the centroids.
-    samples, features : names to show; `features_named` if they are more than numbers.
+    samples, features : names; `features_named` if they are more than numbers.
     truth : known classes, if there are any.
     ids : of the clusters.
     certainty, explained : of each sample; the second is the share that its centroid explains.
@@ -28,7 +28,7 @@ class ClusteringFacts(NamedTuple):
     """
 
     X: Any
-    samples: list[str]
+    samples: Sequence[Any]
     features: list[str]
     features_named: bool
     labels: Array
@@ -53,7 +53,8 @@ def read_clustering(
         samples = X.index
     features = known_feature_names(model, features)
     labels, W = np.asarray(model.labels_), np.asarray(model.cluster_centers_)
-    sample_names = display_names(samples, len(labels), "samples")
+    sample_names = range(len(labels)) if samples is None else samples
+    check_count(sample_names, len(labels), "samples")
     shown_features = display_names(features, W.shape[1], "features", "x")
     rows = samples_to_show(X, W if getattr(model, "n_missing_", True) else None)
     check_samples(rows, labels)

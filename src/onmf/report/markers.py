@@ -33,9 +33,9 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
                 "name": display_name(called, CARD_NAME),
                 "certainty": round_digits(certainty[inside].mean()) if len(inside) else None,
                 "features": own,
-                "typical": [[names[i], round_digits(explained[i])] for i in typical],
+                "typical": [[display_name(names[i]), round_digits(explained[i])] for i in typical],
                 "unsure": [
-                    [names[i], round_digits(certainty[i]), other]
+                    [display_name(names[i]), round_digits(certainty[i]), other]
                     for i, other in zip(unsure, others, strict=True)
                 ],
             }

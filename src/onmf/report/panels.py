@@ -75,7 +75,7 @@ def heat_panel(clustering: ClusteringFacts) -> dict[str, Any] | None:
     }
 
 
-def map_panel(embedding: Embedding, labels: Array, names: list[str]) -> dict[str, Any]:
+def map_panel(embedding: Embedding, labels: Array, names: Sequence[Any]) -> dict[str, Any]:
     """The map in whole steps; interpolated samples come first, so that they are drawn below."""
     samples, points = embedding.samples[::-1], embedding.points[::-1]
     span = np.ptp(points, axis=0).max(initial=0) or 1
@@ -85,7 +85,7 @@ def map_panel(embedding: Embedding, labels: Array, names: list[str]) -> dict[str
         "x": grid[:, 0].tolist(),
         "y": grid[:, 1].tolist(),
         "cluster": labels[samples].tolist(),
-        "sample": [names[i] for i in samples],
+        "sample": [display_name(names[i]) for i in samples],
         "interpolated": int(embedding.interpolated.sum()),
     }
 

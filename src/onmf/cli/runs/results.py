@@ -1,7 +1,7 @@
 """A finished fit: the content of its files, and how a finished run is read again."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,16 +23,11 @@ from onmf.explain import Explanation, Marker, Markers
 from onmf.explain.checks import check_fitted_to
 from onmf.explain.comparison import Ranking
 from onmf.explain.explanation import clusters_or_none
-from onmf.io import Sheet, Source, Table, checksum, csv_texts, to_json_values
+from onmf.io import Sheet, Source, Table, checksum, csv_writers, to_json_values
+from onmf.io.output import Content
 from onmf.io.remote import RemoteFile
 from onmf.losses import loss_of
-from onmf.metrics import (
-    adjusted_rand_score,
-    clustering_accuracy,
-    normalized_mutual_info_score,
-    topic_coherence,
-    topic_diversity,
-)
+from onmf.metrics import topic_coherence, topic_diversity
 from onmf.preparation.steps import Log, Step
 from onmf.rows.sweep import Array
 
@@ -82,7 +77,7 @@ class Findings(NamedTuple):
 
 def with_copies(model: ONMF, table: Table, raw: Table, copies: Copies) -> Table:
     """The table of all texts; the model, fitted to one of each, then has the labels of all."""
-    for name in ("labels_", "membership_", "outlier_score_"):
+    for name in ("labels_", "outlier_score_"):
         if hasattr(model, name):
             setattr(model, name, getattr(model, name)[copies.place])
     everything = rows_of(table, copies.place)
@@ -117,17 +112,6 @@ def topic_quality(markers: Markers, X: Any) -> dict[str, float] | None:
     if not topics:
         return None
     return {"coherence": topic_coherence(topics, X), "diversity": topic_diversity(topics)}
-
-
-def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, float] | None:
-    """Agreement with the true classes, if they are known."""
-    if truth is None:
-        return None
-    return {
-        "accuracy": float(clustering_accuracy(truth, labels)),
-        "adjusted_rand_index": float(adjusted_rand_score(truth, labels)),
-        "normalized_mutual_information": float(normalized_mutual_info_score(truth, labels)),
-    }
 
 
 @dataclass(frozen=True)
@@ -192,7 +176,7 @@ class FinishedFit:
             "cluster_sizes": tables.cluster_sizes(labels, k).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
             "outliers": tables.outlier_record(self.model, self.table.samples),
-            "scores": agreement_scores(self.table.labels, labels),
+            "scores": tables.agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
             "proof": self.findings.proof,
             "topics": self.findings.topics,
@@ -212,11 +196,11 @@ class FinishedFit:
         """labels.csv."""
         return tables.labels_sheet(self.table.samples, self.sample_ids, **self.label_columns())
 
-    def labels_parquet(self) -> bytes:
+    def labels_parquet(self) -> Content:
         """labels.parquet."""
         return tables.labels_parquet(self.table.samples, self.sample_ids, **self.label_columns())
 
-    def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
+    def files(self, raw_names: bool = False) -> dict[str, Content]:
         """All files except the report and run.json."""
         ids, W = self.findings.ids, self.model.cluster_centers_
         sheets = {
@@ -228,7 +212,7 @@ class FinishedFit:
         if self.choice is not None and len(self.choice.labels) == len(self.table.samples):
             sheets[records.SCALES] = tables.scales_sheet(self.table.samples, self.choice.scales)
         model = model_bytes(self.model, samples=False)
-        return {**csv_texts(sheets, raw_names), records.MODEL_FILE: model}
+        return {**csv_writers(sheets, raw_names), records.MODEL_FILE: model}
 
 
 def choice_record(choice: Any) -> dict[str, Any]:
@@ -271,9 +255,10 @@ def labels_of_run(folder: Path, model: tables.Model) -> Array:
     ids = tables.ids_of_clusters(model).tolist()
     place = {-1: -1} | {cluster: number for number, cluster in enumerate(ids)}
     stored = records.stored_column(folder, "cluster", int)
-    if not {*stored} <= {*place}:
+    labels = np.fromiter((place.get(cluster, -2) for cluster in stored), np.int64)
+    if (labels < -1).any():
         raise _labels_of_another(folder)
-    return np.array([place[cluster] for cluster in stored], np.int64)
+    return labels
 
 
 def _labels_of_another(folder: Path) -> ValueError:

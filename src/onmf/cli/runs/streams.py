@@ -21,8 +21,17 @@ from onmf.cli.runs.changes import Changes
 from onmf.cli.runs.results import labels_of_run
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
-from onmf.io import Table, checksum, csv_text, csv_texts, replace_files, seal_files, to_json_values
+from onmf.io import (
+    Table,
+    checksum,
+    csv_writer,
+    csv_writers,
+    replace_files,
+    seal_files,
+    to_json_values,
+)
 from onmf.io.container import MODEL, read_container
+from onmf.io.output import Content
 from onmf.io.source import Source
 from onmf.io.table import listing
 from onmf.report.periods import WORDS_PER_PERIOD, Period, period_words, stream_page
@@ -131,7 +140,7 @@ class StreamRun:
         """Add a batch: write its labels, the state before and then, by one rename, the new one."""
         before = self.state()
         if not isinstance(self.model, StreamONMF):
-            distance = np.array(records.stored_column(self.folder, "distance", float))
+            distance = np.fromiter(records.stored_column(self.folder, "distance", float), float)
             batches = max(1, round(len(distance) / len(table.samples)))  # of this size
             labels = labels_of_run(self.folder, self.model)
             self.model = StreamONMF.from_fit(self.model, labels, distance, batches)
@@ -149,12 +158,12 @@ class StreamRun:
         if not parquet:  # of the batch that this one replaced
             (place / f"{number:05}.parquet").unlink(missing_ok=True)
 
-    def labels_files(self, table: Table, raw_names: bool, parquet: bool) -> dict[str, str | bytes]:
+    def labels_files(self, table: Table, raw_names: bool, parquet: bool) -> dict[str, Content]:
         """The clusters of the last batch, by the endings of the files."""
         ids = tables.ids_of_labels(tables.ids_of_clusters(self.model), self.model.labels_)
         facts, distance = (table.samples, ids), self.model.distance(table)
         sheet = tables.labels_sheet(*facts, distance=distance)
-        files: dict[str, str | bytes] = {".csv": csv_text(*sheet, raw_names)}
+        files: dict[str, Content] = {".csv": csv_writer(sheet, raw_names)}
         if parquet:
             files[".parquet"] = tables.labels_parquet(*facts, distance=distance)
         return files
@@ -208,8 +217,8 @@ class StreamRun:
             records.TOP: tables.top_sheet(ids, model.top_features(tables.TOP_FEATURES)),
         }
         title, periods = self.folder.resolve().name, self.periods()
-        files: dict[str, str | bytes] = {
-            **csv_texts(sheets),
+        files: dict[str, Content] = {
+            **csv_writers(sheets),
             records.MODEL_FILE: model_bytes(model, samples=False),
             records.STREAM_PAGE: stream_page(title, periods, names, self.sentence()),
         }

@@ -1,6 +1,7 @@
 """The tables of a result, in which clusters are named by their ids."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,13 @@ import numpy as np
 from onmf import ONMF, Baseline
 from onmf.explain import Marker
 from onmf.io import Sheet
-from onmf.io.output import ROWS_PER_BLOCK
+from onmf.io.output import Columns, Content
 from onmf.io.table import one_line
+from onmf.metrics import (
+    adjusted_rand_score,
+    clustering_accuracy,
+    normalized_mutual_info_score,
+)
 from onmf.rows.sweep import Array
 
 TOP_FEATURES = 20  # per cluster
@@ -34,33 +40,22 @@ def cluster_sizes(labels: Array, k: int) -> Array:
     return np.bincount(labels[labels >= 0], minlength=k)
 
 
-def labels_sheet(samples: Sequence[str], ids: Array, **columns: Array) -> Sheet:
-    """labels.csv: the cluster of each sample, and more columns of numbers."""
-    return Sheet(["sample", "cluster", *columns], _label_rows(samples, ids, [*columns.values()]))
+def labels_sheet(samples: Sequence[str], ids: Array, **columns: Any) -> Sheet:
+    """labels.csv: the cluster of each sample, and more columns."""
+    return Sheet(["sample", "cluster", *columns], Columns([samples, ids, *columns.values()]))
 
 
-def _label_rows(
-    samples: Sequence[str], ids: Array, columns: Sequence[Array]
-) -> Iterator[tuple[Any, ...]]:
-    """Rows of labels.csv, made when they are written: a number as text takes 50 bytes."""
-    for start in range(0, len(ids), ROWS_PER_BLOCK):
-        some = slice(start, start + ROWS_PER_BLOCK)
-        numbers = [[f"{value:.6f}" for value in column[some].tolist()] for column in columns]
-        yield from zip(samples[some], ids[some].tolist(), *numbers, strict=True)
-
-
-def labels_parquet(samples: Sequence[str], ids: Array, **columns: Array) -> bytes:
+def labels_parquet(samples: Sequence[str], ids: Array, **columns: Any) -> Content:
     """labels.parquet: the same with numbers as they are."""
-    from onmf.io.parquet import parquet_bytes  # needs pyarrow
+    from onmf.io.parquet import write_parquet  # needs pyarrow
 
-    return parquet_bytes({"sample": samples, "cluster": ids, **columns})
+    return partial(write_parquet, {"sample": samples, "cluster": ids, **columns})
 
 
 def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
     """scales.csv: the cluster of each sample at every scale, coarse to fine."""
-    columns = [np.array([*scale.names, "-1"])[scale.labels].tolist() for scale in scales]
-    rows = zip(samples, *columns, strict=True)
-    return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], rows)
+    columns = [np.array([*scale.names, "-1"])[scale.labels] for scale in scales]
+    return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], Columns([samples, *columns]))
 
 
 def markers_sheet(found: Sequence[Marker]) -> Sheet:
@@ -109,3 +104,14 @@ def outlier_sentence(samples: int, worst: list[dict[str, Any]]) -> str:
 def score_sentence(scores: Mapping[str, float]) -> str:
     """Agreement with the true classes, in words."""
     return ", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in scores.items()) + "."
+
+
+def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, float] | None:
+    """Agreement with the true classes, if they are known."""
+    if truth is None:
+        return None
+    return {
+        "accuracy": float(clustering_accuracy(truth, labels)),
+        "adjusted_rand_index": float(adjusted_rand_score(truth, labels)),
+        "normalized_mutual_information": float(normalized_mutual_info_score(truth, labels)),
+    }

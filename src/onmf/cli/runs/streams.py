@@ -8,6 +8,7 @@ batch, and the state before it, are written before the batch counts. The states 
 KEPT_STATES batches stay, so that these can be taken out again.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -42,12 +43,7 @@ STATE_BEFORE = ".before.onmf"  # ending of such a state
 ROWS_FOR_WORDS = 20_000  # of a batch on disk, for the words of its clusters
 KEPT_STATES = 5  # batches that can be taken out again
 WORDS_PER_NAME = 2  # features in the name of a cluster
-DERIVED_FILES = (
-    records.CENTERS,
-    records.TOP,
-    records.MODEL_FILE,
-    records.STREAM_PAGE,
-)  # besides run.json
+DERIVED_FILES = records.CENTERS, records.TOP, records.MODEL_FILE, records.STREAM_PAGE
 RECORDED_FIELDS = ("key", "name", "kept", "born", "vanished", "drift")  # of a batch in run.json
 
 
@@ -128,10 +124,17 @@ class StreamRun:
         return self.before_last()
 
     def undo(self) -> Self:
-        """Take out the last batch, by one rename."""
+        """Take out the last batch, by one rename; without batches, no state is left."""
         before = self.before_last()
-        content = self.state_file(len(self.batches) - 1).read_bytes()
-        replace_files(self.folder, {records.STREAM_FILE: content})
+        if len(before.batches) > 1:
+            content = self.state_file(len(self.batches) - 1).read_bytes()
+            replace_files(self.folder, {records.STREAM_FILE: content})
+            return before
+        replace_files(
+            self.folder, seal_files(before.derived_files(), records.RUN, before.record)[1]
+        )
+        for name in (records.STREAM_FILE, records.STREAM_PAGE):
+            (self.folder / name).unlink(missing_ok=True)
         return before
 
     def add(
@@ -179,6 +182,8 @@ class StreamRun:
             number, state = int(path.name[:5]), path.name.endswith(STATE_BEFORE)
             if number > last or (state and number <= last - KEPT_STATES):
                 path.unlink()
+        with suppress(OSError):  # unless something is in it
+            (self.folder / BATCH_FOLDER).rmdir()
 
     def entry(self, model: StreamONMF, table: Table, key: str, name: str) -> dict[str, Any]:
         """What the state keeps of a batch."""
@@ -208,23 +213,22 @@ class StreamRun:
                 return
         except (ValueError, OSError):
             pass  # a killed command left them incomplete
-        model, ids = self.model, tables.ids_of_clusters(self.model)
-        names = {i: " ".join(words[:WORDS_PER_NAME]) for i, words in heavy_words(model).items()}
-        sheets = {
-            records.CENTERS: tables.centers_sheet(
-                ids, model.cluster_centers_, feature_names(model)
-            ),
-            records.TOP: tables.top_sheet(ids, model.top_features(tables.TOP_FEATURES)),
-        }
+        words = heavy_words(self.model).items()
+        names = {i: " ".join(own[:WORDS_PER_NAME]) for i, own in words}
         title, periods = self.folder.resolve().name, self.periods()
-        files: dict[str, Content] = {
-            **csv_writers(sheets),
-            records.MODEL_FILE: model_bytes(model, samples=False),
-            records.STREAM_PAGE: stream_page(title, periods, names, self.sentence()),
-        }
+        page = stream_page(title, periods, names, self.sentence())
+        files = self.derived_files() | {records.STREAM_PAGE: page}
         chain = [{name: entry.get(name) for name in RECORDED_FIELDS} for entry in self.batches[1:]]
         lineage = {"lineage": [*self.record.get("lineage", []), *chain], "stream": state}
         replace_files(self.folder, seal_files(files, records.RUN, self.record | lineage)[1])
+
+    def derived_files(self) -> dict[str, Content]:
+        """The files of `onmf cluster` that a batch changes."""
+        model, ids = self.model, tables.ids_of_clusters(self.model)
+        top = model.top_features(tables.TOP_FEATURES)
+        centers = tables.centers_sheet(ids, model.cluster_centers_, feature_names(model))
+        sheets = {records.CENTERS: centers, records.TOP: tables.top_sheet(ids, top)}
+        return {**csv_writers(sheets), records.MODEL_FILE: model_bytes(model, samples=False)}
 
     def periods(self) -> list[Period]:
         """The batches, for the page."""

@@ -1,9 +1,11 @@
 """A sheet of an `.xlsx` workbook by openpyxl: the only module that imports it."""
 
+import re
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, time
+from io import BytesIO
 from itertools import chain, islice
 from typing import Any, BinaryIO
 from zipfile import ZipFile
@@ -17,14 +19,17 @@ from onmf.io.table import Options, listing, reading_errors
 from onmf.io.text_files import check_unpacked
 
 try:
-    from openpyxl import load_workbook
+    from openpyxl import Workbook, load_workbook
+    from openpyxl.cell import WriteOnlyCell
     from openpyxl.utils.exceptions import InvalidFileException
 except ImportError as missing:
     raise ImportError(
-        'Workbooks are read by openpyxl, which `pip install "onmf[excel]"` installs.'
+        'Workbooks need openpyxl, which `pip install "onmf[excel]"` installs.'
     ) from missing
 
 
+ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # in XML
+MOST_ROWS = 1_048_576  # of a sheet
 XML_HEAD_BYTES = 1 << 16  # in which a part declares entities if it does
 
 
@@ -40,6 +45,34 @@ def open_workbook(path: AnyFile, options: Options) -> Source:
             raise
         said = str(error).removesuffix(".")
         raise ValueError(f"{said}; --sheet reads another sheet: {listing(sheets)}.") from error
+
+
+def workbook_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """The content of a workbook of one sheet; text is text, whatever it begins with."""
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("labels")
+    sheet.freeze_panes = "B2"
+    for number, row in enumerate(chain([header], rows)):
+        if number == MOST_ROWS:
+            raise ValueError(f"a workbook has at most {MOST_ROWS:,} rows: write .csv or .parquet.")
+        sheet.append([_cell(sheet, value) for value in row])
+    content = BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+def workbook_rows(path: AnyFile) -> list[tuple[Any, ...]]:
+    """The rows of the first sheet of a workbook that `workbook_bytes` made."""
+    with _opened(path) as book:
+        return [*book.worksheets[0].iter_rows(values_only=True)]
+
+
+def _cell(sheet: Any, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    cell = WriteOnlyCell(sheet, ILLEGAL.sub("\ufffd", value))
+    cell.data_type = "s"  # not a formula
+    return cell
 
 
 def sheet_names(path: AnyFile) -> list[str]:

@@ -170,7 +170,8 @@ class Recorder:
 class FittedModel(Protocol):
     """What explanations, bounds, scores, pages and figures read of a fitted clusterer.
 
-    A model may also have `cluster_ids_`, `feature_names_in_`, `n_missing_`, `bound_` and `gap_`.
+    A model may also have `cluster_ids_`, `names_given_`, `feature_names_in_`, `n_missing_`,
+    `bound_` and `gap_`.
     """
 
     labels_: Any
@@ -187,6 +188,12 @@ class FittedModel(Protocol):
 def cluster_ids(model: FittedModel) -> list[Any]:
     """The ids of the clusters: 0, 1, ... unless the model keeps those of an earlier one."""
     return np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist()
+
+
+def given_names(model: FittedModel) -> dict[int, str]:
+    """Names that a person gave to clusters that are still there, by id."""
+    known = cluster_ids(model)
+    return {i: name for i, name in getattr(model, "names_given_", ()) if i in known}
 
 
 def known_feature_names(

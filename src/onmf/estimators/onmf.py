@@ -111,6 +111,9 @@ class ONMF(PartialFitMixin):
         The id of each cluster; ``cluster_ids_[labels_]`` are the ids of the samples. 0, 1, ... as
         in `labels_`, unless the fit started from another model or a stream. Then a cluster that
         still exists keeps its id, and a new one gets an id that no cluster ever had.
+    cluster_names_ : dict of int to str
+        The name of each cluster, by id: that given by `rename`, else the one that was found, else
+        "cluster 0" and so on.
     lineage_ : Lineage or None
         What became of the clusters of the model before: `kept`, `born` and `vanished` ids, `drift`
         in degrees, and how many features are new and lost; None if there was none.

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onmf.estimators.naming import NamingMixin
 from onmf.estimators.parameters import check_number
-from onmf.estimators.predictor import PredictMixin
 from onmf.estimators.storage import write_model
 from onmf.io import replace_files
 from onmf.rows.sweep import Array
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from onmf.explain import Explanation
 
 
-class ReportMixin(PredictMixin):
+class ReportMixin(NamingMixin):
     """Features, explanation, page and file of a fitted model."""
 
     def top_features(

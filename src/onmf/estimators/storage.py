@@ -18,6 +18,7 @@ import numpy as np
 
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
+from onmf.estimators.naming import check_names
 from onmf.estimators.solvers import SOLVERS
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.io.container import MODEL, Container, container_bytes, read_container
@@ -170,6 +171,7 @@ def _sound_model(stored: Container) -> StoredModel:
     if attributes.get(LINEAGE) is not None:
         k = len(arrays["cluster_centers_"])
         attributes[LINEAGE] = Lineage.sound(attributes[LINEAGE], k)
+    check_names(attributes)
     if (names := header.get("features")) is not None:
         attributes[NAMES] = _as_names(names, n_features)
     attributes |= arrays | ({CHAIN: chain} if chain else {})

@@ -20,7 +20,7 @@ from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
 from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.sums import sum_by_cluster
-from onmf.result import FittedModel, cluster_ids, known_feature_names
+from onmf.result import FittedModel, cluster_ids, given_names, known_feature_names
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
 
@@ -124,11 +124,12 @@ def clusters(
     if is_other_data(model, read.moved):  # not the nearest ray; is it what the model says?
         check_fitted_to(model, X)
     found = _explanation(model, read, names, None if by is not None else log_base, rank)
-    if by is None:
-        return found
-    labels = np.asarray(model.labels_)
-    options = {"features": features, "sample_weight": sample_weight, "log_base": log_base}
-    return replace(found, markers=_of_groups(cluster_ids(model), labels, by, rank=rank, **options))
+    markers = found.markers
+    if by is not None:
+        labels = np.asarray(model.labels_)
+        options = {"features": features, "sample_weight": sample_weight, "log_base": log_base}
+        markers = _of_groups(cluster_ids(model), labels, by, rank=rank, **options)
+    return replace(found, markers=markers.renamed(given_names(model)))
 
 
 def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:

@@ -1,7 +1,7 @@
 """The table of distinctive features of each cluster, best first."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -56,7 +56,8 @@ class Markers:
     ranked : list of ndarray
         The same, only features with a positive score.
     names : list of str
-        A short name for each cluster: its two most distinctive features, or three.
+        A short name for each cluster: its two most distinctive features, or three; or the name
+        that it was given (`ONMF.rename`).
 
     Examples
     --------
@@ -93,6 +94,11 @@ class Markers:
         ranked = [row[:n] for row, n in zip(order, positive.tolist(), strict=True)]
         names = short_names([[features[j] for j in row[: FEATURES_PER_NAME + 1]] for row in ranked])
         return cls(clusters, sizes, features, facts, p, adjust(p), order, ranked, names)
+
+    def renamed(self, names: Mapping[Any, str]) -> Self:
+        """With these names, by cluster, in the place of those found."""
+        pairs = zip(self.clusters, self.names, strict=True)
+        return replace(self, names=[names.get(cluster, name) for cluster, name in pairs])
 
     def numbers(self, n: int) -> list[list[int]]:
         """The n most distinctive features of each cluster, by number.

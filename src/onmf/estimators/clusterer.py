@@ -40,6 +40,7 @@ STALE_ATTRIBUTES = (  # of an earlier fit
     "membership_",
     "preprocessing_",
     "certainty_curve_",
+    "reason_",
     "_stream",
     "_stream_history",
     "outlier_score_",

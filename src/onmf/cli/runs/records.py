@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from onmf.cli.runs.inputs import Input
-from onmf.io import checksum, seal_files, to_json_values
+from onmf.io import checksum, finish_replacement, seal_files, to_json_values
 from onmf.io.cells import unguard_cell
 from onmf.io.columns import class_file
 from onmf.io.remote import AnyFile
@@ -73,6 +73,7 @@ def check_model(folder: Path, record: dict[str, Any]) -> None:
 
 def read_record(folder: Path) -> dict[str, Any]:
     """The content of run.json, which exists if the run has ended."""
+    finish_replacement(folder)
     path = folder / RUN
     if not path.exists():
         raise FileNotFoundError(

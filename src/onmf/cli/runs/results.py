@@ -23,7 +23,7 @@ from onmf.explain import Explanation, Marker, Markers
 from onmf.explain.checks import check_fitted_to
 from onmf.explain.comparison import Ranking
 from onmf.explain.explanation import clusters_or_none
-from onmf.io import Sheet, Source, Table, checksum, csv_texts, to_json_values
+from onmf.io import Sheet, Source, Table, checksum, csv_texts, finish_replacement, to_json_values
 from onmf.io.remote import RemoteFile
 from onmf.losses import loss_of
 from onmf.metrics import (
@@ -243,6 +243,7 @@ def choice_record(choice: Any) -> dict[str, Any]:
 
 def fitted_model(folder: Path) -> tables.Model:
     """The model of a finished run, after its last batch if `onmf update` continued it."""
+    finish_replacement(folder)
     if (folder / records.STREAM_FILE).exists():
         return load(folder / records.STREAM_FILE)
     records.check_model(folder, records.read_record(folder))

@@ -29,7 +29,7 @@ preparation -> io preparation
 explain -> explain losses result rows
 bounds -> bounds losses paper result rows
 estimators -> baselines bounds estimators exceptions explain io losses paper preparation report
-estimators -> result rows search streams
+estimators -> result rows search stability streams
 plot -> explain plot report result rows
 report -> bounds explain io losses metrics report result rows
 stability -> estimators exceptions ledger losses paper plot rows search stability

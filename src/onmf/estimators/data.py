@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onmf.estimators.bases import DocumentedEstimator
 from onmf.io import Table
 from onmf.losses import Loss, loss_of
+from onmf.losses.edits import Edits
 from onmf.preparation.steps import apply
 from onmf.preparation.texts import as_texts
 from onmf.result import Stage
@@ -172,6 +173,8 @@ class DataMixin(DocumentedEstimator):
 
     def _assignment_by_loss(self, data: Data, scale: float) -> Any:
         """As `_assignment`; what the centroids become is known from the last call."""
+        if (edits := Edits.of(self)) is not None:
+            return self._edited_assignment(edits, data, scale)
         W, known = self._centers_beside(data), ASSIGNMENTS.get(self)
         how = self.loss, data.n_missing > 0, self.equal_votes, W.dtype
         if known is None or not known.holds(how, W):
@@ -181,6 +184,15 @@ class DataMixin(DocumentedEstimator):
             if W.size <= MAX_KNOWN_ENTRIES:
                 ASSIGNMENTS[self] = known._replace(centers=W.copy())
         return known.assignment.rescaled(W.dtype.type(known.size / scale))
+
+    def _edited_assignment(self, edits: Edits, data: Data, scale: float) -> Any:
+        """As `_assignment_by_loss`, of clusters that were merged or split."""
+        rays = edits.rays.astype(np.promote_types(edits.rays.dtype, data.dtype), copy=False)
+        rays, size = rescale_to_safe_range(rays)
+        made = edits._replace(rays=rays).assignment(
+            lambda W: self._loss.assignment(W, data.n_missing, self.equal_votes)
+        )
+        return made.rescaled(rays.dtype.type(size / scale))
 
     def _centers_beside(self, data: Data) -> Array:
         """The centroids with all digits that they or the samples have."""
@@ -207,6 +219,8 @@ class DataMixin(DocumentedEstimator):
         light = clone(self)
         light.callback = None
         light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
+        if (edits := Edits.of(self)) is not None:
+            light.__dict__.update(edits.as_attributes())
         if self._limit is not None:
             light.outlier_limit_ = self._limit
         answer = getattr(light, method)

@@ -20,9 +20,11 @@ from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
 from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.sums import sum_by_cluster
-from onmf.result import FittedModel, cluster_ids, given_names, known_feature_names
+from onmf.result import FittedModel, cluster_ids, given_names, html_table, known_feature_names
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
+
+FEATURES_SHOWN = 8  # of each cluster in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +64,23 @@ class Explanation:
     distance: Array = field(repr=False)
     calibration: Calibration = field(repr=False)
 
+    def _repr_html_(self) -> str:
+        """A table in a notebook: size, certainty and distinctive features of each cluster."""
+        table, labels = self.markers, np.unique(self.labels[self.labels >= 0])
+        middle = {k: float(np.median(self.certainty[self.labels == k])) for k in labels.tolist()}
+        tops = map(", ".join, table.top(FEATURES_SHOWN))
+        sure = (f"{middle.get(k, 0):.2f}" for k in range(len(table.clusters)))
+        rows = zip(table.clusters, table.names, table.sizes.astype(int), sure, tops, strict=True)
+        header = ("cluster", "name", "samples", "median certainty", "distinctive features")
+        return html_table(header, rows)
+
 
 def clusters(
     model: FittedModel,
     X: Any,
     *,
     by: Any = None,
-    features: Sequence[Any] | None = None,
+    feature_names: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     log_base: float | None = None,
     rank: Ranking = "mean",
@@ -89,9 +101,9 @@ def clusters(
         The data that the model was fitted to.
     by : as X, optional
         Another matrix of the same samples, whose features describe the clusters: the counts of
-        words of texts that were clustered by their embeddings. `features` are then its names. The
-        p-values take the clusters as given, and are too small.
-    features : sequence of names, optional
+        words of texts that were clustered by their embeddings. `feature_names` are then its
+        names. The p-values take the clusters as given, and are too small.
+    feature_names : sequence of names, optional
         By default those of the model or of a DataFrame, or x0, x1, ...
     sample_weight : array of shape (n_samples,), optional
     log_base : float, optional
@@ -117,7 +129,7 @@ def clusters(
     >>> found.certainty.shape, len(found.markers.top(5)[0])
     ((60,), 5)
     """
-    names = known_feature_names(model, features if by is None else None)
+    names = known_feature_names(model, feature_names if by is None else None)
     names = getattr(X, "columns", None) if names is None else names
     check_groups(np.asarray(model.labels_))
     read = read_clusters(model, X, sample_weight, splits, random_state)
@@ -127,7 +139,7 @@ def clusters(
     markers = found.markers
     if by is not None:
         labels = np.asarray(model.labels_)
-        options = {"features": features, "sample_weight": sample_weight, "log_base": log_base}
+        options = {"features": feature_names, "sample_weight": sample_weight, "log_base": log_base}
         markers = _of_groups(cluster_ids(model), labels, by, rank=rank, **options)
     return replace(found, markers=markers.renamed(given_names(model)))
 
@@ -165,7 +177,7 @@ def groups(
     labels: Any,
     X: Any,
     *,
-    features: Sequence[Any] | None = None,
+    feature_names: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     log_base: float | None = None,
     rank: Ranking = "mean",
@@ -180,7 +192,7 @@ def groups(
     labels : array of shape (n_samples,)
         Numbers or names; a negative number, None, NaN or an empty name means no group.
     X : as for `ONMF.fit`
-    features, sample_weight, log_base, rank
+    feature_names, sample_weight, log_base, rank
         As for `clusters`.
 
     Returns
@@ -195,7 +207,7 @@ def groups(
     'x0'
     """
     known, numbers = _numbered(labels)
-    options = {"features": features, "sample_weight": sample_weight, "log_base": log_base}
+    options = {"features": feature_names, "sample_weight": sample_weight, "log_base": log_base}
     return _of_groups(known, numbers, X, rank=rank, **options)
 
 

@@ -64,7 +64,7 @@ class Markers:
     >>> from onmf import explain
     >>> X = [[3, 0, 1], [2, 0, 1], [0, 5, 1], [0, 4, 1]]
     >>> names = ["iron", "cobalt", "air"]
-    >>> table = explain.groups(["red", "red", "blue", "blue"], X, features=names)
+    >>> table = explain.groups(["red", "red", "blue", "blue"], X, feature_names=names)
     >>> table.clusters, table.names
     (['blue', 'red'], ['cobalt', 'iron'])
     """

@@ -59,7 +59,7 @@ class Findings(NamedTuple):
             by = None if words is None else words.X
             features = table.features if words is None else list(words.words.vocabulary)
             found = clusters_or_none(
-                model, table, by=by, features=features, log_base=log_base, rank=ranking(steps)
+                model, table, by=by, feature_names=features, log_base=log_base, rank=ranking(steps)
             )
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()

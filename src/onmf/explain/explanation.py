@@ -15,10 +15,11 @@ from onmf.explain.checks import (
     has_groups,
     is_other_data,
 )
-from onmf.explain.comparison import Ranking, compare_groups
+from onmf.explain.comparison import Ranking, Tests, compare_groups
 from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
 from onmf.explain.reading import Reading, place_samples, read_clusters
+from onmf.explain.separation import Separation
 from onmf.explain.sums import sum_by_cluster
 from onmf.result import FittedModel, cluster_ids, given_names, html_table, known_feature_names
 from onmf.rows.sweep import Array
@@ -45,6 +46,13 @@ class Explanation:
         Square root of the share of the sample that its centroid does not explain.
     calibration : callable
         From margins, also those of new samples, to certainties.
+    found_again : ndarray of shape (n_clusters,)
+        How much of each cluster comes back if only half of the samples are clustered: its overlap
+        (Jaccard) with the most similar cluster of a half, mean of four halves. Below 0.5 a cluster
+        is not to be trusted.
+    group : ndarray of shape (n_clusters,)
+        Clusters between which no gap was found have the same number: they may be parts of one
+        cloud.
 
     Examples
     --------
@@ -63,6 +71,8 @@ class Explanation:
     margin: Array = field(repr=False)
     distance: Array = field(repr=False)
     calibration: Calibration = field(repr=False)
+    found_again: Array = field(repr=False)
+    group: Array = field(repr=False)
 
     def _repr_html_(self) -> str:
         """A table in a notebook: size, certainty and distinctive features of each cluster."""
@@ -89,9 +99,12 @@ def clusters(
 ) -> Explanation:
     """Distinctive features of each cluster of a fitted model, and how certain its labels are.
 
-    The p-values account for the clustering: the features are split into two halves, each half is
-    clustered, and a feature is tested on the clusters of the half without it. They assume that,
-    within a cluster, the two halves of a sample are independent. X is read once after its check.
+    The p-values account for the clustering. A cluster is compared with its nearest neighbour, on
+    samples that had no part in finding them: are there fewer samples between the two than in both?
+    Parts of one cloud have no such gap, whatever the correlations of its features, and then no
+    feature is significant. Where there is a gap, features are split into two halves, each half is
+    clustered, and a feature is tested on the clusters of the half without it. X is read once after
+    its check.
 
     Parameters
     ----------
@@ -138,9 +151,10 @@ def clusters(
     found = _explanation(model, read, names, None if by is not None else log_base, rank)
     markers = found.markers
     if by is not None:
-        labels = np.asarray(model.labels_)
-        options = {"features": feature_names, "sample_weight": sample_weight, "log_base": log_base}
-        markers = _of_groups(cluster_ids(model), labels, by, rank=rank, **options)
+        labels, separation = np.asarray(model.labels_), read.separation
+        options: dict[str, Any] = {"sample_weight": sample_weight, "log_base": log_base}
+        options |= {"features": feature_names, "separation": separation, "rank": rank}
+        markers = _of_groups(cluster_ids(model), labels, by, **options)
     return replace(found, markers=markers.renamed(given_names(model)))
 
 
@@ -158,18 +172,19 @@ def _explanation(
 ) -> Explanation:
     """The table, with p-values from the halves, and certainties from the margins."""
     labels = np.asarray(model.labels_)
-    facts, p_value = compare_groups(read.whole, log_base, 1 / read.scale, rank)
-    for own, sums in read.tests:
-        p_value[:, own] = compare_groups(sums)[1]
+    facts, _ = compare_groups(read.whole, log_base, 1 / read.scale, rank)
+    tests = Tests.of_clusters(read.tests, read.separation)
     names, sizes = check_names(features, facts.score.shape[1]), read.whole.samples[:, 0]
     curve = calibrate(read.margin[read.tried], read.agree)
     return Explanation(
-        Markers.of(cluster_ids(model), sizes, names, facts, p_value),
+        Markers.of(cluster_ids(model), sizes, names, facts, tests),
         labels=labels,
         certainty=np.where(labels >= 0, curve(read.margin), 0.0),
         margin=read.margin,
         distance=read.distance,
         calibration=curve,
+        found_again=read.found_again,
+        group=read.separation.group,
     )
 
 
@@ -207,7 +222,11 @@ def groups(
     'x0'
     """
     known, numbers = _numbered(labels)
-    options = {"features": feature_names, "sample_weight": sample_weight, "log_base": log_base}
+    options: dict[str, Any] = {
+        "features": feature_names,
+        "sample_weight": sample_weight,
+        "log_base": log_base,
+    }
     return _of_groups(known, numbers, X, rank=rank, **options)
 
 
@@ -220,8 +239,9 @@ def _of_groups(
     sample_weight: Any,
     log_base: Any,
     rank: Ranking,
+    separation: Separation | None = None,
 ) -> Markers:
-    """The table for groups by number, of which -1 is none."""
+    """The table for groups by number, of which -1 is none; for clusters with their gaps."""
     rows = place_samples(X, sample_weight, len(numbers), f"there are {len(numbers)} labels")
     features = getattr(X, "columns", None) if features is None else features
     names = check_names(features, rows.data.shape[1])
@@ -229,7 +249,10 @@ def _of_groups(
     with single_threaded_blas():
         sums = sum_by_cluster(rows.data, numbers, len(known))
     facts, p_value = compare_groups(sums, log_base, 1 / rows.scale, rank)
-    return Markers.of(known, sums.samples[:, 0], names, facts, p_value)
+    tests = Tests.of_known_groups(p_value)
+    if separation is not None:
+        tests = Tests.of_clusters([(np.arange(len(names)), sums)], separation)
+    return Markers.of(known, sums.samples[:, 0], names, facts, tests)
 
 
 def _numbered(labels: Any) -> tuple[list[Any], Array]:

@@ -154,7 +154,7 @@ def labelled_sets() -> str:
 
 def figures_of(choice) -> dict[int, rule.Figures]:
     """The figures in the table of a choice."""
-    return {row.k: rule.Figures(*row[3:8]) for row in choice.table if not row.failed}
+    return {row.k: rule.Figures(*row[3:9]) for row in choice.table if not row.failed}
 
 
 SAME = ["K, 2..40", "K, 2..40, other cuts", "K, 2..20", "K, 2..20, another order"]
@@ -183,7 +183,7 @@ def by_cuts(book: Ledger, cuts, n: int, last: int = 40) -> int:
             for k, own in row.result["figures"].items():
                 figures.setdefault(int(k), []).append(own)
     means = {k: np.mean(own, axis=0) for k, own in figures.items() if 2 <= k <= last}
-    known = {k: rule.Figures(*m[:4], m[4] / max(m[5], 1e-9)) for k, m in means.items()}
+    known = {k: rule.Figures(*m[:4], m[4] / max(m[5], 1e-9), m[6]) for k, m in means.items()}
     return rule.decide(known, n).best
 
 

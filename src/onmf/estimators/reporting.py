@@ -112,7 +112,7 @@ class ReportMixin(NamingMixin):
         >>> from onmf import ONMF
         >>> X = [[3, 0], [2, 0], [0, 1], [0, 2]]
         >>> print(ONMF(n_clusters=2, random_state=0).fit(X).certify(X))
-        proved: no clustering into 2 rays has a lower error
+        proved: no clustering into 2 clusters has a lower error
         """
         from onmf.bounds import certify
 

@@ -21,7 +21,7 @@ from onmf.explain.markers import Markers
 from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.separation import Separation
 from onmf.explain.sums import sum_by_cluster
-from onmf.result import FittedModel, cluster_ids, given_names, html_table, known_feature_names
+from onmf.result import FittedModel, cluster_ids, html_table, known_feature_names, known_names
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
 
@@ -155,7 +155,7 @@ def clusters(
         options: dict[str, Any] = {"sample_weight": sample_weight, "log_base": log_base}
         options |= {"features": feature_names, "separation": separation, "rank": rank}
         markers = _of_groups(cluster_ids(model), labels, by, **options)
-    return replace(found, markers=markers.renamed(given_names(model)))
+    return replace(found, markers=markers.renamed(known_names(model)))
 
 
 def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:

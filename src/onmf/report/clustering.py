@@ -12,7 +12,7 @@ from onmf.explain.reading import distances
 from onmf.io.terms import SAMPLES, Terms
 from onmf.losses.missing import fill_missing
 from onmf.report.names import display_names, first_words
-from onmf.result import FittedModel, cluster_ids, given_names, known_feature_names
+from onmf.result import FittedModel, cluster_ids, known_feature_names, known_names
 from onmf.rows import open_rows
 from onmf.rows.sweep import Array
 
@@ -75,8 +75,8 @@ def read_clustering(
     found = explanation or clusters_or_none(model, X, feature_names=features)
     if found is not None and not np.array_equal(found.labels, labels):
         raise ValueError("the explanation has other labels: give that of this model.")
-    ids, given = cluster_ids(model), given_names(model)
-    names = [given.get(i, "") for i in ids]
+    ids, known = cluster_ids(model), known_names(model)
+    names = [known.get(i, "") for i in ids]
     if found is not None and (features is not None or len(found.markers.features) != W.shape[1]):
         names = found.markers.names
     distance = distances(model, X) if found is None else found.distance

@@ -3,8 +3,9 @@
 One `Recorder` keeps the stages of a fit, shows them to the callback and saves checkpoints.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -202,6 +203,16 @@ def known_feature_names(
 ) -> Sequence[Any] | None:
     """The names that were given, else those that X had in `fit`, else None."""
     return getattr(model, "feature_names_in_", None) if given is None else given
+
+
+def html_table(header: Iterable[Any], rows: Iterable[Iterable[Any]], caption: str = "") -> str:
+    """A table for a notebook, every text escaped."""
+    head = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows
+    )
+    said = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def gram_orthogonality(gram: Array) -> float:

@@ -21,7 +21,7 @@ from onmf.bounds.spectral import (
 )
 from onmf.losses import loss_of
 from onmf.losses.support import refusal
-from onmf.result import FittedModel
+from onmf.result import FittedModel, html_table
 from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.sweep import Data
 from onmf.rows.threads import single_threaded_blas
@@ -84,6 +84,13 @@ class Certificate:
                 f"{more if self.method == 'spectral' else ''}"
             )
         return f"proved{chance}: {others} an error lower by more than {round_up(100 * self.gap)} %"
+
+    def _repr_html_(self) -> str:
+        """The sentence and its numbers in a notebook."""
+        shown = (f"{value:.4g}" for value in (self.error, self.bound, self.gap, self.doubt))
+        header = ("relative error", "bound", "gap", "doubt", "method", "clusters", "seconds")
+        row = (*shown, self.method, self.n_clusters, f"{self.seconds:.1f}")
+        return html_table(header, [row], str(self))
 
     def record(self) -> dict[str, Any]:
         """The bound and its sentence, for JSON."""

@@ -168,7 +168,7 @@ def make_page(
         return html(
             model,
             table.X,
-            explanation=clusters_or_none(model, table.X, features=table.features, rank=rank),
+            explanation=clusters_or_none(model, table.X, feature_names=table.features, rank=rank),
             samples=table.samples,
             features=table.features,
             truth=table.labels,

@@ -26,6 +26,7 @@ from onmf.exceptions import (
     UnobservedWarning,
 )
 from onmf.io.table import MOST_LISTED, listing
+from onmf.losses.edits import ATTRIBUTES as EDIT_ATTRIBUTES
 from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
@@ -40,11 +41,13 @@ STALE_ATTRIBUTES = (  # of an earlier fit
     "membership_",
     "preprocessing_",
     "certainty_curve_",
+    "reason_",
     "_stream",
     "_stream_history",
     "outlier_score_",
     "outlier_limit_",
     *NAME_ATTRIBUTES,
+    *EDIT_ATTRIBUTES,
 )
 
 REASONS_NOT_CONVERGED = {

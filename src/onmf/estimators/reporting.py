@@ -70,9 +70,9 @@ class ReportMixin(NamingMixin):
         Parameters
         ----------
         X : as for `fit`
-            What the model was fitted to.
+            What the model was fitted to. A model of `cluster_texts` also takes its texts.
         **options
-            `by`, `features`, `sample_weight`, `log_base`, `splits`, `random_state`.
+            `by`, `feature_names`, `sample_weight`, `log_base`, `rank`, `splits`, `random_state`.
 
         Returns
         -------
@@ -90,7 +90,9 @@ class ReportMixin(NamingMixin):
         from onmf.explain import clusters
 
         self._check_labels()
-        return clusters(self, X, **options)
+        if any(step.of_texts for step in getattr(self, "preprocessing_", ())):
+            options = {"rank": "presence"} | options
+        return clusters(self, self._prepared(X), **options)
 
     def certify(self, X: Any, **options: Any) -> "Certificate":
         """How much lower the error of another clustering could be, at most: `onmf.certify`.
@@ -115,7 +117,7 @@ class ReportMixin(NamingMixin):
         from onmf.bounds import certify
 
         self._check_fitted()
-        return certify(self, X, **options)
+        return certify(self, self._prepared(X), **options)
 
     def report(self, path: str | Path, X: Any, labels: Any = None, **panels: Any) -> None:
         """Write a page about the fit: one HTML file that needs no network, to look at in a browser.
@@ -145,8 +147,8 @@ class ReportMixin(NamingMixin):
         from onmf.report import html
 
         self._check_labels()
-        path = Path(path)
-        replace_files(path.parent, {path.name: html(self, X, truth=labels, **panels)})
+        path, page = Path(path), html(self, self._prepared(X), truth=labels, **panels)
+        replace_files(path.parent, {path.name: page})
 
     def _check_labels(self) -> None:
         """There are clusters, and samples in them."""

@@ -72,7 +72,7 @@ def read_clustering(
         raise ValueError(
             f"{len(truth)} known classes for {len(labels)} samples: give one for each."
         )
-    found = clusters_or_none(model, X, features=features) if explanation is None else explanation
+    found = explanation or clusters_or_none(model, X, feature_names=features)
     if found is not None and not np.array_equal(found.labels, labels):
         raise ValueError("the explanation has other labels: give that of this model.")
     ids, known = cluster_ids(model), known_names(model)

@@ -63,7 +63,7 @@ class Findings(NamedTuple):
             by = None if words is None else words.X
             features = table.features if words is None else list(words.words.vocabulary)
             found = clusters_or_none(
-                model, table, by=by, features=features, log_base=log_base, rank=ranking(steps)
+                model, table, by=by, feature_names=features, log_base=log_base, rank=ranking(steps)
             )
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()
@@ -105,7 +105,7 @@ def name_new_clusters(model: ONMF, X: Any, labels: Array, features: Sequence[str
     if not new or not has_groups(labels) or not are_named(features):
         return
     rank = ranking(getattr(model, "preprocessing_", ()))
-    markers = groups(tables.ids_of_labels(ids, labels), X, features=features, rank=rank)
+    markers = groups(tables.ids_of_labels(ids, labels), X, feature_names=features, rank=rank)
     found = dict(zip(markers.clusters, markers.names, strict=True))
     model.names_found_ = as_pairs(known | {i: found[i] for i in sorted(new) if found.get(i)})
 

@@ -21,7 +21,7 @@ from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain.checks import check_fitted_to
 from onmf.io import Source, Table, checksum, csv_texts, finish_replacement, to_json_values
-from onmf.io.remote import RemoteFile
+from onmf.io.remote import HIDDEN, RemoteFile
 from onmf.losses import loss_of
 from onmf.metrics import (
     adjusted_rand_score,
@@ -201,6 +201,11 @@ def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], 
     source = records.read_source(record, folder)
     if isinstance(source.path, RemoteFile) and not remote:
         raise ValueError(f"the input {source.path} is remote: add --remote to allow reading it.")
+    if isinstance(source.path, RemoteFile) and HIDDEN in source.path.address:
+        raise ValueError(
+            f"the input {source.path} was read with a password or a query, which are not stored: "
+            "copy the file, and run onmf cluster on the copy."
+        )
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} no longer exists: put it back.")
     if checksum(source.path, source.follow_links) != records.Origin.of(record).digest:

@@ -21,12 +21,14 @@ is .44 instead of .35, of the five topics of BBC news .36 instead of .32 (benchm
 "coherence").
 """
 
-from typing import Literal, NamedTuple
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import rel_entr, stdtr
 from scipy.stats import false_discovery_control
 
+from onmf.explain.separation import Separation
 from onmf.explain.sums import NO_WEIGHT, GroupSums
 from onmf.rows.sweep import Array
 
@@ -78,15 +80,19 @@ def group(sums: GroupSums) -> Group:
 
 
 def compare_groups(
-    sums: GroupSums, log_base: float | None = None, unit: float = 1.0, rank: Ranking = "mean"
+    sums: GroupSums,
+    log_base: float | None = None,
+    unit: float = 1.0,
+    rank: Ranking = "mean",
+    others: GroupSums | None = None,
 ) -> tuple[GroupComparison, Array]:
-    """Every group with all samples of other groups, and the p-values (k, m).
+    """Every group with others, by default all samples of other groups; and the p-values (k, m).
 
     Means are given in multiples of `unit`. If X holds log(1 + x) to the base `log_base`, the fold
     change is that of x, at the means of X. `rank` says
     what the score compares: means, or shares.
     """
-    others = sums.others()
+    others = sums.others() if others is None else others
     inside, outside = group(sums), group(others)
     known = (sums.samples > 0) & (others.samples > 0) & (sums.total > 0) & (others.total > 0)
     difference = inside.mean - outside.mean
@@ -153,6 +159,48 @@ def fold_change(inside: Array, outside: Array) -> Array:
 def _unlogged(mean: Array, log_base: float | None) -> Array:
     """x for a mean of log(1 + x) to that base."""
     return mean if log_base is None else np.expm1(mean * np.log(log_base))
+
+
+class Tests(NamedTuple):
+    """p-values of features, and of clusters if they were found from the features.
+
+    p_value, p_adjusted : (k, m); the second after Benjamini and Hochberg, for each cluster.
+    p_neighbour : the same as the second, against the nearest cluster (k, m); or None.
+    separation : whether neighbours are parts of one cloud; or None.
+    """
+
+    p_value: Array
+    p_adjusted: Array
+    p_neighbour: Array | None = None
+    separation: Separation | None = None
+
+    @classmethod
+    def of_known_groups(cls, p: Array) -> Self:
+        """For groups that are known without the features."""
+        return cls(p, adjust(p))
+
+    @classmethod
+    def of_clusters(cls, parts: Iterable[tuple[Array, GroupSums]], found: Separation) -> Self:
+        """For clusters: parts of the features by number, each with the sums that test it.
+
+        A cluster that is no cloud of its own is tested with all clusters of its group, and no
+        feature has a smaller p-value than the gap next to it.
+        """
+        parts = list(parts)
+        m = sum(len(features) for features, _ in parts)
+        p, beside = (np.ones((len(found.group), m)) for _ in range(2))
+        neighbour = np.where(found.neighbour < 0, np.arange(len(p)), found.neighbour)
+        for features, sums in parts:
+            group = sums.joined(found.group)
+            p[:, features] = compare_groups(group, others=sums.others(group))[1]
+            beside[:, features] = compare_groups(sums, others=sums.of_clusters(neighbour))[1]
+        apart, gap = found.p_group[:, None], found.p_one_cloud[:, None]
+        return cls(
+            np.maximum(p, apart),
+            np.maximum(adjust(p), apart),
+            np.maximum(adjust(beside), gap),
+            found,
+        )
 
 
 def adjust(p: Array) -> Array:

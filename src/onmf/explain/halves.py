@@ -90,10 +90,21 @@ class HalfLabels:
 
 def matching_numbers(labels: Array, final: Array, k: int) -> Array:
     """For each label 0 ... k - 1 the number in `final` such that most samples agree; last, -1."""
-    inside = (final >= 0) & (labels >= 0)
-    shared = np.zeros((k, k))
-    np.add.at(shared, (final[inside], labels[inside]), 1)
-    own, theirs = linear_sum_assignment(shared, maximize=True)
+    own, theirs = linear_sum_assignment(joint_sizes(final, labels, k), maximize=True)
     numbers = np.full(k + 1, -1)
     numbers[theirs] = own
     return numbers
+
+
+def joint_sizes(a: Array, b: Array, k: int) -> Array:
+    """How many samples each cluster of `a` has in common with each one of `b`."""
+    inside = (a >= 0) & (b >= 0)
+    T = np.bincount(a[inside].astype(np.intp) * k + b[inside], minlength=k * k)
+    return T.reshape(k, k)
+
+
+def overlaps(a: Array, b: Array, k: int) -> Array:
+    """Jaccard overlap of every cluster of `a` with every one of `b`."""
+    T = joint_sizes(a, b, k)
+    union = T.sum(axis=1)[:, None] + T.sum(axis=0) - T
+    return np.asarray(T / np.maximum(union, 1))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onmf.exceptions import TableWarning
+from onmf.exceptions import FormatError, TableWarning
 from onmf.io.cells import Number, number_reader, to_number, unguard_cell
 from onmf.io.columns import ID_HEADINGS, ROWS_INSPECTED, Columns, class_names, find_columns, remedy
 from onmf.io.layouts import (
@@ -134,6 +134,8 @@ def as_table(lines: Lines, name: str, options: Options) -> Table:
     lines = without_notes(lines, options.skip_rows, about)
     try:
         head = find_head(lines, partial(_is, number), about)
+    except FormatError:
+        raise
     except ValueError as error:
         raise ValueError(f"{name} cannot be read: {error}.") from error
     if not head.lines:

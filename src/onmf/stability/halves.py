@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from onmf.explain.halves import joint_sizes, overlaps
 from onmf.search.row_problems import kernels
 
 Array = NDArray[Any]
@@ -134,20 +135,6 @@ def packed(found: dict[int, Comparison]) -> tuple[dict[str, Any], Array]:
         str(k): [*each[:4], *each.valley.tolist(), each.n_found] for k, each in found.items()
     }
     return {"figures": figures}, np.array([each.labels for each in found.values()])
-
-
-def joint_sizes(a: Array, b: Array, k: int) -> Array:
-    """How many samples each cluster of `a` has in common with each one of `b`."""
-    inside = (a >= 0) & (b >= 0)
-    T = np.bincount(a[inside].astype(np.intp) * k + b[inside], minlength=k * k)
-    return T.reshape(k, k)
-
-
-def overlaps(a: Array, b: Array, k: int) -> Array:
-    """Jaccard overlap of every cluster of `a` with every one of `b`."""
-    T = joint_sizes(a, b, k)
-    union = T.sum(axis=1)[:, None] + T.sum(axis=0) - T
-    return np.asarray(T / np.maximum(union, 1))
 
 
 def kept_share(a: Array, b: Array, k: int) -> float:

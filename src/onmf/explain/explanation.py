@@ -15,11 +15,12 @@ from onmf.explain.checks import (
     has_groups,
     is_other_data,
 )
-from onmf.explain.comparison import Ranking, Tests, compare_groups
+from onmf.explain.comparison import Ranking, compare_groups
 from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
 from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.separation import Separation
+from onmf.explain.significance import Tests
 from onmf.explain.sums import sum_by_cluster
 from onmf.result import FittedModel, cluster_ids, known_feature_names
 from onmf.rows.sweep import Array
@@ -112,7 +113,7 @@ def clusters(
     rank : {"mean", "presence"}, default="mean"
         Whether features are ranked by their means, or by the shares of samples that have them at
         all, which is better for words.
-    splits : int, default=5
+    splits : int, default=2
         Number of random splits of the features: more make the certainty less noisy.
     random_state : int, default=0
         Of the splits.
@@ -160,7 +161,7 @@ def _explanation(
 ) -> Explanation:
     """The table, with p-values from the halves, and certainties from the margins."""
     labels = np.asarray(model.labels_)
-    facts, _ = compare_groups(read.whole, log_base, 1 / read.scale, rank)
+    facts = compare_groups(read.whole, log_base, 1 / read.scale, rank)
     tests = Tests.of_clusters(read.tests, read.separation)
     names, sizes = check_names(features, facts.score.shape[1]), read.whole.samples[:, 0]
     curve = calibrate(read.margin[read.tried], read.agree)
@@ -236,9 +237,10 @@ def _of_groups(
     check_groups(numbers)
     with single_threaded_blas():
         sums = sum_by_cluster(rows.data, numbers, len(known))
-    facts, p_value = compare_groups(sums, log_base, 1 / rows.scale, rank)
-    tests = Tests.of_known_groups(p_value)
-    if separation is not None:
+    facts = compare_groups(sums, log_base, 1 / rows.scale, rank)
+    if separation is None:
+        tests = Tests.of_known_groups(sums)
+    else:
         tests = Tests.of_clusters([(np.arange(len(names)), sums)], separation)
     return Markers.of(known, sums.samples[:, 0], names, facts, tests)
 

@@ -226,7 +226,8 @@ def test_true_classes_are_taken_out_and_scored(here, capsys, page):
     good("cluster", "x.csv", "-k", 3, "-o", "two", "--labels", "y.txt")
     assert record("two")["results"]["scores"] == record()["results"]["scores"]
     good("predict", "out", "typed.csv", "-o", "new.csv", "--labels", "type", "--json")
-    facts = json.loads(capsys.readouterr().out.split("\n", 4)[4])
+    said = capsys.readouterr().out
+    facts = json.loads(said[said.index("{") :])
     assert facts["scores"]["accuracy"] == 1
     assert sum(facts["cluster_sizes"]) == facts["samples"] == 60
 
@@ -345,7 +346,7 @@ def test_the_checksum_is_that_of_the_input_as_it_was_read(here, monkeypatch, pag
 def test_the_clusters_are_explained_once_for_all_files(here, monkeypatch, page):
     asked = []
     monkeypatch.setattr(
-        "onmf.cli.runs.results.clusters_or_none",
+        "onmf.cli.runs.findings.clusters_or_none",
         lambda *args, **options: asked.append(1) or clusters_or_none(*args, **options),
     )
     good("cluster", "x.csv", "-k", 3, "-o", "out")

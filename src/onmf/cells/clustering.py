@@ -150,7 +150,7 @@ def cluster_anndata(
         model,
         samples,
         by=None if obsm is None else chosen.table.X,
-        features=chosen.table.features,
+        feature_names=chosen.table.features,
         log_base=chosen.log_base,
     )
     rank_key = f"rank_genes_groups_{key_added}" if rank_key is None else rank_key

@@ -47,7 +47,7 @@ def annotated(source: str, layer: str | None, fit: CellFit, file: IO[bytes]) -> 
     base = log_base(adata, None if is_raw else layer)
     if base is not None and not getattr(fit.model, "preprocessing_", ()):
         found = clusters_or_none(
-            fit.model, fit.samples, features=fit.samples.features, log_base=base
+            fit.model, fit.samples, feature_names=fit.samples.features, log_base=base
         )
         fit = fit._replace(explanation=found)
     if layer is not None and layer.startswith(OBSM):

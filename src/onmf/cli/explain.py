@@ -14,6 +14,7 @@ from onmf.cli.runs.results import read_run
 from onmf.cli.runs.tables import markers_sheet
 from onmf.explain import Explanation
 from onmf.io import csv_texts, place_for, replace_files
+from onmf.io.terms import Terms
 
 TYPICAL_SAMPLES = 3  # shown per cluster
 TEXT_SHOWN = 72  # characters of a document
@@ -41,13 +42,14 @@ def run_explain(folder: Path, top: int, remote: bool, raw_names: bool, as_json: 
         found = run.findings.explanation
         if found is None:
             raise ValueError("the run has a single cluster: there is nothing to compare.")
-        sheets = {LABELS: run.labels_sheet(), MARKERS: markers_sheet(run.findings.markers)}
+        sheets = {LABELS: run.labels().sheet(), MARKERS: markers_sheet(run.findings.markers)}
         replace_files(folder, with_record(record, csv_texts(sheets, raw_names)))
     names = run.raw.samples
     if run.source.text:
         names = [_shortened(text) for text in run.raw.X]
     facts = cluster_facts(found, names, top)
-    say(json.dumps(facts, indent=2) if as_json else summarise_clusters(facts))
+    said = summarise_clusters(facts, run.source.terms)
+    say(json.dumps(facts, indent=2) if as_json else said)
     if not as_json:
         say(f"Wrote {LABELS} and {MARKERS} to {folder}.")
 
@@ -79,15 +81,15 @@ def cluster_facts(found: Explanation, names: list[str], top: int) -> list[dict[s
     return facts
 
 
-def summarise_clusters(facts: list[dict[str, Any]]) -> str:
+def summarise_clusters(facts: list[dict[str, Any]], terms: Terms) -> str:
     """The same as text."""
     lines = []
     for own in facts:
         features = ", ".join(f"{name} {mean:.3g}" for name, mean in own["features"])
         lines += [
-            f"Cluster {own['cluster']}: {own['name']} ({own['samples']} samples, certainty "
-            f"{own['certainty']:.2f})",
-            f"  features  {features}",
+            f"{terms.cluster.capitalize()} {own['cluster']}: {own['name']} "
+            f"({terms.counted(own['samples'], 'sample')}, certainty {own['certainty']:.2f})",
+            f"  {terms.features:<8}  {features}",
             *(f"  typical   {name}" for name in own["typical"]),
         ]
     return "\n".join(lines)

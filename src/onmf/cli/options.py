@@ -112,6 +112,7 @@ RAW_NAMES = click.option(
     help="Do not guard names that a spreadsheet would run as formulas in .csv files.",
 )  # fmt: skip
 PARQUET = click.option("--parquet", is_flag=True, help="Also write the labels as Parquet.")
+XLSX = click.option("--xlsx", is_flag=True, help="Also write the labels as an Excel workbook.")
 LIKE = click.option(
     "--like", type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder of an earlier run: read and prepare as there, start from its clusters, keep ids.",
@@ -292,5 +293,5 @@ def note_before_fit(
     if added := [name for name in source.steps if name not in given.steps]:
         done = ", ".join(DEFAULT_WORDS[name] for name in added).format(len(table.features))
         said = [f"gene expression: {done}; --raw leaves it as it is.", *said]
-    note(source.path.name, said)
+    note(source.path.name, said, source.terms)
     return source

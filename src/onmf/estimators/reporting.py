@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onmf.estimators.naming import NamingMixin
 from onmf.estimators.parameters import check_number
-from onmf.estimators.predictor import PredictMixin
 from onmf.estimators.storage import write_model
 from onmf.io import replace_files
 from onmf.rows.sweep import Array
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from onmf.explain import Explanation
 
 
-class ReportMixin(PredictMixin):
+class ReportMixin(NamingMixin):
     """Features, explanation, page and file of a fitted model."""
 
     def top_features(
@@ -70,9 +70,9 @@ class ReportMixin(PredictMixin):
         Parameters
         ----------
         X : as for `fit`
-            What the model was fitted to.
+            What the model was fitted to. A model of `cluster_texts` also takes its texts.
         **options
-            `by`, `features`, `sample_weight`, `log_base`, `splits`, `random_state`.
+            `by`, `feature_names`, `sample_weight`, `log_base`, `rank`, `splits`, `random_state`.
 
         Returns
         -------
@@ -90,7 +90,9 @@ class ReportMixin(PredictMixin):
         from onmf.explain import clusters
 
         self._check_labels()
-        return clusters(self, X, **options)
+        if any(step.of_texts for step in getattr(self, "preprocessing_", ())):
+            options = {"rank": "presence"} | options
+        return clusters(self, self._prepared(X), **options)
 
     def certify(self, X: Any, **options: Any) -> "Certificate":
         """How much lower the error of another clustering could be, at most: `onmf.certify`.
@@ -110,12 +112,12 @@ class ReportMixin(PredictMixin):
         >>> from onmf import ONMF
         >>> X = [[3, 0], [2, 0], [0, 1], [0, 2]]
         >>> print(ONMF(n_clusters=2, random_state=0).fit(X).certify(X))
-        proved: no clustering into 2 rays has a lower error
+        proved: no clustering into 2 clusters has a lower error
         """
         from onmf.bounds import certify
 
         self._check_fitted()
-        return certify(self, X, **options)
+        return certify(self, self._prepared(X), **options)
 
     def report(self, path: str | Path, X: Any, labels: Any = None, **panels: Any) -> None:
         """Write a page about the fit: one HTML file that needs no network, to look at in a browser.
@@ -145,8 +147,8 @@ class ReportMixin(PredictMixin):
         from onmf.report import html
 
         self._check_labels()
-        path = Path(path)
-        replace_files(path.parent, {path.name: html(self, X, truth=labels, **panels)})
+        path, page = Path(path), html(self, self._prepared(X), truth=labels, **panels)
+        replace_files(path.parent, {path.name: page})
 
     def _check_labels(self) -> None:
         """There are clusters, and samples in them."""

@@ -22,9 +22,11 @@ from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.separation import Separation
 from onmf.explain.significance import Tests
 from onmf.explain.sums import sum_by_cluster
-from onmf.result import FittedModel, cluster_ids, known_feature_names
+from onmf.result import FittedModel, cluster_ids, html_table, known_feature_names, known_names
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
+
+FEATURES_SHOWN = 8  # of each cluster in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +75,23 @@ class Explanation:
     found_again: Array = field(repr=False)
     group: Array = field(repr=False)
 
+    def _repr_html_(self) -> str:
+        """A table in a notebook: size, certainty and distinctive features of each cluster."""
+        table, labels = self.markers, np.unique(self.labels[self.labels >= 0])
+        middle = {k: float(np.median(self.certainty[self.labels == k])) for k in labels.tolist()}
+        tops = map(", ".join, table.top(FEATURES_SHOWN))
+        sure = (f"{middle.get(k, 0):.2f}" for k in range(len(table.clusters)))
+        rows = zip(table.clusters, table.names, table.sizes.astype(int), sure, tops, strict=True)
+        header = ("cluster", "name", "samples", "median certainty", "distinctive features")
+        return html_table(header, rows)
+
 
 def clusters(
     model: FittedModel,
     X: Any,
     *,
     by: Any = None,
-    features: Sequence[Any] | None = None,
+    feature_names: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     log_base: float | None = None,
     rank: Ranking = "mean",
@@ -103,9 +115,9 @@ def clusters(
         The data that the model was fitted to.
     by : as X, optional
         Another matrix of the same samples, whose features describe the clusters: the counts of
-        words of texts that were clustered by their embeddings. `features` are then its names. The
-        p-values take the clusters as given, and are too small.
-    features : sequence of names, optional
+        words of texts that were clustered by their embeddings. `feature_names` are then its
+        names. The p-values take the clusters as given, and are too small.
+    feature_names : sequence of names, optional
         By default those of the model or of a DataFrame, or x0, x1, ...
     sample_weight : array of shape (n_samples,), optional
     log_base : float, optional
@@ -131,20 +143,20 @@ def clusters(
     >>> found.certainty.shape, len(found.markers.top(5)[0])
     ((60,), 5)
     """
-    names = known_feature_names(model, features if by is None else None)
+    names = known_feature_names(model, feature_names if by is None else None)
     names = getattr(X, "columns", None) if names is None else names
     check_groups(np.asarray(model.labels_))
     read = read_clusters(model, X, sample_weight, splits, random_state)
     if is_other_data(model, read.moved):  # not the nearest ray; is it what the model says?
         check_fitted_to(model, X)
     found = _explanation(model, read, names, None if by is not None else log_base, rank)
-    if by is None:
-        return found
-    labels = np.asarray(model.labels_)
-    options: dict[str, Any] = {"sample_weight": sample_weight, "log_base": log_base, "rank": rank}
-    separation, ids = read.separation, cluster_ids(model)
-    table = _of_groups(ids, labels, by, features=features, separation=separation, **options)
-    return replace(found, markers=table)
+    markers = found.markers
+    if by is not None:
+        labels, separation = np.asarray(model.labels_), read.separation
+        options: dict[str, Any] = {"sample_weight": sample_weight, "log_base": log_base}
+        options |= {"features": feature_names, "separation": separation, "rank": rank}
+        markers = _of_groups(cluster_ids(model), labels, by, **options)
+    return replace(found, markers=markers.renamed(known_names(model)))
 
 
 def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:
@@ -181,7 +193,7 @@ def groups(
     labels: Any,
     X: Any,
     *,
-    features: Sequence[Any] | None = None,
+    feature_names: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     log_base: float | None = None,
     rank: Ranking = "mean",
@@ -196,7 +208,7 @@ def groups(
     labels : array of shape (n_samples,)
         Numbers or names; a negative number, None, NaN or an empty name means no group.
     X : as for `ONMF.fit`
-    features, sample_weight, log_base, rank
+    feature_names, sample_weight, log_base, rank
         As for `clusters`.
 
     Returns
@@ -212,7 +224,7 @@ def groups(
     """
     known, numbers = _numbered(labels)
     options: dict[str, Any] = {
-        "features": features,
+        "features": feature_names,
         "sample_weight": sample_weight,
         "log_base": log_base,
     }

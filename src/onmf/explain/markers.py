@@ -1,7 +1,7 @@
 """The table of distinctive features of each cluster, best first."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -69,14 +69,15 @@ class Markers:
     ranked : list of ndarray
         The same, only features with a positive score.
     names : list of str
-        A short name for each cluster: its two most distinctive features, or three.
+        A short name for each cluster: its two most distinctive features, or three; or the name
+        that it was given (`ONMF.rename`).
 
     Examples
     --------
     >>> from onmf import explain
     >>> X = [[3, 0, 1], [2, 0, 1], [0, 5, 1], [0, 4, 1]]
     >>> names = ["iron", "cobalt", "air"]
-    >>> table = explain.groups(["red", "red", "blue", "blue"], X, features=names)
+    >>> table = explain.groups(["red", "red", "blue", "blue"], X, feature_names=names)
     >>> table.clusters, table.names
     (['blue', 'red'], ['cobalt', 'iron'])
     """
@@ -114,6 +115,11 @@ class Markers:
             p_one_cloud = found.p_one_cloud
         return cls(clusters, sizes, features, facts, *tests[:3], neighbour, p_one_cloud,
                    order, ranked, names)  # fmt: skip
+
+    def renamed(self, names: Mapping[Any, str]) -> Self:
+        """With these names, by cluster, in the place of those found."""
+        pairs = zip(self.clusters, self.names, strict=True)
+        return replace(self, names=[names.get(cluster, name) for cluster, name in pairs])
 
     def numbers(self, n: int) -> list[list[int]]:
         """The n most distinctive features of each cluster, by number.

@@ -15,6 +15,7 @@ from onmf.explain.noise import FEW_FEATURES, noisy_agreement
 from onmf.explain.separation import Separation, look_at_halves
 from onmf.explain.sums import GroupSums, PowerSums, SumPowers
 from onmf.losses import loss_of
+from onmf.losses.edits import Edits
 from onmf.result import FittedModel
 from onmf.rows import Check, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment, nearness
@@ -131,8 +132,12 @@ def distances(model: FittedModel, X: Any) -> Array:
 
 def _assignment(model: FittedModel, data: Data) -> Assignment:
     """How the loss of the model gives samples to its centroids."""
-    W = np.asarray(model.cluster_centers_).astype(data.dtype, copy=False)
-    return loss_of(model).assignment(W, data.n_missing)
+
+    def of_rays(W: Array) -> Assignment:
+        return loss_of(model).assignment(W.astype(data.dtype, copy=False), data.n_missing)
+
+    edits, W = Edits.of(model), np.asarray(model.cluster_centers_)
+    return of_rays(W) if edits is None else edits.assignment(of_rays)
 
 
 def place_samples(X: Any, sample_weight: Any, n: int, otherwise: str) -> Placement:

@@ -184,11 +184,11 @@ def sums(labels: Array, factors: Array, Y: Matrix, k: int) -> Array:
     return np.asarray(P.toarray() if sp.issparse(P) else P)
 
 
-def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> Array:
-    """U after power steps of each ray on the rows of its cluster alone."""
+def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> tuple[Array, float]:
+    """U after power steps of each ray on the rows of its cluster alone, and what it explains."""
     for _ in range(steps):
         U = unit(sums(labels, np.einsum("ij,ij->i", Y, U[labels]), Y, len(U)), otherwise=U)
-    return U
+    return U, float(np.square(np.maximum(np.einsum("ij,ij->i", Y, U[labels]), 0)).sum())
 
 
 def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:

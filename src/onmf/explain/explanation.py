@@ -22,6 +22,7 @@ from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.separation import Separation
 from onmf.explain.significance import Tests
 from onmf.explain.sums import sum_by_cluster
+from onmf.explain.trust import ClusterRow, note_of
 from onmf.result import FittedModel, cluster_ids, html_table, known_feature_names, known_names
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
@@ -49,7 +50,7 @@ class Explanation:
         From margins, also those of new samples, to certainties.
     found_again : ndarray of shape (n_clusters,)
         How much of each cluster comes back if only half of the samples are clustered: its overlap
-        (Jaccard) with the most similar cluster of a half, mean of four halves. Below 0.5 a cluster
+        (Jaccard) with the most similar cluster of a half, mean of both halves. Below 0.5 a cluster
         is not to be trusted.
     group : ndarray of shape (n_clusters,)
         Clusters between which no gap was found have the same number: they may be parts of one
@@ -74,6 +75,28 @@ class Explanation:
     calibration: Calibration = field(repr=False)
     found_again: Array = field(repr=False)
     group: Array = field(repr=False)
+
+    def clusters(self) -> list[ClusterRow]:
+        """What each cluster with samples is worth; ``pandas.DataFrame`` makes a table of it."""
+        table, rows = self.markers, []
+        for k in np.unique(self.labels[self.labels >= 0]).tolist():
+            inside = self.labels == k
+            same = [c for c in np.flatnonzero(self.group == self.group[k]).tolist() if c != k]
+            others, again = [table.clusters[c] for c in same], float(self.found_again[k])
+            rows.append(
+                ClusterRow(
+                    cluster=table.clusters[k],
+                    name=table.names[k],
+                    samples=int(inside.sum()),
+                    certainty=float(self.certainty[inside].mean()),
+                    found_again=again,
+                    neighbour=table.neighbour[k],
+                    p_one_cloud=float(table.p_one_cloud[k]),
+                    one_cloud_with=" ".join(map(str, others)),
+                    note=note_of(again, others),
+                )
+            )
+        return rows
 
     def _repr_html_(self) -> str:
         """A table in a notebook: size, certainty and distinctive features of each cluster."""
@@ -116,7 +139,7 @@ def clusters(
     by : as X, optional
         Another matrix of the same samples, whose features describe the clusters: the counts of
         words of texts that were clustered by their embeddings. `feature_names` are then its
-        names. The p-values take the clusters as given, and are too small.
+        names. Its features are tested on the clusters of X.
     feature_names : sequence of names, optional
         By default those of the model or of a DataFrame, or x0, x1, ...
     sample_weight : array of shape (n_samples,), optional

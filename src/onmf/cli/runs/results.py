@@ -19,6 +19,7 @@ from onmf.cli.runs.findings import Findings
 from onmf.cli.runs.inputs import Copies, Input, cleaned, rows_of
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
+from onmf.explain import ClusterRow
 from onmf.explain.checks import check_fitted_to
 from onmf.io import Source, Table, checksum, csv_texts, finish_replacement, to_json_values
 from onmf.io.remote import HIDDEN, RemoteFile
@@ -135,6 +136,7 @@ class FinishedFit:
             "seconds": round(self.seconds, 3),
             "proof": self.findings.proof,
             "topics": self.findings.topics,
+            "clusters": [row._asdict() for row in self.clusters()],
         }
 
     def label_columns(self) -> dict[str, Array]:
@@ -157,11 +159,17 @@ class FinishedFit:
             self.findings.texts,
         )
 
+    def clusters(self) -> list[ClusterRow]:
+        """The content of clusters.csv; nothing if there is a single cluster."""
+        found = self.findings.explanation
+        return [] if found is None else found.clusters()
+
     def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
         """All files except the report and run.json."""
         ids, W = self.findings.ids, self.model.cluster_centers_
         sheets = {
             records.LABELS: self.labels().sheet(),
+            records.CLUSTERS: tables.clusters_sheet(self.clusters()),
             records.MARKERS: tables.markers_sheet(self.findings.markers),
             records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
             records.TOP: tables.top_sheet(ids, self.findings.top),

@@ -279,7 +279,6 @@ def test_a_copy_leaves_the_object_as_it_was(adata):
     np.testing.assert_array_equal(other.obs["onmf"].astype(int), model.labels_)
 
 
-@pytest.mark.filterwarnings("error")
 def test_a_view_does_not_lose_the_result(adata):
     variable, some = np.arange(30) % 3 > 0, np.arange(0, 120, 2)
     view = adata[some, variable]

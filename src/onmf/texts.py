@@ -8,7 +8,7 @@ import numpy as np
 from onmf.estimators import ONMF
 from onmf.estimators.naming import as_pairs
 from onmf.explain import groups
-from onmf.explain.checks import has_groups
+from onmf.explain.pairs import names_by_pairs
 from onmf.io import Table
 from onmf.losses import loss_of
 from onmf.preparation.cleaning import CLEANERS
@@ -54,7 +54,7 @@ def cluster_texts(
     Returns
     -------
     ONMF
-        Fitted, with the words as `feature_names_in_`, two words of each topic as `cluster_names_`,
+        Fitted, with the words as `feature_names_in_`, words of each topic as `cluster_names_`,
         and cleaning and counting as `preprocessing_`, which `save` stores.
 
     Examples
@@ -72,9 +72,9 @@ def cluster_texts(
         raise TypeError("texts must be a list of strings; for numbers use ONMF().fit(X).")
     model = ONMF(loss=loss, random_state=random_state, **params)  # type: ignore[arg-type]
     clean = Strip.fit(given, strip)
-    X: Any = clean(given)
-    words = Words.fit(X, min_df, max_df, stop_words, ngrams, pattern)
-    X, steps = words(X), [clean, words]
+    shown = clean(given)
+    words = Words.fit(shown, min_df, max_df, stop_words, ngrams, pattern)
+    X, steps = words(shown), [clean, words]
     for kind in () if loss_of(model).takes_counts else WEIGHTS_OF_WORDS:
         steps.append(kind.fit(X))
         X = steps[-1](X)
@@ -83,9 +83,10 @@ def cluster_texts(
     model.preprocessing_ = tuple(steps)
     if reason:
         model.reason_ = reason
-    if has_groups(model.labels_):
-        named = groups(model.labels_, X, feature_names=words.vocabulary, rank="presence")
-        model.names_found_ = as_pairs(dict(zip(named.clusters, named.names, strict=True)))
+    if len(np.unique(model.labels_[model.labels_ >= 0])) == len(model.cluster_centers_) > 1:
+        found = groups(model.labels_, X, feature_names=words.vocabulary, rank="presence")
+        names = names_by_pairs(found, model.labels_, words.in_order(shown))
+        model.names_found_ = as_pairs(dict(zip(found.clusters, names, strict=True)))
     return model
 
 

@@ -345,7 +345,7 @@ def test_the_checksum_is_that_of_the_input_as_it_was_read(here, monkeypatch, pag
 def test_the_clusters_are_explained_once_for_all_files(here, monkeypatch, page):
     asked = []
     monkeypatch.setattr(
-        "onmf.cli.runs.results.clusters_or_none",
+        "onmf.cli.runs.findings.clusters_or_none",
         lambda *args, **options: asked.append(1) or clusters_or_none(*args, **options),
     )
     good("cluster", "x.csv", "-k", 3, "-o", "out")

@@ -84,9 +84,10 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def failed(said: str, code: int) -> int:
     """Print the reason on one line; return the exit code."""
+    from onmf.io.remote import without_secrets
     from onmf.io.table import one_line  # slow to import, and `onmf --help` does not need it
 
-    said = one_line(said)
+    said = one_line(without_secrets(said))
     click.echo(said, err=True)
     COMMAND_LOG.error(said)
     return code

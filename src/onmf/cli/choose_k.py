@@ -22,9 +22,10 @@ from onmf.cli.options import (
     source_of,
     votes_option,
 )
+from onmf.cli.runs.findings import ranking
 from onmf.cli.runs.inputs import sample_in_memory
 from onmf.cli.runs.records import REPORT, SCALES
-from onmf.cli.runs.results import choice_record, ranking
+from onmf.cli.runs.results import choice_record
 from onmf.cli.runs.tables import scales_sheet
 from onmf.cli.sections import SectionedCommand
 from onmf.explain.comparison import Ranking

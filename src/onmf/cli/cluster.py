@@ -35,11 +35,11 @@ from onmf.cli.options import (
 from onmf.cli.report import make_report
 from onmf.cli.runs.batches import batches_of
 from onmf.cli.runs.description import describe
+from onmf.cli.runs.findings import Findings
 from onmf.cli.runs.hints import after_fit, batch_notes
 from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
 from onmf.cli.runs.records import LABELS_PARQUET, REPORT, RESULTS, RUN, Origin, PreviousRun
 from onmf.cli.runs.results import (
-    Findings,
     FinishedFit,
     can_certify,
     choice_with_copies,
@@ -250,13 +250,13 @@ def fit_input(
     note(name, said)
     if steps:
         model.preprocessing_ = steps
-    findings = Findings.of(model, table, describe(source, table.samples))
+    shown = cleaned(raw, steps)
+    findings = Findings.of(model, shown, table, describe(source, table.samples))
     if findings.curve is not None:
         model.certainty_curve_ = findings.curve
     if findings.proof is None and can_certify(model, table):
         with waiting("Bounding the error of all clusterings"):
             findings = findings._replace(proof=certify(model, table).record())
-    shown = cleaned(raw, steps)
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
 
 

@@ -34,8 +34,9 @@ from onmf.cli.runs.comparison import (
     method_means,
     save_comparison,
 )
+from onmf.cli.runs.findings import topic_quality
 from onmf.cli.runs.inputs import sample_in_memory
-from onmf.cli.runs.results import agreement_scores, topic_quality
+from onmf.cli.runs.results import agreement_scores
 from onmf.cli.runs.tables import cluster_sizes
 from onmf.cli.sections import SectionedCommand
 from onmf.datasets import make_rays

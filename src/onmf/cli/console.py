@@ -29,6 +29,7 @@ from rich.text import Text
 
 from onmf.cli import COMMAND_LOG
 from onmf.exceptions import SignedDataWarning
+from onmf.io.remote import without_secrets
 from onmf.io.table import one_line, printable
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def write_log(context: click.Context, option: click.Parameter, path: Path | None
     handler.setFormatter(JSONLines() if path.suffix == ".jsonl" else plain)
     COMMAND_LOG.addHandler(handler)
     COMMAND_LOG.setLevel(logging.INFO)
-    COMMAND_LOG.info("onmf %s", one_line(" ".join(sys.argv[1:])))
+    COMMAND_LOG.info("onmf %s", one_line(without_secrets(" ".join(sys.argv[1:]))))
 
 
 @contextmanager

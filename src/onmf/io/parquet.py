@@ -58,13 +58,10 @@ def open_parquet(path: AnyFile, options: Options) -> Source:
         headings, types = data.schema.names, data.schema.types
         if len({*headings}) != len(headings):
             raise ValueError("two columns have the same name: rename or drop one")
-        text = {j for j, kind in enumerate(types) if not any(is_(kind) for is_ in NUMERIC_TYPES)}
-        starts = []
-        if 0 in text:
-            starts = data.head(ROWS_INSPECTED, columns=headings[:1]).column(0).to_pylist()
+        text = _first_cells(data)
         index = _pandas_index(data.schema)
     columns = find_columns(
-        headings, text, [*map(str, starts)], path.name, options, index=index, named_rows=False
+        headings, text, text.get(0, []), path.name, options, index=index, named_rows=False
     )
     names = [headings[j] for j in columns.features]
     single = all(pa.types.is_float32(types[j]) for j in columns.features)
@@ -80,6 +77,14 @@ def open_parquet(path: AnyFile, options: Options) -> Source:
             labels = class_names(values, samples or numbered(len(values)), where)
     matrix = ColumnMatrix(path, data, names, shape, dtype)
     return Dense.of(matrix, path.name, names=names, samples=samples, labels=labels)
+
+
+def _first_cells(data: Any) -> dict[int, list[str]]:
+    """Some cells of each column without numbers, by its position."""
+    kinds = enumerate(data.schema.types)
+    text = [j for j, kind in kinds if not any(is_(kind) for is_ in NUMERIC_TYPES)]
+    top = data.head(ROWS_INSPECTED, columns=[data.schema.names[j] for j in text])
+    return {j: [*map(str, top.column(i).to_pylist())] for i, j in enumerate(text)}
 
 
 def open_dataset(path: AnyFile) -> Any:

@@ -172,6 +172,13 @@ class Words(Step):
             with time_limit(MIN_SECONDS + sum(map(len, X)) / MIN_SPEED, self.pattern):
                 return sp.csr_array(counter.transform(X))
 
+    def in_order(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        """All words of each text, one after the other; none if a word is a pair of characters."""
+        find = re.compile(self.pattern).findall
+        for text in texts:
+            with time_limit(MIN_SECONDS + len(text) / MIN_SPEED, self.pattern):
+                yield [] if self.pattern == PAIRS else find(text.lower())
+
     def check(self, n_features: int) -> None:
         words = self.vocabulary
         if not _are_words(words) or not len(words) == len(set(words)) == n_features:

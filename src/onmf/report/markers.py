@@ -26,12 +26,11 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
         typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES_PER_CARD]]
         unsure = inside[np.argsort(certainty[inside], kind="stable")[:SAMPLES_PER_CARD]]
         others = next_clusters(clustering.X[unsure], rays, k)
-        called = markers.names[k] if markers is not None and clustering.features_named else ""
         panels.append(
             {
                 "size": len(inside),
-                "name": display_name(called, CARD_NAME),
-                "certainty": round_digits(certainty[inside].mean()) if len(inside) else None,
+                "name": display_name(clustering.names[k], CARD_NAME),
+                "lines": card_lines(clustering, inside),
                 "features": own,
                 "typical": [[names[i], round_digits(explained[i])] for i in typical],
                 "unsure": [
@@ -41,6 +40,17 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
             }
         )
     return panels
+
+
+def card_lines(clustering: ClusteringFacts, inside: Array) -> list[str]:
+    """Sentences below the size of a cluster, in the reader's words; a further fact is added here.
+
+    `inside` are the numbers of its samples.
+    """
+    if not len(inside):
+        return []
+    mean = float(clustering.certainty[inside].mean())
+    return [f"Mean certainty {mean:.2f}"]
 
 
 def _heavy(clustering: ClusteringFacts) -> list[list[dict[str, Any]]]:

@@ -64,7 +64,8 @@ def heat_panel(clustering: ClusteringFacts) -> dict[str, Any] | None:
     if not largest:
         return None
     m = rays.shape[1]
-    part = "all features" if len(columns) == m else f"the heaviest of the {m:,} features"
+    noun = clustering.terms.features
+    part = f"all {noun}" if len(columns) == m else f"the heaviest of the {m:,} {noun}"
     signs = " Negative weights have another colour." if rays.min() < 0 else ""
     return {
         "features": [clustering.features[j] for j in columns],
@@ -75,17 +76,17 @@ def heat_panel(clustering: ClusteringFacts) -> dict[str, Any] | None:
     }
 
 
-def map_panel(embedding: Embedding, labels: Array, names: list[str]) -> dict[str, Any]:
+def map_panel(embedding: Embedding, clustering: ClusteringFacts) -> dict[str, Any]:
     """The map in whole steps; interpolated samples come first, so that they are drawn below."""
     samples, points = embedding.samples[::-1], embedding.points[::-1]
     span = np.ptp(points, axis=0).max(initial=0) or 1
     grid = np.rint((points - points.min(axis=0)) / span * MAP_GRID).astype(int)
     return {
-        "note": embedding.note,
+        "note": clustering.terms.say(embedding.note),
         "x": grid[:, 0].tolist(),
         "y": grid[:, 1].tolist(),
-        "cluster": labels[samples].tolist(),
-        "sample": [names[i] for i in samples],
+        "cluster": clustering.labels[samples].tolist(),
+        "sample": [clustering.samples[i] for i in samples],
         "interpolated": int(embedding.interpolated.sum()),
     }
 

@@ -1,83 +1,34 @@
 """A finished fit: the content of its files, and how a finished run is read again."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
 from onmf import ONMF, load
-from onmf.bounds.certificate import certificate_of_fit
 from onmf.cli.console import notes, waiting
 from onmf.cli.runs import records, tables
 from onmf.cli.runs.align import align_features
 from onmf.cli.runs.batches import corrected
-from onmf.cli.runs.description import Description, describe
+from onmf.cli.runs.description import describe
+from onmf.cli.runs.findings import Findings
 from onmf.cli.runs.inputs import Copies, Input, cleaned, rows_of
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
-from onmf.explain import Explanation, Marker, Markers
 from onmf.explain.checks import check_fitted_to
-from onmf.explain.comparison import Ranking
-from onmf.explain.explanation import clusters_or_none
 from onmf.io import Sheet, Source, Table, checksum, csv_texts, finish_replacement, to_json_values
-from onmf.io.remote import RemoteFile
+from onmf.io.remote import HIDDEN, RemoteFile
 from onmf.losses import loss_of
 from onmf.metrics import (
     adjusted_rand_score,
     clustering_accuracy,
     normalized_mutual_info_score,
-    topic_coherence,
-    topic_diversity,
 )
-from onmf.preparation.steps import Log, Step
 from onmf.rows.sweep import Array
-
-WORDS_PER_TOPIC = 10  # of which coherence and diversity are usually computed; the page shows them
-
-
-class Findings(NamedTuple):
-    """What is computed from a fit, once for all files.
-
-    ids : of the clusters.
-    top : the features of each cluster with the largest weights.
-    explanation : what distinguishes the clusters; None for a single cluster.
-    markers : the rows of markers.csv.
-    curve : from margins to certainties.
-    proof : the bound on the error of all clusterings, as JSON, if the fit has one.
-    topics : how good the words of the clusters are, if the samples are texts.
-    """
-
-    ids: Array
-    top: list[list[tuple[str, float]]]
-    explanation: Explanation | None
-    markers: list[Marker]
-    curve: Array | None
-    proof: dict[str, Any] | None
-    topics: dict[str, float] | None = None
-
-    @classmethod
-    def of(cls, model: tables.Model, table: Table, words: Description | None = None) -> Self:
-        """From a model, the table it was fitted to, and the words of its samples, if any."""
-        steps = getattr(model, "preprocessing_", ())
-        log_base = 2 if steps and isinstance(steps[-1], Log) else None
-        ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
-        with waiting("Comparing the clusters"):
-            by, features = (None, table.features) if words is None else words
-            found = clusters_or_none(
-                model, table, by=by, feature_names=features, log_base=log_base, rank=ranking(steps)
-            )
-        proof = certificate_of_fit(model)
-        record = None if proof is None else proof.record()
-        if found is None:
-            return cls(ids, top, None, [], None, record)
-        markers = list(found.markers.rows(tables.MOST_MARKERS))
-        texts = any(step.of_texts for step in steps)
-        topics = topic_quality(found.markers, table.X) if texts else None
-        return cls(ids, top, found, markers, found.calibration.array(), record, topics)
 
 
 def with_copies(model: ONMF, table: Table, raw: Table, copies: Copies) -> Table:
@@ -104,19 +55,6 @@ def can_certify(model: tables.Model, table: Table) -> bool:
     complete = getattr(model, "outliers", None) is None and not model.n_missing_
     bounded = "bound" in loss_of(model).supports
     return bounded and complete and not isinstance(table.X, Source)
-
-
-def ranking(steps: Iterable[Step]) -> Ranking:
-    """How features are ranked: words by their presence."""
-    return "presence" if any(step.of_texts for step in steps) else "mean"
-
-
-def topic_quality(markers: Markers, X: Any) -> dict[str, float] | None:
-    """Coherence and diversity of the words that are shown for each cluster with samples."""
-    topics = [words for words in markers.numbers(WORDS_PER_TOPIC) if words]
-    if not topics:
-        return None
-    return {"coherence": topic_coherence(topics, X), "diversity": topic_diversity(topics)}
 
 
 def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, float] | None:
@@ -260,6 +198,11 @@ def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], 
     source = records.read_source(record, folder)
     if isinstance(source.path, RemoteFile) and not remote:
         raise ValueError(f"the input {source.path} is remote: add --remote to allow reading it.")
+    if isinstance(source.path, RemoteFile) and HIDDEN in source.path.address:
+        raise ValueError(
+            f"the input {source.path} was read with a password or a query, which are not stored: "
+            "copy the file, and run onmf cluster on the copy."
+        )
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} no longer exists: put it back.")
     if checksum(source.path, source.follow_links) != records.Origin.of(record).digest:
@@ -301,7 +244,7 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
     check_fitted_to(model, table)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds = record["results"]["seconds"]
-    findings = Findings.of(model, table, describe(source, table.samples))
     shown = cleaned(raw, getattr(model, "preprocessing_", ()))
+    findings = Findings.of(model, shown, table, describe(source, table.samples))
     return FinishedFit(model, source, records.Origin.of(record), shown, table, findings, seconds,
                        choice), record  # fmt: skip

@@ -186,9 +186,9 @@ def run_cluster(
     than half of the free memory are read in blocks.
 
     Writes labels.csv (cluster, its name, certainty and distance of each sample; for documents the
-    text), markers.csv (distinctive
-    features of each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`),
-    run.json and report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
+    text), clusters.csv (how much each cluster can be trusted), markers.csv (distinctive features of
+    each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
+    report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
     with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmf import ONMF, Baseline
-from onmf.explain import Marker
+from onmf.explain import ClusterRow, Marker
 from onmf.io import Sheet, csv_text
 from onmf.io.output import ROWS_PER_BLOCK
 from onmf.io.table import one_line
@@ -102,10 +102,19 @@ def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
     return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], rows)
 
 
+def clusters_sheet(found: Sequence[ClusterRow]) -> Sheet:
+    """clusters.csv: what each cluster is worth."""
+    return Sheet(ClusterRow._fields, [[*map(_cell, row)] for row in found])
+
+
 def markers_sheet(found: Sequence[Marker]) -> Sheet:
     """markers.csv: the most distinctive features of each cluster, best first."""
-    rows = [[row.cluster, row.feature, *[f"{value:.6g}" for value in row[2:]]] for row in found]
-    return Sheet(Marker._fields, rows)
+    return Sheet(Marker._fields, [[*map(_cell, row)] for row in found])
+
+
+def _cell(value: Any) -> Any:
+    """A number in a few digits; nothing for None."""
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else value
 
 
 def centers_sheet(ids: Array, centers: Array, features: Sequence[str]) -> Sheet:

@@ -41,7 +41,7 @@ def run() -> None:
             at = tried[choice.best_k]
             best = max(finer, key=lambda k: tried[k][kind], default=None)
             later = "none" if best is None else f"{100 * tried[best][kind]:.0f} (K = {best})"
-            named = re.search(r"rare groups look at K=(\d+)", choice.reason)
+            named = re.search(r"(\d+) finer ones, \d+ % \(for rare", choice.reason)
             others = min(value for name, value in at.items() if name != kind)
             rows.append([kind, f"{share:.0%} ({(own == kind).sum()} cells)", choice.best_k,
                          f"{100 * at[kind]:.0f}", later, named[1] if named else "none",

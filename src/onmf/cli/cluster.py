@@ -23,6 +23,7 @@ from onmf.cli.options import (
     XLSX,
     Word,
     bounds_option,
+    checked_shape,
     cluster_count,
     loss_option,
     note_before_fit,
@@ -107,6 +108,10 @@ from onmf.paper.penalties import PENALTIES
     type=click.Path(exists=True, path_type=str),
     help="Texts of the samples, whose words describe the clusters of embeddings.",
 )
+@click.option(
+    "--images", type=Word(checked_shape, "HEIGHTxWIDTH[x3]"), metavar="HEIGHTxWIDTH[x3]",
+    help="Samples are images: the list of the report has thumbnails.",
+)  # fmt: skip
 @reading_options
 @preparation_options
 @section(

@@ -211,13 +211,11 @@ def sentence(verdict: Verdict, known: dict[int, Figures], n: int, ended: str) ->
     else:
         text = f"{k} clusters: {back[k]} of each comes back when other samples are used."
     if others:
-        words = (f"{j} {'coarser' if j < k else 'finer'} ones, {back[j]}" for j in others)
+        words = [f"{j} {'coarser' if j < k else 'finer'} ones, {back[j]}" for j in others]
+        if verdict.rare in others:
+            found = f"{known[verdict.rare].n_found:.0f} of them are found again"
+            words[others.index(verdict.rare)] += f" (for rare groups: {found})"
         text += f" Also possible: {'; '.join(words)}."
-    if verdict.rare is not None:
-        text += (
-            f" For rare groups look at K={verdict.rare}: {known[verdict.rare].n_found:.0f} of its "
-            "clusters are found again, each by itself."
-        )
     if n < FEW_SAMPLES:
         text += f" {n} samples are few: take it as a guess."
     return text + ended

@@ -1,7 +1,7 @@
 """A finished fit: the content of its files, and how a finished run is read again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -235,8 +235,13 @@ def _labels_of_another(folder: Path) -> ValueError:
     return ValueError(f"{folder / records.LABELS} is not of this run: run onmf cluster again.")
 
 
-def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str, Any]]:
-    """A finished run, with its findings computed again, and its record."""
+def read_run(
+    folder: Path, remote: bool = False, change: Callable[[Any, Table], object] | None = None
+) -> tuple[FinishedFit, dict[str, Any]]:
+    """A finished run, with its findings computed again, and its record.
+
+    `change` may change the model, given the table it was fitted to.
+    """
     if (folder / records.STREAM_FILE).exists():
         raise ValueError(
             f"{folder} was continued by onmf update: its page is {folder / records.STREAM_PAGE}."
@@ -253,6 +258,8 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
     if not ours or len(model.labels_) != len(table.samples):
         raise _labels_of_another(folder)
     check_fitted_to(model, table)
+    if change is not None:
+        change(model, table)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds = record["results"]["seconds"]
     shown = cleaned(raw, getattr(model, "preprocessing_", ()))

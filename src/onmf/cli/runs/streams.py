@@ -103,6 +103,10 @@ class StreamRun:
         name, path = self.batches[-1]["name"], self.state_file(len(self.batches) - 1)
         if len(self.batches) == 1:
             raise ValueError(f"{self.folder} has no batch: {name} is the input of onmf cluster.")
+        if any(e.get("after") == len(self.batches) for e in self.record.get("lineage", [])):
+            raise ValueError(
+                f"{name} can no longer be taken out: clusters were merged or split after it."
+            )
         if not path.exists():
             raise ValueError(
                 f"{name} can no longer be taken out: the states before the last {KEPT_STATES} "
@@ -162,6 +166,20 @@ class StreamRun:
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
         if not parquet:  # of the batch that this one replaced
             (place / f"{number:05}.parquet").unlink(missing_ok=True)
+
+    def note_edit(self) -> None:
+        """Record what was merged or split by hand after the last batch."""
+        lineage = self.model.lineage_
+        assert lineage is not None  # of every model that was edited
+        for old, new in lineage.merged:
+            for entry in self.batches:
+                sizes, words = entry["sizes"], entry["words"]
+                if n := sizes.pop(str(old), 0):
+                    sizes[str(new)] = sizes.get(str(new), 0) + n
+                words.setdefault(str(new), words.pop(str(old), []))
+        facts = {"after": len(self.batches), **lineage._asdict()}
+        done = [*self.record.get("lineage", []), to_json_values(facts)]
+        self.record = self.record | {"lineage": done}
 
     def labels_files(
         self, table: Table, texts: Sequence[str] | None, raw_names: bool, parquet: bool

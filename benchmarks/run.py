@@ -26,6 +26,7 @@ import rare
 import rivals
 import scale
 import signals
+import significance
 import spectral
 import speed
 import stability
@@ -76,6 +77,7 @@ SECTIONS = {
     "nmf": quality.run_nmf,
     "rare": rare.run,
     "rivals": rivals.run,
+    "significance": significance.run,
     "spherical": quality.run_spherical,
     "command": command.run,
     "signals": signals.run,

@@ -67,6 +67,8 @@ class ReportMixin(NamingMixin):
     def explain(self, X: Any, **options: Any) -> "Explanation":
         """What makes each cluster, and how sure it is of each sample: `onmf.explain.clusters`.
 
+        The model remembers how margins become certainties, for `predict_proba`.
+
         Parameters
         ----------
         X : as for `fit`
@@ -90,7 +92,9 @@ class ReportMixin(NamingMixin):
         from onmf.explain import clusters
 
         self._check_labels()
-        return clusters(self, X, **options)
+        found = clusters(self, X, **options)
+        self.certainty_curve_ = found.calibration.array()
+        return found
 
     def certify(self, X: Any, **options: Any) -> "Certificate":
         """How much lower the error of another clustering could be, at most: `onmf.certify`.

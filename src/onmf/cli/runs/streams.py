@@ -138,25 +138,31 @@ class StreamRun:
         model = self.model
         most = max(most, len(model.cluster_centers_))
         model.set_params(max_clusters=most, n_clusters=None, init="random")
+        marked = model.strangers(table) if tables.knows_strangers(model) else None
         model.partial_fit(table)
         self.batches.append(self.entry(model, table, key, name))
+        self.batches[-1]["marked_strangers"] = tables.stranger_count(marked)
         place, number = self.folder / BATCH_FOLDER, len(self.batches) - 1
         place.mkdir(exist_ok=True)
-        files = self.labels_files(table, raw_names, parquet)
+        files = self.labels_files(table, marked, raw_names, parquet)
         for ending, content in (*files.items(), (STATE_BEFORE, before)):
             replace_files(place, {f"{number:05}{ending}": content})
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
         if not parquet:  # of the batch that this one replaced
             (place / f"{number:05}.parquet").unlink(missing_ok=True)
 
-    def labels_files(self, table: Table, raw_names: bool, parquet: bool) -> dict[str, str | bytes]:
+    def labels_files(
+        self, table: Table, marked: Array | None, raw_names: bool, parquet: bool
+    ) -> dict[str, str | bytes]:
         """The clusters of the last batch, by the endings of the files."""
         ids = tables.ids_of_labels(tables.ids_of_clusters(self.model), self.model.labels_)
-        facts, distance = (table.samples, ids), self.model.distance(table)
-        sheet = tables.labels_sheet(*facts, distance=distance)
+        columns: dict[str, Array] = {"distance": self.model.distance(table)}
+        if marked is not None:
+            columns["stranger"] = marked
+        sheet = tables.labels_sheet(table.samples, ids, **columns)
         files: dict[str, str | bytes] = {".csv": csv_text(*sheet, raw_names)}
         if parquet:
-            files[".parquet"] = tables.labels_parquet(*facts, distance=distance)
+            files[".parquet"] = tables.labels_parquet(table.samples, ids, **columns)
         return files
 
     def state(self) -> bytes:
@@ -263,6 +269,8 @@ class StreamRun:
         said = f"{totals['samples']:,} samples in {totals['batches']} batches, "
         said += f"{len(totals['clusters'])} clusters. The last batch, {last['name']}: "
         said += f"{last['samples']:,} samples, {self.changes().sentence()}, "
+        if last.get("marked_strangers"):
+            said += f"{last['marked_strangers']} of them strangers, "
         return f"{said}{totals['waiting']} samples wait."
 
 

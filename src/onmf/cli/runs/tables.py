@@ -34,6 +34,26 @@ def cluster_sizes(labels: Array, k: int) -> Array:
     return np.bincount(labels[labels >= 0], minlength=k)
 
 
+def probability_columns(ids: Array, P: Array) -> dict[str, Array]:
+    """The probability of each cluster, by its id."""
+    return {f"probability_{i}": own for i, own in zip(ids.tolist(), np.asarray(P).T, strict=True)}
+
+
+def knows_strangers(model: Model) -> bool:
+    """Whether a model can tell them: those of older versions cannot."""
+    return hasattr(model, "stranger_limits_")
+
+
+def stranger_count(marked: Array | None) -> int | None:
+    """How many samples are marked; None if the model cannot tell."""
+    return None if marked is None else int(np.sum(marked))
+
+
+def stranger_sentence(count: int, samples: int) -> str:
+    """How many samples are unlike those of the fit."""
+    return f"{count} of {samples} samples are strangers: unlike all samples of the fit."
+
+
 def labels_sheet(samples: Sequence[str], ids: Array, **columns: Array) -> Sheet:
     """labels.csv: the cluster of each sample, and more columns of numbers."""
     return Sheet(["sample", "cluster", *columns], _label_rows(samples, ids, [*columns.values()]))
@@ -45,8 +65,15 @@ def _label_rows(
     """Rows of labels.csv, made when they are written: a number as text takes 50 bytes."""
     for start in range(0, len(ids), ROWS_PER_BLOCK):
         some = slice(start, start + ROWS_PER_BLOCK)
-        numbers = [[f"{value:.6f}" for value in column[some].tolist()] for column in columns]
+        numbers = [written(column[some]) for column in columns]
         yield from zip(samples[some], ids[some].tolist(), *numbers, strict=True)
+
+
+def written(column: Array) -> list[str]:
+    """Numbers with six digits; yes and no as most programs read them."""
+    if column.dtype.kind == "b":
+        return ["true" if value else "false" for value in column.tolist()]
+    return [f"{value:.6f}" for value in column.tolist()]
 
 
 def labels_parquet(samples: Sequence[str], ids: Array, **columns: Array) -> bytes:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from onmf.estimators.predictor import PredictMixin
@@ -19,8 +20,13 @@ from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, Matrix, count_missing
 from onmf.rows.threads import single_threaded_blas
 
-LEARNT = ("certainty_curve_", "stranger_form_", "stranger_limits_")  # from the kept samples
-KEPT_ENTRIES = 1 << 20  # of X that a fit keeps to judge new samples: 8 MB at most, ...
+LEARNT = (
+    "certainty_curve_",
+    "stranger_form_",
+    "stranger_limits_",
+    "stranger_chance_",
+)  # from the kept samples
+KEPT_ENTRIES = 1 << 21  # of X that a fit keeps to judge new samples: 16 MB at most, ...
 KEPT_PER_CLUSTER, MOST_KEPT = 20, 3000  # ... or so many samples; what the fits of halves need
 RUNS_ON_DISK = 32  # of consecutive rows: others would mean reading all of a packed file
 KEPT_STREAM = 13  # of random numbers
@@ -56,6 +62,30 @@ class KeptSamples:
         weight = np.ones(len(some)) if rows.weight is None else np.asarray(rows.weight)[some]
         return cls(data.take(some).X, weight, rows.scale, len(some) / n)
 
+    def distinct(self) -> tuple[Matrix, Array]:
+        """Each sample once, in an order of its own, and the weights of all that are equal.
+
+        So a sample of weight 2 says what two equal samples say, wherever they are.
+        """
+        X: Matrix = sp.csr_array(self.X) if sp.issparse(self.X) else np.ascontiguousarray(self.X)
+        if sp.issparse(X):
+            X.sum_duplicates()
+            X.eliminate_zeros()
+        numbers: dict[bytes, int] = {}
+        weight = np.zeros(X.shape[0])
+        for i in np.flatnonzero(self.weight > 0).tolist():
+            weight[numbers.setdefault(_content(X, i, 1 / self.scale), i)] += self.weight[i]
+        first = [numbers[key] for key in sorted(numbers)]
+        return X[first], weight[first]
+
+
+def _content(X: Matrix, i: int, unit: float) -> bytes:
+    """Row i of X as bytes, in the units of the user."""
+    if not sp.issparse(X):
+        return bytes((X[i] * unit).tobytes())
+    own = slice(X.indptr[i], X.indptr[i + 1])
+    return bytes(X.indices[own].tobytes() + (X.data[own] * unit).tobytes())
+
 
 class JudgingMixin(PredictMixin):
     """Probabilities and strangers, by a few samples of the fit, looked at when first asked."""
@@ -63,6 +93,7 @@ class JudgingMixin(PredictMixin):
     _kept: KeptSamples
     stranger_form_: NDArray[np.float64]
     stranger_limits_: NDArray[np.float64]
+    stranger_chance_: NDArray[np.float64]
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of every cluster for each sample; the largest is that of its label.
@@ -140,12 +171,12 @@ class JudgingMixin(PredictMixin):
         if is_dask(X):
             return self._lazily("stranger_score", X, np.float64, None, **known)
         rule, ids = StrangerRule(*known.values()), np.asarray(cluster_ids(self))
-        data, assignment, _ = self._with_assignment(X)
+        data, assignment, scale = self._with_assignment(X)
         W, loss = self.cluster_centers_, self._loss
 
         def judge(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
             labels = assignment(block, None)[0].labels
-            return rule.excess(Left.of(block.X, labels, W, loss), ids), ()
+            return rule.excess(Left.of(block.X, labels, W, loss, scale), ids), ()
 
         with single_threaded_blas():
             return data.gather(data.sweep(judge)[0])
@@ -195,7 +226,7 @@ class JudgingMixin(PredictMixin):
 
     def _learn(self, name: str) -> dict[str, Array]:
         """The attribute, and what comes with it, from the kept samples."""
-        X, weight, scale = self._kept.X, self._kept.weight, self._kept.scale
+        (X, weight), scale = self._kept.distinct(), self._kept.scale
         data, W = InMemory(X, n_missing=count_missing(X)), self.cluster_centers_
         codes, _ = data.sweep(self._limited(self._assignment(data, scale), scale))
         labels = data.gather(data.map_blocks(labels_of, codes))
@@ -206,9 +237,9 @@ class JudgingMixin(PredictMixin):
         influence = weight if self.equal_votes else weight * self._loss.sampling_weight(X)
         own = np.bincount(np.maximum(labels, 0), influence * (labels >= 0), len(W))[labels]
         share = self._kept.part * influence / np.where(own > 0, own, 1)
-        left, ids = Left.of(X, labels, W, self._loss), np.asarray(cluster_ids(self))
+        left, ids = Left.of(X, labels, W, self._loss, scale), np.asarray(cluster_ids(self))
         rule = StrangerRule.learn(left, weight, share, ids)
-        return {"stranger_form_": rule.form, "stranger_limits_": rule.limits}
+        return dict(zip(LEARNT[1:], (rule.form, rule.limits, rule.chance), strict=True))
 
     def _learn_all(self) -> None:
         """Have all that is learnt as attributes: the kept samples are not saved."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
-from onmf.estimators.judging import JudgingMixin
+from onmf.estimators.judging import LEARNT, JudgingMixin
 from onmf.estimators.naming import check_names
 from onmf.estimators.solvers import SOLVERS
 from onmf.exceptions import FormatError, UnsavedParameterWarning
@@ -35,7 +35,6 @@ from onmf.streams.storage import stream_arrays, take_stream
 
 OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command keeps labels.csv
 STRANGENESS, LIMIT = "outlier_score_", "outlier_limit_"  # of models with outliers
-STRANGERS = ("stranger_form_", "stranger_limits_")
 NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 LINEAGE = "lineage_"
 FORMER_NAMES = {"outlier_fence_": "outlier_limit_"}  # of attributes, in files of version 0.1
@@ -212,7 +211,7 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
         arrays["labels_"] = labels.astype(np.intp)
         arrays["membership_"] = _unfold(H, labels, len(W)) if H.ndim == 1 else H
     _check_limit(attributes.get(LIMIT, (0.0, 0.0)))
-    if rule := [arrays[name] for name in STRANGERS if name in arrays]:
+    if rule := [arrays[name] for name in LEARNT[1:] if name in arrays]:
         StrangerRule.sound(rule, W.shape[1])
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")

@@ -13,11 +13,11 @@ import numpy as np
 
 from onmf.explain.certainty import Calibration, calibrate
 from onmf.explain.checks import has_groups
-from onmf.explain.halves import SPLITS
 from onmf.explain.reading import read_clusters
 from onmf.result import FittedModel
 from onmf.rows.sweep import Array
 
+SPLITS_ONCE = 10  # a curve is made once a model: twice as many splits as of an explanation
 NO_DOUBT = Calibration(1.0, (40.0, 0.0, 0.0, 0.0))  # where only one cluster has samples
 JUST_ABOVE = 1e-5  # the label is likelier than the next by this share, also in single precision
 
@@ -33,7 +33,7 @@ def curve_of_samples(model: FittedModel, X: Any, sample_weight: Any) -> Calibrat
     """The curve of a model, from samples with its labels: what `explain.clusters` finds of it."""
     if not has_groups(np.asarray(model.labels_)):
         return NO_DOUBT
-    read = read_clusters(model, X, sample_weight, SPLITS, 0)
+    read = read_clusters(model, X, sample_weight, SPLITS_ONCE, 0)
     return calibrate(read.margin[read.tried], read.agree)
 
 

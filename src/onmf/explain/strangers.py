@@ -9,6 +9,9 @@ the samples of a cluster vary together, such as the quality of a measurement, co
 i-th principal direction of a_j r_j, with variance l_i, it is what makes it count as much as the
 mean of all others.
 
+Of few counts more is left than of many, by chance alone: q is divided by f + g / t, t being the
+total of the sample, with f, g >= 0 that fit the samples best; by 1 for other data.
+
 A sample is a stranger if log q is above the limit of its cluster. The limit is taken from samples
 of the fit as they would be had they not been in it: v and d_i are those of other samples, and r is
 divided by 1 - p, p being the share of the sample in its centroid.
@@ -20,11 +23,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import nnls
 from scipy.sparse.linalg import LinearOperator, svds
 
 from onmf.losses.base import Loss
 from onmf.losses.missing import Fill, mask_missing
-from onmf.rows.assign import Rays, one_sparse
+from onmf.losses.profiles import row_sums
+from onmf.rows.assign import Rays
 from onmf.rows.sweep import Array, Matrix, row_sqnorm
 
 SHARE_BEYOND = 0.025  # of known samples that may be called strangers: 3 % is the promise
@@ -46,6 +51,7 @@ class Left(NamedTuple):
     labels, cosines : the nearest ray, -1 for none, and c (n,).
     units : the rays (k, m).
     completion : features per observed entry (n,).
+    noise : 1 / t for counts, 0 for other data (n,).
     """
 
     X: Matrix
@@ -54,10 +60,13 @@ class Left(NamedTuple):
     cosines: Array
     units: Array
     completion: Array
+    noise: Array
 
     @classmethod
-    def of(cls, X: Matrix, labels: Array, W: Array, loss: Loss) -> Self:
-        """Of samples with these labels, beside the centroids W."""
+    def of(cls, X: Matrix, labels: Array, W: Array, loss: Loss, factor: float = 1.0) -> Self:
+        """Of samples with these labels, multiplied by a factor, beside the centroids W."""
+        totals = row_sums(X) / factor if loss.takes_counts else np.zeros(len(labels))
+        noise = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
         masked = mask_missing(X)
         completion = np.ones(len(labels))
         if masked is not None:
@@ -67,18 +76,21 @@ class Left(NamedTuple):
         scale = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
         own = np.asarray(X @ units.T)[np.arange(len(labels)), labels] * scale
         cosines = np.where(labels >= 0, np.clip(own, 0, 1), 0)
-        return cls(X, scale, labels, cosines, units, completion)
+        return cls(X, scale, labels, cosines, units, completion, noise)
 
     def take(self, some: Array) -> Self:
         """Some of them."""
-        X, completion = self.X[some], self.completion[some]
         numbers = self.scale[some], self.labels[some], self.cosines[some]
-        return type(self)(X, *numbers, self.units, completion)
+        return type(self)(
+            self.X[some], *numbers, self.units, self.completion[some], self.noise[some]
+        )
 
     @property
     def codes(self) -> Any:
         """c at the label (n, k), sparse."""
-        return sp.csr_array(one_sparse(self.labels, self.cosines, len(self.units)))
+        inside, shape = np.flatnonzero(self.labels >= 0), (len(self.labels), len(self.units))
+        cells = inside, self.labels[inside]
+        return sp.coo_array((self.cosines[inside], cells), shape).tocsr()
 
     def variances(self, weight: Array) -> Array:
         """sum_i w_i r_ij^2 (m,)."""
@@ -115,7 +127,8 @@ def forms(left: Left, weight: Array) -> Array:
     if not most or not v.any():
         return a[None]
     root = np.sqrt(weight) * left.scale
-    codes, rays = left.codes * np.sqrt(weight)[:, None], left.units * a
+    codes = sp.csr_array(left.codes.multiply(np.sqrt(weight)[:, None]))
+    rays = left.units * a
 
     def times(x: Array) -> Array:
         x = x.ravel()
@@ -123,7 +136,7 @@ def forms(left: Left, weight: Array) -> Array:
 
     def back(y: Array) -> Array:
         y = y.ravel()
-        return np.asarray(a * (left.X.T @ (root * y)) - rays.T @ (codes.T @ y))
+        return np.asarray(a * (left.X.T @ (root * y)) - rays.T @ np.atleast_1d(codes.T @ y))
 
     shape = left.X.shape
     operator = LinearOperator(shape, matvec=times, rmatvec=back, dtype=np.float64)
@@ -149,10 +162,12 @@ class StrangerRule:
 
     form : a, and the directions (1 + directions, m).
     limits : of log q, for clusters by id (ids,); NaN for an id that no cluster has.
+    chance : f, g, and the least 1 / t that was seen (3,).
     """
 
     form: Array
     limits: Array
+    chance: Array
 
     @classmethod
     def learn(cls, left: Left, weight: Array, share: Array, ids: Array) -> Self:
@@ -163,28 +178,32 @@ class StrangerRule:
         limits = np.full(int(max(ids)) + 1, np.nan)
         if len(inside) < 2:
             limits[ids] = np.inf
-            return cls(np.ones((1, left.X.shape[1])), limits)
+            return cls(np.ones((1, left.X.shape[1])), limits, np.array([1.0, 0.0, 0.0]))
         order = np.random.default_rng(len(inside)).permutation(len(inside))
         score = np.empty(len(inside))
         for own in np.array_split(order, min(FOLDS, len(inside))):
             other = np.setdiff1d(order, own)
             form = forms(left.take(other), weight[other])
             score[own] = log_scores(form, left.take(own)) + outside[own]
+        chance = chance_of(score, left.noise, weight)
+        score -= usual_logs(chance, left.noise)
         middle = np.full(len(ids), quantile(score, weight, 0.5))
         for k in range(len(ids)):
             if np.sum(own := left.labels == k) >= MIN_OWN:
                 middle[k] = quantile(score[own], weight[own], 0.5)
         limits[ids] = middle + upper_limit(score - middle[left.labels], weight)
-        return cls(forms(left, weight), limits)
+        return cls(forms(left, weight), limits, chance)
 
     @classmethod
     def sound(cls, parts: Sequence[Array], m: int) -> Self:
         """From a file; ValueError if the parts cannot be a rule for m features."""
         shapes = [part.shape for part in parts if part.dtype.kind == "f"]
         match shapes:
-            case [(int(), columns), (int(),)] if columns == m and all(map(len, parts)):
-                if np.isfinite(parts[0]).all() and not np.isnan(parts[1]).all():
-                    return cls(*parts)
+            case [(int(), columns), (int(),), (3,)] if columns == m and all(map(len, parts)):
+                form, limits, chance = parts
+                sound = np.isfinite(form).all() and np.isfinite(chance).all()
+                if sound and not np.isnan(limits).all() and chance.min() >= 0 < chance.max():
+                    return cls(form, limits, chance)
         raise ValueError("its rule for strangers is damaged.")
 
     def excess(self, left: Left, ids: Array) -> Array:
@@ -193,7 +212,25 @@ class StrangerRule:
         known = np.append(self.limits, usual)
         limits = known[np.minimum(np.append(ids, len(self.limits)), len(self.limits))]
         limits = np.where(np.isnan(limits), usual, limits)[left.labels]
-        return np.asarray(np.exp(np.minimum(log_scores(self.form, left) - limits, 700)))
+        score = log_scores(self.form, left) - usual_logs(self.chance, left.noise) - limits
+        return np.asarray(np.exp(np.minimum(score, 700)))
+
+
+def chance_of(score: Array, noise: Array, weight: Array) -> Array:
+    """f, g >= 0 with the least sum_i w_i ((f + g / t_i) / q_i - 1)^2, and the least 1 / t."""
+    if not noise.any():
+        return np.array([1.0, 0.0, 0.0])
+    root, inverse = np.sqrt(weight), np.exp(np.median(score) - score)
+    unit = float(np.median(noise))
+    A = np.column_stack([inverse, inverse * noise / unit]) * root[:, None]
+    (f, g), _ = nnls(A, root)
+    return np.array([f, g / unit, noise.min()]) if f + g > 0 else np.array([1.0, 0.0, 0.0])
+
+
+def usual_logs(chance: Array, noise: Array) -> Array:
+    """log(f + g / t) of each sample; a longer one than all that were seen is as the longest."""
+    f, g, least = chance
+    return np.asarray(np.log(f + g * np.maximum(noise, least)))
 
 
 def quantile(values: Array, weight: Array, share: float) -> float:

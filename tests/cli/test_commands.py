@@ -226,7 +226,8 @@ def test_true_classes_are_taken_out_and_scored(here, capsys, page):
     good("cluster", "x.csv", "-k", 3, "-o", "two", "--labels", "y.txt")
     assert record("two")["results"]["scores"] == record()["results"]["scores"]
     good("predict", "out", "typed.csv", "-o", "new.csv", "--labels", "type", "--json")
-    facts = json.loads(capsys.readouterr().out.split("\n", 4)[4])
+    said = capsys.readouterr().out
+    facts = json.loads(said[said.index("{") :])
     assert facts["scores"]["accuracy"] == 1
     assert sum(facts["cluster_sizes"]) == facts["samples"] == 60
 

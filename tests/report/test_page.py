@@ -137,7 +137,7 @@ def test_clusters_are_called_by_their_features_if_these_have_names(data):
     model, X, _ = data
     genes = [f"gene {j}" for j in range(30)]
     named, numbered = html(model, X, features=genes), html(model, X)
-    expected = explain.clusters(model, X, features=genes).markers.names
+    expected = explain.clusters(model, X, feature_names=genes).markers.names
     assert [panel["name"] for panel in facts_of(named)["clusters"]] == expected
     assert not any(panel["name"] for panel in facts_of(numbered)["clusters"])
 

@@ -18,16 +18,15 @@ from onmf.cli.options import (
     reading_options,
 )
 from onmf.cli.runs.align import align_features, is_transposed
-from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.inputs import Input, cleaned
 from onmf.cli.runs.results import agreement_scores, fitted_model
 from onmf.cli.runs.tables import (
+    Labels,
     Model,
     cluster_sizes,
     ids_of_clusters,
     ids_of_labels,
     knows_strangers,
-    labels_parquet,
-    labels_sheet,
     probability_columns,
     score_sentence,
     stranger_count,
@@ -36,7 +35,7 @@ from onmf.cli.runs.tables import (
 from onmf.cli.sections import SectionedCommand
 from onmf.explain import Calibration
 from onmf.explain.probabilities import NO_DOUBT, certainty_of
-from onmf.io import Source, Table, csv_text, place_for, replace_files
+from onmf.io import Source, Table, place_for, replace_files
 from onmf.io.annotation import with_classes
 from onmf.io.columns import class_file
 from onmf.io.table import turn
@@ -53,7 +52,7 @@ FILLS = {"refuse": None, "zero": 0.0, "nan": np.nan}  # of features that the inp
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="File for the labels, like labels.csv; .parquet works, too.",
+    help="File for the labels, like labels.csv; .parquet and .xlsx work, too.",
 )
 @click.option(
     "--missing",
@@ -94,7 +93,9 @@ def run_predict(
     with place_for(out.parent, [out.name], force):
         fitted = fitted_model(model) if model.is_dir() else load(model)
         source = Input.for_model(fitted, options.pop("input"), **options)
-        table, said = align_features(read_for(fitted, source), fitted, FILLS[missing])
+        raw = read_for(fitted, source)
+        shown = cleaned(raw, getattr(fitted, "preprocessing_", ()))
+        table, said = align_features(raw, fitted, FILLS[missing])
         labels = fitted.predict(table)
         columns = certainty_and_distance(fitted, table, labels)
         if knows_strangers(fitted):
@@ -105,13 +106,10 @@ def run_predict(
         if probabilities:
             columns |= probability_columns(known, fitted.predict_proba(table))
         ids = ids_of_labels(known, labels)
-        content = (
-            labels_parquet(table.samples, ids, **columns)
-            if out.suffix == ".parquet"
-            else csv_text(*labels_sheet(table.samples, ids, **columns), raw_names)
-        )
-        replace_files(out.parent, {out.name: content})
-    note(source.path.name, said)
+        texts = shown.X if isinstance(shown.X, list) else None
+        found = Labels(table.samples, ids, columns, fitted.cluster_names_, texts)
+        replace_files(out.parent, {out.name: found.content(out.suffix, raw_names)})
+    note(source.path.name, said, source.terms)
     sizes = cluster_sizes(labels, len(fitted.cluster_centers_)).tolist()
     facts = {
         "samples": len(table.samples),
@@ -120,9 +118,11 @@ def run_predict(
         "strangers": stranger_count(columns.get("stranger")),
         "scores": agreement_scores(table.labels, labels),
     }
-    sentence = f"{len(table.samples)} samples in clusters of {', '.join(map(str, sizes))}: {out}."
+    placed = f"{len(table.samples)} samples in clusters of {', '.join(map(str, sizes))}"
+    sentence = f"{source.terms.say(placed)}: {out}."
     if facts["strangers"]:
-        sentence += f"\n{stranger_sentence(facts['strangers'], len(labels))}"
+        strange = stranger_sentence(facts["strangers"], len(labels))
+        sentence += f"\n{source.terms.say(strange)}"
     if facts["scores"] is not None:
         sentence += f"\n{score_sentence(facts['scores'])}"
     say(json.dumps(facts, indent=2) if as_json else sentence)

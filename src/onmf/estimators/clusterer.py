@@ -27,6 +27,7 @@ from onmf.exceptions import (
     UnobservedWarning,
 )
 from onmf.io.table import MOST_LISTED, listing
+from onmf.losses.edits import ATTRIBUTES as EDIT_ATTRIBUTES
 from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
@@ -41,11 +42,13 @@ STALE_ATTRIBUTES = (  # of an earlier fit
     "membership_",
     "preprocessing_",
     *LEARNT,
+    "reason_",
     "_stream",
     "_stream_history",
     "outlier_score_",
     "outlier_limit_",
     *NAME_ATTRIBUTES,
+    *EDIT_ATTRIBUTES,
 )
 
 REASONS_NOT_CONVERGED = {

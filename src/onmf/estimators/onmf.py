@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from onmf.estimators.editing import EditingMixin
 from onmf.estimators.fitting import FitRequest, Solution, Solver
 from onmf.estimators.initialization import Initialization, is_model
 from onmf.estimators.parameters import (
@@ -17,7 +18,6 @@ from onmf.estimators.parameters import (
     check_parameters,
     is_automatic,
 )
-from onmf.estimators.partial_fit import PartialFitMixin
 from onmf.estimators.progress import caller_level
 from onmf.estimators.solvers import PALM, Fast, solver_of
 from onmf.exceptions import UnusedParameterWarning
@@ -30,7 +30,7 @@ from onmf.rows import Check, Placement
 SIGNED_REMEDY = "leave center_bounds at 'auto' to cluster signed data"
 
 
-class ONMF(PartialFitMixin):
+class ONMF(EditingMixin):
     r"""Cluster data by orthogonal non-negative matrix factorization (ONMF).
 
     .. math::
@@ -116,7 +116,8 @@ class ONMF(PartialFitMixin):
         "cluster 0" and so on.
     lineage_ : Lineage or None
         What became of the clusters of the model before: `kept`, `born` and `vanished` ids, `drift`
-        in degrees, and how many features are new and lost; None if there was none.
+        in degrees, and how many features are new and lost; None if there was none. After `merge`
+        and `split` pairs of ids, `merged` and `split`.
     membership_ : ndarray of shape (n_samples, n_clusters)
         H; one non-zero entry per row after a converged fit. For rows on disk a memory map of a
         temporary file, if large; for rows on Dask a Dask array.

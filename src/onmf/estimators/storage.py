@@ -12,6 +12,7 @@ import warnings
 from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.explain.strangers import StrangerRule
 from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
+from onmf.losses.edits import Edits
 from onmf.paper.penalties import PENALTY_CLASSES
 from onmf.preparation.steps import STEPS, Step
 from onmf.result import Stage
@@ -165,7 +167,7 @@ def _sound_model(stored: Container) -> StoredModel:
     n_features = _check_arrays(arrays, attributes)
     settings = {name: decode(value) for name, value in header["parameters"].items()}
     loss = settings.get("loss", "frobenius")
-    stream = take_stream(arrays, arrays["cluster_centers_"].shape, loss)
+    stream = take_stream(arrays, _stream_shape(arrays, attributes), loss)
     chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
     for step in chain:
         step.check(n_features)
@@ -188,6 +190,16 @@ def _sound_model(stored: Container) -> StoredModel:
     if attributes.get(LINEAGE) is None and settings.get("n_clusters") not in known:
         raise ValueError("it does not have n_clusters centroids.")
     return StoredModel(header["class"], settings, attributes | stream)
+
+
+def _stream_shape(arrays: dict[str, Array], attributes: dict[str, Any]) -> tuple[int, int]:
+    """That of the rays of the clusters: a merged one has several."""
+    k, m = arrays["cluster_centers_"].shape
+    edits = Edits.of(SimpleNamespace(**attributes | arrays))
+    if edits is None:
+        return k, m
+    edits.check(Lineage.sound(attributes[LINEAGE], k).ids, (k, m))
+    return len(edits.flat().rays), m
 
 
 def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:

@@ -187,10 +187,10 @@ def assert_alike(expected, labels, case):
 
 def rays_apart(rng):
     """Samples of clusters that nothing can mistake, and their classes."""
-    k, size, m = int(rng.integers(2, 6)), int(rng.integers(4, 12)), int(rng.integers(8, 40))
-    C = np.kron(np.eye(k), np.ones(-(-m // k)))[:, :m] + 0.02 * rng.random((k, m))
+    k, size, own = (int(rng.integers(low, high)) for low, high in ((2, 6), (4, 12), (2, 9)))
+    C = np.kron(np.eye(k), np.ones(own)) + 0.02 * rng.random((k, k * own))
     y = rng.permutation(np.repeat(np.arange(k), size))
-    return (C[y] + 0.1 * rng.random((len(y), m))) * rng.gamma(3, 1, (len(y), 1)), y, k
+    return (C[y] + 0.1 * rng.random((len(y), C.shape[1]))) * rng.gamma(3, 1, (len(y), 1)), y, k
 
 
 def the_order_of_the_samples_only_orders_the_labels(rng, folder):

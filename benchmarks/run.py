@@ -14,6 +14,7 @@ import files
 import growth
 import house
 import joint
+import judging
 import large
 import missing
 import outliers
@@ -75,6 +76,8 @@ SECTIONS = {
     "outliers-paper": outliers.run_on_paper,
     "outliers-draws": outliers.run_on_draws,
     "nmf": quality.run_nmf,
+    "probabilities": judging.run_probabilities,
+    "strangers": judging.run_strangers,
     "rare": rare.run,
     "rivals": rivals.run,
     "significance": significance.run,

@@ -18,6 +18,7 @@ from onmf.explain.checks import (
 from onmf.explain.comparison import Ranking, compare_groups
 from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
+from onmf.explain.probabilities import certainty_of
 from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.separation import Separation
 from onmf.explain.significance import Significance
@@ -203,7 +204,7 @@ def _explanation(
     return Explanation(
         Markers.of(cluster_ids(model), sizes, names, facts, tests),
         labels=labels,
-        certainty=np.where(labels >= 0, curve(read.margin), 0.0),
+        certainty=certainty_of(curve, read.margin, labels, len(sizes)),
         margin=read.margin,
         distance=read.distance,
         calibration=curve,

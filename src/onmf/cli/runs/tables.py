@@ -35,6 +35,31 @@ def cluster_sizes(labels: Array, k: int) -> Array:
     return np.bincount(labels[labels >= 0], minlength=k)
 
 
+def probability_columns(ids: Array, P: Array) -> dict[str, Array]:
+    """The probability of each cluster, by its id."""
+    return {f"probability_{i}": own for i, own in zip(ids.tolist(), np.asarray(P).T, strict=True)}
+
+
+def knows_strangers(model: Model) -> bool:
+    """Whether a model can tell them: those of older versions cannot."""
+    return hasattr(model, "stranger_limits_")
+
+
+def stranger_count(marked: Array | None) -> int | None:
+    """How many samples are marked; None if the model cannot tell."""
+    return None if marked is None else int(np.sum(marked))
+
+
+def stranger_sentence(count: int, samples: int) -> str:
+    """How many samples are unlike those of the fit."""
+    return f"{count} of {samples} samples are strangers: unlike all samples of the fit."
+
+
+def written(value: Any, digits: int) -> str:
+    """A number with so many digits; yes and no as most programs read them."""
+    return str(value).lower() if isinstance(value, bool) else f"{value:.{digits}f}"
+
+
 class Labels(NamedTuple):
     """The table of all samples: name, cluster, name of the cluster, numbers, text.
 
@@ -62,7 +87,7 @@ class Labels(NamedTuple):
             numbers = [column[some].tolist() for column in self.numbers.values()]
             columns: list[Sequence[Any]] = [*numbers]
             if digits is not None:
-                columns = [[f"{value:.{digits}f}" for value in column] for column in numbers]
+                columns = [[written(value, digits) for value in column] for column in numbers]
             if self.texts is not None:
                 columns.append([one_cell(text) for text in self.texts[some]])
             called = [names[i] for i in ids]

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from onmf import explain
-from onmf.report.markers import dot_values, next_clusters, shown_features
+from onmf import ONMF, explain
+from onmf.datasets import make_rays
+from onmf.io.terms import DOCUMENTS
+from onmf.report.clustering import read_clustering
+from onmf.report.markers import cluster_panels, dot_values, next_clusters, shown_features
 
 
 def table(k, m=70):

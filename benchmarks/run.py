@@ -77,6 +77,7 @@ SECTIONS = {
     "nmf": quality.run_nmf,
     "probabilities": judging.run_probabilities,
     "strangers": judging.run_strangers,
+    "doublets": judging.run_doublets,
     "rare": rare.run,
     "rivals": rivals.run,
     "spherical": quality.run_spherical,

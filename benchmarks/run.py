@@ -78,6 +78,7 @@ SECTIONS = {
     "nmf": quality.run_nmf,
     "probabilities": judging.run_probabilities,
     "strangers": judging.run_strangers,
+    "doublets": judging.run_doublets,
     "rare": rare.run,
     "rivals": rivals.run,
     "significance": significance.run,

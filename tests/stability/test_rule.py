@@ -81,6 +81,19 @@ def test_scales_differ_by_a_factor_and_are_few():
     assert len(decide(many, 10_000).scales) <= rule.MOST_SCALES
 
 
+def test_rare_groups_name_the_finest_k_at_which_most_clusters_are_found_again():
+    facts = known(k2=0.5, k5=0.93, k6=0.5, k12=0.5, k15=0.5, k20=0.4)
+    found = {2: 2, 5: 5, 6: 5.9, 12: 8, 15: 7.3, 20: 7.1}
+    facts = {k: fact._replace(n_found=found[k]) for k, fact in facts.items()}
+    verdict = decide(facts, 1000)
+    assert (verdict.best, verdict.rare, verdict.scales) == (5, 15, [5, 15])  # 15 has nine tenths
+    said = "Also possible: 15 finer ones, 50 % (for rare groups: 7 of them are found again)."
+    assert sentence(verdict, facts, 1000, "").endswith(said)
+    assert decide(facts | {5: facts[5]._replace(n_found=6.4)}, 1000).rare is None  # not one more
+    near = {k: facts[k] for k in (2, 5, 6)}
+    assert decide(near | {6: facts[6]._replace(n_found=6)}, 1000).scales == [5]  # not far enough
+
+
 @pytest.mark.parametrize(
     ("facts", "said"),
     [

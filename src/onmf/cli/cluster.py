@@ -20,8 +20,10 @@ from onmf.cli.options import (
     LIKE,
     PARQUET,
     RAW_NAMES,
+    XLSX,
     Word,
     bounds_option,
+    checked_shape,
     cluster_count,
     loss_option,
     note_before_fit,
@@ -35,11 +37,19 @@ from onmf.cli.options import (
 from onmf.cli.report import make_report
 from onmf.cli.runs.batches import batches_of
 from onmf.cli.runs.description import describe
+from onmf.cli.runs.findings import Findings
 from onmf.cli.runs.hints import after_fit, batch_notes
 from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
-from onmf.cli.runs.records import LABELS_PARQUET, REPORT, RESULTS, RUN, Origin, PreviousRun
+from onmf.cli.runs.records import (
+    LABELS_PARQUET,
+    LABELS_XLSX,
+    REPORT,
+    RESULTS,
+    RUN,
+    Origin,
+    PreviousRun,
+)
 from onmf.cli.runs.results import (
-    Findings,
     FinishedFit,
     can_certify,
     choice_with_copies,
@@ -98,6 +108,10 @@ from onmf.paper.penalties import PENALTIES
     type=click.Path(exists=True, path_type=str),
     help="Texts of the samples, whose words describe the clusters of embeddings.",
 )
+@click.option(
+    "--images", type=Word(checked_shape, "HEIGHTxWIDTH[x3]"), metavar="HEIGHTxWIDTH[x3]",
+    help="Samples are images: the list of the report has thumbnails.",
+)  # fmt: skip
 @reading_options
 @preparation_options
 @section(
@@ -110,7 +124,7 @@ from onmf.paper.penalties import PENALTIES
     click.option("--starts", "--n-init", "n_init", type=click.IntRange(1),
                  help="Number of random starts, of which the best is kept."),
     bounds_option,
-    click.option("--max-iter", type=click.IntRange(1), help="Largest number of sweeps."),
+    click.option("--max-iter", type=click.IntRange(1), help="Largest number of passes."),
     click.option("--passes", type=click.IntRange(2), metavar="N",
                  help="Read the rows N times in all; 2 cluster a sample, then label all rows."),
     click.option("--jobs", "n_jobs", type=int, help="Threads; -1 uses all processors."),
@@ -127,6 +141,7 @@ from onmf.paper.penalties import PENALTIES
                  help="Also write a copy of the .h5ad input with the clusters."),
     RAW_NAMES,
     PARQUET,
+    XLSX,
     click.option("--force", is_flag=True, help="Replace existing results."),
     click.option("--no-report", is_flag=True, help="Do not write report.html."),
     click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary."),
@@ -140,6 +155,7 @@ def run_cluster(
     force: bool,
     raw_names: bool,
     parquet: bool,
+    xlsx: bool,
     no_report: bool,
     as_json: bool,
     write_h5ad: Path | None,
@@ -169,9 +185,10 @@ def run_cluster(
     such as s3://bucket/x.npy work, too. Arrays, .parquet, .h5ad, .h5 and .zarr that would fill more
     than half of the free memory are read in blocks.
 
-    Writes labels.csv (cluster, certainty and distance of each sample), markers.csv (distinctive
-    features of each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`),
-    run.json and report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
+    Writes labels.csv (cluster, its name, certainty and distance of each sample; for documents the
+    text), clusters.csv (how much each cluster can be trusted), markers.csv (distinctive features of
+    each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
+    report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
     with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)
@@ -196,18 +213,18 @@ def run_cluster(
         run = fit_input(settings, k, source, previous)
         record = run.record(out)
         pages: dict[str, str | bytes] = {} if no_report else {REPORT: make_report(run, record)}
-        pages |= {LABELS_PARQUET: run.labels_parquet()} if parquet else {}
+        asked = {LABELS_PARQUET: parquet, LABELS_XLSX: xlsx}
+        wanted = [name for name, also in asked.items() if also]
+        pages |= {name: run.labels().content(Path(name).suffix) for name in wanted}
         record, files = seal_files(pages | run.files(raw_names), RUN, record)
-        replace_files(
-            out, files, gone={*RESULTS, LABELS_PARQUET} - set(files)
-        )  # older files of another run
+        replace_files(out, files, gone={*RESULTS, *asked} - set(files))  # of an older run
         if write_h5ad is not None:
             found = run.findings.explanation
             result = CellFit(run.model, run.table, found, {}, None, run.choice)
             write = partial(annotated, str(source.path), source.layer, result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
-    note(source.path.name, lost_ids(record["lineage"]))
-    say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
+    note(source.path.name, lost_ids(record["lineage"]), source.terms)
+    say(json.dumps(record, indent=2) if as_json else summarise_run(record, out, source.terms))
     return 0 if run.model.converged_ else NOT_CONVERGED
 
 
@@ -247,16 +264,16 @@ def fit_input(
         said = after_fit(source, raw, table, model.labels_, model.cluster_centers_)
     if (batches := batches_of(source, table.samples)) is not None:
         said += batch_notes(model.labels_, batches, source.center_batches)
-    note(name, said)
+    note(name, said, source.terms)
     if steps:
         model.preprocessing_ = steps
-    findings = Findings.of(model, table, describe(source, table.samples))
+    shown = cleaned(raw, steps)
+    findings = Findings.of(model, shown, table, describe(source, table.samples))
     if findings.curve is not None:
         model.certainty_curve_ = findings.curve
     if findings.proof is None and can_certify(model, table):
         with waiting("Bounding the error of all clusterings"):
             findings = findings._replace(proof=certify(model, table).record())
-    shown = cleaned(raw, steps)
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
 
 

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 from onmf.estimators.bases import CallbackSupportMixin, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.fitting import Solution, Solver
+from onmf.estimators.judging import LEARNT, KeptSamples
+from onmf.estimators.naming import ATTRIBUTES as NAME_ATTRIBUTES
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.progress import Tasks, caller_level, watcher
 from onmf.estimators.reporting import ReportMixin
@@ -25,6 +27,7 @@ from onmf.exceptions import (
     UnobservedWarning,
 )
 from onmf.io.table import MOST_LISTED, listing
+from onmf.losses.edits import ATTRIBUTES as EDIT_ATTRIBUTES
 from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
@@ -38,11 +41,14 @@ STALE_ATTRIBUTES = (  # of an earlier fit
     "labels_",
     "membership_",
     "preprocessing_",
-    "certainty_curve_",
+    *LEARNT,
+    "reason_",
     "_stream",
     "_stream_history",
     "outlier_score_",
     "outlier_limit_",
+    *NAME_ATTRIBUTES,
+    *EDIT_ATTRIBUTES,
 )
 
 REASONS_NOT_CONVERGED = {
@@ -139,6 +145,8 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 n_missing = data.n_missing
             solution = number_clusters(solution, rows.weight, solver.begin, self._loss)
             self._set_attributes(solution, rows, n_missing)
+            if (before := solver.begin.previous) is not None and before.cluster_names:
+                self.names_given_ = before.cluster_names
         if notes is not None:
             notes.close(solution.result.stop)
         if tasks is not None:
@@ -201,6 +209,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         if self._has_ids:
             self.lineage_ = solution.lineage
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
+        self._kept = KeptSamples.of(rows, len(best.W))
 
     def _why_empty(self, empty: int) -> str:
         """What to say of so many empty clusters."""

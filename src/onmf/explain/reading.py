@@ -12,8 +12,10 @@ import numpy as np
 
 from onmf.explain.halves import HalfLabels, matching_numbers, split_fits
 from onmf.explain.noise import FEW_FEATURES, noisy_agreement
+from onmf.explain.separation import Separation, look_at_halves
 from onmf.explain.sums import GroupSums, PowerSums, SumPowers
 from onmf.losses import loss_of
+from onmf.losses.edits import Edits
 from onmf.result import FittedModel
 from onmf.rows import Check, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment, nearness
@@ -31,6 +33,7 @@ class Reading(NamedTuple):
     whole : sums by the labels of the model.
     tests : for each half of the first split its features, and their sums by the other half.
     tried, agree : some samples, and the share of the looks at each that agreed on its cluster.
+    found_again, separation : of the clusters, by halves of the samples.
     """
 
     scale: float
@@ -41,6 +44,8 @@ class Reading(NamedTuple):
     tests: list[tuple[Array, GroupSums]]
     tried: Array
     agree: Array
+    found_again: Array
+    separation: Separation
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,7 @@ def read_clusters(
     voters = loss.view(loss.with_equal_votes(samples.data) if votes else samples.data, votes)
     with single_threaded_blas():
         halves = split_fits(voters, k, splits, seed)
+        trust = look_at_halves(voters, labels, loss.view_rows(centers), seed)
         move = ReadBlock(
             _assignment(model, data),
             loss.view_rows,
@@ -108,6 +114,7 @@ def read_clusters(
         [(own, test.of_features(own)) for own, test in zip(tested, tests, strict=True)],
         tried,
         agree,
+        *trust,
     )
 
 
@@ -125,8 +132,13 @@ def distances(model: FittedModel, X: Any) -> Array:
 
 def _assignment(model: FittedModel, data: Data) -> Assignment:
     """How the loss of the model gives samples to its centroids, of which directions are enough."""
-    W, _ = rescale_to_safe_range(np.asarray(model.cluster_centers_))
-    return loss_of(model).assignment(W.astype(data.dtype, copy=False), data.n_missing)
+
+    def of_rays(W: Array) -> Assignment:
+        W, _ = rescale_to_safe_range(W)
+        return loss_of(model).assignment(W.astype(data.dtype, copy=False), data.n_missing)
+
+    edits, W = Edits.of(model), np.asarray(model.cluster_centers_)
+    return of_rays(W) if edits is None else edits.assignment(of_rays)
 
 
 def place_samples(X: Any, sample_weight: Any, n: int, otherwise: str) -> Placement:

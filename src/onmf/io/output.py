@@ -7,6 +7,7 @@ import json
 import math
 import os
 import secrets
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ import numpy as np
 from onmf.io.cells import guard_cell
 from onmf.io.system import NO_FOLLOW, lock_file, remove_open_file, rename, signals_deferred
 
+NEXT = ".next"  # folder of files that are about to replace others
 ROWS_PER_BLOCK = 10_000  # of a table that is written
 LINE_ENDS = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # a cell with any of them is quoted
 Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
@@ -41,8 +43,12 @@ def csv_texts(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, str]:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False) -> str:
-    """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`)."""
-    return "".join(csv_blocks(chain([header], rows), raw))
+    """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`).
+
+    Text that is not all ASCII begins with a byte order mark, by which Excel knows UTF-8.
+    """
+    text = "".join(csv_blocks(chain([header], rows), raw))
+    return text if text.isascii() else f"\ufeff{text}"
 
 
 def csv_blocks(rows: Iterable[Iterable[Any]], raw: bool) -> Iterator[str]:
@@ -110,6 +116,39 @@ def replace_files(folder: Path, files: Mapping[str, Content], gone: Iterable[str
             temporary.unlink(missing_ok=True)
 
 
+def replace_together(folder: Path, files: Mapping[str, Content]) -> None:
+    """Replace all files, or none, even if the process is killed: for a run that must stay usable.
+
+    They are written completely into a folder of their own. Its renaming to `.next` decides; then
+    each file is put in place. What a killed process left to do, `finish_replacement` does.
+    """
+    finish_replacement(folder)
+    stage = _beside(folder / NEXT)
+    try:
+        for name, content in files.items():
+            (stage / name).parent.mkdir(parents=True, exist_ok=True)
+            with _named(folder / name), (stage / name).open("xb") as file:
+                _write(file, content)
+                file.flush()
+                os.fsync(file.fileno())
+        with signals_deferred():
+            rename(stage, folder / NEXT)
+            finish_replacement(folder)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def finish_replacement(folder: Path) -> None:
+    """Put the files of a replacement in place that was decided, but not completed."""
+    ready = folder / NEXT
+    if ready.is_symlink() or not ready.is_dir():
+        return
+    for path in sorted(path for path in ready.rglob("*") if not path.is_dir()):
+        with suppress(FileNotFoundError):  # another process does the same
+            rename(path, folder / path.relative_to(ready))
+    shutil.rmtree(ready, ignore_errors=True)
+
+
 @contextmanager
 def _named(place: Path) -> Iterator[None]:
     """System errors with the name of the file instead of its temporary name."""
@@ -137,6 +176,7 @@ def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]
     try:
         tempfile.TemporaryFile(dir=folder).close()
         with sole_writer(folder / f".{names[-1]}.lock"):
+            finish_replacement(folder)
             there = [name for name in names if (folder / name).exists()]
             if there and not force:
                 place = "this folder" if folder == Path() else folder

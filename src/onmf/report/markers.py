@@ -26,12 +26,11 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
         typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES_PER_CARD]]
         unsure = inside[np.argsort(certainty[inside], kind="stable")[:SAMPLES_PER_CARD]]
         others = next_clusters(clustering.X[unsure], rays, k)
-        called = markers.names[k] if markers is not None and clustering.features_named else ""
         panels.append(
             {
                 "size": len(inside),
-                "name": display_name(called, CARD_NAME),
-                "certainty": round_digits(certainty[inside].mean()) if len(inside) else None,
+                "name": display_name(clustering.names[k], CARD_NAME),
+                "lines": card_lines(clustering, inside, clustering.ids[k]),
                 "features": own,
                 "typical": [[names[i], round_digits(explained[i])] for i in typical],
                 "unsure": [
@@ -41,6 +40,19 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
             }
         )
     return panels
+
+
+def card_lines(clustering: ClusteringFacts, inside: Array, cluster: Any) -> list[str]:
+    """Sentences below the size of a cluster, in the reader's words; a further fact is added here.
+
+    `inside` are the numbers of its samples, `cluster` is its id.
+    """
+    if not len(inside):
+        return []
+    mean = float(clustering.certainty[inside].mean())
+    known = clustering.trust.get(cluster)
+    said = [] if known is None else map(clustering.terms.say, known.sentences())
+    return [f"Mean certainty {mean:.2f}", *said]
 
 
 def _heavy(clustering: ClusteringFacts) -> list[list[dict[str, Any]]]:

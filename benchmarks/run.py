@@ -14,6 +14,7 @@ import files
 import growth
 import house
 import joint
+import judging
 import large
 import missing
 import outliers
@@ -26,6 +27,7 @@ import rare
 import rivals
 import scale
 import signals
+import significance
 import spectral
 import speed
 import stability
@@ -74,8 +76,11 @@ SECTIONS = {
     "outliers-paper": outliers.run_on_paper,
     "outliers-draws": outliers.run_on_draws,
     "nmf": quality.run_nmf,
+    "probabilities": judging.run_probabilities,
+    "strangers": judging.run_strangers,
     "rare": rare.run,
     "rivals": rivals.run,
+    "significance": significance.run,
     "spherical": quality.run_spherical,
     "command": command.run,
     "signals": signals.run,

@@ -40,6 +40,8 @@ COMMANDS = {  # the first line of their help, without importing them
     "predict": "Assign new samples to the clusters of a model.",
     "update": "Add a batch of samples to the clusters of a finished run.",
     "rename": "Give a cluster of a finished run a name.",
+    "merge": "Make one cluster of several in a finished run.",
+    "split": "Split a cluster of a finished run.",
     "status": "Show the batches, clusters and model of a run.",
     "report": "Write report.html of a finished run again.",
     "demo": "Compare with K-means on three data sets, and write a page.",

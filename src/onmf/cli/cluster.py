@@ -23,6 +23,7 @@ from onmf.cli.options import (
     XLSX,
     Word,
     bounds_option,
+    checked_shape,
     cluster_count,
     loss_option,
     note_before_fit,
@@ -107,6 +108,10 @@ from onmf.paper.penalties import PENALTIES
     type=click.Path(exists=True, path_type=str),
     help="Texts of the samples, whose words describe the clusters of embeddings.",
 )
+@click.option(
+    "--images", type=Word(checked_shape, "HEIGHTxWIDTH[x3]"), metavar="HEIGHTxWIDTH[x3]",
+    help="Samples are images: the list of the report has thumbnails.",
+)  # fmt: skip
 @reading_options
 @preparation_options
 @section(
@@ -181,9 +186,9 @@ def run_cluster(
     than half of the free memory are read in blocks.
 
     Writes labels.csv (cluster, its name, certainty and distance of each sample; for documents the
-    text), markers.csv (distinctive
-    features of each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`),
-    run.json and report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
+    text), clusters.csv (how much each cluster can be trusted), markers.csv (distinctive features of
+    each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
+    report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
     with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)

@@ -30,6 +30,7 @@ from onmf.preparation.steps import (
     suited_loss,
 )
 from onmf.preparation.texts import document_count
+from onmf.report.images import image_shape
 
 
 class InputPath(click.Path):
@@ -81,6 +82,12 @@ def outlier_count(word: str) -> int | float | str:
     if count == 1.0 and isinstance(count, float):
         raise ValueError
     return count
+
+
+def checked_shape(word: str) -> str:
+    """The height and width of images, as they were typed."""
+    image_shape(word)
+    return word
 
 
 def center_bounds(word: str) -> tuple[float | None, float | None] | str:

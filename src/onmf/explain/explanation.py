@@ -15,12 +15,15 @@ from onmf.explain.checks import (
     has_groups,
     is_other_data,
 )
-from onmf.explain.comparison import Ranking, Tests, compare_groups
+from onmf.explain.comparison import Ranking, compare_groups
 from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
+from onmf.explain.probabilities import certainty_of
 from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.separation import Separation
+from onmf.explain.significance import Tests
 from onmf.explain.sums import sum_by_cluster
+from onmf.explain.trust import ClusterRow, note_of
 from onmf.result import FittedModel, cluster_ids, html_table, known_feature_names, known_names
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
@@ -48,7 +51,7 @@ class Explanation:
         From margins, also those of new samples, to certainties.
     found_again : ndarray of shape (n_clusters,)
         How much of each cluster comes back if only half of the samples are clustered: its overlap
-        (Jaccard) with the most similar cluster of a half, mean of four halves. Below 0.5 a cluster
+        (Jaccard) with the most similar cluster of a half, mean of both halves. Below 0.5 a cluster
         is not to be trusted.
     group : ndarray of shape (n_clusters,)
         Clusters between which no gap was found have the same number: they may be parts of one
@@ -73,6 +76,28 @@ class Explanation:
     calibration: Calibration = field(repr=False)
     found_again: Array = field(repr=False)
     group: Array = field(repr=False)
+
+    def clusters(self) -> list[ClusterRow]:
+        """What each cluster with samples is worth; ``pandas.DataFrame`` makes a table of it."""
+        table, rows = self.markers, []
+        for k in np.unique(self.labels[self.labels >= 0]).tolist():
+            inside = self.labels == k
+            same = [c for c in np.flatnonzero(self.group == self.group[k]).tolist() if c != k]
+            others, again = [table.clusters[c] for c in same], float(self.found_again[k])
+            rows.append(
+                ClusterRow(
+                    cluster=table.clusters[k],
+                    name=table.names[k],
+                    samples=int(inside.sum()),
+                    certainty=float(self.certainty[inside].mean()),
+                    found_again=again,
+                    neighbour=table.neighbour[k],
+                    p_one_cloud=float(table.p_one_cloud[k]),
+                    one_cloud_with=" ".join(map(str, others)),
+                    note=note_of(again, others),
+                )
+            )
+        return rows
 
     def _repr_html_(self) -> str:
         """A table in a notebook: size, certainty and distinctive features of each cluster."""
@@ -115,7 +140,7 @@ def clusters(
     by : as X, optional
         Another matrix of the same samples, whose features describe the clusters: the counts of
         words of texts that were clustered by their embeddings. `feature_names` are then its
-        names. The p-values take the clusters as given, and are too small.
+        names. Its features are tested on the clusters of X.
     feature_names : sequence of names, optional
         By default those of the model or of a DataFrame, or x0, x1, ...
     sample_weight : array of shape (n_samples,), optional
@@ -124,7 +149,7 @@ def clusters(
     rank : {"mean", "presence"}, default="mean"
         Whether features are ranked by their means, or by the shares of samples that have them at
         all, which is better for words.
-    splits : int, default=5
+    splits : int, default=2
         Number of random splits of the features: more make the certainty less noisy.
     random_state : int, default=0
         Of the splits.
@@ -172,14 +197,14 @@ def _explanation(
 ) -> Explanation:
     """The table, with p-values from the halves, and certainties from the margins."""
     labels = np.asarray(model.labels_)
-    facts, _ = compare_groups(read.whole, log_base, 1 / read.scale, rank)
+    facts = compare_groups(read.whole, log_base, 1 / read.scale, rank)
     tests = Tests.of_clusters(read.tests, read.separation)
     names, sizes = check_names(features, facts.score.shape[1]), read.whole.samples[:, 0]
     curve = calibrate(read.margin[read.tried], read.agree)
     return Explanation(
         Markers.of(cluster_ids(model), sizes, names, facts, tests),
         labels=labels,
-        certainty=np.where(labels >= 0, curve(read.margin), 0.0),
+        certainty=certainty_of(curve, read.margin, labels, len(sizes)),
         margin=read.margin,
         distance=read.distance,
         calibration=curve,
@@ -248,9 +273,10 @@ def _of_groups(
     check_groups(numbers)
     with single_threaded_blas():
         sums = sum_by_cluster(rows.data, numbers, len(known))
-    facts, p_value = compare_groups(sums, log_base, 1 / rows.scale, rank)
-    tests = Tests.of_known_groups(p_value)
-    if separation is not None:
+    facts = compare_groups(sums, log_base, 1 / rows.scale, rank)
+    if separation is None:
+        tests = Tests.of_known_groups(sums)
+    else:
         tests = Tests.of_clusters([(np.arange(len(names)), sums)], separation)
     return Markers.of(known, sums.samples[:, 0], names, facts, tests)
 

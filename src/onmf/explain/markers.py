@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onmf.explain.comparison import GroupComparison, Tests
+from onmf.explain.comparison import GroupComparison
+from onmf.explain.significance import Tests
 from onmf.rows.sweep import Array
 
 FEATURES_PER_NAME = 2  # of a cluster; one more if two clusters would share a name

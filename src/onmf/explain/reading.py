@@ -21,7 +21,7 @@ from onmf.rows import Check, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment, nearness
 from onmf.rows.sweep import Array, Block, Data, Matrix
 from onmf.rows.threads import single_threaded_blas
-from onmf.rows.validation import safe_scale
+from onmf.rows.validation import rescale_to_safe_range, safe_scale
 
 
 class Reading(NamedTuple):
@@ -101,7 +101,7 @@ def read_clusters(
     looks = np.column_stack([new[own] for new, own in zip(numbers, looks.T, strict=True)])
     tried, agree = np.arange(len(labels)), _agreement(looks)
     if data.shape[1] < FEW_FEATURES:
-        rays = loss.view_rows(centers)
+        rays = loss.view_rows(rescale_to_safe_range(centers)[0])
         some, share = noisy_agreement(data, loss.view_rows, labels, rays, splits, seed)
         if len(some):  # empty if every sample has a NaN
             tried, agree = some, share
@@ -131,9 +131,10 @@ def distances(model: FittedModel, X: Any) -> Array:
 
 
 def _assignment(model: FittedModel, data: Data) -> Assignment:
-    """How the loss of the model gives samples to its centroids."""
+    """How the loss of the model gives samples to its centroids, of which directions are enough."""
 
     def of_rays(W: Array) -> Assignment:
+        W, _ = rescale_to_safe_range(W)
         return loss_of(model).assignment(W.astype(data.dtype, copy=False), data.n_missing)
 
     edits, W = Edits.of(model), np.asarray(model.cluster_centers_)

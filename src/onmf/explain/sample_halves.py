@@ -1,10 +1,10 @@
 r"""Halves of the samples: are clusters found again, and are two neighbours one cloud or two?
 
-The samples are cut in two halves at random, several times. Each half gets K clusters of its own,
-found by the search of the default solver, and its rays label all samples. With C_k the clusters of
-the model and D_l those of a half,
+The samples are cut in two halves at random. Each half gets K clusters of its own, found by the
+search of the default solver, and its rays label all samples. With C_k the clusters of the model and
+D_l those of a half,
 
-    found again_k = mean over the halves of  max_l |C_k & D_l| / |C_k | D_l|.
+    found again_k = mean over both halves of  max_l |C_k & D_l| / |C_k | D_l|.
 
 **One cloud or two?** For two groups of clusters, every half gives the direction that tells its own
 samples of the two groups apart, that of linear discriminant analysis in its sketch,
@@ -13,9 +13,9 @@ samples of the two groups apart, that of linear discriminant analysis in its ske
 
 The samples of the **other** half, which had no part in w or in the clusters, are projected onto it.
 If the groups are parts of one cloud, their projections have one mode, whatever the correlations of
-the features: `modes.p_one_mode` is its p-value. Of the larger group the samples nearest to the
-smaller one take part, `MOST_TIMES` as many: a part of a density with one mode has one mode. Twice
-the median of the p-values of all halves is a p-value again (Meinshausen et al. 2009).
+the features: `modes.p_one_mode` is its p-value, for the samples of both halves together, each with
+the means of the two groups at 0 and 1. Of the larger group the samples nearest to the smaller one
+take part, `MOST_TIMES` as many: a part of a density with one mode has one mode.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,6 @@ from onmf.losses.quick_fit import quick_look
 from onmf.rows.assign import nearest
 from onmf.rows.sweep import Array, Block, row_sqnorm
 
-CUTS = 2  # four fits, each to half of the samples
 SHRINK = 0.1
 MOST_TIMES = 2
 FEWEST = 4  # samples of a group in each half: fewer show no mode
@@ -70,43 +69,36 @@ def discriminant(Y: Array, first: Array) -> Array:
 def halves_of_samples(
     seen: Block, labels: Array, k: int, rng: np.random.Generator
 ) -> list[SampleHalf]:
-    """Both halves of every cut, for some samples and their labels by the model."""
+    """Both halves of some samples, which have these labels by the model."""
     n, found = len(labels), []
     length = np.sqrt(row_sqnorm(seen.X))
     some = (length > 0) & (seen.weight[:, 0] > 0)
-    for _ in range(CUTS):
-        inside = rng.permutation(n) % 2 == 0
-        for half in (inside, ~inside):
-            rows = np.flatnonzero(half & some)
-            look = quick_look(Block(seen.X[rows], seen.weight[rows]), k, rng)
-            sketch = np.asarray(seen.X @ look.basis, np.float64)
-            sketch /= np.where(some, length, 1)[:, None]
-            own = np.full(n, -1)
-            if len(look.rays):
-                own = np.where(some, nearest(np.asarray(seen.X @ look.rays.T)).labels, -1)
-            found.append(SampleHalf(matching_numbers(own, labels, k)[own], sketch, half))
+    first = rng.permutation(n) % 2 == 0
+    for half in (first, ~first):
+        rows = np.flatnonzero(half & some)
+        look = quick_look(Block(seen.X[rows], seen.weight[rows]), k, rng)
+        both = np.hstack([look.rays.T, look.basis]).astype(seen.X.dtype, copy=False)
+        scores, sketch = np.split(np.asarray(seen.X @ both), [len(look.rays)], axis=1)
+        own = np.full(n, -1)
+        if len(look.rays):
+            own = np.where(some, nearest(scores).labels, -1)
+        sketch = sketch / np.where(some, length, 1)[:, None]
+        found.append(SampleHalf(matching_numbers(own, labels, k)[own], sketch, half))
     return found
 
 
 def found_again(runs: Array, labels: Array, k: int) -> Array:
-    """For each of k clusters its largest overlap with a cluster of a run, the mean over runs."""
+    """For each of k clusters its largest overlap with a cluster of a run, mean over the runs."""
     return np.mean([overlaps(labels, run, k).max(axis=1) for run in runs.T], axis=0)
 
 
-def p_of_halves(halves: list[SampleHalf], one: Iterable[int], other: Iterable[int]) -> float:
+def p_of_halves(halves: Sequence[SampleHalf], one: Iterable[int], other: Iterable[int]) -> float:
     """p-value of the hypothesis that two groups of clusters are parts of one cloud."""
-    cuts = zip(halves[::2], halves[1::2], strict=True)
-    found = [p_of_cut(cut, [*one], [*other]) for cut in cuts]
-    return min(1.0, 2 * float(np.median(found)))
-
-
-def p_of_cut(cut: Sequence[SampleHalf], one: list[int], other: list[int]) -> float:
-    """The same from both halves of one cut."""
-    looks = [half.between(one, other) for half in cut]
+    looks = [half.between(one, other) for half in halves]
     known = [look for look in looks if look is not None]
     if len(known) < len(looks):
         return 1.0
     t, second = (np.concatenate(parts) for parts in zip(*known, strict=True))
-    few = min(np.sum(second), np.sum(~second))
+    few = int(min(np.sum(second), np.sum(~second)))
     t = np.sort(t if np.sum(second) == few else -t)  # the smaller group comes last
     return p_one_mode(t[-(1 + MOST_TIMES) * few :])

@@ -41,7 +41,7 @@ class Separation(NamedTuple):
 def look_at_halves(data: Data, labels: Array, rays: Array, seed: int) -> tuple[Array, Separation]:
     """How much of each cluster halves of some samples find again, and which are separate."""
     k, rng = len(rays), np.random.default_rng((EXPLAIN_STREAM, SAMPLE_HALVES, seed))
-    some = some_samples(data, k, rng)
+    some = some_samples(data, k, rng, times=2)  # each fit uses half of them
     seen, labels = data.take(some), labels[some]
     seen = seen._replace(X=mean_filled(seen.X))
     halves = halves_of_samples(seen, labels, k, rng)

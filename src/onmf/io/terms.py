@@ -41,4 +41,5 @@ class Terms:
 SAMPLES = Terms()
 DOCUMENTS = Terms("document", "documents", "word", "words", "topic", "topics")
 EMBEDDED = Terms("document", "documents", "feature", "features", "topic", "topics")
+PICTURES = Terms("image", "images", "pixel", "pixels", "cluster", "clusters")
 CELLS = Terms("cell", "cells", "gene", "genes", "cluster", "clusters")

@@ -15,11 +15,11 @@ from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import SNCP
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
-from onmf.rows.sweep import Array, Block, Data, count_missing, zero_missing
+from onmf.rows.sweep import Array, Block, Data, count_missing, row_sqnorm
 from onmf.search.row_problems import unit
 from onmf.search.solver import SearchSettings, find_starts
 
-QUICK_SWEEPS, QUICK_ALTERNATIONS = 10, 4  # of the search, and on all features after it
+QUICK_SWEEPS, QUICK_ALTERNATIONS = 10, 2  # of the search, and on all features after it
 
 
 class Look(NamedTuple):
@@ -46,12 +46,12 @@ def quick_look(seen: Block, k: int, rng: np.random.Generator) -> Look:
     """K unit rays of these samples from one start; fewer if there is not enough."""
     X = seen.X
     n_missing = count_missing(X)
-    shown = zero_missing(X) if n_missing else X
-    useful = np.asarray(abs(shown).sum(axis=1)).ravel() * seen.weight[:, 0] > 0
+    useful = row_sqnorm(X) * seen.weight[:, 0] > 0
     k = min(k, int(useful.sum()))
     if not k:
         return Look(np.zeros((0, X.shape[1])), np.zeros((X.shape[1], 0)))
-    X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
+    if not useful.all():
+        X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
     rows = InMemory(X, seen.weight[useful, 0], n_missing=n_missing)
     data: Data = estimate_fill(rows, k, rng, QUICK_SWEEPS).view(rows) if n_missing else rows
     bounds = NON_NEGATIVE if rows.extremes[0] >= 0 else Bounds(-np.inf, np.inf)

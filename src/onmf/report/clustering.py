@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from onmf.explain import Explanation, Markers
+from onmf.explain import ClusterRow, Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
 from onmf.explain.reading import distances
 from onmf.io.terms import SAMPLES, Terms
@@ -28,6 +28,7 @@ class ClusteringFacts(NamedTuple):
     ids, names : of the clusters; a cluster without a name has "".
     certainty, explained : of each sample; the second is the share that its centroid explains.
     markers : the table of features; None if only one cluster has samples.
+    trust : how much clusters can be trusted, by id.
     terms : what the reader calls all these.
     """
 
@@ -44,6 +45,7 @@ class ClusteringFacts(NamedTuple):
     certainty: Array
     explained: Array
     markers: Markers | None
+    trust: dict[Any, ClusterRow]
     terms: Terms
 
 
@@ -95,6 +97,7 @@ def read_clustering(
         certainty=(labels >= 0).astype(float) if found is None else found.certainty,
         explained=1 - distance**2,
         markers=None if found is None else found.markers,
+        trust={} if found is None else {row.cluster: row for row in found.clusters()},
         terms=terms,
     )
 

@@ -30,7 +30,7 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
             {
                 "size": len(inside),
                 "name": display_name(clustering.names[k], CARD_NAME),
-                "lines": card_lines(clustering, inside),
+                "lines": card_lines(clustering, inside, clustering.ids[k]),
                 "features": own,
                 "typical": [[names[i], round_digits(explained[i])] for i in typical],
                 "unsure": [
@@ -42,15 +42,17 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
     return panels
 
 
-def card_lines(clustering: ClusteringFacts, inside: Array) -> list[str]:
+def card_lines(clustering: ClusteringFacts, inside: Array, cluster: Any) -> list[str]:
     """Sentences below the size of a cluster, in the reader's words; a further fact is added here.
 
-    `inside` are the numbers of its samples.
+    `inside` are the numbers of its samples, `cluster` is its id.
     """
     if not len(inside):
         return []
     mean = float(clustering.certainty[inside].mean())
-    return [f"Mean certainty {mean:.2f}"]
+    known = clustering.trust.get(cluster)
+    said = [] if known is None else map(clustering.terms.say, known.sentences())
+    return [f"Mean certainty {mean:.2f}", *said]
 
 
 def _heavy(clustering: ClusteringFacts) -> list[list[dict[str, Any]]]:

@@ -31,11 +31,7 @@ def sample_columns(clustering: ClusteringFacts, times: SampleTimes | None) -> di
     A further number of each sample is one more entry of `numbers`: its title, its values, and
     whether the list begins with the largest.
     """
-    n, texts = len(clustering.labels), clustering.texts
-    chosen = np.arange(n)
-    if n > MAX_ROWS:
-        chosen = np.sort(stratified_order(clustering.labels, np.random.default_rng(0))[:MAX_ROWS])
-    rows = chosen.tolist()
+    rows, texts = listed_rows(clustering.labels), clustering.texts
     longest = None if texts is None else text_length([len(texts[i]) for i in rows])
     truth = clustering.truth
     numbers = {
@@ -55,6 +51,14 @@ def sample_columns(clustering: ClusteringFacts, times: SampleTimes | None) -> di
         "period": None if times is None else np.asarray(times.numbers)[rows].tolist(),
         "note": " ".join(_left_out(clustering, len(rows), longest)),
     }
+
+
+def listed_rows(labels: Array) -> list[int]:
+    """All samples or, of more than MAX_ROWS, some in proportion to the clusters."""
+    if len(labels) <= MAX_ROWS:
+        return list(range(len(labels)))
+    order = stratified_order(labels, np.random.default_rng(0))
+    return list(np.sort(order[:MAX_ROWS]).tolist())
 
 
 def text_length(lengths: Sequence[int]) -> int | None:

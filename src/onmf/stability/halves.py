@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from onmf.explain.halves import joint_sizes, overlaps
+from onmf.rows.validation import rescale_to_safe_range
 from onmf.search.row_problems import kernels
 
 Array = NDArray[Any]
@@ -65,7 +66,7 @@ def groups_of(X: Any) -> Array:
     order are the same cuts.
     """
     probe = np.random.default_rng(0).standard_normal(X.shape[1])
-    value = np.asarray(X @ probe, np.float64)
+    value = np.asarray(rescale_to_safe_range(X)[0] @ probe, np.float64)
     scale = max(float(np.abs(value).max(initial=0)), np.finfo(float).tiny)
     return np.unique(np.rint(value / scale * 1e12), return_inverse=True)[1]
 

@@ -15,8 +15,9 @@ from onmf.io.columns import class_file
 from onmf.io.remote import AnyFile
 from onmf.streams.lineage import Lineage
 
-LABELS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
+LABELS, CLUSTERS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "labels.csv",
+    "clusters.csv",
     "markers.csv",
     "centers.csv",
     "top_features.csv",

@@ -1,7 +1,7 @@
 """A finished fit: the content of its files, and how a finished run is read again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +19,7 @@ from onmf.cli.runs.findings import Findings
 from onmf.cli.runs.inputs import Copies, Input, cleaned, rows_of
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
+from onmf.explain import ClusterRow
 from onmf.explain.checks import check_fitted_to
 from onmf.io import Source, Table, checksum, csv_texts, finish_replacement, to_json_values
 from onmf.io.remote import HIDDEN, RemoteFile
@@ -135,6 +136,7 @@ class FinishedFit:
             "seconds": round(self.seconds, 3),
             "proof": self.findings.proof,
             "topics": self.findings.topics,
+            "clusters": [row._asdict() for row in self.clusters()],
         }
 
     def label_columns(self) -> dict[str, Array]:
@@ -157,11 +159,17 @@ class FinishedFit:
             self.findings.texts,
         )
 
+    def clusters(self) -> list[ClusterRow]:
+        """The content of clusters.csv; nothing if there is a single cluster."""
+        found = self.findings.explanation
+        return [] if found is None else found.clusters()
+
     def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
         """All files except the report and run.json."""
         ids, W = self.findings.ids, self.model.cluster_centers_
         sheets = {
             records.LABELS: self.labels().sheet(),
+            records.CLUSTERS: tables.clusters_sheet(self.clusters()),
             records.MARKERS: tables.markers_sheet(self.findings.markers),
             records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
             records.TOP: tables.top_sheet(ids, self.findings.top),
@@ -227,8 +235,13 @@ def _labels_of_another(folder: Path) -> ValueError:
     return ValueError(f"{folder / records.LABELS} is not of this run: run onmf cluster again.")
 
 
-def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str, Any]]:
-    """A finished run, with its findings computed again, and its record."""
+def read_run(
+    folder: Path, remote: bool = False, change: Callable[[Any, Table], object] | None = None
+) -> tuple[FinishedFit, dict[str, Any]]:
+    """A finished run, with its findings computed again, and its record.
+
+    `change` may change the model, given the table it was fitted to.
+    """
     if (folder / records.STREAM_FILE).exists():
         raise ValueError(
             f"{folder} was continued by onmf update: its page is {folder / records.STREAM_PAGE}."
@@ -245,6 +258,8 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
     if not ours or len(model.labels_) != len(table.samples):
         raise _labels_of_another(folder)
     check_fitted_to(model, table)
+    if change is not None:
+        change(model, table)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds = record["results"]["seconds"]
     shown = cleaned(raw, getattr(model, "preprocessing_", ()))

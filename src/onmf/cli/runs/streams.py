@@ -103,6 +103,10 @@ class StreamRun:
         name, path = self.batches[-1]["name"], self.state_file(len(self.batches) - 1)
         if len(self.batches) == 1:
             raise ValueError(f"{self.folder} has no batch: {name} is the input of onmf cluster.")
+        if any(e.get("after") == len(self.batches) for e in self.record.get("lineage", [])):
+            raise ValueError(
+                f"{name} can no longer be taken out: clusters were merged or split after it."
+            )
         if not path.exists():
             raise ValueError(
                 f"{name} can no longer be taken out: the states before the last {KEPT_STATES} "
@@ -151,25 +155,47 @@ class StreamRun:
         model = self.model
         most = max(most, len(model.cluster_centers_))
         model.set_params(max_clusters=most, n_clusters=None, init="random")
+        marked = model.strangers(table) if tables.knows_strangers(model) else None
         model.partial_fit(table)
         name_new_clusters(model, *rows_in_memory(table, model.labels_), table.features)
         self.batches.append(self.entry(model, table, key, name))
+        self.batches[-1]["marked_strangers"] = tables.stranger_count(marked)
         place, number = self.folder / BATCH_FOLDER, len(self.batches) - 1
         place.mkdir(exist_ok=True)
-        files = self.labels_files(table, texts, raw_names, parquet)
+        columns: dict[str, Array] = {"distance": model.distance(table)}
+        columns |= {} if marked is None else {"stranger": marked}
+        files = self.labels_files(table.samples, columns, texts, raw_names, parquet)
         for ending, content in (*files.items(), (STATE_BEFORE, before)):
             replace_files(place, {f"{number:05}{ending}": content})
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
         if not parquet:  # of the batch that this one replaced
             (place / f"{number:05}.parquet").unlink(missing_ok=True)
 
+    def note_edit(self) -> None:
+        """Record what was merged or split by hand after the last batch."""
+        lineage = self.model.lineage_
+        assert lineage is not None  # of every model that was edited
+        for old, new in lineage.merged:
+            for entry in self.batches:
+                sizes, words = entry["sizes"], entry["words"]
+                if n := sizes.pop(str(old), 0):
+                    sizes[str(new)] = sizes.get(str(new), 0) + n
+                words.setdefault(str(new), words.pop(str(old), []))
+        facts = {"after": len(self.batches), **lineage._asdict()}
+        done = [*self.record.get("lineage", []), to_json_values(facts)]
+        self.record = self.record | {"lineage": done}
+
     def labels_files(
-        self, table: Table, texts: Sequence[str] | None, raw_names: bool, parquet: bool
+        self,
+        samples: Sequence[str],
+        columns: dict[str, Array],
+        texts: Sequence[str] | None,
+        raw_names: bool,
+        parquet: bool,
     ) -> dict[str, str | bytes]:
         """The clusters of the last batch, by the endings of the files."""
         ids = tables.ids_of_labels(tables.ids_of_clusters(self.model), self.model.labels_)
-        distance, names = {"distance": self.model.distance(table)}, self.model.cluster_names_
-        found = tables.Labels(table.samples, ids, distance, names, texts)
+        found = tables.Labels(samples, ids, columns, self.model.cluster_names_, texts)
         endings = (".csv", ".parquet") if parquet else (".csv",)
         return {ending: found.content(ending, raw_names) for ending in endings}
 
@@ -281,6 +307,8 @@ class StreamRun:
         said += f"{terms.counted(clusters, 'cluster')}. The last batch, {last['name']}: "
         said += f"{terms.counted(last['samples'], 'sample')}, "
         said += f"{terms.say(self.changes().sentence())}, "
+        if last.get("marked_strangers"):
+            said += f"{last['marked_strangers']} of them strangers, "
         return f"{said}{totals['waiting']} {terms.samples} wait."
 
     @property

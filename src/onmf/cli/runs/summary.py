@@ -24,6 +24,7 @@ def summarise_run(record: dict[str, Any], out: Path, terms: Terms) -> str:
         + f"{results['sweeps']} passes, {results['seconds']:.1f} s.",
         *(f"  {i} {one_line(name)}" for i, name in names.items() if len(names) <= MOST_NAMED),
     ]
+    lines += [terms.say(said) for said in doubts(results["clusters"])]
     if results["outliers"] is not None:
         lines.append(terms.say(outlier_sentence(**results["outliers"])))
     if record["lineage"]:
@@ -42,6 +43,14 @@ def summarise_run(record: dict[str, Any], out: Path, terms: Terms) -> str:
         lines.append(score_sentence(results["scores"]))
     written = [name for name in RESULTS if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
+
+
+def doubts(clusters: list[dict[str, Any]]) -> list[str]:
+    """What speaks against some of the clusters; of many only how many they are."""
+    doubted = [own for own in clusters if own["note"]]
+    if len(doubted) > MOST_NAMED:
+        return [f"{len(doubted)} of {len(clusters)} clusters are doubtful: clusters.csv says why."]
+    return [f"Cluster {own['cluster']}: {own['note']}." for own in doubted]
 
 
 def lost_ids(chain: list[dict[str, Any]]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmf import ONMF, Baseline
-from onmf.explain import Marker
+from onmf.explain import ClusterRow, Marker
 from onmf.io import Sheet, csv_text
 from onmf.io.output import ROWS_PER_BLOCK
 from onmf.io.table import one_line
@@ -33,6 +33,31 @@ def ids_of_labels(ids: Array, labels: Array) -> Array:
 def cluster_sizes(labels: Array, k: int) -> Array:
     """Number of samples in each of k clusters."""
     return np.bincount(labels[labels >= 0], minlength=k)
+
+
+def probability_columns(ids: Array, P: Array) -> dict[str, Array]:
+    """The probability of each cluster, by its id."""
+    return {f"probability_{i}": own for i, own in zip(ids.tolist(), np.asarray(P).T, strict=True)}
+
+
+def knows_strangers(model: Model) -> bool:
+    """Whether a model can tell them: those of older versions cannot."""
+    return hasattr(model, "stranger_limits_")
+
+
+def stranger_count(marked: Array | None) -> int | None:
+    """How many samples are marked; None if the model cannot tell."""
+    return None if marked is None else int(np.sum(marked))
+
+
+def stranger_sentence(count: int, samples: int) -> str:
+    """How many samples are unlike those of the fit."""
+    return f"{count} of {samples} samples are strangers: unlike all samples of the fit."
+
+
+def written(value: Any, digits: int) -> str:
+    """A number with so many digits; yes and no as most programs read them."""
+    return str(value).lower() if isinstance(value, bool) else f"{value:.{digits}f}"
 
 
 class Labels(NamedTuple):
@@ -62,7 +87,7 @@ class Labels(NamedTuple):
             numbers = [column[some].tolist() for column in self.numbers.values()]
             columns: list[Sequence[Any]] = [*numbers]
             if digits is not None:
-                columns = [[f"{value:.{digits}f}" for value in column] for column in numbers]
+                columns = [[written(value, digits) for value in column] for column in numbers]
             if self.texts is not None:
                 columns.append([one_cell(text) for text in self.texts[some]])
             called = [names[i] for i in ids]
@@ -102,10 +127,19 @@ def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
     return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], rows)
 
 
+def clusters_sheet(found: Sequence[ClusterRow]) -> Sheet:
+    """clusters.csv: what each cluster is worth."""
+    return Sheet(ClusterRow._fields, [[*map(_cell, row)] for row in found])
+
+
 def markers_sheet(found: Sequence[Marker]) -> Sheet:
     """markers.csv: the most distinctive features of each cluster, best first."""
-    rows = [[row.cluster, row.feature, *[f"{value:.6g}" for value in row[2:]]] for row in found]
-    return Sheet(Marker._fields, rows)
+    return Sheet(Marker._fields, [[*map(_cell, row)] for row in found])
+
+
+def _cell(value: Any) -> Any:
+    """A number in a few digits; nothing for None."""
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else value
 
 
 def centers_sheet(ids: Array, centers: Array, features: Sequence[str]) -> Sheet:

@@ -206,7 +206,7 @@ def groups(
     >>> next(table.rows()).feature
     'x0'
     """
-    known, numbers = _numbered(labels)
+    known, numbers = numbered_groups(labels)
     options = {"features": feature_names, "sample_weight": sample_weight, "log_base": log_base}
     return _of_groups(known, numbers, X, rank=rank, **options)
 
@@ -232,7 +232,7 @@ def _of_groups(
     return Markers.of(known, sums.samples[:, 0], names, facts, p_value)
 
 
-def _numbered(labels: Any) -> tuple[list[Any], Array]:
+def numbered_groups(labels: Any) -> tuple[list[Any], Array]:
     """The groups, and the number of the group of each sample; -1 for none."""
     given = list(labels)
     missing = [

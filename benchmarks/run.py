@@ -12,6 +12,7 @@ import expression
 import fast
 import files
 import growth
+import guided
 import house
 import joint
 import judging
@@ -96,6 +97,7 @@ SECTIONS = {
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
     "texts": texts.run,
+    "guided": guided.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

@@ -246,7 +246,7 @@ def groups(
     >>> next(table.rows()).feature
     'x0'
     """
-    known, numbers = _numbered(labels)
+    known, numbers = numbered_groups(labels)
     options: dict[str, Any] = {
         "features": feature_names,
         "sample_weight": sample_weight,
@@ -281,7 +281,7 @@ def _of_groups(
     return Markers.of(known, sums.samples[:, 0], names, facts, tests)
 
 
-def _numbered(labels: Any) -> tuple[list[Any], Array]:
+def numbered_groups(labels: Any) -> tuple[list[Any], Array]:
     """The groups, and the number of the group of each sample; -1 for none."""
     given = list(labels)
     missing = [

@@ -90,7 +90,7 @@ def cells_part() -> str:
     X, y, k = sets.pbmc()
     genes = sets.load("pbmc_facs", "pbmc_facs_labels.npz")["gene_symbol"].astype(str)
     model = ONMF(k, random_state=SEED).fit(X)
-    found = explain.clusters(model, X, features=genes, log_base=np.e)
+    found = explain.clusters(model, X, feature_names=genes, log_base=np.e)
     kinds, numbers = np.unique(y, return_inverse=True)
     clusters = match(numbers, model.labels_, k)
     shared, ratio = scanpys(X, model.labels_, genes, found)
@@ -123,7 +123,7 @@ def scanpys(X, labels, genes, found):
         scanpy.tl.rank_genes_groups(cells, "cluster", method="t-test")
         theirs.append(process_time() - begin)
         begin = process_time()
-        explain.groups(labels, X, features=genes)
+        explain.groups(labels, X, feature_names=genes)
         ours.append(process_time() - begin)
     names = cells.uns["rank_genes_groups"]["names"]
     unique = np.array(cells.var_names)

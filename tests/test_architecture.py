@@ -29,14 +29,15 @@ preparation -> io preparation
 explain -> explain losses result rows
 bounds -> bounds losses paper result rows
 estimators -> baselines bounds estimators exceptions explain io losses paper preparation report
-estimators -> result rows search streams
+estimators -> result rows search stability streams
 plot -> explain plot report result rows
 report -> bounds explain io losses metrics report result rows
-stability -> estimators exceptions ledger losses paper plot rows search stability
+stability -> estimators exceptions explain ledger losses paper plot rows search stability
 cells -> cells estimators exceptions explain io losses preparation rows stability
+texts -> estimators explain io losses preparation stability
 cli -> *
 __main__ -> cli
-__init__ -> bounds cells estimators exceptions explain paper plot report stability
+__init__ -> bounds cells estimators exceptions explain paper plot report stability texts
 """
 ALLOWED = defaultdict(set)
 for line in ARROWS.strip().splitlines():

@@ -30,7 +30,7 @@ def test_everything_is_written_where_scanpy_users_look(adata):
     alone = ONMF(4, random_state=0).fit(adata.X)
     assert adata.obs["onmf"].cat.categories.tolist() == ["0", "1", "2", "3"]
     np.testing.assert_array_equal(adata.obs["onmf"].astype(int), alone.labels_)
-    found = explain.clusters(alone, adata.X, features=adata.var_names)
+    found = explain.clusters(alone, adata.X, feature_names=adata.var_names)
     np.testing.assert_array_equal(adata.obs["onmf_certainty"], found.certainty)
     np.testing.assert_array_equal(adata.obsm["X_onmf"], alone.decision_function(adata.X))
     np.testing.assert_array_equal(adata.obsm["onmf_membership"], alone.membership_)
@@ -42,6 +42,10 @@ def test_everything_is_written_where_scanpy_users_look(adata):
     top = told["top_features"]
     for k, features in enumerate(found.markers.top(20)):
         assert top[top["cluster"] == str(k)]["feature"].tolist() == features
+    table = told["clusters"]
+    assert table["cluster"].tolist() == ["0", "1", "2", "3"]
+    np.testing.assert_array_equal(table["found_again"], found.found_again)
+    np.testing.assert_array_equal(table["p_one_cloud"], found.markers.p_one_cloud)
     assert model.feature_names_in_.tolist() == adata.var_names.tolist()
     assert model.top_features(1)[0][0][0].startswith("gene")
 
@@ -157,7 +161,7 @@ def test_raw_a_layer_or_an_embedding_can_be_clustered(classic, planted):
     np.testing.assert_array_equal(model.labels_, alone.labels_)
     assert "b_centers" not in classic.varm
     ranked = classic.uns["rank_genes_groups_b"]["names"]["0"]
-    table = explain.groups(model.labels_, classic.raw.X, features=classic.raw.var_names)
+    table = explain.groups(model.labels_, classic.raw.X, feature_names=classic.raw.var_names)
     assert ranked[0] == table.top(1)[0][0]
     with pytest.raises(ValueError, match="no 'X_umap' in obsm, which has: X_pca"):
         cluster_anndata(classic, 4, obsm="X_umap")
@@ -279,7 +283,6 @@ def test_a_copy_leaves_the_object_as_it_was(adata):
     np.testing.assert_array_equal(other.obs["onmf"].astype(int), model.labels_)
 
 
-@pytest.mark.filterwarnings("error")
 def test_a_view_does_not_lose_the_result(adata):
     variable, some = np.arange(30) % 3 > 0, np.arange(0, 120, 2)
     view = adata[some, variable]

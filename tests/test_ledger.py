@@ -46,7 +46,7 @@ def test_every_trial_is_on_disk_before_the_first_one_runs(path):
     seen = []
 
     def work(trial):
-        with sqlite3.connect(path) as other:
+        with contextlib.closing(sqlite3.connect(path)) as other:
             seen.append(other.execute("SELECT count(*) FROM trials").fetchone()[0])
         return {}, None
 
@@ -182,7 +182,7 @@ def test_killed_before_any_statement_it_goes_on_where_it_was(path):
 def test_other_databases_are_refused(path, statement, said):
     if "PRAGMA" in statement:
         Ledger(path).close()
-    with sqlite3.connect(path) as base:
+    with contextlib.closing(sqlite3.connect(path)) as base, base:
         base.execute(statement)
     with pytest.raises(ValueError, match=said):
         Ledger(path)

@@ -61,8 +61,8 @@ def test_embedding_draws_each_sample_once_in_the_look_of_its_cluster(model, plan
 
 def test_embedding_calls_clusters_by_their_distinctive_features_if_these_have_names(model, planted):
     features = [f"gene ${j}" for j in range(30)]
-    table = onmf.explain.groups(model.labels_, planted[0], features=features)
-    ax = plot.embedding(model, planted[0], features=features)
+    table = onmf.explain.groups(model.labels_, planted[0], feature_names=features)
+    ax = plot.embedding(model, planted[0], feature_names=features)
     expected = [f"{k} {name}".replace("$", r"\$") for k, name in enumerate(table.names)]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == expected
     ax.figure.canvas.draw()
@@ -70,7 +70,7 @@ def test_embedding_calls_clusters_by_their_distinctive_features_if_these_have_na
 
 def test_heat_map_has_the_weights_of_the_unit_centroids(model):
     W = model.cluster_centers_ / np.linalg.norm(model.cluster_centers_, axis=1, keepdims=True)
-    ax = plot.heat_map(model, features=[f"gene {j}" for j in range(30)])
+    ax = plot.heat_map(model, feature_names=[f"gene {j}" for j in range(30)])
     np.testing.assert_allclose(ax.images[0].get_array(), W)
     assert [tick.get_text() for tick in ax.get_xticklabels()][7] == "gene 7"
     assert ax.images[0].get_clim() == (0, W.max())
@@ -85,7 +85,7 @@ def test_heat_map_has_the_weights_of_the_unit_centroids(model):
 
 
 def test_top_features_draws_the_heaviest_last_so_that_it_is_on_top(model):
-    axes = plot.top_features(model, 5, features=[f"gene ${j}$" for j in range(30)])
+    axes = plot.top_features(model, 5, feature_names=[f"gene ${j}$" for j in range(30)])
     assert len(axes) == 4
     for ax, heavy in zip(axes, model.top_features(5), strict=True):
         widths = [bar.get_width() for bar in ax.patches]

@@ -59,7 +59,7 @@ weigh = tfidf().fit(counts)
 X = weigh.transform(counts)
 model = ONMF(n_clusters=6, random_state=0).fit(X)
 _, axes = plt.subplots(2, 3, figsize=(9, 4.4), layout="constrained")
-plot.top_features(model, 6, features=words, axes=axes)
+plot.top_features(model, 6, feature_names=words, axes=axes)
 plt.show()
 
 # %%

@@ -46,7 +46,7 @@ X /= np.linalg.norm(X, axis=1, keepdims=True)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", SignedDataWarning)
     model = ONMF(n_clusters=3, random_state=0).fit(X)
-found = model.explain(X, by=words, features=counter.get_feature_names_out())
+found = model.explain(X, by=words, feature_names=counter.get_feature_names_out())
 cosines = model.decision_function(X)
 figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")
 axes.imshow(

@@ -76,7 +76,9 @@ both = tables["0 to 1, and 1 to 0 beside it"]
 model = ONMF(n_clusters=3, random_state=0).fit(both)
 plain = [name.replace("_", " ").removesuffix(" of diluted wines") for name in X.columns]
 _, axes = plt.subplots(1, 3, figsize=(9.6, 2.8), layout="constrained")
-plot.top_features(model, 5, features=[*plain, *(f"little {name}" for name in plain)], axes=axes)
+plot.top_features(
+    model, 5, feature_names=[*plain, *(f"little {name}" for name in plain)], axes=axes
+)
 plt.show()
 
 # %%

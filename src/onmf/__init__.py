@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from onmf.estimators import ONMF, PALM, Baseline, Fast, StreamONMF, load
     from onmf.paper.penalties import NSNCP, SNCP, General
     from onmf.stability import choose_k
+    from onmf.texts import cluster_texts
 
 __all__ = [
     "NSNCP",
@@ -31,6 +32,7 @@ __all__ = [
     "certify",
     "choose_k",
     "cluster_anndata",
+    "cluster_texts",
     "exceptions",
     "explain",
     "load",
@@ -52,6 +54,7 @@ HOMES = {
     "certify": "onmf.bounds",
     "choose_k": "onmf.stability",
     "cluster_anndata": "onmf.cells",
+    "cluster_texts": "onmf.texts",
     "load": "onmf.estimators",
 }
 MODULES = ("exceptions", "explain", "plot", "report")

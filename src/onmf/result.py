@@ -3,8 +3,9 @@
 One `Recorder` keeps the stages of a fit, shows them to the callback and saves checkpoints.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -170,7 +171,8 @@ class Recorder:
 class FittedModel(Protocol):
     """What explanations, bounds, scores, pages and figures read of a fitted clusterer.
 
-    A model may also have `cluster_ids_`, `feature_names_in_`, `n_missing_`, `bound_` and `gap_`.
+    A model may also have `cluster_ids_`, `names_given_`, `names_found_`, `feature_names_in_`,
+    `n_missing_`, `bound_` and `gap_`.
     """
 
     labels_: Any
@@ -189,11 +191,28 @@ def cluster_ids(model: FittedModel) -> list[Any]:
     return np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist()
 
 
+def known_names(model: FittedModel) -> dict[int, str]:
+    """Names of clusters that are still there, by id: those given, else those found."""
+    ids = cluster_ids(model)
+    pairs = (*getattr(model, "names_found_", ()), *getattr(model, "names_given_", ()))
+    return {i: name for i, name in pairs if i in ids}
+
+
 def known_feature_names(
     model: FittedModel, given: Sequence[Any] | None = None
 ) -> Sequence[Any] | None:
     """The names that were given, else those that X had in `fit`, else None."""
     return getattr(model, "feature_names_in_", None) if given is None else given
+
+
+def html_table(header: Iterable[Any], rows: Iterable[Iterable[Any]], caption: str = "") -> str:
+    """A table for a notebook, every text escaped."""
+    head = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows
+    )
+    said = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def gram_orthogonality(gram: Array) -> float:

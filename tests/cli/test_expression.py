@@ -239,8 +239,8 @@ def test_explain_by_another_matrix_is_the_table_of_the_groups():
     model = ONMF(3, random_state=0, center_bounds=(None, None)).fit(X)
     counts = CountVectorizer().fit(texts)
     Y, names = counts.transform(texts), counts.get_feature_names_out()
-    found = model.explain(X, by=Y, features=names)
-    alone = explain.groups(model.labels_, Y, features=names)
+    found = model.explain(X, by=Y, feature_names=names)
+    alone = explain.groups(model.labels_, Y, feature_names=names)
     assert found.markers.top(4) == alone.top(4)
     np.testing.assert_array_equal(found.certainty, model.explain(X).certainty)
     model.report("page.html", X, explanation=found)
@@ -257,9 +257,9 @@ def test_every_figure_is_written_as_svg_and_pdf(capsys):
     pytest.importorskip("matplotlib").use("Agg")
     write(counts())
     pd.DataFrame({"name": [f"s{i}" for i in range(60)], "kind": KINDS, "x": 1}).to_csv("m.csv")
-    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--labels", "m.csv:kind") == 0
+    assert run("cluster", "x.csv", "-k", "2:4", "-o", "out", "--labels", "m.csv:kind") == 0
     assert run("report", "out", "--figures") == 0
-    names = {"map", "centroids", "features", "samples", "classes"}
+    names = {"map", "centroids", "features", "samples", "classes", "k"}
     found = {path.name: path.read_bytes() for path in Path("out/figures").iterdir()}
     assert found.keys() == {f"{name}.{kind}" for name in names for kind in ("svg", "pdf")}
     for name, content in found.items():

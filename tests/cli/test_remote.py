@@ -13,6 +13,7 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from command_line import run
+from web import SECRETS, secret_address, serving
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -62,3 +63,27 @@ def test_what_is_not_there_or_cannot_be_written_to_is_said(bucket, capsys):
     words = ["memory://data/x.h5ad", "-k", 3, "-o", "out", "--write-h5ad", "new.h5ad"]
     assert run("cluster", *words) == 2
     assert "needs a local .h5ad file" in capsys.readouterr().err
+
+
+def test_no_secret_of_an_address_is_printed_logged_or_stored(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("aiohttp")
+    with serving({"x.csv": Path("x.csv").read_bytes()}, protected=True) as host:
+        address = secret_address(host, "x.csv")
+        fitting = ["--log-file", "run.log", "--checkpoint", "kept", "-o", "out"]
+        words = [
+            ["cluster", address, "-k", "3", *fitting],
+            ["predict", "out", address, "-o", "new.csv", "--log-file", "predict.jsonl"],
+            ["report", "out", "--remote"],
+            ["cluster", address.replace("v=1", "v=2"), "-k", "3", "-o", "other"],
+            ["cluster", "x.csv", "-k", "3", "-o", "other", "--labels", address],
+        ]
+        for line, code in zip(words, (0, 0, 2, 2, 2), strict=True):
+            monkeypatch.setattr("sys.argv", ["onmf", *line])
+            assert run(*line) == code
+    said = capsys.readouterr()
+    assert "which are not stored" in said.err
+    texts = {str(p): p.read_bytes().decode("latin-1") for p in tmp_path.rglob("*") if p.is_file()}
+    assert "token=***" in texts[str(tmp_path / "run.log")]
+    assert f"http://***@{host}/x.csv?token=***&v=***" in texts[str(tmp_path / "out" / "run.json")]
+    for name, text in (texts | {"stdout": said.out, "stderr": said.err}).items():
+        assert not [secret for secret in SECRETS if secret in text], name

@@ -140,10 +140,10 @@ def test_names_come_from_the_frame_the_model_or_the_caller(fitted):
     assert explain.clusters(model, frame).markers.features == genes
     assert explain.groups(model.labels_, frame).features == genes
     assert explain.groups(model.labels_, X).features[:2] == ["x0", "x1"]
-    doubled = explain.groups(model.labels_, X, features=["same"] * 60)
+    doubled = explain.groups(model.labels_, X, feature_names=["same"] * 60)
     assert doubled.top(2)[0] == ["same", "same"]
     with pytest.raises(ValueError, match="2 names for 60 features: give one for each"):
-        explain.groups(model.labels_, X, features=["a", "b"])
+        explain.groups(model.labels_, X, feature_names=["a", "b"])
 
 
 def test_labels_may_be_names_and_some_may_be_missing():

@@ -5,6 +5,7 @@
 
 import io
 import json
+import warnings
 import zlib
 
 import h5py
@@ -132,8 +133,10 @@ FOUND = {
 def test_what_was_found_is_refused_in_a_sentence(name, tmp_path):
     target, data = FOUND[name]
     assert attack(target, data, tmp_path) == ""
-    with pytest.raises(DOCUMENTED):
-        target.read(tmp_path / target.name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # zarr from 3.4 on warns of chunks before we refuse them
+        with pytest.raises(DOCUMENTED):
+            target.read(tmp_path / target.name)
 
 
 @pytest.mark.parametrize("place", range(0, 8192, 512))

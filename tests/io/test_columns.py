@@ -83,6 +83,31 @@ def test_columns_by_hand(tmp_path):
         np.testing.assert_array_equal(table.X, np.transpose([*NUMBERS.values()]))
 
 
+TEXTS = ["the cat sat on the mat", "a dog ate the red bone", "no cat and no dog today"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "no column of numbers; documents are read with --text-column 'my text', and"),
+        ({"year": [2001.0, 2002.0, 2003.0]}, "my text; documents are read with --text-column"),
+        ({f"gene {i}": [1.0, 2.0, 3.0] for i in range(10)}, "not used: my text."),
+    ],
+)
+def test_a_column_of_texts_is_named_where_there_are_few_numbers(more, said, tmp_path):
+    frame = pd.DataFrame({"id": ["a", "b", "c"], "my text": TEXTS} | more)
+    for path in write("x", frame, tmp_path):
+        assert said in outcome(path)
+
+
+def test_a_cell_that_is_no_number_beside_texts(tmp_path):
+    rows = [f"d{i},{TEXTS[i % 3]},{i}" for i in range(25)]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["id,Text,date", *rows, f"e,{TEXTS[0]},1.1.2024", f"f,{TEXTS[0]},x"]))
+    with pytest.raises(ValueError, match=r"'1.1.2024' in line 27, column date; documents are read"):
+        read_table(path)
+
+
 def test_a_class_that_is_missing_is_refused_with_the_sample(tmp_path):
     frame = pd.DataFrame(FRAMES["names"] | {"kind": ["A", None, "B"]})
     for path in write("x", frame, tmp_path):

@@ -1,5 +1,6 @@
 """Writing loses nothing: not to a full disk, and not the last digit."""
 
+import contextlib
 import csv
 import errno
 import io
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from onmf.io import checksum, csv_text, read_table, replace_files, to_json_values
+from onmf.io import checksum, csv_text, output, read_table, replace_files, to_json_values
 from onmf.io.cells import unguard_cell
 
 
@@ -109,3 +110,51 @@ def test_a_line_end_in_a_cell_stays_in_its_cell(end):
     assert [unguard_cell(cell) for cell in row] == cells
     assert row[0].startswith("a")
     assert all(f'"{cell}"' in text for cell in row)  # quoted, whatever a program takes for a line
+
+
+class Killed(BaseException):
+    """As if the process ended here."""
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_a_killed_replacement_is_undone_or_completed(tmp_path, monkeypatch, step):
+    """Whatever rename it dies at, all files are old, or all are new after the next command."""
+    (tmp_path / "deep").mkdir()
+    old = {"a.csv": "old", "b.onmf": "old", "deep/c.csv": "old"}
+    new = dict.fromkeys(old, "new")
+    output.replace_together(tmp_path, old)
+    done = iter(range(10))
+
+    def dies(path, place):
+        if next(done) == step:
+            raise Killed
+        os.replace(path, place)
+
+    with monkeypatch.context() as patch, contextlib.suppress(Killed):
+        patch.setattr(output, "rename", dies)
+        output.replace_together(tmp_path, new)
+    output.finish_replacement(tmp_path)
+    assert {name: (tmp_path / name).read_text() for name in old} == (new if step else old)
+    assert {path.name for path in tmp_path.iterdir()} == {"a.csv", "b.onmf", "deep"}
+
+
+def test_a_replacement_that_fails_changes_nothing(tmp_path):
+    output.replace_together(tmp_path, {"a": "old", "b": "old"})
+
+    def fails(file):
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        output.replace_together(tmp_path, {"a": "new", "b": fails})
+    assert (tmp_path / "a").read_text() == "old"
+    assert len([*tmp_path.iterdir()]) == 2
+
+
+def test_a_link_in_the_place_of_a_replacement_is_not_followed(tmp_path):
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (elsewhere / "mine.txt").write_text("mine")
+    (run := tmp_path / "run").mkdir()
+    (run / output.NEXT).symlink_to(elsewhere)
+    output.finish_replacement(run)
+    assert (elsewhere / "mine.txt").read_text() == "mine"
+    assert not (run / "mine.txt").exists()

@@ -3,6 +3,7 @@
 import gzip
 import io
 import sys
+import traceback
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,8 @@ from cases import few
 from onmf import ONMF
 from onmf.datasets import make_rays
 from onmf.io import checksum, open_source, read_documents, read_table
-from onmf.io.remote import RemoteFile, as_file, is_remote
+from onmf.io.remote import RemoteFile, as_file, is_remote, without_secrets
+from web import SECRETS, secret_address, serving
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -191,3 +193,58 @@ def test_without_the_library_of_a_protocol_its_name_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(ImportError, match=r"s3://bucket/x\.npy cannot be read: .*s3fs"):
         read_table("s3://bucket/x.npy")
+
+
+@pytest.mark.parametrize("name", few(["x.npy", "x.csv", "x.parquet", "x.h5ad", "x.xlsx"], 2))
+def test_a_file_of_a_web_server_is_read_as_the_same_file_here(samples, tmp_path, name):
+    pytest.importorskip("aiohttp")
+    content = FILES[name](samples)
+    (tmp_path / name).write_bytes(content)
+    with serving({name: content}, protected=True) as host:
+        there = read_table(secret_address(host, name))
+    np.testing.assert_array_equal(dense(read_table(tmp_path / name).X), dense(there.X))
+
+
+def test_no_secret_of_an_address_is_in_an_error_or_its_traceback(samples):
+    pytest.importorskip("aiohttp")
+    with serving({}, protected=True) as host:
+        addresses = [
+            secret_address(host, "none.npy"),
+            secret_address(host, "x.npy").replace("v=1", "v=2"),  # refused: 403
+            secret_address("127.0.0.1:1", "x.npy"),  # nobody is there
+            secret_address(host, "x.unknown"),
+            secret_address("nowhere", "x.npy").replace("http", "odd"),
+        ]
+        for address in addresses:
+            with pytest.raises((OSError, ValueError)) as told:
+                ONMF(2).fit(address)
+            shown = "".join(traceback.format_exception(told.value))
+            assert not [secret for secret in SECRETS if secret in shown], shown
+            assert "***" in shown or "x.unknown does not end in" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:p@ss@host/x.csv", "https://***@host/x.csv"),
+        ("https://TOKEN@host/x.csv", "https://***@host/x.csv"),
+        ("https://host/x.csv?sig=a/b=&se=1", "https://host/x.csv?sig=***&se=***"),
+        ("https://host/x.csv?TOKEN", "https://host/x.csv?***"),
+        ("az://box/x.csv?sv=1&sig=a%2F", "az://box/x.csv?sv=***&sig=***"),
+        ("simplecache::https://host/x?t=1 and more", "simplecache::https://host/x?t=*** and more"),
+        ("ftp://me:word@host/a@b?.csv", "ftp://***@host/a@b?.csv"),
+        ("s3://bucket/a@b.csv", "s3://bucket/a@b.csv"),
+        ("C:\\data\\what?.csv", "C:\\data\\what?.csv"),
+    ],
+)
+def test_users_passwords_and_values_of_queries_are_hidden(text, shown):
+    assert without_secrets(text) == shown
+    assert without_secrets(f"there is no file {shown}.") == f"there is no file {shown}."
+
+
+def test_a_file_beside_another_has_the_same_query():
+    """A token for a folder opens the names beside a matrix as well."""
+    matrix = RemoteFile("https://host/run/matrix.mtx?sig=a/b&v=1")
+    assert matrix.name == "matrix.mtx"
+    assert matrix.with_name("genes.tsv").address == "https://host/run/genes.tsv?sig=a/b&v=1"
+    assert RemoteFile("s3://bucket/what?.npy").name == "what?.npy"

@@ -6,6 +6,7 @@ import json
 import platform
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,9 +17,12 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from cases import few
 from onmf import ONMF, explain
 from onmf.datasets import make_rays
+from onmf.io.terms import CELLS, DOCUMENTS
 from onmf.preparation import Depth, Log
 from onmf.report import clustering, document, embedding, html, package_versions, panels
+from onmf.report.flow import Flow
 from onmf.report.names import MAX_NAME, display_name
+from onmf.report.periods import Period
 from report.standins import choice, consensus
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
@@ -75,11 +79,16 @@ def test_clusters_are_described_by_their_size_features_and_samples(data, contain
             column = X[:, int(entry["name"][1:])]
             means = [column[model.labels_ == other].mean() for other in range(4)]
             np.testing.assert_allclose(entry["levels"], means, rtol=1e-2)
-        typical = sorted(inside, key=lambda i: -first[i])[:5]
+        sure = [i for i in inside if found.certainty[i] >= np.median(found.certainty[inside])]
+        middle = np.median(found.distance[inside])
+        typical = sorted(sure, key=lambda i: abs(found.distance[i] - middle))[:5]
         assert [name for name, _ in panel["typical"]] == [str(i) for i in typical]
         np.testing.assert_allclose([e for _, e in panel["typical"]], first[typical] ** 2, rtol=1e-3)
         unsure = sorted(inside, key=lambda i: found.certainty[i])[:5]
         assert [name for name, *_ in panel["unsure"]] == [str(i) for i in unsure]
+        shown = [float(text) for _, text, _ in panel["unsure"]]
+        np.testing.assert_allclose(shown, found.certainty[unsure], atol=5e-3)
+        assert len({*shown}) > 1
         other = np.argsort(-angles[unsure], axis=1)[:, 1]
         assert [third for *_, third in panel["unsure"]] == other.tolist()
 
@@ -133,7 +142,7 @@ def test_clusters_are_called_by_their_features_if_these_have_names(data):
     model, X, _ = data
     genes = [f"gene {j}" for j in range(30)]
     named, numbered = html(model, X, features=genes), html(model, X)
-    expected = explain.clusters(model, X, features=genes).markers.names
+    expected = explain.clusters(model, X, feature_names=genes).markers.names
     assert [panel["name"] for panel in facts_of(named)["clusters"]] == expected
     assert not any(panel["name"] for panel in facts_of(numbered)["clusters"])
 
@@ -179,6 +188,19 @@ def test_known_classes_give_scores_and_a_confusion_table(data):
             assert row[k] == np.sum((classes == name) & (labels == k))
         assert match == np.argmax(row[:-1])  # clear enough here
     assert truth["match"] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("k", [3, 7])
+def test_the_diagonal_of_the_confusion_table_is_the_accuracy(k):
+    rng = np.random.default_rng(k)
+    truth, labels = rng.integers(0, 5, 200), rng.integers(-1, k, 200)
+    table = panels.class_agreement(truth, labels, k)
+    counts = np.array(table["counts"])
+    assert np.trace(counts[:, :-1]) / 200 == pytest.approx(table["scores"]["ACC"], rel=1e-3)
+    assert [m for m in table["match"] if m is not None] == list(range(min(k, 5)))
+    for i, name in enumerate(table["classes"]):
+        for j, cluster in enumerate([*table["clusters"], -1]):
+            assert counts[i, j] == np.sum((truth == int(name)) & (labels == cluster))
 
 
 def test_smaller_classes_share_a_row():
@@ -248,7 +270,7 @@ def test_names_are_carried_as_text(data):
     features = HOSTILE + [f"f{j}" for j in range(20)]
     record = {"input": {"file": HOSTILE[0]}, HOSTILE[1]: HOSTILE[2], "n": np.float64(np.inf)}
     page = html(model, X, samples=samples, features=features, truth=samples, run=record)
-    assert page.count("<script") == page.count("</script") == 2
+    assert page.count("<script") == page.count("</script") == 3
     assert "<img" not in page
     assert "<!--" not in page
     page.encode("utf-8")
@@ -362,18 +384,54 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused(data, tmp_path):
         model.report(tmp_path / "nowhere" / "report.html", X=X)
 
 
-def test_the_opening_sentence_is_about_the_fit(data):
+def test_the_opening_sentence_is_about_the_data_and_that_of_the_end_about_the_fit(data):
     model, X, _ = data
-    explained = 100 * (1 - model.relative_error_)
-    assert facts_of(html(model, X))["sentence"] == (
-        "ONMF put 120 samples with 30 features into 4 clusters (squared error, seed 0). The "
-        f"clusters explain {explained:.1f} % of the data ({model.n_iter_} passes)."
+    explained, facts = 100 * (1 - model.relative_error_), facts_of(html(model, X))
+    assert facts["sentence"] == (
+        "120 samples with 30 features, in 4 clusters. 1 sample fits no cluster."
+    )
+    assert facts["fit"] == (
+        "Clustered by ONMF (squared error, seed 0). The centroids explain "
+        f"{explained:.1f} % of the data ({model.n_iter_} passes)."
     )
     with pytest.warns(ConvergenceWarning):
         alone = ONMF(1, loss="kl", max_iter=3).fit(X[:3])
-    text = facts_of(html(alone, X[:3]))["sentence"]
-    assert text.startswith("ONMF put 3 samples with 30 features into 1 cluster (Kullback-")
-    assert "The cluster explains 0.0 % of the data (3 passes, stopped by a limit)." in text
+    facts = facts_of(html(alone, X[:3]))
+    assert facts["sentence"] == "3 samples with 30 features, in 1 cluster."
+    assert "The centroid explains 0.0 % of the data (3 passes, stopped by a limit)." in facts["fit"]
+
+
+SECTION = re.compile(r'<section id="(technical|heat|convergence|run)".*', re.DOTALL)
+CODE = re.compile(r"<(script|style)\b.*?</\1>", re.DOTALL)
+
+
+@pytest.mark.parametrize("terms", [DOCUMENTS, CELLS])
+def test_the_page_speaks_the_words_of_the_reader(data, terms):
+    """Outside the technical end neither its HTML nor its facts have other words."""
+    model, X, _ = data
+    periods = [Period(str(t), {0: 3, 1: 2}, {0: ["a"]}) for t in (1, 2)]
+    flow = Flow({(0, 0): 3, (0, 1): 1}, {0: 4}, {0: 3, 1: 1}, {0: 2.0}, {})
+    reason = SimpleNamespace(best_k=4, reason="4 clusters: other samples agree", table=[])
+    more = {"periods": periods, "flow": flow, "choice": reason, "consensus": None}
+    page = html(model, X, terms=terms, features=[f"g{j}" for j in range(30)], **more)
+    facts = facts_of(page)
+    technical = ("fit", "bound", "fit_figures", "heat", "convergence", "run", "words")
+    told = json.dumps({key: facts[key] for key in facts if key not in technical})
+    told = re.sub(r'"\w+":', "", told)  # keys are ours
+    shown = re.sub("<[^>]*>", " ", SECTION.sub("", CODE.sub("", page)))
+    strange = r"(?i)\b(samples?|features?|sweeps?|rays?|smooth penalty|centroids?)\b"
+    assert re.findall(strange, told + shown) == []
+    assert f"All {terms.samples}" in shown
+    if terms is DOCUMENTS:
+        assert re.findall(r"(?i)\b(clusters?)\b", told + shown) == []
+        assert facts["sentence"].startswith("120 documents with 30 words, in 4 topics.")
+
+
+def test_topics_come_first_and_the_choice_of_k_after_them(data):
+    model, X, _ = data
+    order = re.findall('<section id="([a-z]+)"', html(model, X))
+    assert order == ["clusters", "list", "map", "dots", "truth", "choice", "consensus",
+                     "technical", "heat", "convergence", "run"]  # fmt: skip
 
 
 def test_the_page_has_a_paragraph_of_methods(planted):

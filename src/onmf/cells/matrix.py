@@ -60,7 +60,7 @@ def choose_matrix(
     if use_raw and adata.raw is None:
         raise ValueError(
             "the AnnData object has no .raw: take X or a layer "
-            f"({listing(adata.layers) or 'it has none'})."
+            f"({listing(layer_names(adata)) or 'it has none'})."
         )
     used = _mask(adata.raw.var if use_raw else adata.var, mask_var)
     X = _in_memory(adata.raw.X) if use_raw else _matrix(adata, layer)
@@ -94,7 +94,7 @@ def scaled_sentence(adata: Any, chosen: CellMatrix) -> str:
     ways = []
     if adata.raw is not None and not chosen.params.get("use_raw") and adata.raw.X.min() >= 0:
         ways.append("use_raw=True")
-    ways += [f"layer={n!r}" for n, layer in adata.layers.items() if layer.min() >= 0]
+    ways += [f"layer={n!r}" for n in layer_names(adata) if adata.layers[n].min() >= 0]
     ways += [f"obsm={n!r}" for n in adata.obsm if n.startswith("X_")][:3]
     where = _name(chosen.params.get("layer"), bool(chosen.params.get("use_raw")))
     remedy = f"take {' or '.join(ways)} instead" if ways else "take the values before scaling"
@@ -151,10 +151,15 @@ def _mask(variables: Any, mask_var: Any) -> Array:
     return mask
 
 
+def layer_names(adata: Any) -> list[str]:
+    """The layers beside X, which anndata from 0.13 on lists among them as None."""
+    return [name for name in adata.layers if name is not None]
+
+
 def _matrix(adata: Any, layer: str | None) -> Any:
     """X or a layer, read into memory if it is on disk."""
     if layer is not None and layer not in adata.layers:
-        known = ", ".join(adata.layers) or "none"
+        known = ", ".join(layer_names(adata)) or "none"
         raise ValueError(f"there is no layer {layer!r} in the AnnData object, which has: {known}.")
     return _in_memory(matrix_of(adata) if layer is None else adata.layers[layer])
 

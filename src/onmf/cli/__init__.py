@@ -39,6 +39,9 @@ COMMANDS = {  # the first line of their help, without importing them
     "explain": "Explain the clusters of a finished run.",
     "predict": "Assign new samples to the clusters of a model.",
     "update": "Add a batch of samples to the clusters of a finished run.",
+    "rename": "Give a cluster of a finished run a name.",
+    "merge": "Make one cluster of several in a finished run.",
+    "split": "Split a cluster of a finished run.",
     "status": "Show the batches, clusters and model of a run.",
     "report": "Write report.html of a finished run again.",
     "demo": "Compare with K-means on three data sets, and write a page.",
@@ -84,9 +87,10 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def failed(said: str, code: int) -> int:
     """Print the reason on one line; return the exit code."""
+    from onmf.io.remote import without_secrets
     from onmf.io.table import one_line  # slow to import, and `onmf --help` does not need it
 
-    said = one_line(said)
+    said = one_line(without_secrets(said))
     click.echo(said, err=True)
     COMMAND_LOG.error(said)
     return code

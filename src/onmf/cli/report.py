@@ -13,14 +13,15 @@ from onmf.cli.console import notes, say, waiting
 from onmf.cli.options import REMOTE
 from onmf.cli.runs.batches import of_samples
 from onmf.cli.runs.figures import figure_files
-from onmf.cli.runs.inputs import first_words
 from onmf.cli.runs.records import REPORT, RUN, with_record
 from onmf.cli.runs.results import FinishedFit, read_run
 from onmf.io import place_for, replace_files
 from onmf.io.cells import is_number, to_number
 from onmf.report import html
 from onmf.report.flow import Flow
+from onmf.report.images import image_shape
 from onmf.report.periods import Period, period_words
+from onmf.report.samples import SampleTimes
 
 FIGURES = "figures"
 MOST_PERIODS = 24  # on a page
@@ -58,12 +59,12 @@ def run_report(folder: Path, remote: bool, figures: bool) -> None:
 
 def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
     """The text of report.html."""
-    periods = time_periods(run)
+    periods, times = time_periods(run)
     with notes("report.html"), waiting("Making report.html"):
         return html(
             run.model,
             run.table.X,
-            samples=first_words(run.raw) or run.table.samples,
+            samples=run.table.samples,
             features=run.table.features,
             truth=run.table.labels,
             explanation=run.findings.explanation,
@@ -71,6 +72,10 @@ def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
             choice=run.choice,
             flow=cluster_flow(run, record["lineage"][-1]) if record.get("lineage") else None,
             periods=periods,
+            times=times,
+            texts=run.findings.texts,
+            images=None if run.source.images is None else image_shape(run.source.images),
+            terms=run.source.terms,
         )
 
 
@@ -86,10 +91,13 @@ def cluster_flow(run: FinishedFit, entry: dict[str, Any]) -> Flow:
     )
 
 
-def time_periods(run: FinishedFit) -> list[Period]:
-    """Sizes and words of the clusters in each period; none without --time."""
+def time_periods(run: FinishedFit) -> tuple[list[Period], SampleTimes | None]:
+    """Sizes and words of the clusters in each period, and the period of each sample.
+
+    None without --time.
+    """
     if run.source.time is None:
-        return []
+        return [], None
     with waiting("Reading the times"):
         times = of_samples(run.source, run.source.time, "--time", run.table.samples)
         names, numbers = grouped_times(times)
@@ -100,7 +108,7 @@ def time_periods(run: FinishedFit) -> list[Period]:
             words = period_words(run.table.X[rows], labels, W, run.table.features)
             sizes = {ids[k]: int(np.sum(labels == k)) for k in words}
             periods.append(Period(name, sizes, {ids[k]: own for k, own in words.items()}))
-    return periods
+    return periods, SampleTimes(names, np.array(numbers))
 
 
 def grouped_times(times: Sequence[str]) -> tuple[list[str], list[int]]:

@@ -1,6 +1,7 @@
 """Data files: at a path of the user, or in their place below ONMF_DATA. Nothing is downloaded."""
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -40,7 +41,10 @@ def locate(wanted: DataFile, path: str | os.PathLike[str] | None) -> Path:
 def read_mat_variables(path: Path, names: list[str]) -> dict[str, Any]:
     """Variables of a MATLAB file (version 4 to 7.2)."""
     try:
-        raw = scipy.io.loadmat(path, variable_names=names)
+        with warnings.catch_warnings():
+            # Callers take sparse arrays and matrices alike; old SciPy has no `spmatrix=False`.
+            warnings.filterwarnings("ignore", ".*`spmatrix`", DeprecationWarning)
+            raw = scipy.io.loadmat(path, variable_names=names)
     except (ValueError, TypeError, NotImplementedError, scipy.io.matlab.MatReadError) as error:
         raise ValueError(f"{path} is not a MATLAB file of version 7 or before: {error}") from error
     return _require(raw, names, path)

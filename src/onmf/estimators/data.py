@@ -11,7 +11,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onmf.estimators.bases import DocumentedEstimator
+from onmf.io import Table
 from onmf.losses import Loss, loss_of
+from onmf.losses.edits import Edits
+from onmf.preparation.steps import apply
+from onmf.preparation.texts import as_texts
 from onmf.result import Stage
 from onmf.rows import Check, Features, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment
@@ -76,6 +80,7 @@ class DataMixin(DocumentedEstimator):
     outlier_score_: NDArray[np.float64]
     outlier_limit_: tuple[float, float]
     preprocessing_: tuple[Any, ...]
+    reason_: str
     certainty_curve_: NDArray[Any]
     equal_votes = False  # whether the length of a sample has no influence
     loss = "frobenius"
@@ -112,6 +117,9 @@ class DataMixin(DocumentedEstimator):
     ) -> Placement:
         """Validated samples, where they are; their features become those of the fit, or are."""
         known = None if reset else self._features
+        if not reset and (counts := self._prepared(X)) is not X:  # texts
+            names = None if known is None else known.names
+            X = counts if names is None else Table(counts, [], [str(name) for name in names])
         rows = self._put(
             X, sample_weight, PlacementRequest(self._check, scale, known, n_threads, **sampling)
         )
@@ -126,6 +134,16 @@ class DataMixin(DocumentedEstimator):
             if rows.features.names is not None:
                 self.feature_names_in_ = rows.features.names
         return rows
+
+    def _prepared(self, X: Any) -> Any:
+        """Texts as the counts that the model was fitted to, if it was; other samples as they are.
+
+        Texts cannot be samples already prepared, so nothing is prepared twice.
+        """
+        steps = getattr(self, "preprocessing_", ())
+        if not steps or not steps[0].of_texts or (texts := as_texts(X)) is None:
+            return X
+        return apply(steps, texts)
 
     def _check_fitted(self) -> None:
         """scikit-learn asks for the tags first, which takes longer than the rest of `predict`."""
@@ -155,6 +173,8 @@ class DataMixin(DocumentedEstimator):
 
     def _assignment_by_loss(self, data: Data, scale: float) -> Any:
         """As `_assignment`; what the centroids become is known from the last call."""
+        if (edits := Edits.of(self)) is not None:
+            return self._edited_assignment(edits, data, scale)
         W, known = self._centers_beside(data), ASSIGNMENTS.get(self)
         how = self.loss, data.n_missing > 0, self.equal_votes, W.dtype
         if known is None or not known.holds(how, W):
@@ -164,6 +184,15 @@ class DataMixin(DocumentedEstimator):
             if W.size <= MAX_KNOWN_ENTRIES:
                 ASSIGNMENTS[self] = known._replace(centers=W.copy())
         return known.assignment.rescaled(W.dtype.type(known.size / scale))
+
+    def _edited_assignment(self, edits: Edits, data: Data, scale: float) -> Any:
+        """As `_assignment_by_loss`, of clusters that were merged or split."""
+        rays = edits.rays.astype(np.promote_types(edits.rays.dtype, data.dtype), copy=False)
+        rays, size = rescale_to_safe_range(rays)
+        made = edits._replace(rays=rays).assignment(
+            lambda W: self._loss.assignment(W, data.n_missing, self.equal_votes)
+        )
+        return made.rescaled(rays.dtype.type(size / scale))
 
     def _centers_beside(self, data: Data) -> Array:
         """The centroids with all digits that they or the samples have."""
@@ -182,15 +211,20 @@ class DataMixin(DocumentedEstimator):
             return assignment
         return replace(assignment, limit=self._limit.scaled(scale, self._loss.degree))
 
-    def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:
-        """A Dask array of what `method` says of each chunk of X."""
+    def _lazily(
+        self, method: str, X: Any, dtype: Any, columns: int | None = None, **known: Any
+    ) -> Any:
+        """A Dask array of what `method`, which needs `known`, says of each chunk of X."""
         self._check_fitted()
         from onmf.rows.dask import lazily
 
         light = clone(self)
         light.callback = None
         light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
+        if (edits := Edits.of(self)) is not None:
+            light.__dict__.update(edits.as_attributes())
         if self._limit is not None:
             light.outlier_limit_ = self._limit
+        light.__dict__.update(known)
         answer = getattr(light, method)
         return lazily(answer, X, dtype, columns, self._features, type(self).__name__)

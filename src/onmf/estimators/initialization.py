@@ -29,13 +29,14 @@ DEFAULT_N_CLUSTERS = 8  # of clusters
 
 
 class PreviousModel(NamedTuple):
-    """The model that a fit starts from: its centroids (k, m) and their ids."""
+    """The model that a fit starts from: its centroids (k, m), their ids, and names by id."""
 
     centers: Array
     lineage: Lineage
     names: Array | None = None
     new_features: int = 0
     lost_features: int = 0
+    cluster_names: tuple[tuple[int, str], ...] = ()  # that a person gave
 
     @classmethod
     def of(cls, given: Any) -> Self:
@@ -50,7 +51,8 @@ class PreviousModel(NamedTuple):
             )
         centers = np.asarray(facts["cluster_centers_"])
         before = facts.get("lineage_") or Lineage.first(len(centers))
-        return cls(centers, before, facts.get("feature_names_in_"))
+        names = facts.get("names_given_", ())
+        return cls(centers, before, facts.get("feature_names_in_"), cluster_names=names)
 
     def with_features(self, features: Features) -> Self:
         """With the features of X: by their names, if both have names, or one by one."""

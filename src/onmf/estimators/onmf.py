@@ -2,11 +2,15 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from onmf.estimators.fitting import FitRequest, Solution, Solver
+from onmf.estimators.editing import EditingMixin
+from onmf.estimators.fitting import FastSolver, FitRequest, Solution, Solver
+from onmf.estimators.guiding import GuidedSolver, KnownClasses
 from onmf.estimators.initialization import Initialization, is_model
+from onmf.estimators.naming import Names, as_pairs
 from onmf.estimators.parameters import (
     CenterBounds,
     Init,
@@ -17,7 +21,6 @@ from onmf.estimators.parameters import (
     check_parameters,
     is_automatic,
 )
-from onmf.estimators.partial_fit import PartialFitMixin
 from onmf.estimators.progress import caller_level
 from onmf.estimators.solvers import PALM, Fast, solver_of
 from onmf.exceptions import UnusedParameterWarning
@@ -30,7 +33,7 @@ from onmf.rows import Check, Placement
 SIGNED_REMEDY = "leave center_bounds at 'auto' to cluster signed data"
 
 
-class ONMF(PartialFitMixin):
+class ONMF(EditingMixin):
     r"""Cluster data by orthogonal non-negative matrix factorization (ONMF).
 
     .. math::
@@ -76,7 +79,7 @@ class ONMF(PartialFitMixin):
         name.
     n_init : "auto" or int, default="auto"
         Number of starts. The result with the lowest error is kept, so that more starts never give
-        a higher one. "auto" is 1 for "palm" and 1 to 8, by the shape of X, for "fast"; with
+        a higher one. "auto" is 1 for "palm" and 1 to 3, by the shape of X, for "fast"; with
         ``loss="kl"`` up to 8, and fewer if they agree.
     solver : {"fast", "palm"}, Fast or PALM, default="fast"
         "fast" searches in a sketch of the data and ends with an exact alternation on the data: see
@@ -111,9 +114,13 @@ class ONMF(PartialFitMixin):
         The id of each cluster; ``cluster_ids_[labels_]`` are the ids of the samples. 0, 1, ... as
         in `labels_`, unless the fit started from another model or a stream. Then a cluster that
         still exists keeps its id, and a new one gets an id that no cluster ever had.
+    cluster_names_ : dict of int to str
+        The name of each cluster, by id: that given by `rename`, else the one that was found, else
+        "cluster 0" and so on.
     lineage_ : Lineage or None
         What became of the clusters of the model before: `kept`, `born` and `vanished` ids, `drift`
-        in degrees, and how many features are new and lost; None if there was none.
+        in degrees, and how many features are new and lost; None if there was none. After `merge`
+        and `split` pairs of ids, `merged` and `split`.
     membership_ : ndarray of shape (n_samples, n_clusters)
         H; one non-zero entry per row after a converged fit. For rows on disk a memory map of a
         temporary file, if large; for rows on Dask a Dask array.
@@ -281,6 +288,22 @@ class ONMF(PartialFitMixin):
                 self.max_iter,
             )
         )
+
+    def _guided(self, solver: Solver, y: Any, soft: bool) -> tuple[Solver, Names]:
+        known = KnownClasses.of(y, soft)
+        if known is None:
+            return solver, ()
+        loss, how = self._loss, solver_of(self.solver)
+        features = self._features_asked_for() | how.features() | {"guide"}
+        if why := refusal(loss.name, loss.supports, how.name, features):
+            raise ValueError(why)
+        if not isinstance(self.init, str):
+            raise ValueError("y with unknown labels says where to start: leave out init.")
+        assert isinstance(solver, FastSolver)  # the only one that passes the refusals
+        if self.n_clusters is None:
+            begin = replace(solver.begin, n_clusters=len(known.names))
+            solver = replace(solver, begin=begin)
+        return GuidedSolver.guiding(solver, known), as_pairs(dict(enumerate(known.names)))
 
     def _warn(self, solution: Solution, rows: Placement) -> None:
         super()._warn(solution, rows)

@@ -1,6 +1,8 @@
 """`partial_fit`: a model that continues batch by batch, and clusters that keep their ids."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -17,13 +19,14 @@ from onmf.estimators.solvers import solver_of
 from onmf.exceptions import SignedDataWarning
 from onmf.losses.alternation import Settings
 from onmf.losses.batches import BatchSums
+from onmf.losses.edits import Edits, flat_edits, forget_edits
 from onmf.losses.support import refusal
 from onmf.paper.penalties import SNCP
 from onmf.result import Event, Stage
 from onmf.rows import Placement
-from onmf.rows.sweep import Data
+from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import single_threaded_blas
-from onmf.rows.validation import no_rescaling
+from onmf.rows.validation import check_squares
 from onmf.search.solver import SearchSettings
 from onmf.streams.births import Comparison
 
@@ -103,9 +106,10 @@ class PartialFitMixin(Clusterer):
                 rows = self._place_batch(X, sample_weight)
                 if (self.cluster_centers_ >= 0).all():
                     self._warn_if_signed(rows)
-                if not hasattr(self, "_stream"):
-                    self._continue_fit(rows.data.shape[0])
-                self._take_in(rows)
+                with self._rays_as_clusters() as sizes:
+                    if not hasattr(self, "_stream"):
+                        self._continue_fit(rows.data.shape[0], sizes)
+                    self._take_in(rows)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Any:
@@ -147,13 +151,52 @@ class PartialFitMixin(Clusterer):
         self._stream = self._loss.batch(state)
         return state
 
-    def _continue_fit(self, batch_size: int) -> None:
+    @contextmanager
+    def _rays_as_clusters(self) -> Iterator[Array | None]:
+        """Inside, every ray of a merged cluster is a cluster; their sizes, if there are any."""
+        before, edits = getattr(self, "lineage_", None), flat_edits(self)
+        if edits is None or before is None:
+            yield None
+            return
+        forget_edits(self)
+        rays = before._replace(ids=edits.ids, drift=(np.nan,) * len(edits.ids))
+        self.cluster_centers_, self.lineage_ = edits.rays, rays
+        yield np.array(edits.sizes, np.float64)
+        owner = {own: after[0] for group, after in edits.steps for own in group}
+        now = self.lineage_
+        made = Edits.of_owners(self.cluster_centers_, now.ids, (1,) * len(now.ids), owner)
+        self.__dict__.update(made.as_attributes())
+        ids, place = made.rays_of_clusters(), made.place()
+        self.lineage_ = before._replace(ids=tuple(ids)) if now is rays else now.joined(ids, before)
+        self.cluster_centers_ = self._centroids_of(place)
+        self.labels_ = np.append(place, -1)[self.labels_]
+        self.membership_ = join_columns(self.membership_, place)
+
+    def _centroids_of(self, place: Array, sizes: Array | None = None) -> Array:
+        """Of clusters whose rays are in these places: that of all its samples, if it has several.
+
+        The present centroids are the rays, and the stream knows their sums.
+        """
+        W, k = self.cluster_centers_, int(place.max()) + 1
+        first = np.array([np.flatnonzero(place == own)[0] for own in range(k)])
+        bounds = as_bounds(self.center_bounds)((float(W.min()), float(W.max())))
+        joint = self._present_sums(sizes).merged(place, k).centroids(W[first], bounds)
+        return np.where((np.bincount(place) > 1)[:, None], joint, W[first])
+
+    def _present_sums(self, sizes: Array | None = None) -> BatchSums:
+        """Of the stream; of the samples of the fit, if there is none."""
+        if hasattr(self, "_stream"):
+            return self._stream
+        W = self.cluster_centers_
+        if sizes is None:
+            labels = getattr(self, "labels_", np.arange(len(W)))
+            sizes = np.bincount(labels[labels >= 0], minlength=len(W)).astype(np.float64)
+        return self._loss.batch_of_centroids(W, sizes, self.equal_votes)
+
+    def _continue_fit(self, batch_size: int, sizes: Array | None) -> None:
         """Sums as if the samples of the fit had come in batches of this size."""
-        labels = getattr(self, "labels_", np.arange(len(self.cluster_centers_)))
-        sizes = np.bincount(labels[labels >= 0], minlength=len(self.cluster_centers_))
-        W, sizes = self.cluster_centers_, sizes.astype(np.float64)
-        sums = self._loss.batch_of_centroids(W, sizes, self.equal_votes)
-        self._stream = sums.as_mean_of(max(1, round(len(labels) / max(batch_size, 1))))
+        sums, n = self._present_sums(sizes), len(getattr(self, "labels_", self.cluster_centers_))
+        self._stream = sums.as_mean_of(max(1, round(n / max(batch_size, 1))))
 
     def _take_in(self, rows: Placement) -> None:
         """One more batch."""
@@ -189,7 +232,7 @@ class PartialFitMixin(Clusterer):
     def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
         """A batch of the stream: on the scale that all others have."""
         return self._place(
-            X, sample_weight, no_rescaling, reset=False, equal_votes=self.equal_votes
+            X, sample_weight, check_squares, reset=False, equal_votes=self.equal_votes
         )
 
     def _comparison(self, data: Data) -> Comparison:
@@ -199,3 +242,8 @@ class PartialFitMixin(Clusterer):
         bounds = as_bounds(self.center_bounds)(extremes)
         search = SearchSettings(tol=0.0, bounds=bounds)
         return Comparison(self._loss, Settings(search, SNCP(), self.equal_votes))
+
+
+def join_columns(H: Array, place: Array) -> Array:
+    """Memberships in which column j is added to column place[j]."""
+    return H @ np.eye(int(place.max()) + 1, dtype=H.dtype)[place]

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onmf.estimators.naming import NamingMixin
 from onmf.estimators.parameters import check_number
-from onmf.estimators.predictor import PredictMixin
 from onmf.estimators.storage import write_model
 from onmf.io import replace_files
+from onmf.io.terms import DOCUMENTS
+from onmf.preparation.steps import apply
+from onmf.preparation.texts import Strip, as_texts
 from onmf.rows.sweep import Array
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from onmf.explain import Explanation
 
 
-class ReportMixin(PredictMixin):
+class ReportMixin(NamingMixin):
     """Features, explanation, page and file of a fitted model."""
 
     def top_features(
@@ -67,12 +70,14 @@ class ReportMixin(PredictMixin):
     def explain(self, X: Any, **options: Any) -> "Explanation":
         """What makes each cluster, and how sure it is of each sample: `onmf.explain.clusters`.
 
+        The model remembers how margins become certainties, for `predict_proba`.
+
         Parameters
         ----------
         X : as for `fit`
-            What the model was fitted to.
+            What the model was fitted to. A model of `cluster_texts` also takes its texts.
         **options
-            `by`, `features`, `sample_weight`, `log_base`, `splits`, `random_state`.
+            `by`, `feature_names`, `sample_weight`, `log_base`, `rank`, `splits`, `random_state`.
 
         Returns
         -------
@@ -90,7 +95,11 @@ class ReportMixin(PredictMixin):
         from onmf.explain import clusters
 
         self._check_labels()
-        return clusters(self, X, **options)
+        if any(step.of_texts for step in getattr(self, "preprocessing_", ())):
+            options = {"rank": "presence"} | options
+        found = clusters(self, self._prepared(X), **options)
+        self.certainty_curve_ = found.calibration.array()
+        return found
 
     def certify(self, X: Any, **options: Any) -> "Certificate":
         """How much lower the error of another clustering could be, at most: `onmf.certify`.
@@ -110,12 +119,12 @@ class ReportMixin(PredictMixin):
         >>> from onmf import ONMF
         >>> X = [[3, 0], [2, 0], [0, 1], [0, 2]]
         >>> print(ONMF(n_clusters=2, random_state=0).fit(X).certify(X))
-        proved: no clustering into 2 rays has a lower error
+        proved: no clustering into 2 clusters has a lower error
         """
         from onmf.bounds import certify
 
         self._check_fitted()
-        return certify(self, X, **options)
+        return certify(self, self._prepared(X), **options)
 
     def report(self, path: str | Path, X: Any, labels: Any = None, **panels: Any) -> None:
         """Write a page about the fit: one HTML file that needs no network, to look at in a browser.
@@ -124,12 +133,13 @@ class ReportMixin(PredictMixin):
         ----------
         path : str or Path
             The file, replaced if it exists.
-        X : array, sparse matrix, DataFrame or path of rows on disk (n_samples, n_features)
+        X : array, sparse matrix, DataFrame, path of rows on disk or texts
             What the model was fitted to.
         labels : array of shape (n_samples,), optional
             Known classes: adds the confusion table and the scores.
         **panels
-            `samples`, `features`, `run`, `choice`, `consensus`: see `onmf.report.html`.
+            `samples`, `features`, `texts`, `images`, `terms`, `run`, `choice`, `consensus`: see
+            `onmf.report.html`.
 
         Examples
         --------
@@ -142,11 +152,17 @@ class ReportMixin(PredictMixin):
         >>> path.exists()
         True
         """
+        from onmf.explain.checks import has_groups
         from onmf.report import html
 
         self._check_labels()
-        path = Path(path)
-        replace_files(path.parent, {path.name: html(self, X, truth=labels, **panels)})
+        rows, own = self._prepared(X), {}
+        if rows is not X:  # texts
+            clean = [step for step in self.preprocessing_ if isinstance(step, Strip)]
+            own = {"texts": apply(clean, as_texts(X)), "terms": DOCUMENTS}
+            own["explanation"] = self.explain(X) if has_groups(self.labels_) else None
+        path, page = Path(path), html(self, rows, truth=labels, **own | panels)
+        replace_files(path.parent, {path.name: page})
 
     def _check_labels(self) -> None:
         """There are clusters, and samples in them."""

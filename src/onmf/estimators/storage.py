@@ -12,16 +12,21 @@ import warnings
 from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
+from onmf.estimators.judging import LEARNT, JudgingMixin
+from onmf.estimators.naming import check_names
 from onmf.estimators.solvers import SOLVERS
 from onmf.exceptions import FormatError, UnsavedParameterWarning
+from onmf.explain.strangers import StrangerRule
 from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
+from onmf.losses.edits import Edits
 from onmf.paper.penalties import PENALTY_CLASSES
 from onmf.preparation.steps import STEPS, Step
 from onmf.result import Stage
@@ -55,17 +60,18 @@ class StoredModel(NamedTuple):
     attributes: dict[str, Any]
 
 
-def write_model(model: DataMixin, path: str | Path, samples: bool = True) -> None:
+def write_model(model: JudgingMixin, path: str | Path, samples: bool = True) -> None:
     """Put a fitted model into a file: in full, or not at all."""
     path = Path(path)
     replace_files(path.parent, {path.name: model_bytes(model, samples)})
 
 
-def model_bytes(model: DataMixin, samples: bool = True, **more: Any) -> bytes:
+def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes:
     """The content of the file of a fitted model; without its samples, what predicts is left.
 
     `more` is JSON for the header, which whoever wrote it will look for.
     """
+    model._learn_all()
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
     if not samples:
         fitted = {n: v for n, v in fitted.items() if n not in (*OF_SAMPLES, STRANGENESS)}
@@ -161,7 +167,7 @@ def _sound_model(stored: Container) -> StoredModel:
     n_features = _check_arrays(arrays, attributes)
     settings = {name: decode(value) for name, value in header["parameters"].items()}
     loss = settings.get("loss", "frobenius")
-    stream = take_stream(arrays, arrays["cluster_centers_"].shape, loss)
+    stream = take_stream(arrays, _stream_shape(arrays, attributes), loss)
     chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
     for step in chain:
         step.check(n_features)
@@ -170,6 +176,7 @@ def _sound_model(stored: Container) -> StoredModel:
     if attributes.get(LINEAGE) is not None:
         k = len(arrays["cluster_centers_"])
         attributes[LINEAGE] = Lineage.sound(attributes[LINEAGE], k)
+    check_names(attributes)
     if (names := header.get("features")) is not None:
         attributes[NAMES] = _as_names(names, n_features)
     attributes |= arrays | ({CHAIN: chain} if chain else {})
@@ -183,6 +190,16 @@ def _sound_model(stored: Container) -> StoredModel:
     if attributes.get(LINEAGE) is None and settings.get("n_clusters") not in known:
         raise ValueError("it does not have n_clusters centroids.")
     return StoredModel(header["class"], settings, attributes | stream)
+
+
+def _stream_shape(arrays: dict[str, Array], attributes: dict[str, Any]) -> tuple[int, int]:
+    """That of the rays of the clusters: a merged one has several."""
+    k, m = arrays["cluster_centers_"].shape
+    edits = Edits.of(SimpleNamespace(**attributes | arrays))
+    if edits is None:
+        return k, m
+    edits.check(Lineage.sound(attributes[LINEAGE], k).ids, (k, m))
+    return len(edits.flat().rays), m
 
 
 def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
@@ -206,6 +223,8 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
         arrays["labels_"] = labels.astype(np.intp)
         arrays["membership_"] = _unfold(H, labels, len(W)) if H.ndim == 1 else H
     _check_limit(attributes.get(LIMIT, (0.0, 0.0)))
+    if rule := [arrays[name] for name in LEARNT[1:] if name in arrays]:
+        StrangerRule.sound(rule, W.shape[1])
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")
     return W.shape[1]

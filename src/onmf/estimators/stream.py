@@ -12,6 +12,7 @@ from onmf.estimators.onmf import ONMF
 from onmf.estimators.parameters import CenterBounds, Init, RandomSeed
 from onmf.estimators.solvers import PALM, Fast
 from onmf.io import Table
+from onmf.losses.edits import flat_edits
 from onmf.losses.support import EVERY_FEATURE, refusal
 from onmf.paper.penalties import Penalty
 from onmf.result import Event
@@ -94,12 +95,14 @@ n_jobs, verbose, callback
         )
         self.max_clusters = max_clusters
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, soft: bool = False
+    ) -> Self:
         """Cluster the first batch of a stream; `partial_fit` takes the next ones.
 
         Parameters
         ----------
-        X, y, sample_weight : as for `ONMF.fit`
+        X, y, sample_weight, soft : as for `ONMF.fit`
 
         Returns
         -------
@@ -112,7 +115,7 @@ n_jobs, verbose, callback
         array([0, 0, 1])
         """
         with self._all_or_nothing():
-            super().fit(X, y, sample_weight)
+            super().fit(X, y, sample_weight, soft=soft)
             rows = self._place_batch(X, sample_weight)
             state = self._remember(rows)
             batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
@@ -149,13 +152,19 @@ n_jobs, verbose, callback
         stream = cls(**{name: value for name, value in values.items() if name != "outliers"})
         fitted = {name: value for name, value in vars(model).items() if name not in values}
         stream.__dict__.update(fitted)
-        W = stream.cluster_centers_
+        edits, W = flat_edits(stream), stream.cluster_centers_
         sizes = np.bincount(labels[labels >= 0], minlength=len(W)).astype(np.float64)
+        if edits is not None:
+            W, sizes = edits.rays, np.array(edits.sizes, np.float64)
         sums = stream._loss.batch_of_centroids(W, sizes, stream.equal_votes)
         stream._stream = sums.as_mean_of(n_batches)
         X = sp.csr_array((0, W.shape[1]), dtype=W.dtype)
         known = BatchRows(X, np.empty(0), labels, stream._loss.cosine(distance))
-        first = StreamHistory.begin(known, np.empty(0), len(W))
+        first = StreamHistory.begin(known, np.empty(0), len(stream.cluster_centers_))
+        if edits is not None:  # a merged cluster has several rays
+            place = edits.place()
+            shares = sizes / np.maximum(np.bincount(place, sizes)[place], 1)
+            first = first.split(place, shares)
         stream._stream_history = first._replace(batch=n_batches, last=first.last + n_batches - 1)
         return stream
 

@@ -14,14 +14,16 @@ import numpy as np
 
 from onmf.explain.halves import EXPLAIN_STREAM, HalfLabels, matching_numbers, split_fits
 from onmf.explain.noise import FEW_FEATURES, noisy_agreement
+from onmf.explain.separation import Separation, look_at_halves
 from onmf.explain.sums import GroupSums, PowerSums, SumPowers
 from onmf.losses import loss_of
+from onmf.losses.edits import Edits
 from onmf.result import FittedModel
 from onmf.rows import Check, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment, nearness
 from onmf.rows.sweep import Array, Block, Data, Matrix
 from onmf.rows.threads import single_threaded_blas
-from onmf.rows.validation import safe_scale
+from onmf.rows.validation import rescale_to_safe_range, safe_scale
 
 MOST_LOOKED_AT = 100_000  # samples by halves: certainties then have errors below 1 %
 
@@ -35,6 +37,7 @@ class Reading(NamedTuple):
     whole : sums by the labels of the model.
     tests : for each half of the first split its features, and their sums by the other half.
     tried, agree : some samples, and the share of the looks at each that agreed on its cluster.
+    found_again, separation : of the clusters, by halves of the samples.
     """
 
     scale: float
@@ -45,6 +48,8 @@ class Reading(NamedTuple):
     tests: list[tuple[Array, GroupSums]]
     tried: Array
     agree: Array
+    found_again: Array
+    separation: Separation
 
 
 class Part(NamedTuple):
@@ -102,6 +107,7 @@ def read_clusters(
     tried = some_numbers(len(labels), seed)
     with single_threaded_blas():
         halves = split_fits(voters, k, splits, seed)
+        trust = look_at_halves(voters, labels, loss.view_rows(centers), seed)
         move = ReadBlock(
             _assignment(model, data),
             loss.view_rows,
@@ -120,7 +126,7 @@ def read_clusters(
     looks = np.column_stack([new[own] for new, own in zip(numbers, looks.T, strict=True)])
     agree = _agreement(looks)
     if data.shape[1] < FEW_FEATURES:
-        rays = loss.view_rows(centers)
+        rays = loss.view_rows(rescale_to_safe_range(centers)[0])
         some, share = noisy_agreement(data, loss.view_rows, labels, rays, splits, seed)
         if len(some):  # empty if every sample has a NaN
             tried, agree = some, share
@@ -133,6 +139,7 @@ def read_clusters(
         [(own, test.of_features(own)) for own, test in zip(tested, tests, strict=True)],
         tried,
         agree,
+        *trust,
     )
 
 
@@ -167,9 +174,14 @@ def distances(model: FittedModel, X: Any) -> Array:
 
 
 def _assignment(model: FittedModel, data: Data) -> Assignment:
-    """How the loss of the model gives samples to its centroids."""
-    W = np.asarray(model.cluster_centers_).astype(data.dtype, copy=False)
-    return loss_of(model).assignment(W, data.n_missing)
+    """How the loss of the model gives samples to its centroids, of which directions are enough."""
+
+    def of_rays(W: Array) -> Assignment:
+        W, _ = rescale_to_safe_range(W)
+        return loss_of(model).assignment(W.astype(data.dtype, copy=False), data.n_missing)
+
+    edits, W = Edits.of(model), np.asarray(model.cluster_centers_)
+    return of_rays(W) if edits is None else edits.assignment(of_rays)
 
 
 def place_samples(X: Any, sample_weight: Any, n: int, otherwise: str) -> Placement:

@@ -8,9 +8,11 @@
 Columns to `drop` are left out, and so are columns without numbers, with a warning.
 """
 
+import shlex
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from onmf.exceptions import TableWarning
@@ -18,20 +20,26 @@ from onmf.io.table import Options, listing, one_line
 
 ID_HEADINGS = {"", "id", "index", "sample", "sample_id"}
 ROWS_INSPECTED = 20  # enough to tell text from one wrong cell, and classes from names
+WORDS_OF_A_TEXT = 4  # in most cells of a column; names and classes have fewer
+MEASURED = 10  # columns of numbers, from which on they are what the table is about
 
 
 class Columns(NamedTuple):
-    """Positions of the columns, and the names in `drop` that must be rows."""
+    """Positions of the columns, and the names in `drop` that must be rows.
+
+    `texts` is the heading of a column of texts, if the table has few columns of numbers.
+    """
 
     names: int | None
     classes: int | None
     features: list[int]
     rows_to_drop: set[str]
+    texts: str | None
 
 
 def find_columns(
     headings: Sequence[str],
-    text: Collection[int],
+    text: Mapping[int, Sequence[str]],
     first_cells: Sequence[str],
     file: str,
     options: Options,
@@ -46,7 +54,7 @@ def find_columns(
     Parameters
     ----------
     headings : of all columns; without a `header`, any names.
-    text : positions of the columns without numbers.
+    text : the first cells of each column without numbers, by its position.
     first_cells : of the first column if it holds text, otherwise none.
     file : its name, for messages.
     index : position of the index of a pandas table.
@@ -67,19 +75,36 @@ def find_columns(
         raise ValueError(f"{file} has no column {listing(map(repr, sorted(unknown)))} to drop.")
     others = [j for j in range(len(headings)) if j not in {names, classes, *dropped}]
     features = [j for j in others if j not in text and j not in unused]
+    texts = column_of_texts(headings, text) if len(features) < MEASURED else None
     if others and not features:
         raise ValueError(
-            f"{file} has no column of numbers; documents are read with --text-column, and classes "
-            "of the samples of another table with --labels FILE:COLUMN."
+            f"{file} has no column of numbers; {remedy(texts)}, and classes of the samples of "
+            "another table are read with --labels FILE:COLUMN."
         )
     plain = [headings[j] for j in others if j in text and j not in unused]
     if left := [one_line(heading) for heading in plain if heading]:
         warnings.warn(
-            f"{file} has columns without numbers, which are not used: {listing(left)}.",
+            f"{file} has columns without numbers, which are not used: {listing(left)}"
+            f"{'; ' + remedy(texts) if texts in plain else ''}.",
             TableWarning,
             stacklevel=2,
         )
-    return Columns(names, classes, features, unknown)
+    return Columns(names, classes, features, unknown, texts)
+
+
+def column_of_texts(headings: Sequence[str], text: Mapping[int, Sequence[str]]) -> str | None:
+    """The column whose cells have most words, if most have so many that they are texts."""
+    words = {j: median(len(cell.split()) for cell in cells) for j, cells in text.items() if cells}
+    longest = max(words, key=lambda j: words[j], default=None)
+    if longest is None or words[longest] < WORDS_OF_A_TEXT:
+        return None
+    return headings[longest] or None
+
+
+def remedy(texts: str | None) -> str:
+    """How to cluster the texts of a table."""
+    column = "" if texts is None else f" {shlex.quote(one_line(texts))}"
+    return f"documents are read with --text-column{column}"
 
 
 def are_classes(names: Sequence[str]) -> bool:

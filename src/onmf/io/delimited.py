@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onmf.exceptions import TableWarning
+from onmf.exceptions import FormatError, TableWarning
 from onmf.io.cells import Number, number_reader, to_number, unguard_cell
-from onmf.io.columns import ID_HEADINGS, ROWS_INSPECTED, Columns, class_names, find_columns
+from onmf.io.columns import ID_HEADINGS, ROWS_INSPECTED, Columns, class_names, find_columns, remedy
 from onmf.io.layouts import (
     LINES_INSPECTED,
     Lines,
@@ -134,6 +134,8 @@ def as_table(lines: Lines, name: str, options: Options) -> Table:
     lines = without_notes(lines, options.skip_rows, about)
     try:
         head = find_head(lines, partial(_is, number), about)
+    except FormatError:
+        raise
     except ValueError as error:
         raise ValueError(f"{name} cannot be read: {error}.") from error
     if not head.lines:
@@ -173,10 +175,10 @@ def _layout(
     headings = [unguard_cell(cell.strip()) for cell in (["", *first] if short else first)]
     rows = [row for row in top[header:] if len(row) == len(headings)]
     columns = zip(*rows, strict=True) if header else ()
-    empty, text = set(beside), set()
+    empty, text = set(beside), {}
     for j, cells in enumerate(columns):
         if _is_text(number, cells):
-            text.add(j)
+            text[j] = [cell for cell in cells if not _has_no_value(cell)]
         elif j and not headings[j] and not filled(cells):
             empty.add(j)  # a separator at the end of each line
     starts = [row[0] for row in top[1:] or top if not _has_no_value(row[0])]
@@ -219,7 +221,7 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
                 break
             values.extend(number(c) if _is(number, c) else math.nan for c in numbers)
     if bad:
-        raise NotNumbersError(name, bad[:MOST_LISTED], options)
+        raise NotNumbersError(name, bad[:MOST_LISTED], options, columns.texts)
     note_left_out(name, limits, "is beyond a limit, and the limit is taken")
     if unknown := [repr(row) for row in sorted(columns.rows_to_drop - left_out)]:
         raise ValueError(f"{name} has no column or row {listing(unknown)} to drop.")
@@ -233,8 +235,11 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
 class NotNumbersError(ValueError):
     """Which cells are not numbers, and what may help."""
 
-    def __init__(self, name: str, bad: list[tuple[int, str, str]], options: Options) -> None:
-        where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for i, f, c in bad)
+    def __init__(
+        self, name: str, bad: list[tuple[int, str, str]], options: Options, texts: str | None
+    ) -> None:
+        shown = bad if texts is None else bad[:1]
+        where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for i, f, c in shown)
         cells = [cell.strip() for _, _, cell in bad]
         commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
         groups = [cell for cell in cells if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", cell)]
@@ -248,6 +253,8 @@ class NotNumbersError(ValueError):
             advice = (
                 f"; a column that is no feature is left out with --drop {next(iter(columns))!r}"
             )
+        if texts is not None:
+            advice = f"; {remedy(texts)}"
         super().__init__(f"{name} has cells that are not numbers: {where}{advice}.")
 
 

@@ -14,6 +14,7 @@ from onmf.io.names import rows_are_genes
 from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.source import Dense, InMemoryTable, Source, Sparse
 from onmf.io.table import Options, Progress, Table, check_unique, no_progress, turn
+from onmf.io.terms import CELLS, SAMPLES, Terms
 from onmf.io.text_files import visible_files
 
 Open = Callable[[AnyFile, Options], Source]
@@ -59,6 +60,7 @@ REMEDIES = {  # for files that other programs read
     ".tar": "unpack it first",
     ".tar.gz": "unpack it first",
 }
+READERS_TERMS = {".h5ad": CELLS}  # of formats that say what their rows are
 LAYERED = ("hdf5", "zarr")
 ROWS_BY_NAME = ("delimited", "workbook")
 WITH_COLUMNS = (*ROWS_BY_NAME, "parquet")
@@ -138,6 +140,11 @@ def stays_on_disk(source: Source, few: bool = False) -> bool:
 def known_ending(name: str) -> str | None:
     """The ending of a file, if `FORMATS` has it."""
     return next((end for end in FORMATS if name.lower().endswith(end)), None)
+
+
+def terms_of_file(path: AnyFile) -> Terms:
+    """What the reader calls the rows and columns of a file, by its ending."""
+    return READERS_TERMS.get(known_ending(path.name) or "", SAMPLES)
 
 
 def folder_ending(path: AnyFile) -> str | None:

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import secrets
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,8 +21,10 @@ from onmf.io.cells import FORMULA_STARTS, guard_cell
 from onmf.io.system import NO_FOLLOW, lock_file, remove_open_file, rename, signals_deferred
 from onmf.io.table import Array, Numbered, in_blocks
 
+NEXT = ".next"  # folder of files that are about to replace others
 ROWS_PER_BLOCK = 10_000  # of a table that is written
 LINE_ENDS = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+MARK = "\ufeff"  # byte order mark
 NEEDS_QUOTES = re.compile(f'[,"{LINE_ENDS}]')
 Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
 
@@ -34,42 +37,59 @@ class Sheet(NamedTuple):
     """A table to be written as comma-separated text; its rows, or `Columns` of them."""
 
     header: Sequence[str]
-    rows: Iterable[Iterable[Any]]
+    rows: "Iterable[Iterable[Any]] | Columns"
 
 
 class Columns(NamedTuple):
-    """Rows given by their columns: arrays of numbers, of which six decimals are written, or names.
+    """Rows given by their columns: arrays of numbers, or names.
 
     They are read a block at a time: as text a number takes 50 bytes.
+
+    digits : decimals of the numbers of each column; 6 if not given.
     """
 
     parts: Sequence[Sequence[Any] | Array]
+    digits: Sequence[int] | None = None
+
+    def is_ascii(self) -> bool:
+        """Whether all names are."""
+        named = [own for own in self.parts if not isinstance(own, np.ndarray | Numbered)]
+        return all("".join(some).isascii() for own in named for some in in_blocks(own))
 
     def lines(self, raw: bool) -> Iterator[str]:
         """The rows as text, some at a time."""
         parts = [range(len(own)) if isinstance(own, Numbered) else own for own in self.parts]
+        digits = self.digits or [6] * len(parts)
         for blocks in zip(*map(in_blocks, parts), strict=True):
             cells: list[Any] = [None] * (len(blocks) * len(blocks[0]))
             forms = []
             for j, block in enumerate(blocks):
-                form, cells[j :: len(blocks)] = _written(block, raw)
+                form, cells[j :: len(blocks)] = _written(block, raw, digits[j])
                 forms.append(form)
             yield (",".join(forms) + "\n") * len(blocks[0]) % tuple(cells)
 
 
-def _written(block: Any, raw: bool) -> tuple[str, Sequence[Any]]:
+def _written(block: Any, raw: bool, digits: int) -> tuple[str, Sequence[Any]]:
     """How `%` writes the entries of a column, and these."""
     kind = block.dtype.kind if isinstance(block, np.ndarray) else "O"
     if kind == "f":
-        return "%.6f", block.tolist()
+        return f"%.{digits}f", block.tolist()
     if kind in "iu":
         return "%d", block.tolist()
+    if kind == "b":  # yes and no as most programs read them
+        return "%s", np.where(block, "true", "false").tolist()
     return ("%d", block) if isinstance(block, range) else ("%s", text_cells(block, raw))
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False) -> str:
-    """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`)."""
-    return "".join(csv_blocks(header, rows, raw))
+def csv_text(
+    header: Sequence[str], rows: Iterable[Iterable[Any]] | Columns, raw: bool = False
+) -> str:
+    """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`).
+
+    Text that is not all ASCII begins with a byte order mark, by which Excel knows UTF-8.
+    """
+    text = "".join(csv_blocks(header, rows, raw))
+    return text if text.isascii() else f"{MARK}{text}"
 
 
 def csv_writers(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, Content]:
@@ -79,16 +99,19 @@ def csv_writers(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, Con
 
 def csv_writer(sheet: Sheet, raw: bool = False) -> Content:
     """The same as a function that writes it, some rows at a time."""
+    if not isinstance(sheet.rows, Columns):
+        return csv_text(*sheet, raw)
+    plain = sheet.rows.is_ascii() and "".join(sheet.header).isascii()
 
     def write(file: IO[bytes]) -> None:
-        for text in csv_blocks(*sheet, raw):
+        for text in chain([] if plain else [MARK], csv_blocks(*sheet, raw)):
             file.write(text.encode("utf-8"))
 
     return write
 
 
 def csv_blocks(
-    header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False
+    header: Sequence[str], rows: Iterable[Iterable[Any]] | Columns, raw: bool = False
 ) -> Iterator[str]:
     """The text, some rows at a time."""
     lines = chain([header], () if isinstance(rows, Columns) else rows)
@@ -198,6 +221,39 @@ def replace_files(folder: Path, files: Mapping[str, Content], gone: Iterable[str
             temporary.unlink(missing_ok=True)
 
 
+def replace_together(folder: Path, files: Mapping[str, Content]) -> None:
+    """Replace all files, or none, even if the process is killed: for a run that must stay usable.
+
+    They are written completely into a folder of their own. Its renaming to `.next` decides; then
+    each file is put in place. What a killed process left to do, `finish_replacement` does.
+    """
+    finish_replacement(folder)
+    stage = _beside(folder / NEXT)
+    try:
+        for name, content in files.items():
+            (stage / name).parent.mkdir(parents=True, exist_ok=True)
+            with _named(folder / name), (stage / name).open("xb") as file:
+                _write(file, content)
+                file.flush()
+                os.fsync(file.fileno())
+        with signals_deferred():
+            rename(stage, folder / NEXT)
+            finish_replacement(folder)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def finish_replacement(folder: Path) -> None:
+    """Put the files of a replacement in place that was decided, but not completed."""
+    ready = folder / NEXT
+    if ready.is_symlink() or not ready.is_dir():
+        return
+    for path in sorted(path for path in ready.rglob("*") if not path.is_dir()):
+        with suppress(FileNotFoundError):  # another process does the same
+            rename(path, folder / path.relative_to(ready))
+    shutil.rmtree(ready, ignore_errors=True)
+
+
 @contextmanager
 def _named(place: Path) -> Iterator[None]:
     """System errors with the name of the file instead of its temporary name."""
@@ -225,6 +281,7 @@ def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]
     try:
         tempfile.TemporaryFile(dir=folder).close()
         with sole_writer(folder / f".{names[-1]}.lock"):
+            finish_replacement(folder)
             there = [name for name in names if (folder / name).exists()]
             if there and not force:
                 place = "this folder" if folder == Path() else folder

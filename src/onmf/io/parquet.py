@@ -26,7 +26,7 @@ from onmf.io.table import Array, Names, Numbered, Options, in_blocks, reading_er
 try:
     import pyarrow as pa
     from pyarrow.dataset import ParquetFragmentScanOptions, dataset
-    from pyarrow.parquet import ParquetWriter
+    from pyarrow.parquet import ParquetWriter, read_table
 except ImportError as missing:
     raise ImportError(
         'Parquet files are read by pyarrow, which `pip install "onmf[parquet]"` installs.'
@@ -60,13 +60,10 @@ def open_parquet(path: AnyFile, options: Options) -> Source:
         headings, types = data.schema.names, data.schema.types
         if len({*headings}) != len(headings):
             raise ValueError("two columns have the same name: rename or drop one")
-        text = {j for j, kind in enumerate(types) if not any(is_(kind) for is_ in NUMERIC_TYPES)}
-        starts = []
-        if 0 in text:
-            starts = data.head(ROWS_INSPECTED, columns=headings[:1]).column(0).to_pylist()
+        text = _first_cells(data)
         index = _pandas_index(data.schema)
     columns = find_columns(
-        headings, text, [*map(str, starts)], path.name, options, index=index, named_rows=False
+        headings, text, text.get(0, []), path.name, options, index=index, named_rows=False
     )
     names = [headings[j] for j in columns.features]
     single = all(pa.types.is_float32(types[j]) for j in columns.features)
@@ -82,6 +79,14 @@ def open_parquet(path: AnyFile, options: Options) -> Source:
             labels = class_names(values, samples or Numbered(len(values)), where)
     matrix = ColumnMatrix(path, data, names, shape, dtype)
     return Dense.of(matrix, path.name, names=names, samples=samples, labels=labels)
+
+
+def _first_cells(data: Any) -> dict[int, list[str]]:
+    """Some cells of each column without numbers, by its position."""
+    kinds = enumerate(data.schema.types)
+    text = [j for j, kind in kinds if not any(is_(kind) for is_ in NUMERIC_TYPES)]
+    top = data.head(ROWS_INSPECTED, columns=[data.schema.names[j] for j in text])
+    return {j: [*map(str, top.column(i).to_pylist())] for i, j in enumerate(text)}
 
 
 def open_dataset(path: AnyFile) -> Any:
@@ -205,6 +210,12 @@ def _pandas_index(schema: Any) -> int | None:
     index = json.loads(metadata.get(b"pandas", "{}")).get("index_columns", [])
     known = index if isinstance(index, list) else []
     return next((j for j, name in enumerate(schema.names) if name in known), None)
+
+
+def parquet_columns(path: Path) -> dict[str, list[Any]]:
+    """The columns of a file that `write_parquet` made."""
+    with reading_errors(path.name, "Parquet"):
+        return dict(read_table(path).to_pydict())
 
 
 def write_parquet(columns: Mapping[str, Any], file: IO[bytes]) -> None:

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]+://")
-PASSWORD = re.compile(r"(://[^/@:]*:)[^/@]*@")
+PASSWORD = re.compile(r"(://)[^/?#\s]*@")
+QUERY = re.compile(r"(https?://[^\s?]*\?|://[^\s?]*\?(?=\S*=))(\S+)")
+HIDDEN = "***"
 WEB_SCHEMES = ("http://", "https://")  # a query may follow the file name
 BYTES_PER_FETCH = 1 << 20  # at least
 
@@ -34,16 +36,22 @@ class RemoteFile:
     address: str
 
     def __str__(self) -> str:
-        """The address without a password."""
-        return PASSWORD.sub(r"\1***@", self.address)
+        return without_secrets(self.address)
 
     __repr__ = __str__
 
     @property
+    def parts(self) -> tuple[str, str, str]:
+        """Folder, name and query: signatures and tokens follow a name after `?key=`."""
+        end = r"\?" if any(web in self.address for web in WEB_SCHEMES) else r"\?(?=[^/?]*=)"
+        place = re.split(end, self.address, maxsplit=1)[0]
+        folder, _, name = place.rstrip("/").rpartition("/")
+        return folder, name, self.address[len(place) :]
+
+    @property
     def name(self) -> str:
-        """The part after the last slash."""
-        plain = self.address.split("?")[0] if self.address.startswith(WEB_SCHEMES) else self.address
-        return plain.rstrip("/").rpartition("/")[2]
+        """The part after the last slash, without a query."""
+        return self.parts[1]
 
     @property
     def suffix(self) -> str:
@@ -53,7 +61,8 @@ class RemoteFile:
         return self
 
     def with_name(self, name: str) -> "RemoteFile":
-        return RemoteFile(f"{self.address.rstrip('/').rpartition('/')[0]}/{name}")
+        folder, _, query = self.parts
+        return RemoteFile(f"{folder}/{name}{query}")
 
     @cached_property
     def system(self) -> tuple[Any, str]:
@@ -73,11 +82,11 @@ class RemoteFile:
     def facts(self) -> dict[str, Any] | None:
         """The server's description of it; None if there is no such file."""
         system, path = self.system
-        with self._errors():
-            try:
+        try:
+            with self._errors():
                 return dict(system.info(path))
-            except FileNotFoundError:
-                return None
+        except FileNotFoundError:
+            return None
 
     def exists(self) -> bool:
         return self.facts is not None
@@ -123,16 +132,20 @@ class RemoteFile:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Any error of the libraries behind fsspec as a sentence with the address."""
+        """Any error of the libraries behind fsspec as a sentence with the address.
+
+        What they say may have secrets in it, so tracebacks do not show it.
+        """
         try:
             yield
-        except (FileNotFoundError, MemoryError):
+        except MemoryError:
             raise
+        except FileNotFoundError:
+            raise FileNotFoundError(f"there is no file {self}.") from None
         except Exception as error:
             said = " ".join(str(error).split()).removesuffix(".") or type(error).__name__
-            said = PASSWORD.sub(r"\1***@", said)
             kind = ImportError if isinstance(error, ImportError) else ConnectionError
-            raise kind(f"{self} cannot be read: {said}.") from error
+            raise kind(f"{self} cannot be read: {without_secrets(said)}.") from None
 
 
 class RemoteStream(RawIOBase):
@@ -163,6 +176,23 @@ class RemoteStream(RawIOBase):
 
 
 AnyFile = Path | RemoteFile
+
+
+def without_secrets(text: str) -> str:
+    """The text with users, passwords and the values of queries in its addresses hidden."""
+
+    def hide(found: re.Match[str]) -> str:
+        return found[1] + "&".join(map(_hidden, found[2].split("&")))
+
+    return QUERY.sub(hide, PASSWORD.sub(rf"\1{HIDDEN}@", text))
+
+
+def _hidden(part: str) -> str:
+    """`key=***`, or `***` for a value without a key."""
+    key, equals, value = part.partition("=")
+    if HIDDEN in (key[:3], value[:3]):
+        return part
+    return f"{key}={HIDDEN}" if equals else HIDDEN
 
 
 def is_remote(path: object) -> bool:

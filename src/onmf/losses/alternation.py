@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from onmf.losses.guide import Guide, GuidedMove, KnownRows
 from onmf.paper.palm import Bounds
 from onmf.paper.penalties import RowPenalty
 from onmf.result import Factorization, Recorder, Stage
@@ -100,6 +101,7 @@ class Alternation:
     data: Data
     settings: Settings
     limit: OutlierLimit | None = None  # to begin with; samples beyond it have no cluster
+    guide: Guide | None = None  # samples of known classes, which stay in their clusters
 
     kind_of_state: ClassVar[Any]
 
@@ -127,9 +129,19 @@ class Alternation:
 
     def begin(self, W: Array) -> Any:
         """The state after a first sweep with W."""
-        rows, sums = self.data.sweep(self.move(W, self.limit))
+        rows, sums = self.sweep(W, self.limit)
         limits = {"limit": self.limit, "next_limit": self.limit}
         return self.with_next_limit(self.kind_of_state(W=W, rows=rows, sums=sums, **limits))
+
+    def sweep(self, W: Array, limit: OutlierLimit | None, last: Any = None) -> tuple[Any, Any]:
+        """The codes and sums of all samples, `last` being their codes before."""
+        if self.guide is None:
+            return self.data.sweep(self.move(W, limit), last)
+        classes = [self.move(W[k : k + 1], None) for k in range(len(W))]
+        rows, influence = self.guide
+        if last is not None:
+            rows = self.data.map_blocks(KnownRows, rows, last)
+        return self.data.sweep(GuidedMove(self.move(W, limit), classes, influence), rows)
 
     def after(self, state: Any) -> Any:
         """The state after the next sweep; None if it would be no better."""
@@ -215,6 +227,10 @@ class Alternation:
         pairs = self.data.map_blocks(np.column_stack, self._totals_and_scores(state))
         total, scores = self.data.gather(pairs).T
         return total, scores
+
+    def outside(self, state: Any) -> float:
+        """How many samples are outliers; one of weight w is w of them."""
+        return float(self._counts @ (state.labels(self.data) < 0))
 
     @cached_property
     def _counts(self) -> Array:
@@ -332,15 +348,32 @@ def finish(
             state = max(state, rival, key=alternation.objective)
         record(state, sweeps)
     if known is not None and not recorder.stopped:
-        rival = settle(alternation.for_rival_of(state), known, most)
-        gain = alternation.objective(rival) - alternation.objective(state)
-        if gain > EQUAL_LOSSES * alternation.loss(state) and len(rival.empty) <= len(state.empty):
-            state, others, known = rival, [], None
+        better = improved(alternation, state, known, most)
+        if better is not state:
+            state, others, known = better, [], None
             recorder.note("alternation", lambda: state.facts() | facts())
             record(state, recorder.sweeps + 1)
     stop = "callback" if recorder.stopped else "max_iter"
     stop = "converged" if state.settled else stop
     return recorder.result(alternation.membership(state), state.W, 1.0, stop), state
+
+
+def improved(alternation: Alternation, state: Any, known: Array, sweeps: int) -> Any:
+    """The state, or what the alternation makes of centroids that were known, if it is better.
+
+    With outliers that is: at the limit of the state, or at its own limit with no more outliers.
+    """
+    rival = settle(alternation.for_rival_of(state), known, sweeps)
+    gain = alternation.objective(rival) - alternation.objective(state)
+    if gain > EQUAL_LOSSES * alternation.loss(state) and len(rival.empty) <= len(state.empty):
+        state = rival
+    if state.limit is None:
+        return state
+    rival = settle(alternation.with_first_limit(known), known, sweeps)
+    outside = [alternation.outside(own) for own in (rival, state)]
+    less = alternation.error(state) - alternation.error(rival)
+    good = less > EQUAL_LOSSES * alternation.error(state) and outside[0] <= outside[1]
+    return rival if good and len(rival.empty) <= len(state.empty) else state
 
 
 def no_membership(data: Data, k: int, rows: Any) -> Callable[[], Any]:

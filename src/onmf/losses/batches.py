@@ -65,6 +65,14 @@ class BatchSums:
         parts = {name: part / batches for name, part in self.as_dict().items()}
         return type(self)(**parts | {"batches": np.where(self.batches > 0, batches, 0)})
 
+    def merged(self, place: Array, k: int) -> Self:
+        """Cluster j is put into cluster place[j] of k."""
+        parts = {}
+        for name, part in self.as_dict().items():
+            parts[name] = np.zeros((k, *part.shape[1:]), part.dtype)
+            (np.maximum if name == "batches" else np.add).at(parts[name], place, part)
+        return type(self)(**parts)
+
     def with_more(self, other: Any) -> Any:
         """And the clusters of the other."""
         if type(other) is not type(self):

@@ -21,7 +21,7 @@ from onmf.result import FittedModel, known_feature_names
 
 
 def top_features(
-    model: FittedModel, n: int = 10, *, features: Sequence[str] | None = None, axes: Any = None
+    model: FittedModel, n: int = 10, *, feature_names: Sequence[str] | None = None, axes: Any = None
 ) -> Any:
     """The n heaviest features of each cluster as bars, one panel per cluster.
 
@@ -29,7 +29,7 @@ def top_features(
     ----------
     model : fitted ONMF
     n : int, default=10
-    features : sequence of names, optional
+    feature_names : sequence of names, optional
         By default those the model was fitted with, or numbers.
     axes : sequence of Axes, optional
         At least as many as there are clusters.
@@ -49,7 +49,7 @@ def top_features(
     ['Cluster 0', 'Cluster 1', 'Cluster 2']
     """
     centers = np.asarray(model.cluster_centers_)
-    names = names_to_show(model, features)
+    names = names_to_show(model, feature_names)
     axes = panels(len(centers), 2 + 0.22 * n) if axes is None else np.ravel(axes)
     for k, (ax, heavy) in enumerate(zip(axes, heaviest_features(centers, names, n), strict=False)):
         labels, weights = zip(*heavy[::-1], strict=True) if heavy else ((), ())
@@ -101,7 +101,7 @@ def heat_map(
     model: FittedModel,
     n: int = 64,
     *,
-    features: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
     ax: Any = None,
 ) -> Any:
     """Weights of features in the centroids, scaled to length 1: clusters x features.
@@ -112,7 +112,7 @@ def heat_map(
     n : int, default=64
         Number of features: all in their order if there are no more, else the heaviest of each
         cluster, cluster by cluster.
-    features : sequence of names, optional
+    feature_names : sequence of names, optional
         By default those the model was fitted with, or numbers.
     ax : Axes, optional
 
@@ -129,7 +129,7 @@ def heat_map(
     'cluster'
     """
     rays = unit_rays(np.asarray(model.cluster_centers_))
-    names = names_to_show(model, features)
+    names = names_to_show(model, feature_names)
     columns = heat_columns(rays, n)
     if ax is None:
         (ax,) = panels(1, 1.5 + 0.25 * len(rays), width=2 + 0.16 * len(columns))

@@ -58,7 +58,7 @@ def embedding(
     X: Any,
     ax: Any = None,
     *,
-    features: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
     random_state: int = 0,
 ) -> Any:
     """Samples in two dimensions by t-SNE, a colour and a marker for each cluster.
@@ -73,7 +73,7 @@ def embedding(
     X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         The data that the model was fitted to.
     ax : Axes, optional
-    features : sequence of names, optional
+    feature_names : sequence of names, optional
         By default those the model was fitted with, if any.
     random_state : int, default=0
 
@@ -93,7 +93,7 @@ def embedding(
     X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
     check_samples(X, labels)
     shown = embed(X, labels, random_state)
-    called = cluster_names(model, X, features)
+    called = cluster_names(model, X, feature_names)
     size = np.clip(6e4 / len(shown.samples), 4, 30)
     for faint in (True, False):
         for k in np.unique(labels[shown.samples]):
@@ -122,7 +122,7 @@ def cluster_names(model: FittedModel, X: Any, features: Sequence[str] | None) ->
     names = [str(cluster) for cluster in range(k)]
     if features is None or len(np.unique(labels[labels >= 0])) < 2:
         return names
-    table = groups(labels, X, features=features)
+    table = groups(labels, X, feature_names=features)
     for cluster, name in zip(table.clusters, table.names, strict=True):
         names[cluster] += f" {plain_text(display_name(name, CARD_NAME))}"
     return names
@@ -196,7 +196,7 @@ def confusion(labels: Any, truth: Any, ax: Any = None) -> Any:
         if count:
             ink = "white" if shares[i, j] > 0.5 else "black"
             ax.text(j, i, f"{count}", ha="center", va="center", color=ink, fontsize="small")
-    ax.set_xticks(range(counts.shape[1]), [*range(k), "none"][: counts.shape[1]])
+    ax.set_xticks(range(counts.shape[1]), [*table["clusters"], "none"][: counts.shape[1]])
     ax.set_yticks(range(len(counts)), map(plain_text, table["classes"]))
     ax.set(xlabel="cluster", ylabel="class")
     ax.spines[:].set_visible(False)

@@ -56,6 +56,17 @@ def time_limit(seconds: float, pattern: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def as_texts(X: Any) -> list[str] | None:
+    """A list, array or Series of texts as a list, "" for what is missing; None for other data."""
+    if isinstance(X, str) or not hasattr(X, "__len__") or len(getattr(X, "shape", (1,))) != 1:
+        return None
+    given: list[Any] = X.tolist() if hasattr(X, "tolist") else list(X)
+    missing = [text is None or text != text for text in given if not isinstance(text, str)]
+    if not given or len(missing) == len(given) or not all(missing):
+        return None
+    return [text if isinstance(text, str) else "" for text in given]
+
+
 def document_count(word: str) -> int | float:
     """A number of documents, or a share of them below or at 1.0."""
     count = to_number(word) if "." in word else to_count(word)
@@ -160,6 +171,13 @@ class Words(Step):
             warnings.filterwarnings("ignore", "Your stop_words may be inconsistent")
             with time_limit(MIN_SECONDS + sum(map(len, X)) / MIN_SPEED, self.pattern):
                 return sp.csr_array(counter.transform(X))
+
+    def in_order(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        """All words of each text, one after the other; none if a word is a pair of characters."""
+        find = re.compile(self.pattern).findall
+        for text in texts:
+            with time_limit(MIN_SECONDS + len(text) / MIN_SPEED, self.pattern):
+                yield [] if self.pattern == PAIRS else find(text.lower())
 
     def check(self, n_features: int) -> None:
         words = self.vocabulary

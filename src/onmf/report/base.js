@@ -24,7 +24,8 @@ function draw(tag, attributes = {}, ...children) {
 
 const name = (text) => make("span", { className: "name", dir: "auto", title: text }, text);
 const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-const clusterName = (k) => (k < 0 ? "no cluster" : `Cluster ${data.ids[k]}`);
+const clusterName = (k) => (k < 0 ? `no ${data.words.cluster}` : `${data.words.Cluster} ${data.ids[k]}`);
+const clusterTitle = (k) => (k < 0 || !data.clusters[k].name ? clusterName(k) : `${data.ids[k]} ${data.clusters[k].name}`);
 const whole = (n) => n.toLocaleString("en");
 const brief = (x) => (x === null ? "–" : String(Number(x.toPrecision(3))));
 const fixed = (x) => (x === null ? "–" : Math.abs(x) < 5e-4 && x ? x.toExponential(0) : x.toFixed(3));
@@ -64,7 +65,7 @@ const listeners = [];
 function isolate(k) {
   isolated = k === isolated ? null : k;
   for (const listener of listeners) listener();
-  say(isolated === null ? "All clusters" : `${clusterName(isolated)} only`);
+  say(isolated === null ? `All ${data.words.clusters}` : `${clusterName(isolated)} only`);
 }
 
 function say(text) {

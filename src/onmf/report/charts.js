@@ -61,19 +61,19 @@ function choice({ best, reason, heads, rows, curves }) {
   $("choice-table").append(
     make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
     make("tbody", {}, ...rows.map(line)));
-  $("choice-charts").append(...curves.map((c) => chart({ ...c, best, under: "clusters" })).filter(Boolean));
+  $("choice-charts").append(...curves.map((c) => chart({ ...c, best, under: data.words.clusters })).filter(Boolean));
 }
 
 function consensus(c) {
   $("consensus-title").after(saver($("shares"), "consensus"));
   $("consensus-note").textContent =
-    `Share of ${c.runs} runs that put two samples into the same cluster, for ${whole(c.side)} samples in the order of ` +
-    "average linkage. Clear squares on the diagonal are clusters that every run finds; the strips show the clusters.";
+    `Share of ${c.runs} runs that put two ${data.words.samples} into the same ${data.words.cluster}, for ${whole(c.side)} ${data.words.samples} in the order of ` +
+    `average linkage. Clear squares on the diagonal are ${data.words.clusters} that every run finds; the strips show the ${data.words.clusters}.`;
   figures($("consensus-figures"), [
     ["cophenetic correlation", c.cophenetic_se === null ? brief(c.cophenetic) : `${brief(c.cophenetic)} ± ${brief(c.cophenetic_se)}`],
     ["dispersion", brief(c.dispersion)], ["ambiguous pairs", brief(c.ambiguous)]]);
   $("stability").append(make("ul", {}, ...bars(c.stability.map((value, k) => {
-    const label = make("span", {}, swatch(k), " ", name(longName(k)));
+    const label = make("span", {}, swatch(k), " ", name(clusterTitle(k)));
     return [label, value, tint(k)];
   }))));
   const shares = Uint8Array.from(atob(c.shares), (byte) => byte.charCodeAt(0));

@@ -21,7 +21,7 @@ function feature(entry, k) {
   const columns = entry.levels.map((level, l) => make("i", { "--w": Math.max(0, (level - low) / (high - low || 1)),
     "--tint": l === k ? tint(k) : "var(--faded)", title: `${clusterName(l)}: ${brief(level)}` }));
   const facts = entry.shares === undefined ? "" :
-    `mean ${brief(entry.levels[k])} inside, ${brief(entry.outside)} outside; in ${percent(entry.shares[0])} of the samples inside, ` +
+    `mean ${brief(entry.levels[k])} inside, ${brief(entry.outside)} outside; in ${percent(entry.shares[0])} of the ${data.words.samples} inside, ` +
     `${percent(entry.shares[1])} outside; log2 fold change ${brief(entry.change)}; adjusted p ${brief(entry.p)}`;
   return make("li", { title: facts }, name(entry.name), make("span", { className: "levels" }, ...columns),
     make("span", { className: "value" }, brief(entry.levels[k] ?? entry.levels[0])));
@@ -30,16 +30,18 @@ function feature(entry, k) {
 function cards() {
   const total = data.clusters.reduce((sum, c) => sum + c.size, 0);
   const made = data.clusters.map((c, k) => make("article", { className: "card" },
-    make("header", {}, swatch(k), make("h3", {}, clusterName(k)),
-      make("button", { type: "button", onclick: () => show(k) }, "On the map")),
-    c.name ? make("p", { className: "called" }, name(c.name)) : null,
-    make("p", { className: "size" }, c.size
-      ? `${whole(c.size)} samples, ${percent(c.size / total)} · mean certainty ${c.certainty.toFixed(2)}`
-      : "No samples"),
+    make("header", {}, swatch(k), make("h3", {}, c.name ? name(c.name) : clusterName(k))),
+    make("p", { className: "size" }, [clusterName(k), c.size
+      ? `${whole(c.size)} ${c.size === 1 ? data.words.sample : data.words.samples}, ${percent(c.size / total)}`
+      : `no ${data.words.samples}`].join(" · ")),
+    ...c.lines.map((line) => make("p", { className: "size" }, line)),
     make("ul", { className: "bars" }, ...c.features.map((entry) => feature(entry, k))),
     list("Most typical", c.typical.map(([s, e]) => [s, `${percent(e)} explained`])),
     list("Least certain", c.unsure.map(([s, p, other]) =>
-      [s, `${p.toFixed(2)}${other === null ? "" : ` · or cluster ${data.ids[other]}`}`]))));
+      [s, `${p}${other === null ? "" : ` · or ${data.words.cluster} ${data.ids[other]}`}`])),
+    make("footer", {},
+      make("button", { type: "button", disabled: !c.size, onclick: () => read({ cluster: k }) }, `All ${whole(c.size)} ${data.words.samples}`),
+      make("button", { type: "button", onclick: () => show(k) }, "On the map"))));
   $("cards").append(...made);
   listeners.push(() => made.forEach((card, k) =>
     card.classList.toggle("dim", isolated !== null && isolated !== k)));
@@ -51,10 +53,10 @@ function show(k) {
   $("canvas").focus({ preventScroll: true });
 }
 
-function truth({ scores, classes, match, counts, rest }) {
+function truth({ scores, classes, clusters, match, counts, rest }) {
   figures($("scores"), Object.entries(scores).map(([s, v]) => [s, v.toFixed(3)]));
   const nowhere = [...counts, rest.counts].some((row) => row.at(-1) > 0);
-  const heads = data.clusters.map((_, k) => make("th", { scope: "col" }, swatch(k), String(data.ids[k]),
+  const heads = clusters.map((k) => make("th", { scope: "col" }, swatch(k), String(data.ids[k]),
     data.clusters[k].name ? make("span", { className: "upright" }, name(data.clusters[k].name)) : null));
   if (nowhere) heads.push(make("th", { scope: "col" }, "none"));
   const line = (label, row, hit) => {

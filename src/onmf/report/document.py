@@ -5,7 +5,8 @@ and pictures that are in the document.
 """
 
 from base64 import b64encode
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from gzip import compress
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -19,7 +20,14 @@ POLICY = (
 
 
 def document(
-    title: str, main: str, *, header: str = "", css: str = "", data: str = "", script: str = ""
+    title: str,
+    main: str,
+    *,
+    header: str = "",
+    css: str = "",
+    data: str = "",
+    script: str = "",
+    packed: Mapping[str, bytes] | None = None,
 ) -> str:
     """A self-contained HTML document in the look of onmf's pages.
 
@@ -35,6 +43,9 @@ def document(
         JSON for the script, which finds it in the element `data`.
     script : str
         A JavaScript module. By default the document has no script.
+    packed : dict of str to bytes, optional
+        More data for the script, which finds each, compressed by gzip and in base64, in the element
+        of this name.
 
     Returns
     -------
@@ -49,8 +60,12 @@ def document(
     """
     css = css_variables() + asset("document.css") + css
     safe = data.replace("<", "\\u003c")  # the same JSON, in which HTML finds no tag
+    blocks = "".join(
+        f'<script type="text/plain" id="{name}">{_packed(content)}</script>\n'
+        for name, content in (packed or {}).items()
+    )
     scripts = (
-        f'<script type="application/json" id="data">{safe}</script>\n'
+        f'<script type="application/json" id="data">{safe}</script>\n{blocks}'
         f'<script type="module">{script}</script>\n'
     )
     return Template(asset("document.html")).substitute(
@@ -114,6 +129,11 @@ def drawing(kind: str, width: float, height: float, label: str, parts: Iterable[
         f'<svg class="{kind}" viewBox="0 0 {width:g} {height:g}" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
+
+
+def _packed(content: bytes) -> str:
+    """Compressed, the same bytes for the same content, as text in which HTML finds no tag."""
+    return b64encode(compress(content, mtime=0)).decode()
 
 
 def _source(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import NamedTuple
 
+from onmf.io.terms import Terms
 from onmf.report.document import drawing, page_section, table
 from onmf.report.names import cluster_title, percent
 from onmf.report.palette import css_colour
@@ -33,20 +34,21 @@ class Flow(NamedTuple):
     names: Mapping[int, str]
 
 
-def flow_section(flow: Flow) -> str:
+def flow_section(flow: Flow, terms: Terms) -> str:
     """The chart and the table, as HTML without a script."""
     shared = sum(flow.moves.values())
     stayed = sum(n for (old, new), n in flow.moves.items() if old == new)
     text = f"{shared:,} samples are in both runs"
     text += f"; {percent(stayed / shared)} of them are in the same cluster." if shared else "."
-    chart = _chart(flow) if shared else ""
-    note = f'<p class="note">{text} Left: clusters before. Right: clusters now.</p>'
+    chart = _chart(flow, terms) if shared else ""
+    text = terms.say(f"{text} Left: clusters before. Right: clusters now.")
+    note = f'<p class="note">{text}</p>'
     return page_section(
-        "moved", "Changes", "Changes since the previous run", note + chart + _table(flow)
+        "moved", "Changes", "Changes since the previous run", note + chart + _table(flow, terms)
     )
 
 
-def _chart(flow: Flow) -> str:
+def _chart(flow: Flow, terms: Terms) -> str:
     total, clusters = sum(flow.moves.values()), sorted({i for pair in flow.moves for i in pair})
     sizes = [dict.fromkeys(clusters, 0), dict.fromkeys(clusters, 0)]
     for (old, new), n in flow.moves.items():
@@ -72,7 +74,8 @@ def _chart(flow: Flow) -> str:
             y += height + FLOW_GAP
         tops.append(top)
     parts = [*_ribbons(flow, tops, scale, MIN_RIBBON * total), *bars]
-    return drawing("flow", FLOW_WIDTH, FLOW_HEIGHT, "Samples from old to new clusters", parts)
+    label = terms.say("Samples from old to new clusters")
+    return drawing("flow", FLOW_WIDTH, FLOW_HEIGHT, label, parts)
 
 
 def _ribbons(flow: Flow, tops: list[dict[int, float]], scale: float, fewest: float) -> list[str]:
@@ -88,7 +91,7 @@ def _ribbons(flow: Flow, tops: list[dict[int, float]], scale: float, fewest: flo
             f"M{x} {a:.1f}C{middle} {a:.1f} {middle} {b:.1f} {to} {b:.1f}v{width:.1f}"
             f"C{middle} {b + width:.1f} {middle} {a + width:.1f} {x} {a + width:.1f}Z"
         )
-        text = f"{n:,} samples from {cluster_title(old, '', 0)} to {cluster_title(new, '', 0)}"
+        text = f"{n:,} from {cluster_title(old, '', 0)} to {cluster_title(new, '', 0)}"
         parts.append(
             f'<path class="stream" d="{curve}" fill="{css_colour(old)}"><title>{text}</title>'
             "</path>"
@@ -96,7 +99,7 @@ def _ribbons(flow: Flow, tops: list[dict[int, float]], scale: float, fewest: flo
     return parts
 
 
-def _table(flow: Flow) -> str:
+def _table(flow: Flow, terms: Terms) -> str:
     rows = []
     for i in sorted({*flow.before, *flow.after}):
         before, after = flow.before.get(i, 0), flow.after.get(i, 0)
@@ -106,8 +109,8 @@ def _table(flow: Flow) -> str:
             change = "grew" if after > before else "shrank" if after < before else "same size"
         turned = f"{flow.drift[i]:.1f}°" if i in flow.drift else ""
         rows.append([_title(i, flow), f"{before:,}", f"{after:,}", change, turned])
-    heads = ("cluster", "before", "now", "change", "turned by")
-    return table("Clusters before and now", heads, rows)
+    heads = (terms.cluster, "before", "now", "change", "turned by")
+    return table(f"{terms.clusters.capitalize()} before and now", heads, rows)
 
 
 def _title(i: int, flow: Flow) -> str:

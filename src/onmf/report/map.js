@@ -4,8 +4,8 @@ function legend() {
   const most = Math.max(1, ...data.clusters.map((c) => c.size));
   const buttons = data.clusters.map((cluster, k) => {
     return make("button", { type: "button", tabIndex: k ? -1 : 0, onclick: () => isolate(k) },
-      swatch(k), make("span", {}, clusterName(k)), make("span", {}, whole(cluster.size)),
-      cluster.name ? make("span", { className: "words" }, name(cluster.name)) : null,
+      swatch(k), make("span", {}, cluster.name ? name(cluster.name) : clusterName(k)), make("span", {}, whole(cluster.size)),
+      cluster.name ? make("span", { className: "words" }, clusterName(k)) : null,
       make("span", { className: "bar", "--w": cluster.size / most, "--tint": tint(k) }));
   });
   $("legend").append(...buttons.map((button) => make("li", {}, button)));
@@ -183,7 +183,7 @@ class Atlas {
     $("tip").hidden = i === null;
     if (i === null) return;
     const k = this.map.cluster[i];
-    $("tip").replaceChildren(make("b", {}, name(this.map.sample[i])), clusterName(k));
+    $("tip").replaceChildren(make("b", {}, name(this.map.sample[i])), clusterTitle(k));
     if (i < this.map.interpolated) $("tip").append(make("div", {}, "placed between its neighbours"));
     const [x, y] = this.place(i);
     const { offsetWidth: width, offsetHeight: height } = $("tip");

@@ -5,7 +5,6 @@ from typing import Any
 from onmf.io.versions import package_versions
 from onmf.losses import loss_of
 from onmf.report.clustering import ClusteringFacts
-from onmf.report.names import counted
 from onmf.result import FittedModel
 
 PAPER = "Wang, Chang, Cui and Pang, IEEE Trans. Signal Process. 69, 5273-5288 (2021)"
@@ -20,19 +19,26 @@ def methods_paragraph(model: FittedModel, clustering: ClusteringFacts, run: dict
     steps = [step.sentence() for step in getattr(model, "preprocessing_", ())]
     method = parameters.get("method")
     how = "orthogonal non-negative matrix factorization" if method is None else str(method)
+    terms = clustering.terms
+    what = f"{terms.counted(n, 'sample')} with {terms.counted(m, 'feature')}"
     sentences = [
-        f"{counted(n, 'sample')} with {counted(m, 'feature')} were clustered by {how} "
+        f"{what} were clustered by {how} "
         f"({loss_of(model).words.loss}, seed {parameters.get('random_state')}; {PAPER})."
         if method is None
-        else f"{counted(n, 'sample')} with {counted(m, 'feature')} were clustered by {how}.",
-        f"Before, {'; then '.join(steps)}." if steps else "The values were used as they were.",
-        _number_of_clusters(k, run.get("choice")),
+        else f"{what} were clustered by {how}.",
+        terms.say(f"Before, {'; then '.join(steps)}.")
+        if steps
+        else "The values were used as they were.",
+        terms.say(_number_of_clusters(k, run.get("choice"))),
     ]
     if clustering.markers is not None:
-        sentences.append(
+        said = (
             "Distinctive features were ranked by effect size, with p-values from halves of the "
-            "features, adjusted after Benjamini and Hochberg within each cluster."
+            "features, adjusted after Benjamini and Hochberg within each cluster, and not below "
+            "the p-value of Hartigan's dip test for a gap to the nearest cluster, on samples that "
+            "had no part in the clusters."
         )
+        sentences.append(terms.say(said))
     return " ".join([*sentences, f"Versions: {named}."])
 
 

@@ -1,20 +1,35 @@
 """Names and values that can be shown: any text, of any length, in any script."""
 
+import re
 from collections.abc import Iterable, Sequence
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
 
 MAX_NAME = 64  # characters of a name: a page holds up to ten thousand
 MAX_VALUE = 400  # characters of a parameter
+FIRST_WORDS_READ = 500  # characters of a document: enough, without its white space
+RULE = re.compile(r"([^\w\s])\1{2,}")  # -----, ==== and the like
 
 
 def display_name(name: Any, longest: int = MAX_NAME) -> str:
     """`name` as text; a long one is shortened in the middle."""
-    text = str(name).encode("utf-8", "replace").decode("utf-8")  # lone surrogates are invalid
+    text = whole_text(str(name))
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]}…{text[-(longest // 2 - 1) :]}"
+
+
+def whole_text(text: str) -> str:
+    """A text of any length that can be written in UTF-8: lone surrogates are invalid."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def first_words(name: str, text: str) -> str:
+    """The name of a document and the words that it begins with."""
+    start = RULE.sub(" ", text[:FIRST_WORDS_READ])
+    return shorten(f"{name}: {start}", MAX_NAME, placeholder=" ...")
 
 
 def display_names(names: Iterable[Any] | None, n: int, what: str, default: str = "") -> list[str]:
@@ -49,11 +64,6 @@ def cluster_title(cluster: int, name: str, longest: int) -> str:
     """The id of a cluster, and its name in so many characters."""
     number = "no cluster" if cluster < 0 else str(cluster)
     return f"{number} {display_name(name, longest)}".strip()
-
-
-def counted(n: int, noun: str) -> str:
-    """1 cluster, 1,200 clusters."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def percent(share: float) -> str:

@@ -3,7 +3,9 @@
 function lead() {
   $("title").textContent = data.title;
   $("sentence").textContent = data.sentence;
+  $("fit").textContent = data.fit;
   $("bound").textContent = data.bound;
+  figures($("fit-figures"), Object.entries(data.fit_figures));
   $("answer").hidden = data.choice === null;
   if (data.choice) $("answer").prepend(data.choice.answer);
   figures($("figures"), Object.entries(data.figures));
@@ -11,7 +13,7 @@ function lead() {
   $("convergence").hidden = !data.convergence.length;
   for (const section of document.querySelectorAll("main > section[id]:not([hidden])")) {
     const title = section.dataset.short ?? section.querySelector("h2").textContent;
-    document.querySelector("nav").append(make("a", { href: `#${section.id}` }, title));
+    if (title) document.querySelector("nav").append(make("a", { href: `#${section.id}` }, title));
   }
 }
 
@@ -63,6 +65,7 @@ legend();
 const atlas = new Atlas($("canvas"));
 $("map-note").textContent = data.map.note;
 cards();
+sampleList();
 $("map-title").after(saver($("canvas"), "map"), saveButton("SVG", () => saveSvg(atlas.svg(), "map")));
 if (data.dots) dots(data.dots);
 if (data.heat) heat(data.heat);

@@ -64,7 +64,8 @@ def heat_panel(clustering: ClusteringFacts) -> dict[str, Any] | None:
     if not largest:
         return None
     m = rays.shape[1]
-    part = "all features" if len(columns) == m else f"the heaviest of the {m:,} features"
+    noun = clustering.terms.features
+    part = f"all {noun}" if len(columns) == m else f"the heaviest of the {m:,} {noun}"
     signs = " Negative weights have another colour." if rays.min() < 0 else ""
     return {
         "features": [clustering.features[j] for j in columns],
@@ -75,23 +76,27 @@ def heat_panel(clustering: ClusteringFacts) -> dict[str, Any] | None:
     }
 
 
-def map_panel(embedding: Embedding, labels: Array, names: Sequence[Any]) -> dict[str, Any]:
+def map_panel(embedding: Embedding, clustering: ClusteringFacts) -> dict[str, Any]:
     """The map in whole steps; interpolated samples come first, so that they are drawn below."""
     samples, points = embedding.samples[::-1], embedding.points[::-1]
     span = np.ptp(points, axis=0).max(initial=0) or 1
     grid = np.rint((points - points.min(axis=0)) / span * MAP_GRID).astype(int)
     return {
-        "note": embedding.note,
+        "note": clustering.terms.say(embedding.note),
         "x": grid[:, 0].tolist(),
         "y": grid[:, 1].tolist(),
-        "cluster": labels[samples].tolist(),
-        "sample": [display_name(names[i]) for i in samples],
+        "cluster": clustering.labels[samples].tolist(),
+        "sample": [display_name(clustering.samples[i]) for i in samples],
         "interpolated": int(embedding.interpolated.sum()),
     }
 
 
 def class_agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, Any]:
-    """Scores and the confusion table, with matching classes and clusters on its diagonal."""
+    """Scores and the confusion table: its diagonal has the matching of the accuracy.
+
+    Columns are clusters, in the order of the classes that they match, then those that match none,
+    then no cluster.
+    """
     classes = np.unique(truth)
     counts = np.zeros((len(classes), n_clusters + 1), dtype=int)  # the last column: no cluster
     counts[:, np.unique(labels)] = contingency_matrix(truth, labels)
@@ -102,6 +107,9 @@ def class_agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, A
     largest = np.argsort(-counts.sum(axis=1), kind="stable")[:MAX_CLASSES]
     kept = [i for i in order if i in set(largest)]
     rest = np.setdiff1d(order, kept)
+    matched = [int(match[i]) for i in kept if match[i] < n_clusters]
+    columns = [*matched, *(k for k in range(n_clusters) if k not in {*matched}), n_clusters]
+    counts = counts[:, columns]
     return {
         "scores": {
             "ACC": round_digits(clustering_accuracy(truth, labels)),
@@ -109,7 +117,8 @@ def class_agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, A
             "NMI": round_digits(normalized_mutual_info_score(truth, labels)),
         },
         "classes": [display_name(classes[i]) for i in kept],
-        "match": [int(match[i]) if match[i] < n_clusters else None for i in kept],
+        "clusters": columns[:-1],
+        "match": [columns.index(match[i]) if match[i] < n_clusters else None for i in kept],
         "counts": counts[kept].tolist(),
         "rest": {"classes": len(rest), "counts": counts[rest].sum(axis=0).tolist()},
     }

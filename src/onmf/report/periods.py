@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onmf.io.terms import SAMPLES, Terms
 from onmf.report.document import asset, document, drawing, lead, page_section, table
 from onmf.report.names import MAX_NAME, cluster_title, display_name, percent
 from onmf.report.palette import css_colour
@@ -21,19 +22,24 @@ from onmf.rows.sweep import Array
 
 WORDS_PER_PERIOD, WORDS_PER_CELL = 5, 4  # of a cluster: kept, and shown in the table
 MAX_LANES, MAX_PERIOD_COLUMNS = 60, 8  # clusters in the figure, columns of the table
-# All in units of the figure.
-LANES_WIDTH, LANE_HEIGHT, LANES_LEFT, LANES_RIGHT = 860, 34, 190, 70
-LANE_NAME = 24  # characters of the name of a cluster
+LANE_WIDTH, LANE_HEIGHT = 600, 30  # of the bars of a cluster, in units of the figure
+LANE_NAME = 40  # characters of the name of a cluster
+AXIS_LABELS = 5  # periods named below the bars
+LIST = "#list"  # the list of samples, on a page that has one
 
 
 class Period(NamedTuple):
-    """Samples and words of each cluster, by id, and the clusters that were born or removed."""
+    """Samples and words of each cluster, by id, and the clusters that were born or removed.
+
+    link : where the samples of the period are listed.
+    """
 
     name: str
     sizes: Mapping[int, int]
     words: Mapping[int, Sequence[str]]
     born: Sequence[int] = ()
     vanished: Sequence[int] = ()
+    link: str = LIST
 
 
 def period_words(
@@ -51,7 +57,9 @@ def period_words(
     return words
 
 
-def periods_section(periods: Sequence[Period], names: Mapping[int, str]) -> str:
+def periods_section(
+    periods: Sequence[Period], names: Mapping[int, str], terms: Terms = SAMPLES
+) -> str:
     """Sizes and words over the periods; `names` are those of the clusters, by id."""
     total: dict[int, int] = {}
     for period in periods:
@@ -59,44 +67,71 @@ def periods_section(periods: Sequence[Period], names: Mapping[int, str]) -> str:
             total[i] = total.get(i, 0) + n
     shown = sorted(sorted(total, key=lambda i: (-total[i], i))[:MAX_LANES])
     more = f" Only the {MAX_LANES} largest of {len(total)} clusters are shown."
-    first, last = _text(periods[0].name), _text(periods[-1].name)
+    marks = any(period.born or period.vanished for period in periods)
+    said = terms.say(
+        f"Share of the samples that are in each cluster, in {len(periods)} periods. The number at "
+        "the right is the largest share. A bar leads to its samples."
+        f"{' A ring marks a new cluster, a cross a removed one.' if marks else ''}"
+        f"{more if len(total) > MAX_LANES else ''}"
+    )
+    about = terms.say(
+        "Features that are more frequent in a period than in the whole cluster, and the number of "
+        "samples."
+    )
     return page_section(
         "time",
         "Time",
         "Over time",
-        f'<p class="note">Share of the samples that are in each cluster, in {len(periods)} '
-        f"periods from {first} to {last}. The number at the right is the largest share. A ring "
-        f"marks a new cluster, a cross a removed one.{more if len(total) > MAX_LANES else ''}</p>"
-        f"{_lanes(periods, shown, names)}<h3>Frequent words</h3>"
-        '<p class="note">Features that are more frequent in a period than in the whole cluster, '
-        f"and the number of samples.</p>{_words(periods, shown, names)}",
+        f'<p class="note">{said}</p>{_lanes(periods, shown, names, terms)}'
+        f'<h3>Frequent {terms.features}</h3><p class="note">{about}</p>'
+        f"{_words(periods, shown, names, terms)}",
     )
 
 
-def _lanes(periods: Sequence[Period], ids: Sequence[int], names: Mapping[int, str]) -> str:
-    """A line of bars for each cluster."""
-    end, parts = LANES_WIDTH - LANES_RIGHT, []
-    step = (end - LANES_LEFT) / len(periods)
-    for lane, i in enumerate(ids):
-        floor, sizes = LANE_HEIGHT * (lane + 1) - 6, [period.sizes.get(i, 0) for period in periods]
+def _lanes(
+    periods: Sequence[Period], ids: Sequence[int], names: Mapping[int, str], terms: Terms
+) -> str:
+    """A line for each cluster: its name, its bars, its largest share; and the axis."""
+    lines = []
+    for i in ids:
+        sizes = [period.sizes.get(i, 0) for period in periods]
         shares = [n / max(sum(p.sizes.values()), 1) for n, p in zip(sizes, periods, strict=True)]
-        most, name = max(*shares, 1e-9), escape(cluster_title(i, names.get(i, ""), LANE_NAME))
-        parts += [
-            f'<text x="{LANES_LEFT - 8}" y="{floor - 6}" text-anchor="end">{name}</text>',
-            f'<line x1="{LANES_LEFT}" x2="{end}" y1="{floor}" y2="{floor}"/>',
-            f'<text class="soft" x="{end + 8}" y="{floor - 6}">{percent(most)}</text>',
-        ]
-        for t, (period, size) in enumerate(zip(periods, sizes, strict=True)):
-            x, height = LANES_LEFT + t * step, (LANE_HEIGHT - 10) * shares[t] / most
-            words = _text(f"{period.name}: {size:,} samples; {', '.join(period.words.get(i, ()))}")
-            if size:
-                parts.append(
-                    f'<rect x="{x:.1f}" y="{floor - height:.1f}" width="{max(step - 1, 0.8):.1f}" '
-                    f'height="{height:.1f}" fill="{css_colour(i)}"><title>{words}</title></rect>'
-                )
-            parts += _marks(period, i, x + step / 2, floor)
-    label = f"Samples of {len(ids)} clusters in {len(periods)} periods"
-    return drawing("lanes", LANES_WIDTH, LANE_HEIGHT * len(ids) + 6, label, parts)
+        title = escape(cluster_title(i, names.get(i, ""), LANE_NAME))
+        label = f"{cluster_title(i, names.get(i, ''), LANE_NAME)}: {sizes[0]:,} to {sizes[-1]:,}"
+        bars = _bars(periods, i, sizes, shares, terms)
+        lines.append(
+            f'<li><span class="lane-name" dir="auto" title="{title}">{title}</span>'
+            f"{drawing('lane', LANE_WIDTH, LANE_HEIGHT, label, bars)}"
+            f'<span class="lane-most">{percent(max(shares))}</span></li>'
+        )
+    places = np.unique(np.linspace(0, len(periods) - 1, min(AXIS_LABELS, len(periods))).astype(int))
+    axis = "".join(f"<span>{_text(periods[t].name)}</span>" for t in places)
+    return f'<ol class="lanes">{"".join(lines)}</ol><div class="axis">{axis}</div>'
+
+
+def _bars(
+    periods: Sequence[Period], i: int, sizes: Sequence[int], shares: Sequence[float], terms: Terms
+) -> list[str]:
+    """A bar for each period, linked to its samples, and marks of birth and removal."""
+    step, floor, most = LANE_WIDTH / len(periods), LANE_HEIGHT - 5, max(*shares, 1e-9)
+    parts = [f'<line x1="0" x2="{LANE_WIDTH}" y1="{floor}" y2="{floor}"/>']
+    for t, (period, size) in enumerate(zip(periods, sizes, strict=True)):
+        x, height = t * step, (LANE_HEIGHT - 9) * shares[t] / most
+        if size:
+            told = f"{period.name}: {terms.counted(size, 'sample')}"
+            words = _text(f"{told}; {', '.join(period.words.get(i, ()))}")
+            parts.append(
+                f"{_link(period.link, i, t, t)}"
+                f'<rect x="{x:.1f}" y="{floor - height:.1f}" width="{max(step - 1, 0.8):.1f}" '
+                f'height="{height:.1f}" fill="{css_colour(i)}"><title>{words}</title></rect></a>'
+            )
+        parts += _marks(period, i, x + step / 2, floor)
+    return parts
+
+
+def _link(place: str, i: int, first: int, last: int) -> str:
+    """To the samples of a cluster in some periods; a page with a list shows only these."""
+    return f'<a href="{escape(place)}" data-cluster="{i}" data-first="{first}" data-last="{last}">'
 
 
 def _marks(period: Period, i: int, x: float, floor: float) -> list[str]:
@@ -109,32 +144,39 @@ def _marks(period: Period, i: int, x: float, floor: float) -> list[str]:
     return marks
 
 
-def _words(periods: Sequence[Period], ids: Sequence[int], names: Mapping[int, str]) -> str:
+def _words(
+    periods: Sequence[Period], ids: Sequence[int], names: Mapping[int, str], terms: Terms
+) -> str:
     """A table of the words, clusters x periods; a column holds several periods if need be."""
     count = min(MAX_PERIOD_COLUMNS, len(periods))
-    parts = np.array_split(range(len(periods)), count)
-    columns = [[periods[t] for t in part] for part in parts]
-    ends = [(column[0].name, column[-1].name) for column in columns]
+    parts = [part.tolist() for part in np.array_split(range(len(periods)), count)]
+    ends = [(periods[part[0]].name, periods[part[-1]].name) for part in parts]
     heads = [a if a == b else f"{display_name(a)} to {display_name(b)}" for a, b in ends]
     rows = []
     for i in ids:
         cells = [escape(cluster_title(i, names.get(i, ""), LANE_NAME))]
-        for column in columns:
-            ranked = [word for period in column for word in period.words.get(i, ())]
+        for part in parts:
+            ranked = [word for t in part for word in periods[t].words.get(i, ())]
             often = sorted(dict.fromkeys(ranked), key=lambda word: -ranked.count(word))
-            size = sum(period.sizes.get(i, 0) for period in column)
+            size = sum(periods[t].sizes.get(i, 0) for t in part)
             words = ", ".join(map(_text, often[:WORDS_PER_CELL]))
-            cells.append(f"{words} <small>{size:,}</small>" if size else "")
+            link = _link(periods[part[-1]].link, i, part[0], part[-1])
+            cells.append(f"{words} {link}<small>{size:,}</small></a>" if size else "")
         rows.append(cells)
-    return table("Words of each period", ["cluster", *heads], rows, kind="words")
+    label = terms.say("Features of each period")
+    return table(label, [terms.cluster, *heads], rows, kind="words")
 
 
 def stream_page(
-    title: str, periods: Sequence[Period], names: Mapping[int, str], sentence: str
+    title: str,
+    periods: Sequence[Period],
+    names: Mapping[int, str],
+    sentence: str,
+    terms: Terms = SAMPLES,
 ) -> str:
     """The page of a stream: one self-contained HTML document, without any script."""
     shown = display_name(title)
-    main = lead(shown, sentence) + periods_section(periods, names)
+    main = lead(shown, sentence) + periods_section(periods, names, terms)
     return document(shown, main, css=asset("comparison.css") + asset("periods.css"))
 
 

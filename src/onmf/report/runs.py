@@ -8,6 +8,7 @@ from scipy.cluster.hierarchy import leaves_list
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
+from onmf.io.terms import Terms
 from onmf.report.panels import round_digits
 from onmf.rows.sweep import Array
 
@@ -76,19 +77,19 @@ def choice_rows(choice: Any) -> list[dict[str, Any]]:
     return [row if isinstance(row, dict) else row._asdict() for row in choice.table]
 
 
-def choice_panel(choice: Any) -> dict[str, Any]:
+def choice_panel(choice: Any, terms: Terms) -> dict[str, Any]:
     """The answer, how it comes about, a table, and a curve for each measure."""
     rows = choice_rows(choice)
     ks, curves = [row["k"] for row in rows], []
     for name, (_, title) in K_MEASURES.items():
         values = [None if row.get(name) is None else round_digits(row[name]) for row in rows]
         if any(value is not None for value in values):
-            curves.append({"title": title, "x": ks, "y": values})
+            curves.append({"title": terms.say(title), "x": ks, "y": values})
     return {
         "best": int(choice.best_k),
-        "answer": str(choice.reason),
-        "reason": HOW,
-        "heads": ["K", *(head for head, _ in K_MEASURES.values())],
+        "answer": terms.say(str(choice.reason)),
+        "reason": terms.say(HOW),
+        "heads": ["K", *(terms.say(head) for head, _ in K_MEASURES.values())],
         "rows": [[_figure(row, name) for name in ("k", *K_MEASURES)] for row in rows],
         "curves": curves,
     }

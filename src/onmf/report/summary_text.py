@@ -7,7 +7,7 @@ import numpy as np
 from onmf.bounds.certificate import certificate_of_fit
 from onmf.losses import loss_of
 from onmf.report.clustering import ClusteringFacts
-from onmf.report.names import counted, display_name, percent
+from onmf.report.names import display_name, percent
 from onmf.result import FittedModel
 
 
@@ -19,29 +19,37 @@ def page_title(run: dict[str, Any]) -> str:
 
 
 def opening_sentence(model: FittedModel, clustering: ClusteringFacts) -> str:
-    """What was done, and how much of the data the clusters explain."""
-    parameters, (n, m) = model.get_params(deep=False), clustering.X.shape
+    """How many samples, features and clusters; samples in no cluster, and missing entries."""
+    (n, m), terms = clustering.X.shape, clustering.terms
+    outside, k = int(np.sum(clustering.labels < 0)), len(clustering.centers)
+    text = (
+        f"{terms.counted(n, 'sample')} with {terms.counted(m, 'feature')}, in "
+        f"{terms.counted(k, 'cluster')}."
+    )
+    if outside:
+        fit = "fits" if outside == 1 else "fit"
+        text += f" {terms.counted(outside, 'sample')} {fit} no {terms.cluster}."
+    if missing := getattr(model, "n_missing_", 0):
+        text += f" {100 * missing / (n * m):.2g} % of the entries are missing."
+    return text
+
+
+def fit_sentence(model: FittedModel, clustering: ClusteringFacts) -> str:
+    """By what method, and how much of the data the centroids explain."""
+    parameters, k = model.get_params(deep=False), len(clustering.centers)
     method, passes = str(parameters.get("method", type(model).__name__)), int(model.n_iter_)
-    k = len(clustering.centers)
     how = [loss_of(model).words.loss] if "loss" in parameters else []
     if isinstance(seed := parameters.get("random_state"), int | np.integer):
         how.append(f"seed {seed}")
     given = f" ({', '.join(how)})" if how else ""
     ending = "" if getattr(model, "converged_", True) else ", stopped by a limit"
     text = (
-        f"{method} put {counted(n, 'sample')} with {counted(m, 'feature')} into "
-        f"{counted(k, 'cluster')}{given}. The cluster{'s explain' if k > 1 else ' explains'} "
+        f"Clustered by {method}{given}. The centroid{'s explain' if k > 1 else ' explains'} "
         f"{percent(max(1 - model.relative_error_, 0.0))} of the data "
         f"({passes:,} {'pass' if passes == 1 else 'passes'}{ending})."
     )
-    if parameters.get("outliers") is not None:
-        outside = int(np.sum(clustering.labels < 0))
-        text += f" {counted(outside, 'sample')} fit{'s' if outside == 1 else ''} no cluster."
-    if missing := getattr(model, "n_missing_", 0):
-        text += (
-            f" {100 * missing / (n * m):.2g} % of the entries are missing. The error ignores them; "
-            "the map fills them from the centroids."
-        )
+    if getattr(model, "n_missing_", 0):
+        text += " The error ignores missing entries; the map fills them from the centroids."
     return text
 
 
@@ -56,18 +64,22 @@ def bound_sentence(run: dict[str, Any], model: FittedModel) -> str:
     return f"{text[:1].upper()}{text[1:]}." if isinstance(text, str) else ""
 
 
-def key_figures(model: FittedModel, clustering: ClusteringFacts) -> dict[str, str]:
-    """The key figures, with their names."""
-    n, m = clustering.X.shape
+def key_figures(clustering: ClusteringFacts) -> dict[str, str]:
+    """The numbers at the top of the page, with their names."""
+    (n, m), terms = clustering.X.shape, clustering.terms
     outside = int(np.sum(clustering.labels < 0))
     texts = {
-        "samples": f"{n:,}",
-        "features": f"{m:,}",
-        "clusters": f"{len(clustering.centers):,}",
-        loss_of(model).words.error: f"{model.relative_error_:.4f}",
-        "passes": f"{model.n_iter_:,}",
+        terms.samples: f"{n:,}",
+        terms.features: f"{m:,}",
+        terms.clusters: f"{len(clustering.centers):,}",
     }
-    return texts | ({"in no cluster": f"{outside:,}"} if outside else {})
+    return texts | ({f"in no {terms.cluster}": f"{outside:,}"} if outside else {})
+
+
+def fit_figures(model: FittedModel) -> dict[str, str]:
+    """The numbers of the technical section."""
+    error = loss_of(model).words.error
+    return {error: f"{model.relative_error_:.4f}", "passes": f"{model.n_iter_:,}"}
 
 
 def topic_figures(run: dict[str, Any]) -> dict[str, str]:

@@ -157,6 +157,11 @@ class StreamHistory(NamedTuple):
         levels = CosineSums(*(part[order] for part in self.levels))
         return self._replace(first=self.first[order], last=self.last[order], levels=levels)
 
+    def split(self, order: Array, shares: Array) -> Self:
+        """The clusters in this order, with these shares of their samples."""
+        only = self.only(order)
+        return only._replace(levels=CosineSums(*(part * shares for part in only.levels)))
+
     def with_new_clusters(self, born: list[NewCluster]) -> Self:
         """They have come, and wait no more."""
         now = np.full(len(born), self.batch)

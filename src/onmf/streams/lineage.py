@@ -9,6 +9,7 @@ a cluster that is as far away as another one is another one. Every other new clu
 id that no cluster had before, and every old id without an heir has vanished, for good.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,6 +29,8 @@ class Lineage(NamedTuple):
     drift : by how many degrees each cluster turned, in the order of `ids`; NaN for those born.
     next_id : the smallest id that no cluster ever had.
     new_features, lost_features : of X that the model before did not know; the other way round.
+    merged : pairs (id that is no more, id that it became a part of), if a person merged clusters.
+    split : pairs (id, id of a part that it gave away), if a person split a cluster.
     """
 
     ids: tuple[int, ...]
@@ -38,6 +41,8 @@ class Lineage(NamedTuple):
     next_id: int
     new_features: int = 0
     lost_features: int = 0
+    merged: tuple[tuple[int, int], ...] = ()
+    split: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def first(cls, k: int) -> Self:
@@ -49,7 +54,9 @@ class Lineage(NamedTuple):
     def sound(cls, parts: Any, k: int) -> Self:
         """From a file: of k clusters, each with an id of its own that is not to be given again."""
         lineage = cls(*parts)
-        numbers = (*lineage.ids, *lineage.kept, *lineage.born, *lineage.vanished, lineage.next_id)
+        pairs = [one for pair in (*lineage.merged, *lineage.split) for one in pair]
+        numbers = (*lineage.ids, *lineage.kept, *lineage.born, *lineage.vanished, *pairs)
+        numbers = (*numbers, lineage.next_id)
         if not all(type(number) is int and number >= 0 for number in numbers):
             raise ValueError("its lineage has ids that are no numbers.")
         if not len({*lineage.ids}) == len(lineage.ids) == len(lineage.drift) == k:
@@ -57,6 +64,34 @@ class Lineage(NamedTuple):
         if max(numbers[:-1], default=0) >= lineage.next_id:
             raise ValueError("its lineage would give an id twice.")
         return lineage
+
+    def after_merger(self, ids: tuple[int, ...], drift: float) -> "Lineage":
+        """After the clusters of these ids became the first of them, which turned by `drift`."""
+        first, *others = ids
+        left = tuple(own for own in self.ids if own not in others)
+        turned = tuple(drift if own == first else 0.0 for own in left)
+        merged = tuple((own, first) for own in others)
+        return Lineage(left, left, (), tuple(others), turned, self.next_id, merged=merged)
+
+    def joined(self, clusters: Mapping[int, list[int]], before: "Lineage") -> "Lineage":
+        """This lineage of rays as that of clusters, whose rays have these numbers."""
+        ids, drift = tuple(clusters), tuple(self.drift[rays[0]] for rays in clusters.values())
+        kept = tuple(own for own in ids if own in before.ids)
+        return self._replace(
+            ids=ids,
+            kept=kept,
+            born=tuple(own for own in ids if own not in before.ids),
+            vanished=tuple(own for own in before.ids if own not in ids),
+            drift=drift,
+        )
+
+    def after_split(self, own: int, n_parts: int, drift: float) -> "Lineage":
+        """After a cluster was split: its first part keeps the id, the others get new ones."""
+        born = tuple(range(self.next_id, self.next_id + n_parts - 1))
+        turned = tuple(drift if one == own else 0.0 for one in self.ids) + (np.nan,) * len(born)
+        pairs = tuple((own, new) for new in born)
+        after = self.next_id + len(born)
+        return Lineage((*self.ids, *born), self.ids, born, (), turned, after, split=pairs)
 
     @classmethod
     def between(cls, old: Array, before: "Lineage", new: Array) -> tuple[Self, Array]:

@@ -11,10 +11,11 @@ from onmf.preparation import Tfidf, Words
 
 
 class Description(NamedTuple):
-    """The tf-idf of the words of each sample, and the words."""
+    """The tf-idf of the words of each sample, the words, and the texts they are of."""
 
     X: Any
-    words: list[str]
+    words: Words
+    texts: list[str]
 
 
 def describe(source: Input, samples: Sequence[str]) -> Description | None:
@@ -28,7 +29,7 @@ def describe(source: Input, samples: Sequence[str]) -> Description | None:
     given = {n: v for n, v in source.settings.items() if n in own and v is not None}
     words = Words.fit(texts, **given)
     counts = words(texts)
-    return Description(Tfidf.fit(counts)(counts), list(words.vocabulary))
+    return Description(Tfidf.fit(counts)(counts), words, texts)
 
 
 def _in_order(found: Table, samples: Sequence[str], file: str) -> list[str]:

@@ -26,8 +26,8 @@ def _figures(run: FinishedFit) -> dict[str, Callable[[], Any]]:
 
     model, table, found = run.model, run.table, run.findings.explanation
     figures: dict[str, Callable[[], Any]] = {
-        "map": lambda: plot.embedding(model, table.X, features=table.features),
-        "centroids": lambda: plot.heat_map(model, features=table.features),
+        "map": lambda: plot.embedding(model, table.X, feature_names=table.features),
+        "centroids": lambda: plot.heat_map(model, feature_names=table.features),
     }
     if found is not None:
         figures["features"] = lambda: plot.markers(found.markers)
@@ -35,6 +35,8 @@ def _figures(run: FinishedFit) -> dict[str, Callable[[], Any]]:
         figures["samples"] = lambda: plot.sample_map(
             found.markers, table.X, model.labels_, truth=table.labels
         )
+    if run.choice is not None:
+        figures["k"] = lambda: plot.k_curves(run.choice)[0]
     if table.labels is not None:
         figures["classes"] = lambda: plot.confusion(model.labels_, table.labels)
     return figures

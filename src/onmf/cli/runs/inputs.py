@@ -1,13 +1,11 @@
 """The input of a command: how it is read and prepared, and its record in run.json."""
 
 import os
-import re
 import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from textwrap import shorten
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -17,9 +15,10 @@ from onmf.io import Source, Table, complete_table, open_source, read_documents
 from onmf.io.columns import class_file
 from onmf.io.duplicates import Duplicates
 from onmf.io.flat import TemporaryFolder
-from onmf.io.formats import can_drop, stays_on_disk
+from onmf.io.formats import can_drop, stays_on_disk, terms_of_file
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, check_text, no_progress
+from onmf.io.terms import DOCUMENTS, EMBEDDED, PICTURES, Terms
 from onmf.preparation.expression import default_steps
 from onmf.preparation.steps import STEPS, Step, Variable, apply, apply_step
 from onmf.preparation.texts import Strip
@@ -39,8 +38,6 @@ VARIABLE = "variable"  # the setting of `Variable`; zero takes all features
 OF_SAMPLES = ("labels", "time", "batch")  # columns, or files, with a value for each sample
 _TEMPORARY_FOLDERS: list[TemporaryFolder] = []  # deleted when the process ends
 SAMPLES_TO_CHOOSE_K = 20_000  # at most, if the rows stay on disk
-FIRST_WORDS_LENGTH, FIRST_WORDS_READ = 64, 500  # characters of a document on the page, and read
-RULE = re.compile(r"([^\w\s])\1{2,}")  # -----, ==== and the like
 
 
 @dataclass(frozen=True)
@@ -61,6 +58,7 @@ class Input:
     batch : column or file with the batch of each sample.
     center_batches : whether features get the same mean in all batches, after all steps.
     describe : file of texts whose words describe the clusters.
+    images : HEIGHTxWIDTH, or HEIGHTxWIDTHx3, of samples that are images.
     raw : whether gene expression is clustered as it is.
     steps : names of the steps of `onmf.preparation`, in order.
     settings : parameters of the steps, by name.
@@ -85,6 +83,7 @@ class Input:
     batch: str | None = None
     center_batches: bool = False
     describe: str | None = None
+    images: str | None = None
     raw: bool = False
     steps: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
@@ -94,6 +93,15 @@ class Input:
         """New samples for a model: documents, if it counts words."""
         text = any(step.of_texts for step in getattr(model, "preprocessing_", ()))
         return cls(path, text=text, **options).received()
+
+    @property
+    def terms(self) -> Terms:
+        """What the reader calls samples, features and clusters."""
+        if self.describe is not None:
+            return EMBEDDED
+        if self.images is not None:
+            return PICTURES
+        return DOCUMENTS if self.text else terms_of_file(self.path)
 
     def received(self) -> Self:
         """The same; standard input (`-`) is copied to a temporary file first."""
@@ -280,15 +288,6 @@ def cleaned(table: Table, chain: Sequence[Step]) -> Table:
     if not isinstance(table.X, list):
         return table
     return table._replace(X=apply([step for step in chain if isinstance(step, Strip)], table.X))
-
-
-def first_words(table: Table) -> list[str] | None:
-    """Name and first words of each document; None for a table of numbers."""
-    if not isinstance(table.X, list):
-        return None
-    pairs = zip(table.samples, table.X, strict=True)
-    texts = [f"{name}: {RULE.sub(' ', text[:FIRST_WORDS_READ])}" for name, text in pairs]
-    return [shorten(text, FIRST_WORDS_LENGTH, placeholder=" ...") for text in texts]
 
 
 def sample_in_memory(table: Table, seed: Any) -> Table:

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from onmf.cli.runs.inputs import Input
-from onmf.io import checksum, seal_files, to_json_values
+from onmf.io import checksum, finish_replacement, seal_files, to_json_values
 from onmf.io.cells import unguard_cell
 from onmf.io.columns import class_file
 from onmf.io.output import Content
 from onmf.io.remote import AnyFile
 from onmf.streams.lineage import Lineage
 
-LABELS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
+LABELS, CLUSTERS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "labels.csv",
+    "clusters.csv",
     "markers.csv",
     "centers.csv",
     "top_features.csv",
@@ -26,7 +27,7 @@ LABELS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "report.html",
     "run.json",
 )
-LABELS_PARQUET = "labels.parquet"  # with --parquet
+LABELS_PARQUET, LABELS_XLSX = "labels.parquet", "labels.xlsx"  # with --parquet, --xlsx
 STREAM_FILE, STREAM_PAGE = "stream.onmf", "stream.html"  # of a run that `onmf update` continues
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
@@ -51,7 +52,7 @@ def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> Iterat
     """A column of labels.csv of a finished run, read when it is asked for."""
     path = folder / LABELS
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file)
             place = next(rows, []).index(name)
             yield from (kind(row[place]) for row in rows)
@@ -76,6 +77,7 @@ def check_model(folder: Path, record: dict[str, Any]) -> None:
 
 def read_record(folder: Path) -> dict[str, Any]:
     """The content of run.json, which exists if the run has ended."""
+    finish_replacement(folder)
     path = folder / RUN
     if not path.exists():
         raise FileNotFoundError(

@@ -1,78 +1,31 @@
 """A finished fit: the content of its files, and how a finished run is read again."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
 from onmf import ONMF, load
-from onmf.bounds.certificate import certificate_of_fit
 from onmf.cli.console import notes, waiting
 from onmf.cli.runs import records, tables
 from onmf.cli.runs.align import align_features
 from onmf.cli.runs.batches import corrected
-from onmf.cli.runs.description import Description, describe
+from onmf.cli.runs.description import describe
+from onmf.cli.runs.findings import Findings
 from onmf.cli.runs.inputs import Copies, Input, cleaned, rows_of
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
-from onmf.explain import Explanation, Marker, Markers
+from onmf.explain import ClusterRow
 from onmf.explain.checks import check_fitted_to
-from onmf.explain.comparison import Ranking
-from onmf.explain.explanation import clusters_or_none
-from onmf.io import Sheet, Source, Table, checksum, csv_writers, to_json_values
+from onmf.io import Source, Table, checksum, csv_writers, finish_replacement, to_json_values
 from onmf.io.output import Content
-from onmf.io.remote import RemoteFile
+from onmf.io.remote import HIDDEN, RemoteFile
 from onmf.losses import loss_of
-from onmf.metrics import topic_coherence, topic_diversity
-from onmf.preparation.steps import Log, Step
 from onmf.rows.sweep import Array
-
-WORDS_PER_TOPIC = 10  # of which coherence and diversity are usually computed; the page shows them
-
-
-class Findings(NamedTuple):
-    """What is computed from a fit, once for all files.
-
-    ids : of the clusters.
-    top : the features of each cluster with the largest weights.
-    explanation : what distinguishes the clusters; None for a single cluster.
-    markers : the rows of markers.csv.
-    curve : from margins to certainties.
-    proof : the bound on the error of all clusterings, as JSON, if the fit has one.
-    topics : how good the words of the clusters are, if the samples are texts.
-    """
-
-    ids: Array
-    top: list[list[tuple[str, float]]]
-    explanation: Explanation | None
-    markers: list[Marker]
-    curve: Array | None
-    proof: dict[str, Any] | None
-    topics: dict[str, float] | None = None
-
-    @classmethod
-    def of(cls, model: tables.Model, table: Table, words: Description | None = None) -> Self:
-        """From a model, the table it was fitted to, and the words of its samples, if any."""
-        steps = getattr(model, "preprocessing_", ())
-        log_base = 2 if steps and isinstance(steps[-1], Log) else None
-        ids, top = tables.ids_of_clusters(model), model.top_features(tables.TOP_FEATURES)
-        with waiting("Comparing the clusters"):
-            by, features = (None, table.features) if words is None else words
-            found = clusters_or_none(
-                model, table, by=by, features=features, log_base=log_base, rank=ranking(steps)
-            )
-        proof = certificate_of_fit(model)
-        record = None if proof is None else proof.record()
-        if found is None:
-            return cls(ids, top, None, [], None, record)
-        markers = list(found.markers.rows(tables.MOST_MARKERS))
-        texts = any(step.of_texts for step in steps)
-        topics = topic_quality(found.markers, table.X) if texts else None
-        return cls(ids, top, found, markers, found.calibration.array(), record, topics)
 
 
 def with_copies(model: ONMF, table: Table, raw: Table, copies: Copies) -> Table:
@@ -99,19 +52,6 @@ def can_certify(model: tables.Model, table: Table) -> bool:
     complete = getattr(model, "outliers", None) is None and not model.n_missing_
     bounded = "bound" in loss_of(model).supports
     return bounded and complete and not isinstance(table.X, Source)
-
-
-def ranking(steps: Iterable[Step]) -> Ranking:
-    """How features are ranked: words by their presence."""
-    return "presence" if any(step.of_texts for step in steps) else "mean"
-
-
-def topic_quality(markers: Markers, X: Any) -> dict[str, float] | None:
-    """Coherence and diversity of the words that are shown for each cluster with samples."""
-    topics = [words for words in markers.numbers(WORDS_PER_TOPIC) if words]
-    if not topics:
-        return None
-    return {"coherence": topic_coherence(topics, X), "diversity": topic_diversity(topics)}
 
 
 @dataclass(frozen=True)
@@ -173,6 +113,7 @@ class FinishedFit:
             "sweeps": int(self.model.n_iter_),
             "converged": bool(self.model.converged_),
             "cluster_ids": self.findings.ids.tolist(),
+            "cluster_names": [*self.model.cluster_names_.values()],
             "cluster_sizes": tables.cluster_sizes(labels, k).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
             "outliers": tables.outlier_record(self.model, self.table.samples),
@@ -180,6 +121,7 @@ class FinishedFit:
             "seconds": round(self.seconds, 3),
             "proof": self.findings.proof,
             "topics": self.findings.topics,
+            "clusters": [row._asdict() for row in self.clusters()],
         }
 
     def label_columns(self) -> dict[str, Array]:
@@ -188,23 +130,33 @@ class FinishedFit:
         certainty = (labels >= 0).astype(float) if found is None else found.certainty
         distance = self.model.distance(self.table) if found is None else found.distance
         columns = {"certainty": certainty, "distance": distance}
+        if tables.knows_strangers(self.model):
+            columns["stranger"] = self.model.strangers(self.table)
         if hasattr(self.model, "outlier_score_"):
             columns["outlier_score"] = self.model.outlier_score_
         return columns
 
-    def labels_sheet(self) -> Sheet:
-        """labels.csv."""
-        return tables.labels_sheet(self.table.samples, self.sample_ids, **self.label_columns())
+    def labels(self) -> tables.Labels:
+        """The content of labels.csv."""
+        return tables.Labels(
+            self.table.samples,
+            self.sample_ids,
+            self.label_columns(),
+            self.model.cluster_names_,
+            self.findings.texts,
+        )
 
-    def labels_parquet(self) -> Content:
-        """labels.parquet."""
-        return tables.labels_parquet(self.table.samples, self.sample_ids, **self.label_columns())
+    def clusters(self) -> list[ClusterRow]:
+        """The content of clusters.csv; nothing if there is a single cluster."""
+        found = self.findings.explanation
+        return [] if found is None else found.clusters()
 
     def files(self, raw_names: bool = False) -> dict[str, Content]:
         """All files except the report and run.json."""
         ids, W = self.findings.ids, self.model.cluster_centers_
         sheets = {
-            records.LABELS: self.labels_sheet(),
+            records.LABELS: self.labels().sheet(),
+            records.CLUSTERS: tables.clusters_sheet(self.clusters()),
             records.MARKERS: tables.markers_sheet(self.findings.markers),
             records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
             records.TOP: tables.top_sheet(ids, self.findings.top),
@@ -227,6 +179,7 @@ def choice_record(choice: Any) -> dict[str, Any]:
 
 def fitted_model(folder: Path) -> tables.Model:
     """The model of a finished run, after its last batch if `onmf update` continued it."""
+    finish_replacement(folder)
     if (folder / records.STREAM_FILE).exists():
         return load(folder / records.STREAM_FILE)
     records.check_model(folder, records.read_record(folder))
@@ -243,6 +196,11 @@ def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], 
     source = records.read_source(record, folder)
     if isinstance(source.path, RemoteFile) and not remote:
         raise ValueError(f"the input {source.path} is remote: add --remote to allow reading it.")
+    if isinstance(source.path, RemoteFile) and HIDDEN in source.path.address:
+        raise ValueError(
+            f"the input {source.path} was read with a password or a query, which are not stored: "
+            "copy the file, and run onmf cluster on the copy."
+        )
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} no longer exists: put it back.")
     if checksum(source.path, source.follow_links) != records.Origin.of(record).digest:
@@ -265,8 +223,13 @@ def _labels_of_another(folder: Path) -> ValueError:
     return ValueError(f"{folder / records.LABELS} is not of this run: run onmf cluster again.")
 
 
-def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str, Any]]:
-    """A finished run, with its findings computed again, and its record."""
+def read_run(
+    folder: Path, remote: bool = False, change: Callable[[Any, Table], object] | None = None
+) -> tuple[FinishedFit, dict[str, Any]]:
+    """A finished run, with its findings computed again, and its record.
+
+    `change` may change the model, given the table it was fitted to.
+    """
     if (folder / records.STREAM_FILE).exists():
         raise ValueError(
             f"{folder} was continued by onmf update: its page is {folder / records.STREAM_PAGE}."
@@ -283,9 +246,11 @@ def read_run(folder: Path, remote: bool = False) -> tuple[FinishedFit, dict[str,
     if not ours or len(model.labels_) != len(table.samples):
         raise _labels_of_another(folder)
     check_fitted_to(model, table)
+    if change is not None:
+        change(model, table)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds = record["results"]["seconds"]
-    findings = Findings.of(model, table, describe(source, table.samples))
     shown = cleaned(raw, getattr(model, "preprocessing_", ()))
+    findings = Findings.of(model, shown, table, describe(source, table.samples))
     return FinishedFit(model, source, records.Origin.of(record), shown, table, findings, seconds,
                        choice), record  # fmt: skip

@@ -1,16 +1,18 @@
 """The tables of a result, in which clusters are named by their ids."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onmf import ONMF, Baseline
-from onmf.explain import Marker
-from onmf.io import Sheet
+from onmf.explain import ClusterRow, Marker
+from onmf.explain.typical import decimals
+from onmf.io import Sheet, csv_writer
 from onmf.io.output import Columns, Content
-from onmf.io.table import one_line
+from onmf.io.table import Names, one_line
 from onmf.metrics import (
     adjusted_rand_score,
     clustering_accuracy,
@@ -18,6 +20,7 @@ from onmf.metrics import (
 )
 from onmf.rows.sweep import Array
 
+LONGEST_CELL = 32_767  # characters in Excel, which puts the rest into other rows
 TOP_FEATURES = 20  # per cluster
 MOST_MARKERS = 100  # per cluster
 MOST_OUTLIERS_NAMED = 10  # in run.json
@@ -40,16 +43,89 @@ def cluster_sizes(labels: Array, k: int) -> Array:
     return np.bincount(labels[labels >= 0], minlength=k)
 
 
-def labels_sheet(samples: Sequence[str], ids: Array, **columns: Any) -> Sheet:
-    """labels.csv: the cluster of each sample, and more columns."""
-    return Sheet(["sample", "cluster", *columns], Columns([samples, ids, *columns.values()]))
+def probability_columns(ids: Array, P: Array) -> dict[str, Array]:
+    """The probability of each cluster, by its id."""
+    return {f"probability_{i}": own for i, own in zip(ids.tolist(), np.asarray(P).T, strict=True)}
 
 
-def labels_parquet(samples: Sequence[str], ids: Array, **columns: Any) -> Content:
-    """labels.parquet: the same with numbers as they are."""
-    from onmf.io.parquet import write_parquet  # needs pyarrow
+def knows_strangers(model: Model) -> bool:
+    """Whether a model can tell them: those of older versions cannot."""
+    return bool(vars(model).keys() & {"stranger_limits_", "_kept"})
 
-    return partial(write_parquet, {"sample": samples, "cluster": ids, **columns})
+
+def stranger_count(marked: Array | None) -> int | None:
+    """How many samples are marked; None if the model cannot tell."""
+    return None if marked is None else int(np.sum(marked))
+
+
+def stranger_sentence(count: int, samples: int) -> str:
+    """How many samples are unlike those of the fit."""
+    return f"{count} of {samples} samples are strangers: unlike all samples of the fit."
+
+
+class Labels(NamedTuple):
+    """The table of all samples: name, cluster, name of the cluster, numbers, text.
+
+    numbers : columns of numbers, such as the certainty.
+    names : of the clusters, by id.
+    texts : of the samples, if they are texts.
+    """
+
+    samples: Sequence[str]
+    ids: Array
+    numbers: Mapping[str, Array]
+    names: Mapping[int, str]
+    texts: Sequence[str] | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """All columns, as text only when they are written."""
+        texts = {} if self.texts is None else {"text": [one_cell(text) for text in self.texts]}
+        own = {"sample": self.samples, "cluster": self.ids, "name": Called(self.ids, self.names)}
+        return {**own, **self.numbers, **texts}
+
+    def sheet(self) -> Sheet:
+        """labels.csv."""
+        digits = {name: decimals(own, 6, more=3) for name, own in self.numbers.items()}
+        columns = self.columns()
+        rows = Columns([*columns.values()], [digits.get(name, 0) for name in columns])
+        return Sheet([*columns], rows)
+
+    def content(self, ending: str, raw_names: bool = False) -> Content:
+        """A file of this ending; a workbook and Parquet have the numbers as they are."""
+        return {".parquet": self._parquet, ".xlsx": self._workbook}.get(
+            ending, lambda: csv_writer(self.sheet(), raw_names)
+        )()
+
+    def _parquet(self) -> Content:
+        from onmf.io.parquet import write_parquet  # needs pyarrow
+
+        return partial(write_parquet, self.columns())
+
+    def _workbook(self) -> bytes:
+        from onmf.io.workbook import workbook_bytes  # needs openpyxl
+
+        columns = self.columns()
+        values = (own.tolist() if isinstance(own, np.ndarray) else own for own in columns.values())
+        return workbook_bytes([*columns], zip(*values, strict=True))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Called(Names):
+    """The name of the cluster of each sample, by its id; none for -1."""
+
+    ids: Array
+    names: Mapping[int, str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def texts(self, start: int, stop: int) -> list[str]:
+        return [self.names.get(i, "") for i in self.ids[start:stop].tolist()]
+
+
+def one_cell(text: str) -> str:
+    """A text in one line, as much of it as a cell of a spreadsheet holds."""
+    return " ".join(text.split())[:LONGEST_CELL]
 
 
 def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
@@ -58,10 +134,19 @@ def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
     return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], Columns([samples, *columns]))
 
 
+def clusters_sheet(found: Sequence[ClusterRow]) -> Sheet:
+    """clusters.csv: what each cluster is worth."""
+    return Sheet(ClusterRow._fields, [[*map(_cell, row)] for row in found])
+
+
 def markers_sheet(found: Sequence[Marker]) -> Sheet:
     """markers.csv: the most distinctive features of each cluster, best first."""
-    rows = [[row.cluster, row.feature, *[f"{value:.6g}" for value in row[2:]]] for row in found]
-    return Sheet(Marker._fields, rows)
+    return Sheet(Marker._fields, [[*map(_cell, row)] for row in found])
+
+
+def _cell(value: Any) -> Any:
+    """A number in a few digits; nothing for None."""
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else value
 
 
 def centers_sheet(ids: Array, centers: Array, features: Sequence[str]) -> Sheet:

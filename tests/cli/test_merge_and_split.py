@@ -1,0 +1,185 @@
+"""`onmf merge` and `onmf split`: clusters of a finished run, all of its files or none."""
+
+import csv
+import json
+import os
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import onmf
+from onmf.cli import main
+from onmf.datasets import make_rays
+from onmf.io import finish_replacement, output
+
+X = make_rays(360, 16, 4, noise=0.2, random_state=0)[0]
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+def table(X, name, first=0):
+    names = [f"s{first + i}" for i in range(len(X))]
+    pd.DataFrame(X, names, [f"g{j}" for j in range(X.shape[1])]).to_csv(name)
+
+
+def clusters(folder="out"):
+    return pd.read_csv(f"{folder}/labels.csv").cluster.to_numpy()
+
+
+def record(folder="out"):
+    with open(f"{folder}/run.json") as file:
+        return json.load(file)
+
+
+@pytest.fixture
+def out(tmp_path, monkeypatch, plain_pages):
+    monkeypatch.chdir(tmp_path)
+    table(X[:300], "x.csv")
+    table(X[300:], "y.csv", 300)
+    assert run("cluster", "x.csv", "-k", 4, "-o", "out") == 0
+    return tmp_path / "out"
+
+
+def test_nothing_else_moves(out, capsys):
+    before = clusters()
+    assert run("merge", "out", 3, 1) == 0
+    assert "Merged 1 into 3: 147 samples, 3 clusters." in capsys.readouterr().out
+    merged = np.where(before == 1, 3, before)
+    np.testing.assert_array_equal(clusters(), merged)
+    assert run("split", "out", 2, "-k", 3) == 0
+    now = clusters()
+    np.testing.assert_array_equal(now[before != 2], merged[before != 2])
+    assert {*now[before == 2].tolist()} == {2, 4, 5}
+    assert run("predict", "out", "x.csv", "-o", "again.csv") == 0
+    np.testing.assert_array_equal(pd.read_csv("again.csv").cluster, now)
+    first, second = record()["lineage"]
+    assert (first["merged"], second["split"]) == ([[1, 3]], [[2, 4], [2, 5]])
+    assert [1, 3, 77] in first["moves"]
+    assert record()["results"]["cluster_ids"] == [0, 2, 3, 4, 5]
+    assert {*pd.read_csv("out/markers.csv").cluster} == {0, 2, 3, 4, 5}
+    assert run("report", "out") == 0
+    assert run("explain", "out") == 0
+    assert run("cluster", "x.csv", "--like", "out", "-o", "next") == 0
+    assert {*clusters("next").tolist()} == {0, 2, 3, 4, 5}
+
+
+def test_they_survive_updates(out, capsys):
+    assert run("merge", "out", 3, 1) == 0
+    assert run("update", "out", "y.csv") == 0
+    model = onmf.load(out / "model.onmf")
+    assert model.cluster_ids_.tolist() == [0, 2, 3]
+    batch = pd.read_csv("out/batches/00001.csv").cluster
+    alone = onmf.ONMF(4, random_state=0).fit(X[:300])
+    expected = np.where((old := alone.predict(X[300:])) == 1, 3, old)
+    assert np.mean(batch == expected) > 0.95
+    table(X[:60] * 1.5, "z.csv", 900)
+    assert run("merge", "out", 0, 2) == 0
+    assert run("split", "out", 3) == 0
+    state = onmf.load(out / "stream.onmf")
+    assert state.cluster_ids_.tolist() == [0, 3, 4]
+    assert run("update", "out", "z.csv") == 0
+    capsys.readouterr()
+    assert run("status", "out", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [one["id"] for one in shown["clusters"]] == [0, 3, 4]
+    done = [entry for entry in record()["lineage"] if "after" in entry]
+    assert [entry["merged"] for entry in done] == [[[2, 0]], []]
+
+
+def test_an_edit_after_the_last_batch_keeps_it(out, capsys):
+    assert run("update", "out", "y.csv") == 0
+    assert run("merge", "out", 3, 1) == 0
+    assert run("update", "out", "--undo") == 2
+    assert "y.csv can no longer be taken out: clusters were merged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("merge", "out", 3, 9), "there is no cluster 9: the ids are 0, 1, 2, 3."),
+        (("merge", "out", 3), "merge needs two clusters or more"),
+        (("split", "out", 7), "there is no cluster 7: the ids are 0, 1, 2, 3."),
+        (("split", "out", 1, "-k", 1), "'1' is not N or auto"),
+        (("split", "out", 1, "-k", 5000), "cannot be split into 5000"),
+        (("split", "out", 1, "-k", "auto"), "nothing shows that cluster 1 has separate parts"),
+    ],
+)
+def test_what_is_refused_changes_nothing(out, capsys, words, said):
+    before = contents(out)
+    assert run(*words) == 2
+    assert said in capsys.readouterr().err
+    assert contents(out) == before
+
+
+def contents(folder):
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+
+
+def killed_at(number, words):
+    """Run the command in another process, which ends like a killed one before its n-th write."""
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1] != 0
+    calls = 0
+
+    def dying(action):
+        def count(*arguments):
+            nonlocal calls
+            calls += 1
+            if calls == number:
+                os._exit(9)
+            return action(*arguments)
+
+        return count
+
+    output._write, output.rename = dying(output._write), dying(output.rename)
+    os._exit(0 if run(*words) == 0 else 1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.parametrize("words", [("merge", "copy", 3, 1), ("split", "copy", 2)])
+def test_a_killed_command_leaves_the_run_as_it_was_or_done(out, words):
+    copy = out.with_name("copy")
+    before, old = contents(out), clusters()
+    outcomes = []
+    for number in range(1, 60):
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(out, copy)
+        if not killed_at(number, words):
+            break
+        finish_replacement(copy)  # as any later command does
+        now = contents(copy)
+        assert run("explain", "copy") == 0
+        assert run("predict", "copy", "x.csv", "-o", "p.csv", "--force") == 0
+        np.testing.assert_array_equal(pd.read_csv("p.csv").cluster, clusters("copy"))
+        unchanged = np.array_equal(clusters("copy"), old)
+        outcomes.append(unchanged)
+        if unchanged:
+            assert {name: now[name] for name in before} == before
+    assert outcomes[0]
+    assert not outcomes[-1]
+    assert outcomes == sorted(outcomes, reverse=True)  # one moment decides
+    assert len(outcomes) > 10
+
+
+@pytest.mark.slow
+def test_texts_and_cells(out, tmp_path):
+    words = {0: "moon star planet orbit", 1: "gene cell protein enzyme", 2: "goal match team ball"}
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words[i % 3].split(), 9)) for i in range(90)]
+    with open("t.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["text"], *([text] for text in texts)])
+    assert run("cluster", "t.csv", "--text-column", "text", "-k", 3, "-o", "topics") == 0
+    assert run("merge", "topics", 2, 0) == 0
+    assert run("split", "topics", 2) == 0
+    anndata = pytest.importorskip("anndata")
+    anndata.AnnData(np.round(10 * X)).write_h5ad("c.h5ad")
+    assert run("cluster", "c.h5ad", "-k", 4, "-o", "cells", "--raw") == 0
+    assert run("merge", "cells", 2, 0) == 0
+    assert run("split", "cells", 2) == 0
+    assert {*clusters("cells").tolist()} == {1, 2, 3, 4}

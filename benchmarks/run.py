@@ -18,6 +18,7 @@ import judging
 import large
 import missing
 import outliers
+import page
 import palm
 import paper
 import passes
@@ -78,6 +79,7 @@ SECTIONS = {
     "nmf": quality.run_nmf,
     "probabilities": judging.run_probabilities,
     "strangers": judging.run_strangers,
+    "page": page.run,
     "rare": rare.run,
     "rivals": rivals.run,
     "significance": significance.run,

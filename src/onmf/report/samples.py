@@ -14,9 +14,9 @@ from onmf.report.embedding import stratified_order
 from onmf.report.names import display_name, whole_text
 from onmf.rows.sweep import Array
 
-# 20,000 texts of 38 million characters: 17 MB, unpacked in 1.6 s, a search in .1 s (benchmarks/page).
+# 20,000 texts of 38 million characters: 17 MB, unpacked in 1.6 s, a search in .1 s (bench page).
 MAX_CHARACTERS = 40_000_000
-MAX_ROWS = 100_000  # names and numbers alone; sorting them takes as long as a search of the texts
+MAX_ROWS = 100_000  # which a browser sorts in .15 s
 
 
 class SampleTimes(NamedTuple):

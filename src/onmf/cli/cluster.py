@@ -260,15 +260,9 @@ def fit_input(
     if k is not None and not isinstance(k, int):
         choice = choose_count(ONMF(**settings), table, k)
         k = max(int(choice.best_k), len(seeds))
-    init = "random" if previous is None else previous.model
-    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
-        if source.text:  # `after_fit` names them as the file does
-            warnings.simplefilter("ignore", UnassignedSampleWarning)
-        begin = time.perf_counter()
-        model = ONMF(k, init=init, callback=callback, **settings)
-        model.fit(table, labels_by_seeds(table.X, table.features, seeds) if seeds else None)
-        seconds = time.perf_counter() - begin
-    model.set_params(callback=None)
+    model = ONMF(k, init="random" if previous is None else previous.model, **settings)
+    known = labels_by_seeds(table.X, table.features, seeds) if seeds else None
+    seconds = fit_with_progress(model, source, table, known)
     if copies is not None:
         table = with_copies(model, table, raw, copies)
         choice = choice_with_copies(choice, copies)
@@ -287,6 +281,19 @@ def fit_input(
         with waiting("Bounding the error of all clusterings"):
             findings = findings._replace(proof=certify(model, table).record())
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
+
+
+def fit_with_progress(model: ONMF, source: Input, table: Table, known: Any) -> float:
+    """Fit the model, guided by the classes known of some samples; the seconds it took."""
+    name = source.path.name
+    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
+        if source.text:  # `after_fit` names them as the file does
+            warnings.simplefilter("ignore", UnassignedSampleWarning)
+        begin = time.perf_counter()
+        model.set_params(callback=callback).fit(table, known)
+        seconds = time.perf_counter() - begin
+    model.set_params(callback=None)
+    return seconds
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:

@@ -12,6 +12,7 @@ import expression
 import fast
 import files
 import growth
+import guided
 import house
 import joint
 import judging
@@ -80,6 +81,7 @@ SECTIONS = {
     "probabilities": judging.run_probabilities,
     "strangers": judging.run_strangers,
     "page": page.run,
+    "doublets": judging.run_doublets,
     "rare": rare.run,
     "rivals": rivals.run,
     "significance": significance.run,
@@ -97,6 +99,7 @@ SECTIONS = {
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
     "texts": texts.run,
+    "guided": guided.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

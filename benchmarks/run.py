@@ -12,6 +12,7 @@ import expression
 import fast
 import files
 import growth
+import guided
 import house
 import joint
 import judging
@@ -78,6 +79,7 @@ SECTIONS = {
     "nmf": quality.run_nmf,
     "probabilities": judging.run_probabilities,
     "strangers": judging.run_strangers,
+    "doublets": judging.run_doublets,
     "rare": rare.run,
     "rivals": rivals.run,
     "significance": significance.run,
@@ -95,6 +97,7 @@ SECTIONS = {
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
     "texts": texts.run,
+    "guided": guided.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

@@ -19,7 +19,7 @@ from explain import match, tumours
 from onmf import ONMF, explain
 from onmf.explain.reading import read_clusters
 from onmf.explain.separation import Separation
-from onmf.explain.significance import Tests
+from onmf.explain.significance import Significance
 from onmf.preparation.transformers import log_expression
 from tables import table, write_section
 
@@ -57,7 +57,7 @@ def called(model, X, seed):
     seen = read_clusters(model, X, None, 2, seed)
     k = len(model.cluster_centers_)
     always = Separation(seen.separation.neighbour, np.zeros(k), np.arange(k), np.zeros(k))
-    now, before = (Tests.of_clusters(seen.tests, each) for each in (seen.separation, always))
+    now, before = (Significance.of_clusters(seen.tests, each) for each in (seen.separation, always))
     return now.p_adjusted < LEVEL, before.p_adjusted < LEVEL
 
 
@@ -158,6 +158,12 @@ def pairs_part() -> str:
         others = ", ".join(kind for kind in kinds if kind not in one) or "none"
         pairs = len(kinds) * (len(kinds) - 1) // 2
         rows.append([name, f"{len(two)} of {pairs}", f"{len(one)} of {len(kinds)}", others])
+    X, y, _ = read(sets.pbmc)
+    y = sets.load("pbmc_facs", "pbmc_facs_labels.npz")["celltype"].astype(str)
+    kinds = np.unique(y)
+    others = [kind for kind in kinds if apart(X, y, [kind], "frobenius")]
+    one = f"{len(kinds) - len(others)} of {len(kinds)}"
+    rows.append(["pbmc_facs, as sorted", "", one, ", ".join(others) or "none"])
     columns = ["types of", "true pairs called two", "types alone called one", "called two"]
     return "One cloud or two? K = 2, adjusted p below .05.\n\n" + table(columns, rows)
 

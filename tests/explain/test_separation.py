@@ -6,9 +6,19 @@ import scipy.sparse as sp
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from onmf import ONMF, explain
-from onmf.explain.sample_halves import MOST_TIMES, SHRINK, SampleHalf, discriminant, found_again
-from onmf.explain.separation import mean_filled, nearest_group, separate
+from onmf.explain.sample_halves import (
+    MOST_TIMES,
+    SHRINK,
+    SampleHalf,
+    discriminant,
+    found_again,
+    p_of_halves,
+)
+from onmf.explain.separation import Separation, mean_filled, nearest_group, separate
+from onmf.explain.significance import Significance
+from onmf.explain.sums import sum_by_cluster
 from onmf.explain.trust import ClusterRow, note_of
+from onmf.rows.memory import InMemory
 
 
 def cloud(rng, n, m=60, centre=None, factors=3, size=1.0):
@@ -32,6 +42,8 @@ def test_found_again_is_the_mean_of_the_largest_overlaps_by_hand():
     runs = np.array([[0, 0, 0, 1, 1, 1], [1, 1, 0, 0, 0, 0]]).T
     # 3/4 and 2/4 for cluster 0; 2/3 and 2/4 for cluster 1
     np.testing.assert_allclose(found_again(runs, labels, 2), [(3 / 4 + 2 / 4) / 2, 7 / 12])
+    split = np.array([[0, 0, 1, 2, 0, 0]]).T  # 2/6 of cluster 0; 2/4 of cluster 1
+    np.testing.assert_allclose(found_again(split, labels, 3), [1 / 3, 1 / 2, 0])
 
 
 def test_the_direction_is_that_of_scikit_learn():
@@ -74,6 +86,10 @@ def test_groups_are_joined_while_there_is_no_gap():
     assert found.group.tolist() == [0, 0, 2]
     assert found.neighbour[:2].tolist() == [1, 0]
     assert found.p_one_cloud[0] == found.p_one_cloud[1] > 0.05
+    pairs = {frozenset((k, int(found.neighbour[k]))) for k in range(3)}
+    alone = p_of_halves(halves, [2], [int(found.neighbour[2])])
+    assert len(pairs) == 2
+    assert found.p_one_cloud[2] == pytest.approx(2 * alone, rel=1e-9, abs=0)
     assert found.p_group.max() < 1e-6
     assert found.p_group[0] == found.p_group[1]
     assert nearest_group((0, 1), [(0, 1), (2,)], scores, labels) == (2,)
@@ -87,6 +103,8 @@ def test_a_small_cloud_beside_a_large_one_has_a_gap():
     halves = [SampleHalf(labels, sketch, side) for side in (inside, ~inside)]
     scores = np.stack([-np.square(sketch).sum(1), -np.square(sketch - 9).sum(1)], axis=1)
     assert separate(halves, scores, labels).p_one_cloud.max() < 0.01
+    turned = [half._replace(labels=1 - labels) for half in halves]
+    assert separate(turned, scores[:, ::-1], 1 - labels).p_one_cloud.max() < 0.01
     assert MOST_TIMES < 10  # of the 3000 all but a few would hide the 40
 
 
@@ -116,17 +134,28 @@ def test_two_clouds_have_the_features_that_differ(global_random_seed):
 
 
 def test_a_part_of_a_cloud_has_the_features_of_the_cloud(global_random_seed):
-    """The second cloud, cut in two along a feature of its own: its markers stay, that one not."""
+    """The second cloud is cut in two along a feature: its markers stay, that feature does not."""
     rng = np.random.default_rng(global_random_seed)
     X, y = two_clouds(rng)
-    X[:, 59] += np.where(y == 1, 5 * rng.standard_normal(len(y)), 0) + 20
-    model = ONMF(3, random_state=0).fit(X)
-    found = explain.clusters(model, X)
-    parts = [k for k in range(3) if np.mean(y[model.labels_ == k]) > 0.5]
-    if len(parts) == 2:
-        assert len({*found.group[parts].tolist()}) == 1
-        assert found.markers.p_adjusted[parts][:, :12].max() < 0.05
-        assert found.markers.p_neighbour[parts].min() > 0.05
+    own = rng.standard_normal(len(y))
+    own -= np.array([own[y == c].mean() for c in (0, 1)])[y]
+    X[:, 59] = 20 + 3 * own
+    labels = np.where(y == 0, 0, 1 + (own > 0))
+    sums = sum_by_cluster(InMemory(X), labels, 3)
+    gaps = Separation(
+        np.array([1, 2, 1]), np.array([0, 0.4, 0.4]), np.array([0, 1, 1]), np.zeros(3)
+    )
+    tests = Significance.of_clusters([(np.arange(60), sums)], gaps)
+    assert tests.p_adjusted[1:, :12].max() < 1e-10
+    assert tests.p_adjusted[:, 59].min() > 0.9  # the means of both clouds are the same
+    assert tests.p_neighbour[1:].min() == 0.4  # no feature tells apart what has no gap
+    assert tests.p_neighbour[0, :12].max() < 1e-10
+    np.testing.assert_array_equal(tests.p_value[1], tests.p_value[2])
+    alone = gaps._replace(group=np.arange(3), p_one_cloud=np.zeros(3))
+    assert Significance.of_clusters([(np.arange(60), sums)], alone).p_adjusted[1:, 59].max() < 1e-10
+    shut = gaps._replace(p_group=np.full(3, 0.3))
+    closed = Significance.of_clusters([(np.arange(60), sums)], shut)
+    assert closed.p_value.min() == closed.p_adjusted.min() == 0.3
 
 
 @pytest.mark.parametrize("kind", ["sparse", "missing", "sparse missing", "weights", "kl"])

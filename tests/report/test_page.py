@@ -79,11 +79,16 @@ def test_clusters_are_described_by_their_size_features_and_samples(data, contain
             column = X[:, int(entry["name"][1:])]
             means = [column[model.labels_ == other].mean() for other in range(4)]
             np.testing.assert_allclose(entry["levels"], means, rtol=1e-2)
-        typical = sorted(inside, key=lambda i: -first[i])[:5]
+        sure = [i for i in inside if found.certainty[i] >= np.median(found.certainty[inside])]
+        middle = np.median(found.distance[inside])
+        typical = sorted(sure, key=lambda i: abs(found.distance[i] - middle))[:5]
         assert [name for name, _ in panel["typical"]] == [str(i) for i in typical]
         np.testing.assert_allclose([e for _, e in panel["typical"]], first[typical] ** 2, rtol=1e-3)
         unsure = sorted(inside, key=lambda i: found.certainty[i])[:5]
         assert [name for name, *_ in panel["unsure"]] == [str(i) for i in unsure]
+        shown = [float(text) for _, text, _ in panel["unsure"]]
+        np.testing.assert_allclose(shown, found.certainty[unsure], atol=5e-3)
+        assert len({*shown}) > 1
         other = np.argsort(-angles[unsure], axis=1)[:, 1]
         assert [third for *_, third in panel["unsure"]] == other.tolist()
 

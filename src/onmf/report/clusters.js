@@ -38,7 +38,7 @@ function cards() {
     make("ul", { className: "bars" }, ...c.features.map((entry) => feature(entry, k))),
     list("Most typical", c.typical.map(([s, e]) => [s, `${percent(e)} explained`])),
     list("Least certain", c.unsure.map(([s, p, other]) =>
-      [s, `${p.toFixed(2)}${other === null ? "" : ` · or ${data.words.cluster} ${data.ids[other]}`}`])),
+      [s, `${p}${other === null ? "" : ` · or ${data.words.cluster} ${data.ids[other]}`}`])),
     make("footer", {},
       make("button", { type: "button", disabled: !c.size, onclick: () => read({ cluster: k }) }, `All ${whole(c.size)} ${data.words.samples}`),
       make("button", { type: "button", onclick: () => show(k) }, "On the map"))));

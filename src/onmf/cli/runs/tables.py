@@ -7,6 +7,7 @@ import numpy as np
 
 from onmf import ONMF, Baseline
 from onmf.explain import ClusterRow, Marker
+from onmf.explain.typical import decimals
 from onmf.io import Sheet, csv_text
 from onmf.io.output import ROWS_PER_BLOCK
 from onmf.io.table import one_line
@@ -42,7 +43,7 @@ def probability_columns(ids: Array, P: Array) -> dict[str, Array]:
 
 def knows_strangers(model: Model) -> bool:
     """Whether a model can tell them: those of older versions cannot."""
-    return hasattr(model, "stranger_limits_")
+    return bool(vars(model).keys() & {"stranger_limits_", "_kept"})
 
 
 def stranger_count(marked: Array | None) -> int | None:
@@ -78,16 +79,18 @@ class Labels(NamedTuple):
         text = [] if self.texts is None else ["text"]
         return ["sample", "cluster", "name", *self.numbers, *text]
 
-    def rows(self, digits: int | None = None) -> Iterator[tuple[Any, ...]]:
+    def rows(self, least: int | None = None) -> Iterator[tuple[Any, ...]]:
         """Made when they are written, in blocks: a number as text takes 50 bytes."""
         names = {-1: "", **self.names}
+        digits = [decimals(column, least or 0, more=3) for column in self.numbers.values()]
         for start in range(0, len(self.ids), ROWS_PER_BLOCK):
             some = slice(start, start + ROWS_PER_BLOCK)
             ids = self.ids[some].tolist()
             numbers = [column[some].tolist() for column in self.numbers.values()]
             columns: list[Sequence[Any]] = [*numbers]
-            if digits is not None:
-                columns = [[written(value, digits) for value in column] for column in numbers]
+            if least is not None:
+                pairs = zip(numbers, digits, strict=True)
+                columns = [[written(value, d) for value in column] for column, d in pairs]
             if self.texts is not None:
                 columns.append([one_cell(text) for text in self.texts[some]])
             called = [names[i] for i in ids]
@@ -95,7 +98,7 @@ class Labels(NamedTuple):
 
     def sheet(self) -> Sheet:
         """labels.csv."""
-        return Sheet(self.header(), self.rows(digits=6))
+        return Sheet(self.header(), self.rows(least=6))
 
     def content(self, ending: str, raw_names: bool = False) -> str | bytes:
         """A file of this ending; a workbook and Parquet have the numbers as they are."""

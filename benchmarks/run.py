@@ -12,8 +12,10 @@ import expression
 import fast
 import files
 import growth
+import guided
 import house
 import joint
+import judging
 import large
 import missing
 import outliers
@@ -26,6 +28,7 @@ import rare
 import rivals
 import scale
 import signals
+import significance
 import spectral
 import speed
 import stability
@@ -74,8 +77,12 @@ SECTIONS = {
     "outliers-paper": outliers.run_on_paper,
     "outliers-draws": outliers.run_on_draws,
     "nmf": quality.run_nmf,
+    "probabilities": judging.run_probabilities,
+    "strangers": judging.run_strangers,
+    "doublets": judging.run_doublets,
     "rare": rare.run,
     "rivals": rivals.run,
+    "significance": significance.run,
     "spherical": quality.run_spherical,
     "command": command.run,
     "signals": signals.run,
@@ -90,6 +97,7 @@ SECTIONS = {
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
     "texts": texts.run,
+    "guided": guided.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

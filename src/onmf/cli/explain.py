@@ -13,6 +13,7 @@ from onmf.cli.runs.records import CLUSTERS, LABELS, MARKERS, RUN, with_record
 from onmf.cli.runs.results import read_run
 from onmf.cli.runs.tables import clusters_sheet, markers_sheet
 from onmf.explain import Explanation
+from onmf.explain.typical import decimals, typical_samples
 from onmf.io import csv_texts, place_for, replace_files
 from onmf.io.terms import Terms
 
@@ -66,15 +67,16 @@ def _shortened(text: str) -> str:
 def cluster_facts(found: Explanation, names: list[str], top: int) -> list[dict[str, Any]]:
     """Size, trust, features and typical samples of each cluster that has samples."""
     markers, facts = found.markers, []
+    digits = decimals(found.certainty[found.labels >= 0])
     for row in found.clusters():
         k = markers.clusters.index(row.cluster)
         inside = np.flatnonzero(found.labels == k)
-        typical = inside[np.argsort(found.distance[inside], kind="stable")[:TYPICAL_SAMPLES]]
+        typical = typical_samples(inside, found.distance, found.certainty, TYPICAL_SAMPLES)
         means, numbers = markers.facts.mean_inside[k], markers.numbers(top)[k]
         facts.append(
             row._asdict()
             | {
-                "certainty": round(row.certainty, 4),
+                "certainty": round(row.certainty, max(digits, 4)),
                 "features": [[markers.features[j], float(f"{means[j]:.4g}")] for j in numbers],
                 "typical": [names[i] for i in typical],
             }
@@ -84,12 +86,12 @@ def cluster_facts(found: Explanation, names: list[str], top: int) -> list[dict[s
 
 def summarise_clusters(facts: list[dict[str, Any]], terms: Terms) -> str:
     """The same as text."""
-    lines = []
+    lines, digits = [], decimals(np.array([own["certainty"] for own in facts]))
     for own in facts:
         features = ", ".join(f"{name} {mean:.3g}" for name, mean in own["features"])
         lines += [
             f"{terms.cluster.capitalize()} {own['cluster']}: {own['name']} "
-            f"({terms.counted(own['samples'], 'sample')}, certainty {own['certainty']:.2f}, "
+            f"({terms.counted(own['samples'], 'sample')}, certainty {own['certainty']:.{digits}f}, "
             f"found again {own['found_again']:.2f})",
             *([f"  {'doubt':<8}  {terms.say(own['note'])}"] if own["note"] else []),
             f"  {terms.features:<8}  {features}",

@@ -26,10 +26,15 @@ from onmf.cli.runs.tables import (
     cluster_sizes,
     ids_of_clusters,
     ids_of_labels,
+    knows_strangers,
+    probability_columns,
     score_sentence,
+    stranger_count,
+    stranger_sentence,
 )
 from onmf.cli.sections import SectionedCommand
 from onmf.explain import Calibration
+from onmf.explain.probabilities import NO_DOUBT, certainty_of
 from onmf.io import Source, Table, place_for, replace_files
 from onmf.io.annotation import with_classes
 from onmf.io.columns import class_file
@@ -55,6 +60,11 @@ FILLS = {"refuse": None, "zero": 0.0, "nan": np.nan}  # of features that the inp
     default="refuse",
     help="What to do if the input lacks features of the model; nan: treat them as missing.",
 )
+@click.option(
+    "--probabilities",
+    is_flag=True,
+    help="Add a column for each cluster: probability_0 and so on, by cluster id.",
+)
 @FOLLOW_LINKS
 @RAW_NAMES
 @click.option("--force", is_flag=True, help="Replace an existing file.")
@@ -64,6 +74,7 @@ def run_predict(
     model: Path,
     out: Path,
     missing: str,
+    probabilities: bool,
     raw_names: bool,
     force: bool,
     as_json: bool,
@@ -87,9 +98,14 @@ def run_predict(
         table, said = align_features(raw, fitted, FILLS[missing])
         labels = fitted.predict(table)
         columns = certainty_and_distance(fitted, table, labels)
+        if knows_strangers(fitted):
+            columns["stranger"] = fitted.strangers(table)
         if hasattr(fitted, "outlier_limit_"):
             columns["outlier_score"] = fitted.outlier_score(table)
-        ids = ids_of_labels(ids_of_clusters(fitted), labels)
+        known = ids_of_clusters(fitted)
+        if probabilities:
+            columns |= probability_columns(known, fitted.predict_proba(table))
+        ids = ids_of_labels(known, labels)
         texts = shown.X if isinstance(shown.X, list) else None
         found = Labels(table.samples, ids, columns, fitted.cluster_names_, texts)
         replace_files(out.parent, {out.name: found.content(out.suffix, raw_names)})
@@ -99,10 +115,14 @@ def run_predict(
         "samples": len(table.samples),
         "cluster_sizes": sizes,
         "samples_in_no_cluster": len(table.samples) - sum(sizes),
+        "strangers": stranger_count(columns.get("stranger")),
         "scores": agreement_scores(table.labels, labels),
     }
     placed = f"{len(table.samples)} samples in clusters of {', '.join(map(str, sizes))}"
     sentence = f"{source.terms.say(placed)}: {out}."
+    if facts["strangers"]:
+        strange = stranger_sentence(facts["strangers"], len(labels))
+        sentence += f"\n{source.terms.say(strange)}"
     if facts["scores"] is not None:
         sentence += f"\n{score_sentence(facts['scores'])}"
     say(json.dumps(facts, indent=2) if as_json else sentence)
@@ -115,9 +135,9 @@ def certainty_and_distance(model: Model, table: Table, labels: Array) -> dict[st
     certain.
     """
     margin, distance = model.nearness(table)
-    curve = getattr(model, "certainty_curve_", None)
-    certainty = np.ones(len(labels)) if curve is None else Calibration.of(curve)(margin)
-    return {"certainty": np.where(labels >= 0, certainty, 0), "distance": distance}
+    curve, k = getattr(model, "certainty_curve_", None), len(model.cluster_centers_)
+    known = NO_DOUBT if curve is None else Calibration.of(curve)
+    return {"certainty": certainty_of(known, margin, labels, k), "distance": distance}
 
 
 def read_for(model: Model, source: Input) -> Table:

@@ -156,6 +156,7 @@ def call_record(run: StreamRun, action: str, batch: str) -> dict[str, Any]:
         "born": list(changes.born) if added else [],
         "closed": list(changes.closed) if added else [],
         "strangers": changes.strangers if added else 0,
+        "marked_strangers": run.batches[-1].get("marked_strangers") if added else None,
         "turned": max(changes.turned.values(), default=0.0) if added else 0.0,
         "alerts": list(changes.alerts) if added else [],
         "stream": run.totals(),

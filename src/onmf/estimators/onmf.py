@@ -2,12 +2,15 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from onmf.estimators.editing import EditingMixin
-from onmf.estimators.fitting import FitRequest, Solution, Solver
+from onmf.estimators.fitting import FastSolver, FitRequest, Solution, Solver
+from onmf.estimators.guiding import GuidedSolver, KnownClasses
 from onmf.estimators.initialization import Initialization, is_model
+from onmf.estimators.naming import Names, as_pairs
 from onmf.estimators.parameters import (
     CenterBounds,
     Init,
@@ -285,6 +288,22 @@ class ONMF(EditingMixin):
                 self.max_iter,
             )
         )
+
+    def _guided(self, solver: Solver, y: Any, soft: bool) -> tuple[Solver, Names]:
+        known = KnownClasses.of(y, soft)
+        if known is None:
+            return solver, ()
+        loss, how = self._loss, solver_of(self.solver)
+        features = self._features_asked_for() | how.features() | {"guide"}
+        if why := refusal(loss.name, loss.supports, how.name, features):
+            raise ValueError(why)
+        if not isinstance(self.init, str):
+            raise ValueError("y with unknown labels says where to start: leave out init.")
+        assert isinstance(solver, FastSolver)  # the only one that passes the refusals
+        if self.n_clusters is None:
+            begin = replace(solver.begin, n_clusters=len(known.names))
+            solver = replace(solver, begin=begin)
+        return GuidedSolver.guiding(solver, known), as_pairs(dict(enumerate(known.names)))
 
     def _warn(self, solution: Solution, rows: Placement) -> None:
         super()._warn(solution, rows)

@@ -70,6 +70,8 @@ class ReportMixin(NamingMixin):
     def explain(self, X: Any, **options: Any) -> "Explanation":
         """What makes each cluster, and how sure it is of each sample: `onmf.explain.clusters`.
 
+        The model remembers how margins become certainties, for `predict_proba`.
+
         Parameters
         ----------
         X : as for `fit`
@@ -95,7 +97,9 @@ class ReportMixin(NamingMixin):
         self._check_labels()
         if any(step.of_texts for step in getattr(self, "preprocessing_", ())):
             options = {"rank": "presence"} | options
-        return clusters(self, self._prepared(X), **options)
+        found = clusters(self, self._prepared(X), **options)
+        self.certainty_curve_ = found.calibration.array()
+        return found
 
     def certify(self, X: Any, **options: Any) -> "Certificate":
         """How much lower the error of another clustering could be, at most: `onmf.certify`.

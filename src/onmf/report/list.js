@@ -89,7 +89,7 @@ function thumbnail(i) {
 
 function row(i, words) {
   const [k, text] = [samples.cluster[i], samples.text?.[i]];
-  const facts = Object.values(samples.numbers).map(({ title, values }) => `${title.toLowerCase()} ${values[i].toFixed(2)}`);
+  const facts = Object.values(samples.numbers).map(({ title, values, digits }) => `${title.toLowerCase()} ${values[i].toFixed(digits)}`);
   if (samples.class) facts.unshift(samples.class[i]);
   if (samples.period) facts.unshift(data.periods[samples.period[i]]);
   const item = make("li", {}, make("div", { className: "row-head" },

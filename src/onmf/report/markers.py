@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from onmf.explain import Markers
+from onmf.explain.typical import decimals, typical_samples
 from onmf.report.clustering import ClusteringFacts
 from onmf.report.names import display_name, display_names
 from onmf.report.panels import heaviest_features, round_digits, round_rows, unit_rays
@@ -19,11 +20,12 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
     """Size, name, features, most typical and least certain samples of each cluster."""
     rays, markers = unit_rays(clustering.centers), clustering.markers
     names, certainty, explained = clustering.samples, clustering.certainty, clustering.explained
+    distance = np.sqrt(np.maximum(1 - explained, 0))
     features = _heavy(clustering) if markers is None else _distinctive(clustering, markers)
     panels = []
     for k, own in enumerate(features):
         inside = np.flatnonzero(clustering.labels == k)
-        typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES_PER_CARD]]
+        typical = typical_samples(inside, distance, certainty, SAMPLES_PER_CARD)
         unsure = inside[np.argsort(certainty[inside], kind="stable")[:SAMPLES_PER_CARD]]
         others = next_clusters(clustering.X[unsure], rays, k)
         panels.append(
@@ -34,7 +36,7 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
                 "features": own,
                 "typical": [[names[i], round_digits(explained[i])] for i in typical],
                 "unsure": [
-                    [names[i], round_digits(certainty[i]), other]
+                    [names[i], f"{certainty[i]:.{decimals(certainty[unsure])}f}", other]
                     for i, other in zip(unsure, others, strict=True)
                 ],
             }
@@ -52,7 +54,8 @@ def card_lines(clustering: ClusteringFacts, inside: Array, cluster: Any) -> list
     mean = float(clustering.certainty[inside].mean())
     known = clustering.trust.get(cluster)
     said = [] if known is None else map(clustering.terms.say, known.sentences())
-    return [f"Mean certainty {mean:.2f}", *said]
+    digits = decimals(clustering.certainty[clustering.labels >= 0])
+    return [f"Mean certainty {mean:.{digits}f}", *said]
 
 
 def _heavy(clustering: ClusteringFacts) -> list[list[dict[str, Any]]]:

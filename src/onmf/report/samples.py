@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onmf.explain.typical import decimals
 from onmf.report.clustering import ClusteringFacts
 from onmf.report.embedding import stratified_order
 from onmf.report.names import display_name, whole_text
@@ -43,13 +44,24 @@ def sample_columns(clustering: ClusteringFacts, times: SampleTimes | None) -> di
         "text": None if texts is None else [whole_text(texts[i][:longest]) for i in rows],
         "cluster": clustering.labels[rows].tolist(),
         "numbers": {
-            key: {"title": title, "falls": falls, "values": np.round(values[rows], 3).tolist()}
+            key: _number(title, values[rows], falls)
             for key, (title, values, falls) in numbers.items()
         },
         "class": None if truth is None else [display_name(truth[i]) for i in rows],
         "periods": None if times is None else [display_name(name) for name in times.names],
         "period": None if times is None else np.asarray(times.numbers)[rows].tolist(),
         "note": " ".join(_left_out(clustering, len(rows), longest)),
+    }
+
+
+def _number(title: str, values: Array, falls: bool) -> dict[str, Any]:
+    """A number of each sample, and with how many decimals to show it."""
+    digits = decimals(values)
+    return {
+        "title": title,
+        "falls": falls,
+        "digits": digits,
+        "values": np.round(values, digits + 1).tolist(),
     }
 
 

@@ -155,12 +155,16 @@ class StreamRun:
         model = self.model
         most = max(most, len(model.cluster_centers_))
         model.set_params(max_clusters=most, n_clusters=None, init="random")
+        marked = model.strangers(table) if tables.knows_strangers(model) else None
         model.partial_fit(table)
         name_new_clusters(model, *rows_in_memory(table, model.labels_), table.features)
         self.batches.append(self.entry(model, table, key, name))
+        self.batches[-1]["marked_strangers"] = tables.stranger_count(marked)
         place, number = self.folder / BATCH_FOLDER, len(self.batches) - 1
         place.mkdir(exist_ok=True)
-        files = self.labels_files(table, texts, raw_names, parquet)
+        columns: dict[str, Array] = {"distance": model.distance(table)}
+        columns |= {} if marked is None else {"stranger": marked}
+        files = self.labels_files(table.samples, columns, texts, raw_names, parquet)
         for ending, content in (*files.items(), (STATE_BEFORE, before)):
             replace_files(place, {f"{number:05}{ending}": content})
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
@@ -182,12 +186,16 @@ class StreamRun:
         self.record = self.record | {"lineage": done}
 
     def labels_files(
-        self, table: Table, texts: Sequence[str] | None, raw_names: bool, parquet: bool
+        self,
+        samples: Sequence[str],
+        columns: dict[str, Array],
+        texts: Sequence[str] | None,
+        raw_names: bool,
+        parquet: bool,
     ) -> dict[str, str | bytes]:
         """The clusters of the last batch, by the endings of the files."""
         ids = tables.ids_of_labels(tables.ids_of_clusters(self.model), self.model.labels_)
-        distance, names = {"distance": self.model.distance(table)}, self.model.cluster_names_
-        found = tables.Labels(table.samples, ids, distance, names, texts)
+        found = tables.Labels(samples, ids, columns, self.model.cluster_names_, texts)
         endings = (".csv", ".parquet") if parquet else (".csv",)
         return {ending: found.content(ending, raw_names) for ending in endings}
 
@@ -299,6 +307,8 @@ class StreamRun:
         said += f"{terms.counted(clusters, 'cluster')}. The last batch, {last['name']}: "
         said += f"{terms.counted(last['samples'], 'sample')}, "
         said += f"{terms.say(self.changes().sentence())}, "
+        if last.get("marked_strangers"):
+            said += f"{last['marked_strangers']} of them strangers, "
         return f"{said}{totals['waiting']} {terms.samples} wait."
 
     @property

@@ -7,6 +7,7 @@ import numpy as np
 
 from onmf import ONMF, Baseline
 from onmf.explain import ClusterRow, Marker
+from onmf.explain.typical import decimals
 from onmf.io import Sheet, csv_text
 from onmf.io.output import ROWS_PER_BLOCK
 from onmf.io.table import one_line
@@ -35,6 +36,31 @@ def cluster_sizes(labels: Array, k: int) -> Array:
     return np.bincount(labels[labels >= 0], minlength=k)
 
 
+def probability_columns(ids: Array, P: Array) -> dict[str, Array]:
+    """The probability of each cluster, by its id."""
+    return {f"probability_{i}": own for i, own in zip(ids.tolist(), np.asarray(P).T, strict=True)}
+
+
+def knows_strangers(model: Model) -> bool:
+    """Whether a model can tell them: those of older versions cannot."""
+    return bool(vars(model).keys() & {"stranger_limits_", "_kept"})
+
+
+def stranger_count(marked: Array | None) -> int | None:
+    """How many samples are marked; None if the model cannot tell."""
+    return None if marked is None else int(np.sum(marked))
+
+
+def stranger_sentence(count: int, samples: int) -> str:
+    """How many samples are unlike those of the fit."""
+    return f"{count} of {samples} samples are strangers: unlike all samples of the fit."
+
+
+def written(value: Any, digits: int) -> str:
+    """A number with so many digits; yes and no as most programs read them."""
+    return str(value).lower() if isinstance(value, bool) else f"{value:.{digits}f}"
+
+
 class Labels(NamedTuple):
     """The table of all samples: name, cluster, name of the cluster, numbers, text.
 
@@ -53,16 +79,18 @@ class Labels(NamedTuple):
         text = [] if self.texts is None else ["text"]
         return ["sample", "cluster", "name", *self.numbers, *text]
 
-    def rows(self, digits: int | None = None) -> Iterator[tuple[Any, ...]]:
+    def rows(self, least: int | None = None) -> Iterator[tuple[Any, ...]]:
         """Made when they are written, in blocks: a number as text takes 50 bytes."""
         names = {-1: "", **self.names}
+        digits = [decimals(column, least or 0, more=3) for column in self.numbers.values()]
         for start in range(0, len(self.ids), ROWS_PER_BLOCK):
             some = slice(start, start + ROWS_PER_BLOCK)
             ids = self.ids[some].tolist()
             numbers = [column[some].tolist() for column in self.numbers.values()]
             columns: list[Sequence[Any]] = [*numbers]
-            if digits is not None:
-                columns = [[f"{value:.{digits}f}" for value in column] for column in numbers]
+            if least is not None:
+                pairs = zip(numbers, digits, strict=True)
+                columns = [[written(value, d) for value in column] for column, d in pairs]
             if self.texts is not None:
                 columns.append([one_cell(text) for text in self.texts[some]])
             called = [names[i] for i in ids]
@@ -70,7 +98,7 @@ class Labels(NamedTuple):
 
     def sheet(self) -> Sheet:
         """labels.csv."""
-        return Sheet(self.header(), self.rows(digits=6))
+        return Sheet(self.header(), self.rows(least=6))
 
     def content(self, ending: str, raw_names: bool = False) -> str | bytes:
         """A file of this ending; a workbook and Parquet have the numbers as they are."""

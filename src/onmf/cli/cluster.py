@@ -53,7 +53,7 @@ from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_fil
 from onmf.io.remote import is_remote
 from onmf.io.versions import package_versions
 from onmf.paper.penalties import PENALTIES
-from onmf.preparation.seeds import labels_by_seeds, read_seeds
+from onmf.preparation.seeds import Seeds, labels_by_seeds, read_seeds
 
 
 @click.command("cluster", cls=SectionedCommand)
@@ -191,7 +191,8 @@ def run_cluster(
     if like_run is not None and pattern is not None:
         k = pattern.record["parameters"]["n_clusters"] if k is None else k
         seed = pattern.record.get("seed") if seed is None else seed
-    seeds = options.get("seeds") and read_seeds(options["seeds"])
+    path = options.pop("seeds")
+    seeds: Seeds = {} if path is None else read_seeds(path)
     if seeds and k is None:
         k = len(seeds)
     if k is None and previous is None:
@@ -201,9 +202,9 @@ def run_cluster(
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
     given = {name: value for name, value in options.items() if value is not None}
-    settings = given | {"random_state": seed or 0, "seeds": seeds}
+    settings = given | {"random_state": seed or 0}
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
-        run = fit_input(settings, k, source, previous)
+        run = fit_input(settings, k, source, previous, seeds)
         record = run.record(out) | ({"seeds": seeds} if seeds else {})
         pages: dict[str, str | bytes] = {} if no_report else {REPORT: make_report(run, record)}
         pages |= {LABELS_PARQUET: run.labels_parquet()} if parquet else {}
@@ -225,12 +226,15 @@ run_cluster.help = str(run_cluster.help).replace("ENDINGS", ", ".join(FORMATS))
 
 
 def fit_input(
-    settings: dict[str, Any], k: int | range | None, source: Input, previous: PreviousRun | None
+    settings: dict[str, Any],
+    k: int | range | None,
+    source: Input,
+    previous: PreviousRun | None,
+    seeds: Seeds,
 ) -> FinishedFit:
     """Read, prepare, cluster and explain an input, with notes on what looks wrong."""
     name = source.path.name
-    seeds = settings.get("seeds") or {}
-    settings = with_solver({n: v for n, v in settings.items() if n != "seeds"})
+    settings = with_solver(settings)
     with reading(source) as progress:
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
@@ -248,8 +252,7 @@ def fit_input(
         if source.text:  # `after_fit` names them as the file does
             warnings.simplefilter("ignore", UnassignedSampleWarning)
         begin = time.perf_counter()
-        model = ONMF(k, init=init, callback=callback, **settings)
-        model.fit(table, labels_by_seeds(table.X, table.features, seeds) if seeds else None)
+        model = ONMF(k, init=init, callback=callback, **settings).fit(table, known(table, seeds))
         seconds = time.perf_counter() - begin
     model.set_params(callback=None)
     if copies is not None:
@@ -270,6 +273,11 @@ def fit_input(
         with waiting("Bounding the error of all clusterings"):
             findings = findings._replace(proof=certify(model, table).record())
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
+
+
+def known(table: Table, seeds: Seeds) -> list[str] | None:
+    """The samples that are known by seeds, if there are seeds."""
+    return labels_by_seeds(table.X, table.features, seeds) if seeds else None
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:

@@ -126,7 +126,7 @@ VARIANTS = {
     "path of 10 steps": [
         (fast.SearchSettings, "taus", lambda self, most: np.geomspace(0.02, 0.5, 10))
     ],
-    "one start": [(fast, "MAX_STARTS", 1), (fast, "MAX_CHEAP_STARTS", 1)],
+    "one start": [(fast, "MAX_STARTS", 1)],
     "no moves": [(crowd, "relocate", no_rescaling), (swaps, "relocate", no_rescaling)],
     "no swaps": [(crowd, "improve", no_rescaling)],
     "sketch of 2k columns": [(sketch, "COLUMNS_PER_CLUSTER", 2), (sketch, "EXTRA_COLUMNS", 0)],

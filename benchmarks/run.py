@@ -15,9 +15,11 @@ import growth
 import guided
 import house
 import joint
+import judging
 import large
 import missing
 import outliers
+import page
 import palm
 import paper
 import passes
@@ -27,6 +29,7 @@ import rare
 import rivals
 import scale
 import signals
+import significance
 import spectral
 import speed
 import stability
@@ -75,8 +78,13 @@ SECTIONS = {
     "outliers-paper": outliers.run_on_paper,
     "outliers-draws": outliers.run_on_draws,
     "nmf": quality.run_nmf,
+    "probabilities": judging.run_probabilities,
+    "strangers": judging.run_strangers,
+    "page": page.run,
+    "doublets": judging.run_doublets,
     "rare": rare.run,
     "rivals": rivals.run,
+    "significance": significance.run,
     "spherical": quality.run_spherical,
     "command": command.run,
     "signals": signals.run,

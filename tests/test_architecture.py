@@ -32,7 +32,7 @@ estimators -> baselines bounds estimators exceptions explain io losses paper pre
 estimators -> result rows search stability streams
 plot -> explain plot report result rows
 report -> bounds explain io losses metrics report result rows
-stability -> estimators exceptions ledger losses paper plot rows search stability
+stability -> estimators exceptions explain ledger losses paper plot rows search stability
 cells -> cells estimators exceptions explain io losses preparation rows stability
 texts -> estimators explain io losses preparation stability
 tree -> estimators explain io result rows stability

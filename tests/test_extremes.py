@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cases import few
-from onmf import ONMF
+from onmf import ONMF, choose_k
 from onmf.datasets import make_rays
 from onmf.rows.assign import Rays
 from onmf.search.sketch import orthonormal
@@ -120,3 +120,52 @@ def test_factors_that_are_no_numbers_are_refused():
 def test_as_many_clusters_as_samples_leave_none_empty(scale, penalty, init):
     rows = np.random.default_rng(5).random((7, 5)) * scale
     assert sorted(fit(rows, k=7, penalty=penalty, init=init).labels_) == list(range(7))
+
+
+HUGE = {np.float64: 2.0**1023, np.float32: 2.0**127}  # twice that is infinity
+
+
+@pytest.mark.parametrize("dtype", HUGE)
+@pytest.mark.parametrize("loss", ["frobenius", "kl"])
+@pytest.mark.parametrize("steady", [0, 1])
+def test_the_largest_numbers_are_clustered_and_explained_as_others(dtype, loss, steady):
+    """Neither squares nor sums of them are numbers. NumPy says so in warnings, which are errors."""
+    small = (0.99 * (X / X.max() + steady)).astype(dtype)
+    huge = small * dtype(HUGE[dtype])
+    told = {}
+    for rows in (small, huge):
+        model = fit(rows, loss=loss)
+        about = model.explain(rows)
+        told[rows is huge] = model.labels_, model.predict(rows), about.margin, about.distance
+        assert np.isfinite(model.transform(rows)).all()
+        assert 0 < model.relative_error_ < 1
+    for one, other in zip(told[False], told[True], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_the_largest_numbers_have_the_same_number_of_clusters():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=UserWarning)
+        found = [
+            choose_k(ONMF(random_state=0), X / X.max() * size, [2, 3]) for size in (1, 1.7e308)
+        ]
+    assert found[0].best_k == found[1].best_k
+
+
+@pytest.mark.parametrize("size", [1.7e308, 1e-300])
+def test_a_limit_of_outliers_that_is_no_number_is_refused(size):
+    """It is in squares of X if noise has one size; predict could not use it."""
+    steady = (1 + np.random.default_rng(0).random((60, 12))) / 2
+    with pytest.raises(ValueError, match="too large or too small for outliers"):
+        fit(steady * size, outliers=0.1)
+
+
+@pytest.mark.parametrize("dtype", HUGE)
+def test_batches_that_cannot_be_squared_are_refused_and_change_nothing(dtype):
+    small = (X / X.max()).astype(dtype)
+    model = ONMF(3, random_state=0).partial_fit(small[:30])
+    before = model.cluster_centers_.copy()
+    with pytest.raises(ValueError, match=r"too large to be squared and added: divide every batch"):
+        model.partial_fit(small[30:] * dtype(HUGE[dtype]))
+    np.testing.assert_array_equal(model.cluster_centers_, before)
+    model.partial_fit(small[30:])

@@ -171,8 +171,8 @@ class Recorder:
 class FittedModel(Protocol):
     """What explanations, bounds, scores, pages and figures read of a fitted clusterer.
 
-    A model may also have `cluster_ids_`, `names_given_`, `feature_names_in_`, `n_missing_`,
-    `bound_` and `gap_`.
+    A model may also have `cluster_ids_`, `names_given_`, `names_found_`, `feature_names_in_`,
+    `n_missing_`, `bound_` and `gap_`.
     """
 
     labels_: Any
@@ -191,10 +191,11 @@ def cluster_ids(model: FittedModel) -> list[Any]:
     return np.asarray(getattr(model, "cluster_ids_", range(len(model.cluster_centers_)))).tolist()
 
 
-def given_names(model: FittedModel) -> dict[int, str]:
-    """Names that a person gave to clusters that are still there, by id."""
-    known = cluster_ids(model)
-    return {i: name for i, name in getattr(model, "names_given_", ()) if i in known}
+def known_names(model: FittedModel) -> dict[int, str]:
+    """Names of clusters that are still there, by id: those given, else those found."""
+    ids = cluster_ids(model)
+    pairs = (*getattr(model, "names_found_", ()), *getattr(model, "names_given_", ()))
+    return {i: name for i, name in pairs if i in ids}
 
 
 def known_feature_names(

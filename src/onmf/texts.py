@@ -8,6 +8,7 @@ import numpy as np
 from onmf.estimators import ONMF
 from onmf.estimators.naming import as_pairs
 from onmf.explain import groups
+from onmf.explain.checks import has_groups
 from onmf.explain.pairs import names_by_pairs
 from onmf.io import Table
 from onmf.losses import loss_of
@@ -60,8 +61,8 @@ def cluster_texts(
     Returns
     -------
     ONMF
-        Fitted, with the words as `feature_names_in_`, words of each topic as `cluster_names_`,
-        and cleaning and counting as `preprocessing_`, which `save` stores.
+        Fitted, with the words as `feature_names_in_`, words or pairs of words of each topic as
+        `cluster_names_`, and cleaning and counting as `preprocessing_`, which `save` stores.
 
     Examples
     --------
@@ -78,9 +79,10 @@ def cluster_texts(
         raise TypeError("texts must be a list of strings; for numbers use ONMF().fit(X).")
     model = ONMF(loss=loss, random_state=random_state, **params)  # type: ignore[arg-type]
     clean = Strip.fit(given, strip)
-    shown = clean(given)
-    words = Words.fit(shown, min_df, max_df, stop_words, ngrams, pattern)
-    X, steps = words(shown), [clean, words]
+    cleaned = clean(given)
+    words = Words.fit(cleaned, min_df, max_df, stop_words, ngrams, pattern)
+    X: Any = words(cleaned)
+    steps: list[Any] = [clean, words]
     for kind in () if loss_of(model).takes_counts else WEIGHTS_OF_WORDS:
         steps.append(kind.fit(X))
         X = steps[-1](X)
@@ -92,10 +94,12 @@ def cluster_texts(
     model.preprocessing_ = tuple(steps)
     if reason:
         model.reason_ = reason
-    if len(np.unique(model.labels_[model.labels_ >= 0])) == len(model.cluster_centers_) > 1:
-        found = groups(model.labels_, X, feature_names=words.vocabulary, rank="presence")
-        names = names_by_pairs(found, model.labels_, words.in_order(shown))
-        model.names_found_ = as_pairs(dict(zip(found.clusters, names, strict=True)))
+    if has_groups(model.labels_):
+        markers = groups(model.labels_, X, feature_names=words.vocabulary, rank="presence")
+        place = {i: k for k, i in enumerate(markers.clusters)}
+        numbers = np.array([place.get(label, -1) for label in model.labels_.tolist()])
+        named = names_by_pairs(markers, numbers, words.in_order(cleaned))
+        model.names_found_ = as_pairs(dict(zip(markers.clusters, named, strict=True)))
     return model
 
 

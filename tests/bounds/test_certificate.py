@@ -154,7 +154,7 @@ def test_data_on_k_rays_leave_no_gap():
     X += np.outer(np.arange(1.0, 9), [0, 0, 1]) * (np.arange(8) >= 4)[:, None]
     found = ONMF(2, random_state=0).fit(X).certify(X)
     assert found.gap == 0
-    assert str(found) == "proved: no clustering into 2 rays has a lower error"
+    assert str(found) == "proved: no clustering into 2 clusters has a lower error"
 
 
 def test_the_percent_is_rounded_up():

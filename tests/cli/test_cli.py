@@ -34,6 +34,7 @@ pytestmark = pytest.mark.usefixtures("page")
 X, Y = make_rays(60, 8, 3, noise=0.05, random_state=0)
 FILES = (
     "labels.csv",
+    "clusters.csv",
     "markers.csv",
     "centers.csv",
     "top_features.csv",
@@ -72,8 +73,8 @@ def test_cluster_writes_what_the_estimator_finds(here, file):
     assert run("cluster", file, "-k", 3, "-o", "out", "--seed", 2) == 0
     model = ONMF(3, random_state=2).fit(X)
     header, *rows = read_csv("out/labels.csv")
-    assert header == ["sample", "cluster", "certainty", "distance"]
-    columns = np.array([row[1:] for row in rows], dtype=float).T
+    assert header == ["sample", "cluster", "name", "certainty", "distance"]
+    columns = np.array([[row[1], *row[3:]] for row in rows], dtype=float).T
     np.testing.assert_array_equal(columns[0], model.labels_)
     np.testing.assert_allclose(columns[1], explain.clusters(model, X).certainty, atol=1e-6)
     np.testing.assert_allclose(columns[2], model.distance(X), atol=1e-6)
@@ -218,7 +219,7 @@ def test_warnings_become_notes(here, capsys):
     notes = capsys.readouterr().err.splitlines()
     assert notes
     assert all(note.startswith("Note: ") for note in notes)
-    assert read_csv("out/labels.csv")[-1] == ["60", "-1", "0.000000", "1.000000"]
+    assert read_csv("out/labels.csv")[-1] == ["60", "-1", "", "0.000000", "1.000000"]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_demo_shows_where_k_means_differs_and_writes_a_page(
     for _ in range(2):  # its own results may be replaced
         assert run("demo") == 0
     printed = capsys.readouterr().out
-    for words in ("ONMF", "K-means", "ACC", "ARI", "rel. error", "sweeps"):
+    for words in ("ONMF", "K-means", "ACC", "ARI", "rel. error", "passes"):
         assert printed.count(words) >= 3 * 2
     ours, theirs = (
         float(line.split("│")[3])

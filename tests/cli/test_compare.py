@@ -114,7 +114,7 @@ def test_without_labels_there_is_no_agreement(here, capsys):
     assert "acc" not in saved()["onmf"]
     printed = capsys.readouterr().out
     assert "ACC" not in printed
-    for words in ("error", "orthog.", "empty", "sweeps", "seconds", "Wrote compare.csv"):
+    for words in ("error", "orthog.", "empty", "passes", "seconds", "Wrote compare.csv"):
         assert words in printed
     assert max(map(len, printed.splitlines())) <= 80
 

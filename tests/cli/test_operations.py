@@ -10,7 +10,7 @@ import pytest
 
 from command_line import ask, labels, run
 from onmf.cli.runs import tables
-from onmf.cli.runs.tables import labels_sheet
+from onmf.cli.runs.tables import Labels
 from onmf.datasets import make_rays
 from onmf.io import csv_text, output
 
@@ -102,7 +102,7 @@ def test_a_refit_to_other_samples_says_so(here, capsys):
     how = ["--text", "--min-df", 1, "--no-report"]
     assert run("cluster", "old.txt", "-k", 2, "-o", "old", *how) == 0
     said = ask(capsys, "cluster", "new.txt", "--like", "old", "-o", "new", "--no-report")
-    assert "only 0 of 2 clusters kept their ids" in said
+    assert "only 0 of 2 topics kept their ids" in said
     assert "onmf predict, or onmf update" in said
 
 
@@ -124,10 +124,11 @@ def test_long_tables_are_written_in_blocks(monkeypatch):
     rows = [[f"s{i}", i, "a,b" if i % 2 else "=x"] for i in range(25)]
     whole = csv_text(["a", "b", "c"], rows)
     assert len(whole.splitlines()) == 26
-    samples, ids = [f"s{i}" for i in range(25)], np.arange(25)
-    plain = csv_text(*labels_sheet(samples, ids, distance=ids / 7))
+    samples, ids, names = [f"s{i}" for i in range(25)], np.arange(25), dict.fromkeys(range(25), "n")
+    found = Labels(samples, ids, {"distance": ids / 7}, names, ["a \n b"] * 25)
+    plain = found.content(".csv")
     for module in (output, tables):
         monkeypatch.setattr(module, "ROWS_PER_BLOCK", 4)
     assert csv_text(["a", "b", "c"], rows) == whole
-    assert csv_text(*labels_sheet(samples, ids, distance=ids / 7)) == plain
-    assert plain.splitlines()[8] == "s7,7,1.000000"
+    assert found.content(".csv") == plain
+    assert plain.splitlines()[8] == "s7,7,n,1.000000,a b"

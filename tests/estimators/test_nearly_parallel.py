@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from cases import few
 from onmf import ONMF, Fast
 from onmf.rows.memory import InMemory
-from onmf.search.sketch import CommonPart
+from onmf.search.common_part import CommonPart
 
 FORMS = {
     "array": np.asarray,

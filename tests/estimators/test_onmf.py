@@ -42,8 +42,16 @@ OTHERS = [
 ]
 
 
+# scikit-learn takes every estimator with `predict_proba` and sparse input for a classifier, and
+# reads its `classifier_tags`, which a clusterer does not have.
+OF_CLASSIFIERS = dict.fromkeys(
+    ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+    "asks a clusterer for its tags of a classifier",
+)
+
+
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([ONMF(2)])
+@parametrize_with_checks([ONMF(2)], expected_failed_checks=lambda model: OF_CLASSIFIERS)
 def test_keeps_the_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -67,7 +75,8 @@ DEFAULTS = [
 @parametrize_with_checks(
     DEFAULTS,
     expected_failed_checks=lambda model: (
-        {"check_clustering": "feeds X < 0 to every clusterer"} if model in DEFAULTS[-2:] else {}
+        OF_CLASSIFIERS
+        | ({"check_clustering": "feeds X < 0 to every clusterer"} if model in DEFAULTS[-2:] else {})
     ),
 )
 def test_keeps_the_scikit_learn_contract_by_default(estimator, check):
@@ -623,3 +632,17 @@ def test_a_fit_from_its_own_optimum_is_no_worse(options, dtype):
         slack = 1e-5 if dtype == "f4" else 1e-9
         assert again.relative_error_ <= first.relative_error_ * (1 + slack)
         assert same.relative_error_ <= first.relative_error_ * (1 + slack)
+
+
+@pytest.mark.parametrize("outliers", [0.1, 5, "auto"])
+def test_a_fit_with_outliers_from_its_own_optimum_is_no_worse(outliers):
+    """It counts at its own limit: at that of the new search other samples are outliers."""
+    for seed in (8, 9, 12, 14):
+        rng = np.random.default_rng(seed)
+        rays = rng.gamma(0.5, 1, (4, 20))[rng.integers(0, 4, 120)] * rng.gamma(2, 1, (120, 1))
+        X = rng.random((100, 5)) if seed == 9 else rays + 0.6 * rng.random((120, 20))
+        first = ONMF(4, outliers=outliers, random_state=0).fit(X)
+        for start in (first, first.cluster_centers_):
+            again = ONMF(4, outliers=outliers, init=start, random_state=1).fit(X)
+            assert again.relative_error_ <= first.relative_error_ * (1 + 1e-9)
+            np.testing.assert_array_equal(again.predict(X), again.labels_)

@@ -15,7 +15,7 @@ from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.search import kernels as compiled
 from onmf.search import row_problems as plain
-from onmf.search.row_problems import ritz, unit
+from onmf.search.ray_steps import ritz, unit
 from solving import ray_alternation
 
 TIGHT = 1e-9

@@ -79,11 +79,16 @@ def test_clusters_are_described_by_their_size_features_and_samples(data, contain
             column = X[:, int(entry["name"][1:])]
             means = [column[model.labels_ == other].mean() for other in range(4)]
             np.testing.assert_allclose(entry["levels"], means, rtol=1e-2)
-        typical = sorted(inside, key=lambda i: -first[i])[:5]
+        sure = [i for i in inside if found.certainty[i] >= np.median(found.certainty[inside])]
+        middle = np.median(found.distance[inside])
+        typical = sorted(sure, key=lambda i: abs(found.distance[i] - middle))[:5]
         assert [name for name, _ in panel["typical"]] == [str(i) for i in typical]
         np.testing.assert_allclose([e for _, e in panel["typical"]], first[typical] ** 2, rtol=1e-3)
         unsure = sorted(inside, key=lambda i: found.certainty[i])[:5]
         assert [name for name, *_ in panel["unsure"]] == [str(i) for i in unsure]
+        shown = [float(text) for _, text, _ in panel["unsure"]]
+        np.testing.assert_allclose(shown, found.certainty[unsure], atol=5e-3)
+        assert len({*shown}) > 1
         other = np.argsort(-angles[unsure], axis=1)[:, 1]
         assert [third for *_, third in panel["unsure"]] == other.tolist()
 
@@ -183,6 +188,19 @@ def test_known_classes_give_scores_and_a_confusion_table(data):
             assert row[k] == np.sum((classes == name) & (labels == k))
         assert match == np.argmax(row[:-1])  # clear enough here
     assert truth["match"] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("k", [3, 7])
+def test_the_diagonal_of_the_confusion_table_is_the_accuracy(k):
+    rng = np.random.default_rng(k)
+    truth, labels = rng.integers(0, 5, 200), rng.integers(-1, k, 200)
+    table = panels.class_agreement(truth, labels, k)
+    counts = np.array(table["counts"])
+    assert np.trace(counts[:, :-1]) / 200 == pytest.approx(table["scores"]["ACC"], rel=1e-3)
+    assert [m for m in table["match"] if m is not None] == list(range(min(k, 5)))
+    for i, name in enumerate(table["classes"]):
+        for j, cluster in enumerate([*table["clusters"], -1]):
+            assert counts[i, j] == np.sum((truth == int(name)) & (labels == cluster))
 
 
 def test_smaller_classes_share_a_row():

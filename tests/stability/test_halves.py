@@ -11,7 +11,7 @@ from onmf.datasets import make_rays
 from onmf.losses import KullbackLeibler
 from onmf.losses.kl_search import Counts
 from onmf.rows.sweep import Block
-from onmf.stability.counts import CountClusters, CountHalf
+from onmf.stability.counts import CountClusters, CountHalf, with_features_summed
 from onmf.stability.fits import by_centres, centres
 from onmf.stability.halves import Cut, Seen, borders, compare, groups_of, kept_share, overlaps
 from onmf.stability.path import beginning, line
@@ -80,6 +80,16 @@ def test_only_samples_of_the_other_half_judge_a_ray():
     assert found.alike == pytest.approx((1 + one) / 2)
 
 
+def test_clusters_with_an_overlap_of_three_quarters_are_found_again():
+    one, other = np.repeat([0, 1, 2], [20, 4, 8]), np.repeat([0, 1, 2], [20, 3, 9])
+    other[20:24] = [1, 1, 1, 0]  # overlaps 20/21, 3/4, 1
+    other[24:] = 2
+    seen = tuple(Seen(a, np.array([a, a]), np.ones(32)) for a in (one, other))
+    assert compare(seen, np.arange(32) % 2 == 0, 3).n_found == 3
+    other[22] = 0  # 2/4
+    assert compare(seen, np.arange(32) % 2 == 0, 3).n_found == 2
+
+
 def test_j_and_m_of_halves_that_differ():
     samples = np.arange(6) % 2 == 0
     a, b = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 1, 1])
@@ -138,6 +148,30 @@ def test_topics_of_counts_come_back(make, equal_votes):
     back = {k: (c.found + c.kept) / 2 for k, c in found.items()}
     assert max(back, key=lambda k: np.log(k) * back[k] ** 2.5) == 4
     assert all(adjusted_rand_score(y, labels) > 0.95 for labels in found[4].labels)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_of_long_rows_the_features_that_tell_least_are_summed(make, monkeypatch):
+    X = np.array([[9.0, 2, 1, 0, 4, 4], [9, 2, 0, 1, 4, 4], [0, 2, 8, 9, 4, 4], [1, 2, 9, 9, 4, 4]])
+    halves = np.array([True, False, True, False, False, True])
+    monkeypatch.setattr("onmf.stability.counts.MOST_OF_LONG_ROWS", 9)  # 0, 2 and 3 have that many
+    few, sides = with_features_summed(make(X), np.arange(4), halves)
+    np.testing.assert_array_equal(
+        few.toarray(), np.c_[X[:, [0, 2, 3]], X[:, 5], X[:, [1, 4]].sum(1)]
+    )
+    np.testing.assert_array_equal(sides, [True, True, False, True, False])
+    few, sides = with_features_summed(make(X), np.array([0, 1]), None)  # six, of one row each, tell
+    assert sides is None
+    np.testing.assert_array_equal(few.sum(axis=1), X.sum(axis=1))
+
+
+def test_topics_of_long_rows_come_back(monkeypatch):
+    X, y = counts(200, 4)
+    monkeypatch.setattr("onmf.stability.counts.MOST_OF_LONG_ROWS", np.count_nonzero(X) // 8)
+    half = CountHalf(X, np.ones(200), False, Cut.of(groups_of(X), X.shape[1], 0), True)
+    assert half.X.shape[1] < X.shape[1]
+    np.testing.assert_allclose(half.X.sum(axis=1), X.sum(axis=1))
+    assert adjusted_rand_score(y, half.seen(1, 6)[4].labels) > 0.95
 
 
 def test_counts_are_carried_over_by_the_assignment_of_the_loss():
@@ -316,3 +350,14 @@ def test_centres_are_means_or_leading_singular_vectors(make):
         for c, w in enumerate(centres(make(X), labels, 3, rays=True, equal_votes=votes)):
             leading = np.linalg.svd(Z[labels == c])[2][0]
             assert abs(leading @ w) / np.linalg.norm(w) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("rays", [False, True])
+def test_with_equal_votes_the_length_of_a_sample_does_not_move_a_centre(rays):
+    """Neither below 1 nor above; without equal votes it does."""
+    rng = np.random.default_rng(0)
+    X, labels = rng.random((12, 5)), np.arange(12) % 2
+    length = 10.0 ** rng.uniform(-2, 2, (12, 1))
+    one, other = (centres(rows, labels, 2, rays, equal_votes=True) for rows in (X, length * X))
+    np.testing.assert_allclose(one, other, rtol=1e-10)
+    assert not np.allclose(*(centres(rows, labels, 2, rays) for rows in (X, length * X)))

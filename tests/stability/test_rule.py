@@ -81,6 +81,19 @@ def test_scales_differ_by_a_factor_and_are_few():
     assert len(decide(many, 10_000).scales) <= rule.MOST_SCALES
 
 
+def test_rare_groups_name_the_finest_k_at_which_most_clusters_are_found_again():
+    facts = known(k2=0.5, k5=0.93, k6=0.5, k12=0.5, k15=0.5, k20=0.4)
+    found = {2: 2, 5: 5, 6: 5.9, 12: 8, 15: 7.3, 20: 7.1}
+    facts = {k: fact._replace(n_found=found[k]) for k, fact in facts.items()}
+    verdict = decide(facts, 1000)
+    assert (verdict.best, verdict.rare, verdict.scales) == (5, 15, [5, 15])  # 15 has nine tenths
+    said = "Also possible: 15 finer ones, 50 % (for rare groups: 7 of them are found again)."
+    assert sentence(verdict, facts, 1000, "").endswith(said)
+    assert decide(facts | {5: facts[5]._replace(n_found=6.4)}, 1000).rare is None  # not one more
+    near = {k: facts[k] for k in (2, 5, 6)}
+    assert decide(near | {6: facts[6]._replace(n_found=6)}, 1000).scales == [5]  # not far enough
+
+
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
@@ -118,3 +131,9 @@ def test_names_of_finer_clusters_lie_within_those_of_coarser_ones():
     np.testing.assert_allclose(inside, [[1, 0], [0, 1], [1, 0], [0.5, 0.5]])
     assert nested_names(inside, ["0", "1"]) == ["0_0", "1_0", "0_1", "3"]
     assert nested_names(inside, ["4_1", "4_2"]) == ["4_1_0", "4_2_0", "4_1_1", "3"]
+
+
+def test_samples_without_a_cluster_are_no_part_of_a_tree():
+    """Fine cluster 0 has three samples, one of them in no coarse cluster; cluster 1 has one."""
+    fine, coarse = np.array([0, 0, 0, 1, -1, -1]), np.array([0, 1, -1, 1, 0, -1])
+    np.testing.assert_allclose(shares(fine, 2, coarse, 2), [[0.5, 0.5], [0, 1]])

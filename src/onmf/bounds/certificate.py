@@ -60,7 +60,7 @@ class Certificate:
     --------
     >>> from onmf.bounds import Certificate
     >>> print(Certificate(0.5, 0.49, 0.02, 0.0, "relaxation", 10, 1.0))
-    proved: no clustering into 10 rays has an error lower by more than 2 %
+    proved: no clustering into 10 clusters has an error lower by more than 2 %
     """
 
     error: float
@@ -73,8 +73,9 @@ class Certificate:
 
     def __str__(self) -> str:
         chance = " (with probability 0.999999)" if self.doubt else ""
+        others = f"no clustering into {self.n_clusters} clusters has"
         if self.gap <= NO_GAP:
-            return f"proved{chance}: no clustering into {self.n_clusters} rays has a lower error"
+            return f"proved{chance}: {others} a lower error"
         if self.gap > LARGEST_USEFUL_GAP:
             percent = min(round(100 * self.gap), 100)
             more = ": onmf.certify(model, X, effort='tight') may prove more"
@@ -82,10 +83,7 @@ class Certificate:
                 f"no bound is given: the {self.method} one leaves {percent} % of the error open"
                 f"{more if self.method == 'spectral' else ''}"
             )
-        return (
-            f"proved{chance}: no clustering into {self.n_clusters} rays has an error lower by more "
-            f"than {round_up(100 * self.gap)} %"
-        )
+        return f"proved{chance}: {others} an error lower by more than {round_up(100 * self.gap)} %"
 
     def _repr_html_(self) -> str:
         """The sentence and its numbers in a notebook."""

@@ -55,8 +55,9 @@ def cluster_anndata(
     * ``varm["onmf_centers"]``: the centroids (n_vars, n_clusters); zero where `mask_var` is False.
       Not written with `obsm`, nor with `use_raw` if ``.raw`` lacks a variable.
     * ``uns["onmf"]``: ``params``, ``relative_error``, ``n_iter``, ``converged``, a table
-      ``top_features`` of the twenty most distinctive variables of each cluster, and the ``reason``
-      for the number of clusters if it was chosen.
+      ``top_features`` of the twenty most distinctive variables of each cluster, a table
+      ``clusters`` of what each is worth (`onmf.explain.ClusterRow`), and the ``reason`` for the
+      number of clusters if it was chosen.
     * ``uns["rank_genes_groups_onmf"]``: all variables by how distinctive they are, in scanpy's
       layout, as in ``scanpy.pl.rank_genes_groups(adata, key="rank_genes_groups_onmf")``. Not
       written for a single cluster.

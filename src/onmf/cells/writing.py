@@ -87,8 +87,15 @@ def _at(where: Any, values: Array, n: int, empty: float = 0) -> Array:
     return whole
 
 
+def _with_text(frame: Any) -> Any:
+    """A table with the ids of clusters as text, as the categories of `obs` are."""
+    return frame.assign(**{name: frame[name].astype(str) for name in ("cluster", "neighbour")})
+
+
 def _entries_of_uns(fit: CellFit, key: str) -> dict[str, Any]:
     """What is written about the fit as a whole."""
+    import pandas as pd
+
     model, found = fit.model, fit.explanation
     facts: dict[str, Any] = {
         "params": {"layer": "X"} | fit.about | _storable(model.get_params(deep=False)),
@@ -101,7 +108,8 @@ def _entries_of_uns(fit: CellFit, key: str) -> dict[str, Any]:
     if found is None:
         return {key: facts}
     top = found.markers.frame(TOP_VARIABLES)
-    facts["top_features"] = top.assign(cluster=top["cluster"].astype(str))
+    facts["top_features"] = _with_text(top)
+    facts["clusters"] = _with_text(pd.DataFrame(found.clusters()))
     return {key: facts, fit.rank_key: _ranking(found.markers, key, fit.about)}
 
 
@@ -119,7 +127,7 @@ def _ranking(markers: Markers, groupby: str, about: dict[str, Any]) -> dict[str,
         "params": {
             "groupby": groupby,
             "reference": "rest",
-            "method": "onmf: effect size, p-values by halves of the variables",
+            "method": "onmf: effect size, p-values by halves of the variables and gaps",
             "use_raw": about.get("use_raw", False),
             "corr_method": "benjamini-hochberg",
         }

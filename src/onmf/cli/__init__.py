@@ -39,6 +39,7 @@ COMMANDS = {  # the first line of their help, without importing them
     "explain": "Explain the clusters of a finished run.",
     "predict": "Assign new samples to the clusters of a model.",
     "update": "Add a batch of samples to the clusters of a finished run.",
+    "rename": "Give a cluster of a finished run a name.",
     "merge": "Make one cluster of several in a finished run.",
     "split": "Split a cluster of a finished run.",
     "status": "Show the batches, clusters and model of a run.",

@@ -33,6 +33,7 @@ from onmf.explain.explanation import clusters_or_none
 from onmf.io import Table as DataTable
 from onmf.io import csv_text, replace_files, to_json_values
 from onmf.io.cells import to_count
+from onmf.io.terms import Terms
 from onmf.preparation.steps import STEPS
 from onmf.report import html
 from onmf.stability import Consensus, KChoice, KRow
@@ -110,12 +111,13 @@ def run_choose_k(
     parameters = {"n_runs": runs, "random_state": seed, "steps": list(source.steps)} | options
     account = choice_account(choice, source.path.name, len(table.samples), parameters)
     if out is not None:
-        page = make_page(table, choice, account, ranking(STEPS[name] for name in source.steps))
+        rank = ranking(STEPS[name] for name in source.steps)
+        page = make_page(table, choice, account, rank, source.terms)
         replace_files(out, {REPORT: page} | result_files(choice, table.samples, account, raw_names))
     if as_json:
         say(json.dumps(account, indent=2))
     else:
-        say(choice.reason)
+        say(source.terms.say(choice.reason))
         Console().print(choice_grid(choice))
         say("\n".join(remarks(choice, out)))
 
@@ -158,7 +160,7 @@ def result_files(
 
 
 def make_page(
-    table: DataTable, choice: KChoice, account: dict[str, Any], rank: Ranking = "mean"
+    table: DataTable, choice: KChoice, account: dict[str, Any], rank: Ranking, terms: Terms
 ) -> str:
     """report.html: the fit with the K recommended, the curves and the consensus map."""
     model = cast(ONMF, choice.model)  # as it was asked for
@@ -172,6 +174,7 @@ def make_page(
             truth=table.labels,
             run=account,
             choice=choice,
+            terms=terms,
         )
 
 

@@ -20,8 +20,10 @@ from onmf.cli.options import (
     LIKE,
     PARQUET,
     RAW_NAMES,
+    XLSX,
     Word,
     bounds_option,
+    checked_shape,
     cluster_count,
     loss_option,
     note_before_fit,
@@ -38,7 +40,15 @@ from onmf.cli.runs.description import describe
 from onmf.cli.runs.findings import Findings
 from onmf.cli.runs.hints import after_fit, batch_notes
 from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
-from onmf.cli.runs.records import LABELS_PARQUET, REPORT, RESULTS, RUN, Origin, PreviousRun
+from onmf.cli.runs.records import (
+    LABELS_PARQUET,
+    LABELS_XLSX,
+    REPORT,
+    RESULTS,
+    RUN,
+    Origin,
+    PreviousRun,
+)
 from onmf.cli.runs.results import (
     FinishedFit,
     can_certify,
@@ -53,7 +63,7 @@ from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_fil
 from onmf.io.remote import is_remote
 from onmf.io.versions import package_versions
 from onmf.paper.penalties import PENALTIES
-from onmf.preparation.seeds import Seeds, labels_by_seeds, read_seeds
+from onmf.preparation.seeds import labels_by_seeds, read_seeds
 
 
 @click.command("cluster", cls=SectionedCommand)
@@ -100,6 +110,10 @@ from onmf.preparation.seeds import Seeds, labels_by_seeds, read_seeds
     help="Texts of the samples, whose words describe the clusters of embeddings.",
 )
 @click.option(
+    "--images", type=Word(checked_shape, "HEIGHTxWIDTH[x3]"), metavar="HEIGHTxWIDTH[x3]",
+    help="Samples are images: the list of the report has thumbnails.",
+)  # fmt: skip
+@click.option(
     "--seeds",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Lines `name: word word ...`: features of clusters that you expect, which get the names.",
@@ -116,7 +130,7 @@ from onmf.preparation.seeds import Seeds, labels_by_seeds, read_seeds
     click.option("--starts", "--n-init", "n_init", type=click.IntRange(1),
                  help="Number of random starts, of which the best is kept."),
     bounds_option,
-    click.option("--max-iter", type=click.IntRange(1), help="Largest number of sweeps."),
+    click.option("--max-iter", type=click.IntRange(1), help="Largest number of passes."),
     click.option("--passes", type=click.IntRange(2), metavar="N",
                  help="Read the rows N times in all; 2 cluster a sample, then label all rows."),
     click.option("--jobs", "n_jobs", type=int, help="Threads; -1 uses all processors."),
@@ -133,6 +147,7 @@ from onmf.preparation.seeds import Seeds, labels_by_seeds, read_seeds
                  help="Also write a copy of the .h5ad input with the clusters."),
     RAW_NAMES,
     PARQUET,
+    XLSX,
     click.option("--force", is_flag=True, help="Replace existing results."),
     click.option("--no-report", is_flag=True, help="Do not write report.html."),
     click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary."),
@@ -146,6 +161,7 @@ def run_cluster(
     force: bool,
     raw_names: bool,
     parquet: bool,
+    xlsx: bool,
     no_report: bool,
     as_json: bool,
     write_h5ad: Path | None,
@@ -176,9 +192,10 @@ def run_cluster(
     such as s3://bucket/x.npy work, too. Arrays, .parquet, .h5ad, .h5 and .zarr that would fill more
     than half of the free memory are read in blocks.
 
-    Writes labels.csv (cluster, certainty and distance of each sample), markers.csv (distinctive
-    features of each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`),
-    run.json and report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
+    Writes labels.csv (cluster, its name, certainty and distance of each sample; for documents the
+    text), clusters.csv (how much each cluster can be trusted), markers.csv (distinctive features of
+    each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
+    report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
     with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)
@@ -191,8 +208,7 @@ def run_cluster(
     if like_run is not None and pattern is not None:
         k = pattern.record["parameters"]["n_clusters"] if k is None else k
         seed = pattern.record.get("seed") if seed is None else seed
-    path = options.pop("seeds")
-    seeds: Seeds = {} if path is None else read_seeds(path)
+    seeds = options.get("seeds") and read_seeds(options["seeds"])
     if seeds and k is None:
         k = len(seeds)
     if k is None and previous is None:
@@ -202,23 +218,23 @@ def run_cluster(
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
     given = {name: value for name, value in options.items() if value is not None}
-    settings = given | {"random_state": seed or 0}
+    settings = given | {"random_state": seed or 0, "seeds": seeds}
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
-        run = fit_input(settings, k, source, previous, seeds)
+        run = fit_input(settings, k, source, previous)
         record = run.record(out) | ({"seeds": seeds} if seeds else {})
         pages: dict[str, str | bytes] = {} if no_report else {REPORT: make_report(run, record)}
-        pages |= {LABELS_PARQUET: run.labels_parquet()} if parquet else {}
+        asked = {LABELS_PARQUET: parquet, LABELS_XLSX: xlsx}
+        wanted = [name for name, also in asked.items() if also]
+        pages |= {name: run.labels().content(Path(name).suffix) for name in wanted}
         record, files = seal_files(pages | run.files(raw_names), RUN, record)
-        replace_files(
-            out, files, gone={*RESULTS, LABELS_PARQUET} - set(files)
-        )  # older files of another run
+        replace_files(out, files, gone={*RESULTS, *asked} - set(files))  # of an older run
         if write_h5ad is not None:
             found = run.findings.explanation
             result = CellFit(run.model, run.table, found, {}, None, run.choice)
             write = partial(annotated, str(source.path), source.layer, result)
             replace_files(write_h5ad.parent, {write_h5ad.name: write})
-    note(source.path.name, lost_ids(record["lineage"]))
-    say(json.dumps(record, indent=2) if as_json else summarise_run(record, out))
+    note(source.path.name, lost_ids(record["lineage"]), source.terms)
+    say(json.dumps(record, indent=2) if as_json else summarise_run(record, out, source.terms))
     return 0 if run.model.converged_ else NOT_CONVERGED
 
 
@@ -226,15 +242,12 @@ run_cluster.help = str(run_cluster.help).replace("ENDINGS", ", ".join(FORMATS))
 
 
 def fit_input(
-    settings: dict[str, Any],
-    k: int | range | None,
-    source: Input,
-    previous: PreviousRun | None,
-    seeds: Seeds,
+    settings: dict[str, Any], k: int | range | None, source: Input, previous: PreviousRun | None
 ) -> FinishedFit:
     """Read, prepare, cluster and explain an input, with notes on what looks wrong."""
     name = source.path.name
-    settings = with_solver(settings)
+    seeds = settings.get("seeds") or {}
+    settings = with_solver({n: v for n, v in settings.items() if n != "seeds"})
     with reading(source) as progress:
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
@@ -247,14 +260,9 @@ def fit_input(
     if k is not None and not isinstance(k, int):
         choice = choose_count(ONMF(**settings), table, k)
         k = max(int(choice.best_k), len(seeds))
-    init = "random" if previous is None else previous.model
-    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
-        if source.text:  # `after_fit` names them as the file does
-            warnings.simplefilter("ignore", UnassignedSampleWarning)
-        begin = time.perf_counter()
-        model = ONMF(k, init=init, callback=callback, **settings).fit(table, known(table, seeds))
-        seconds = time.perf_counter() - begin
-    model.set_params(callback=None)
+    model = ONMF(k, init="random" if previous is None else previous.model, **settings)
+    known = labels_by_seeds(table.X, table.features, seeds) if seeds else None
+    seconds = fit_with_progress(model, source, table, known)
     if copies is not None:
         table = with_copies(model, table, raw, copies)
         choice = choice_with_copies(choice, copies)
@@ -262,7 +270,7 @@ def fit_input(
         said = after_fit(source, raw, table, model.labels_, model.cluster_centers_)
     if (batches := batches_of(source, table.samples)) is not None:
         said += batch_notes(model.labels_, batches, source.center_batches)
-    note(name, said)
+    note(name, said, source.terms)
     if steps:
         model.preprocessing_ = steps
     shown = cleaned(raw, steps)
@@ -275,9 +283,17 @@ def fit_input(
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
 
 
-def known(table: Table, seeds: Seeds) -> list[str] | None:
-    """The samples that are known by seeds, if there are seeds."""
-    return labels_by_seeds(table.X, table.features, seeds) if seeds else None
+def fit_with_progress(model: ONMF, source: Input, table: Table, known: Any) -> float:
+    """Fit the model, guided by the classes known of some samples; the seconds it took."""
+    name = source.path.name
+    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
+        if source.text:  # `after_fit` names them as the file does
+            warnings.simplefilter("ignore", UnassignedSampleWarning)
+        begin = time.perf_counter()
+        model.set_params(callback=callback).fit(table, known)
+        seconds = time.perf_counter() - begin
+    model.set_params(callback=None)
+    return seconds
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:

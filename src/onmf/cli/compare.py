@@ -156,7 +156,7 @@ def run_compare(
         title = f"{escape(printable(source.path.name))}, {k} clusters, {means}"
         Console().print(comparison_grid(method_means(fits), title))
         if "bound" in facts:
-            say(f"No clustering into {k} rays has a relative error below {facts['bound']}.")
+            say(f"No clustering into {k} clusters has a relative error below {facts['bound']}.")
         say(f"Wrote {out} and {out.with_suffix('.html')}.")
     return 0 if all(fit["converged"] for fit in fits) else NOT_CONVERGED
 
@@ -221,7 +221,7 @@ def measure_fits(
         task = bar.add_task("", total=len(models) * len(seeds))
 
         def follow(label: str, event: Any) -> bool:
-            bar.update(task, description=f"{label}, {event.sweep} sweeps")
+            bar.update(task, description=f"{label}, {event.sweep} passes")
             return False
 
         for name, seed in product(models, seeds):

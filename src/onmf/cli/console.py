@@ -31,6 +31,7 @@ from onmf.cli import COMMAND_LOG
 from onmf.exceptions import SignedDataWarning
 from onmf.io.remote import without_secrets
 from onmf.io.table import one_line, printable
+from onmf.io.terms import SAMPLES, Terms
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -110,7 +111,7 @@ def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def show_sweeps(label: str) -> Iterator[Callable[[Any], bool]]:
     """The callback that shows the progress of a fit; warnings become notes."""
-    with notes(label), progress_bar(TextColumn("{task.completed} sweeps")) as bar:
+    with notes(label), progress_bar(TextColumn("{task.completed} passes")) as bar:
         yield sweep_callback(bar, bar.add_task(label, total=None))
 
 
@@ -130,21 +131,21 @@ def fit_with_progress(model: "BaseEstimator", X: Any, label: str) -> float:
 
 
 @contextmanager
-def notes(label: str) -> Iterator[None]:
+def notes(label: str, terms: Terms = SAMPLES) -> Iterator[None]:
     """Print warnings as notes on stderr at the end of the block."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", SignedDataWarning)  # a note says more
         yield
-    note(label, [str(warning.message) for warning in caught])
+    note(label, [str(warning.message) for warning in caught], terms)
 
 
-def note(label: str, sentences: Sequence[str]) -> None:
-    """Print each sentence once, on a line of stderr."""
+def note(label: str, sentences: Sequence[str], terms: Terms = SAMPLES) -> None:
+    """Print each sentence once, in the words of the reader, on a line of stderr."""
     if not sentences:
         return
     label = one_line(label)
-    for sentence in dict.fromkeys(map(one_line, sentences)):
+    for sentence in dict.fromkeys(one_line(terms.say(one)) for one in sentences):
         named = sentence if sentence.startswith(label) else f"{label}: {sentence}"
         click.echo(f"Note: {named}", err=True)
         COMMAND_LOG.warning(named)

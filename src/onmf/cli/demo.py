@@ -95,7 +95,7 @@ def comparison(title: str, X: Array, y: Array) -> Table:
     }
     size = f"{X.shape[0]} x {X.shape[1]}, {k} clusters"
     grid = Table("", title=f"{title} ({size})", title_justify="left")
-    for column in ("ACC %", "ARI %", "rel. error", "sweeps", "seconds", "empty"):
+    for column in ("ACC %", "ARI %", "rel. error", "passes", "seconds", "empty"):
         grid.add_column(column, justify="right")
     for name, model in models.items():
         seconds = fit_with_progress(model, X, f"{title}: {name}")

@@ -9,11 +9,13 @@ import numpy as np
 
 from onmf.cli.console import say
 from onmf.cli.options import RAW_NAMES, REMOTE
-from onmf.cli.runs.records import LABELS, MARKERS, RUN, with_record
+from onmf.cli.runs.records import CLUSTERS, LABELS, MARKERS, RUN, with_record
 from onmf.cli.runs.results import read_run
-from onmf.cli.runs.tables import markers_sheet
+from onmf.cli.runs.tables import clusters_sheet, markers_sheet
 from onmf.explain import Explanation
+from onmf.explain.typical import decimals, typical_samples
 from onmf.io import csv_texts, place_for, replace_files
+from onmf.io.terms import Terms
 
 TYPICAL_SAMPLES = 3  # shown per cluster
 TEXT_SHOWN = 72  # characters of a document
@@ -30,7 +32,7 @@ def run_explain(folder: Path, top: int, remote: bool, raw_names: bool, as_json: 
 
     FOLDER is the output folder of `onmf cluster`; its input must still exist, unchanged. Prints the
     distinctive features of each cluster with their mean inside it, and its most typical samples.
-    Writes labels.csv and markers.csv again.
+    Writes labels.csv, clusters.csv and markers.csv again.
 
     \b
     Example:
@@ -41,15 +43,20 @@ def run_explain(folder: Path, top: int, remote: bool, raw_names: bool, as_json: 
         found = run.findings.explanation
         if found is None:
             raise ValueError("the run has a single cluster: there is nothing to compare.")
-        sheets = {LABELS: run.labels_sheet(), MARKERS: markers_sheet(run.findings.markers)}
+        sheets = {
+            LABELS: run.labels().sheet(),
+            CLUSTERS: clusters_sheet(run.clusters()),
+            MARKERS: markers_sheet(run.findings.markers),
+        }
         replace_files(folder, with_record(record, csv_texts(sheets, raw_names)))
     names = run.raw.samples
     if run.source.text:
         names = [_shortened(text) for text in run.raw.X]
     facts = cluster_facts(found, names, top)
-    say(json.dumps(facts, indent=2) if as_json else summarise_clusters(facts))
+    said = summarise_clusters(facts, run.source.terms)
+    say(json.dumps(facts, indent=2) if as_json else said)
     if not as_json:
-        say(f"Wrote {LABELS} and {MARKERS} to {folder}.")
+        say(f"Wrote {LABELS}, {CLUSTERS} and {MARKERS} to {folder}.")
 
 
 def _shortened(text: str) -> str:
@@ -58,20 +65,18 @@ def _shortened(text: str) -> str:
 
 
 def cluster_facts(found: Explanation, names: list[str], top: int) -> list[dict[str, Any]]:
-    """Size, certainty, features and typical samples of each cluster that has samples."""
+    """Size, trust, features and typical samples of each cluster that has samples."""
     markers, facts = found.markers, []
-    for k, numbers in enumerate(markers.numbers(top)):
+    digits = decimals(found.certainty[found.labels >= 0])
+    for row in found.clusters():
+        k = markers.clusters.index(row.cluster)
         inside = np.flatnonzero(found.labels == k)
-        if not len(inside):
-            continue
-        typical = inside[np.argsort(found.distance[inside], kind="stable")[:TYPICAL_SAMPLES]]
-        means = markers.facts.mean_inside[k]
+        typical = typical_samples(inside, found.distance, found.certainty, TYPICAL_SAMPLES)
+        means, numbers = markers.facts.mean_inside[k], markers.numbers(top)[k]
         facts.append(
-            {
-                "cluster": markers.clusters[k],
-                "name": markers.names[k],
-                "samples": len(inside),
-                "certainty": round(float(found.certainty[inside].mean()), 4),
+            row._asdict()
+            | {
+                "certainty": round(row.certainty, max(digits, 4)),
                 "features": [[markers.features[j], float(f"{means[j]:.4g}")] for j in numbers],
                 "typical": [names[i] for i in typical],
             }
@@ -79,15 +84,17 @@ def cluster_facts(found: Explanation, names: list[str], top: int) -> list[dict[s
     return facts
 
 
-def summarise_clusters(facts: list[dict[str, Any]]) -> str:
+def summarise_clusters(facts: list[dict[str, Any]], terms: Terms) -> str:
     """The same as text."""
-    lines = []
+    lines, digits = [], decimals(np.array([own["certainty"] for own in facts]))
     for own in facts:
         features = ", ".join(f"{name} {mean:.3g}" for name, mean in own["features"])
         lines += [
-            f"Cluster {own['cluster']}: {own['name']} ({own['samples']} samples, certainty "
-            f"{own['certainty']:.2f})",
-            f"  features  {features}",
+            f"{terms.cluster.capitalize()} {own['cluster']}: {own['name']} "
+            f"({terms.counted(own['samples'], 'sample')}, certainty {own['certainty']:.{digits}f}, "
+            f"found again {own['found_again']:.2f})",
+            *([f"  {'doubt':<8}  {terms.say(own['note'])}"] if own["note"] else []),
+            f"  {terms.features:<8}  {features}",
             *(f"  typical   {name}" for name in own["typical"]),
         ]
     return "\n".join(lines)

@@ -30,6 +30,7 @@ from onmf.preparation.steps import (
     suited_loss,
 )
 from onmf.preparation.texts import document_count
+from onmf.report.images import image_shape
 
 
 class InputPath(click.Path):
@@ -83,6 +84,12 @@ def outlier_count(word: str) -> int | float | str:
     return count
 
 
+def checked_shape(word: str) -> str:
+    """The height and width of images, as they were typed."""
+    image_shape(word)
+    return word
+
+
 def center_bounds(word: str) -> tuple[float | None, float | None] | str:
     """LOW:HIGH, either of which may be left out, or `auto` or `data`."""
     if word in ("auto", "data"):
@@ -112,6 +119,7 @@ RAW_NAMES = click.option(
     help="Do not guard names that a spreadsheet would run as formulas in .csv files.",
 )  # fmt: skip
 PARQUET = click.option("--parquet", is_flag=True, help="Also write the labels as Parquet.")
+XLSX = click.option("--xlsx", is_flag=True, help="Also write the labels as an Excel workbook.")
 LIKE = click.option(
     "--like", type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder of an earlier run: read and prepare as there, start from its clusters, keep ids.",
@@ -292,5 +300,5 @@ def note_before_fit(
     if added := [name for name in source.steps if name not in given.steps]:
         done = ", ".join(DEFAULT_WORDS[name] for name in added).format(len(table.features))
         said = [f"gene expression: {done}; --raw leaves it as it is.", *said]
-    note(source.path.name, said)
+    note(source.path.name, said, source.terms)
     return source

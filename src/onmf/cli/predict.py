@@ -18,20 +18,24 @@ from onmf.cli.options import (
     reading_options,
 )
 from onmf.cli.runs.align import align_features, is_transposed
-from onmf.cli.runs.inputs import Input
+from onmf.cli.runs.inputs import Input, cleaned
 from onmf.cli.runs.results import agreement_scores, fitted_model
 from onmf.cli.runs.tables import (
+    Labels,
     Model,
     cluster_sizes,
     ids_of_clusters,
     ids_of_labels,
-    labels_parquet,
-    labels_sheet,
+    knows_strangers,
+    probability_columns,
     score_sentence,
+    stranger_count,
+    stranger_sentence,
 )
 from onmf.cli.sections import SectionedCommand
 from onmf.explain import Calibration
-from onmf.io import Source, Table, csv_text, place_for, replace_files
+from onmf.explain.probabilities import NO_DOUBT, certainty_of
+from onmf.io import Source, Table, place_for, replace_files
 from onmf.io.annotation import with_classes
 from onmf.io.columns import class_file
 from onmf.io.table import turn
@@ -48,13 +52,18 @@ FILLS = {"refuse": None, "zero": 0.0, "nan": np.nan}  # of features that the inp
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="File for the labels, like labels.csv; .parquet works, too.",
+    help="File for the labels, like labels.csv; .parquet and .xlsx work, too.",
 )
 @click.option(
     "--missing",
     type=click.Choice(list(FILLS)),
     default="refuse",
     help="What to do if the input lacks features of the model; nan: treat them as missing.",
+)
+@click.option(
+    "--probabilities",
+    is_flag=True,
+    help="Add a column for each cluster: probability_0 and so on, by cluster id.",
 )
 @FOLLOW_LINKS
 @RAW_NAMES
@@ -65,6 +74,7 @@ def run_predict(
     model: Path,
     out: Path,
     missing: str,
+    probabilities: bool,
     raw_names: bool,
     force: bool,
     as_json: bool,
@@ -83,27 +93,36 @@ def run_predict(
     with place_for(out.parent, [out.name], force):
         fitted = fitted_model(model) if model.is_dir() else load(model)
         source = Input.for_model(fitted, options.pop("input"), **options)
-        table, said = align_features(read_for(fitted, source), fitted, FILLS[missing])
+        raw = read_for(fitted, source)
+        shown = cleaned(raw, getattr(fitted, "preprocessing_", ()))
+        table, said = align_features(raw, fitted, FILLS[missing])
         labels = fitted.predict(table)
         columns = certainty_and_distance(fitted, table, labels)
+        if knows_strangers(fitted):
+            columns["stranger"] = fitted.strangers(table)
         if hasattr(fitted, "outlier_limit_"):
             columns["outlier_score"] = fitted.outlier_score(table)
-        ids = ids_of_labels(ids_of_clusters(fitted), labels)
-        content = (
-            labels_parquet(table.samples, ids, **columns)
-            if out.suffix == ".parquet"
-            else csv_text(*labels_sheet(table.samples, ids, **columns), raw_names)
-        )
-        replace_files(out.parent, {out.name: content})
-    note(source.path.name, said)
+        known = ids_of_clusters(fitted)
+        if probabilities:
+            columns |= probability_columns(known, fitted.predict_proba(table))
+        ids = ids_of_labels(known, labels)
+        texts = shown.X if isinstance(shown.X, list) else None
+        found = Labels(table.samples, ids, columns, fitted.cluster_names_, texts)
+        replace_files(out.parent, {out.name: found.content(out.suffix, raw_names)})
+    note(source.path.name, said, source.terms)
     sizes = cluster_sizes(labels, len(fitted.cluster_centers_)).tolist()
     facts = {
         "samples": len(table.samples),
         "cluster_sizes": sizes,
         "samples_in_no_cluster": len(table.samples) - sum(sizes),
+        "strangers": stranger_count(columns.get("stranger")),
         "scores": agreement_scores(table.labels, labels),
     }
-    sentence = f"{len(table.samples)} samples in clusters of {', '.join(map(str, sizes))}: {out}."
+    placed = f"{len(table.samples)} samples in clusters of {', '.join(map(str, sizes))}"
+    sentence = f"{source.terms.say(placed)}: {out}."
+    if facts["strangers"]:
+        strange = stranger_sentence(facts["strangers"], len(labels))
+        sentence += f"\n{source.terms.say(strange)}"
     if facts["scores"] is not None:
         sentence += f"\n{score_sentence(facts['scores'])}"
     say(json.dumps(facts, indent=2) if as_json else sentence)
@@ -116,9 +135,9 @@ def certainty_and_distance(model: Model, table: Table, labels: Array) -> dict[st
     certain.
     """
     margin, distance = model.nearness(table)
-    curve = getattr(model, "certainty_curve_", None)
-    certainty = np.ones(len(labels)) if curve is None else Calibration.of(curve)(margin)
-    return {"certainty": np.where(labels >= 0, certainty, 0), "distance": distance}
+    curve, k = getattr(model, "certainty_curve_", None), len(model.cluster_centers_)
+    known = NO_DOUBT if curve is None else Calibration.of(curve)
+    return {"certainty": certainty_of(known, margin, labels, k), "distance": distance}
 
 
 def read_for(model: Model, source: Input) -> Table:

@@ -19,6 +19,7 @@ from onmf.io import place_for, replace_files
 from onmf.io.cells import is_number, to_number
 from onmf.report import html
 from onmf.report.flow import Flow
+from onmf.report.images import image_shape
 from onmf.report.periods import Period, period_words
 from onmf.report.samples import SampleTimes
 
@@ -73,6 +74,7 @@ def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
             periods=periods,
             times=times,
             texts=run.findings.texts,
+            images=None if run.source.images is None else image_shape(run.source.images),
             terms=run.source.terms,
         )
 

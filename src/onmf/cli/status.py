@@ -13,6 +13,7 @@ from onmf.cli.runs.records import RUN, STREAM_FILE
 from onmf.cli.runs.streams import StreamRun, heavy_words
 from onmf.io import replace_files
 from onmf.io.table import listing
+from onmf.io.terms import Terms
 from onmf.losses import LOSSES
 
 LAST_BATCHES = 10  # in the text; --json has all
@@ -40,14 +41,14 @@ def run_status(folder: Path, as_json: bool, metrics: Path | None) -> None:
     facts = status(run)
     if metrics is not None:
         replace_files(metrics.parent, {metrics.name: metrics_text(run)})
-    say(json.dumps(facts, indent=2) if as_json else sentences(facts))
+    say(json.dumps(facts, indent=2) if as_json else sentences(facts, run.terms))
 
 
 def status(run: StreamRun) -> dict[str, Any]:
     """The stream, its batches, clusters and model, as JSON."""
     place = run.folder / STREAM_FILE
     changed = (place if place.exists() else run.folder / RUN).stat().st_mtime
-    words, sizes = heavy_words(run.model), run.sizes()
+    words, sizes, names = heavy_words(run.model), run.sizes(), run.model.cluster_names_
     batches = [
         {
             "name": entry["name"],
@@ -72,24 +73,28 @@ def status(run: StreamRun) -> dict[str, Any]:
             "versions": run.record.get("versions", {}),
         },
         **run.totals(),
-        "clusters": [{"id": i, "samples": sizes[i], "features": words.get(i, [])} for i in sizes],
+        "clusters": [
+            {"id": i, "name": names[i], "samples": sizes[i], "features": words.get(i, [])}
+            for i in sizes
+        ],
         "batches": batches,
         "can_undo": sum(run.state_file(number).exists() for number in range(len(batches))),
     }
 
 
-def sentences(facts: dict[str, Any]) -> str:
+def sentences(facts: dict[str, Any], terms: Terms) -> str:
     """The status for people."""
     model, batches = facts["model"], facts["batches"]
     steps = f", prepared by {listing(model['steps'])}" if model["steps"] else ""
     lines = [
-        f"{facts['samples']:,} samples in {len(batches)} batches, {len(facts['clusters'])} "
-        f"clusters; {facts['waiting']} samples wait. Last update: {facts['last_update']}.",
-        f"Model: {model['class']}, {model['features']} features, "
+        f"{terms.counted(facts['samples'], 'sample')} in {len(batches)} batches, "
+        f"{terms.counted(len(facts['clusters']), 'cluster')}; {facts['waiting']} {terms.samples} "
+        f"wait. Last update: {facts['last_update']}.",
+        f"Model: {model['class']}, {terms.counted(model['features'], 'feature')}, "
         f"{LOSSES[model['loss']].words.loss}{steps}.",
-        "Clusters:",
+        f"{terms.clusters.capitalize()}:",
         *(
-            f"  {one['id']}: {one['samples']:,} samples, {listing(one['features'][:3])}"
+            f"  {one['id']} {one['name']}: {terms.counted(one['samples'], 'sample')}"
             for one in facts["clusters"]
         ),
         "Batches:" if len(batches) <= LAST_BATCHES else f"The last {LAST_BATCHES} batches:",
@@ -98,7 +103,7 @@ def sentences(facts: dict[str, Any]) -> str:
         changed = [f"{word} {listing(one[word])}" for word in ("born", "closed") if one[word]]
         changed += [f"{one['strangers']} strangers"] if one["strangers"] else []
         changed += [f"turned by at most {one['turned']:.1f} degrees"] if one["turned"] else []
-        own = f"{one['name']}: {one['samples']:,} samples"
+        own = f"{one['name']}: {terms.counted(one['samples'], 'sample')}"
         lines.append(f"  {', '.join([own, *changed])}")
-        lines += [f"    {alert}" for alert in one["alerts"]]
+        lines += [f"    {terms.say(alert)}" for alert in one["alerts"]]
     return "\n".join(lines)

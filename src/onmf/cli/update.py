@@ -11,7 +11,7 @@ from onmf.cli.console import note, notes, say, waiting
 from onmf.cli.options import FOLLOW_LINKS, INPUT, PARQUET, RAW_NAMES, reading_options
 from onmf.cli.predict import FILLS, read_for
 from onmf.cli.runs.align import align_features
-from onmf.cli.runs.inputs import STANDARD_INPUT, Input
+from onmf.cli.runs.inputs import STANDARD_INPUT, Input, cleaned
 from onmf.cli.runs.metrics import metrics_text
 from onmf.cli.runs.records import RUN
 from onmf.cli.runs.streams import StreamRun
@@ -98,7 +98,7 @@ def run_update(
             replace_files(metrics.parent, {metrics.name: metrics_text(run)})
     changes, added = run.changes(), action in ("added", "replaced")
     if added:
-        note(batch, changes.notes())
+        note(batch, changes.notes(), run.terms)
     said = {
         "undone": f"{batch} was taken out. ",
         "already counted": f"{batch} was counted before; nothing has changed. ",
@@ -136,10 +136,13 @@ def take_batch(
     if replace and not run.is_named(name):
         raise ValueError(f"no batch is named {name}: leave out --replace, or name it with --batch.")
     run = run.before(name) if replace else run
-    table, said = align_features(read_for(run.model, source), run.model, FILLS[missing])
+    raw = read_for(run.model, source)
+    table, said = align_features(raw, run.model, FILLS[missing])
+    shown = cleaned(raw, getattr(run.model, "preprocessing_", ())).X
+    texts = shown if isinstance(shown, list) else None
     with notes(name), waiting(f"Adding {name}"):
-        run.add(table, key, name, max_clusters, raw_names, parquet)
-    note(name, said)
+        run.add(table, key, name, max_clusters, raw_names, parquet, texts)
+    note(name, said, source.terms)
     return run, "replaced" if replace else "added", name
 
 
@@ -153,6 +156,7 @@ def call_record(run: StreamRun, action: str, batch: str) -> dict[str, Any]:
         "born": list(changes.born) if added else [],
         "closed": list(changes.closed) if added else [],
         "strangers": changes.strangers if added else 0,
+        "marked_strangers": run.batches[-1].get("marked_strangers") if added else None,
         "turned": max(changes.turned.values(), default=0.0) if added else 0.0,
         "alerts": list(changes.alerts) if added else [],
         "stream": run.totals(),

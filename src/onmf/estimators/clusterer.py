@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from onmf.estimators.bases import CallbackSupportMixin, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.fitting import Solution, Solver
+from onmf.estimators.judging import LEARNT, KeptSamples
 from onmf.estimators.naming import ATTRIBUTES as NAME_ATTRIBUTES
 from onmf.estimators.naming import Names
 from onmf.estimators.ordering import number_clusters
@@ -41,7 +42,7 @@ STALE_ATTRIBUTES = (  # of an earlier fit
     "labels_",
     "membership_",
     "preprocessing_",
-    "certainty_curve_",
+    *LEARNT,
     "reason_",
     "_stream",
     "_stream_history",
@@ -225,6 +226,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         if self._has_ids:
             self.lineage_ = solution.lineage
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))
+        self._kept = KeptSamples.of(rows, len(best.W))
 
     def _why_empty(self, empty: int) -> str:
         """What to say of so many empty clusters."""

@@ -211,8 +211,10 @@ class DataMixin(DocumentedEstimator):
             return assignment
         return replace(assignment, limit=self._limit.scaled(scale, self._loss.degree))
 
-    def _lazily(self, method: str, X: Any, dtype: Any, columns: int | None = None) -> Any:
-        """A Dask array of what `method` says of each chunk of X."""
+    def _lazily(
+        self, method: str, X: Any, dtype: Any, columns: int | None = None, **known: Any
+    ) -> Any:
+        """A Dask array of what `method`, which needs `known`, says of each chunk of X."""
         self._check_fitted()
         from onmf.rows.dask import lazily
 
@@ -223,5 +225,6 @@ class DataMixin(DocumentedEstimator):
             light.__dict__.update(edits.as_attributes())
         if self._limit is not None:
             light.outlier_limit_ = self._limit
+        light.__dict__.update(known)
         answer = getattr(light, method)
         return lazily(answer, X, dtype, columns, self._features, type(self).__name__)

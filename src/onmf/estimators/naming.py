@@ -9,16 +9,16 @@ Both are kept by id, as pairs, so that a name stays with its cluster whatever be
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from onmf.estimators.predictor import PredictMixin
+from onmf.estimators.judging import JudgingMixin
 from onmf.io.table import listing, one_line
-from onmf.result import cluster_ids, given_names
+from onmf.result import cluster_ids, known_names
 
 Names = tuple[tuple[int, str], ...]
 MOST_CHARACTERS = 200  # of a name: it stands in a column of a table and on a map
 ATTRIBUTES = ("names_given_", "names_found_")
 
 
-class NamingMixin(PredictMixin):
+class NamingMixin(JudgingMixin):
     """Clusters with names."""
 
     names_given_: Names
@@ -28,9 +28,7 @@ class NamingMixin(PredictMixin):
     def cluster_names_(self) -> dict[int, str]:
         """The name of each cluster, by its id: see `rename`."""
         ids = cluster_ids(self)  # an AttributeError before the fit, as of any attribute
-        found = dict(getattr(self, "names_found_", ()))
-        names = {i: found.get(i) or f"cluster {i}" for i in ids}
-        return names | given_names(self)
+        return {i: f"cluster {i}" for i in ids} | known_names(self)
 
     def rename(self, names: Mapping[int, str]) -> Self:
         """Give clusters names of your own.
@@ -60,7 +58,8 @@ class NamingMixin(PredictMixin):
             raise ValueError(
                 f"there is no cluster {listing(unknown)}: the ids are {', '.join(map(str, known))}."
             )
-        given = given_names(self) | {int(i): checked_name(name) for i, name in names.items()}
+        given = dict(getattr(self, "names_given_", ()))
+        given |= {int(i): checked_name(name) for i, name in names.items()}
         self.names_given_ = tuple(sorted((i, name) for i, name in given.items() if name))
         return self
 

@@ -79,7 +79,7 @@ class ONMF(EditingMixin):
         name.
     n_init : "auto" or int, default="auto"
         Number of starts. The result with the lowest error is kept, so that more starts never give
-        a higher one. "auto" is 1 for "palm" and 1 to 8, by the shape of X, for "fast"; with
+        a higher one. "auto" is 1 for "palm" and 1 to 3, by the shape of X, for "fast"; with
         ``loss="kl"`` up to 8, and fewer if they agree.
     solver : {"fast", "palm"}, Fast or PALM, default="fast"
         "fast" searches in a sketch of the data and ends with an exact alternation on the data: see

@@ -26,7 +26,7 @@ from onmf.result import Event, Stage
 from onmf.rows import Placement
 from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import single_threaded_blas
-from onmf.rows.validation import no_rescaling
+from onmf.rows.validation import check_squares
 from onmf.search.solver import SearchSettings
 from onmf.streams.births import Comparison
 
@@ -232,7 +232,7 @@ class PartialFitMixin(Clusterer):
     def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
         """A batch of the stream: on the scale that all others have."""
         return self._place(
-            X, sample_weight, no_rescaling, reset=False, equal_votes=self.equal_votes
+            X, sample_weight, check_squares, reset=False, equal_votes=self.equal_votes
         )
 
     def _comparison(self, data: Data) -> Comparison:

@@ -10,6 +10,9 @@ from onmf.estimators.naming import NamingMixin
 from onmf.estimators.parameters import check_number
 from onmf.estimators.storage import write_model
 from onmf.io import replace_files
+from onmf.io.terms import DOCUMENTS
+from onmf.preparation.steps import apply
+from onmf.preparation.texts import Strip, as_texts
 from onmf.rows.sweep import Array
 
 if TYPE_CHECKING:
@@ -67,6 +70,8 @@ class ReportMixin(NamingMixin):
     def explain(self, X: Any, **options: Any) -> "Explanation":
         """What makes each cluster, and how sure it is of each sample: `onmf.explain.clusters`.
 
+        The model remembers how margins become certainties, for `predict_proba`.
+
         Parameters
         ----------
         X : as for `fit`
@@ -92,7 +97,9 @@ class ReportMixin(NamingMixin):
         self._check_labels()
         if any(step.of_texts for step in getattr(self, "preprocessing_", ())):
             options = {"rank": "presence"} | options
-        return clusters(self, self._prepared(X), **options)
+        found = clusters(self, self._prepared(X), **options)
+        self.certainty_curve_ = found.calibration.array()
+        return found
 
     def certify(self, X: Any, **options: Any) -> "Certificate":
         """How much lower the error of another clustering could be, at most: `onmf.certify`.
@@ -112,7 +119,7 @@ class ReportMixin(NamingMixin):
         >>> from onmf import ONMF
         >>> X = [[3, 0], [2, 0], [0, 1], [0, 2]]
         >>> print(ONMF(n_clusters=2, random_state=0).fit(X).certify(X))
-        proved: no clustering into 2 rays has a lower error
+        proved: no clustering into 2 clusters has a lower error
         """
         from onmf.bounds import certify
 
@@ -126,12 +133,13 @@ class ReportMixin(NamingMixin):
         ----------
         path : str or Path
             The file, replaced if it exists.
-        X : array, sparse matrix, DataFrame or path of rows on disk (n_samples, n_features)
+        X : array, sparse matrix, DataFrame, path of rows on disk or texts
             What the model was fitted to.
         labels : array of shape (n_samples,), optional
             Known classes: adds the confusion table and the scores.
         **panels
-            `samples`, `features`, `run`, `choice`, `consensus`: see `onmf.report.html`.
+            `samples`, `features`, `texts`, `images`, `terms`, `run`, `choice`, `consensus`: see
+            `onmf.report.html`.
 
         Examples
         --------
@@ -144,10 +152,16 @@ class ReportMixin(NamingMixin):
         >>> path.exists()
         True
         """
+        from onmf.explain.checks import has_groups
         from onmf.report import html
 
         self._check_labels()
-        path, page = Path(path), html(self, self._prepared(X), truth=labels, **panels)
+        rows, own = self._prepared(X), {}
+        if rows is not X:  # texts
+            clean = [step for step in self.preprocessing_ if isinstance(step, Strip)]
+            own = {"texts": apply(clean, as_texts(X)), "terms": DOCUMENTS}
+            own["explanation"] = self.explain(X) if has_groups(self.labels_) else None
+        path, page = Path(path), html(self, rows, truth=labels, **own | panels)
         replace_files(path.parent, {path.name: page})
 
     def _check_labels(self) -> None:

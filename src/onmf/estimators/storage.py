@@ -19,9 +19,11 @@ import numpy as np
 
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
+from onmf.estimators.judging import LEARNT, JudgingMixin
 from onmf.estimators.naming import check_names
 from onmf.estimators.solvers import SOLVERS
 from onmf.exceptions import FormatError, UnsavedParameterWarning
+from onmf.explain.strangers import StrangerRule
 from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
 from onmf.losses.edits import Edits
@@ -58,17 +60,18 @@ class StoredModel(NamedTuple):
     attributes: dict[str, Any]
 
 
-def write_model(model: DataMixin, path: str | Path, samples: bool = True) -> None:
+def write_model(model: JudgingMixin, path: str | Path, samples: bool = True) -> None:
     """Put a fitted model into a file: in full, or not at all."""
     path = Path(path)
     replace_files(path.parent, {path.name: model_bytes(model, samples)})
 
 
-def model_bytes(model: DataMixin, samples: bool = True, **more: Any) -> bytes:
+def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes:
     """The content of the file of a fitted model; without its samples, what predicts is left.
 
     `more` is JSON for the header, which whoever wrote it will look for.
     """
+    model._learn_all()
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
     if not samples:
         fitted = {n: v for n, v in fitted.items() if n not in (*OF_SAMPLES, STRANGENESS)}
@@ -220,6 +223,8 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
         arrays["labels_"] = labels.astype(np.intp)
         arrays["membership_"] = _unfold(H, labels, len(W)) if H.ndim == 1 else H
     _check_limit(attributes.get(LIMIT, (0.0, 0.0)))
+    if rule := [arrays[name] for name in LEARNT[1:] if name in arrays]:
+        StrangerRule.sound(rule, W.shape[1])
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")
     return W.shape[1]

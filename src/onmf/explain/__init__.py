@@ -3,5 +3,6 @@
 from onmf.explain.certainty import Calibration
 from onmf.explain.explanation import Explanation, clusters, groups
 from onmf.explain.markers import Marker, Markers
+from onmf.explain.trust import ClusterRow
 
-__all__ = ["Calibration", "Explanation", "Marker", "Markers", "clusters", "groups"]
+__all__ = ["Calibration", "ClusterRow", "Explanation", "Marker", "Markers", "clusters", "groups"]

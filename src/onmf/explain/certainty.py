@@ -4,10 +4,11 @@ Let c_1 >= c_2 be the two largest scores of a sample, and t = c_1 - c_2 its marg
 the probability that two halves of the features, or two noisy copies of the sample if there are few
 features, put it into the same cluster:
 
-    P(agree | t) = 1 / (1 + exp(-a - b log(s + 1/100) - c s - d s^2)),    s = t / T,   b, c, d >= 0,
+    P(agree | t) = 1 / (1 + exp(-a - b log(s + 1/100) - c s - d s^2 - sum_i e_i min(s, s_i))),
 
-T being the median margin. The four numbers maximise the likelihood of the splits that were made
-(`halves`, `noise`), with Platt's targets, so that no certainty is exactly 0 or 1.
+s = t / T and b, c, d, e_i >= 0, T being the median margin. The numbers maximise the likelihood of
+the splits that were made (`halves`, `noise`), with Platt's targets, so that no certainty is exactly
+0 or 1.
 """
 
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from scipy.special import expit
 
 from onmf.rows.sweep import Array
 
+BENDS = (0.25, 0.5, 1.0, 1.5, 2.0)  # s_i: beyond a bend a higher margin may add nothing; halves
+# the calibration error of TDT2 2 and miRNA 20
 MIN_MARGIN = 0.01  # of the median margin: smaller margins are taken for equal
 
 
@@ -35,28 +38,34 @@ class Calibration:
     """
 
     middle: float  # T
-    numbers: tuple[float, ...]  # a, b, c, d
+    numbers: tuple[float, ...]  # a, b, c, d, and e; without e in files of older versions
 
     @classmethod
     def of(cls, numbers: Array) -> "Calibration":
         """The curve that `array` returned."""
-        if np.shape(numbers) != (5,) or not np.isfinite(numbers).all() or numbers[0] <= 0:
+        if (
+            np.shape(numbers) not in ((5,), (5 + len(BENDS),))
+            or not np.isfinite(numbers).all()
+            or numbers[0] <= 0
+        ):
             raise ValueError("the curve from margins to certainties is damaged.")
         return cls(float(numbers[0]), tuple(numbers[1:].tolist()))
 
     def array(self) -> Array:
-        """The curve as five numbers, to store with a model."""
+        """The curve as numbers, T first, to store with a model."""
         return np.array([self.middle, *self.numbers])
 
     def __call__(self, margins: Array) -> Array:
         """Certainties between 0 and 1."""
-        return np.asarray(expit(terms(margins, self.middle) @ np.array(self.numbers)))
+        known = terms(margins, self.middle)[:, : len(self.numbers)]
+        return np.asarray(expit(known @ np.array(self.numbers)))
 
 
 def terms(margins: Array, middle: float) -> Array:
-    """1, log(s + MIN_MARGIN), s and s^2 of each margin (n, 4)."""
+    """1, log(s + MIN_MARGIN), s, s^2 and min(s, s_i) of each margin (n, 4 + bends)."""
     s = np.asarray(margins, np.float64) / middle
-    return np.stack([np.ones_like(s), np.log(s + MIN_MARGIN), s, s * s], axis=1)
+    bends = [np.minimum(s, bend) for bend in BENDS]
+    return np.stack([np.ones_like(s), np.log(s + MIN_MARGIN), s, s * s, *bends], axis=1)
 
 
 def calibrate(margins: Array, agree: Array) -> Calibration:
@@ -73,7 +82,9 @@ def calibrate(margins: Array, agree: Array) -> Calibration:
         value = np.mean(np.logaddexp(0, z) - target * z)
         return float(value), F.T @ (expit(z) - target) / n
 
-    begin = np.array([np.log(target.mean() / (1 - target.mean())), 0.1, 0.1, 0.0])
-    bounds = [(None, None), (0, None), (0, None), (0, None)]
+    begin = np.array(
+        [np.log(target.mean() / (1 - target.mean())), 0.1, 0.1, 0.0] + [0.0] * len(BENDS)
+    )
+    bounds = [(None, None)] + [(0, None)] * (F.shape[1] - 1)
     found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds)
     return Calibration(middle, tuple(found.x.tolist()))

@@ -21,11 +21,10 @@ is .44 instead of .35, of the five topics of BBC news .36 instead of .32 (benchm
 "coherence").
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import rel_entr, stdtr
-from scipy.stats import false_discovery_control
 
 from onmf.explain.sums import NO_WEIGHT, GroupSums
 from onmf.rows.sweep import Array
@@ -77,31 +76,50 @@ def group(sums: GroupSums) -> Group:
     return Group(mean, variance, sums.present / n, np.where(freedom > 0, worth - 1, 0), 1 / worth)
 
 
+class Difference(NamedTuple):
+    """Two sides of every comparison, the difference of their means in standard errors, and more."""
+
+    inside: Group
+    outside: Group
+    plain: Array  # inside minus outside; 0 if that is rounding
+    pooled: Array
+    score: Array
+    freedom: Array
+
+    @classmethod
+    def of(cls, sums: GroupSums, others: GroupSums) -> Self:
+        inside, outside = group(sums), group(others)
+        known = (sums.samples > 0) & (others.samples > 0) & (sums.total > 0) & (others.total > 0)
+        difference = inside.mean - outside.mean
+        plain = np.abs(difference) > NO_WEIGHT * (np.abs(inside.mean) + np.abs(outside.mean))
+        difference = np.where(known & plain, difference, 0)
+        pooled = pooled_variance(inside, outside)
+        error, freedom = standard_error(inside, outside, pooled)
+        return cls(inside, outside, difference, pooled, _ratio(difference, error), freedom)
+
+
 def compare_groups(
     sums: GroupSums, log_base: float | None = None, unit: float = 1.0, rank: Ranking = "mean"
-) -> tuple[GroupComparison, Array]:
-    """Every group with all samples of other groups, and the p-values (k, m).
+) -> GroupComparison:
+    """Every group with all samples of other groups.
 
     Means are given in multiples of `unit`. If X holds log(1 + x) to the base `log_base`, the fold
-    change is that of x, at the means of X. `rank` says
-    what the score compares: means, or shares.
+    change is that of x, at the means of X. `rank` says what the score compares: means, or shares.
     """
     others = sums.others()
-    inside, outside = group(sums), group(others)
-    known = (sums.samples > 0) & (others.samples > 0) & (sums.total > 0) & (others.total > 0)
-    difference = inside.mean - outside.mean
-    plain = np.abs(difference) > NO_WEIGHT * (np.abs(inside.mean) + np.abs(outside.mean))
-    difference = np.where(known & plain, difference, 0)
-    pooled = pooled_variance(inside, outside)
-    error, freedom = standard_error(inside, outside, pooled)
-    score = _ratio(difference, error)
+    inside, outside, plain, pooled, score, _ = Difference.of(sums, others)
     a, b = unit * inside.mean, unit * outside.mean
     change = fold_change(*(_unlogged(mean, log_base) for mean in (a, b)))
-    effect = _ratio(difference, np.sqrt(pooled))
+    effect = _ratio(plain, np.sqrt(pooled))
     shares = inside.share, outside.share
     shown = score if rank == "mean" else presence_score(*shares, sums.total, others.total)
-    facts = GroupComparison(a, b, *shares, change, effect, shown)
-    return facts, p_values(score, freedom)
+    return GroupComparison(a, b, *shares, change, effect, shown)
+
+
+def p_of_groups(sums: GroupSums, others: GroupSums) -> Array:
+    """p-values (k, m) of the differences between groups and others."""
+    found = Difference.of(sums, others)
+    return p_values(found.score, found.freedom)
 
 
 def presence_score(p: Array, q: Array, n: Array, others: Array) -> Array:
@@ -153,8 +171,3 @@ def fold_change(inside: Array, outside: Array) -> Array:
 def _unlogged(mean: Array, log_base: float | None) -> Array:
     """x for a mean of log(1 + x) to that base."""
     return mean if log_base is None else np.expm1(mean * np.log(log_base))
-
-
-def adjust(p: Array) -> Array:
-    """Adjusted after Benjamini and Hochberg, for the features of each cluster."""
-    return np.asarray(false_discovery_control(p, axis=1))

@@ -18,9 +18,13 @@ from onmf.explain.checks import (
 from onmf.explain.comparison import Ranking, compare_groups
 from onmf.explain.halves import SPLITS
 from onmf.explain.markers import Markers
+from onmf.explain.probabilities import certainty_of
 from onmf.explain.reading import Reading, place_samples, read_clusters
+from onmf.explain.separation import Separation
+from onmf.explain.significance import Significance
 from onmf.explain.sums import sum_by_cluster
-from onmf.result import FittedModel, cluster_ids, given_names, html_table, known_feature_names
+from onmf.explain.trust import ClusterRow, note_of
+from onmf.result import FittedModel, cluster_ids, html_table, known_feature_names, known_names
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
 
@@ -45,6 +49,13 @@ class Explanation:
         Square root of the share of the sample that its centroid does not explain.
     calibration : callable
         From margins, also those of new samples, to certainties.
+    found_again : ndarray of shape (n_clusters,)
+        How much of each cluster comes back if only half of the samples are clustered: its overlap
+        (Jaccard) with the most similar cluster of a half, mean of both halves. Below 0.5 a cluster
+        is not to be trusted.
+    group : ndarray of shape (n_clusters,)
+        Clusters between which no gap was found have the same number: they may be parts of one
+        cloud.
 
     Examples
     --------
@@ -63,6 +74,30 @@ class Explanation:
     margin: Array = field(repr=False)
     distance: Array = field(repr=False)
     calibration: Calibration = field(repr=False)
+    found_again: Array = field(repr=False)
+    group: Array = field(repr=False)
+
+    def clusters(self) -> list[ClusterRow]:
+        """What each cluster with samples is worth; ``pandas.DataFrame`` makes a table of it."""
+        table, rows = self.markers, []
+        for k in np.unique(self.labels[self.labels >= 0]).tolist():
+            inside = self.labels == k
+            same = [c for c in np.flatnonzero(self.group == self.group[k]).tolist() if c != k]
+            others, again = [table.clusters[c] for c in same], float(self.found_again[k])
+            rows.append(
+                ClusterRow(
+                    cluster=table.clusters[k],
+                    name=table.names[k],
+                    samples=int(inside.sum()),
+                    certainty=float(self.certainty[inside].mean()),
+                    found_again=again,
+                    neighbour=table.neighbour[k],
+                    p_one_cloud=float(table.p_one_cloud[k]),
+                    one_cloud_with=" ".join(map(str, others)),
+                    note=note_of(again, others),
+                )
+            )
+        return rows
 
     def _repr_html_(self) -> str:
         """A table in a notebook: size, certainty and distinctive features of each cluster."""
@@ -89,9 +124,12 @@ def clusters(
 ) -> Explanation:
     """Distinctive features of each cluster of a fitted model, and how certain its labels are.
 
-    The p-values account for the clustering: the features are split into two halves, each half is
-    clustered, and a feature is tested on the clusters of the half without it. They assume that,
-    within a cluster, the two halves of a sample are independent. X is read once after its check.
+    The p-values account for the clustering. A cluster is compared with its nearest neighbour, on
+    samples that had no part in finding them: are there fewer samples between the two than in both?
+    Parts of one cloud have no such gap, whatever the correlations of its features, and then no
+    feature is significant. Where there is a gap, features are split into two halves, each half is
+    clustered, and a feature is tested on the clusters of the half without it. X is read once after
+    its check.
 
     Parameters
     ----------
@@ -102,7 +140,7 @@ def clusters(
     by : as X, optional
         Another matrix of the same samples, whose features describe the clusters: the counts of
         words of texts that were clustered by their embeddings. `feature_names` are then its
-        names. The p-values take the clusters as given, and are too small.
+        names. Its features are tested on the clusters of X.
     feature_names : sequence of names, optional
         By default those of the model or of a DataFrame, or x0, x1, ...
     sample_weight : array of shape (n_samples,), optional
@@ -111,7 +149,7 @@ def clusters(
     rank : {"mean", "presence"}, default="mean"
         Whether features are ranked by their means, or by the shares of samples that have them at
         all, which is better for words.
-    splits : int, default=5
+    splits : int, default=2
         Number of random splits of the features: more make the certainty less noisy.
     random_state : int, default=0
         Of the splits.
@@ -138,10 +176,11 @@ def clusters(
     found = _explanation(model, read, names, None if by is not None else log_base, rank)
     markers = found.markers
     if by is not None:
-        labels = np.asarray(model.labels_)
-        options = {"features": feature_names, "sample_weight": sample_weight, "log_base": log_base}
-        markers = _of_groups(cluster_ids(model), labels, by, rank=rank, **options)
-    return replace(found, markers=markers.renamed(given_names(model)))
+        labels, separation = np.asarray(model.labels_), read.separation
+        options: dict[str, Any] = {"sample_weight": sample_weight, "log_base": log_base}
+        options |= {"features": feature_names, "separation": separation, "rank": rank}
+        markers = _of_groups(cluster_ids(model), labels, by, **options)
+    return replace(found, markers=markers.renamed(known_names(model)))
 
 
 def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:
@@ -158,18 +197,19 @@ def _explanation(
 ) -> Explanation:
     """The table, with p-values from the halves, and certainties from the margins."""
     labels = np.asarray(model.labels_)
-    facts, p_value = compare_groups(read.whole, log_base, 1 / read.scale, rank)
-    for own, sums in read.tests:
-        p_value[:, own] = compare_groups(sums)[1]
+    facts = compare_groups(read.whole, log_base, 1 / read.scale, rank)
+    tests = Significance.of_clusters(read.tests, read.separation)
     names, sizes = check_names(features, facts.score.shape[1]), read.whole.samples[:, 0]
     curve = calibrate(read.margin[read.tried], read.agree)
     return Explanation(
-        Markers.of(cluster_ids(model), sizes, names, facts, p_value),
+        Markers.of(cluster_ids(model), sizes, names, facts, tests),
         labels=labels,
-        certainty=np.where(labels >= 0, curve(read.margin), 0.0),
+        certainty=certainty_of(curve, read.margin, labels, len(sizes)),
         margin=read.margin,
         distance=read.distance,
         calibration=curve,
+        found_again=read.found_again,
+        group=read.separation.group,
     )
 
 
@@ -207,7 +247,11 @@ def groups(
     'x0'
     """
     known, numbers = numbered_groups(labels)
-    options = {"features": feature_names, "sample_weight": sample_weight, "log_base": log_base}
+    options: dict[str, Any] = {
+        "features": feature_names,
+        "sample_weight": sample_weight,
+        "log_base": log_base,
+    }
     return _of_groups(known, numbers, X, rank=rank, **options)
 
 
@@ -220,16 +264,21 @@ def _of_groups(
     sample_weight: Any,
     log_base: Any,
     rank: Ranking,
+    separation: Separation | None = None,
 ) -> Markers:
-    """The table for groups by number, of which -1 is none."""
+    """The table for groups by number, of which -1 is none; for clusters with their gaps."""
     rows = place_samples(X, sample_weight, len(numbers), f"there are {len(numbers)} labels")
     features = getattr(X, "columns", None) if features is None else features
     names = check_names(features, rows.data.shape[1])
     check_groups(numbers)
     with single_threaded_blas():
         sums = sum_by_cluster(rows.data, numbers, len(known))
-    facts, p_value = compare_groups(sums, log_base, 1 / rows.scale, rank)
-    return Markers.of(known, sums.samples[:, 0], names, facts, p_value)
+    facts = compare_groups(sums, log_base, 1 / rows.scale, rank)
+    if separation is None:
+        tests = Significance.of_known_groups(sums)
+    else:
+        tests = Significance.of_clusters([(np.arange(len(names)), sums)], separation)
+    return Markers.of(known, sums.samples[:, 0], names, facts, tests)
 
 
 def numbered_groups(labels: Any) -> tuple[list[Any], Array]:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onmf.explain.comparison import GroupComparison, adjust
+from onmf.explain.comparison import GroupComparison
+from onmf.explain.significance import Significance
 from onmf.rows.sweep import Array
 
 FEATURES_PER_NAME = 2  # of a cluster; one more if two clusters would share a name
@@ -34,6 +35,9 @@ class Marker(NamedTuple):
     score: float
     p_value: float
     p_adjusted: float
+    p_neighbour: float
+    neighbour: Any
+    p_one_cloud: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +54,16 @@ class Markers:
     facts : GroupComparison
         Columns of the table, each an array of shape (n_clusters, n_features).
     p_value, p_adjusted : ndarray of shape (n_clusters, n_features)
-        The second after Benjamini and Hochberg, for the features of a cluster.
+        Against all other samples; the second after Benjamini and Hochberg, for the features of a
+        cluster. Of clusters that were found from the features, none is smaller than the p-value
+        that the cluster and its neighbour are parts of one cloud.
+    p_neighbour : ndarray of shape (n_clusters, n_features) or None
+        As p_adjusted, against the nearest cluster; None for groups that are known.
+    neighbour : list
+        The id of the nearest cluster of each; None for groups that are known.
+    p_one_cloud : ndarray of shape (n_clusters,)
+        p-value of the hypothesis that a cluster and its neighbour are parts of one cloud, adjusted
+        for the number of pairs of neighbours; NaN for groups that are known.
     order : ndarray of shape (n_clusters, n_features)
         Numbers of the features of each cluster, the highest score first.
     ranked : list of ndarray
@@ -75,6 +88,9 @@ class Markers:
     facts: GroupComparison = field(repr=False)
     p_value: Array = field(repr=False)
     p_adjusted: Array = field(repr=False)
+    p_neighbour: Array | None = field(repr=False)
+    neighbour: list[Any] = field(repr=False)
+    p_one_cloud: Array = field(repr=False)
     order: Array = field(repr=False)
     ranked: list[Array] = field(repr=False)
     names: list[str] = field(repr=False)
@@ -86,14 +102,19 @@ class Markers:
         sizes: Array,
         features: list[str],
         facts: GroupComparison,
-        p: Array,
+        tests: Significance,
     ) -> Self:
-        """The table with orders, names and adjusted p-values."""
+        """The table with orders and names."""
         order = np.argsort(-facts.score, axis=1, kind="stable")
         positive = np.where(sizes > 0, np.sum(facts.score > 0, axis=1), 0)
         ranked = [row[:n] for row, n in zip(order, positive.tolist(), strict=True)]
         names = short_names([[features[j] for j in row[: FEATURES_PER_NAME + 1]] for row in ranked])
-        return cls(clusters, sizes, features, facts, p, adjust(p), order, ranked, names)
+        neighbour, p_one_cloud = [None] * len(clusters), np.full(len(clusters), np.nan)
+        if (found := tests.separation) is not None:
+            neighbour = [clusters[i] if i >= 0 else None for i in found.neighbour.tolist()]
+            p_one_cloud = found.p_one_cloud
+        return cls(clusters, sizes, features, facts, *tests[:3], neighbour, p_one_cloud,
+                   order, ranked, names)  # fmt: skip
 
     def renamed(self, names: Mapping[Any, str]) -> Self:
         """With these names, by cluster, in the place of those found."""
@@ -132,13 +153,16 @@ class Markers:
         n : int, optional
         """
         wanted: Sequence[Any] = self.order.tolist() if n is None else self.numbers(n)
-        columns = (*self.facts, self.p_value, self.p_adjusted)
+        beside = self.p_neighbour
+        beside = np.full_like(self.p_value, np.nan) if beside is None else beside
+        columns = (*self.facts, self.p_value, self.p_adjusted, beside)
         for k, numbers in enumerate(wanted):
             if not self.sizes[k]:
                 continue
+            pair = [self.neighbour[k], float(self.p_one_cloud[k])]
             for j in numbers:
-                values = (float(column[k, j]) for column in columns)
-                yield Marker(self.clusters[k], self.features[j], *values)
+                values = [float(column[k, j]) for column in columns]
+                yield Marker._make([self.clusters[k], self.features[j], *values, *pair])
 
     def frame(self, n: int | None = None) -> Any:
         """The table as a pandas DataFrame.

@@ -12,6 +12,7 @@ import numpy as np
 
 from onmf.explain.halves import HalfLabels, matching_numbers, split_fits
 from onmf.explain.noise import FEW_FEATURES, noisy_agreement
+from onmf.explain.separation import Separation, look_at_halves
 from onmf.explain.sums import GroupSums, PowerSums, SumPowers
 from onmf.losses import loss_of
 from onmf.losses.edits import Edits
@@ -20,7 +21,7 @@ from onmf.rows import Check, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment, nearness
 from onmf.rows.sweep import Array, Block, Data, Matrix
 from onmf.rows.threads import single_threaded_blas
-from onmf.rows.validation import safe_scale
+from onmf.rows.validation import rescale_to_safe_range, safe_scale
 
 
 class Reading(NamedTuple):
@@ -32,6 +33,7 @@ class Reading(NamedTuple):
     whole : sums by the labels of the model.
     tests : for each half of the first split its features, and their sums by the other half.
     tried, agree : some samples, and the share of the looks at each that agreed on its cluster.
+    found_again, separation : of the clusters, by halves of the samples.
     """
 
     scale: float
@@ -42,6 +44,8 @@ class Reading(NamedTuple):
     tests: list[tuple[Array, GroupSums]]
     tried: Array
     agree: Array
+    found_again: Array
+    separation: Separation
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,10 @@ def read_clusters(
         )
     loss, votes = loss_of(model), getattr(model, "equal_votes", False)
     voters = loss.view(loss.with_equal_votes(samples.data) if votes else samples.data, votes)
+    rays = loss.view_rows(rescale_to_safe_range(centers)[0])
     with single_threaded_blas():
         halves = split_fits(voters, k, splits, seed)
+        trust = look_at_halves(voters, labels, rays, seed)
         move = ReadBlock(
             _assignment(model, data),
             loss.view_rows,
@@ -96,7 +102,6 @@ def read_clusters(
     looks = np.column_stack([new[own] for new, own in zip(numbers, looks.T, strict=True)])
     tried, agree = np.arange(len(labels)), _agreement(looks)
     if data.shape[1] < FEW_FEATURES:
-        rays = loss.view_rows(centers)
         some, share = noisy_agreement(data, loss.view_rows, labels, rays, splits, seed)
         if len(some):  # empty if every sample has a NaN
             tried, agree = some, share
@@ -109,6 +114,7 @@ def read_clusters(
         [(own, test.of_features(own)) for own, test in zip(tested, tests, strict=True)],
         tried,
         agree,
+        *trust,
     )
 
 
@@ -125,9 +131,10 @@ def distances(model: FittedModel, X: Any) -> Array:
 
 
 def _assignment(model: FittedModel, data: Data) -> Assignment:
-    """How the loss of the model gives samples to its centroids."""
+    """How the loss of the model gives samples to its centroids, of which directions are enough."""
 
     def of_rays(W: Array) -> Assignment:
+        W, _ = rescale_to_safe_range(W)
         return loss_of(model).assignment(W.astype(data.dtype, copy=False), data.n_missing)
 
     edits, W = Edits.of(model), np.asarray(model.cluster_centers_)

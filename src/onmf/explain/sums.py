@@ -41,11 +41,21 @@ class GroupSums(NamedTuple):
 
     def renumbered(self, numbers: Array) -> "GroupSums":
         """With the number `numbers[k]` for group k: a permutation."""
-        return GroupSums(*(part[np.argsort(numbers)] for part in self))
+        return self.of_clusters(np.argsort(numbers))
 
-    def others(self) -> "GroupSums":
-        """For each group the sums over all samples of other groups."""
-        return GroupSums(*(np.maximum(part.sum(axis=0) - part, 0) for part in self))
+    def of_clusters(self, numbers: Array) -> "GroupSums":
+        """The sums of these clusters, one after the other."""
+        return GroupSums(*(part[numbers] for part in self))
+
+    def joined(self, group: Array) -> "GroupSums":
+        """For each cluster the sums over all clusters of the same group, by its number."""
+        same = (group[:, None] == group).astype(float)
+        return GroupSums(*(same @ part for part in self))
+
+    def others(self, inside: "GroupSums | None" = None) -> "GroupSums":
+        """For each group the sums over all samples outside, by default of other groups."""
+        pairs = zip(self, self if inside is None else inside, strict=True)
+        return GroupSums(*(np.maximum(part.sum(axis=0) - own, 0) for part, own in pairs))
 
 
 class PowerSums(NamedTuple):

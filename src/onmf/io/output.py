@@ -43,8 +43,12 @@ def csv_texts(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, str]:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]], raw: bool = False) -> str:
-    """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`)."""
-    return "".join(csv_blocks(chain([header], rows), raw))
+    """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`).
+
+    Text that is not all ASCII begins with a byte order mark, by which Excel knows UTF-8.
+    """
+    text = "".join(csv_blocks(chain([header], rows), raw))
+    return text if text.isascii() else f"\ufeff{text}"
 
 
 def csv_blocks(rows: Iterable[Iterable[Any]], raw: bool) -> Iterator[str]:

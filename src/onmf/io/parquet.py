@@ -26,7 +26,7 @@ from onmf.io.table import Array, Options, numbered, reading_errors
 try:
     import pyarrow as pa
     from pyarrow.dataset import dataset
-    from pyarrow.parquet import write_table
+    from pyarrow.parquet import read_table, write_table
 except ImportError as missing:
     raise ImportError(
         'Parquet files are read by pyarrow, which `pip install "onmf[parquet]"` installs.'
@@ -183,6 +183,12 @@ def _pandas_index(schema: Any) -> int | None:
     index = json.loads(metadata.get(b"pandas", "{}")).get("index_columns", [])
     known = index if isinstance(index, list) else []
     return next((j for j, name in enumerate(schema.names) if name in known), None)
+
+
+def parquet_columns(path: Path) -> dict[str, list[Any]]:
+    """The columns of a file that `parquet_bytes` made."""
+    with reading_errors(path.name, "Parquet"):
+        return dict(read_table(path).to_pydict())
 
 
 def parquet_bytes(columns: Mapping[str, Any]) -> bytes:

@@ -8,7 +8,8 @@ clusters; `Terms.say` puts the reader's words into them.
 import re
 from dataclasses import asdict, dataclass
 
-OWN = re.compile(r"\b([Ss]amples?|[Ff]eatures?|[Cc]lusters?)\b")
+# Our nouns, but not within quotation marks: names from data are quoted.
+OWN = re.compile(r"'[^']*'|\"[^\"]*\"|\b(?:[Ss]amples?|[Ff]eatures?|[Cc]lusters?)\b(?![.=-]\w)")
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class Terms:
         return plain | {own.capitalize(): noun.capitalize() for own, noun in plain.items()}
 
     def say(self, sentence: str) -> str:
-        """A sentence of ours in the reader's words; it must not contain names from data."""
+        """A sentence of ours in the reader's words; what is quoted stays as it is."""
         words = self.words()
-        return OWN.sub(lambda found: words[found[0]], sentence)
+        return OWN.sub(lambda found: words.get(found[0], found[0]), sentence)
 
     def counted(self, n: int, noun: str) -> str:
         """1 topic, 1,200 topics: of our noun in the singular."""
@@ -40,4 +41,5 @@ class Terms:
 SAMPLES = Terms()
 DOCUMENTS = Terms("document", "documents", "word", "words", "topic", "topics")
 EMBEDDED = Terms("document", "documents", "feature", "features", "topic", "topics")
+PICTURES = Terms("image", "images", "pixel", "pixels", "cluster", "clusters")
 CELLS = Terms("cell", "cells", "gene", "genes", "cluster", "clusters")

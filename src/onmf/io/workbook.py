@@ -1,11 +1,12 @@
 """A sheet of an `.xlsx` workbook by openpyxl: the only module that imports it."""
 
+import re
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, time
 from functools import partial
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from itertools import chain, islice
 from time import thread_time
 from typing import IO, Any
@@ -20,17 +21,20 @@ from onmf.io.table import Options, listing, reading_errors
 from onmf.io.text_files import check_unpacked
 
 try:
-    from openpyxl import load_workbook
+    from openpyxl import Workbook, load_workbook
+    from openpyxl.cell import WriteOnlyCell
     from openpyxl.utils.exceptions import InvalidFileException
 except ImportError as missing:
     raise ImportError(
-        'Workbooks are read by openpyxl, which `pip install "onmf[excel]"` installs.'
+        'Workbooks need openpyxl, which `pip install "onmf[excel]"` installs.'
     ) from missing
 
 
 PIECE_BYTES = 1 << 20  # of XML; a cell has at most 32,767 characters, so many parts of it end there
 ENDLESS = ((b"<!--", b"-->"), (b"<![CDATA[", b"]]>"), (b"<?", b"?>"))
 SECONDS, SECONDS_PER_MB = 10.0, 2.0  # of processor time; openpyxl took .1 to .2 for a MB of XML
+ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # in XML
+MOST_ROWS = 1_048_576  # of a sheet
 
 
 def open_workbook(path: AnyFile, options: Options) -> Source:
@@ -45,6 +49,34 @@ def open_workbook(path: AnyFile, options: Options) -> Source:
             raise
         said = str(error).removesuffix(".")
         raise ValueError(f"{said}; --sheet reads another sheet: {listing(sheets)}.") from error
+
+
+def workbook_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """The content of a workbook of one sheet; text is text, whatever it begins with."""
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("labels")
+    sheet.freeze_panes = "B2"
+    for number, row in enumerate(chain([header], rows)):
+        if number == MOST_ROWS:
+            raise ValueError(f"a workbook has at most {MOST_ROWS:,} rows: write .csv or .parquet.")
+        sheet.append([_cell(sheet, value) for value in row])
+    content = BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+def workbook_rows(path: AnyFile) -> list[tuple[Any, ...]]:
+    """The rows of the first sheet of a workbook that `workbook_bytes` made."""
+    with _opened(path) as (book, _):
+        return [*book.worksheets[0].iter_rows(values_only=True)]
+
+
+def _cell(sheet: Any, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    cell = WriteOnlyCell(sheet, ILLEGAL.sub("\ufffd", value))
+    cell.data_type = "s"  # not a formula
+    return cell
 
 
 def sheet_names(path: AnyFile) -> list[str]:

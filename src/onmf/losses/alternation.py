@@ -228,6 +228,10 @@ class Alternation:
         total, scores = self.data.gather(pairs).T
         return total, scores
 
+    def outside(self, state: Any) -> float:
+        """How many samples are outliers; one of weight w is w of them."""
+        return float(self._counts @ (state.labels(self.data) < 0))
+
     @cached_property
     def _counts(self) -> Array:
         return sample_counts(self.data)
@@ -344,15 +348,32 @@ def finish(
             state = max(state, rival, key=alternation.objective)
         record(state, sweeps)
     if known is not None and not recorder.stopped:
-        rival = settle(alternation.for_rival_of(state), known, most)
-        gain = alternation.objective(rival) - alternation.objective(state)
-        if gain > EQUAL_LOSSES * alternation.loss(state) and len(rival.empty) <= len(state.empty):
-            state, others, known = rival, [], None
+        better = improved(alternation, state, known, most)
+        if better is not state:
+            state, others, known = better, [], None
             recorder.note("alternation", lambda: state.facts() | facts())
             record(state, recorder.sweeps + 1)
     stop = "callback" if recorder.stopped else "max_iter"
     stop = "converged" if state.settled else stop
     return recorder.result(alternation.membership(state), state.W, 1.0, stop), state
+
+
+def improved(alternation: Alternation, state: Any, known: Array, sweeps: int) -> Any:
+    """The state, or what the alternation makes of centroids that were known, if it is better.
+
+    With outliers that is: at the limit of the state, or at its own limit with no more outliers.
+    """
+    rival = settle(alternation.for_rival_of(state), known, sweeps)
+    gain = alternation.objective(rival) - alternation.objective(state)
+    if gain > EQUAL_LOSSES * alternation.loss(state) and len(rival.empty) <= len(state.empty):
+        state = rival
+    if state.limit is None:
+        return state
+    rival = settle(alternation.with_first_limit(known), known, sweeps)
+    outside = [alternation.outside(own) for own in (rival, state)]
+    less = alternation.error(state) - alternation.error(rival)
+    good = less > EQUAL_LOSSES * alternation.error(state) and outside[0] <= outside[1]
+    return rival if good and len(rival.empty) <= len(state.empty) else state
 
 
 def no_membership(data: Data, k: int, rows: Any) -> Callable[[], Any]:

@@ -28,7 +28,7 @@ from onmf.losses.profiles import (
 from onmf.losses.support import EVERY_FEATURE
 from onmf.rows.sweep import Array, Data, Matrix, Move, Place
 from onmf.rows.view import View
-from onmf.search.sketch import SINGLE_ENOUGH
+from onmf.search.common_part import SINGLE_ENOUGH
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ U_S = rays of X[:, S]:  a sketch, the search from one start, and a few alternati
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,11 +15,18 @@ from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import SNCP
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
-from onmf.rows.sweep import Array, Block, Data, count_missing, zero_missing
+from onmf.rows.sweep import Array, Block, Data, count_missing, row_sqnorm
 from onmf.search.row_problems import unit
 from onmf.search.solver import SearchSettings, find_starts
 
-QUICK_SWEEPS, QUICK_ALTERNATIONS = 10, 4  # of the search, and on all features after it
+QUICK_SWEEPS, QUICK_ALTERNATIONS = 10, 2  # of the search, and on all features after it
+
+
+class Look(NamedTuple):
+    """Unit rays (k, m), and the basis (m, r) of the sketch they were found in."""
+
+    rays: Array
+    basis: Array
 
 
 def rays_of_parts(
@@ -31,20 +39,26 @@ def rays_of_parts(
 
 def quick_rays(seen: Block, features: Array, k: int, rng: np.random.Generator) -> Array:
     """K unit rays of these samples, from these features alone; fewer if there is not enough."""
-    X = seen.X[:, features]
+    return quick_look(Block(seen.X[:, features], seen.weight), k, rng).rays
+
+
+def quick_look(seen: Block, k: int, rng: np.random.Generator) -> Look:
+    """K unit rays of these samples from one start; fewer if there is not enough."""
+    X = seen.X
     n_missing = count_missing(X)
-    shown = zero_missing(X) if n_missing else X
-    useful = np.asarray(abs(shown).sum(axis=1)).ravel() * seen.weight[:, 0] > 0
+    useful = row_sqnorm(X) * seen.weight[:, 0] > 0
     k = min(k, int(useful.sum()))
     if not k:
-        return np.zeros((0, len(features)))
-    X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
+        return Look(np.zeros((0, X.shape[1])), np.zeros((X.shape[1], 0)))
+    if not useful.all():
+        X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
     rows = InMemory(X, seen.weight[useful, 0], n_missing=n_missing)
     data: Data = estimate_fill(rows, k, rng, QUICK_SWEEPS).view(rows) if n_missing else rows
     bounds = NON_NEGATIVE if rows.extremes[0] >= 0 else Bounds(-np.inf, np.inf)
     settings = SearchSettings(n_starts=1, max_sweeps=QUICK_SWEEPS, bounds=bounds)
-    rays = find_starts(settings, data, k, SNCP(), rng).Ws[0]
+    starts = find_starts(settings, data, k, SNCP(), rng)
+    rays, basis = starts.Ws[0], starts.small.V
     for _ in range(QUICK_ALTERNATIONS):  # what the sketch does not show
         _, cells = data.sweep(Assign(Rays.of(rays).units))
         rays = unit(cells.cross, otherwise=rays)
-    return rays
+    return Look(rays, np.eye(X.shape[1]) if basis is None else basis)

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from onmf.explain import Explanation, Markers
+from onmf.explain import ClusterRow, Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
 from onmf.explain.reading import distances
 from onmf.io.terms import SAMPLES, Terms
 from onmf.losses.missing import fill_missing
 from onmf.report.names import display_names, first_words
-from onmf.result import FittedModel, cluster_ids, given_names, known_feature_names
+from onmf.result import FittedModel, cluster_ids, known_feature_names, known_names
 from onmf.rows import open_rows
 from onmf.rows.sweep import Array
 
@@ -28,6 +28,7 @@ class ClusteringFacts(NamedTuple):
     ids, names : of the clusters; a cluster without a name has "".
     certainty, explained : of each sample; the second is the share that its centroid explains.
     markers : the table of features; None if only one cluster has samples.
+    trust : how much clusters can be trusted, by id.
     terms : what the reader calls all these.
     """
 
@@ -44,6 +45,7 @@ class ClusteringFacts(NamedTuple):
     certainty: Array
     explained: Array
     markers: Markers | None
+    trust: dict[Any, ClusterRow]
     terms: Terms
 
 
@@ -75,8 +77,8 @@ def read_clustering(
     found = explanation or clusters_or_none(model, X, feature_names=features)
     if found is not None and not np.array_equal(found.labels, labels):
         raise ValueError("the explanation has other labels: give that of this model.")
-    ids, given = cluster_ids(model), given_names(model)
-    names = [given.get(i, "") for i in ids]
+    ids, known = cluster_ids(model), known_names(model)
+    names = [known.get(i, "") for i in ids]
     if found is not None and (features is not None or len(found.markers.features) != W.shape[1]):
         names = found.markers.names
     distance = distances(model, X) if found is None else found.distance
@@ -95,6 +97,7 @@ def read_clustering(
         certainty=(labels >= 0).astype(float) if found is None else found.certainty,
         explained=1 - distance**2,
         markers=None if found is None else found.markers,
+        trust={} if found is None else {row.cluster: row for row in found.clusters()},
         terms=terms,
     )
 

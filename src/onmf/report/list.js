@@ -6,15 +6,22 @@ const browse = { cluster: "", first: "", last: "", page: 0, found: [] };
 let samples = null; // the columns, once they are unpacked
 let unpacking = null;
 
-async function unpack(id) {
-  const packed = Uint8Array.from(atob($(id).textContent), (byte) => byte.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
+function unpack(id) {
+  const text = atob($(id).textContent);
+  const packed = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i += 1) packed[i] = text.charCodeAt(i); // thrice as fast as Uint8Array.from
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
+async function unpackAll() {
+  const columns = await unpack("samples").json();
+  if (data.image) columns.pixels = new Uint8Array(await unpack("images").arrayBuffer());
+  return columns;
 }
 
 // The columns, unpacked at the first use of the list; those that search are in lower case.
 function withSamples(then) {
-  unpacking ??= (window.DecompressionStream ? unpack("samples") : Promise.reject(new Error("too old"))).then((columns) => {
+  unpacking ??= (window.DecompressionStream ? unpackAll() : Promise.reject(new Error("too old"))).then((columns) => {
     samples = columns;
     samples.searched = columns.name.map((text, i) => `${text}\n${columns.text?.[i] ?? ""}\n${columns.class?.[i] ?? ""}`.toLowerCase());
     $("list-note").textContent = columns.note;
@@ -69,15 +76,29 @@ function excerpt(text, words) {
   return at < 200 || at === Infinity ? text : `… ${text.slice(text.indexOf(" ", at - 80) + 1)}`;
 }
 
+function thumbnail(i) {
+  const [width, height, channels] = data.image;
+  const canvas = make("canvas", { width, height, className: "thumbnail", role: "img", "aria-label": samples.name[i] });
+  const image = new ImageData(width, height);
+  for (let p = 0; p < width * height; p += 1) {
+    const at = (i * width * height + p) * channels;
+    const colours = [0, 1, 2].map((c) => samples.pixels[at + (channels === 3 ? c : 0)]);
+    image.data.set([...colours, 255], 4 * p);
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
 function row(i, words) {
   const [k, text] = [samples.cluster[i], samples.text?.[i]];
-  const facts = Object.values(samples.numbers).map(({ title, values }) => `${title.toLowerCase()} ${values[i].toFixed(2)}`);
+  const facts = Object.values(samples.numbers).map(({ title, values, digits }) => `${title.toLowerCase()} ${values[i].toFixed(digits)}`);
   if (samples.class) facts.unshift(samples.class[i]);
   if (samples.period) facts.unshift(data.periods[samples.period[i]]);
   const item = make("li", {}, make("div", { className: "row-head" },
     make("b", { className: "name" }, marked(samples.name[i], words)),
     make("button", { type: "button", className: "chip", onclick: () => read({ cluster: k }) }, swatch(k), short(clusterTitle(k), 40)),
     make("span", { className: "row-facts" }, facts.join(" · "))));
+  if (samples.pixels) item.prepend(thumbnail(i));
   if (text) {
     const shown = make("p", { className: "text" }, marked(excerpt(text, words), words));
     shown.addEventListener("click", () => {

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from onmf.explain import Markers
+from onmf.explain.typical import decimals, typical_samples
 from onmf.report.clustering import ClusteringFacts
 from onmf.report.names import display_name, display_names
 from onmf.report.panels import heaviest_features, round_digits, round_rows, unit_rays
@@ -19,22 +20,23 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
     """Size, name, features, most typical and least certain samples of each cluster."""
     rays, markers = unit_rays(clustering.centers), clustering.markers
     names, certainty, explained = clustering.samples, clustering.certainty, clustering.explained
+    distance = np.sqrt(np.maximum(1 - explained, 0))
     features = _heavy(clustering) if markers is None else _distinctive(clustering, markers)
     panels = []
     for k, own in enumerate(features):
         inside = np.flatnonzero(clustering.labels == k)
-        typical = inside[np.argsort(-explained[inside], kind="stable")[:SAMPLES_PER_CARD]]
+        typical = typical_samples(inside, distance, certainty, SAMPLES_PER_CARD)
         unsure = inside[np.argsort(certainty[inside], kind="stable")[:SAMPLES_PER_CARD]]
         others = next_clusters(clustering.X[unsure], rays, k)
         panels.append(
             {
                 "size": len(inside),
                 "name": display_name(clustering.names[k], CARD_NAME),
-                "lines": card_lines(clustering, inside),
+                "lines": card_lines(clustering, inside, clustering.ids[k]),
                 "features": own,
                 "typical": [[names[i], round_digits(explained[i])] for i in typical],
                 "unsure": [
-                    [names[i], round_digits(certainty[i]), other]
+                    [names[i], f"{certainty[i]:.{decimals(certainty[unsure])}f}", other]
                     for i, other in zip(unsure, others, strict=True)
                 ],
             }
@@ -42,15 +44,18 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
     return panels
 
 
-def card_lines(clustering: ClusteringFacts, inside: Array) -> list[str]:
+def card_lines(clustering: ClusteringFacts, inside: Array, cluster: Any) -> list[str]:
     """Sentences below the size of a cluster, in the reader's words; a further fact is added here.
 
-    `inside` are the numbers of its samples.
+    `inside` are the numbers of its samples, `cluster` is its id.
     """
     if not len(inside):
         return []
     mean = float(clustering.certainty[inside].mean())
-    return [f"Mean certainty {mean:.2f}"]
+    known = clustering.trust.get(cluster)
+    said = [] if known is None else map(clustering.terms.say, known.sentences())
+    digits = decimals(clustering.certainty[clustering.labels >= 0])
+    return [f"Mean certainty {mean:.{digits}f}", *said]
 
 
 def _heavy(clustering: ClusteringFacts) -> list[list[dict[str, Any]]]:

@@ -34,7 +34,9 @@ def methods_paragraph(model: FittedModel, clustering: ClusteringFacts, run: dict
     if clustering.markers is not None:
         said = (
             "Distinctive features were ranked by effect size, with p-values from halves of the "
-            "features, adjusted after Benjamini and Hochberg within each cluster."
+            "features, adjusted after Benjamini and Hochberg within each cluster, and not below "
+            "the p-value of Hartigan's dip test for a gap to the nearest cluster, on samples that "
+            "had no part in the clusters."
         )
         sentences.append(terms.say(said))
     return " ".join([*sentences, f"Versions: {named}."])

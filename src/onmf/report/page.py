@@ -17,6 +17,7 @@ from onmf.report.clustering import read_clustering
 from onmf.report.document import asset, document
 from onmf.report.embedding import embed
 from onmf.report.flow import Flow, flow_section
+from onmf.report.images import thumbnails
 from onmf.report.markers import cluster_panels, dots_panel
 from onmf.report.methods import methods_paragraph
 from onmf.report.names import display_values
@@ -24,7 +25,7 @@ from onmf.report.palette import SHAPES, style
 from onmf.report.panels import class_agreement, convergence_panel, heat_panel, map_panel
 from onmf.report.periods import Period, periods_section
 from onmf.report.runs import choice_panel, consensus_panel
-from onmf.report.samples import SampleTimes, sample_columns
+from onmf.report.samples import SampleTimes, listed_rows, sample_columns
 from onmf.report.summary_text import (
     bound_sentence,
     fit_figures,
@@ -40,7 +41,10 @@ from onmf.result import FittedModel
 SCRIPTS = ("base.js", "save.js", "map.js", "clusters.js", "list.js", "grids.js", "charts.js",
            "page.js")  # fmt: skip
 # Parts of the record that the page shows elsewhere.
-SHOWN_ELSEWHERE = {"choice", "lineage", "reason", "table", "scales", "cluster_stability"}
+SHOWN_ELSEWHERE = {
+    *("choice", "lineage", "reason", "table", "scales", "cluster_stability"),
+    *("clusters", "cluster_names"),
+}
 NAVIGATION = '<nav aria-label="Sections"></nav>\n  <button type="button" id="theme">Dark</button>'
 
 
@@ -59,6 +63,7 @@ def html(
     periods: Sequence[Period] = (),
     times: SampleTimes | None = None,
     texts: Sequence[str] | None = None,
+    images: Sequence[int] | None = None,
     terms: Terms = SAMPLES,
 ) -> str:
     """A page about a fitted model and the samples it was fitted to.
@@ -89,6 +94,9 @@ def html(
         The period of each sample, by which the list of samples can be chosen.
     texts : sequence of str, optional
         The text of each sample, for the list of samples.
+    images : pair of int, or three, optional
+        Height and width, and 3 for colours, of samples that are images: the list of samples has
+        thumbnails.
     terms : Terms, optional
         What the page calls samples, features and clusters: `onmf.io.terms` has those of texts and
         of cells.
@@ -113,7 +121,7 @@ def html(
         set_by_user = {n: v for n, v in model.get_params(deep=False).items() if n != "callback"}
         run = {"parameters": set_by_user, "versions": package_versions()}
     consensus = getattr(choice, "consensus", None) if consensus is None else consensus
-    record = {key: value for key, value in run.items() if key not in SHOWN_ELSEWHERE}
+    record = without_shown(run)
     columns = sample_columns(clustering, times)
     facts = {
         "title": page_title(run),
@@ -143,6 +151,11 @@ def html(
         "run": display_values(record),
         "methods": methods_paragraph(model, clustering, run),
     }
+    packed = {"samples": compact_json(columns).encode()}
+    if images is not None:
+        small = thumbnails(clustering.X, listed_rows(labels), images)
+        packed["images"] = small.content
+        facts["image"] = [small.width, small.height, small.channels]
     names = {i: panel["name"] for i, panel in zip(clustering.ids, facts["clusters"], strict=True)}
     words = {own: escape(noun) for own, noun in terms.words().items()}
     more = sections(names, flow, periods, terms)
@@ -152,7 +165,7 @@ def html(
         header=NAVIGATION,
         css=asset("clustering.css") + asset("periods.css"),
         data=compact_json(facts),
-        packed={"samples": compact_json(columns).encode()},
+        packed=packed,
         script="\n".join(map(asset, SCRIPTS)),
     )
 
@@ -164,6 +177,15 @@ def sections(
     known = None if flow is None else flow._replace(names={**flow.names, **names})
     moved = "" if known is None else flow_section(known, terms)
     return (periods_section(periods, names, terms) if periods else "") + moved
+
+
+def without_shown(record: dict[str, Any]) -> dict[str, Any]:
+    """The record of the run without what the page shows elsewhere."""
+    return {
+        key: without_shown(value) if isinstance(value, dict) else value
+        for key, value in record.items()
+        if key not in SHOWN_ELSEWHERE
+    }
 
 
 def compact_json(facts: Any) -> str:

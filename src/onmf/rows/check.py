@@ -36,12 +36,13 @@ class Check:
         if missing is not None:
             low, high = (float(end.reduce(values, axis=None)) for end in (np.fmin, np.fmax))
             low, high = (low, high) if low == low else (0.0, 0.0)  # nothing was observed
-        if self.allow_missing and not np.isfinite(low + high):
+        finite = bool(np.isfinite(low) and np.isfinite(high))  # their sum need not be
+        if self.allow_missing and not finite:
             raise ValueError(
                 f"Input X contains infinity at {self._at(X, np.isinf(values), first)}: make it NaN "
                 "if it was not observed, or drop the samples."
             )
-        if not np.isfinite(low + high):
+        if not finite:
             raise ValueError(
                 f"Input X contains NaN or infinity at {self._at(X, ~np.isfinite(values), first)}: "
                 "fill these entries or drop the samples."

@@ -184,7 +184,7 @@ def as_weights(
     if not weight.any():
         raise ValueError("sample_weight is zero for every sample: give some a positive weight.")
     exponent = int(np.frexp(weight.max())[1])
-    if scale is no_rescaling and abs(exponent) > MAX_WEIGHT_BITS:
+    if scale in (no_rescaling, check_squares) and abs(exponent) > MAX_WEIGHT_BITS:
         raise ValueError(
             f"sample_weight (largest {weight.max():.3g}) is too small or too large to be added "
             "from batch to batch: divide the weights of all batches by a typical one."
@@ -275,6 +275,17 @@ def rescale_to_safe_range(X: Matrix) -> tuple[Matrix, float]:
 
 def no_rescaling(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
     """1, for those who cannot change the scale between two batches."""
+    return 1.0
+
+
+def check_squares(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:
+    """1, if the squares of X can be added: for batches, which share one scale."""
+    top, largest = max(high, -low), float(np.finfo(dtype).max)
+    if top > np.sqrt(largest / max(np.prod(shape, dtype=float), 1)) / 2:
+        raise ValueError(
+            f"the entries of X (largest {top:.3g}) are too large to be squared and added: divide "
+            "every batch by the same number."
+        )
     return 1.0
 
 

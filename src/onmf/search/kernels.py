@@ -162,11 +162,11 @@ def sums(labels: Array, factors: Array, Y: Matrix, k: int) -> Array:
     return P
 
 
-def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> Array:
-    """U after power steps of each ray on the rows of its cluster alone."""
+def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> tuple[Array, float]:
+    """U after power steps of each ray on the rows of its cluster alone, and what it explains."""
     (Y,), U = floats(Y), np.array(U, np.float64, order="C")
-    _kernels.fit_rays(Y, whole(labels), U, np.empty_like(U), steps)
-    return U
+    explained = _kernels.fit_rays(Y, whole(labels), U, np.empty_like(U), steps)
+    return U, explained
 
 
 def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:

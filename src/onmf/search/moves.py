@@ -38,32 +38,30 @@ def relocate(
         own[k:] = OUTLIER_INERTIA * now.explained
         target, gain = kernels().transfers(now.scores, now.labels, sqnorms, own)
         going = np.flatnonzero(gain > GAIN * now.explained / len(Y))
-        going = going[np.argsort(-gain[going], kind="stable")]
-        while len(going):
-            new = _refitted(Y, now, going, target[going], floor, memory)
-            if new.explained > now.explained * (1 + GAIN):
-                break
-            memory.append(new.scores)
+        going, U = going[np.argsort(-gain[going], kind="stable")], None
+        while len(going) and U is None:
+            U = refitted(Y, now, going, target[going], floor)
             going = going[: len(going) // 2]
-        if not len(going):
+        if U is None:
             break
+        new = alternate(Y, U, MOVE_ALTERNATIONS, floor=floor, known=now, memory=memory)
         if now is not given:
             memory.append(now.scores)
         now = new
     return now
 
 
-def _refitted(
-    Y: Array,
-    now: Clustering,
-    going: Array,
-    target: Array,
-    floor: Array | None,
-    memory: list[Array],
-) -> Clustering:
-    """The alternation after these rows have moved."""
+def refitted(
+    Y: Array, now: Clustering, going: Array, target: Array, floor: Array | None
+) -> Array | None:
+    """The rays after these rows have moved; None if that explains no more."""
     labels, k, U = now.labels.copy(), len(now.U), every_place(now)
     labels[going] = target
-    touched = np.union1d(now.labels[going], target)
-    U[touched] = kernels().fit_rays(Y, labels, U, MOVE_POWER_STEPS)[touched]
-    return alternate(Y, U[:k], MOVE_ALTERNATIONS, floor=floor, known=now, memory=memory)
+    touched = np.zeros(len(U), bool)
+    touched[now.labels[going]] = touched[target] = True
+    rows = np.flatnonzero(touched[labels])  # no others are explained in another way
+    U, explained = kernels().fit_rays(Y[rows], labels[rows], U, MOVE_POWER_STEPS)
+    if floor is not None:
+        explained += np.square(floor[rows][labels[rows] == k], dtype=np.float64).sum()
+    gain = explained - np.square(now.best[rows]).sum()
+    return U[:k] if gain > GAIN * now.explained else None

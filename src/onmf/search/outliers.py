@@ -73,7 +73,14 @@ class OutlierLimit(NamedTuple):
 
         Exact for a power of two.
         """
-        return self._replace(height=self.height * factor ** (degree * (1 - self.power)))
+        with np.errstate(over="ignore", under="ignore"):
+            height = float(self.height * np.float64(factor) ** (degree * (1 - self.power)))
+        if self.height > 0 and not np.finfo(np.float64).tiny <= height < np.inf:
+            raise ValueError(
+                "the entries of X are too large or too small for outliers, whose limit is in "
+                "squares of them: divide X by its largest entry."
+            )
+        return self._replace(height=height)
 
 
 @dataclass(frozen=True)

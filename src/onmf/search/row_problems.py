@@ -23,6 +23,9 @@ from onmf.rows.assign import first_largest
 from onmf.rows.assign import nearest as nearest  # its twin is in `kernels`
 from onmf.rows.sweep import Array, Matrix
 from onmf.rows.threads import check_stopped
+from onmf.search.ray_steps import ray_distance as ray_distance
+from onmf.search.ray_steps import ray_steps as ray_steps
+from onmf.search.ray_steps import unit as unit
 
 RIDGE = 1e-10  # on the diagonal: prototypes may coincide
 SLACK = 1e-9  # relative: a multiplier below it is zero
@@ -184,11 +187,11 @@ def sums(labels: Array, factors: Array, Y: Matrix, k: int) -> Array:
     return np.asarray(P.toarray() if sp.issparse(P) else P)
 
 
-def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> Array:
-    """U after power steps of each ray on the rows of its cluster alone."""
+def fit_rays(Y: Array, labels: Array, U: Array, steps: int) -> tuple[Array, float]:
+    """U after power steps of each ray on the rows of its cluster alone, and what it explains."""
     for _ in range(steps):
         U = unit(sums(labels, np.einsum("ij,ij->i", Y, U[labels]), Y, len(U)), otherwise=U)
-    return U
+    return U, float(np.square(np.maximum(np.einsum("ij,ij->i", Y, U[labels]), 0)).sum())
 
 
 def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:
@@ -230,51 +233,6 @@ def transfers(A: Array, labels: Array, sqnorms: Array, own: Array) -> tuple[Arra
     rest = np.maximum(mine - a, 0)
     stay = mine - (rest + np.sqrt(rest * rest + 4 * a * off)) / 2
     return target, join[rows, target] - stay
-
-
-def ray_steps(
-    W: Array, cross: Array, last_W: Array, last_cross: Array, kept: Array, signed: bool
-) -> Array:
-    """Unit rays from those along W and last_W and their images: the steps of `settle`."""
-    u, w = unit(last_W.astype(np.float64)), unit(W.astype(np.float64))
-    p = unit(cross, otherwise=w)
-    back = np.einsum("km,km->k", p - w, w - u)[:, None] < 0
-    U = np.where(back, p, 2 * p - w)
-    U = unit(U if signed else np.maximum(U, 0), otherwise=p)
-    kept = np.flatnonzero(kept)
-    best = ritz(u[kept], last_cross[kept], w[kept], cross[kept])
-    inside = np.full(len(kept), signed) | (best >= 0).all(axis=1)
-    U[kept[inside]] = best[inside]
-    return U
-
-
-def ritz(u: Array, Su: Array, w: Array, Sw: Array) -> Array:
-    """For each row, the image of the vector in span(u, w) with the largest v'Sv, of unit length."""
-    c = np.einsum("km,km->k", u, w)[:, None]
-    d = w - c * u  # orthogonal to u
-    size = np.linalg.norm(d, axis=1, keepdims=True)
-    apart = size > 1e-9  # else the two rays are one
-    size = np.where(apart, size, 1)
-    d, Sd = d / size, (Sw - c * Su) / size
-    uu, ud, dd = (np.einsum("km,km->k", a, b)[:, None] for a, b in ((u, Su), (d, Su), (d, Sd)))
-    angle = 0.5 * np.arctan2(2 * ud, uu - dd)
-    best = np.cos(angle) * Su + np.sin(angle) * Sd
-    return unit(np.where(apart, best, Sw), otherwise=w)
-
-
-def ray_distance(W: Array, V: Array) -> float:
-    """Root mean square distance of the rays along the rows of W and V."""
-    apart = unit(W.astype(np.float64)) - unit(V.astype(np.float64))
-    return float(np.linalg.norm(apart) / np.sqrt(len(W)))
-
-
-def unit(U: Array, otherwise: Array | None = None) -> Array:
-    """Rows divided by their norms; a row of zeros becomes that of `otherwise`, or stays."""
-    size = np.sqrt(np.einsum("...i,...i->...", U, U))[..., None]
-    scaled = U / np.where(size > 0, size, 1)
-    if otherwise is None or size.all():
-        return scaled
-    return np.where(size > 0, scaled, otherwise)
 
 
 def kernels() -> Any:

@@ -6,15 +6,11 @@ A ray w = Vu has scores <w, x> = <u, y>, so what clusters the rows of Y clusters
 as X lies in the span of V. Two sweeps of subspace iteration give V, one more gives Y. With few
 features V is the identity and nothing is lost.
 
-If rays explain nearly all of the rows, what tells the rows apart is lost in the digits of what they
-have in common. Then the sketch is made in double precision, and T shrinks the common directions:
-
-    Y = D^(1/2) X V T,   T = I - L diag(1 - f) L',   L (r, j) leading right singular vectors of XV
-
-To first order in the size of the rest, the clusters of these rows are those of X.
+If rays explain nearly all of the rows, the sketch is made in double precision, and what the rows
+have in common is shrunk: see `common_part`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -28,6 +24,7 @@ from onmf.paper.start import Image
 from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.memory import weighted_sum
 from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm, same_pattern
+from onmf.search.common_part import SINGLE_ENOUGH, CommonPart
 from onmf.search.row_problems import unit
 
 COLUMNS_PER_CLUSTER, SPARE_COLUMNS, EXTRA_COLUMNS = (
@@ -39,10 +36,8 @@ MIN_SAMPLE_SHARE = (
     1e-30  # no sample counts for less than this share: it would vanish in single precision
 )
 MAX_SKETCH_ROWS = 20_000
-SINGLE_ENOUGH = 1e-4  # share left unexplained above which single precision tells rows apart: scores
-# that differ by 4e-6 of their size are equal there
 NEAR_RAYS = 1e-3  # 1 - cosine of rays of which single precision may not tell which is nearer
-COMMON_SIZE = 10.0  # length of the common part of a row, after it is shrunk, in units of the rest
+CACHED_ROWS = 1024
 MAX_SAFE_EXPONENT = 200  # power of two: squares of larger entries may overflow
 
 
@@ -69,7 +64,7 @@ class Sketch(NamedTuple):
     share: float  # of the energy of these rows that the basis keeps
     sweeps: int
     seen: Any  # which rows, a mask cut like those of the data in large blocks
-    shrunk: "CommonPart | None" = None  # what Y has less of than the rows have
+    shrunk: CommonPart | None = None  # what Y has less of than the rows have
 
     def lift(self, U: Array, bounds: Bounds, dtype: Any) -> Array:
         """Rays in the space of the features, non-negative if centroids must be."""
@@ -141,10 +136,10 @@ def sketch(
         )
         for sweep in range(done + 1, iterations + 1):  # subspace iteration
             _, image = data.sweep(SubspaceStep(V.astype(kind, copy=False), scale), damp)
-            V = orthonormal(image.cross).astype(np.promote_types(data.dtype, kind))
+            V = orthonormal(image.cross)
             checkpoints.note(key, partial(dict, V=V, sweeps=sweep))
             tell(sweep)
-        V = V if iterations else orthonormal(V).astype(data.dtype)
+        V = (V if iterations else orthonormal(V)).astype(np.promote_types(data.dtype, V.dtype))
     seen = sample(data, rng)
     parts, sqnorms = data.sweep(Project(V), seen)
     whole = data.reduce_blocks(weighted_sum, data.map_blocks(np.multiply, data.row_sqnorms, seen))
@@ -154,41 +149,6 @@ def sketch(
     small = small.along_principal_axes() if settings.stable else small
     common = CommonPart.of(small.Y, k) if settings.precise else None
     return small if common is None else small._replace(Y=common.removed(small.Y), shrunk=common)
-
-
-class CommonPart(NamedTuple):
-    """T = I - L diag(1 - f) L'."""
-
-    L: Array  # (r, j), orthonormal columns
-    factors: Array  # (j,)
-    energy: float  # ||YT||^2 / ||Y||^2
-
-    @classmethod
-    def of(cls, Y: Array, k: int) -> "CommonPart | None":
-        """What fewer than k directions explain but for a share below SINGLE_ENOUGH, if they do."""
-        values, turn = np.linalg.eigh(Y.T @ Y)
-        values, turn = np.maximum(values[::-1], 0), turn[:, ::-1]
-        rest = np.append(np.cumsum(values[::-1])[::-1][1:], 0)
-        few = slice(0, max(min(k, len(values)) - 1, 0))
-        share = rest[few] / np.where(values[few] > 0, values[few], 1)
-        if not len(share) or share.min() > SINGLE_ENOUGH:
-            return None
-        L = turn[:, : share.argmin() + 1]
-        parts = Y @ L
-        left = float(np.square(Y - parts @ L.T).sum())
-        factors = np.sqrt(np.minimum(1, COMMON_SIZE**2 * left / values[: L.shape[1]]))
-        if not left:
-            return None
-        common = np.square(parts).sum(axis=0)
-        return cls(L, factors, (left + float(np.square(factors) @ common)) / (left + common.sum()))
-
-    def removed(self, Y: Array) -> Array:
-        """YT."""
-        return Y - ((Y @ self.L) * (1 - self.factors)) @ self.L.T
-
-    def restored(self, U: Array) -> Array:
-        """U T^-1, for rays."""
-        return U + ((U @ self.L) * (1 / self.factors - 1)) @ self.L.T
 
 
 def sample(data: Data, rng: np.random.Generator) -> Any:
@@ -243,16 +203,25 @@ def orthonormal(B: Array) -> Array:
     exponent = int(np.frexp(max(B.max(initial=0), -B.min(initial=0)))[1])
     if abs(exponent) > MAX_SAFE_EXPONENT:  # its squares must be numbers
         B = np.ldexp(B, -exponent)
-    gram = B.T @ B
+    gram = sum((part.T @ part for part in in_double(B)), np.zeros((B.shape[1],) * 2))
     size = np.sqrt(gram.diagonal())
     scale = np.where(size > 0, 1 / np.where(size > 0, size, 1), 0)  # columns of unit length
     values, turn = np.linalg.eigh(scale[:, None] * gram * scale)
-    if values.min(initial=np.inf) > 1e-11 * values.max(initial=0):
-        return B @ (scale[:, None] * turn / np.sqrt(values))
+    least, most = values.min(initial=np.inf), values.max(initial=0)
+    if least < 1e-6 * most:  # in single precision the last columns would not be orthogonal
+        B = B.astype(np.float64, copy=False)
+    if least > 1e-11 * most:
+        return B @ (scale[:, None] * turn / np.sqrt(values)).astype(B.dtype)
     # The Gram matrix has half of the digits of B, and columns may be nearly parallel.
     Q, R, _ = qr(B * scale, mode="economic", pivoting=True)
     sizes = np.abs(R.diagonal())
     return np.asarray(Q[:, sizes > 1e-13 * sizes.max(initial=0)])
+
+
+def in_double(B: Array) -> Iterator[Array]:
+    """Rows of B in double precision, so few at a time that they stay in a cache."""
+    for i in range(0, len(B), CACHED_ROWS):
+        yield B[i : i + CACHED_ROWS].astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -268,7 +237,7 @@ class SubspaceStep:
 
     def __call__(self, block: Block, damp: Array) -> tuple[Array, Image]:
         Z = times(block.X, self.scale * np.sqrt(block.weight[:, 0] * damp), self.V.dtype)
-        return damp, Image(np.asarray(Z.T @ (Z @ self.V), np.float64))
+        return damp, Image(np.asarray(Z.T @ (Z @ self.V)))
 
 
 def times(X: Matrix, factors: Array, dtype: Any) -> Matrix:

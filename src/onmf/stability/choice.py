@@ -39,6 +39,9 @@ class KRow(NamedTuple):
     valley : float
         Density of the samples at borders over that inside clusters: about 1 for one cloud cut in
         pieces, far below for clusters that are apart.
+    n_found : float
+        How many of the clusters are found again, by an overlap of at least three quarters: mean
+        over the cuts.
     failed : str
         Which fits failed and why, or nothing.
 
@@ -59,6 +62,7 @@ class KRow(NamedTuple):
     feature_agreement: float
     border: float
     valley: float
+    n_found: float
     failed: str
 
 
@@ -207,7 +211,10 @@ def sentence(verdict: Verdict, known: dict[int, Figures], n: int, ended: str) ->
     else:
         text = f"{k} clusters: {back[k]} of each comes back when other samples are used."
     if others:
-        words = (f"{j} {'coarser' if j < k else 'finer'} ones, {back[j]}" for j in others)
+        words = [f"{j} {'coarser' if j < k else 'finer'} ones, {back[j]}" for j in others]
+        if verdict.rare in others:
+            found = f"{known[verdict.rare].n_found:.0f} of them are found again"
+            words[others.index(verdict.rare)] += f" (for rare groups: {found})"
         text += f" Also possible: {'; '.join(words)}."
     if n < FEW_SAMPLES:
         text += f" {n} samples are few: take it as a guess."

@@ -5,6 +5,9 @@ Clusters are merged at the exact cost of `losses.kl_starts`,
 and rows move after each merger. All samples are then labelled by the assignment of the loss,
 
     argmax_k <x, log p_k>,      p_k = (1 - lambda) S_k / sum(S_k) + lambda S / sum(S).
+
+Where rows are so long that few of them could be searched, as reads of cells are, features that
+tell least are counted as one.
 """
 
 from typing import Any
@@ -24,7 +27,9 @@ from onmf.stability.path import beginning, line
 Array = NDArray[Any]
 
 MOST_ENTRIES = 1 << 17  # non-zero ones of the rows that are searched: one log per entry, K and move
-FEWEST_ROWS = 100  # however long they are
+FEWEST_ROWS = 250  # however long they are
+# Beyond so many, features are summed; with a quarter of it, three lines of cells were cut into six.
+MOST_OF_LONG_ROWS = 1 << 19
 SAME = 1e-12  # below it, two clusters have the same shares up to rounding
 
 
@@ -32,7 +37,7 @@ class CountHalf:
     """The sums of the clusters of this half, and the profiles of all samples."""
 
     def __init__(self, X: Any, weight: Array, equal_votes: bool, cut: Cut, side: bool) -> None:
-        self.X, self.rng = X, np.random.default_rng(int(side))
+        self.rng, features = np.random.default_rng(int(side)), cut.features
         self.totals = np.where(weight > 0, row_sums(X), 0)
         rows = cut.rows(side)
         rows = rows[self.totals[rows] > 0]
@@ -40,10 +45,12 @@ class CountHalf:
         size = max(len(rows) * MOST_ENTRIES // entries, FEWEST_ROWS)
         if size < len(rows):
             rows = rows[np.sort(self.rng.choice(len(rows), size, replace=False))]
+        if sp.csr_array(X[rows]).nnz > MOST_OF_LONG_ROWS:
+            X, features = with_features_summed(X, rows, features)
+        self.X = X
         block = Block(X[rows], weight[rows, None])
         self.counts = Counts.of(block, influence_of(equal_votes)).with_limited_totals()
         known = np.asarray(self.counts.X.sum(axis=0)).ravel() > 0
-        features = cut.features
         self.halves: tuple[Array, ...] = () if features is None else (features, ~features)
         self.part = X[:, self.halves[0]] if self.halves else None
         self.known = [np.asarray(X @ (inside & known).astype(float)) for inside in self.halves]
@@ -80,6 +87,26 @@ class CountHalf:
     def positive(self, scores: Array) -> Array:
         """The same differences, above zero."""
         return scores - scores.min(axis=1, keepdims=True) + self.totals[:, None]
+
+
+def with_features_summed(X: Any, rows: Array, features: Array | None) -> tuple[Any, Array | None]:
+    """X with its most telling features and the sums of all others, one for each half of them.
+
+    Feature j tells sum_i x_ij log(x_ij / e_ij), e_ij = x_i. x_.j / x.., by these rows.
+    """
+    few = sp.coo_array(sp.csr_array(X[rows], dtype=np.float64))
+    few.eliminate_zeros()
+    (i, j), m = few.coords, X.shape[1]
+    sums, totals = np.bincount(j, few.data, m), np.bincount(i, few.data)
+    told = np.bincount(j, few.data * np.log(few.data * sums.sum() / (totals[i] * sums[j])), m)
+    order = np.argsort(-told, kind="stable")
+    kept = np.zeros(m, bool)
+    kept[order[np.cumsum(np.bincount(j, minlength=m)[order]) <= MOST_OF_LONG_ROWS]] = True
+    sides = np.ones((1, m), bool) if features is None else np.array([features, ~features])
+    rest = np.column_stack([X @ (side & ~kept).astype(float) for side in sides])
+    parts = [sp.csr_array(X[:, kept], dtype=np.float64), sp.csr_array(rest)]
+    halves = None if features is None else np.append(features[kept], [True, False])
+    return sp.csr_array(sp.hstack(parts)), halves
 
 
 def without_empty(labels: Array) -> Array:

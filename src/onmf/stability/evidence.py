@@ -22,7 +22,7 @@ Array = NDArray[Any]
 Progress = Callable[[int, int], None]
 
 SMALLEST = 20  # K of the first path; each next one goes twice as far
-EDITION = 4  # of what a trial keeps: a ledger with another is not mistaken for this one
+EDITION = 5  # of what a trial keeps: a ledger with another is not mistaken for this one
 
 
 class Half(Protocol):
@@ -103,9 +103,9 @@ class Evidence:
         elif None in own:
             self.failed[k] = f"a half of the samples has fewer than {k} distinct directions"
         else:
-            found, kept, alike, border, at_border, inside = np.mean(own, axis=0).tolist()
+            J, M, A, B, at_border, inside, n_found = np.mean(own, axis=0).tolist()
             valley = at_border / inside if inside > 0 else float(at_border > 0)
-            self.figures[k] = Figures(found, kept, alike, border, valley)
+            self.figures[k] = Figures(J, M, A, B, valley, n_found)
 
     def row(self, trial: Trial) -> Row:
         """What the ledger keeps of a trial, read once."""

@@ -4,10 +4,11 @@ The samples are cut in two halves, each half is clustered by itself, and its cen
 samples, by the assignment of the loss. For clusters P_k of one half and Q_l of the other
 
     J   mean over the clusters of the largest Jaccard overlap with one of the other half,
-    M   share of the samples that keep their cluster, P_k and Q_l matched one to one.
+    M   share of the samples that keep their cluster, P_k and Q_l matched one to one,
+    N   how many clusters have an overlap of at least 3/4, which is how many are found again.
 
-`rule` chooses K by these two. Three more say whether the clusters are separate, each over the
-samples of the other half, which had no part in the centroids:
+`rule` chooses K by the first two, and a scale for rare groups by N. Three more say whether the
+clusters are separate, each over the samples of the other half, which had no part in the centroids:
 
     A   overlap of a cluster as one half of the features and the other tell it,
     B   share of its samples within 0.4 of the mean margin of its border,
@@ -24,11 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from onmf.explain.halves import joint_sizes, overlaps
+from onmf.rows.validation import rescale_to_safe_range
 from onmf.search.row_problems import kernels
 
 Array = NDArray[Any]
 
 FEWEST_FEATURES = 8  # with fewer, all features are on both sides
+FOUND = 0.75  # overlap of a cluster that is found again: "valid and stable" in Hennig (2007)
 NEAR = 0.4  # of the mean margin: the border
 AT_THE_BORDER, TYPICAL = 0.2, (0.7, 1.3)  # margins whose densities tell a valley from a slope
 
@@ -62,7 +66,7 @@ def groups_of(X: Any) -> Array:
     order are the same cuts.
     """
     probe = np.random.default_rng(0).standard_normal(X.shape[1])
-    value = np.asarray(X @ probe, np.float64)
+    value = np.asarray(rescale_to_safe_range(X)[0] @ probe, np.float64)
     scale = max(float(np.abs(value).max(initial=0)), np.finfo(float).tiny)
     return np.unique(np.rint(value / scale * 1e12), return_inverse=True)[1]
 
@@ -91,13 +95,14 @@ class Seen(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """J, M, A and B of one cut; V as two densities, at borders and inside; labels (2, n)."""
+    """J, M, A and B of one cut; V as two densities, at borders and inside; N; labels (2, n)."""
 
     found: float
     kept: float
     alike: float
     border: float
     valley: Array
+    n_found: float
     labels: Array
 
 
@@ -105,6 +110,7 @@ def compare(seen: tuple[Seen, Seen], samples: Array, k: int) -> Comparison:
     """How the clusters of two halves compare; `samples` says which half each sample is in."""
     labels = np.array([side.labels for side in seen])
     J = overlaps(labels[0], labels[1], k)
+    best = np.array([J.max(axis=1), J.max(axis=0)])
     alike, border, valley = np.zeros(2), np.zeros(2), np.zeros(2)
     for s, side in enumerate(seen):
         others = np.flatnonzero(samples != bool(s))
@@ -114,33 +120,22 @@ def compare(seen: tuple[Seen, Seen], samples: Array, k: int) -> Comparison:
         border[s], densities = borders(side.labels[others], side.margins[others], k)
         valley += densities
     return Comparison(
-        float(J.max(axis=1).mean() + J.max(axis=0).mean()) / 2,
+        float(best.mean()),
         kept_share(labels[0], labels[1], k),
         float(alike.mean()),
         float(border.mean()),
         valley,
+        float(np.sum(best >= FOUND) / 2),
         labels,
     )
 
 
 def packed(found: dict[int, Comparison]) -> tuple[dict[str, Any], Array]:
     """For the ledger: figures as lists, one entry a K, and all labels in this order."""
-    figures = {str(k): [*each[:4], *each.valley.tolist()] for k, each in found.items()}
+    figures = {
+        str(k): [*each[:4], *each.valley.tolist(), each.n_found] for k, each in found.items()
+    }
     return {"figures": figures}, np.array([each.labels for each in found.values()])
-
-
-def joint_sizes(a: Array, b: Array, k: int) -> Array:
-    """How many samples each cluster of `a` has in common with each one of `b`."""
-    inside = (a >= 0) & (b >= 0)
-    T = np.bincount(a[inside].astype(np.intp) * k + b[inside], minlength=k * k)
-    return T.reshape(k, k)
-
-
-def overlaps(a: Array, b: Array, k: int) -> Array:
-    """Jaccard overlap of every cluster of `a` with every one of `b`."""
-    T = joint_sizes(a, b, k)
-    union = T.sum(axis=1)[:, None] + T.sum(axis=0) - T
-    return np.asarray(T / np.maximum(union, 1))
 
 
 def kept_share(a: Array, b: Array, k: int) -> float:

@@ -13,7 +13,10 @@ seventh. The score is above zero for every K > 1, so no data need another rule.
 
 **Scales.** A peak is a K whose score no other K within a factor of `APART` beats. Other peaks are
 named if their score is at least `WORTH` of the best, or if they are coarser and come back at least
-as well: groups of which the recommended clusters are parts.
+as well: groups of which the recommended clusters are parts. **Rare groups** hardly change the
+score, for most samples are in other clusters, but they are found again one by one. So the finest K
+at which nearly as many clusters are found again as at any K (N of `halves`, within `CLOSE`) is a
+scale, too, if that is at least one more than at the recommended K.
 
 **Evidence** of separate clusters changes what is said, never K: with A, B and V of `halves`
 
@@ -22,6 +25,7 @@ as well: groups of which the recommended clusters are parts.
 for a cloud or a gradient has no valleys between few pieces either.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -40,13 +44,14 @@ MOST_SCALES = 5
 
 
 class Figures(NamedTuple):
-    """J, M, A, B and V of one K, over all cuts."""
+    """J, M, A, B, V and N of one K, over all cuts."""
 
     found: float
     kept: float
     alike: float
     border: float
     valley: float
+    n_found: float = 0.0
 
     @property
     def comes_back(self) -> float:
@@ -63,11 +68,12 @@ class Figures(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The K chosen, all scales (coarse to fine), those nearly as good, and the evidence."""
+    """The K chosen, all scales (coarse to fine), those nearly as good, one for rare groups."""
 
     best: int
     scales: list[int]
     close: list[int]
+    rare: int | None
     evidence: bool
 
 
@@ -77,21 +83,32 @@ def decide(known: dict[int, Figures], n_samples: int) -> Verdict:
     score = {k: known[k].score(k) for k in sorted(known) if k <= most}
     score = score or {k: known[k].score(k) for k in sorted(known)}
     best = max(score, key=lambda k: score[k])
-    scales = scales_of(score, known, best)
+    rare = for_rare_groups(score, known, best)
+    scales = scales_of(score, known, best, rare)
     close = [k for k in scales if score[k] >= CLOSE * score[best]]
     apart = np.mean([known[k].apart for k in score if 1 < k <= best] or [0.0])
-    return Verdict(best, scales, close, bool(apart > EVIDENT))
+    return Verdict(best, scales, close, rare, bool(apart > EVIDENT))
 
 
-def scales_of(score: dict[int, float], known: dict[int, Figures], best: int) -> list[int]:
-    """The best K and the other peaks worth naming, coarse to fine."""
-    chosen = [best]
+def scales_of(
+    score: dict[int, float], known: dict[int, Figures], best: int, rare: int | None
+) -> list[int]:
+    """The best K, that for rare groups, and the other peaks worth naming, coarse to fine."""
+    chosen = [best] if rare is None else [best, rare]
     for k in sorted(peaks(score), key=lambda k: -score[k]):
         coarser = k < best and known[k].comes_back >= known[best].comes_back
         apart = all(max(j, k) >= APART * min(j, k) for j in chosen)
         if apart and (coarser or score[k] >= WORTH * score[best]) and len(chosen) < MOST_SCALES:
             chosen.append(k)
     return sorted(chosen)
+
+
+def for_rare_groups(ks: Collection[int], known: dict[int, Figures], best: int) -> int | None:
+    """The finest of these K at which nearly as many clusters are found again as at any."""
+    most = max(known[k].n_found for k in ks)
+    finest = max(k for k in ks if known[k].n_found >= CLOSE * most)
+    more = known[finest].n_found >= known[best].n_found + 1
+    return finest if more and finest >= APART * best else None
 
 
 def peaks(score: dict[int, float]) -> list[int]:

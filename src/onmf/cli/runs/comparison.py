@@ -37,7 +37,7 @@ MEASURES = {
     "relative_error": Measure("error", ".5f", best=min),
     "orthogonality": Measure("orthog.", ".1e"),
     "empty_clusters": Measure("empty"),
-    "sweeps": Measure("sweeps", ".0f"),
+    "sweeps": Measure("passes", ".0f"),
     "seconds": Measure("seconds", ".2f", best=min),
 }
 NOT_BESIDE_TOPICS = ("orthogonality", "empty_clusters")  # a terminal has 80 characters
@@ -48,7 +48,7 @@ ABOUT_TEXTS = (
     "together. Diversity is the share of different words among them. "
 )
 EXPLANATION = (
-    "The relative error is that of the best rays for the labels found. ACC, ARI and NMI, in "
+    "The relative error is that of the best centroids for the labels found. ACC, ARI and NMI, in "
     "percent, are the agreement with the known classes. Orthogonality measures how much "
     "memberships overlap; empty is the number of clusters without samples. The best value of a "
     "column is bold."

@@ -4,20 +4,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
+from onmf import ONMF
 from onmf.bounds.certificate import certificate_of_fit
 from onmf.cli.console import waiting
 from onmf.cli.runs import tables
 from onmf.cli.runs.description import Description
 from onmf.estimators.naming import as_pairs
-from onmf.explain import Explanation, Marker, Markers
+from onmf.explain import Explanation, Marker, Markers, groups
+from onmf.explain.checks import has_groups
 from onmf.explain.comparison import Ranking
 from onmf.explain.explanation import clusters_or_none
+from onmf.explain.markers import FEATURES_PER_NAME, short_names
 from onmf.explain.pairs import names_by_pairs
 from onmf.io import Table
 from onmf.io.table import numbered
 from onmf.metrics import topic_coherence, topic_diversity
 from onmf.preparation import Words
 from onmf.preparation.steps import Log, Step
+from onmf.result import known_names
 from onmf.rows.sweep import Array
 
 WORDS_PER_TOPIC = 10  # of which coherence and diversity are usually computed; the page shows them
@@ -78,14 +82,33 @@ def with_names(
 ) -> Explanation:
     """The explanation with names by words and pairs of words; the model gets the names, too."""
     markers = found.markers
-    names = dict(zip(markers.clusters, markers.names, strict=True))
     if words is not None and texts is not None:
-        named = names_by_pairs(markers, found.labels, words.in_order(texts))
-        names = dict(zip(markers.clusters, named, strict=True))
-    elif markers.features == numbered(len(markers.features)):
-        names = {}
-    model.names_found_ = as_pairs({i: name for i, name in names.items() if name})
-    return replace(found, markers=markers.renamed(model.cluster_names_))
+        names = names_by_pairs(markers, found.labels, words.in_order(texts))
+    else:
+        names = short_names(markers.top(FEATURES_PER_NAME + 1))
+    if not are_named(markers.features):
+        names = [""] * len(names)
+    pairs = zip(markers.clusters, names, strict=True)
+    model.names_found_ = as_pairs({i: name for i, name in pairs if name})
+    known = dict.fromkeys(markers.clusters, "") | known_names(model)
+    return replace(found, markers=markers.renamed(known))
+
+
+def are_named(features: Sequence[str]) -> bool:
+    """Whether the names of features are more than their numbers."""
+    return [*features] != numbered(len(features))
+
+
+def name_new_clusters(model: ONMF, X: Any, labels: Array, features: Sequence[str]) -> None:
+    """Name clusters without a name by the features that distinguish their samples of a batch."""
+    known, ids = dict(getattr(model, "names_found_", ())), tables.ids_of_clusters(model)
+    new = {*ids.tolist()} - {*known}
+    if not new or not has_groups(labels) or not are_named(features):
+        return
+    rank = ranking(getattr(model, "preprocessing_", ()))
+    markers = groups(tables.ids_of_labels(ids, labels), X, feature_names=features, rank=rank)
+    found = dict(zip(markers.clusters, markers.names, strict=True))
+    model.names_found_ = as_pairs(known | {i: found[i] for i in sorted(new) if found.get(i)})
 
 
 def ranking(steps: Iterable[Step]) -> Ranking:

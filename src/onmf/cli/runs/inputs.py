@@ -18,7 +18,7 @@ from onmf.io.flat import TemporaryFolder
 from onmf.io.formats import can_drop, larger_than_memory, terms_of_file
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, check_text, no_progress
-from onmf.io.terms import DOCUMENTS, EMBEDDED, Terms
+from onmf.io.terms import DOCUMENTS, EMBEDDED, PICTURES, Terms
 from onmf.preparation.expression import default_steps
 from onmf.preparation.steps import STEPS, Step, Variable, apply, apply_step
 from onmf.preparation.texts import Strip
@@ -58,6 +58,7 @@ class Input:
     batch : column or file with the batch of each sample.
     center_batches : whether features get the same mean in all batches, after all steps.
     describe : file of texts whose words describe the clusters.
+    images : HEIGHTxWIDTH, or HEIGHTxWIDTHx3, of samples that are images.
     raw : whether gene expression is clustered as it is.
     steps : names of the steps of `onmf.preparation`, in order.
     settings : parameters of the steps, by name.
@@ -82,6 +83,7 @@ class Input:
     batch: str | None = None
     center_batches: bool = False
     describe: str | None = None
+    images: str | None = None
     raw: bool = False
     steps: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
@@ -97,6 +99,8 @@ class Input:
         """What the reader calls samples, features and clusters."""
         if self.describe is not None:
             return EMBEDDED
+        if self.images is not None:
+            return PICTURES
         return DOCUMENTS if self.text else terms_of_file(self.path)
 
     def received(self) -> Self:

@@ -15,8 +15,9 @@ from onmf.io.columns import class_file
 from onmf.io.remote import AnyFile
 from onmf.streams.lineage import Lineage
 
-LABELS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
+LABELS, CLUSTERS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "labels.csv",
+    "clusters.csv",
     "markers.csv",
     "centers.csv",
     "top_features.csv",
@@ -25,7 +26,7 @@ LABELS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "report.html",
     "run.json",
 )
-LABELS_PARQUET = "labels.parquet"  # with --parquet
+LABELS_PARQUET, LABELS_XLSX = "labels.parquet", "labels.xlsx"  # with --parquet, --xlsx
 STREAM_FILE, STREAM_PAGE = "stream.onmf", "stream.html"  # of a run that `onmf update` continues
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
@@ -50,7 +51,7 @@ def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> list[A
     """A column of labels.csv of a finished run."""
     path = folder / LABELS
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             return [kind(row[name]) for row in csv.DictReader(file)]
     except (ValueError, KeyError, TypeError, csv.Error) as error:
         raise ValueError(f"{path} does not have the labels of a run: {error}.") from error

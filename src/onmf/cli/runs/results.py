@@ -19,8 +19,9 @@ from onmf.cli.runs.findings import Findings
 from onmf.cli.runs.inputs import Copies, Input, cleaned, rows_of
 from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
+from onmf.explain import ClusterRow
 from onmf.explain.checks import check_fitted_to
-from onmf.io import Sheet, Source, Table, checksum, csv_texts, finish_replacement, to_json_values
+from onmf.io import Source, Table, checksum, csv_texts, finish_replacement, to_json_values
 from onmf.io.remote import HIDDEN, RemoteFile
 from onmf.losses import loss_of
 from onmf.metrics import (
@@ -127,6 +128,7 @@ class FinishedFit:
             "sweeps": int(self.model.n_iter_),
             "converged": bool(self.model.converged_),
             "cluster_ids": self.findings.ids.tolist(),
+            "cluster_names": [*self.model.cluster_names_.values()],
             "cluster_sizes": tables.cluster_sizes(labels, k).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
             "outliers": tables.outlier_record(self.model, self.table.samples),
@@ -134,6 +136,7 @@ class FinishedFit:
             "seconds": round(self.seconds, 3),
             "proof": self.findings.proof,
             "topics": self.findings.topics,
+            "clusters": [row._asdict() for row in self.clusters()],
         }
 
     def label_columns(self) -> dict[str, Array]:
@@ -142,23 +145,33 @@ class FinishedFit:
         certainty = (labels >= 0).astype(float) if found is None else found.certainty
         distance = self.model.distance(self.table) if found is None else found.distance
         columns = {"certainty": certainty, "distance": distance}
+        if tables.knows_strangers(self.model):
+            columns["stranger"] = self.model.strangers(self.table)
         if hasattr(self.model, "outlier_score_"):
             columns["outlier_score"] = self.model.outlier_score_
         return columns
 
-    def labels_sheet(self) -> Sheet:
-        """labels.csv."""
-        return tables.labels_sheet(self.table.samples, self.sample_ids, **self.label_columns())
+    def labels(self) -> tables.Labels:
+        """The content of labels.csv."""
+        return tables.Labels(
+            self.table.samples,
+            self.sample_ids,
+            self.label_columns(),
+            self.model.cluster_names_,
+            self.findings.texts,
+        )
 
-    def labels_parquet(self) -> bytes:
-        """labels.parquet."""
-        return tables.labels_parquet(self.table.samples, self.sample_ids, **self.label_columns())
+    def clusters(self) -> list[ClusterRow]:
+        """The content of clusters.csv; nothing if there is a single cluster."""
+        found = self.findings.explanation
+        return [] if found is None else found.clusters()
 
     def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
         """All files except the report and run.json."""
         ids, W = self.findings.ids, self.model.cluster_centers_
         sheets = {
-            records.LABELS: self.labels_sheet(),
+            records.LABELS: self.labels().sheet(),
+            records.CLUSTERS: tables.clusters_sheet(self.clusters()),
             records.MARKERS: tables.markers_sheet(self.findings.markers),
             records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
             records.TOP: tables.top_sheet(ids, self.findings.top),

@@ -8,6 +8,7 @@ batch, and the state before it, are written before the batch counts. The states 
 KEPT_STATES batches stay, so that these can be taken out again.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -18,21 +19,23 @@ from onmf import ONMF, StreamONMF, load
 from onmf.cli.runs import records, tables
 from onmf.cli.runs.align import feature_names
 from onmf.cli.runs.changes import Changes
+from onmf.cli.runs.findings import name_new_clusters
 from onmf.cli.runs.results import labels_of_run
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
-from onmf.io import Table, checksum, csv_text, csv_texts, replace_files, seal_files, to_json_values
+from onmf.io import Table, checksum, csv_texts, replace_files, seal_files, to_json_values
 from onmf.io.container import MODEL, read_container
 from onmf.io.source import Source
 from onmf.io.table import listing
+from onmf.io.terms import Terms
 from onmf.report.periods import WORDS_PER_PERIOD, Period, period_words, stream_page
+from onmf.result import known_names
 from onmf.rows.sweep import Array, row_sqnorm
 
 BATCH_FOLDER = "batches"  # with the labels of each batch, and the states before the last ones
 STATE_BEFORE = ".before.onmf"  # ending of such a state
 ROWS_FOR_WORDS = 20_000  # of a batch on disk, for the words of its clusters
 KEPT_STATES = 5  # batches that can be taken out again
-WORDS_PER_NAME = 2  # features in the name of a cluster
 DERIVED_FILES = (
     records.CENTERS,
     records.TOP,
@@ -109,7 +112,11 @@ class StreamRun:
                 f"{name} can no longer be taken out: the states before the last {KEPT_STATES} "
                 "batches are kept. Run onmf cluster again."
             )
-        return self.stored(self.folder, path)
+        before = self.stored(self.folder, path)
+        given = getattr(self.model, "names_given_", ())
+        if given != getattr(before.model, "names_given_", ()):  # a name stays
+            before.model.names_given_ = given
+        return before
 
     def before(self, name: str) -> Self:
         """The run before the batch of this name, which must be the last one."""
@@ -125,12 +132,18 @@ class StreamRun:
     def undo(self) -> Self:
         """Take out the last batch, by one rename."""
         before = self.before_last()
-        content = self.state_file(len(self.batches) - 1).read_bytes()
-        replace_files(self.folder, {records.STREAM_FILE: content})
+        replace_files(self.folder, {records.STREAM_FILE: before.state()})
         return before
 
     def add(
-        self, table: Table, key: str, name: str, most: int, raw_names: bool, parquet: bool = False
+        self,
+        table: Table,
+        key: str,
+        name: str,
+        most: int,
+        raw_names: bool,
+        parquet: bool = False,
+        texts: Sequence[str] | None = None,
     ) -> None:
         """Add a batch: write its labels, the state before and then, by one rename, the new one."""
         before = self.state()
@@ -142,11 +155,16 @@ class StreamRun:
         model = self.model
         most = max(most, len(model.cluster_centers_))
         model.set_params(max_clusters=most, n_clusters=None, init="random")
+        marked = model.strangers(table) if tables.knows_strangers(model) else None
         model.partial_fit(table)
+        name_new_clusters(model, *rows_in_memory(table, model.labels_), table.features)
         self.batches.append(self.entry(model, table, key, name))
+        self.batches[-1]["marked_strangers"] = tables.stranger_count(marked)
         place, number = self.folder / BATCH_FOLDER, len(self.batches) - 1
         place.mkdir(exist_ok=True)
-        files = self.labels_files(table, raw_names, parquet)
+        columns: dict[str, Array] = {"distance": model.distance(table)}
+        columns |= {} if marked is None else {"stranger": marked}
+        files = self.labels_files(table.samples, columns, texts, raw_names, parquet)
         for ending, content in (*files.items(), (STATE_BEFORE, before)):
             replace_files(place, {f"{number:05}{ending}": content})
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
@@ -167,15 +185,19 @@ class StreamRun:
         done = [*self.record.get("lineage", []), to_json_values(facts)]
         self.record = self.record | {"lineage": done}
 
-    def labels_files(self, table: Table, raw_names: bool, parquet: bool) -> dict[str, str | bytes]:
+    def labels_files(
+        self,
+        samples: Sequence[str],
+        columns: dict[str, Array],
+        texts: Sequence[str] | None,
+        raw_names: bool,
+        parquet: bool,
+    ) -> dict[str, str | bytes]:
         """The clusters of the last batch, by the endings of the files."""
         ids = tables.ids_of_labels(tables.ids_of_clusters(self.model), self.model.labels_)
-        facts, distance = (table.samples, ids), self.model.distance(table)
-        sheet = tables.labels_sheet(*facts, distance=distance)
-        files: dict[str, str | bytes] = {".csv": csv_text(*sheet, raw_names)}
-        if parquet:
-            files[".parquet"] = tables.labels_parquet(*facts, distance=distance)
-        return files
+        found = tables.Labels(samples, ids, columns, self.model.cluster_names_, texts)
+        endings = (".csv", ".parquet") if parquet else (".csv",)
+        return {ending: found.content(ending, raw_names) for ending in endings}
 
     def state(self) -> bytes:
         """The content of the file of the state."""
@@ -218,7 +240,6 @@ class StreamRun:
         except (ValueError, OSError):
             pass  # a killed command left them incomplete
         model, ids = self.model, tables.ids_of_clusters(self.model)
-        names = {i: " ".join(words[:WORDS_PER_NAME]) for i, words in heavy_words(model).items()}
         sheets = {
             records.CENTERS: tables.centers_sheet(
                 ids, model.cluster_centers_, feature_names(model)
@@ -229,7 +250,9 @@ class StreamRun:
         files: dict[str, str | bytes] = {
             **csv_texts(sheets),
             records.MODEL_FILE: model_bytes(model, samples=False),
-            records.STREAM_PAGE: stream_page(title, periods, names, self.sentence()),
+            records.STREAM_PAGE: stream_page(
+                title, periods, known_names(model), self.sentence(), self.terms
+            ),
         }
         chain = [{name: entry.get(name) for name in RECORDED_FIELDS} for entry in self.batches[1:]]
         lineage = {"lineage": [*self.record.get("lineage", []), *chain], "stream": state}
@@ -244,8 +267,9 @@ class StreamRun:
                 words={int(i): words for i, words in entry["words"].items()},
                 born=entry.get("born", ()),
                 vanished=entry.get("vanished", ()),
+                link=f"{BATCH_FOLDER}/{number:05}.csv" if number else records.LABELS,
             )
-            for entry in self.batches
+            for number, entry in enumerate(self.batches)
         ]
 
     def every_change(self) -> list[Changes]:
@@ -278,10 +302,19 @@ class StreamRun:
     def sentence(self) -> str:
         """The size of the stream, and what the last batch changed."""
         last, totals = self.batches[-1], self.totals()
-        said = f"{totals['samples']:,} samples in {totals['batches']} batches, "
-        said += f"{len(totals['clusters'])} clusters. The last batch, {last['name']}: "
-        said += f"{last['samples']:,} samples, {self.changes().sentence()}, "
-        return f"{said}{totals['waiting']} samples wait."
+        n, clusters, terms = totals["samples"], len(totals["clusters"]), self.terms
+        said = f"{terms.counted(n, 'sample')} in {totals['batches']} batches, "
+        said += f"{terms.counted(clusters, 'cluster')}. The last batch, {last['name']}: "
+        said += f"{terms.counted(last['samples'], 'sample')}, "
+        said += f"{terms.say(self.changes().sentence())}, "
+        if last.get("marked_strangers"):
+            said += f"{last['marked_strangers']} of them strangers, "
+        return f"{said}{totals['waiting']} {terms.samples} wait."
+
+    @property
+    def terms(self) -> Terms:
+        """What the reader calls samples, features and clusters."""
+        return records.read_source(self.record, self.folder).terms
 
 
 def sizes_by_id(model: ONMF, labels: Array) -> dict[str, int]:

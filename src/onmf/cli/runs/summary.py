@@ -5,28 +5,35 @@ from typing import Any
 
 from onmf.cli.runs.records import RESULTS
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
-from onmf.io.table import listing
+from onmf.io.table import listing, one_line
+from onmf.io.terms import Terms
 from onmf.losses import LOSSES
 
+MOST_NAMED = 12  # clusters whose names are printed
 
-def summarise_run(record: dict[str, Any], out: Path) -> str:
-    """The result in a few lines."""
+
+def summarise_run(record: dict[str, Any], out: Path, terms: Terms) -> str:
+    """The result in a few lines, in the words of the reader."""
     results, choice = record["results"], record["choice"]
     sizes = ", ".join(map(str, results["cluster_sizes"]))
     measure = LOSSES[record["parameters"]["loss"]].words.error
+    called = zip(results["cluster_ids"], results["cluster_names"], strict=True)
+    names = {i: name for i, name in called if name != f"cluster {i}"}
     lines = [
-        f"Clusters of {sizes} samples, {measure} {results['relative_error']:.4g}, "
-        f"{results['sweeps']} sweeps, {results['seconds']:.1f} s."
+        terms.say(f"Clusters of {sizes} samples, {measure} {results['relative_error']:.4g}, ")
+        + f"{results['sweeps']} passes, {results['seconds']:.1f} s.",
+        *(f"  {i} {one_line(name)}" for i, name in names.items() if len(names) <= MOST_NAMED),
     ]
+    lines += [terms.say(said) for said in doubts(results["clusters"])]
     if results["outliers"] is not None:
-        lines.append(outlier_sentence(**results["outliers"]))
+        lines.append(terms.say(outlier_sentence(**results["outliers"])))
     if record["lineage"]:
-        lines.append(lineage_sentence(record["lineage"][-1]))
+        lines.append(terms.say(lineage_sentence(record["lineage"][-1])))
     if choice is not None:
-        lines.insert(0, choice["reason"])
+        lines.insert(0, terms.say(choice["reason"]))
     if results["proof"] is not None:
         said = results["proof"]["sentence"]
-        lines.append(f"{said[0].upper()}{said[1:]}.")
+        lines.append(terms.say(f"{said[0].upper()}{said[1:]}."))
     if results["topics"] is not None:
         lines.append(
             f"Topic coherence {results['topics']['coherence']:.2f} (NPMI of ten words), diversity "
@@ -36,6 +43,14 @@ def summarise_run(record: dict[str, Any], out: Path) -> str:
         lines.append(score_sentence(results["scores"]))
     written = [name for name in RESULTS if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
+
+
+def doubts(clusters: list[dict[str, Any]]) -> list[str]:
+    """What speaks against some of the clusters; of many only how many they are."""
+    doubted = [own for own in clusters if own["note"]]
+    if len(doubted) > MOST_NAMED:
+        return [f"{len(doubted)} of {len(clusters)} clusters are doubtful: clusters.csv says why."]
+    return [f"Cluster {own['cluster']}: {own['note']}." for own in doubted]
 
 
 def lost_ids(chain: list[dict[str, Any]]) -> list[str]:

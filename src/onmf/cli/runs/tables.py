@@ -1,17 +1,19 @@
 """The tables of a result, in which clusters are named by their ids."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onmf import ONMF, Baseline
-from onmf.explain import Marker
-from onmf.io import Sheet
+from onmf.explain import ClusterRow, Marker
+from onmf.explain.typical import decimals
+from onmf.io import Sheet, csv_text
 from onmf.io.output import ROWS_PER_BLOCK
 from onmf.io.table import one_line
 from onmf.rows.sweep import Array
 
+LONGEST_CELL = 32_767  # characters in Excel, which puts the rest into other rows
 TOP_FEATURES = 20  # per cluster
 MOST_MARKERS = 100  # per cluster
 MOST_OUTLIERS_NAMED = 10  # in run.json
@@ -34,26 +36,91 @@ def cluster_sizes(labels: Array, k: int) -> Array:
     return np.bincount(labels[labels >= 0], minlength=k)
 
 
-def labels_sheet(samples: Sequence[str], ids: Array, **columns: Array) -> Sheet:
-    """labels.csv: the cluster of each sample, and more columns of numbers."""
-    return Sheet(["sample", "cluster", *columns], _label_rows(samples, ids, [*columns.values()]))
+def probability_columns(ids: Array, P: Array) -> dict[str, Array]:
+    """The probability of each cluster, by its id."""
+    return {f"probability_{i}": own for i, own in zip(ids.tolist(), np.asarray(P).T, strict=True)}
 
 
-def _label_rows(
-    samples: Sequence[str], ids: Array, columns: Sequence[Array]
-) -> Iterator[tuple[Any, ...]]:
-    """Rows of labels.csv, made when they are written: a number as text takes 50 bytes."""
-    for start in range(0, len(ids), ROWS_PER_BLOCK):
-        some = slice(start, start + ROWS_PER_BLOCK)
-        numbers = [[f"{value:.6f}" for value in column[some].tolist()] for column in columns]
-        yield from zip(samples[some], ids[some].tolist(), *numbers, strict=True)
+def knows_strangers(model: Model) -> bool:
+    """Whether a model can tell them: those of older versions cannot."""
+    return bool(vars(model).keys() & {"stranger_limits_", "_kept"})
 
 
-def labels_parquet(samples: Sequence[str], ids: Array, **columns: Array) -> bytes:
-    """labels.parquet: the same with numbers as they are."""
-    from onmf.io.parquet import parquet_bytes  # needs pyarrow
+def stranger_count(marked: Array | None) -> int | None:
+    """How many samples are marked; None if the model cannot tell."""
+    return None if marked is None else int(np.sum(marked))
 
-    return parquet_bytes({"sample": samples, "cluster": ids, **columns})
+
+def stranger_sentence(count: int, samples: int) -> str:
+    """How many samples are unlike those of the fit."""
+    return f"{count} of {samples} samples are strangers: unlike all samples of the fit."
+
+
+def written(value: Any, digits: int) -> str:
+    """A number with so many digits; yes and no as most programs read them."""
+    return str(value).lower() if isinstance(value, bool) else f"{value:.{digits}f}"
+
+
+class Labels(NamedTuple):
+    """The table of all samples: name, cluster, name of the cluster, numbers, text.
+
+    numbers : columns of numbers, such as the certainty.
+    names : of the clusters, by id.
+    texts : of the samples, if they are texts.
+    """
+
+    samples: Sequence[str]
+    ids: Array
+    numbers: Mapping[str, Array]
+    names: Mapping[int, str]
+    texts: Sequence[str] | None = None
+
+    def header(self) -> list[str]:
+        text = [] if self.texts is None else ["text"]
+        return ["sample", "cluster", "name", *self.numbers, *text]
+
+    def rows(self, least: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Made when they are written, in blocks: a number as text takes 50 bytes."""
+        names = {-1: "", **self.names}
+        digits = [decimals(column, least or 0, more=3) for column in self.numbers.values()]
+        for start in range(0, len(self.ids), ROWS_PER_BLOCK):
+            some = slice(start, start + ROWS_PER_BLOCK)
+            ids = self.ids[some].tolist()
+            numbers = [column[some].tolist() for column in self.numbers.values()]
+            columns: list[Sequence[Any]] = [*numbers]
+            if least is not None:
+                pairs = zip(numbers, digits, strict=True)
+                columns = [[written(value, d) for value in column] for column, d in pairs]
+            if self.texts is not None:
+                columns.append([one_cell(text) for text in self.texts[some]])
+            called = [names[i] for i in ids]
+            yield from zip(self.samples[some], ids, called, *columns, strict=True)
+
+    def sheet(self) -> Sheet:
+        """labels.csv."""
+        return Sheet(self.header(), self.rows(least=6))
+
+    def content(self, ending: str, raw_names: bool = False) -> str | bytes:
+        """A file of this ending; a workbook and Parquet have the numbers as they are."""
+        return {".parquet": self._parquet, ".xlsx": self._workbook}.get(
+            ending, lambda: csv_text(*self.sheet(), raw_names)
+        )()
+
+    def _parquet(self) -> bytes:
+        from onmf.io.parquet import parquet_bytes  # needs pyarrow
+
+        columns = zip(*self.rows(), strict=True)
+        return parquet_bytes(dict(zip(self.header(), map(list, columns), strict=True)))
+
+    def _workbook(self) -> bytes:
+        from onmf.io.workbook import workbook_bytes  # needs openpyxl
+
+        return workbook_bytes(self.header(), self.rows())
+
+
+def one_cell(text: str) -> str:
+    """A text in one line, as much of it as a cell of a spreadsheet holds."""
+    return " ".join(text.split())[:LONGEST_CELL]
 
 
 def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
@@ -63,10 +130,19 @@ def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
     return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], rows)
 
 
+def clusters_sheet(found: Sequence[ClusterRow]) -> Sheet:
+    """clusters.csv: what each cluster is worth."""
+    return Sheet(ClusterRow._fields, [[*map(_cell, row)] for row in found])
+
+
 def markers_sheet(found: Sequence[Marker]) -> Sheet:
     """markers.csv: the most distinctive features of each cluster, best first."""
-    rows = [[row.cluster, row.feature, *[f"{value:.6g}" for value in row[2:]]] for row in found]
-    return Sheet(Marker._fields, rows)
+    return Sheet(Marker._fields, [[*map(_cell, row)] for row in found])
+
+
+def _cell(value: Any) -> Any:
+    """A number in a few digits; nothing for None."""
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else value
 
 
 def centers_sheet(ids: Array, centers: Array, features: Sequence[str]) -> Sheet:

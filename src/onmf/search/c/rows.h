@@ -174,14 +174,15 @@ KERNEL FN(sparse_sums)(Args *a)
     return 0;
 }
 
-/* U after power steps of each ray on the rows of its cluster alone. */
+/* U after power steps of each ray on the rows of its cluster alone; returns what it explains. */
 KERNEL FN(fit_rays)(Args *a)
 {
     const T *Y = IN(T, 0);
     const int64_t *labels = IN(int64_t, 1), n = SIZE('n'), k = SIZE('k'), width = SIZE('r');
-    double *U = OUT(double, 2), *P = OUT(double, 3);
-    for (int64_t step = 0; step < a->whole[4]; ++step) {
+    double *U = OUT(double, 2), *P = OUT(double, 3), explained = 0;
+    for (int64_t left = a->whole[4]; left >= 0; --left) {
         memset(P, 0, k * width * sizeof(double));
+        explained = 0;
         for (int64_t i = 0; i < n; ++i) {
             const int64_t b = labels[i];
             if (OUTSIDE(b, k)) {
@@ -189,11 +190,14 @@ KERNEL FN(fit_rays)(Args *a)
                 return 0;
             }
             const double score = FN(product)(Y + i * width, U + b * width, width);
-            FN(add)(P + b * width, score, Y + i * width, width);
+            explained += MAX(score, 0) * MAX(score, 0);
+            if (left)
+                FN(add)(P + b * width, score, Y + i * width, width);
         }
-        REDIRECT(U, P, k, width);
+        if (left)
+            REDIRECT(U, P, k, width);
     }
-    return 0;
+    return explained;
 }
 
 /* The second best ray of each row and its score, not below zero. */

@@ -1,0 +1,95 @@
+"""Names that people give to the clusters of a finished run, in all its files at once."""
+
+import csv
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from onmf.cli.runs import records
+from onmf.cli.runs.results import fitted_model
+from onmf.cli.runs.streams import BATCH_FOLDER, StreamRun
+from onmf.estimators.storage import model_bytes
+from onmf.io import csv_text, replace_together
+from onmf.io.cells import guard_cell
+
+NAMED_TABLES = (records.LABELS, records.LABELS_PARQUET, records.LABELS_XLSX, records.CLUSTERS)
+
+
+def rename_clusters(folder: Path, names: Mapping[int, str]) -> dict[int, str]:
+    """Give clusters names, by id; the names of all clusters after that.
+
+    All files are replaced, or none. The page shows the names when it is made again.
+    """
+    record = records.read_record(folder)
+    if (folder / records.STREAM_FILE).exists():
+        run = StreamRun.of(folder)
+        run.model.rename(names)
+        files = label_files(folder, run.model.cluster_names_)
+        replace_together(folder, {**files, records.STREAM_FILE: run.state()})
+        run.write()
+        return run.model.cluster_names_
+    model = fitted_model(folder).rename(names)
+    files = label_files(folder, model.cluster_names_)
+    files[records.MODEL_FILE] = model_bytes(model, samples=False)
+    results = record["results"]
+    results["cluster_names"] = [*model.cluster_names_.values()]
+    for row in results.get("clusters", ()):
+        row["name"] = model.cluster_names_[row["cluster"]]
+    replace_together(folder, records.with_record(record, files))
+    return model.cluster_names_
+
+
+def label_files(folder: Path, names: Mapping[int, str]) -> dict[str, str | bytes]:
+    """The tables of labels and clusters of a run, and of its batches, with these names."""
+    paths = [folder / name for name in NAMED_TABLES if (folder / name).exists()]
+    batches = (folder / BATCH_FOLDER).glob("*")
+    paths += [path for path in batches if path.suffix in ENDINGS]
+    return {path.relative_to(folder).as_posix(): with_names(path, names) for path in sorted(paths)}
+
+
+def with_names(path: Path, names: Mapping[int, str]) -> str | bytes:
+    """The content of a table of labels, with the name of each row's cluster in its column "name".
+
+    Tables of older versions have no such column, and stay as they are.
+    """
+    return ENDINGS[path.suffix](path, {"-1": ""} | {str(i): name for i, name in names.items()})
+
+
+def _renamed(rows: Iterable[Iterable[Any]], names: Mapping[str, str]) -> list[list[Any]]:
+    """Rows, the first of which is the header."""
+    header, *others = (list(row) for row in rows)
+    if "name" in header:
+        place, cluster = header.index("name"), header.index("cluster")
+        for row in others:
+            row[place] = names.get(str(row[cluster]), row[place])  # of a closed cluster: as it was
+    return [header, *others]
+
+
+def _csv(path: Path, names: Mapping[str, str]) -> str:
+    safe = {i: guard_cell(name) for i, name in names.items()}  # as the other cells are already
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        header, *rows = _renamed(csv.reader(file), safe)
+    return csv_text(header, rows, raw=True)
+
+
+def _parquet(path: Path, names: Mapping[str, str]) -> bytes:
+    from onmf.io.parquet import parquet_bytes, parquet_columns
+
+    columns = parquet_columns(path)
+    header, *rows = _renamed([columns, *zip(*columns.values(), strict=True)], names)
+    values = zip(*rows, strict=True) if rows else ([] for _ in header)
+    return parquet_bytes(dict(zip(header, map(list, values), strict=True)))
+
+
+def _workbook(path: Path, names: Mapping[str, str]) -> bytes:
+    from onmf.io.workbook import workbook_bytes, workbook_rows
+
+    header, *rows = _renamed(workbook_rows(path), names)
+    return workbook_bytes(header, rows)
+
+
+ENDINGS: dict[str, Callable[[Path, Mapping[str, str]], str | bytes]] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".xlsx": _workbook,
+}

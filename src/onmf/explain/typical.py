@@ -1,0 +1,33 @@
+"""Which samples stand for a cluster, and with how many digits numbers are told apart.
+
+    typical: as far from the centroid as the median of the cluster, and more certain than half of it
+
+The samples nearest to a centroid are no examples of it: they are the longest texts and the deepest
+cells, of which least is noise, and mixtures of two of them.
+"""
+
+import math
+
+import numpy as np
+
+from onmf.rows.sweep import Array
+
+MOST_DECIMALS = 9
+
+
+def typical_samples(inside: Array, distance: Array, certainty: Array, n: int) -> Array:
+    """Numbers of n of the samples `inside` a cluster, the most typical first."""
+    if not len(inside):
+        return inside
+    sure = inside[certainty[inside] >= np.median(certainty[inside])]
+    away = np.abs(distance[sure] - np.median(distance[inside]))
+    return sure[np.argsort(away, kind="stable")[:n]]
+
+
+def decimals(values: Array, least: int = 2, more: int = 0) -> int:
+    """After how many decimals these values differ, `more` digits further; at least so many."""
+    finite = np.asarray(values, np.float64)
+    finite = finite[np.isfinite(finite)]
+    spread = float(np.ptp(finite)) if len(finite) else 0.0
+    needed = math.ceil(-math.log10(spread)) + more if spread > 0 else least
+    return min(max(needed, least), MOST_DECIMALS)

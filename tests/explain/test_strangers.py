@@ -1,0 +1,184 @@
+"""Strangers: samples unlike those of the fit."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from onmf import ONMF
+from onmf.datasets import make_rays
+from onmf.explain.strangers import (
+    FLOOR,
+    ROUNDING,
+    Left,
+    StrangerRule,
+    chance_of,
+    forms,
+    log_scores,
+    quantile,
+    upper_limit,
+    usual_logs,
+)
+from onmf.losses import LOSSES
+
+X, Y = make_rays(400, 40, 4, random_state=0)
+
+
+def unit(A):
+    return A / np.linalg.norm(A, axis=1, keepdims=True)
+
+
+def by_definition(X, labels, W):
+    """r, one sample at a time."""
+    rows = []
+    for x, k in zip(unit(X), labels, strict=True):
+        u = W[k] / np.linalg.norm(W[k])
+        rows.append(x - (x @ u) * u)
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_scores_by_their_definition(kind):
+    rng = np.random.default_rng(0)
+    data = np.where(rng.random((60, 12)) < 0.5, rng.random((60, 12)), 0) + np.eye(60, 12)
+    W, labels = rng.random((3, 12)), rng.integers(0, 3, 60)
+    weight = rng.integers(1, 4, 60).astype(float)
+    left = Left.of(kind(data), labels, W, LOSSES["frobenius"])
+    r = by_definition(data, labels, W)
+    v = (weight @ r**2) / weight.sum()
+    np.testing.assert_allclose(left.variances(weight / weight.sum()), v, atol=1e-14)
+    a = 1 / np.sqrt(v + FLOOR * v.mean())
+    form = forms(left, weight)
+    np.testing.assert_allclose(form[0], a, rtol=1e-10)
+    # directions: the largest of the weighted covariance of a r, shrunk to the mean of the others
+    values, vectors = np.linalg.eigh((r * a).T @ (weight[:, None] * (r * a)) / weight.sum())
+    values, vectors = values[::-1], vectors[:, ::-1].T
+    most = 12 // 4
+    others = values[most:].sum() / (12 - most)
+    assert len(form) == 1 + most
+    along = np.square((r * a) @ vectors[:most].T) @ (1 - others / values[:most])
+    q = np.square(r * a).sum(axis=1) - along
+    expected = np.log(np.maximum(q, 0) + ROUNDING * np.mean(a**2))
+    np.testing.assert_allclose(log_scores(form, left), expected, atol=1e-6)
+
+
+def test_what_is_missing_is_neither_strange_nor_known():
+    W = np.random.default_rng(0).random((2, 8))
+    x = 3 * W[:1].copy()
+    x[0, 2] = np.nan
+    left = Left.of(x, np.array([0]), W, LOSSES["frobenius"])
+    assert left.completion[0] == pytest.approx(8 / 7)
+    assert left.weighted_squares(np.ones(8))[0] < 1e-14
+
+
+def test_limits_by_hand():
+    assert quantile(np.array([3.0, 1, 2]), np.ones(3), 0.5) == 2
+    assert quantile(np.array([3.0, 1, 2]), np.array([5.0, 1, 1]), 0.5) == 3
+    assert upper_limit(np.array([0.0, 1, 4]), np.ones(3)) == 7  # too few: 4 + (4 - 1)
+    assert upper_limit(np.arange(1000.0), np.ones(1000)) == 975
+
+
+def test_held_out_samples_are_not_strangers_and_shuffled_ones_are(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    data, _ = make_rays(1200, 40, 4, random_state=global_random_seed)
+    model = ONMF(4, random_state=0).fit(data[:600])
+    assert model.strangers(data[600:]).mean() < 0.06  # 2.5 %, give or take 5 standard errors
+    assert model.strangers(rng.permuted(data[600:], axis=1)).mean() > 0.95
+
+
+def test_a_class_that_was_left_out_is_strange():
+    model = ONMF(3, random_state=0).fit(X[Y != 3])
+    assert model.strangers(X[Y == 3]).mean() > 0.9
+
+
+def test_length_does_not_matter():
+    model = ONMF(4, random_state=0).fit(X)
+    score = model.stranger_score(X)
+    np.testing.assert_allclose(model.stranger_score(1000 * X), score, rtol=1e-9)
+    assert ((score > 1) == model.strangers(X)).all()
+
+
+def test_counts_single_precision_sparse_and_signed():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(20 * X).astype(float)
+    short = rng.poisson(2 * X).astype(float)
+    model = ONMF(4, loss="kl", random_state=0).fit(np.vstack([counts[:200], short[:200]]))
+    assert model.strangers(sp.csr_array(counts[200:])).mean() < 0.1
+    assert model.strangers(rng.permuted(counts[200:], axis=1)).mean() > 0.9
+    single = ONMF(4, random_state=0).fit(X.astype(np.float32))
+    assert single.strangers(X[:50].astype(np.float32)).mean() < 0.2
+    signed = ONMF(4, random_state=0, center_bounds=(None, None)).fit(X - X.mean(axis=0))
+    assert (
+        signed.strangers(-(X - X.mean(axis=0))).mean() > signed.strangers(X - X.mean(axis=0)).mean()
+    )
+
+
+def test_zeros_are_no_strangers_and_samples_on_their_rays_are_none():
+    exact = np.repeat(np.random.default_rng(0).random((3, 10)), 20, axis=0)
+    model = ONMF(3, random_state=0).fit(exact)
+    assert not model.strangers(3 * exact + 1e-9).any()
+    assert model.strangers(exact[:, ::-1]).all()
+    assert model.stranger_score(np.zeros((1, 10)))[0] == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_tiny_fits_have_a_rule(n):
+    few = np.random.default_rng(0).random((n, 6))
+    model = ONMF(1, random_state=0).fit(few)
+    assert not model.strangers(few).any()
+
+
+def test_a_sample_without_a_feature_of_any_cluster_is_a_stranger():
+    data = np.hstack([X, np.zeros((400, 1))])
+    model = ONMF(4, random_state=0).fit(data)
+    alone = np.zeros((1, 41))
+    alone[0, 40] = 1
+    assert model.predict(alone)[0] == -1
+    assert model.strangers(alone)[0]
+
+
+def test_clusters_are_known_by_id():
+    """A cluster of a stream that the rule does not know has the usual limit."""
+    left = Left.of(X, Y, unit(np.array([X[Y == k].mean(axis=0) for k in range(4)])),
+                   LOSSES["frobenius"])  # fmt: skip
+    rule = StrangerRule.learn(left, np.ones(400), np.zeros(400), np.array([0, 5, 2, 7]))
+    assert np.flatnonzero(~np.isnan(rule.limits)).tolist() == [0, 2, 5, 7]
+    known = rule.excess(left, np.array([0, 5, 2, 7]))
+    other = rule.excess(left, np.array([0, 5, 2, 99]))
+    np.testing.assert_array_equal(known[Y != 3], other[Y != 3])
+    ratio = np.exp(rule.limits[7] - np.nanmedian(rule.limits))
+    np.testing.assert_allclose(other[Y == 3], ratio * known[Y == 3], rtol=1e-9)
+
+
+SOUND = [np.ones((1, 4)), np.ones(2), np.array([1.0, 0.0, 0.0])]
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        (0, np.ones((1, 3))),
+        (0, np.full((1, 4), np.nan)),
+        (0, np.ones((0, 4))),
+        (0, np.ones((1, 4), int)),
+        (1, np.full(2, np.nan)),
+        (1, np.ones(0)),
+        (2, np.ones(2)),
+        (2, np.zeros(3)),
+        (2, np.array([1.0, -1.0, 0.0])),
+    ],
+)
+def test_a_damaged_rule_is_refused(place, part):
+    assert StrangerRule.sound(SOUND, 4).limits.tolist() == [1, 1]
+    for parts in ([*SOUND[:place], part, *SOUND[place + 1 :]], SOUND[:place]):
+        with pytest.raises(ValueError, match="strangers"):
+            StrangerRule.sound(parts, 4)
+
+
+def test_chance_by_hand():
+    """q = 2 + 3 / t exactly."""
+    noise = 1 / np.array([1.0, 2, 5, 10])
+    found = chance_of(np.log(2 + 3 * noise), noise, np.ones(4))
+    assert found[1] / found[0] == pytest.approx(1.5)
+    assert found[2] == 0.1
+    logs = usual_logs(found, np.array([0.5, 0.01]))
+    assert logs[0] - logs[1] == pytest.approx(np.log((2 + 1.5) / (2 + 0.3)))
+    assert chance_of(np.zeros(4), np.zeros(4), np.ones(4)).tolist() == [1, 0, 0]

@@ -10,7 +10,8 @@ import inspect
 import os
 import sys
 import tempfile
-from collections import defaultdict
+import warnings
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from itertools import combinations
@@ -20,9 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import check_estimator
 
 import onmf
-from onmf import ONMF
+from onmf import ONMF, Baseline
+from onmf.baselines import METHODS
 from onmf.cli import main
 from onmf.datasets import make_rays
 from onmf.losses import LOSSES, Loss
@@ -64,7 +67,21 @@ def sources() -> list[Source]:
 
 
 def figures(files: list[Source]) -> str:
-    return table(COLUMNS, [*size(files), *structure(files), *calls()])
+    return table(COLUMNS, [*size(files), *structure(files), *checks(), *calls()])
+
+
+def checks() -> Iterator[Row]:
+    """scikit-learn's checks of estimators, with no failure expected."""
+    rivals = [Baseline(method, 2, init="nndsvd", max_iter=40) for method in METHODS]
+    for name, models in (("ONMF()", [ONMF()]), (f"{len(rivals)} rivals", rivals)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [
+                one for each in models for one in check_estimator(each, on_skip=None, on_fail=None)
+            ]
+        failed = Counter(one["check_name"] for one in found if one["status"] == "failed")
+        which = "".join(f", {check} {count}" for check, count in sorted(failed.items()))
+        yield f"estimator checks that fail, {name}", f"{failed.total()} of {len(found)}{which}", "0"
 
 
 def size(files: list[Source]) -> Iterator[Row]:

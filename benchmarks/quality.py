@@ -13,13 +13,13 @@ from sklearn.preprocessing import Normalizer
 from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
-from onmf.losses.alternation import settle
+from onmf.losses.alternation import Settings, settle
 from onmf.losses.ray_alternation import RayAlternation
 from onmf.metrics import clustering_accuracy, partition_error
-from onmf.paper.palm import NON_NEGATIVE
 from onmf.paper.penalties import NSNCP, SNCP
 from onmf.rows.memory import InMemory
 from onmf.rows.threads import single_threaded_blas
+from onmf.search.solver import SearchSettings
 from sets import available
 from tables import table, write_section
 
@@ -194,8 +194,9 @@ def errors(data, labels):
         rays[k] = leading(X[np.flatnonzero(labels == k)])
     with single_threaded_blas():
         rows = InMemory(X, None, 2)
-        state = settle(RayAlternation(rows, NON_NEGATIVE, 1e-5), rays, 300)
-    return partition_error(X, labels), 1 - state.cells.explained.sum() / rows.sqnorm
+        alternation = RayAlternation(rows, Settings(SearchSettings(), SNCP()))
+        state = settle(alternation, rays, 300)
+    return partition_error(X, labels), alternation.error(state)
 
 
 def leading(X):

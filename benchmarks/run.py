@@ -12,12 +12,14 @@ import expression
 import fast
 import files
 import growth
+import guided
 import house
 import joint
 import judging
 import large
 import missing
 import outliers
+import page
 import palm
 import paper
 import passes
@@ -27,6 +29,7 @@ import rare
 import rivals
 import scale
 import signals
+import significance
 import spectral
 import speed
 import stability
@@ -77,9 +80,11 @@ SECTIONS = {
     "nmf": quality.run_nmf,
     "probabilities": judging.run_probabilities,
     "strangers": judging.run_strangers,
+    "page": page.run,
     "doublets": judging.run_doublets,
     "rare": rare.run,
     "rivals": rivals.run,
+    "significance": significance.run,
     "spherical": quality.run_spherical,
     "command": command.run,
     "signals": signals.run,
@@ -94,6 +99,7 @@ SECTIONS = {
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
     "texts": texts.run,
+    "guided": guided.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,

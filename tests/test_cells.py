@@ -42,6 +42,10 @@ def test_everything_is_written_where_scanpy_users_look(adata):
     top = told["top_features"]
     for k, features in enumerate(found.markers.top(20)):
         assert top[top["cluster"] == str(k)]["feature"].tolist() == features
+    table = told["clusters"]
+    assert table["cluster"].tolist() == ["0", "1", "2", "3"]
+    np.testing.assert_array_equal(table["found_again"], found.found_again)
+    np.testing.assert_array_equal(table["p_one_cloud"], found.markers.p_one_cloud)
     assert model.feature_names_in_.tolist() == adata.var_names.tolist()
     assert model.top_features(1)[0][0][0].startswith("gene")
 

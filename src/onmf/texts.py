@@ -13,6 +13,7 @@ from onmf.explain.pairs import names_by_pairs
 from onmf.io import Table
 from onmf.losses import loss_of
 from onmf.preparation.cleaning import CLEANERS
+from onmf.preparation.seeds import Seeds, labels_by_seeds
 from onmf.preparation.steps import WEIGHTS_OF_WORDS
 from onmf.preparation.texts import WORD, Strip, Words, as_texts
 from onmf.stability import choose_k
@@ -28,6 +29,7 @@ def cluster_texts(
     ngrams: tuple[int, int] = (1, 1),
     pattern: str = WORD,
     strip: Sequence[str] = tuple(CLEANERS),
+    seeds: Seeds | None = None,
     loss: str = "kl",
     random_state: Any = 0,
     **params: Any,
@@ -46,6 +48,10 @@ def cluster_texts(
         "auto" lets `choose_k` choose, an iterable from its numbers. ``model.reason_`` says why.
     stop_words, min_df, max_df, ngrams, pattern, strip
         What is counted: as for `onmf.preparation.word_counts`.
+    seeds : dict of str to list of str, optional
+        Words of topics that you expect, by the name of the topic. Texts with two words of one topic
+        and fewer of all others are in that topic; `onmf.preparation.labels_by_seeds`. There are at
+        least as many clusters, and the others are free.
     loss : {"kl", "frobenius"}, default="kl"
         With "frobenius" the counts are weighted by sublinear tf-idf.
     random_state : int, RandomState instance or None, default=0
@@ -81,7 +87,10 @@ def cluster_texts(
         steps.append(kind.fit(X))
         X = steps[-1](X)
     model, reason = _with_k(model, X, n_clusters)
-    model.fit(Table(X, [], list(words.vocabulary)))
+    y = None if seeds is None else labels_by_seeds(X, words.vocabulary, seeds)
+    if y is not None and reason:  # chosen without the seeds
+        model.set_params(n_clusters=max(int(model.n_clusters or 0), len({*y} - {""})))
+    model.fit(Table(X, [], list(words.vocabulary)), y)
     model.preprocessing_ = tuple(steps)
     if reason:
         model.reason_ = reason

@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 
-from onmf import ONMF, Fast, certify
+from onmf import ONMF, PALM, Fast, StreamONMF, certify, load
 
 
 def least_error(X, k, weight):
@@ -100,22 +100,29 @@ def forms(X, rng, folder):
     yield "fortran", np.asfortranarray(X)
     yield "disk", str(folder / "x.npy")
     yield "dask", da.from_array(X, chunks=(tuple(sizes), X.shape[1]))
-    yield "one-row chunks", da.from_array(X, chunks=(1, X.shape[1]))
+    single = len(X) if rng.random() < 0.05 else min(4, len(X) - 1)  # a fit to many takes a second
+    rest = (len(X) - single,) if single < len(X) else ()
+    yield "one-row chunks", da.from_array(X, chunks=((1,) * single + rest, X.shape[1]))
     yield "csr chunks", da.from_array(X, chunks=(tuple(sizes), X.shape[1])).map_blocks(sp.csr_array)
 
 
-def some_options(rng):
+def some_options(rng, X, k):
     """Any loss and option of a fit that runs in every form."""
-    loss = str(rng.choice(["frobenius", "frobenius", "kl"]))
+    missing = bool(np.isnan(X).any())
+    if not missing and rng.random() < 0.12:
+        speed = {"accelerate": bool(rng.random() < 0.5)}
+        penalty = str(rng.choice(["sncp", "nsncp"]))
+        return {"solver": PALM(**speed), "penalty": penalty, "max_iter": 40}
+    loss = "frobenius" if missing else str(rng.choice(["frobenius", "frobenius", "kl"]))
     options = {"loss": loss, "equal_votes": bool(rng.random() < 0.3)}
     if rng.random() < 0.3:
-        options["outliers"] = rng.choice([0.1, 0.2, "auto"]).item()
-        if options["outliers"] != "auto":
-            options["outliers"] = float(options["outliers"])
+        options["outliers"] = [0.1, 0.2, "auto"][rng.integers(3)]
     elif loss == "frobenius" and rng.random() < 0.3:
         options["penalty"] = "nsncp"
     if rng.random() < 0.2:
         options["solver"] = Fast(passes=int(rng.integers(2, 4)))
+    elif not missing and rng.random() < 0.25:
+        options["init"] = X[rng.choice(len(X), k, replace=False)] + 0.1 * X.mean(axis=0)
     elif rng.random() < 0.2:
         options["n_init"] = int(rng.integers(1, 4))
     return options
@@ -123,7 +130,9 @@ def some_options(rng):
 
 def some_samples(rng):
     """Samples with clusters, none, or nearly one direction; integers, or rounded in float32."""
-    n, m = int(rng.integers(12, 90)), int(rng.integers(2, 160))
+    n, m = int(rng.integers(12, 50)), int(rng.integers(2, 40))
+    if rng.random() < 0.1:
+        n, m = 90, 160
     kind = rng.choice(["counts", "rays", "noise", "parallel", "missing"])
     y = rng.integers(0, 4, n)
     C = rng.gamma(0.5, 1, (4, m))
@@ -150,28 +159,95 @@ def told(model, X, weight):
 
 def labels_do_not_depend_on_form_place_threads_or_scale(rng, folder):
     X = some_samples(rng).astype(rng.choice(["f4", "f8"]))
-    options = some_options(rng)
-    if np.isnan(X).any() and options["loss"] == "kl":
-        X = np.nan_to_num(X)
     k, weight = int(rng.integers(2, 6)), None
+    options = some_options(rng, X, k)
     if rng.random() < 0.3:
         weight = rng.integers(1, 5, len(X)).astype(float)
     model = ONMF(k, random_state=int(rng.integers(100)), **options)
     expected = told(model, X, weight)
     others = dict(forms(X, rng, folder))
-    factor = X.dtype.type(2.0 ** int(rng.integers(-30, 30)))
-    others["scaled"] = X * factor
     with dask.config.set(scheduler="synchronous"):
         seen = [(name, told(model, other, weight)) for name, other in others.items()]
+    if not isinstance(options.get("solver"), PALM):  # its penalty has a size of its own
+        factor = X.dtype.type(2.0 ** int(rng.integers(-30, 30)))
+        if "init" in options:
+            model.set_params(init=options["init"] * factor)
+        seen.append(("scaled", told(model, X * factor, weight)))
+        model.set_params(**options)
     seen.append(("threads", told(model.set_params(n_jobs=2), X, weight)))
     for name, labels in seen:
-        if isinstance(expected, str):
-            assert isinstance(labels, str), (name, expected, options)
-        else:
-            assert not isinstance(labels, str), (name, labels, options)
-            differ = int(np.sum(labels != expected))
-            assert not differ, (name, differ, X.shape, str(X.dtype), k, options)
-    return options["loss"]
+        assert_alike(expected, labels, (name, X.shape, str(X.dtype), k, options))
+    return options.get("loss", "palm")
+
+
+def assert_alike(expected, labels, case):
+    """The same labels, or both refused."""
+    assert isinstance(labels, str) == isinstance(expected, str), (case, expected, labels)
+    if not isinstance(expected, str):
+        assert not np.sum(labels != expected), (int(np.sum(labels != expected)), case)
+
+
+def rays_apart(rng):
+    """Samples of clusters that nothing can mistake, and their classes."""
+    k, size, own = (int(rng.integers(low, high)) for low, high in ((2, 6), (4, 12), (2, 9)))
+    C = np.kron(np.eye(k), np.ones(own)) + 0.02 * rng.random((k, k * own))
+    y = rng.permutation(np.repeat(np.arange(k), size))
+    return (C[y] + 0.1 * rng.random((len(y), C.shape[1]))) * rng.gamma(3, 1, (len(y), 1)), y, k
+
+
+def the_order_of_the_samples_only_orders_the_labels(rng, folder):
+    """For clusters apart, in every loss; the ids are those of the first given sample of each."""
+    X, y, k = rays_apart(rng)
+    X = X.astype(rng.choice(["f4", "f8"]))
+    starts = X[[np.flatnonzero(y == c)[0] for c in range(k)]]
+    options = some_options(rng, X, k)
+    options.pop("outliers", None)
+    if "init" in options or isinstance(options.get("solver"), PALM):
+        options["init"] = starts
+    model = ONMF(k, random_state=int(rng.integers(100)), **options)
+    labels = told(model, X, None)
+    order = rng.permutation(len(X))
+    other = told(model, X[order], None)
+    assert not isinstance(labels, str), (labels, options)
+    pairs = {*zip(labels[order].tolist(), other.tolist(), strict=True)}
+    assert len(pairs) == len({*zip(labels.tolist(), y.tolist(), strict=True)}) == k, (k, options)
+    if "init" in options:
+        np.testing.assert_array_equal(other, y[order])
+    return options.get("loss", "palm")
+
+
+def a_stream_is_the_same_in_other_forms_scales_and_after_a_save(rng, folder):
+    X = some_samples(rng).astype(rng.choice(["f4", "f8"]))
+    k, cut = int(rng.integers(2, 5)), len(X) // 2
+    loss = "frobenius" if np.isnan(X).any() else str(rng.choice(["frobenius", "kl"]))
+    options = {"loss": loss, "random_state": int(rng.integers(100))}
+    kind = ONMF
+    if rng.random() < 0.5 and not np.isnan(X).any():
+        kind, options = StreamONMF, options | {"max_clusters": k + 2}
+    factor = X.dtype.type(2.0 ** int(rng.integers(-8, 8)))
+
+    def streamed(form, kept=False):
+        model = kind(k, **options)
+        try:
+            for batch in (X[:cut], X[cut:], X):
+                quiet(model.partial_fit, form(batch))
+                if kept:
+                    model.save(folder / "stream.onmf")
+                    model = quiet(load, folder / "stream.onmf")
+        except ValueError as error:
+            return str(error)
+        return np.asarray(quiet(model.predict, form(X)))
+
+    expected = streamed(lambda rows: rows)
+    for name, form in {
+        "csr": sp.csr_array,
+        "fortran": np.asfortranarray,
+        "scaled": lambda rows: rows * factor,
+    }.items():
+        assert_alike(expected, streamed(form), (name, X.shape, k, kind.__name__, options))
+    saved = streamed(lambda rows: rows, kept=True)
+    assert_alike(expected, saved, ("saved", X.shape, k, kind.__name__, options))
+    return f"{kind.__name__} {loss}"
 
 
 def clusters_of_nearly_parallel_samples_are_found(rng, folder):
@@ -192,5 +268,7 @@ def clusters_of_nearly_parallel_samples_are_found(rng, folder):
 ATTACKS = (
     no_bound_is_above_the_best_of_all_clusterings,
     labels_do_not_depend_on_form_place_threads_or_scale,
+    the_order_of_the_samples_only_orders_the_labels,
+    a_stream_is_the_same_in_other_forms_scales_and_after_a_save,
     clusters_of_nearly_parallel_samples_are_found,
 )

@@ -34,6 +34,7 @@ pytestmark = pytest.mark.usefixtures("page")
 X, Y = make_rays(60, 8, 3, noise=0.05, random_state=0)
 FILES = (
     "labels.csv",
+    "clusters.csv",
     "markers.csv",
     "centers.csv",
     "top_features.csv",

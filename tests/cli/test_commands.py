@@ -27,6 +27,7 @@ from cases import few
 from onmf import ONMF, PALM, metrics
 from onmf.datasets import make_rays
 from onmf.estimators.solvers import with_solver
+from onmf.explain import ClusterRow
 from onmf.explain.explanation import clusters_or_none
 from onmf.io import checksum, output
 
@@ -334,9 +335,9 @@ def test_the_checksum_is_that_of_the_input_as_it_was_read(here, monkeypatch, pag
     """And not of what somebody put in its place during the fit."""
     before, fit = checksum(Path("x.csv")), ONMF.fit
 
-    def disturbed(model, X):
+    def disturbed(model, X, y=None):
         Path("x.csv").write_text("a,b\n1,2\n")
-        return fit(model, X)
+        return fit(model, X, y)
 
     monkeypatch.setattr(ONMF, "fit", disturbed)
     good("cluster", "x.csv", "-k", 3, "-o", "out")
@@ -617,6 +618,32 @@ def test_explain_says_what_makes_the_clusters_of_a_run(here, capsys):
         away = (sure.distance - inside.distance.median()).abs()
         assert away[own["typical"][0]] == pytest.approx(away.min(), abs=2e-6)
         assert f"Cluster {own['cluster']}: {own['name']}" in printed
+
+
+def test_every_run_says_which_clusters_can_be_trusted(here, capsys, page):
+    """Three true clusters, and five: parts of clouds, of which half are not found again."""
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    found = page[0].explanation
+    table = pd.read_csv("out/clusters.csv", keep_default_na=False)
+    assert tuple(table) == ClusterRow._fields
+    np.testing.assert_allclose(table.found_again.astype(float), found.found_again, rtol=1e-5)
+    assert record("out")["results"]["clusters"] == [row._asdict() for row in found.clusters()]
+    markers = pd.read_csv("out/markers.csv")
+    for k in range(3):
+        own = markers[markers.cluster == k]
+        assert own.neighbour.tolist() == [found.markers.neighbour[k]] * len(own)
+        np.testing.assert_allclose(own.p_one_cloud, found.markers.p_one_cloud[k], rtol=1e-5)
+    capsys.readouterr()
+    good("cluster", "x.csv", "-k", 7, "-o", "more")
+    told, rows = capsys.readouterr().out, page[-1].explanation.clusters()
+    doubted = [row for row in rows if row.note]
+    assert any(row.found_again < 0.5 for row in doubted)
+    for row in doubted:
+        assert f"Cluster {row.cluster}: {row.note}." in told
+    Path("more/clusters.csv").unlink()
+    good("explain", "more")
+    assert "do not rely on it" in capsys.readouterr().out
+    assert len(pd.read_csv("more/clusters.csv")) == len(rows)
 
 
 def test_topics_are_told_by_words_and_first_words_of_documents(here, capsys):

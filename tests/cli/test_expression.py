@@ -257,9 +257,9 @@ def test_every_figure_is_written_as_svg_and_pdf(capsys):
     pytest.importorskip("matplotlib").use("Agg")
     write(counts())
     pd.DataFrame({"name": [f"s{i}" for i in range(60)], "kind": KINDS, "x": 1}).to_csv("m.csv")
-    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--labels", "m.csv:kind") == 0
+    assert run("cluster", "x.csv", "-k", "2:4", "-o", "out", "--labels", "m.csv:kind") == 0
     assert run("report", "out", "--figures") == 0
-    names = {"map", "centroids", "features", "samples", "classes"}
+    names = {"map", "centroids", "features", "samples", "classes", "k"}
     found = {path.name: path.read_bytes() for path in Path("out/figures").iterdir()}
     assert found.keys() == {f"{name}.{kind}" for name in names for kind in ("svg", "pdf")}
     for name, content in found.items():

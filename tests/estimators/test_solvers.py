@@ -197,3 +197,12 @@ def test_a_saved_model_has_its_solver_but_not_the_folder_of_its_state(tmp_path):
             assert repr(loaded.solver) == "Fast(rho=0.01)"
         else:
             assert repr(loaded.solver) == repr(solver)
+
+
+def test_the_defaults_of_the_papers_method_are_those_that_are_documented():
+    """Bit for bit: rho 1e-8, growth 1.1, ridges 1e-10 and 0, relative change 3e-3."""
+    X = make_rays(40, 6, 3, noise=0.5, random_state=0)[0]
+    said = PALM(rho=1e-8, growth=1.1, mu_h=1e-10, mu_w=0.0, inner_tol=3e-3)
+    one, other = (ONMF(3, solver=s, random_state=0).fit(X) for s in (PALM(), said))
+    np.testing.assert_array_equal(one.cluster_centers_, other.cluster_centers_)
+    assert one.n_iter_ == other.n_iter_

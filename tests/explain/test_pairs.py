@@ -19,7 +19,7 @@ LABELS = np.array([0, 0, 0, 1, 1, 1])
 def markers(texts, labels):
     words = sorted({word for text in texts for word in text.split()} - {"the", "of"})
     X = [[text.split().count(word) for word in words] for text in texts]
-    return explain.groups(labels, X, features=words, rank="presence")
+    return explain.groups(labels, X, feature_names=words, rank="presence")
 
 
 def test_a_word_is_shown_in_the_pair_of_most_of_its_texts():

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.losses import LOSSES
-from onmf.losses.missing import Fill, MaskedRays, mask_missing
+from onmf.losses.missing import AssignMasked, Fill, MaskedRays, mask_missing
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, count_missing, row_sqnorm, zero_missing
@@ -118,3 +118,20 @@ def test_measures_of_a_place_are_of_what_is_observed(form):
         assert data.extremes == pytest.approx((min(ends), max(ends)))
         assert data.n_missing == np.isnan(X).sum()
         assert not count_missing(zero_missing(given))
+
+
+def test_what_no_sample_of_a_cluster_shows_is_zero_and_not_rounding(form):
+    """A difference in single precision was above zero, and the centroid then lost the feature."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rows = rng.random((9, 6)) + 0.1
+        hidden = rng.random(6) < 0.4
+        rows[:, hidden] = np.nan
+        held = form(rows)
+        units = MaskedRays.of(np.asarray(rng.random((2, 6)), held.dtype))
+        weight = rng.random((9, 1)).astype(held.dtype)
+        _, sums = AssignMasked(units)(Block(held, weight), None)
+        assert not sums.shown[:, hidden].any()
+        np.testing.assert_allclose(
+            sums.shown[:, ~hidden], sums.mass[:, None] * np.ones((~hidden).sum()), 1e-5
+        )

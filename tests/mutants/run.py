@@ -25,7 +25,16 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 SOURCES, TESTS = ROOT / "src" / "onmf", ROOT / "tests"
-OTHER_TESTS = {"rows": [], "estimators": ["test_properties.py"]}  # besides tests/<package>
+OTHER_TESTS = {  # besides tests/<package>: of what calls it
+    "estimators": ["test_properties.py"],
+    "losses": [
+        "estimators/test_loss.py",
+        "estimators/test_outliers.py",
+        "estimators/test_missing.py",
+    ],
+    "paper": ["test_theory.py", "estimators/test_solvers.py"],
+    "search": ["losses/test_contract_fits.py", "estimators/test_onmf.py", "test_extremes.py"],
+}
 SLOWDOWN = 10
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,

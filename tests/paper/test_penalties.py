@@ -133,3 +133,11 @@ def test_the_row_problem_of_the_other_penalty_is_its_formula(tau):
         np.testing.assert_allclose(found, [a[k] - tau * s * max(1 - C[b, k], 0) for k in range(4)])
         M[b] += s * h
     np.testing.assert_allclose(NSNCP().pull(H.T @ H, H, A, tau), H.T @ H - tau * (M + M.T))
+
+
+def test_the_general_penalty_is_the_papers_by_default():
+    H = np.random.default_rng(1).exponential(size=(20, 4))
+    np.testing.assert_allclose(General().rows(H), SNCP().rows(H))
+    np.testing.assert_allclose(
+        General().gradient(H, np.zeros_like(H), 2.0), SNCP().gradient(H, np.zeros_like(H), 2.0)
+    )

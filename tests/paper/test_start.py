@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from onmf.baselines import shared_draws, single_codes
 from onmf.paper.start import (
     STARTS,
+    indicator,
     leading_directions,
     nndsvd_start,
     paper_start,
@@ -96,3 +97,28 @@ def test_single_codes_fit_each_centroid_as_if_it_were_alone(make):
     for k, w in enumerate(W):
         best = np.linalg.lstsq(w[:, None], X.T, rcond=None)[0][0]
         np.testing.assert_allclose(H[:, k], best)
+
+
+def test_columns_of_an_indicator_have_unit_norm_whatever_the_size_of_the_cluster():
+    """1, 2 and 3 samples, none, and one sample in no cluster: 1 / sqrt(size) in one column."""
+    labels = np.array([0, 1, 1, 2, 2, 2, -1])
+    data = InMemory(np.ones((7, 2)))
+    H = np.asarray(data.gather(indicator(data, data.scatter(labels), 4)))
+    expected = np.zeros((7, 4))
+    expected[0, 0], expected[1:3, 1], expected[3:6, 2] = 1, 2**-0.5, 3**-0.5
+    np.testing.assert_allclose(H, expected, rtol=1e-14)
+
+
+def test_nndsvd_takes_the_larger_side_of_every_singular_triplet():
+    """From its definition, by NumPy's SVD; the length of a factor is free."""
+    X = np.random.default_rng(3).random((14, 9))
+    U, _, V = np.linalg.svd(X, full_matrices=False)
+    data = InMemory(X)
+    rows, W = nndsvd_start(data, 4, 0)
+    H = np.asarray(data.gather(rows))
+    for j in range(4):
+        sides = [(np.maximum(s * U[:, j], 0), np.maximum(s * V[j], 0)) for s in (1, -1)]
+        u, v = max(sides, key=lambda side: np.linalg.norm(side[0]) * np.linalg.norm(side[1]))
+        np.testing.assert_allclose(W[j] / np.linalg.norm(W[j]), v / np.linalg.norm(v), atol=1e-6)
+        cosine = H[:, j] @ u / np.linalg.norm(H[:, j]) / np.linalg.norm(u)
+        assert cosine == pytest.approx(1, abs=1e-6)

@@ -1,6 +1,5 @@
 """The page in a browser: drawn, alive under mouse and keys, silent, and alone."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,24 +7,14 @@ import pytest
 
 from onmf import ONMF
 from onmf.report import embedding, html
+from report.browsing import CHROMIUM
 from report.standins import choice, consensus
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium found to open the page in"),
     pytest.mark.slow,
 ]
 
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 HOSTILE = [
     "<script>window.ran = 1</script>",
     "</script><img src=x onerror='window.ran = 1'>",
@@ -63,14 +52,6 @@ def page_file(tmp_path_factory):
     place = tmp_path_factory.mktemp("page") / "report.html"
     place.write_text(text, encoding="utf-8")
     return place
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
@@ -150,13 +131,15 @@ def test_all_panels_are_there_with_their_headings(opened):
     page = opened()
     shown = page.locator("h2:visible").all_text_contents()
     assert shown == [
-        "Map",
-        "How many clusters",
         "Clusters",
+        "All samples",
+        "Map",
         "Distinctive features",
-        "Centroids",
         "Agreement with known classes",
+        "How many clusters",
         "Consensus",
+        "Technical details",
+        "Centroids",
         "Convergence",
         "Parameters and versions",
     ]
@@ -176,8 +159,8 @@ def test_clusters_have_one_name_on_the_map_in_the_list_and_in_the_tables(opened)
     names = page.evaluate("data => JSON.parse(data).clusters.map((c) => c.name)",
                           page.locator("#data").text_content())  # fmt: skip
     assert all(names)
-    assert page.locator("#legend .words").all_text_contents() == names
-    assert page.locator(".card .called").all_text_contents() == names
+    assert page.locator("#legend .name").all_text_contents() == names
+    assert page.locator(".card h3").all_text_contents() == names
     assert page.locator("#confusion .upright").all_text_contents() == names
     listed = page.locator("#stability li > span:first-child").all_text_contents()
     assert [text.split(maxsplit=1)[1] for text in listed] == [" ".join(n.split()) for n in names]
@@ -193,7 +176,7 @@ def test_in_print_no_heading_stands_alone_no_table_is_cut_and_nothing_is_too_wid
         ".map((one) => one.id)"
     )
     # A section is on one page, if it fits; the two long ones begin one, or break between groups.
-    assert page.locator("main > section").evaluate_all(kept) == ["clusters", "run"]
+    assert page.locator("main > section").evaluate_all(kept) == ["clusters", "list", "run"]
     assert page.locator("table, figure, .card, .record div, tr").evaluate_all(kept) == []
     begins = "one => getComputedStyle(one).breakBefore"
     assert page.locator("#clusters").evaluate(begins) == "page"
@@ -227,7 +210,8 @@ def test_hovering_over_a_sample_shows_its_name_and_cluster(opened):
     tip = page.locator("#tip")
     assert tip.is_visible()
     assert spot["sample"] in tip.text_content()
-    assert f"Cluster {spot['cluster']}" in tip.text_content()
+    named = page.locator("#legend button").nth(spot["cluster"]).locator(".name").text_content()
+    assert f"{spot['cluster']} {named}" in tip.text_content()
     page.mouse.move(5, 5)
     assert tip.is_hidden()
 
@@ -275,7 +259,7 @@ def test_the_list_works_by_keys_alone(opened):
 
 def test_the_map_is_reached_by_tab_and_walked_by_arrows(opened):
     page = opened()
-    for _ in range(30):
+    for _ in range(150):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.id") == "canvas":
             break

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from onmf import explain
-from onmf.report.markers import dot_values, next_clusters, shown_features
+from onmf import ONMF, explain
+from onmf.datasets import make_rays
+from onmf.io.terms import DOCUMENTS
+from onmf.report.clustering import read_clustering
+from onmf.report.markers import cluster_panels, dot_values, next_clusters, shown_features
 
 
 def table(k, m=70):
@@ -37,6 +40,20 @@ def test_dots_go_from_the_lowest_mean_to_the_highest():
     levels, shares = dot_values(markers, [0])
     np.testing.assert_allclose(levels[:, 0], [1, 1 / 3, 0])
     np.testing.assert_allclose(shares[:, 0], [1, 1, 0])
+
+
+def test_a_card_says_what_is_found_again_and_whether_there_is_a_gap():
+    X, _ = make_rays(60, 8, 3, noise=0.05, random_state=0)
+    model = ONMF(5, random_state=0).fit(X)
+    found = model.explain(X)
+    facts = read_clustering(model, X, None, None, None, found, terms=DOCUMENTS)
+    rows = found.clusters()
+    assert any(row.found_again < 0.5 for row in rows)
+    for row, panel in zip(rows, cluster_panels(facts), strict=True):
+        again, gap = panel["lines"][1:]
+        assert f"{100 * row.found_again:.0f} % of it found again" in again
+        assert ("do not rely on it" in again) == (row.found_again < 0.5)
+        assert gap.startswith("No gap to topic" if row.p_one_cloud > 0.05 else "A gap to topic")
 
 
 def test_the_next_cluster_is_the_second_nearest_that_shares_a_feature():

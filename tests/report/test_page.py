@@ -190,6 +190,19 @@ def test_known_classes_give_scores_and_a_confusion_table(data):
     assert truth["match"] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("k", [3, 7])
+def test_the_diagonal_of_the_confusion_table_is_the_accuracy(k):
+    rng = np.random.default_rng(k)
+    truth, labels = rng.integers(0, 5, 200), rng.integers(-1, k, 200)
+    table = panels.class_agreement(truth, labels, k)
+    counts = np.array(table["counts"])
+    assert np.trace(counts[:, :-1]) / 200 == pytest.approx(table["scores"]["ACC"], rel=1e-3)
+    assert [m for m in table["match"] if m is not None] == list(range(min(k, 5)))
+    for i, name in enumerate(table["classes"]):
+        for j, cluster in enumerate([*table["clusters"], -1]):
+            assert counts[i, j] == np.sum((truth == int(name)) & (labels == cluster))
+
+
 def test_smaller_classes_share_a_row():
     truth = np.repeat(np.arange(100), np.arange(100, 0, -1))
     table = panels.class_agreement(truth, truth % 3, 3)

@@ -358,3 +358,17 @@ def test_arrays_that_name_their_byte_order_are_taken(order):
     A = np.random.default_rng(0).random((5, 3))
     told = A.astype(A.dtype.newbyteorder(order))
     np.testing.assert_array_equal(compiled.nearest(told)[0], A.argmax(axis=1))
+
+
+@pytest.mark.parametrize("k", [15, 16, 17])
+@pytest.mark.parametrize("floors", [False, True])
+def test_as_many_rays_as_the_kernel_has_room_for(k, floors):
+    """No cluster is one ray more: sixteen with it, or BLAS does it."""
+    rng = np.random.default_rng(k)
+    Y, U = rng.random((60, 5)), unit(rng.random((k, 5)))
+    edges, places = np.array([0, 20, 40, 60]), np.array([0, 2])
+    floor = 0.9 * np.linalg.norm(Y, axis=1) if floors else np.empty(0)
+    ours = compiled.alternate_few(Y, edges, places, U, floor, 3, 0.0)
+    theirs = plain.alternate_few(Y, edges, places, U, floor, 3, 0.0)
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-9)
+    assert ours[1] == pytest.approx(theirs[1])

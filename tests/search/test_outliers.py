@@ -13,8 +13,9 @@ from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, row_sqnorm
 from onmf.search import outliers as rules
 from onmf.search.moves import relocate
+from onmf.search.outlier_rows import RowsWithOutliers
 from onmf.search.outliers import POWERS, OutlierLimit, Outliers
-from onmf.search.path import alternate
+from onmf.search.path import Clustering, alternate
 from onmf.search.row_problems import unit
 from onmf.search.swaps import improve
 from solving import ray_alternation
@@ -226,3 +227,12 @@ def test_a_fence_that_swings_comes_to_rest(monkeypatch):
         limit, _ = rules.next_limit(Outliers(), *np.ones((3, 3)), limit, turn)
         if turn > rules.FREE_UPDATES:
             assert limit.height == 2.0
+
+
+def test_the_share_that_rays_leave_is_measured_with_the_outliers():
+    """Rows (3, 0), (0, 4), (3, 4) and the ray (1, 0): 16 + 16 of 9 + 16 + 25 are left."""
+    Y = np.array([[3.0, 0], [0, 4], [3, 4]])
+    about = np.column_stack([np.ones(3), np.linalg.norm(Y, axis=1), np.ones(3)])
+    rows = RowsWithOutliers.from_columns(Outliers(share=0.1), np.hstack([Y, about]))
+    found = Clustering(np.array([[1.0, 0]]), *[None] * (len(Clustering._fields) - 1))
+    assert rows.left(found) == pytest.approx(32 / 50)

@@ -9,7 +9,7 @@ from onmf.paper.penalties import PENALTIES, RowPenalty
 from onmf.rows.sweep import row_sqnorm
 from onmf.search import kernels as compiled
 from onmf.search import row_problems as plain
-from onmf.search.moves import relocate
+from onmf.search.moves import refitted, relocate
 from onmf.search.path import SKIP_TAU_MOVE, alternate, draw, drawn, follow, spread
 from onmf.search.row_problems import pulled, solve_rows, unit
 from onmf.search.swaps import improve, merge_losses
@@ -162,6 +162,37 @@ def test_moves_of_single_rows_lower_the_error_where_alternation_is_stuck():
     moved = relocate(Y, row_sqnorm(Y), stuck, 20)
     assert moved.explained > stuck.explained * 1.001
     assert moved.explained == pytest.approx(explained(Y, moved.U))
+
+
+@MODULES
+def test_rays_fitted_to_given_clusters_explain_what_is_said(rows, module):
+    """Against singular values; after many power steps nothing is left to gain."""
+    labels = np.arange(80) % 4
+    for steps, at_least in ((0, 0.0), (3, 0.99), (200, 1 - 1e-9)):
+        U, total = module.fit_rays(rows, labels, unit(rows[4:8]), steps)
+        assert total == pytest.approx(np.square(np.einsum("ij,ij->i", rows, U[labels])).sum())
+        best = sum(best_energy(rows[labels == k]) for k in range(4))
+        assert at_least * best <= total <= best * (1 + 1e-9)
+
+
+def test_moves_are_made_if_the_clusters_they_touch_explain_more_and_not_else(rows):
+    now = alternate(rows, unit(rows[:5]), 200)
+    away = np.flatnonzero(now.labels == 0)[:3]
+    assert refitted(rows, now, away, np.full(3, 1), None) is None
+    labels = now.labels.copy()
+    labels[away] = 1
+    U = leading_rays(rows, labels)
+    wrong = now._replace(U=U, labels=labels, best=np.einsum("ij,ij->i", rows, U[labels]))
+    wrong = wrong._replace(explained=float(wrong.best @ wrong.best))
+    mended = refitted(rows, wrong, away, np.zeros(3, int), None)
+    np.testing.assert_allclose(mended[:2], now.U[:2], atol=1e-2)
+    np.testing.assert_array_equal(mended[2:], U[2:])  # no row of theirs moved
+
+
+def leading_rays(Y, labels):
+    """Leading right singular vectors of the clusters."""
+    rays = [np.linalg.svd(Y[labels == k])[2][0] for k in range(labels.max() + 1)]
+    return np.abs(np.array(rays))
 
 
 def test_swaps_leave_a_bad_optimum(rows):

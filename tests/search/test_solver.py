@@ -16,6 +16,7 @@ from onmf.rows import memory as blocks
 from onmf.search import sketch
 from onmf.search import solver as fast
 from onmf.search.path import Clustering
+from onmf.search.swaps import MIN_GAIN_SHARE, promising
 
 SPARSITY = pytest.mark.parametrize("sparsity", [0.0, 0.9])
 
@@ -310,3 +311,28 @@ def test_no_warning_on_ordinary_data(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(hard())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_swaps_are_tried_from_the_most_promising_on(seed):
+    """All pairs of a cluster to remove and another to split, by gain - loss, if the gain is worth
+    a trial and neither was touched; by brute force."""
+    rng = np.random.default_rng(seed)
+    k = 6
+    gain, loss, touched = rng.random(k), rng.random(k), rng.random(k) < 0.2 * (seed % 3)
+    pairs = [
+        (i, j)
+        for i in range(k)
+        for j in range(k)
+        if i != j and not touched[i] and not touched[j] and gain[j] >= MIN_GAIN_SHARE * loss[i]
+    ]
+    expected = sorted(pairs, key=lambda pair: loss[pair[0]] - gain[pair[1]])
+    assert [*promising(gain, loss, touched)] == expected
+
+
+def test_a_swap_touches_what_later_pairs_must_not_use():
+    gain, loss, touched = np.array([3.0, 2.0, 1.0]), np.array([0.1, 0.2, 0.3]), np.zeros(3, bool)
+    pairs = promising(gain, loss, touched)
+    assert next(pairs) == (1, 0)
+    touched[1] = True
+    assert [*pairs] == [(2, 0), (0, 2)]

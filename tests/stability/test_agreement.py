@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 
 from onmf.stability import agreement
-from onmf.stability.agreement import agree, stratified_sample
+from onmf.stability.agreement import agree, majority, stratified_sample
 
 
 def some_runs(n=60, k=4, n_runs=7, noise=0.15, seed=0):
@@ -125,3 +125,14 @@ def test_memory_grows_with_the_samples_not_with_their_pairs():
         assert tracemalloc.get_traced_memory()[1] < 100e6  # pairs would need 10 GB
     finally:
         tracemalloc.stop()
+
+
+def test_two_votes_outweigh_the_typical_run():
+    """The first run differs from the two others in three samples each, these in four from each
+    other: it is the typical one. In the last sample it is alone."""
+    first = np.repeat([0, 1], 6)
+    second, third, expected = first.copy(), first.copy(), first.copy()
+    second[[0, 2, 11]] = [1, 1, 0]
+    third[[6, 8, 11]] = 0
+    expected[11] = 0
+    np.testing.assert_array_equal(majority(np.column_stack([first, second, third]), 2), expected)

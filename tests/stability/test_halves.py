@@ -350,3 +350,14 @@ def test_centres_are_means_or_leading_singular_vectors(make):
         for c, w in enumerate(centres(make(X), labels, 3, rays=True, equal_votes=votes)):
             leading = np.linalg.svd(Z[labels == c])[2][0]
             assert abs(leading @ w) / np.linalg.norm(w) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("rays", [False, True])
+def test_with_equal_votes_the_length_of_a_sample_does_not_move_a_centre(rays):
+    """Neither below 1 nor above; without equal votes it does."""
+    rng = np.random.default_rng(0)
+    X, labels = rng.random((12, 5)), np.arange(12) % 2
+    length = 10.0 ** rng.uniform(-2, 2, (12, 1))
+    one, other = (centres(rows, labels, 2, rays, equal_votes=True) for rows in (X, length * X))
+    np.testing.assert_allclose(one, other, rtol=1e-10)
+    assert not np.allclose(*(centres(rows, labels, 2, rays) for rows in (X, length * X)))

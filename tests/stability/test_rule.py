@@ -131,3 +131,9 @@ def test_names_of_finer_clusters_lie_within_those_of_coarser_ones():
     np.testing.assert_allclose(inside, [[1, 0], [0, 1], [1, 0], [0.5, 0.5]])
     assert nested_names(inside, ["0", "1"]) == ["0_0", "1_0", "0_1", "3"]
     assert nested_names(inside, ["4_1", "4_2"]) == ["4_1_0", "4_2_0", "4_1_1", "3"]
+
+
+def test_samples_without_a_cluster_are_no_part_of_a_tree():
+    """Fine cluster 0 has three samples, one of them in no coarse cluster; cluster 1 has one."""
+    fine, coarse = np.array([0, 0, 0, 1, -1, -1]), np.array([0, 1, -1, 1, 0, -1])
+    np.testing.assert_allclose(shares(fine, 2, coarse, 2), [[0.5, 0.5], [0, 1]])

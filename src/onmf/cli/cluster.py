@@ -63,6 +63,7 @@ from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_fil
 from onmf.io.remote import is_remote
 from onmf.io.versions import package_versions
 from onmf.paper.penalties import PENALTIES
+from onmf.preparation.seeds import labels_by_seeds, read_seeds
 
 
 @click.command("cluster", cls=SectionedCommand)
@@ -112,6 +113,11 @@ from onmf.paper.penalties import PENALTIES
     "--images", type=Word(checked_shape, "HEIGHTxWIDTH[x3]"), metavar="HEIGHTxWIDTH[x3]",
     help="Samples are images: the list of the report has thumbnails.",
 )  # fmt: skip
+@click.option(
+    "--seeds",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Lines `name: word word ...`: features of clusters that you expect, which get the names.",
+)
 @reading_options
 @preparation_options
 @section(
@@ -171,6 +177,7 @@ def run_cluster(
       onmf cluster talks/ --text -k auto -o topics --jobs -1
       onmf cluster talks/ --text -k 20 -o topics --tfidf
       onmf cluster talks.csv --text-column abstract -k 20 -o topics --time year
+      onmf cluster talks.csv --text-column abstract -k auto -o topics --seeds seeds.txt
       onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
       onmf cluster embeddings.npy -k 20 -o topics --describe talks.csv --text-column abstract
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
@@ -201,6 +208,9 @@ def run_cluster(
     if like_run is not None and pattern is not None:
         k = pattern.record["parameters"]["n_clusters"] if k is None else k
         seed = pattern.record.get("seed") if seed is None else seed
+    seeds = options.get("seeds") and read_seeds(options["seeds"])
+    if seeds and k is None:
+        k = len(seeds)
     if k is None and previous is None:
         raise click.UsageError("Missing option '-k' / '--clusters'.")
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
@@ -208,10 +218,10 @@ def run_cluster(
     if write_h5ad is not None:
         check_annotation(source, write_h5ad, force)
     given = {name: value for name, value in options.items() if value is not None}
-    settings = given | {"random_state": seed or 0}
+    settings = given | {"random_state": seed or 0, "seeds": seeds}
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         run = fit_input(settings, k, source, previous)
-        record = run.record(out)
+        record = run.record(out) | ({"seeds": seeds} if seeds else {})
         pages: dict[str, str | bytes] = {} if no_report else {REPORT: make_report(run, record)}
         asked = {LABELS_PARQUET: parquet, LABELS_XLSX: xlsx}
         wanted = [name for name, also in asked.items() if also]
@@ -236,7 +246,8 @@ def fit_input(
 ) -> FinishedFit:
     """Read, prepare, cluster and explain an input, with notes on what looks wrong."""
     name = source.path.name
-    settings = with_solver(settings)
+    seeds = settings.get("seeds") or {}
+    settings = with_solver({n: v for n, v in settings.items() if n != "seeds"})
     with reading(source) as progress:
         raw = source.read(progress)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
@@ -248,15 +259,10 @@ def fit_input(
     choice = None
     if k is not None and not isinstance(k, int):
         choice = choose_count(ONMF(**settings), table, k)
-        k = int(choice.best_k)
-    init = "random" if previous is None else previous.model
-    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
-        if source.text:  # `after_fit` names them as the file does
-            warnings.simplefilter("ignore", UnassignedSampleWarning)
-        begin = time.perf_counter()
-        model = ONMF(k, init=init, callback=callback, **settings).fit(table)
-        seconds = time.perf_counter() - begin
-    model.set_params(callback=None)
+        k = max(int(choice.best_k), len(seeds))
+    model = ONMF(k, init="random" if previous is None else previous.model, **settings)
+    known = labels_by_seeds(table.X, table.features, seeds) if seeds else None
+    seconds = fit_with_progress(model, source, table, known)
     if copies is not None:
         table = with_copies(model, table, raw, copies)
         choice = choice_with_copies(choice, copies)
@@ -275,6 +281,19 @@ def fit_input(
         with waiting("Bounding the error of all clusterings"):
             findings = findings._replace(proof=certify(model, table).record())
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
+
+
+def fit_with_progress(model: ONMF, source: Input, table: Table, known: Any) -> float:
+    """Fit the model, guided by the classes known of some samples; the seconds it took."""
+    name = source.path.name
+    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
+        if source.text:  # `after_fit` names them as the file does
+            warnings.simplefilter("ignore", UnassignedSampleWarning)
+        begin = time.perf_counter()
+        model.set_params(callback=callback).fit(table, known)
+        seconds = time.perf_counter() - begin
+    model.set_params(callback=None)
+    return seconds
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:

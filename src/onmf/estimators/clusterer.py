@@ -17,6 +17,7 @@ from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.fitting import Solution, Solver
 from onmf.estimators.judging import LEARNT, KeptSamples
 from onmf.estimators.naming import ATTRIBUTES as NAME_ATTRIBUTES
+from onmf.estimators.naming import Names
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.progress import Tasks, caller_level, watcher
 from onmf.estimators.reporting import ReportMixin
@@ -72,7 +73,9 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
     _has_ids = False  # whether clusters have ids that outlive a fit
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, soft: bool = False
+    ) -> Self:
         """Cluster the samples of X.
 
         Parameters
@@ -84,9 +87,16 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             path (.npy, .npz, .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of
             h5py or zarr block by block, and leaves a Dask array or DataFrame on its workers.
             `Baseline` needs X in memory. An ``onmf.io.Table`` is a matrix with named features.
-        y : ignored
+        y : array of shape (n_samples,), optional
+            Known classes, -1 (or None, NaN, "") where a class is not known: the fit then keeps the
+            known samples in their classes. Cluster 0 is the first class, and so on in their order,
+            `cluster_names_` has their names, and more clusters than classes are free. A `y` without
+            unknown samples is ignored, as by scikit-learn's clusterers: pipelines pass the classes
+            along for the score. `Baseline` ignores `y`.
         sample_weight : array of shape (n_samples,), optional
             A sample of weight 2 counts as if it were there twice.
+        soft : bool, default=False
+            Known samples may leave their classes: `y` only says where to start.
 
         Returns
         -------
@@ -111,7 +121,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         array([0, 0, 1])
         """
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        solver = self._solver(n_threads)
+        solver, names = self._guided(self._solver(n_threads), y, soft)
         weights = None if sample_weight is None else {"sample_weight": sample_weight}
         tasks = Tasks.begin(self, solver, X=X, y=y, metadata=weights)
         watch = watcher(self.verbose, self.callback, tasks)
@@ -143,10 +153,13 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                     notes = Checkpoint.of(folder, type(self).__name__, parameters, data)
                 solution = solver.solve(rows, watch, notes or NO_CHECKPOINT)
                 n_missing = data.n_missing
-            solution = number_clusters(solution, rows.weight, solver.begin, self._loss)
+            if not names:  # classes keep their order
+                solution = number_clusters(solution, rows.weight, solver.begin, self._loss)
             self._set_attributes(solution, rows, n_missing)
             if (before := solver.begin.previous) is not None and before.cluster_names:
                 self.names_given_ = before.cluster_names
+            if names:
+                self.names_given_ = names
         if notes is not None:
             notes.close(solution.result.stop)
         if tasks is not None:
@@ -165,6 +178,10 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
     def _solver(self, n_threads: int) -> Solver:
         """The parameters, checked and resolved: all that is below sees nothing of the estimator."""
         raise NotImplementedError
+
+    def _guided(self, solver: Solver, y: Any, soft: bool) -> tuple[Solver, Names]:
+        """The solver with the classes that y knows, if it does, and their names by id."""
+        return solver, ()
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:

@@ -2,12 +2,15 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from onmf.estimators.editing import EditingMixin
-from onmf.estimators.fitting import FitRequest, Solution, Solver
+from onmf.estimators.fitting import FastSolver, FitRequest, Solution, Solver
+from onmf.estimators.guiding import GuidedSolver, KnownClasses
 from onmf.estimators.initialization import Initialization, is_model
+from onmf.estimators.naming import Names, as_pairs
 from onmf.estimators.parameters import (
     CenterBounds,
     Init,
@@ -76,7 +79,7 @@ class ONMF(EditingMixin):
         name.
     n_init : "auto" or int, default="auto"
         Number of starts. The result with the lowest error is kept, so that more starts never give
-        a higher one. "auto" is 1 for "palm" and 1 to 8, by the shape of X, for "fast"; with
+        a higher one. "auto" is 1 for "palm" and 1 to 3, by the shape of X, for "fast"; with
         ``loss="kl"`` up to 8, and fewer if they agree.
     solver : {"fast", "palm"}, Fast or PALM, default="fast"
         "fast" searches in a sketch of the data and ends with an exact alternation on the data: see
@@ -285,6 +288,22 @@ class ONMF(EditingMixin):
                 self.max_iter,
             )
         )
+
+    def _guided(self, solver: Solver, y: Any, soft: bool) -> tuple[Solver, Names]:
+        known = KnownClasses.of(y, soft)
+        if known is None:
+            return solver, ()
+        loss, how = self._loss, solver_of(self.solver)
+        features = self._features_asked_for() | how.features() | {"guide"}
+        if why := refusal(loss.name, loss.supports, how.name, features):
+            raise ValueError(why)
+        if not isinstance(self.init, str):
+            raise ValueError("y with unknown labels says where to start: leave out init.")
+        assert isinstance(solver, FastSolver)  # the only one that passes the refusals
+        if self.n_clusters is None:
+            begin = replace(solver.begin, n_clusters=len(known.names))
+            solver = replace(solver, begin=begin)
+        return GuidedSolver.guiding(solver, known), as_pairs(dict(enumerate(known.names)))
 
     def _warn(self, solution: Solution, rows: Placement) -> None:
         super()._warn(solution, rows)

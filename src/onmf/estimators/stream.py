@@ -95,12 +95,14 @@ n_jobs, verbose, callback
         )
         self.max_clusters = max_clusters
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, soft: bool = False
+    ) -> Self:
         """Cluster the first batch of a stream; `partial_fit` takes the next ones.
 
         Parameters
         ----------
-        X, y, sample_weight : as for `ONMF.fit`
+        X, y, sample_weight, soft : as for `ONMF.fit`
 
         Returns
         -------
@@ -113,7 +115,7 @@ n_jobs, verbose, callback
         array([0, 0, 1])
         """
         with self._all_or_nothing():
-            super().fit(X, y, sample_weight)
+            super().fit(X, y, sample_weight, soft=soft)
             rows = self._place_batch(X, sample_weight)
             state = self._remember(rows)
             batch = self._comparison(rows.data).batch(rows.data, state, self._stream)

@@ -21,7 +21,7 @@ from onmf.explain.markers import Markers
 from onmf.explain.probabilities import certainty_of
 from onmf.explain.reading import Reading, place_samples, read_clusters
 from onmf.explain.separation import Separation
-from onmf.explain.significance import Tests
+from onmf.explain.significance import Significance
 from onmf.explain.sums import sum_by_cluster
 from onmf.explain.trust import ClusterRow, note_of
 from onmf.result import FittedModel, cluster_ids, html_table, known_feature_names, known_names
@@ -198,7 +198,7 @@ def _explanation(
     """The table, with p-values from the halves, and certainties from the margins."""
     labels = np.asarray(model.labels_)
     facts = compare_groups(read.whole, log_base, 1 / read.scale, rank)
-    tests = Tests.of_clusters(read.tests, read.separation)
+    tests = Significance.of_clusters(read.tests, read.separation)
     names, sizes = check_names(features, facts.score.shape[1]), read.whole.samples[:, 0]
     curve = calibrate(read.margin[read.tried], read.agree)
     return Explanation(
@@ -246,7 +246,7 @@ def groups(
     >>> next(table.rows()).feature
     'x0'
     """
-    known, numbers = _numbered(labels)
+    known, numbers = numbered_groups(labels)
     options: dict[str, Any] = {
         "features": feature_names,
         "sample_weight": sample_weight,
@@ -275,13 +275,13 @@ def _of_groups(
         sums = sum_by_cluster(rows.data, numbers, len(known))
     facts = compare_groups(sums, log_base, 1 / rows.scale, rank)
     if separation is None:
-        tests = Tests.of_known_groups(sums)
+        tests = Significance.of_known_groups(sums)
     else:
-        tests = Tests.of_clusters([(np.arange(len(names)), sums)], separation)
+        tests = Significance.of_clusters([(np.arange(len(names)), sums)], separation)
     return Markers.of(known, sums.samples[:, 0], names, facts, tests)
 
 
-def _numbered(labels: Any) -> tuple[list[Any], Array]:
+def numbered_groups(labels: Any) -> tuple[list[Any], Array]:
     """The groups, and the number of the group of each sample; -1 for none."""
     given = list(labels)
     missing = [

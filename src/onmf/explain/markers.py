@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from onmf.explain.comparison import GroupComparison
-from onmf.explain.significance import Tests
+from onmf.explain.significance import Significance
 from onmf.rows.sweep import Array
 
 FEATURES_PER_NAME = 2  # of a cluster; one more if two clusters would share a name
@@ -102,7 +102,7 @@ class Markers:
         sizes: Array,
         features: list[str],
         facts: GroupComparison,
-        tests: Tests,
+        tests: Significance,
     ) -> Self:
         """The table with orders and names."""
         order = np.argsort(-facts.score, axis=1, kind="stable")

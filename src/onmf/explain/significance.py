@@ -23,7 +23,7 @@ from onmf.explain.sums import GroupSums
 from onmf.rows.sweep import Array
 
 
-class Tests(NamedTuple):
+class Significance(NamedTuple):
     """p-values of features, and of clusters if they were found from the features.
 
     p_value, p_adjusted : (k, m); the second after Benjamini and Hochberg, for each cluster.

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from onmf.losses.guide import Guide, GuidedMove, KnownRows
 from onmf.paper.palm import Bounds
 from onmf.paper.penalties import RowPenalty
 from onmf.result import Factorization, Recorder, Stage
@@ -100,6 +101,7 @@ class Alternation:
     data: Data
     settings: Settings
     limit: OutlierLimit | None = None  # to begin with; samples beyond it have no cluster
+    guide: Guide | None = None  # samples of known classes, which stay in their clusters
 
     kind_of_state: ClassVar[Any]
 
@@ -127,9 +129,19 @@ class Alternation:
 
     def begin(self, W: Array) -> Any:
         """The state after a first sweep with W."""
-        rows, sums = self.data.sweep(self.move(W, self.limit))
+        rows, sums = self.sweep(W, self.limit)
         limits = {"limit": self.limit, "next_limit": self.limit}
         return self.with_next_limit(self.kind_of_state(W=W, rows=rows, sums=sums, **limits))
+
+    def sweep(self, W: Array, limit: OutlierLimit | None, last: Any = None) -> tuple[Any, Any]:
+        """The codes and sums of all samples, `last` being their codes before."""
+        if self.guide is None:
+            return self.data.sweep(self.move(W, limit), last)
+        classes = [self.move(W[k : k + 1], None) for k in range(len(W))]
+        rows, influence = self.guide
+        if last is not None:
+            rows = self.data.map_blocks(KnownRows, rows, last)
+        return self.data.sweep(GuidedMove(self.move(W, limit), classes, influence), rows)
 
     def after(self, state: Any) -> Any:
         """The state after the next sweep; None if it would be no better."""

@@ -193,7 +193,7 @@ class CountAlternation(Alternation):
 
     def after(self, state: CountState) -> CountState | None:
         W, limit = self.images(state), state.next_limit
-        rows, sums = self.data.sweep(self.move(W, limit), state.rows)
+        rows, sums = self.sweep(W, limit, state.rows)
         residual, before = profile_distance(W, state.W), self.loss(state)
         new = CountState(
             W=W,

@@ -96,7 +96,7 @@ class MaskedAlternation(Alternation):
 
     def after(self, state: MaskedState) -> MaskedState:
         W, limit = self.next_centroids(state), state.next_limit
-        rows, totals = self.data.sweep(self.move(W, limit), state.rows)
+        rows, totals = self.sweep(W, limit, state.rows)
         residual = float(kernels().ray_distance(W, state.W))
         still = is_still(residual, self.settings.search.tol, W.dtype)
         new = replace(

@@ -176,20 +176,25 @@ class AssignMasked:
             code = self.rays.limit.applied(*pair, code)
         X, labels = block.X if masked is None else masked.X, code.labels
         h = np.where(labels >= 0, code.multiples, 0)
-        mass = np.bincount(np.maximum(labels, 0), np.square(h, dtype=np.float64) * weight, k)
+        factors = np.square(h, dtype=np.float64) * weight
+        mass = np.bincount(np.maximum(labels, 0), factors, k)
         cross = sums_by_cluster(labels, h * weight, X, k)
         shown = np.repeat(mass[:, None], X.shape[1], axis=1)
         if masked is not None:
-            shown = shown_sums(labels, h * h * weight, mass, masked)
+            shown = shown_sums(labels, factors, mass, masked)
         tallied = tallies(Code(labels, code.scores), last, weight, k)
         return code, MaskedSums(cross, shown, mass, *tallied)
 
 
 def shown_sums(labels: Array, factors: Array, mass: Array, masked: MaskedBlock) -> Array:
-    """sum_i f_i m_i over the samples of each cluster (k, m); `mass` (k,) is the sum of all f_i."""
+    """sum_i f_i m_i over the samples of each cluster (k, m); `mass` (k,) is the sum of all f_i.
+
+    The f_i are in double precision: a difference of what was rounded would be no zero.
+    """
     if not sp.issparse(masked.missing):
-        return sums_by_cluster(labels, factors, 1 - masked.missing, len(mass))
-    hidden = sums_by_cluster(labels, factors.astype(np.float64), masked.missing, len(mass))
+        seen = 1 - masked.missing
+        return sums_by_cluster(labels, factors.astype(seen.dtype), seen, len(mass))
+    hidden = sums_by_cluster(labels, factors, masked.missing, len(mass))
     return without_noise(mass[:, None] - hidden, mass[:, None])
 
 

@@ -15,7 +15,7 @@ from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import SNCP
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
-from onmf.rows.sweep import Array, Block, Data, count_missing, zero_missing
+from onmf.rows.sweep import Array, Block, Data, count_missing, row_sqnorm
 from onmf.search.row_problems import unit
 from onmf.search.solver import SearchSettings, find_starts
 
@@ -46,8 +46,7 @@ def quick_look(seen: Block, k: int, rng: np.random.Generator) -> Look:
     """K unit rays of these samples from one start; fewer if there is not enough."""
     X = seen.X
     n_missing = count_missing(X)
-    shown = zero_missing(X) if n_missing else X
-    useful = np.asarray(abs(shown).sum(axis=1)).ravel() * seen.weight[:, 0] > 0
+    useful = row_sqnorm(X) * seen.weight[:, 0] > 0
     k = min(k, int(useful.sum()))
     if not k:
         return Look(np.zeros((0, X.shape[1])), np.zeros((X.shape[1], 0)))

@@ -159,7 +159,7 @@ class RayAlternation(Alternation):
 
     def after(self, state: RayState) -> RayState:
         W = next_centroids(self.data, state, self.bounds)
-        rows, sums = self.data.sweep(self.move(W, state.next_limit), state.rows)
+        rows, sums = self.sweep(W, state.next_limit, state.rows)
         return self.with_next_limit(state.after(W, rows, sums, self.settings.search.tol))
 
     def error(self, state: RayState) -> float:

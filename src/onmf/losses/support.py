@@ -23,9 +23,10 @@ FEATURES = {  # feature -> what the user asked for, as a message names it
     "model": "a model as init",
     "n_init": "n_init",
     "equal_votes": "equal_votes",
+    "guide": "y with unknown labels (-1)",
 }
 EVERY_FEATURE = frozenset(FEATURES)
-OF_PALM = EVERY_FEATURE - {"outliers", "missing", "passes", "streams", "births"}
+OF_PALM = EVERY_FEATURE - {"outliers", "missing", "passes", "streams", "births", "guide"}
 # Pairs that make no sense for any loss, and why.
 CONFLICTS = {
     frozenset({"outliers", "births"}): "new clusters are made of the samples that fit none",
@@ -33,6 +34,9 @@ CONFLICTS = {
     frozenset({"bound", "missing"}): "the bound is that of a complete matrix",
     frozenset({"bound", "outliers"}): "the bound is that of all samples",
     frozenset({"model", "penalty"}): "a fit from a model does not use the penalty",
+    frozenset({"guide", "model"}): "both say where to start",
+    frozenset({"guide", "passes"}): "the summary does not know the labels",
+    frozenset({"guide", "checkpoint"}): "a guided fit is not saved on its way",
     frozenset({"model", "n_init"}): "a fit from a model has one start",
 }
 

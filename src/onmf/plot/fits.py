@@ -196,7 +196,7 @@ def confusion(labels: Any, truth: Any, ax: Any = None) -> Any:
         if count:
             ink = "white" if shares[i, j] > 0.5 else "black"
             ax.text(j, i, f"{count}", ha="center", va="center", color=ink, fontsize="small")
-    ax.set_xticks(range(counts.shape[1]), [*range(k), "none"][: counts.shape[1]])
+    ax.set_xticks(range(counts.shape[1]), [*table["clusters"], "none"][: counts.shape[1]])
     ax.set_yticks(range(len(counts)), map(plain_text, table["classes"]))
     ax.set(xlabel="cluster", ylabel="class")
     ax.spines[:].set_visible(False)

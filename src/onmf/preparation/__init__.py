@@ -5,6 +5,7 @@ data (`transformers`).
 """
 
 from onmf.preparation.batches import center_batches
+from onmf.preparation.seeds import labels_by_seeds
 from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, Variable, apply
 from onmf.preparation.texts import Strip, Words, word_counts
 from onmf.preparation.transformers import (
@@ -27,6 +28,7 @@ __all__ = [
     "Words",
     "apply",
     "center_batches",
+    "labels_by_seeds",
     "log_expression",
     "select_genes",
     "tfidf",

@@ -53,10 +53,10 @@ function show(k) {
   $("canvas").focus({ preventScroll: true });
 }
 
-function truth({ scores, classes, match, counts, rest }) {
+function truth({ scores, classes, clusters, match, counts, rest }) {
   figures($("scores"), Object.entries(scores).map(([s, v]) => [s, v.toFixed(3)]));
   const nowhere = [...counts, rest.counts].some((row) => row.at(-1) > 0);
-  const heads = data.clusters.map((_, k) => make("th", { scope: "col" }, swatch(k), String(data.ids[k]),
+  const heads = clusters.map((k) => make("th", { scope: "col" }, swatch(k), String(data.ids[k]),
     data.clusters[k].name ? make("span", { className: "upright" }, name(data.clusters[k].name)) : null));
   if (nowhere) heads.push(make("th", { scope: "col" }, "none"));
   const line = (label, row, hit) => {

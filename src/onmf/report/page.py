@@ -41,7 +41,10 @@ from onmf.result import FittedModel
 SCRIPTS = ("base.js", "save.js", "map.js", "clusters.js", "list.js", "grids.js", "charts.js",
            "page.js")  # fmt: skip
 # Parts of the record that the page shows elsewhere.
-SHOWN_ELSEWHERE = {"choice", "lineage", "reason", "table", "scales", "cluster_stability"}
+SHOWN_ELSEWHERE = {
+    *("choice", "lineage", "reason", "table", "scales", "cluster_stability"),
+    *("clusters", "cluster_names"),
+}
 NAVIGATION = '<nav aria-label="Sections"></nav>\n  <button type="button" id="theme">Dark</button>'
 
 
@@ -118,7 +121,7 @@ def html(
         set_by_user = {n: v for n, v in model.get_params(deep=False).items() if n != "callback"}
         run = {"parameters": set_by_user, "versions": package_versions()}
     consensus = getattr(choice, "consensus", None) if consensus is None else consensus
-    record = {key: value for key, value in run.items() if key not in SHOWN_ELSEWHERE}
+    record = without_shown(run)
     columns = sample_columns(clustering, times)
     facts = {
         "title": page_title(run),
@@ -174,6 +177,15 @@ def sections(
     known = None if flow is None else flow._replace(names={**flow.names, **names})
     moved = "" if known is None else flow_section(known, terms)
     return (periods_section(periods, names, terms) if periods else "") + moved
+
+
+def without_shown(record: dict[str, Any]) -> dict[str, Any]:
+    """The record of the run without what the page shows elsewhere."""
+    return {
+        key: without_shown(value) if isinstance(value, dict) else value
+        for key, value in record.items()
+        if key not in SHOWN_ELSEWHERE
+    }
 
 
 def compact_json(facts: Any) -> str:

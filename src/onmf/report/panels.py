@@ -92,7 +92,11 @@ def map_panel(embedding: Embedding, clustering: ClusteringFacts) -> dict[str, An
 
 
 def class_agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, Any]:
-    """Scores and the confusion table, with matching classes and clusters on its diagonal."""
+    """Scores and the confusion table: its diagonal has the matching of the accuracy.
+
+    Columns are clusters, in the order of the classes that they match, then those that match none,
+    then no cluster.
+    """
     classes = np.unique(truth)
     counts = np.zeros((len(classes), n_clusters + 1), dtype=int)  # the last column: no cluster
     counts[:, np.unique(labels)] = contingency_matrix(truth, labels)
@@ -103,6 +107,9 @@ def class_agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, A
     largest = np.argsort(-counts.sum(axis=1), kind="stable")[:MAX_CLASSES]
     kept = [i for i in order if i in set(largest)]
     rest = np.setdiff1d(order, kept)
+    matched = [int(match[i]) for i in kept if match[i] < n_clusters]
+    columns = [*matched, *(k for k in range(n_clusters) if k not in {*matched}), n_clusters]
+    counts = counts[:, columns]
     return {
         "scores": {
             "ACC": round_digits(clustering_accuracy(truth, labels)),
@@ -110,7 +117,8 @@ def class_agreement(truth: Array, labels: Array, n_clusters: int) -> dict[str, A
             "NMI": round_digits(normalized_mutual_info_score(truth, labels)),
         },
         "classes": [display_name(classes[i]) for i in kept],
-        "match": [int(match[i]) if match[i] < n_clusters else None for i in kept],
+        "clusters": columns[:-1],
+        "match": [columns.index(match[i]) if match[i] < n_clusters else None for i in kept],
         "counts": counts[kept].tolist(),
         "rest": {"classes": len(rest), "counts": counts[rest].sum(axis=0).tolist()},
     }

@@ -13,6 +13,7 @@ from onmf.cli.runs.align import align_features
 from onmf.cli.runs.batches import corrected
 from onmf.cli.runs.records import (
     LABELS_PARQUET,
+    LABELS_XLSX,
     MODEL_FILE,
     REPORT,
     RUN,
@@ -61,8 +62,9 @@ def _edit_fit(folder: Path, remote: bool, change: Change) -> dict[int, int]:
     files = replace(run, choice=None).files()
     if (folder / REPORT).exists():
         files[REPORT] = make_report(run, record)
-    if (folder / LABELS_PARQUET).exists():
-        files[LABELS_PARQUET] = run.labels_parquet()
+    for name in (LABELS_PARQUET, LABELS_XLSX):
+        if (folder / name).exists():
+            files[name] = run.labels().content(Path(name).suffix)
     replace_together(folder, with_record(record, files))
     return dict(sorted(Counter(one for one in ids if one >= 0).items()))
 

@@ -35,6 +35,8 @@ def _figures(run: FinishedFit) -> dict[str, Callable[[], Any]]:
         figures["samples"] = lambda: plot.sample_map(
             found.markers, table.X, model.labels_, truth=table.labels
         )
+    if run.choice is not None:
+        figures["k"] = lambda: plot.k_curves(run.choice)[0]
     if table.labels is not None:
         figures["classes"] = lambda: plot.confusion(model.labels_, table.labels)
     return figures

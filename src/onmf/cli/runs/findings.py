@@ -90,7 +90,8 @@ def with_names(
         names = [""] * len(names)
     pairs = zip(markers.clusters, names, strict=True)
     model.names_found_ = as_pairs({i: name for i, name in pairs if name})
-    return replace(found, markers=markers.renamed(known_names(model)))
+    known = dict.fromkeys(markers.clusters, "") | known_names(model)
+    return replace(found, markers=markers.renamed(known))
 
 
 def are_named(features: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from onmf.estimators.storage import model_bytes
 from onmf.io import csv_text, replace_together
 from onmf.io.cells import guard_cell
 
-LABEL_TABLES = (records.LABELS, records.LABELS_PARQUET, records.LABELS_XLSX)
+NAMED_TABLES = (records.LABELS, records.LABELS_PARQUET, records.LABELS_XLSX, records.CLUSTERS)
 
 
 def rename_clusters(folder: Path, names: Mapping[int, str]) -> dict[int, str]:
@@ -31,14 +31,17 @@ def rename_clusters(folder: Path, names: Mapping[int, str]) -> dict[int, str]:
     model = fitted_model(folder).rename(names)
     files = label_files(folder, model.cluster_names_)
     files[records.MODEL_FILE] = model_bytes(model, samples=False)
-    record["results"]["cluster_names"] = [*model.cluster_names_.values()]
+    results = record["results"]
+    results["cluster_names"] = [*model.cluster_names_.values()]
+    for row in results.get("clusters", ()):
+        row["name"] = model.cluster_names_[row["cluster"]]
     replace_together(folder, records.with_record(record, files))
     return model.cluster_names_
 
 
 def label_files(folder: Path, names: Mapping[int, str]) -> dict[str, str | bytes]:
-    """The tables of labels of a run, and of its batches, with these names of clusters."""
-    paths = [folder / name for name in LABEL_TABLES if (folder / name).exists()]
+    """The tables of labels and clusters of a run, and of its batches, with these names."""
+    paths = [folder / name for name in NAMED_TABLES if (folder / name).exists()]
     batches = (folder / BATCH_FOLDER).glob("*")
     paths += [path for path in batches if path.suffix in ENDINGS]
     return {path.relative_to(folder).as_posix(): with_names(path, names) for path in sorted(paths)}

@@ -107,6 +107,15 @@ def test_batches_are_taken_out_one_after_the_other(begun, capsys):
     assert "leave out INPUT" in ask(capsys, "update", "out", "c.csv", "--undo", code=2)
 
 
+def test_without_its_only_batch_the_folder_is_as_the_fit_left_it(begun):
+    before = contents()
+    assert run("update", "out", "b.csv") == 0
+    assert Path("out/stream.onmf").exists()
+    assert run("update", "out", "--undo") == 0
+    assert contents() == before
+    assert run("explain", "out") == 0  # not "was continued by onmf update"
+
+
 def test_only_the_last_states_are_kept(begun, capsys, monkeypatch):
     monkeypatch.setattr(streams, "KEPT_STATES", 1)
     for name in ("b.csv", "c.csv"):
@@ -221,7 +230,7 @@ def test_a_batch_on_disk_is_taken_in_parts(begun, capsys, monkeypatch, at_once):
     table = pd.DataFrame(X[rows], columns=[f"w{j}" for j in range(20)])
     table.to_parquet("big.parquet")
     table.iloc[::-1].to_parquet("more.parquet")
-    monkeypatch.setattr(inputs, "larger_than_memory", lambda source: True)
+    monkeypatch.setattr(inputs, "stays_on_disk", lambda source, few: True)
     told = ask_json(capsys, "big.parquet")
     assert (told["counted"], told["born"], told["closed"]) == (500, [3], [])
     found = labels("out/batches/00001.csv").cluster.to_numpy()

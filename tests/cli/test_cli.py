@@ -73,8 +73,8 @@ def test_cluster_writes_what_the_estimator_finds(here, file):
     assert run("cluster", file, "-k", 3, "-o", "out", "--seed", 2) == 0
     model = ONMF(3, random_state=2).fit(X)
     header, *rows = read_csv("out/labels.csv")
-    assert header == ["sample", "cluster", "name", "certainty", "distance"]
-    columns = np.array([[row[1], *row[3:]] for row in rows], dtype=float).T
+    assert header == ["sample", "cluster", "name", "certainty", "distance", "stranger"]
+    columns = np.array([[row[1], *row[3:5]] for row in rows], dtype=float).T
     np.testing.assert_array_equal(columns[0], model.labels_)
     np.testing.assert_allclose(columns[1], explain.clusters(model, X).certainty, atol=1e-6)
     np.testing.assert_allclose(columns[2], model.distance(X), atol=1e-6)
@@ -219,7 +219,7 @@ def test_warnings_become_notes(here, capsys):
     notes = capsys.readouterr().err.splitlines()
     assert notes
     assert all(note.startswith("Note: ") for note in notes)
-    assert read_csv("out/labels.csv")[-1] == ["60", "-1", "", "0.000000", "1.000000"]
+    assert read_csv("out/labels.csv")[-1] == ["60", "-1", "", "0.000000", "1.000000", "false"]
 
 
 @pytest.mark.parametrize(

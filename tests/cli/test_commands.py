@@ -431,7 +431,7 @@ def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypa
         written.append(file)
         if len(written) == failing:
             file.write(b"0123456789")
-            raise OSError(errno.ENOSPC, "No space left on device", file.name)
+            raise OSError(errno.ENOSPC, "No space left on device", "temporary")
         write(file, content)
 
     monkeypatch.setattr(output, "_write", fill)

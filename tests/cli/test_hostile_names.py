@@ -58,7 +58,7 @@ def test_a_name_that_is_no_text_is_named_before_the_fit(tmp_path, monkeypatch, c
         check_text(["a", "b\ud800"], "sample", "x.csv")
     check_text(["a", "\U0001f600"], "sample", "x.csv")
     table = Table(np.eye(3), ["a", "b\udfff", "c"], ["x", "y", "z"])
-    monkeypatch.setattr("onmf.cli.runs.inputs.Input._read", lambda self, progress: table)
+    monkeypatch.setattr("onmf.cli.runs.inputs.Input._read", lambda *given: table)
     (tmp_path / "x.csv").write_text("id,a\n1,2\n")
     words = ["cluster", str(tmp_path / "x.csv"), "-k", "2", "-o", str(tmp_path / "run")]
     assert cli.main(words) != 0

@@ -96,7 +96,7 @@ def test_a_parquet_file_that_claims_more_than_there_is_is_told(monkeypatch, caps
     pd.read_csv("x.csv").to_parquet("x.parquet")
     parquet = pytest.importorskip("onmf.io.parquet")
     error = pa.ArrowMemoryError("malloc of size 274877906944 failed")
-    monkeypatch.setattr(parquet, "_values", fail(error))
+    monkeypatch.setattr(parquet, "_column", fail(error))
     assert run("cluster", "x.parquet", "-k", 3, "-o", "out") == 4
     assert "a column of x.parquet needs 274.9 GB of memory" in capsys.readouterr().err
 

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 from command_line import ask, labels, run
-from onmf.cli.runs import tables
 from onmf.cli.runs.tables import Labels
 from onmf.datasets import make_rays
-from onmf.io import csv_text, output
+from onmf.io import csv_text, output, table
 
 X, Y = make_rays(700, 12, 3, noise=0.2, random_state=0)
 
@@ -113,8 +112,8 @@ def test_labels_as_parquet_are_those_of_the_csv_file(begun):
     assert run("predict", "out", "b.csv", "-o", "p.parquet") == 0
     assert run("predict", "out", "b.csv", "-o", "p.csv") == 0
     for place in ("out/labels", "out/batches/00001", "p"):
-        table = pd.read_parquet(f"{place}.parquet").set_index("sample")
-        pd.testing.assert_frame_equal(table.round(6), labels(f"{place}.csv"))
+        found = pd.read_parquet(f"{place}.parquet").set_index("sample")
+        pd.testing.assert_frame_equal(found.round(6), labels(f"{place}.csv"))
     assert run("cluster", "a.csv", *words, "-o", "out") == 0
     assert not Path("out/labels.parquet").exists()  # it was of another run
 
@@ -126,9 +125,9 @@ def test_long_tables_are_written_in_blocks(monkeypatch):
     assert len(whole.splitlines()) == 26
     samples, ids, names = [f"s{i}" for i in range(25)], np.arange(25), dict.fromkeys(range(25), "n")
     found = Labels(samples, ids, {"distance": ids / 7}, names, ["a \n b"] * 25)
-    plain = found.content(".csv")
-    for module in (output, tables):
-        monkeypatch.setattr(module, "ROWS_PER_BLOCK", 4)
+    plain = csv_text(*found.sheet())
+    monkeypatch.setattr(output, "ROWS_PER_BLOCK", 4)
+    monkeypatch.setattr(table, "NAMES_PER_BLOCK", 4)
     assert csv_text(["a", "b", "c"], rows) == whole
-    assert found.content(".csv") == plain
+    assert csv_text(*found.sheet()) == plain
     assert plain.splitlines()[8] == "s7,7,n,1.000000,a b"

@@ -8,7 +8,7 @@ from cases import few
 from onmf import StreamONMF
 from onmf.datasets import make_rays
 from onmf.losses import LOSSES
-from onmf.streams import novelty
+from onmf.streams import births, novelty
 
 OLD, M = 6, 40
 
@@ -19,7 +19,37 @@ def unit(X):
 
 def pool_of(X, rays, novel=None):
     novel = np.ones(len(X), bool) if novel is None else novel
-    return novelty.Pool.of(sp.csr_array(unit(X)), unit(rays.T).T, novel, 0.5)
+    return novelty.Pool.of(
+        sp.csr_array(unit(X)), unit(rays.T).T, novel, 0.325, np.full(rays.shape[1], 0.4)
+    )
+
+
+def level(cosine, spread=0.05, n=100):
+    """Of one cluster, with samples at two cosines."""
+    cosines = cosine + spread * np.resize([-1, 1], n)
+    return novelty.CosineSums.of(np.zeros(n, int), cosines, 1)
+
+
+def test_a_centroid_that_has_turned_is_no_new_kind():
+    """All samples are a little aside of it: no group is born, but of a ray outside their range."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(np.array([1.0, 0, 0]) + 0.01 * rng.random((40, 3)))
+    every = np.ones(40, bool)
+    for degrees, born in ((10, False), (40, True)):
+        turned = np.array([[np.cos(np.radians(degrees)), np.sin(np.radians(degrees)), 0]]).T
+        found = list(novelty.find_new_clusters(X, every, turned, level(0.95, 0.05)))
+        assert bool(found) == born
+
+
+def test_a_stranger_counts_no_more_than_a_usual_sample():
+    """By hand: d_i min(1, max_j d_j |x_j|^2 / (d_i |x_i|^2))."""
+    some = sp.csr_array([[3.0, 4.0], [1.0, 0.0]])
+    usual = births.BatchRows(some, np.array([2.0, 1.0]), np.zeros(2, int), np.ones(2))
+    strange = sp.csr_array([[100.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    weight = births.no_more_than(usual, strange, np.array([1.0, 3.0, 1.0]))
+    np.testing.assert_allclose(weight, [50 / 1e4, 3, 1])
+    nobody = usual.some(np.empty(0, int))
+    np.testing.assert_allclose(births.no_more_than(nobody, strange, np.ones(3)), 1)
 
 
 def test_the_ray_of_the_others_leaves_the_sample_out():
@@ -67,17 +97,17 @@ def test_samples_that_agree_on_nothing_stay_outside():
     ray = np.zeros((60, 1))
     ray[59] = 1
     every = np.ones(40 + novelty.MIN_MEMBERS, bool)
-    assert list(novelty.find_new_clusters(sp.csr_array(lone), every[:40], ray, 0.5)) == []
+    assert list(novelty.find_new_clusters(sp.csr_array(lone), every[:40], ray, level(0.5))) == []
     kind = np.zeros((novelty.MIN_MEMBERS, 60))
     kind[:, 50:54] = 1 + 0.3 * rng.random((novelty.MIN_MEMBERS, 4))
     both = sp.csr_array(np.vstack([lone, kind]))
-    (born,) = novelty.find_new_clusters(both, every, ray, 0.5)
+    (born,) = novelty.find_new_clusters(both, every, ray, level(0.5))
     np.testing.assert_array_equal(born.members, 40 + np.arange(novelty.MIN_MEMBERS))
     few_novel = every & (np.arange(len(every)) < 43)
-    assert list(novelty.find_new_clusters(both, few_novel, ray, 0.5)) == []
+    assert list(novelty.find_new_clusters(both, few_novel, ray, level(0.5))) == []
     near = np.zeros((60, 1))
     near[50:54] = 0.5  # a ray that explains them already
-    assert list(novelty.find_new_clusters(both, every, near, 0.5)) == []
+    assert list(novelty.find_new_clusters(both, every, near, level(0.5))) == []
 
 
 def test_the_tail_of_a_kind_is_no_kind():
@@ -88,7 +118,8 @@ def test_the_tail_of_a_kind_is_no_kind():
     ray = unit(X).sum(axis=0)[:, None]
     cosine = (unit(X) @ ray / np.linalg.norm(ray))[:, 0]
     novel = cosine < cosine.mean() - novelty.MAX_DEVIATIONS_BELOW * cosine.std()
-    found = novelty.find_new_clusters(sp.csr_array(X), novel, unit(ray.T).T, cosine.mean())
+    levels = novelty.CosineSums.of(np.zeros(len(X), int), cosine, 1)
+    found = novelty.find_new_clusters(sp.csr_array(X), novel, unit(ray.T).T, levels)
     assert novel.sum() > 50
     assert list(found) == []
 

@@ -15,7 +15,7 @@ from cases import few
 from onmf import ONMF, PALM, Baseline
 from onmf.datasets import make_rays
 from onmf.io import csv_text, formats, open_source
-from onmf.io.formats import larger_than_memory
+from onmf.io.formats import stays_on_disk
 from onmf.rows import Check, OnDisk, PlacementRequest, disk, open_rows, place
 from onmf.rows import memory as blocks
 from onmf.rows.memory import InMemory
@@ -450,9 +450,9 @@ def test_larger_than_memory_is_half_of_what_is_free(dense, sparse, tmp_path, mon
     for kind, X in ((packed_npz, dense), (packed_csr_npz, sparse)):
         source, size = open_source(kind(X, tmp_path)), (X.data if sp.issparse(X) else X).nbytes
         monkeypatch.setattr(formats, "free_memory", lambda size=size: 2 * size)
-        assert not larger_than_memory(source)
+        assert not stays_on_disk(source)
         monkeypatch.setattr(formats, "free_memory", lambda size=size: 2 * size - 1)
-        assert larger_than_memory(source)
+        assert stays_on_disk(source)
 
 
 def test_a_text_table_is_clustered_by_its_path(dense, tmp_path):
@@ -463,7 +463,7 @@ def test_a_text_table_is_clustered_by_its_path(dense, tmp_path):
     assert model.feature_names_in_.tolist() == header
     expected = ONMF(3, random_state=0).fit(np.array(rows))
     np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
-    assert not larger_than_memory(open_source(tmp_path / "x.csv"))
+    assert not stays_on_disk(open_source(tmp_path / "x.csv"))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -145,7 +146,7 @@ def parse_span(span: str) -> list[int]:
 
 
 def result_files(
-    choice: KChoice, samples: list[str], account: dict[str, Any], raw_names: bool
+    choice: KChoice, samples: Sequence[str], account: dict[str, Any], raw_names: bool
 ) -> dict[str, str]:
     """Name and text of each file; choice.json comes last, so where it is, the others are."""
     stability = consensus_of(choice).sample_stability.tolist()

@@ -60,6 +60,7 @@ from onmf.cli.sections import SectionedCommand, section
 from onmf.estimators.solvers import SOLVERS, with_solver
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
+from onmf.io.output import Content
 from onmf.io.remote import is_remote
 from onmf.io.versions import package_versions
 from onmf.paper.penalties import PENALTIES
@@ -222,7 +223,7 @@ def run_cluster(
     with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
         run = fit_input(settings, k, source, previous)
         record = run.record(out) | ({"seeds": seeds} if seeds else {})
-        pages: dict[str, str | bytes] = {} if no_report else {REPORT: make_report(run, record)}
+        pages: dict[str, Content] = {} if no_report else {REPORT: make_report(run, record)}
         asked = {LABELS_PARQUET: parquet, LABELS_XLSX: xlsx}
         wanted = [name for name, also in asked.items() if also]
         pages |= {name: run.labels().content(Path(name).suffix) for name in wanted}
@@ -246,10 +247,10 @@ def fit_input(
 ) -> FinishedFit:
     """Read, prepare, cluster and explain an input, with notes on what looks wrong."""
     name = source.path.name
-    seeds = settings.get("seeds") or {}
+    seeds, few = settings.get("seeds") or {}, settings.get("passes") is not None
     settings = with_solver({n: v for n, v in settings.items() if n != "seeds"})
     with reading(source) as progress:
-        raw = source.read(progress)
+        raw = source.read(progress, few)
         origin = Origin(checksum(source.path, source.follow_links), package_versions())
     if previous is None:
         bounds = settings.get("center_bounds", "auto")
@@ -260,9 +261,9 @@ def fit_input(
     if k is not None and not isinstance(k, int):
         choice = choose_count(ONMF(**settings), table, k)
         k = max(int(choice.best_k), len(seeds))
-    model = ONMF(k, init="random" if previous is None else previous.model, **settings)
+    init = "random" if previous is None else previous.model
     known = labels_by_seeds(table.X, table.features, seeds) if seeds else None
-    seconds = fit_with_progress(model, source, table, known)
+    model, seconds = fit_model(ONMF(k, init=init, **settings), table, known, source)
     if copies is not None:
         table = with_copies(model, table, raw, copies)
         choice = choice_with_copies(choice, copies)
@@ -283,8 +284,8 @@ def fit_input(
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
 
 
-def fit_with_progress(model: ONMF, source: Input, table: Table, known: Any) -> float:
-    """Fit the model, guided by the classes known of some samples; the seconds it took."""
+def fit_model(model: ONMF, table: Table, known: Any, source: Input) -> tuple[ONMF, float]:
+    """The model, fitted to a table and the labels that are known, and the seconds it took."""
     name = source.path.name
     with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
         if source.text:  # `after_fit` names them as the file does
@@ -292,8 +293,9 @@ def fit_with_progress(model: ONMF, source: Input, table: Table, known: Any) -> f
         begin = time.perf_counter()
         model.set_params(callback=callback).fit(table, known)
         seconds = time.perf_counter() - begin
-    model.set_params(callback=None)
-    return seconds
+    if source.path.suffix != ".h5ad":  # no other file has them, and they may be as large as X
+        del model.membership_
+    return model.set_params(callback=None), seconds
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:

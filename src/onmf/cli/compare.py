@@ -36,8 +36,7 @@ from onmf.cli.runs.comparison import (
 )
 from onmf.cli.runs.findings import topic_quality
 from onmf.cli.runs.inputs import sample_in_memory
-from onmf.cli.runs.results import agreement_scores
-from onmf.cli.runs.tables import cluster_sizes
+from onmf.cli.runs.tables import agreement_scores, cluster_sizes
 from onmf.cli.sections import SectionedCommand
 from onmf.datasets import make_rays
 from onmf.estimators.baseline import NEAREST

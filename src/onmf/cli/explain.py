@@ -1,6 +1,7 @@
 """`onmf explain`."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from onmf.cli.runs.results import read_run
 from onmf.cli.runs.tables import clusters_sheet, markers_sheet
 from onmf.explain import Explanation
 from onmf.explain.typical import decimals, typical_samples
-from onmf.io import csv_texts, place_for, replace_files
+from onmf.io import csv_writers, place_for, replace_files
 from onmf.io.terms import Terms
 
 TYPICAL_SAMPLES = 3  # shown per cluster
@@ -48,7 +49,7 @@ def run_explain(folder: Path, top: int, remote: bool, raw_names: bool, as_json: 
             CLUSTERS: clusters_sheet(run.clusters()),
             MARKERS: markers_sheet(run.findings.markers),
         }
-        replace_files(folder, with_record(record, csv_texts(sheets, raw_names)))
+        replace_files(folder, with_record(record, csv_writers(sheets, raw_names)))
     names = run.raw.samples
     if run.source.text:
         names = [_shortened(text) for text in run.raw.X]
@@ -64,7 +65,7 @@ def _shortened(text: str) -> str:
     return line if len(line) <= TEXT_SHOWN else f"{line[: TEXT_SHOWN - 1]}…"
 
 
-def cluster_facts(found: Explanation, names: list[str], top: int) -> list[dict[str, Any]]:
+def cluster_facts(found: Explanation, names: Sequence[str], top: int) -> list[dict[str, Any]]:
     """Size, trust, features and typical samples of each cluster that has samples."""
     markers, facts = found.markers, []
     digits = decimals(found.certainty[found.labels >= 0])

@@ -19,10 +19,11 @@ from onmf.cli.options import (
 )
 from onmf.cli.runs.align import align_features, is_transposed
 from onmf.cli.runs.inputs import Input, cleaned
-from onmf.cli.runs.results import agreement_scores, fitted_model
+from onmf.cli.runs.results import fitted_model
 from onmf.cli.runs.tables import (
     Labels,
     Model,
+    agreement_scores,
     cluster_sizes,
     ids_of_clusters,
     ids_of_labels,

@@ -90,9 +90,10 @@ def run_update(
             run, action = run.undo(), "undone"
         elif path is not None:
             run, action, batch = take_batch(run, path, **options)
-        if len(run.batches) > 1 or undo:
-            with waiting("Writing the files"):
+        with waiting("Writing the files"):
+            if len(run.batches) > 1:
                 run.write()
+            if len(run.batches) > 1 or undo:
                 run.remove_old_files()
         if metrics is not None:
             replace_files(metrics.parent, {metrics.name: metrics_text(run)})

@@ -1,7 +1,7 @@
 """Gene expression of tumours with known cancer types: TCGA files, or files of the user."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -183,7 +183,7 @@ def load_expression(
     )
 
 
-def _match_types(samples: list[str], types: Mapping[str, str]) -> list[str | None]:
+def _match_types(samples: Sequence[str], types: Mapping[str, str]) -> list[str | None]:
     """The type of each sample: by its name, or by the longest known first part of it."""
     lengths = sorted({len(name) for name in types}, reverse=True)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onmf.estimators.fitting import Solution
 
 SPREAD_DIGITS = 5  # of seven in single precision
-SLAB_ROWS = 1 << 16  # rows of a file that are changed at a time
+SLAB_ROWS = 1 << 16  # rows that are changed at a time
 
 
 def number_clusters(
@@ -36,11 +36,8 @@ def number_clusters(
         order = canonical_order(solution.labels, weight, begin.n_clusters, result.W)
     else:
         return solution
-    if isinstance(H, np.memmap):  # what is in a file stays there
-        for i in range(0, len(H), SLAB_ROWS):
-            H[i : i + SLAB_ROWS] = H[i : i + SLAB_ROWS, order]
-    else:
-        H = H[:, order]
+    for i in range(0, len(H), SLAB_ROWS):  # in place: it may be in a file, or as large as X
+        H[i : i + SLAB_ROWS] = H[i : i + SLAB_ROWS, order]
     return solution._replace(
         result=result._replace(H=H, W=result.W[order]),
         labels=renumber(solution.labels, order),

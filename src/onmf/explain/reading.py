@@ -1,16 +1,18 @@
 """All that an explanation needs of X, in one read of it.
 
-For every sample its margin, its distance and its labels by halves of the features; for every
-cluster, of the model and of the first two halves, the sums of `onmf.explain.sums`.
+For every sample its margin and its distance, for some its labels by halves of the features; for
+every cluster, of the model and of the first two halves, the sums of `onmf.explain.sums`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from onmf.explain.halves import HalfLabels, matching_numbers, split_fits
+from onmf.explain.halves import EXPLAIN_STREAM, HalfLabels, matching_numbers, split_fits
 from onmf.explain.noise import FEW_FEATURES, noisy_agreement
 from onmf.explain.separation import Separation, look_at_halves
 from onmf.explain.sums import GroupSums, PowerSums, SumPowers
@@ -22,6 +24,8 @@ from onmf.rows.assign import Assignment, nearness
 from onmf.rows.sweep import Array, Block, Data, Matrix
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import rescale_to_safe_range, safe_scale
+
+MOST_LOOKED_AT = 100_000  # samples by halves: certainties then have errors below 1 %
 
 
 class Reading(NamedTuple):
@@ -48,24 +52,42 @@ class Reading(NamedTuple):
     separation: Separation
 
 
+class Part(NamedTuple):
+    """Of a block: the labels of its samples, and the numbers in it of those that are looked at."""
+
+    labels: Array
+    seen: Array
+
+
+class Look(NamedTuple):
+    """What is found of a block; `labels` by halves (samples looked at, halves)."""
+
+    moved: Array
+    margin: Array
+    distance: Array
+    labels: Array
+
+
 @dataclass(frozen=True)
 class ReadBlock:
-    """What is read of a block, given the labels of the model.
-
-    Its rows are one array (b, 3 + halves): nearest centroid, margin, distance, labels by halves.
-    """
+    """What is read of a block: sums by the labels of the model and of the first two halves."""
 
     assignment: Assignment
     view: Callable[[Matrix], Matrix]
     halves: HalfLabels
     sums: SumPowers
 
-    def __call__(self, block: Block, own: Array) -> tuple[Array, PowerSums]:
+    def __call__(self, block: Block, own: Part) -> tuple[Look, PowerSums]:
         near, _ = self.assignment.nearness(block, None)
+        nearest = self.assignment(block, None)[0].labels
+        _, whole = self.sums(block, own.labels[:, None])
+        if len(own.seen) < len(own.labels):
+            block = Block(block.X[own.seen], block.weight[own.seen])
         looks, _ = self.halves(block._replace(X=self.view(block.X)), None)
-        _, sums = self.sums(block, np.column_stack([own, looks[:, :2]]))
-        labels = self.assignment(block, None)[0].labels
-        return np.column_stack([labels, near.margin, near.distance, looks]), sums
+        _, tests = self.sums(block, looks[:, :2])
+        both = PowerSums(*map(np.concatenate, zip(whole, tests, strict=True)))
+        moved = (own.labels >= 0) & (nearest != own.labels)
+        return Look(moved, near.margin, near.distance, looks), both
 
 
 def read_clusters(
@@ -83,6 +105,7 @@ def read_clusters(
     loss, votes = loss_of(model), getattr(model, "equal_votes", False)
     voters = loss.view(loss.with_equal_votes(samples.data) if votes else samples.data, votes)
     rays = loss.view_rows(rescale_to_safe_range(centers)[0])
+    tried = some_numbers(len(labels), seed)
     with single_threaded_blas():
         halves = split_fits(voters, k, splits, seed)
         trust = look_at_halves(voters, labels, rays, seed)
@@ -92,22 +115,24 @@ def read_clusters(
             HalfLabels.of(halves, data),
             SumPowers(k, data.n_missing),
         )
-        rows, sums = data.sweep(move, data.scatter(labels.astype(np.intp)))
-    found = data.gather(rows)
-    nearest, margin, distance, looks = *found[:, :3].T.copy(), found[:, 3:].astype(np.intp)
-    whole, *tests = sums.of_groups(np.column_stack([labels, looks[:, :2]]), data.weight)
-    numbers = [matching_numbers(own, labels, k) for own in looks.T]
+        rows, sums = data.sweep(move, parts(data, labels.astype(np.intp), tried))
+    moved, margin, distance, looks = (
+        data.gather(data.map_blocks(attrgetter(name), rows)) for name in Look._fields
+    )
+    (whole,) = sums.of(slice(1)).of_groups(labels[:, None], data.weight)
+    tests = sums.of(slice(1, None)).of_groups(looks[:, :2], data.weight[tried])
+    numbers = [matching_numbers(own, labels[tried], k) for own in looks.T]
     tests = [own.renumbered(new[:-1]) for own, new in zip(tests, numbers, strict=False)]
     tested = [half.features for half in halves[1::-1]]  # on the clusters of the other half
     looks = np.column_stack([new[own] for new, own in zip(numbers, looks.T, strict=True)])
-    tried, agree = np.arange(len(labels)), _agreement(looks)
+    agree = _agreement(looks)
     if data.shape[1] < FEW_FEATURES:
         some, share = noisy_agreement(data, loss.view_rows, labels, rays, splits, seed)
         if len(some):  # empty if every sample has a NaN
             tried, agree = some, share
     return Reading(
         samples.scale,
-        int(np.sum((labels >= 0) & (nearest != labels))),
+        int(moved.sum()),
         margin,
         distance,
         whole,
@@ -116,6 +141,24 @@ def read_clusters(
         agree,
         *trust,
     )
+
+
+def some_numbers(n: int, seed: int) -> Array:
+    """The numbers of the samples that are looked at by halves: all, or MOST_LOOKED_AT of them."""
+    if n <= MOST_LOOKED_AT:
+        return np.arange(n)
+    rng = np.random.default_rng((EXPLAIN_STREAM, MOST_LOOKED_AT, seed))
+    return np.sort(rng.choice(n, MOST_LOOKED_AT, replace=False))
+
+
+def parts(data: Data, labels: Array, tried: Array) -> list[Part]:
+    """For each block its labels, and which of its samples are looked at."""
+    edges = [*data.first, len(labels)]
+    cuts = np.searchsorted(tried, edges).tolist()
+    return [
+        Part(labels[i:j], tried[a:b] - i)
+        for (i, j), (a, b) in zip(pairwise(edges), pairwise(cuts), strict=True)
+    ]
 
 
 def _agreement(looks: Array) -> Array:

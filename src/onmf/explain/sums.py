@@ -70,12 +70,18 @@ class PowerSums(NamedTuple):
     missing: Array
     missing_square: Array
 
+    def of(self, clusterings: slice) -> "PowerSums":
+        """The sums of some clusterings."""
+        return PowerSums(*(part[clusterings] for part in self))
+
     def of_groups(self, labels: Array, weight: Array) -> list[GroupSums]:
         """The groups of every clustering; labels (n, clusterings)."""
         groups, k = [], self.first.shape[1]
         for c, own in enumerate(labels.T):
+            where, d = own, weight.astype(np.float64)
             inside = (own >= 0) & (weight > 0)
-            where, d = own[inside], weight[inside].astype(np.float64)
+            if not inside.all():
+                where, d = own[inside], d[inside]
             total, square, samples = (np.bincount(where, w, k)[:, None] for w in (d, d * d, None))
             if self.missing.size:
                 seen, seen_square = total - self.missing[c], square - self.missing_square[c]

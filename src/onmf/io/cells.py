@@ -16,6 +16,7 @@ Number = Callable[[str], float]  # the number in a cell; ValueError if there is 
 SPACES = " \u00a0\u202f"  # all of them may group digits
 
 FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001  (full-width characters work, too)
+FORMULA_STARTS = {*"'=+-@\t\r\n＝＋－＠"}  # noqa: RUF001
 
 
 def to_number(cell: str) -> float:

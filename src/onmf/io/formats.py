@@ -12,7 +12,7 @@ from onmf.io.layouts import note_turned
 from onmf.io.memory import free_memory
 from onmf.io.names import rows_are_genes
 from onmf.io.remote import AnyFile, RemoteFile, as_file
-from onmf.io.source import InMemoryTable, Source
+from onmf.io.source import Dense, InMemoryTable, Source, Sparse
 from onmf.io.table import Options, Progress, Table, check_unique, no_progress, turn
 from onmf.io.terms import CELLS, SAMPLES, Terms
 from onmf.io.text_files import visible_files
@@ -64,6 +64,7 @@ READERS_TERMS = {".h5ad": CELLS}  # of formats that say what their rows are
 LAYERED = ("hdf5", "zarr")
 ROWS_BY_NAME = ("delimited", "workbook")
 WITH_COLUMNS = (*ROWS_BY_NAME, "parquet")
+MANY_BYTES = 1 << 28  # of rows that are read a few times; 256 MB are read from disk in .1 s
 NAMED_ROWS = ("parquet",)  # as tables; rows of annotated data are always samples
 
 
@@ -127,9 +128,13 @@ def _unknown_ending(name: str) -> str:
     return f"{name} does not end in {', '.join(FORMATS)}; for documents, add --text."
 
 
-def larger_than_memory(source: Source) -> bool:
-    """Whether the rows of a file would fill more than half of the free memory."""
-    return free_memory() / 2 < source.nbytes
+def stays_on_disk(source: Source, few: bool = False) -> bool:
+    """Whether the rows of a file would fill more than half of the free memory, or are many.
+
+    few : whether they are read a few times only; a copy in memory then saves little.
+    """
+    large = few and isinstance(source, Dense | Sparse) and source.nbytes > MANY_BYTES
+    return large or free_memory() / 2 < source.nbytes
 
 
 def known_ending(name: str) -> str | None:

@@ -240,5 +240,5 @@ def without_sums(table: Table, file: str) -> Table:
     note_left_out(file, [table.samples[i] for i in found], "is the sum of the others, and left out")
     kept = np.delete(np.arange(len(table.samples)), found)
     labels = None if table.labels is None else [table.labels[i] for i in kept]
-    samples = [table.samples[i] for i in kept]
+    samples = [table.samples[i] for i in kept.tolist()]
     return table._replace(X=table.X[kept], samples=samples, labels=labels)

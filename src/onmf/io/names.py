@@ -3,6 +3,9 @@
 import re
 from collections.abc import Sequence
 
+from onmf.io.table import Numbered
+
+MOST_NAMES_READ = 100_000  # to see what they are: more than there are genes
 ROWS_PER_COLUMN = 4  # from this ratio on, rows may be features
 GENE_SYMBOL = re.compile(r"[A-Za-z][A-Za-z0-9]{1,9}(?:[-.][A-Za-z0-9]{1,6})?")
 ACCESSION = re.compile(
@@ -24,8 +27,9 @@ def share_of_genes(names: Sequence[str]) -> float:
 
     Symbols are short words with many different first letters, unlike `cell1`, `cell2`.
     """
-    if not names:
+    if not names or isinstance(names, Numbered):
         return 0.0
+    names = names[:MOST_NAMES_READ]
     symbols = [name for name in names if GENE_SYMBOL.fullmatch(name)]
     stems = {re.split(r"[\d.-]", name)[0] for name in symbols}
     genuine = len(symbols) if 5 * len(stems) > len(symbols) else 0

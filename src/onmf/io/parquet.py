@@ -8,11 +8,11 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -21,19 +21,21 @@ from onmf.io.flat import FlatFile, room_for
 from onmf.io.memory import check_memory
 from onmf.io.remote import AnyFile
 from onmf.io.source import Dense, Source
-from onmf.io.table import Array, Options, numbered, reading_errors
+from onmf.io.table import Array, Names, Numbered, Options, in_blocks, reading_errors
 
 try:
     import pyarrow as pa
-    from pyarrow.dataset import dataset
-    from pyarrow.parquet import read_table, write_table
+    from pyarrow.dataset import ParquetFragmentScanOptions, dataset
+    from pyarrow.parquet import ParquetWriter, read_table
 except ImportError as missing:
     raise ImportError(
         'Parquet files are read by pyarrow, which `pip install "onmf[parquet]"` installs.'
     ) from missing
 
-ENTRIES_PER_BATCH = 4_000_000  # 32 MB of double precision
+ENTRIES_PER_BATCH = 1_000_000  # 8 MB of double precision: columns become rows in the cache
 LARGEST_ROW_GROUP = 64_000_000  # entries; 512 MB of double precision
+# Of files here: buffers that are fetched ahead are kept until the end.
+IN_ORDER = ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 NUMERIC_TYPES = (  # a column of nulls only is one of missing numbers
     pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal,
     pa.types.is_null,
@@ -70,11 +72,11 @@ def open_parquet(path: AnyFile, options: Options) -> Source:
         shape = data.count_rows(), len(names)
         samples = labels = None
         if columns.names is not None:
-            samples = [str(name) for name in _values(data, headings[columns.names])]
+            samples = ColumnNames(path.name, _column(data, headings[columns.names]))
         if columns.classes is not None:
-            values = _values(data, headings[columns.classes])
+            values = _column(data, headings[columns.classes]).to_pylist()
             where = f"its column {options.labels!r}"
-            labels = class_names(values, samples or numbered(len(values)), where)
+            labels = class_names(values, samples or Numbered(len(values)), where)
     matrix = ColumnMatrix(path, data, names, shape, dtype)
     return Dense.of(matrix, path.name, names=names, samples=samples, labels=labels)
 
@@ -113,20 +115,43 @@ class ColumnMatrix:
     dtype: np.dtype[Any]
 
     def __getitem__(self, rows: slice) -> Array:
+        return self.numbers(self.data)[rows]
+
+    def batches(self, part: Any) -> Iterator[Array]:
+        """The rows of a part of the data, some at a time: a copy of all doubles the memory."""
+        size = max(1, ENTRIES_PER_BATCH // max(1, len(self.names)))
+        kind = pa.from_numpy_dtype(self.dtype)
         with parquet_errors(self.path.name):
-            table = self.data.to_table(columns=self.names)
-            return self.numbers(table)[rows]
+            for batch in part.to_batches(
+                columns=self.names,
+                batch_size=size,
+                batch_readahead=1,
+                fragment_readahead=1,
+                use_threads=False,
+                fragment_scan_options=IN_ORDER if isinstance(self.path, Path) else None,
+            ):
+                X = np.empty((batch.num_rows, len(self.names)), self.dtype)
+                for j, column in enumerate(batch.columns):
+                    X[:, j] = column.cast(kind, safe=False).to_numpy(zero_copy_only=False)
+                yield X
+
+    def numbers(self, part: Any) -> Array:
+        """All rows of a part of the data."""
+        X, done = np.empty((part.count_rows(), len(self.names)), self.dtype), 0
+        for rows in self.batches(part):
+            X[done : done + len(rows)] = rows
+            done += len(rows)
+        pa.default_memory_pool().release_unused()
+        return X
 
     def unpacked(self) -> FlatFile:
         """All rows in a temporary file."""
         n, m = self.shape
-        with parquet_errors(self.path.name):
-            folder = room_for(n * m * self.dtype.itemsize, self.path.name)
-            place, size = folder.path / "rows", max(1, ENTRIES_PER_BATCH // max(1, m))
-            with place.open("wb") as file:
-                for batch in self.data.to_batches(columns=self.names, batch_size=size):
-                    self.numbers(batch).tofile(file)
-            return FlatFile(place, 0, self.shape, self.dtype, folder)
+        folder = room_for(n * m * self.dtype.itemsize, self.path.name)
+        with (folder.path / "rows").open("wb") as file:
+            for batch in self.batches(self.data):
+                batch.tofile(file)
+        return FlatFile(folder.path / "rows", 0, self.shape, self.dtype, folder)
 
     def by_groups(self) -> "RowGroups | None":
         """The matrix by row groups, unless one of them is large."""
@@ -138,15 +163,6 @@ class ColumnMatrix:
         if max(sizes, default=0) * self.shape[1] > LARGEST_ROW_GROUP:
             return None
         return RowGroups(self, groups, [0, *accumulate(sizes)], self.shape, self.dtype)
-
-    def numbers(self, table: Any) -> Array:
-        """The columns of a table or batch as an array."""
-        X = np.empty((table.num_rows, len(self.names)), self.dtype)
-        for j, column in enumerate(table.columns):
-            cast = column.cast(pa.from_numpy_dtype(self.dtype), safe=False)
-            whole = isinstance(cast, pa.ChunkedArray)
-            X[:, j] = cast.to_numpy() if whole else cast.to_numpy(zero_copy_only=False)
-        return X
 
 
 @dataclass(frozen=True)
@@ -163,18 +179,29 @@ class RowGroups:
         i, j, _ = rows.indices(self.shape[0])
         first = bisect_right(self.edges, i) - 1
         last = max(bisect_left(self.edges, j), first + 1)
-        with parquet_errors(self.whole.path.name):
-            parts = [self._numbers(group) for group in self.groups[first:last]]
+        parts = [self.whole.numbers(group) for group in self.groups[first:last]]
         X = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return X[i - self.edges[first] : j - self.edges[first]]
 
-    def _numbers(self, group: Any) -> Array:
-        return self.whole.numbers(group.to_table(columns=self.whole.names))
+
+def _column(data: Any, name: str) -> Any:
+    """A column, as pyarrow keeps it."""
+    return data.to_table(columns=[name]).column(0)
 
 
-def _values(data: Any, column: str) -> list[Any]:
-    values: list[Any] = data.to_table(columns=[column]).column(0).to_pylist()
-    return values
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnNames(Names):
+    """The values of a column as names."""
+
+    file: str
+    column: Any
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def texts(self, start: int, stop: int) -> list[str]:
+        with parquet_errors(self.file):
+            return [*map(str, self.column.slice(start, stop - start).to_pylist())]
 
 
 def _pandas_index(schema: Any) -> int | None:
@@ -186,13 +213,16 @@ def _pandas_index(schema: Any) -> int | None:
 
 
 def parquet_columns(path: Path) -> dict[str, list[Any]]:
-    """The columns of a file that `parquet_bytes` made."""
+    """The columns of a file that `write_parquet` made."""
     with reading_errors(path.name, "Parquet"):
         return dict(read_table(path).to_pydict())
 
 
-def parquet_bytes(columns: Mapping[str, Any]) -> bytes:
-    """The content of a file with these columns."""
-    sink = pa.BufferOutputStream()
-    write_table(pa.table(dict(columns)), sink)
-    return bytes(sink.getvalue().to_pybytes())
+def write_parquet(columns: Mapping[str, Any], file: IO[bytes]) -> None:
+    """A file with these columns, written some rows at a time."""
+    with ExitStack() as stack:
+        writer = None
+        for parts in zip(*map(in_blocks, columns.values()), strict=True):
+            table = pa.table(dict(zip(columns, parts, strict=True)))
+            writer = writer or stack.enter_context(ParquetWriter(file, table.schema))
+            writer.write_table(table)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from onmf.exceptions import FormatError
 from onmf.io.flat import FlatFile
 from onmf.io.memory import NoRoomError, check_memory
-from onmf.io.table import Array, Table, check_extent, numbered, one_line
+from onmf.io.table import Array, Numbered, Table, check_extent, numbered, one_line
 
 ENTRIES_PER_PART = 4_000_000  # 32 MB of double precision
 NUMERIC_KINDS = "biuf"  # of NumPy's types; objects would need pickle
@@ -31,7 +31,7 @@ class Source(ABC):
     dtype: np.dtype[Any]  # of the rows
     indptr: Array | None = None  # of a sparse matrix
     names: list[str] | None = None  # of the features
-    samples: list[str] | None = None  # names of the samples
+    samples: Sequence[str] | None = None  # their names
     labels: list[str] | None = None  # true classes, if asked for
     edges: Sequence[int] | None = None  # first rows of the stored blocks, and the end
 
@@ -54,7 +54,7 @@ class Source(ABC):
 
     def _table(self, X: Any) -> Table:
         n, m = X.shape
-        return Table(X, self.samples or numbered(n), self.names or numbered(m), self.labels)
+        return Table(X, self.samples or Numbered(n), self.names or numbered(m), self.labels)
 
     def unpacked(self) -> "Source":
         """The same with rows that are quick to read: compressed data go to a temporary file."""

@@ -6,7 +6,9 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple, overload
 from zipfile import BadZipFile
 
 import numpy as np
@@ -20,6 +22,7 @@ Array = NDArray[Any]
 Progress = Callable[[int, int], object]  # (done, total)
 
 MOST_LISTED = 10  # names or cells that an error lists
+NAMES_PER_BLOCK = 100_000  # that are text at the same time: about 6 MB
 DAMAGE: tuple[type[Exception], ...] = (  # what libraries raise on damaged or forged files
     ArithmeticError, AttributeError, BadZipFile, EOFError, LookupError, OSError, RuntimeError,
     TypeError, ValueError, struct.error, zlib.error,
@@ -41,16 +44,65 @@ class Table(NamedTuple):
     """
 
     X: Any
-    samples: list[str]
+    samples: Sequence[str]
     features: list[str]
     labels: list[str] | None = None
+
+
+class Names(Sequence[str]):
+    """Names that become text when they are asked for: text takes ten times the memory."""
+
+    def texts(self, start: int, stop: int) -> list[str]:
+        """The names from `start` to `stop` - 1."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, int):
+            return self.texts(numbers, numbers + 1)[0]
+        if numbers.step != 1:
+            return self.texts(0, len(self))[index]
+        return self.texts(numbers.start, numbers.stop)
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(in_blocks(self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr([*self])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Numbered(Names):
+    """0, 1, ..., n - 1: the names where a file gives none."""
+
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+    def texts(self, start: int, stop: int) -> list[str]:
+        return [*map(str, range(start, stop))]
+
+
+def in_blocks(names: Any) -> Iterator[Any]:
+    """All names, or numbers of an array, some at a time."""
+    return (names[i : i + NAMES_PER_BLOCK] for i in range(0, len(names), NAMES_PER_BLOCK))
 
 
 def turn(table: Table) -> Table:
     """The table with rows as columns, without classes."""
     X = table.X.T
     X = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X)
-    return Table(X, table.features, table.samples)
+    return Table(X, table.features, [*table.samples])
 
 
 class Options(NamedTuple):
@@ -81,8 +133,8 @@ def reading_errors(name: str, form: str, *also: type[Exception]) -> Iterator[Non
 
 
 def numbered(n: int) -> list[str]:
-    """Names where a file gives none."""
-    return [str(i) for i in range(n)]
+    """Names of features where a file gives none."""
+    return [*Numbered(n)]
 
 
 def listing(names: Iterable[Any], total: int | None = None) -> str:
@@ -105,9 +157,15 @@ def printable(text: str) -> str:
 
 def check_unique(names: Sequence[str], what: str, file: str) -> None:
     """Refuse samples, or features, that share a name."""
-    if len(set(names)) == len(names):
+    if isinstance(names, Numbered):
         return
-    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
+    codes = np.fromiter(map(hash, names), np.int64, len(names))
+    known, counts = np.unique(codes, return_counts=True)
+    again = {*known[counts > 1].tolist()}  # few names, or none: others may have their codes
+    times = Counter(name for name in names if hash(name) in again) if again else Counter[str]()
+    repeated = [repr(name) for name, count in times.items() if count > 1]
+    if not repeated:
+        return
     raise ValueError(
         f"{file} has {what} of the same name: {listing(repeated)}. Rename or drop them; features "
         "can be numbered, summed or taken once (--duplicates), also if they are rows "
@@ -117,15 +175,15 @@ def check_unique(names: Sequence[str], what: str, file: str) -> None:
 
 def check_text(names: Sequence[str], what: str, file: str) -> None:
     """Refuse a name that no file can hold: half of a pair of code units, from damaged text."""
-    try:
-        "".join(names).encode("utf-8")
-    except UnicodeEncodeError:
-        for name in names:
-            if name != name.encode("utf-8", "ignore").decode("utf-8"):
-                raise ValueError(
-                    f"{file} has a {what} {name!a} whose name is no valid text (a lone "
-                    "surrogate): rename it."
-                ) from None
+    for some in () if isinstance(names, Numbered) else in_blocks(names):
+        try:
+            "".join(some).encode("utf-8")
+        except UnicodeEncodeError:
+            name = next(n for n in some if n != n.encode("utf-8", "ignore").decode("utf-8"))
+            raise ValueError(
+                f"{file} has a {what} {name!a} whose name is no valid text (a lone surrogate): "
+                "rename it."
+            ) from None
 
 
 def check_extent(shape: Sequence[int], entries: int, file: str) -> None:

@@ -51,6 +51,10 @@ def times(X: Any, factor: Array) -> Any:
 
 def feature_squares(X: Any) -> Array:
     """sum_i x_ij^2 of each feature."""
+    if not sp.issparse(X):
+        sums = np.einsum("ij,ij->j", X, X, dtype=np.float64)
+        if np.isfinite(sums).all():
+            return sums
     return np.asarray(squares(X).sum(axis=0), np.float64).ravel()
 
 

@@ -11,7 +11,7 @@ from onmf.explain.explanation import clusters_or_none
 from onmf.explain.reading import distances
 from onmf.io.terms import SAMPLES, Terms
 from onmf.losses.missing import fill_missing
-from onmf.report.names import display_names, first_words
+from onmf.report.names import check_count, display_names, first_words
 from onmf.result import FittedModel, cluster_ids, known_feature_names, known_names
 from onmf.rows import open_rows
 from onmf.rows.sweep import Array
@@ -33,8 +33,8 @@ class ClusteringFacts(NamedTuple):
     """
 
     X: Any
-    samples: list[str]
-    sample_names: list[str]
+    samples: Sequence[Any]
+    sample_names: Sequence[Any]
     texts: Sequence[str] | None
     features: list[str]
     labels: Array
@@ -64,7 +64,8 @@ def read_clustering(
         samples = X.index
     features = known_feature_names(model, features)
     labels, W = np.asarray(model.labels_), np.asarray(model.cluster_centers_)
-    sample_names = display_names(samples, len(labels), "samples")
+    sample_names = range(len(labels)) if samples is None else samples
+    check_count(sample_names, len(labels), "samples")
     shown_features = display_names(features, W.shape[1], "features", "x")
     rows = samples_to_show(X, W if getattr(model, "n_missing_", True) else None)
     check_samples(rows, labels)

@@ -26,6 +26,7 @@ PERPLEXITY = 5, 30  # smallest and largest: a sixtieth of the samples between
 TSNE_ITERATIONS = 300, 1_000  # fewest and most
 TSNE_STEPS = 300_000  # iterations times samples, between these limits
 FIRST_PER_CLUSTER = 10  # samples that come first, so that small clusters are seen
+ENOUGH, ENOUGH_OF_CLUSTER = 4, 100  # times as many as are shown; at least, of a cluster
 MAP_DIRECTIONS = 30  # singular vectors in which distances are measured
 MAP_ENTRIES = 5e7  # of a dense X, from which the directions are computed: 400 MB
 MAP_NEIGHBOURS = 3  # landmarks between which another sample is placed
@@ -43,7 +44,7 @@ class Embedding(NamedTuple):
 
 def embed(X: Any, labels: Array, random_state: int = 0) -> Embedding:
     """A map of X (array or CSR): the same for the same data, on any number of cores."""
-    samples = stratified_order(labels, np.random.default_rng(random_state))[:MAX_MAP_SAMPLES]
+    samples = stratified_order(labels, np.random.default_rng(random_state), MAX_MAP_SAMPLES)
     n = len(samples) if len(samples) <= MAX_TSNE_SAMPLES else LANDMARKS
     # OpenMP's threads wait for each other at every step: ten times as long on a busy machine.
     with threadpool_limits(1):
@@ -56,18 +57,22 @@ def embed(X: Any, labels: Array, random_state: int = 0) -> Embedding:
     return Embedding(samples, points, interpolated, note)
 
 
-def stratified_order(labels: Array, rng: np.random.Generator) -> Array:
-    """An order of all samples in which every beginning has each cluster in proportion.
+def stratified_order(labels: Array, rng: np.random.Generator, most: int) -> Array:
+    """The first samples of an order in which every beginning has each cluster in proportion.
 
     Within its cluster a sample has a random rank; the order is by rank / size. The first
     `FIRST_PER_CLUSTER` of each cluster come first.
     """
-    _, cluster, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    shuffled = np.lexsort((rng.random(len(labels)), cluster))
-    rank = np.empty(len(labels), dtype=np.intp)
-    rank[shuffled] = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    share = np.where(rank < FIRST_PER_CLUSTER, -1.0, rank / sizes[cluster])
-    return np.lexsort((rank, share))
+    place, sizes = labels - labels.min(initial=0), np.bincount(labels - labels.min(initial=0))
+    random, share = rng.random(len(labels)), ENOUGH * most / len(labels)
+    # Of each cluster the smallest random numbers; where these would be few, all.
+    some = np.flatnonzero((random < share) | (sizes * share < ENOUGH_OF_CLUSTER)[place])
+    cluster, count = place[some], np.bincount(place[some], minlength=len(sizes))
+    shuffled = np.lexsort((random[some], cluster))
+    rank = np.empty(len(some), dtype=np.intp)
+    rank[shuffled] = np.arange(len(some)) - np.repeat(np.cumsum(count) - count, count)
+    order = np.where(rank < FIRST_PER_CLUSTER, -1.0, rank / sizes[cluster])
+    return some[np.lexsort((rank, order))][:most]
 
 
 def singular_directions(X: Any, samples: Array, random_state: int) -> Array | None:

@@ -34,9 +34,13 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
                 "name": display_name(clustering.names[k], CARD_NAME),
                 "lines": card_lines(clustering, inside, clustering.ids[k]),
                 "features": own,
-                "typical": [[names[i], round_digits(explained[i])] for i in typical],
+                "typical": [[display_name(names[i]), round_digits(explained[i])] for i in typical],
                 "unsure": [
-                    [names[i], f"{certainty[i]:.{decimals(certainty[unsure])}f}", other]
+                    [
+                        display_name(names[i]),
+                        f"{certainty[i]:.{decimals(certainty[unsure])}f}",
+                        other,
+                    ]
                     for i, other in zip(unsure, others, strict=True)
                 ],
             }

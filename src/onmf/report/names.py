@@ -1,7 +1,7 @@
 """Names and values that can be shown: any text, of any length, in any script."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from textwrap import shorten
 from typing import Any
 
@@ -37,9 +37,14 @@ def display_names(names: Iterable[Any] | None, n: int, what: str, default: str =
     if names is None:
         return [f"{default}{i}" for i in range(n)]
     texts = [display_name(name) for name in names]
-    if len(texts) != n:
-        raise ValueError(f"{len(texts)} names for {n} {what}: give one for each.")
+    check_count(texts, n, what)
     return texts
+
+
+def check_count(names: Sequence[Any], n: int, what: str) -> None:
+    """There is a name for each."""
+    if len(names) != n:
+        raise ValueError(f"{len(names)} names for {n} {what}: give one for each.")
 
 
 def display_values(value: Any) -> Any:

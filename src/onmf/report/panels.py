@@ -86,7 +86,7 @@ def map_panel(embedding: Embedding, clustering: ClusteringFacts) -> dict[str, An
         "x": grid[:, 0].tolist(),
         "y": grid[:, 1].tolist(),
         "cluster": clustering.labels[samples].tolist(),
-        "sample": [clustering.samples[i] for i in samples],
+        "sample": [display_name(clustering.samples[i]) for i in samples],
         "interpolated": int(embedding.interpolated.sum()),
     }
 

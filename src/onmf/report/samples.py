@@ -41,7 +41,7 @@ def sample_columns(clustering: ClusteringFacts, times: SampleTimes | None) -> di
         "distance": ("Distance", np.sqrt(np.maximum(1 - clustering.explained, 0)), False),
     }
     return {
-        "name": [clustering.sample_names[i] for i in rows],
+        "name": [display_name(clustering.sample_names[i]) for i in rows],
         "text": None if texts is None else [whole_text(texts[i][:longest]) for i in rows],
         "cluster": clustering.labels[rows].tolist(),
         "numbers": {
@@ -70,8 +70,8 @@ def listed_rows(labels: Array) -> list[int]:
     """All samples or, of more than MAX_ROWS, some in proportion to the clusters."""
     if len(labels) <= MAX_ROWS:
         return list(range(len(labels)))
-    order = stratified_order(labels, np.random.default_rng(0))
-    return list(np.sort(order[:MAX_ROWS]).tolist())
+    order = stratified_order(labels, np.random.default_rng(0), MAX_ROWS)
+    return list(np.sort(order).tolist())
 
 
 def text_length(lengths: Sequence[int]) -> int | None:

@@ -213,8 +213,10 @@ class StreamState(NamedTuple):
         """With some samples of a batch; no cluster is closed, and none has its id yet."""
         grown, rest = self.with_births(comparison.rows(data, self.W, self.sums), comparison, most)
         novel, leaving = grown.history.is_novel(rest), grown.history.leaving()
-        X = sp.vstack([rest.X[~novel], grown.history.waiting[leaving]], format="csr")
-        weight = np.append(rest.weight[~novel], grown.history.waiting_weight[leaving])
+        usual, strange = rest.some(~novel), grown.history.waiting[leaving]
+        X = sp.vstack([usual.X, strange], format="csr")
+        own = no_more_than(usual, strange, grown.history.waiting_weight[leaving])
+        weight = np.append(usual.weight, own)
         sums, W, counted = grown.sums, grown.W, rest.some(np.empty(0, np.intp))
         if len(weight):
             data = InMemory(X, weight, n_missing=count_missing(X))
@@ -233,7 +235,7 @@ class StreamState(NamedTuple):
         novel = np.append(np.full(n, True), history.is_novel(batch))
         room = range(max(most - len(self.W), 0))
         rays = comparison.rays(self.W, self.sums)
-        found = find_new_clusters(comparison.view(X, rays), novel, rays, history.levels.mean)
+        found = find_new_clusters(comparison.view(X, rays), novel, rays, history.levels)
         born = [one for _, one in zip(room, found, strict=False)]
         if not born:
             return self, batch
@@ -251,6 +253,18 @@ class StreamState(NamedTuple):
             data = InMemory(rest.X, rest.weight, n_missing=count_missing(rest.X))
             rest = comparison.rows(data, grown.W, grown.sums)
         return grown, rest
+
+
+def no_more_than(usual: BatchRows, X: sp.csr_array, weight: Array) -> Array:
+    """Weights with which no sample that was a stranger counts more than any usual one.
+
+        d_i min(1, max_j d_j ||x_j||^2 / (d_i ||x_i||^2))
+
+    A sample a hundred times as long as all others would else be its cluster.
+    """
+    most, size = np.max(usual.weight * row_sqnorm(usual.X), initial=0.0), weight * row_sqnorm(X)
+    large = (size > most) & (most > 0)
+    return np.asarray(np.where(large, weight * most / np.where(large, size, 1), weight))
 
 
 def unless_enough(X: sp.csr_array, weight: Array, k: int) -> tuple[sp.csr_array, Array]:

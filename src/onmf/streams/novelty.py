@@ -9,9 +9,10 @@
 
 A cluster is born from M if it has MIN_MEMBERS samples, most of them novel, that are apart from the
 other samples by a gap of MIN_GAP. A third of that is enough if its ray has little in common with
-every centroid, a cosine of MAX_COSINE. Leaving the sample out is what makes this evidence: any
-direction explains the sample it was made from. The tail of a normal distribution, cut off at 2
-standard deviations, has a gap of 1.9, at 3 of 2.6.
+every centroid, a cosine of MAX_COSINE. Where M leaves fewer than MIN_MEMBERS samples to its
+centroid, its ray must be novel itself: a centroid that has turned is no new kind. Leaving the
+sample out is what makes this evidence: any direction explains the sample it was made from. The tail
+of a normal distribution, cut off at 2 standard deviations, has a gap of 1.9, at 3 of 2.6.
 """
 
 from collections.abc import Iterator
@@ -69,17 +70,19 @@ class NewCluster(NamedTuple):
 
 
 def find_new_clusters(
-    X: sp.csr_array, novel: Array, rays: Array, level: float
+    X: sp.csr_array, novel: Array, rays: Array, levels: CosineSums
 ) -> Iterator[NewCluster]:
-    """New clusters of the samples X beside the rays (m, k); `level` as `CosineSums.mean`."""
+    """New clusters of the samples X beside the rays (m, k) of clusters with these levels."""
+    least, low = MIN_COSINE_SHARE * levels.mean, levels.low()
     size = np.sqrt(row_sqnorm(X))
     X = sp.csr_array(X.multiply(1 / np.where(size > 0, size, 1)[:, None]))
     free = novel & (size > 0)
-    while (found := Pool.of(X, rays, novel, level).group(free)) is not None:
+    while (found := Pool.of(X, rays, novel, least, low).group(free)) is not None:
         yield found
         free[found.members] = False
         ray = np.asarray(X[found.members].sum(axis=0)).ravel()
         rays = np.column_stack([rays, ray / np.linalg.norm(ray)])
+        low = np.append(low, least)
 
 
 def filled_in(X: sp.csr_array, rays: Array) -> sp.csr_array:
@@ -111,13 +114,14 @@ class Pool(NamedTuple):
     nearest: Array
     near: Array
     least: float
+    low: Array
 
     @classmethod
-    def of(cls, X: sp.csr_array, rays: Array, novel: Array, level: float) -> Self:
+    def of(cls, X: sp.csr_array, rays: Array, novel: Array, least: float, low: Array) -> Self:
         cosines = np.asarray(X @ rays)
         nearest = first_largest(cosines)
         near = np.maximum(cosines[np.arange(len(nearest)), nearest], 0)
-        return cls(X, novel, rays, cosines, nearest, near, MIN_COSINE_SHARE * level)
+        return cls(X, novel, rays, cosines, nearest, near, least, low)
 
     def group(self, free: Array) -> NewCluster | None:
         """The first that is a kind of its own, from the samples with the nearest company."""
@@ -173,12 +177,23 @@ class Pool(NamedTuple):
         """Whether most of a group is novel, and it is apart from the samples of the centroids."""
         mostly_novel = 2 * self.novel[found.members].sum() > len(found.members)
         gap = self.gap(found.members) if mostly_novel else 0.0
-        return gap >= MIN_GAP or (3 * gap >= MIN_GAP and self.is_far(found.members))
+        if 3 * gap < MIN_GAP:
+            return False
+        ray = np.asarray(self.X[found.members].sum(axis=0)).ravel()
+        cosines = ray @ self.rays / np.linalg.norm(ray)
+        return bool(
+            np.max(cosines) <= MAX_COSINE or (gap >= MIN_GAP and self.is_aside(found, cosines))
+        )
 
-    def is_far(self, members: Array) -> bool:
-        """Whether the ray of a group has little in common with any centroid."""
-        ray = np.asarray(self.X[members].sum(axis=0)).ravel()
-        return bool(np.max(ray @ self.rays) <= MAX_COSINE * np.linalg.norm(ray))
+    def is_aside(self, found: NewCluster, cosines: Array) -> bool:
+        """Whether a group leaves enough samples to its centroid, or its ray is novel itself.
+
+        A centroid follows its longest samples. Where all others are a little aside of it, it is the
+        centroid that has turned.
+        """
+        main = np.bincount(self.nearest[found.members]).argmax()
+        left = np.sum(self.nearest == main) - np.sum(self.nearest[found.members] == main)
+        return bool(left >= MIN_MEMBERS or cosines[main] < self.low[main])
 
     def gap(self, members: Array) -> float:
         """Between the gains of a group and those of the samples beside it."""

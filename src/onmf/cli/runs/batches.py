@@ -1,5 +1,6 @@
 """Values of samples from a column of the input or of another file: times and batches."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from onmf.cli.runs.inputs import Input
 
 
-def of_samples(source: "Input", name: str, option: str, samples: list[str]) -> list[str]:
+def of_samples(source: "Input", name: str, option: str, samples: Sequence[str]) -> list[str]:
     """A column of the table, or of another file, with a value for each of these samples."""
     if class_file(name) is not None:
         return read_labels(name, samples)
@@ -22,7 +23,7 @@ def of_samples(source: "Input", name: str, option: str, samples: list[str]) -> l
     return found
 
 
-def batches_of(source: "Input", samples: list[str]) -> list[str] | None:
+def batches_of(source: "Input", samples: Sequence[str]) -> list[str] | None:
     """The batch of each of these samples, if there are batches."""
     return None if source.batch is None else of_samples(source, source.batch, "--batch", samples)
 

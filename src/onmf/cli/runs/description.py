@@ -1,5 +1,6 @@
 """Words that describe the clusters of a matrix of embeddings: --describe."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from onmf.cli.runs.inputs import Input
@@ -17,7 +18,7 @@ class Description(NamedTuple):
     texts: list[str]
 
 
-def describe(source: Input, samples: list[str]) -> Description | None:
+def describe(source: Input, samples: Sequence[str]) -> Description | None:
     """The words of the texts of these samples, which are matched by name, or else by order."""
     if source.describe is None:
         return None
@@ -31,7 +32,7 @@ def describe(source: Input, samples: list[str]) -> Description | None:
     return Description(Tfidf.fit(counts)(counts), words, texts)
 
 
-def _in_order(found: Table, samples: list[str], file: str) -> list[str]:
+def _in_order(found: Table, samples: Sequence[str], file: str) -> list[str]:
     known = dict(zip(found.samples, found.X, strict=True))
     if {*samples} <= known.keys():
         return [known[name] for name in samples]

@@ -14,7 +14,7 @@ from onmf.cli.runs.inputs import Input
 from onmf.cli.runs.text_hints import about_texts, uncounted_texts
 from onmf.io import Source, Table
 from onmf.io.formats import can_drop
-from onmf.io.names import dates, rows_are_genes, share_of_genes
+from onmf.io.names import MOST_NAMES_READ, dates, rows_are_genes, share_of_genes
 from onmf.io.source import ENTRIES_PER_PART
 from onmf.io.table import MOST_LISTED, listing
 from onmf.preparation import Depth, Log, Tfidf
@@ -87,7 +87,7 @@ def orientation(source: Input, table: Table) -> Iterator[str]:
 def dates_of_genes(table: Table) -> Iterator[str]:
     """Names such as 1-Mar, which a spreadsheet made of MARCH1."""
     for names, what in ((table.features, "features"), (table.samples, "samples")):
-        if (found := dates(names)) and share_of_genes(names) > 0.5:
+        if share_of_genes(names) > 0.5 and (found := dates(names)):
             yield (
                 f"{what} {listing(map(repr, found))} may be genes that a spreadsheet turned into "
                 "dates (MARCH1 into 1-Mar): read the original file to name them."
@@ -119,8 +119,7 @@ def totals_of(X: Any) -> Totals:
         features += np.asarray(block.sum(axis=0), np.float64).ravel()
         values = block.data if sp.issparse(block) else np.asarray(block)
         n_negative += int((values < 0).sum())
-        whole = not n_negative and (values == np.floor(values)).all()
-        counts = counts and bool(whole)
+        counts = counts and not n_negative and bool((values == np.floor(values)).all())
     return Totals(np.concatenate(samples), features, squares, counts, n_missing, n_negative)
 
 
@@ -172,7 +171,8 @@ def id_columns(source: Input, table: Table) -> Iterator[str]:
     """Different whole numbers under the name of an id."""
     sides = ((some_rows, table.samples, "sample"), (some_columns, table.features, "feature"))
     for take, names, what in sides:
-        asked = [i for i, name in enumerate(names) if ID_NAME.search(name)][:MOST_ID_COLUMNS]
+        known = names[:MOST_NAMES_READ]
+        asked = [i for i, name in enumerate(known) if ID_NAME.search(name)][:MOST_ID_COLUMNS]
         for i, row in zip(asked, take(table.X, asked) if asked else (), strict=True):
             if len(row) > 2 and (row == np.floor(row)).all() and len(np.unique(row)) == len(row):
                 yield (

@@ -15,7 +15,7 @@ from onmf.io import Source, Table, complete_table, open_source, read_documents
 from onmf.io.columns import class_file
 from onmf.io.duplicates import Duplicates
 from onmf.io.flat import TemporaryFolder
-from onmf.io.formats import can_drop, larger_than_memory, terms_of_file
+from onmf.io.formats import can_drop, stays_on_disk, terms_of_file
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, check_text, no_progress
 from onmf.io.terms import DOCUMENTS, EMBEDDED, PICTURES, Terms
@@ -119,15 +119,18 @@ class Input:
             shutil.copyfileobj(stream, file)
         return replace(self, path=place)
 
-    def read(self, progress: Progress = no_progress) -> Table:
-        """The input before any step; rows that would fill the memory stay on disk."""
-        table = self._read(progress)
+    def read(self, progress: Progress = no_progress, few: bool = False) -> Table:
+        """The input before any step; rows that would fill the memory stay on disk.
+
+        few : whether the rows are read a few times only, so that many of them stay there, too.
+        """
+        table = self._read(progress, few and not self.center_batches)
         check_text(table.samples, "sample", self.path.name)
         check_text(table.features, "feature", self.path.name)
         check_text(table.labels or [], "class", self.path.name)
         return table
 
-    def _read(self, progress: Progress) -> Table:
+    def _read(self, progress: Progress, few: bool) -> Table:
         if self.text:
             return read_documents(
                 self.path, column=self.text_column, id_column=self.id_column, labels=self.labels,
@@ -140,7 +143,7 @@ class Input:
             encoding=self.encoding, sheet=self.sheet, drop=self._unused_columns(),
             progress=progress,
         )  # fmt: skip
-        table = source.outline() if larger_than_memory(source) else source.load()
+        table = source.outline() if stays_on_disk(source, few) else source.load()
         return complete_table(table, self.labels, self.path.name, duplicates)
 
     def _unused_columns(self) -> tuple[str, ...]:

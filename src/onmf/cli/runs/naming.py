@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from onmf.cli.runs.streams import BATCH_FOLDER, StreamRun
 from onmf.estimators.storage import model_bytes
 from onmf.io import csv_text, replace_together
 from onmf.io.cells import guard_cell
+from onmf.io.output import Content
 
 NAMED_TABLES = (records.LABELS, records.LABELS_PARQUET, records.LABELS_XLSX, records.CLUSTERS)
 
@@ -39,7 +41,7 @@ def rename_clusters(folder: Path, names: Mapping[int, str]) -> dict[int, str]:
     return model.cluster_names_
 
 
-def label_files(folder: Path, names: Mapping[int, str]) -> dict[str, str | bytes]:
+def label_files(folder: Path, names: Mapping[int, str]) -> dict[str, Content]:
     """The tables of labels and clusters of a run, and of its batches, with these names."""
     paths = [folder / name for name in NAMED_TABLES if (folder / name).exists()]
     batches = (folder / BATCH_FOLDER).glob("*")
@@ -47,7 +49,7 @@ def label_files(folder: Path, names: Mapping[int, str]) -> dict[str, str | bytes
     return {path.relative_to(folder).as_posix(): with_names(path, names) for path in sorted(paths)}
 
 
-def with_names(path: Path, names: Mapping[int, str]) -> str | bytes:
+def with_names(path: Path, names: Mapping[int, str]) -> Content:
     """The content of a table of labels, with the name of each row's cluster in its column "name".
 
     Tables of older versions have no such column, and stay as they are.
@@ -72,13 +74,13 @@ def _csv(path: Path, names: Mapping[str, str]) -> str:
     return csv_text(header, rows, raw=True)
 
 
-def _parquet(path: Path, names: Mapping[str, str]) -> bytes:
-    from onmf.io.parquet import parquet_bytes, parquet_columns
+def _parquet(path: Path, names: Mapping[str, str]) -> Content:
+    from onmf.io.parquet import parquet_columns, write_parquet
 
     columns = parquet_columns(path)
     header, *rows = _renamed([columns, *zip(*columns.values(), strict=True)], names)
     values = zip(*rows, strict=True) if rows else ([] for _ in header)
-    return parquet_bytes(dict(zip(header, map(list, values), strict=True)))
+    return partial(write_parquet, dict(zip(header, map(list, values), strict=True)))
 
 
 def _workbook(path: Path, names: Mapping[str, str]) -> bytes:
@@ -88,7 +90,7 @@ def _workbook(path: Path, names: Mapping[str, str]) -> bytes:
     return workbook_bytes(header, rows)
 
 
-ENDINGS: dict[str, Callable[[Path, Mapping[str, str]], str | bytes]] = {
+ENDINGS: dict[str, Callable[[Path, Mapping[str, str]], Content]] = {
     ".csv": _csv,
     ".parquet": _parquet,
     ".xlsx": _workbook,

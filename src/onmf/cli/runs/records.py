@@ -3,7 +3,7 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -12,6 +12,7 @@ from onmf.cli.runs.inputs import Input
 from onmf.io import checksum, finish_replacement, seal_files, to_json_values
 from onmf.io.cells import unguard_cell
 from onmf.io.columns import class_file
+from onmf.io.output import Content
 from onmf.io.remote import AnyFile
 from onmf.streams.lineage import Lineage
 
@@ -47,13 +48,15 @@ class Origin(NamedTuple):
         return cls(record["input"]["sha256"], record.get("versions", {}))
 
 
-def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> list[Any]:
-    """A column of labels.csv of a finished run."""
+def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> Iterator[Any]:
+    """A column of labels.csv of a finished run, read when it is asked for."""
     path = folder / LABELS
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return [kind(row[name]) for row in csv.DictReader(file)]
-    except (ValueError, KeyError, TypeError, csv.Error) as error:
+            rows = csv.reader(file)
+            place = next(rows, []).index(name)
+            yield from (kind(row[place]) for row in rows)
+    except (ValueError, LookupError, csv.Error) as error:
         raise ValueError(f"{path} does not have the labels of a run: {error}.") from error
 
 
@@ -107,9 +110,7 @@ def _not_a_record(path: Path, error: Exception) -> ValueError:
     return ValueError(f"{path} is not the record of an onmf cluster run: {error}.")
 
 
-def with_record(
-    record: dict[str, Any], files: Mapping[str, str | bytes]
-) -> Mapping[str, str | bytes]:
+def with_record(record: dict[str, Any], files: Mapping[str, Content]) -> Mapping[str, Content]:
     """New files of a finished run and, if it has checksums, its run.json with the new ones."""
     return seal_files(files, RUN, record)[1] if "files" in record else files
 

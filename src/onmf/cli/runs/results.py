@@ -1,7 +1,7 @@
 """A finished fit: the content of its files, and how a finished run is read again."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,20 +21,16 @@ from onmf.estimators.solvers import flat_parameters
 from onmf.estimators.storage import model_bytes
 from onmf.explain import ClusterRow
 from onmf.explain.checks import check_fitted_to
-from onmf.io import Source, Table, checksum, csv_texts, finish_replacement, to_json_values
+from onmf.io import Source, Table, checksum, csv_writers, finish_replacement, to_json_values
+from onmf.io.output import Content
 from onmf.io.remote import HIDDEN, RemoteFile
 from onmf.losses import loss_of
-from onmf.metrics import (
-    adjusted_rand_score,
-    clustering_accuracy,
-    normalized_mutual_info_score,
-)
 from onmf.rows.sweep import Array
 
 
 def with_copies(model: ONMF, table: Table, raw: Table, copies: Copies) -> Table:
     """The table of all texts; the model, fitted to one of each, then has the labels of all."""
-    for name in ("labels_", "membership_", "outlier_score_"):
+    for name in ("labels_", "outlier_score_"):
         if hasattr(model, name):
             setattr(model, name, getattr(model, name)[copies.place])
     everything = rows_of(table, copies.place)
@@ -56,17 +52,6 @@ def can_certify(model: tables.Model, table: Table) -> bool:
     complete = getattr(model, "outliers", None) is None and not model.n_missing_
     bounded = "bound" in loss_of(model).supports
     return bounded and complete and not isinstance(table.X, Source)
-
-
-def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, float] | None:
-    """Agreement with the true classes, if they are known."""
-    if truth is None:
-        return None
-    return {
-        "accuracy": float(clustering_accuracy(truth, labels)),
-        "adjusted_rand_index": float(adjusted_rand_score(truth, labels)),
-        "normalized_mutual_information": float(normalized_mutual_info_score(truth, labels)),
-    }
 
 
 @dataclass(frozen=True)
@@ -132,7 +117,7 @@ class FinishedFit:
             "cluster_sizes": tables.cluster_sizes(labels, k).tolist(),
             "samples_in_no_cluster": int(np.sum(labels < 0)),
             "outliers": tables.outlier_record(self.model, self.table.samples),
-            "scores": agreement_scores(self.table.labels, labels),
+            "scores": tables.agreement_scores(self.table.labels, labels),
             "seconds": round(self.seconds, 3),
             "proof": self.findings.proof,
             "topics": self.findings.topics,
@@ -166,7 +151,7 @@ class FinishedFit:
         found = self.findings.explanation
         return [] if found is None else found.clusters()
 
-    def files(self, raw_names: bool = False) -> dict[str, str | bytes]:
+    def files(self, raw_names: bool = False) -> dict[str, Content]:
         """All files except the report and run.json."""
         ids, W = self.findings.ids, self.model.cluster_centers_
         sheets = {
@@ -179,7 +164,7 @@ class FinishedFit:
         if self.choice is not None and len(self.choice.labels) == len(self.table.samples):
             sheets[records.SCALES] = tables.scales_sheet(self.table.samples, self.choice.scales)
         model = model_bytes(self.model, samples=False)
-        return {**csv_texts(sheets, raw_names), records.MODEL_FILE: model}
+        return {**csv_writers(sheets, raw_names), records.MODEL_FILE: model}
 
 
 def choice_record(choice: Any) -> dict[str, Any]:
@@ -228,9 +213,10 @@ def labels_of_run(folder: Path, model: tables.Model) -> Array:
     ids = tables.ids_of_clusters(model).tolist()
     place = {-1: -1} | {cluster: number for number, cluster in enumerate(ids)}
     stored = records.stored_column(folder, "cluster", int)
-    if not {*stored} <= {*place}:
+    labels = np.fromiter((place.get(cluster, -2) for cluster in stored), np.int64)
+    if (labels < -1).any():
         raise _labels_of_another(folder)
-    return np.array([place[cluster] for cluster in stored], np.int64)
+    return labels
 
 
 def _labels_of_another(folder: Path) -> ValueError:

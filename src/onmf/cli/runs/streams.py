@@ -9,6 +9,7 @@ KEPT_STATES batches stay, so that these can be taken out again.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -23,8 +24,9 @@ from onmf.cli.runs.findings import name_new_clusters
 from onmf.cli.runs.results import labels_of_run
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
-from onmf.io import Table, checksum, csv_texts, replace_files, seal_files, to_json_values
+from onmf.io import Table, checksum, csv_writers, replace_files, seal_files, to_json_values
 from onmf.io.container import MODEL, read_container
+from onmf.io.output import Content
 from onmf.io.source import Source
 from onmf.io.table import listing
 from onmf.io.terms import Terms
@@ -36,12 +38,7 @@ BATCH_FOLDER = "batches"  # with the labels of each batch, and the states before
 STATE_BEFORE = ".before.onmf"  # ending of such a state
 ROWS_FOR_WORDS = 20_000  # of a batch on disk, for the words of its clusters
 KEPT_STATES = 5  # batches that can be taken out again
-DERIVED_FILES = (
-    records.CENTERS,
-    records.TOP,
-    records.MODEL_FILE,
-    records.STREAM_PAGE,
-)  # besides run.json
+DERIVED_FILES = records.CENTERS, records.TOP, records.MODEL_FILE, records.STREAM_PAGE
 RECORDED_FIELDS = ("key", "name", "kept", "born", "vanished", "drift")  # of a batch in run.json
 
 
@@ -130,9 +127,17 @@ class StreamRun:
         return self.before_last()
 
     def undo(self) -> Self:
-        """Take out the last batch, by one rename."""
+        """Take out the last batch, by one rename; without batches, no state is left."""
         before = self.before_last()
-        replace_files(self.folder, {records.STREAM_FILE: before.state()})
+        if len(before.batches) > 1:
+            replace_files(self.folder, {records.STREAM_FILE: before.state()})
+            return before
+        there = [name for name in before.record["files"] if (self.folder / name).exists()]
+        sums = {name: checksum(self.folder / name) for name in there}  # names may have changed
+        record = before.record | {"files": sums}
+        replace_files(self.folder, seal_files(before.derived_files(), records.RUN, record)[1])
+        for name in (records.STREAM_FILE, records.STREAM_PAGE):
+            (self.folder / name).unlink(missing_ok=True)
         return before
 
     def add(
@@ -148,7 +153,7 @@ class StreamRun:
         """Add a batch: write its labels, the state before and then, by one rename, the new one."""
         before = self.state()
         if not isinstance(self.model, StreamONMF):
-            distance = np.array(records.stored_column(self.folder, "distance", float))
+            distance = np.fromiter(records.stored_column(self.folder, "distance", float), float)
             batches = max(1, round(len(distance) / len(table.samples)))  # of this size
             labels = labels_of_run(self.folder, self.model)
             self.model = StreamONMF.from_fit(self.model, labels, distance, batches)
@@ -192,7 +197,7 @@ class StreamRun:
         texts: Sequence[str] | None,
         raw_names: bool,
         parquet: bool,
-    ) -> dict[str, str | bytes]:
+    ) -> dict[str, Content]:
         """The clusters of the last batch, by the endings of the files."""
         ids = tables.ids_of_labels(tables.ids_of_clusters(self.model), self.model.labels_)
         found = tables.Labels(samples, ids, columns, self.model.cluster_names_, texts)
@@ -210,6 +215,8 @@ class StreamRun:
             number, state = int(path.name[:5]), path.name.endswith(STATE_BEFORE)
             if number > last or (state and number <= last - KEPT_STATES):
                 path.unlink()
+        with suppress(OSError):  # unless something is in it
+            (self.folder / BATCH_FOLDER).rmdir()
 
     def entry(self, model: StreamONMF, table: Table, key: str, name: str) -> dict[str, Any]:
         """What the state keeps of a batch."""
@@ -239,24 +246,21 @@ class StreamRun:
                 return
         except (ValueError, OSError):
             pass  # a killed command left them incomplete
-        model, ids = self.model, tables.ids_of_clusters(self.model)
-        sheets = {
-            records.CENTERS: tables.centers_sheet(
-                ids, model.cluster_centers_, feature_names(model)
-            ),
-            records.TOP: tables.top_sheet(ids, model.top_features(tables.TOP_FEATURES)),
-        }
         title, periods = self.folder.resolve().name, self.periods()
-        files: dict[str, str | bytes] = {
-            **csv_texts(sheets),
-            records.MODEL_FILE: model_bytes(model, samples=False),
-            records.STREAM_PAGE: stream_page(
-                title, periods, known_names(model), self.sentence(), self.terms
-            ),
-        }
+        names = known_names(self.model)
+        page = stream_page(title, periods, names, self.sentence(), self.terms)
+        files = self.derived_files() | {records.STREAM_PAGE: page}
         chain = [{name: entry.get(name) for name in RECORDED_FIELDS} for entry in self.batches[1:]]
         lineage = {"lineage": [*self.record.get("lineage", []), *chain], "stream": state}
         replace_files(self.folder, seal_files(files, records.RUN, self.record | lineage)[1])
+
+    def derived_files(self) -> dict[str, Content]:
+        """The files of `onmf cluster` that a batch changes."""
+        model, ids = self.model, tables.ids_of_clusters(self.model)
+        top = model.top_features(tables.TOP_FEATURES)
+        centers = tables.centers_sheet(ids, model.cluster_centers_, feature_names(model))
+        sheets = {records.CENTERS: centers, records.TOP: tables.top_sheet(ids, top)}
+        return {**csv_writers(sheets), records.MODEL_FILE: model_bytes(model, samples=False)}
 
     def periods(self) -> list[Period]:
         """The batches, for the page."""

@@ -1,6 +1,8 @@
 """The tables of a result, in which clusters are named by their ids."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,9 +10,14 @@ import numpy as np
 from onmf import ONMF, Baseline
 from onmf.explain import ClusterRow, Marker
 from onmf.explain.typical import decimals
-from onmf.io import Sheet, csv_text
-from onmf.io.output import ROWS_PER_BLOCK
-from onmf.io.table import one_line
+from onmf.io import Sheet, csv_writer
+from onmf.io.output import Columns, Content
+from onmf.io.table import Names, one_line
+from onmf.metrics import (
+    adjusted_rand_score,
+    clustering_accuracy,
+    normalized_mutual_info_score,
+)
 from onmf.rows.sweep import Array
 
 LONGEST_CELL = 32_767  # characters in Excel, which puts the rest into other rows
@@ -56,11 +63,6 @@ def stranger_sentence(count: int, samples: int) -> str:
     return f"{count} of {samples} samples are strangers: unlike all samples of the fit."
 
 
-def written(value: Any, digits: int) -> str:
-    """A number with so many digits; yes and no as most programs read them."""
-    return str(value).lower() if isinstance(value, bool) else f"{value:.{digits}f}"
-
-
 class Labels(NamedTuple):
     """The table of all samples: name, cluster, name of the cluster, numbers, text.
 
@@ -75,47 +77,50 @@ class Labels(NamedTuple):
     names: Mapping[int, str]
     texts: Sequence[str] | None = None
 
-    def header(self) -> list[str]:
-        text = [] if self.texts is None else ["text"]
-        return ["sample", "cluster", "name", *self.numbers, *text]
-
-    def rows(self, least: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """Made when they are written, in blocks: a number as text takes 50 bytes."""
-        names = {-1: "", **self.names}
-        digits = [decimals(column, least or 0, more=3) for column in self.numbers.values()]
-        for start in range(0, len(self.ids), ROWS_PER_BLOCK):
-            some = slice(start, start + ROWS_PER_BLOCK)
-            ids = self.ids[some].tolist()
-            numbers = [column[some].tolist() for column in self.numbers.values()]
-            columns: list[Sequence[Any]] = [*numbers]
-            if least is not None:
-                pairs = zip(numbers, digits, strict=True)
-                columns = [[written(value, d) for value in column] for column, d in pairs]
-            if self.texts is not None:
-                columns.append([one_cell(text) for text in self.texts[some]])
-            called = [names[i] for i in ids]
-            yield from zip(self.samples[some], ids, called, *columns, strict=True)
+    def columns(self) -> dict[str, Any]:
+        """All columns, as text only when they are written."""
+        texts = {} if self.texts is None else {"text": [one_cell(text) for text in self.texts]}
+        own = {"sample": self.samples, "cluster": self.ids, "name": Called(self.ids, self.names)}
+        return {**own, **self.numbers, **texts}
 
     def sheet(self) -> Sheet:
         """labels.csv."""
-        return Sheet(self.header(), self.rows(least=6))
+        digits = {name: decimals(own, 6, more=3) for name, own in self.numbers.items()}
+        columns = self.columns()
+        rows = Columns([*columns.values()], [digits.get(name, 0) for name in columns])
+        return Sheet([*columns], rows)
 
-    def content(self, ending: str, raw_names: bool = False) -> str | bytes:
+    def content(self, ending: str, raw_names: bool = False) -> Content:
         """A file of this ending; a workbook and Parquet have the numbers as they are."""
         return {".parquet": self._parquet, ".xlsx": self._workbook}.get(
-            ending, lambda: csv_text(*self.sheet(), raw_names)
+            ending, lambda: csv_writer(self.sheet(), raw_names)
         )()
 
-    def _parquet(self) -> bytes:
-        from onmf.io.parquet import parquet_bytes  # needs pyarrow
+    def _parquet(self) -> Content:
+        from onmf.io.parquet import write_parquet  # needs pyarrow
 
-        columns = zip(*self.rows(), strict=True)
-        return parquet_bytes(dict(zip(self.header(), map(list, columns), strict=True)))
+        return partial(write_parquet, self.columns())
 
     def _workbook(self) -> bytes:
         from onmf.io.workbook import workbook_bytes  # needs openpyxl
 
-        return workbook_bytes(self.header(), self.rows())
+        columns = self.columns()
+        values = (own.tolist() if isinstance(own, np.ndarray) else own for own in columns.values())
+        return workbook_bytes([*columns], zip(*values, strict=True))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Called(Names):
+    """The name of the cluster of each sample, by its id; none for -1."""
+
+    ids: Array
+    names: Mapping[int, str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def texts(self, start: int, stop: int) -> list[str]:
+        return [self.names.get(i, "") for i in self.ids[start:stop].tolist()]
 
 
 def one_cell(text: str) -> str:
@@ -125,9 +130,8 @@ def one_cell(text: str) -> str:
 
 def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
     """scales.csv: the cluster of each sample at every scale, coarse to fine."""
-    columns = [np.array([*scale.names, "-1"])[scale.labels].tolist() for scale in scales]
-    rows = zip(samples, *columns, strict=True)
-    return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], rows)
+    columns = [np.array([*scale.names, "-1"])[scale.labels] for scale in scales]
+    return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], Columns([samples, *columns]))
 
 
 def clusters_sheet(found: Sequence[ClusterRow]) -> Sheet:
@@ -185,3 +189,14 @@ def outlier_sentence(samples: int, worst: list[dict[str, Any]]) -> str:
 def score_sentence(scores: Mapping[str, float]) -> str:
     """Agreement with the true classes, in words."""
     return ", ".join(f"{name.replace('_', ' ')} {v:.3f}" for name, v in scores.items()) + "."
+
+
+def agreement_scores(truth: Sequence[str] | None, labels: Array) -> dict[str, float] | None:
+    """Agreement with the true classes, if they are known."""
+    if truth is None:
+        return None
+    return {
+        "accuracy": float(clustering_accuracy(truth, labels)),
+        "adjusted_rand_index": float(adjusted_rand_score(truth, labels)),
+        "normalized_mutual_information": float(normalized_mutual_info_score(truth, labels)),
+    }

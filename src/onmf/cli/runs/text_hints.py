@@ -94,7 +94,7 @@ def script(source: Input, texts: Sequence[str]) -> Iterator[str]:
 def uncounted_texts(raw: Table, table: Table) -> Iterator[str]:
     """Texts that are not empty, but have no word that is counted."""
     without = np.flatnonzero(sample_totals(table.X) == 0)
-    names = [table.samples[i] for i in without if raw.X[i]]
+    names = [table.samples[i] for i in without.tolist() if raw.X[i]]
     if names:
         yield (
             f"{len(names):,} of the texts have no word that is counted and get label -1: "

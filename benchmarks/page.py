@@ -18,7 +18,7 @@ SEARCHES = ("badu", "ba", "kilo mana", "zz")  # in some texts, in nearly all, tw
 CHANGED = """(act) => new Promise((done) => {
     const start = performance.now();
     new MutationObserver((_, watcher) => { watcher.disconnect(); done(performance.now() - start); })
-        .observe(document.getElementById('rows'), { childList: true });
+        .observe(document.getElementById('leaf'), { childList: true });
     const sort = document.getElementById('list-sort');
     if (act === null) sort.dispatchEvent(new Event('change', { bubbles: true }));
     else {

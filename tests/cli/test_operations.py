@@ -11,7 +11,7 @@ import pytest
 from command_line import ask, labels, run
 from onmf.cli.runs.tables import Labels
 from onmf.datasets import make_rays
-from onmf.io import csv_text, output, table
+from onmf.io import csv_text, sheets, table
 
 X, Y = make_rays(700, 12, 3, noise=0.2, random_state=0)
 
@@ -126,7 +126,7 @@ def test_long_tables_are_written_in_blocks(monkeypatch):
     samples, ids, names = [f"s{i}" for i in range(25)], np.arange(25), dict.fromkeys(range(25), "n")
     found = Labels(samples, ids, {"distance": ids / 7}, names, ["a \n b"] * 25)
     plain = csv_text(*found.sheet())
-    monkeypatch.setattr(output, "ROWS_PER_BLOCK", 4)
+    monkeypatch.setattr(sheets, "ROWS_PER_BLOCK", 4)
     monkeypatch.setattr(table, "NAMES_PER_BLOCK", 4)
     assert csv_text(["a", "b", "c"], rows) == whole
     assert csv_text(*found.sheet()) == plain

@@ -12,7 +12,7 @@ import pytest
 
 from command_line import run
 from onmf import cli, load
-from onmf.io import output
+from onmf.io import output, sheets
 
 POLITICS = "his party and the prime minister, of the élection the vote"
 SPORT = "a goal in the match of the world cup, the team and its player"
@@ -101,8 +101,8 @@ def test_a_long_text_is_cut_where_excel_would_cut_it_and_can_be_read_again(tmp_p
 
 
 def test_a_table_without_other_characters_has_no_mark():
-    assert output.csv_text(["a"], [["b"]]) == "a\nb\n"
-    assert output.csv_text(["a"], [["é"]]) == "\ufeffa\né\n"
+    assert sheets.csv_text(["a"], [["b"]]) == "a\nb\n"
+    assert sheets.csv_text(["a"], [["é"]]) == "\ufeffa\né\n"
 
 
 def test_a_name_stays_through_every_command(texts):

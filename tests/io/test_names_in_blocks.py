@@ -8,7 +8,8 @@ import pytest
 
 from onmf.io import csv_text, open_source, read_table
 from onmf.io import table as tables
-from onmf.io.output import Columns, seal_files
+from onmf.io.output import seal_files
+from onmf.io.sheets import Columns
 from onmf.io.table import Numbered, check_text, check_unique
 
 NASTY = ["plain", "a,b", 'q"q', "two\nlines", "ret\rurn", "=1+1", "-5", "'=x", "", " s ", "ü\u2028"]

@@ -9,10 +9,6 @@ from onmf.io.blocks import Blocks
 from onmf.io.documents import read_documents
 from onmf.io.formats import FORMATS, checksum, complete_table, open_source, read_table
 from onmf.io.output import (
-    Sheet,
-    csv_text,
-    csv_writer,
-    csv_writers,
     finish_replacement,
     place_for,
     replace_files,
@@ -20,6 +16,7 @@ from onmf.io.output import (
     seal_files,
     to_json_values,
 )
+from onmf.io.sheets import Sheet, csv_text, csv_writer, csv_writers
 from onmf.io.source import Source
 from onmf.io.table import Table
 

@@ -5,140 +5,24 @@ import io
 import json
 import math
 import os
-import re
 import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
-from onmf.io.cells import FORMULA_STARTS, guard_cell
 from onmf.io.system import NO_FOLLOW, lock_file, remove_open_file, rename, signals_deferred
-from onmf.io.table import Array, Numbered, in_blocks
 
 NEXT = ".next"  # folder of files that are about to replace others
-ROWS_PER_BLOCK = 10_000  # of a table that is written
-LINE_ENDS = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-MARK = "\ufeff"  # byte order mark
-NEEDS_QUOTES = re.compile(f'[,"{LINE_ENDS}]')
 Content = str | bytes | Callable[[IO[bytes]], object]  # or a function that writes it
 
 
 class FolderInUseError(FileExistsError):
     """Another process writes to the folder."""
-
-
-class Sheet(NamedTuple):
-    """A table to be written as comma-separated text; its rows, or `Columns` of them."""
-
-    header: Sequence[str]
-    rows: "Iterable[Iterable[Any]] | Columns"
-
-
-class Columns(NamedTuple):
-    """Rows given by their columns: arrays of numbers, or names.
-
-    They are read a block at a time: as text a number takes 50 bytes.
-
-    digits : decimals of the numbers of each column; 6 if not given.
-    """
-
-    parts: Sequence[Sequence[Any] | Array]
-    digits: Sequence[int] | None = None
-
-    def is_ascii(self) -> bool:
-        """Whether all names are."""
-        named = [own for own in self.parts if not isinstance(own, np.ndarray | Numbered)]
-        return all("".join(some).isascii() for own in named for some in in_blocks(own))
-
-    def lines(self, raw: bool) -> Iterator[str]:
-        """The rows as text, some at a time."""
-        parts = [range(len(own)) if isinstance(own, Numbered) else own for own in self.parts]
-        digits = self.digits or [6] * len(parts)
-        for blocks in zip(*map(in_blocks, parts), strict=True):
-            cells: list[Any] = [None] * (len(blocks) * len(blocks[0]))
-            forms = []
-            for j, block in enumerate(blocks):
-                form, cells[j :: len(blocks)] = _written(block, raw, digits[j])
-                forms.append(form)
-            yield (",".join(forms) + "\n") * len(blocks[0]) % tuple(cells)
-
-
-def _written(block: Any, raw: bool, digits: int) -> tuple[str, Sequence[Any]]:
-    """How `%` writes the entries of a column, and these."""
-    kind = block.dtype.kind if isinstance(block, np.ndarray) else "O"
-    if kind == "f":
-        return f"%.{digits}f", block.tolist()
-    if kind in "iu":
-        return "%d", block.tolist()
-    if kind == "b":  # yes and no as most programs read them
-        return "%s", np.where(block, "true", "false").tolist()
-    return ("%d", block) if isinstance(block, range) else ("%s", text_cells(block, raw))
-
-
-def csv_text(
-    header: Sequence[str], rows: Iterable[Iterable[Any]] | Columns, raw: bool = False
-) -> str:
-    """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`).
-
-    Text that is not all ASCII begins with a byte order mark, by which Excel knows UTF-8.
-    """
-    text = "".join(csv_blocks(header, rows, raw))
-    return text if text.isascii() else f"{MARK}{text}"
-
-
-def csv_writers(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, Content]:
-    """The files of these sheets: functions that write them, some rows at a time."""
-    return {name: csv_writer(sheet, raw) for name, sheet in sheets.items()}
-
-
-def csv_writer(sheet: Sheet, raw: bool = False) -> Content:
-    """The same as a function that writes it, some rows at a time."""
-    if not isinstance(sheet.rows, Columns):
-        return csv_text(*sheet, raw)
-    plain = sheet.rows.is_ascii() and "".join(sheet.header).isascii()
-
-    def write(file: IO[bytes]) -> None:
-        for text in chain([] if plain else [MARK], csv_blocks(*sheet, raw)):
-            file.write(text.encode("utf-8"))
-
-    return write
-
-
-def csv_blocks(
-    header: Sequence[str], rows: Iterable[Iterable[Any]] | Columns, raw: bool = False
-) -> Iterator[str]:
-    """The text, some rows at a time."""
-    lines = chain([header], () if isinstance(rows, Columns) else rows)
-    while block := list(islice(lines, ROWS_PER_BLOCK)):
-        yield "".join(csv_line(row, raw) for row in block)
-    if isinstance(rows, Columns):
-        yield from rows.lines(raw)
-
-
-def csv_line(row: Iterable[Any], raw: bool) -> str:
-    """One row as a line."""
-    cells = text_cells(["" if cell is None else cell for cell in row], raw)
-    return ('""' if cells == [""] else ",".join(cells)) + "\n"
-
-
-def text_cells(cells: Sequence[Any], raw: bool) -> list[str]:
-    """Cells as they stand in a file: guarded unless `raw`, and in quotes if they need them."""
-    texts = [*map(str, cells)]
-    if not raw and FORMULA_STARTS & {text[:1] for text in texts}:
-        texts = [*map(guard_cell, texts)]
-    if not NEEDS_QUOTES.search("".join(texts)):
-        return texts
-    return [_quoted(text) if NEEDS_QUOTES.search(text) else text for text in texts]
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
 
 
 def to_json_values(value: Any) -> Any:

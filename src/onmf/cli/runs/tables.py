@@ -11,7 +11,8 @@ from onmf import ONMF, Baseline
 from onmf.explain import ClusterRow, Marker
 from onmf.explain.typical import decimals
 from onmf.io import Sheet, csv_writer
-from onmf.io.output import Columns, Content
+from onmf.io.output import Content
+from onmf.io.sheets import Columns
 from onmf.io.table import Names, one_line
 from onmf.metrics import (
     adjusted_rand_score,

@@ -19,6 +19,7 @@ import judging
 import large
 import missing
 import outliers
+import page
 import palm
 import paper
 import passes
@@ -79,6 +80,7 @@ SECTIONS = {
     "nmf": quality.run_nmf,
     "probabilities": judging.run_probabilities,
     "strangers": judging.run_strangers,
+    "page": page.run,
     "doublets": judging.run_doublets,
     "rare": rare.run,
     "rivals": rivals.run,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from onmf.paper.penalties import NSNCP, SNCP, General
     from onmf.stability import choose_k
     from onmf.texts import cluster_texts
+    from onmf.tree import build_tree
 
 __all__ = [
     "NSNCP",
@@ -29,6 +30,7 @@ __all__ = [
     "General",
     "StreamONMF",
     "__version__",
+    "build_tree",
     "certify",
     "choose_k",
     "cluster_anndata",
@@ -51,6 +53,7 @@ HOMES = {
     "Fast": "onmf.estimators",
     "StreamONMF": "onmf.estimators",
     "General": "onmf.paper.penalties",
+    "build_tree": "onmf.tree",
     "certify": "onmf.bounds",
     "choose_k": "onmf.stability",
     "cluster_anndata": "onmf.cells",

@@ -337,7 +337,7 @@ def test_the_checksum_is_that_of_the_input_as_it_was_read(here, monkeypatch, pag
 
     def disturbed(model, X, y=None):
         Path("x.csv").write_text("a,b\n1,2\n")
-        return fit(model, X)
+        return fit(model, X, y)
 
     monkeypatch.setattr(ONMF, "fit", disturbed)
     good("cluster", "x.csv", "-k", 3, "-o", "out")

@@ -131,6 +131,7 @@ ASKED = {  # feature -> a fit that asks for it
     "model": lambda loss, path: model_of(loss, None, init=fitted(loss)).fit(X),
     "n_init": lambda loss, path: model_of(loss, n_init=2).fit(X),
     "equal_votes": lambda loss, path: model_of(loss, equal_votes=True).fit(X),
+    "guide": lambda loss, path: model_of(loss).fit(X, [0, 1] + [-1] * (len(X) - 2)),
 }
 
 
@@ -145,6 +146,7 @@ def test_a_feature_that_a_loss_lacks_is_refused_by_its_name(loss, feature, tmp_p
     with pytest.raises((ValueError, AttributeError)) as refused:
         ASKED[feature](loss, tmp_path)
     words = {"missing": "NaN", "streams": "partial_fit", "births": "max_clusters"}
+    words["guide"] = "y with unknown labels"
     assert words.get(feature, feature if feature != "signed" else "center_bounds") in str(refused)
     sentence = refusal(loss.name, poor.supports, "fast", {feature})
     assert FEATURES[feature] in sentence

@@ -107,3 +107,18 @@ def test_columns_of_an_indicator_have_unit_norm_whatever_the_size_of_the_cluster
     expected = np.zeros((7, 4))
     expected[0, 0], expected[1:3, 1], expected[3:6, 2] = 1, 2**-0.5, 3**-0.5
     np.testing.assert_allclose(H, expected, rtol=1e-14)
+
+
+def test_nndsvd_takes_the_larger_side_of_every_singular_triplet():
+    """From its definition, by NumPy's SVD; the length of a factor is free."""
+    X = np.random.default_rng(3).random((14, 9))
+    U, _, V = np.linalg.svd(X, full_matrices=False)
+    data = InMemory(X)
+    rows, W = nndsvd_start(data, 4, 0)
+    H = np.asarray(data.gather(rows))
+    for j in range(4):
+        sides = [(np.maximum(s * U[:, j], 0), np.maximum(s * V[j], 0)) for s in (1, -1)]
+        u, v = max(sides, key=lambda side: np.linalg.norm(side[0]) * np.linalg.norm(side[1]))
+        np.testing.assert_allclose(W[j] / np.linalg.norm(W[j]), v / np.linalg.norm(v), atol=1e-6)
+        cosine = H[:, j] @ u / np.linalg.norm(H[:, j]) / np.linalg.norm(u)
+        assert cosine == pytest.approx(1, abs=1e-6)

@@ -2,9 +2,9 @@
 
 Two starts: the centroids of the known samples of each class; and the clusters of a fit without y,
 matched with the classes. Both have the clusters of that fit that match no class besides. From each
-the alternation runs with the known samples in their classes, which have the same say as all others
-together. The result whose centroids put more of
-the known samples into their own class is kept: of two optima, the one that means what y means.
+the alternation runs with the known samples in their classes, which together weigh as much as all
+others. The result whose centroids put more of the known samples into their own class is kept: of
+two optima, the one that means what y means.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -36,9 +36,10 @@ class KnownClasses(NamedTuple):
     @classmethod
     def of(cls, y: Any, soft: bool) -> Self | None:
         """None unless some samples are known and others not: such a y is not for a clusterer."""
-        if y is None or np.ndim(y) != 1:
+        labels = np.asarray(y) if hasattr(y, "__array__") else y
+        if labels is None or np.ndim(labels) != 1:
             return None
-        names, numbers = numbered_groups(y)
+        names, numbers = numbered_groups(labels)
         if not names or (numbers >= 0).all():
             return None
         return cls(names, numbers, soft)

@@ -104,10 +104,11 @@ def read_clusters(
         )
     loss, votes = loss_of(model), getattr(model, "equal_votes", False)
     voters = loss.view(loss.with_equal_votes(samples.data) if votes else samples.data, votes)
+    rays = loss.view_rows(rescale_to_safe_range(centers)[0])
     tried = some_numbers(len(labels), seed)
     with single_threaded_blas():
         halves = split_fits(voters, k, splits, seed)
-        trust = look_at_halves(voters, labels, loss.view_rows(centers), seed)
+        trust = look_at_halves(voters, labels, rays, seed)
         move = ReadBlock(
             _assignment(model, data),
             loss.view_rows,
@@ -126,7 +127,6 @@ def read_clusters(
     looks = np.column_stack([new[own] for new, own in zip(numbers, looks.T, strict=True)])
     agree = _agreement(looks)
     if data.shape[1] < FEW_FEATURES:
-        rays = loss.view_rows(rescale_to_safe_range(centers)[0])
         some, share = noisy_agreement(data, loss.view_rows, labels, rays, splits, seed)
         if len(some):  # empty if every sample has a NaN
             tried, agree = some, share

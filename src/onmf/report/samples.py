@@ -15,8 +15,9 @@ from onmf.report.embedding import stratified_order
 from onmf.report.names import display_name, whole_text
 from onmf.rows.sweep import Array
 
-MAX_ROWS = 100_000
+# 20,000 texts of 38 million characters: 17 MB, unpacked in 1.6 s, a search in .1 s (bench page).
 MAX_CHARACTERS = 40_000_000
+MAX_ROWS = 100_000  # which a browser sorts in .15 s
 
 
 class SampleTimes(NamedTuple):

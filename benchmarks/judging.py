@@ -104,16 +104,15 @@ def run_doublets() -> None:
         plain = ONMF(5, random_state=seed).fit(X)
         robust = ONMF(5, outliers="auto", random_state=seed).fit(X)
         scores = [robust.outlier_score_, -plain.explain(X).certainty, plain.stranger_score(X),
-                  gain_of_two(X, plain.cluster_centers_)]  # fmt: skip
+                  plain.mixed_score(X)]  # fmt: skip
         called = int((robust.labels_ < 0).sum())
         rows.append([seed, called, *(auc(planted, score) for score in scores)])
     columns = ["seed", 'called by `outliers="auto"`', "AUC of `outlier_score_`",
-               "of 1 - certainty", "of `stranger_score`", "of two centroids"]  # fmt: skip
+               "of 1 - certainty", "of `stranger_score`", "of `mixed_score`"]  # fmt: skip
     note = """
 
 pbmc_facs with 5 % doublets: sums of the counts of two cells of different types, each prepared as
-the others. *Two centroids*: the share of what the nearest centroid leaves that a non-negative
-mixture with a second one explains."""
+the others."""
     write_section("doublets", "Doublets", table(columns, rows) + note)
 
 
@@ -128,17 +127,3 @@ def with_doublets(rng):
     X = sp.csr_array(X.multiply(1e4 / X.sum(axis=1)[:, None]))
     X.data = np.log1p(X.data)
     return X, np.arange(X.shape[0]) >= len(y)
-
-
-def gain_of_two(X, W):
-    """(c12^2 - c1^2) / (1 - c1^2), c12 being the cosine with the best pair of rays."""
-    U = W / np.linalg.norm(W, axis=1, keepdims=True)
-    C = np.asarray(X @ U.T) / np.sqrt(np.asarray(X.multiply(X).sum(axis=1)))[:, None]
-    G, first, best = U @ U.T, C.max(axis=1), C.max(axis=1) ** 2
-    for a in range(len(U)):
-        for b in range(a):
-            g = G[a, b]
-            one, two = C[:, a] - g * C[:, b], C[:, b] - g * C[:, a]
-            square = (C[:, a] * one + C[:, b] * two) / (1 - g * g)
-            best = np.where((one > 0) & (two > 0), np.maximum(best, square), best)
-    return (best - first**2) / (1 - first**2)

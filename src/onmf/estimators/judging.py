@@ -1,4 +1,4 @@
-"""What a fitted model says of the doubt about samples: probabilities of clusters, and strangers."""
+"""What a fitted model says of the doubt about samples: probabilities, strangers, mixtures."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from onmf.estimators.predictor import PredictMixin
 from onmf.explain.certainty import Calibration
+from onmf.explain.mixtures import mixed_scores
 from onmf.explain.probabilities import curve_of_samples, probabilities
 from onmf.explain.strangers import Left, StrangerRule
 from onmf.result import cluster_ids
@@ -88,7 +89,7 @@ def _content(X: Matrix, i: int, unit: float) -> bytes:
 
 
 class JudgingMixin(PredictMixin):
-    """Probabilities and strangers, by a few samples of the fit, looked at when first asked."""
+    """Probabilities and strangers, by some samples of the fit, when first asked; and mixtures."""
 
     _kept: KeptSamples
     stranger_form_: NDArray[np.float64]
@@ -205,6 +206,42 @@ class JudgingMixin(PredictMixin):
         True
         """
         return self.stranger_score(X) > 1
+
+    def mixed_score(self, X: Any) -> NDArray[np.float64]:
+        """Share of what the nearest centroid leaves of a sample that a second one explains.
+
+        (c_12^2 - c_1^2) / (1 - c_1^2), c_1 being the cosine of the sample with its centroid and
+        c_12 that with the best non-negative mixture of two centroids. It is high for sums of
+        samples of two clusters, such as two cells in one droplet. What is high depends on the data:
+        use it to rank samples. With ``loss="kl"`` the cosines are those of the roots of shares.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            From 0 to 1; 0 for a sample of zeros, and of all samples if there is one cluster.
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0, 0], [2, 0, 0], [0, 1, 0]])
+        >>> model.mixed_score([[3.0, 2.0, 0.0], [3.0, 0.0, 1.0]]).round(6)
+        array([1., 0.])
+        """
+        self._check_fitted()
+        if is_dask(X):
+            return self._lazily("mixed_score", X, np.float64)
+        data, _, _ = self._with_assignment(X)
+        W, loss = self.cluster_centers_, self._loss
+
+        def judge(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
+            return mixed_scores(block.X, W, loss), ()
+
+        with single_threaded_blas():
+            return data.gather(data.sweep(judge)[0])
 
     def _learnt(self, name: str) -> Array:
         """An attribute that is learnt from the kept samples, unless the model has it already."""

@@ -208,7 +208,7 @@ def run_cluster(
         check_annotation(source, write_h5ad, force)
     given = {name: value for name, value in options.items() if value is not None}
     settings = given | {"random_state": seed or 0, "seeds": seeds}
-    with place_for(out, (*RESULTS, *OPTIONAL), force), place_for_copy(write_h5ad, force):
+    with place_for(out, (*OPTIONAL, *RESULTS), force), place_for_copy(write_h5ad, force):
         run = fit_input(settings, k, source, previous, tree)
         record = run.record(out) | ({"seeds": seeds} if seeds else {})
         pages: dict[str, Content] = {} if no_report else {REPORT: make_report(run, record)}

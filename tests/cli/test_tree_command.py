@@ -47,8 +47,9 @@ def panel():
 
 
 @pytest.mark.slow
-def test_the_levels_nest_and_are_on_the_page(here):
+def test_the_levels_nest_and_are_on_the_page(here, capsys):
     run("cluster", "x.csv", "-k", 4, "-o", "out", "--tree")
+    assert "run.json, tree.json to out" in capsys.readouterr().out
     tree = stored()
     assert tree.depth == 2
     sizes = [len(np.unique(tree.cut(level))) for level in range(3)]
@@ -80,6 +81,7 @@ def test_the_levels_nest_and_are_on_the_page(here):
     changed = json.loads(Path("out/tree.json").read_text())
     Path("out/tree.json").write_text(json.dumps(changed | {"leaves": []}))
     assert main(["report", "out"]) == 2
+    assert "tree.json is not the tree of this run: it has changed" in capsys.readouterr().err
 
     run("cluster", "x.csv", "-k", 4, "-o", "out", "--force")
     assert not Path("out/tree.json").exists()

@@ -86,7 +86,7 @@ def test_the_results_are_those_of_the_file_in_memory(stored, steps, tmp_path, fu
     full()
     seen = []
     monkeypatch.setattr(
-        ONMF, "fit", lambda model, X, y, fit=ONMF.fit: seen.append(X) or fit(model, X, y)
+        ONMF, "fit", lambda model, X, y=None, fit=ONMF.fit: seen.append(X) or fit(model, X, y)
     )
     good(*words, "-o", tmp_path / "left")
     assert isinstance(seen[0].X, Source)
@@ -141,8 +141,9 @@ def test_a_killed_fit_goes_on_from_its_notes(tmp_path, monkeypatch):
         if event.sweep == 3:
             raise Killed
 
-    fit = ONMF.fit
-    monkeypatch.setattr(ONMF, "fit", lambda m, X, y: fit(m.set_params(callback=kill), X, y))
+    monkeypatch.setattr(
+        ONMF, "fit", lambda m, X, y=None, fit=ONMF.fit: fit(m.set_params(callback=kill), X, y)
+    )
     with pytest.raises(Killed):
         good(*words, "-o", tmp_path / "out")
     assert list(notes.iterdir())

@@ -6,11 +6,11 @@ import io
 import numpy as np
 import pytest
 
-from onmf.io import csv_text, open_source, read_table
+from onmf.io import Sheet, csv_text, csv_writer, open_source, read_table
 from onmf.io import table as tables
 from onmf.io.output import seal_files
 from onmf.io.sheets import Columns
-from onmf.io.table import Numbered, check_text, check_unique
+from onmf.io.table import Coded, Numbered, check_text, check_unique
 
 NASTY = ["plain", "a,b", 'q"q', "two\nlines", "ret\rurn", "=1+1", "-5", "'=x", "", " s ", "ü\u2028"]
 
@@ -79,6 +79,20 @@ def test_columns_are_written_as_their_rows_are(raw, few):
     guarded = {"=1+1": "'=1+1", "'=x": "''=x"}
     assert [row[0] for row in found] == [own if raw else guarded.get(own, own) for own in NASTY]
     assert [int(row[1]) for row in found] == ids.tolist()
+
+
+def test_words_and_yes_and_no_are_written_as_their_texts(few):
+    words, codes = ["", "a,b", "=x", "ü"], np.array([3, 0, 1, 2, 1, 0, 3])
+    coded = Coded(words, codes)
+    assert coded == [words[i] for i in codes]
+    yes = codes > 1
+    whole = csv_text(["w", "yes"], Columns([coded, yes]))
+    rows = zip([words[i] for i in codes], ["true" if own else "false" for own in yes], strict=True)
+    assert whole == csv_text(["w", "yes"], rows)
+    file = io.BytesIO()
+    csv_writer(Sheet(["w", "yes"], Columns([coded, yes])))(file)
+    assert file.getvalue().decode() == whole
+    assert whole[0] == "\ufeff"  # not all is ASCII
 
 
 def test_the_seal_has_the_checksums_of_what_was_written():

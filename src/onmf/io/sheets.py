@@ -1,15 +1,15 @@
 """Tables as comma-separated text, written some rows at a time."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 
 from onmf.io.cells import FORMULA_STARTS, guard_cell
 from onmf.io.output import Content
-from onmf.io.table import Array, Numbered, in_blocks
+from onmf.io.table import Array, Coded, Numbered, in_blocks
 
 ROWS_PER_BLOCK = 10_000  # of a table that is written
 LINE_ENDS = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -38,31 +38,42 @@ class Columns(NamedTuple):
     def is_ascii(self) -> bool:
         """Whether all names are."""
         named = [own for own in self.parts if not isinstance(own, np.ndarray | Numbered)]
+        named = [own.words if isinstance(own, Coded) else own for own in named]
         return all("".join(some).isascii() for own in named for some in in_blocks(own))
 
     def lines(self, raw: bool) -> Iterator[str]:
         """The rows as text, some at a time."""
-        parts = [range(len(own)) if isinstance(own, Numbered) else own for own in self.parts]
-        digits = self.digits or [6] * len(parts)
-        for blocks in zip(*map(in_blocks, parts), strict=True):
+        digits = self.digits or [6] * len(self.parts)
+        written = [_Column.of(own, raw, n) for own, n in zip(self.parts, digits, strict=True)]
+        line = ",".join(own.form for own in written) + "\n"
+        for blocks in zip(*(in_blocks(own.entries) for own in written), strict=True):
             cells: list[Any] = [None] * (len(blocks) * len(blocks[0]))
-            forms = []
-            for j, block in enumerate(blocks):
-                form, cells[j :: len(blocks)] = _written(block, raw, digits[j])
-                forms.append(form)
-            yield (",".join(forms) + "\n") * len(blocks[0]) % tuple(cells)
+            for j, (own, block) in enumerate(zip(written, blocks, strict=True)):
+                cells[j :: len(blocks)] = own.cells(block)
+            yield line * len(blocks[0]) % tuple(cells)
 
 
-def _written(block: Any, raw: bool, digits: int) -> tuple[str, Sequence[Any]]:
-    """How `%` writes the entries of a column, and these."""
-    kind = block.dtype.kind if isinstance(block, np.ndarray) else "O"
-    if kind == "f":
-        return f"%.{digits}f", block.tolist()
-    if kind in "iu":
-        return "%d", block.tolist()
-    if kind == "b":  # yes and no as most programs read them
-        return "%s", np.where(block, "true", "false").tolist()
-    return ("%d", block) if isinstance(block, range) else ("%s", text_cells(block, raw))
+class _Column(NamedTuple):
+    """How `%` writes a column, its entries, and what the cells of some of them are."""
+
+    form: str
+    entries: Any
+    cells: Callable[[Any], Sequence[Any]]
+
+    @classmethod
+    def of(cls, column: Any, raw: bool, digits: int) -> Self:
+        if isinstance(column, Numbered):
+            return cls("%d", range(len(column)), lambda block: block)
+        if isinstance(column, Coded):
+            words = np.array(text_cells(column.words, raw), object)
+            return cls("%s", column.codes, lambda block: words[block].tolist())
+        kind = column.dtype.kind if isinstance(column, np.ndarray) else "O"
+        if kind == "b":  # yes and no as most programs read them
+            return cls.of(Coded(["false", "true"], column.view(np.int8)), raw, digits)
+        if kind in "fiu":
+            form = f"%.{digits}f" if kind == "f" else "%d"
+            return cls(form, column, lambda block: block.tolist())
+        return cls("%s", column, lambda block: text_cells(block, raw))
 
 
 def csv_text(

@@ -93,6 +93,20 @@ class Numbered(Names):
         return [*map(str, range(start, stop))]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Coded(Names):
+    """words[codes[0]], words[codes[1]], ...: a few names, many times."""
+
+    words: Sequence[str]
+    codes: Array
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def texts(self, start: int, stop: int) -> list[str]:
+        return list(np.array(self.words, object)[self.codes[start:stop]].tolist())
+
+
 def in_blocks(names: Any) -> Iterator[Any]:
     """All names, or numbers of an array, some at a time."""
     return (names[i : i + NAMES_PER_BLOCK] for i in range(0, len(names), NAMES_PER_BLOCK))

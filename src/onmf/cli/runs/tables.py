@@ -1,7 +1,6 @@
 """The tables of a result, in which clusters are named by their ids."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from onmf.explain.typical import decimals
 from onmf.io import Sheet, csv_writer
 from onmf.io.output import Content
 from onmf.io.sheets import Columns
-from onmf.io.table import Names, one_line
+from onmf.io.table import Coded, one_line
 from onmf.metrics import (
     adjusted_rand_score,
     clustering_accuracy,
@@ -81,7 +80,11 @@ class Labels(NamedTuple):
     def columns(self) -> dict[str, Any]:
         """All columns, as text only when they are written."""
         texts = {} if self.texts is None else {"text": [one_cell(text) for text in self.texts]}
-        own = {"sample": self.samples, "cluster": self.ids, "name": Called(self.ids, self.names)}
+        own = {
+            "sample": self.samples,
+            "cluster": self.ids,
+            "name": names_of_ids(self.ids, self.names),
+        }
         return {**own, **self.numbers, **texts}
 
     def sheet(self) -> Sheet:
@@ -110,18 +113,10 @@ class Labels(NamedTuple):
         return workbook_bytes([*columns], zip(*values, strict=True))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Called(Names):
+def names_of_ids(ids: Array, names: Mapping[int, str]) -> Coded:
     """The name of the cluster of each sample, by its id; none for -1."""
-
-    ids: Array
-    names: Mapping[int, str]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def texts(self, start: int, stop: int) -> list[str]:
-        return [self.names.get(i, "") for i in self.ids[start:stop].tolist()]
+    known = np.array(sorted({-1, *names}))
+    return Coded([names.get(i, "") for i in known.tolist()], np.searchsorted(known, ids))
 
 
 def one_cell(text: str) -> str:

@@ -36,6 +36,7 @@ import stability
 import startup
 import stream
 import texts
+import tree
 import votes
 
 
@@ -99,6 +100,7 @@ SECTIONS = {
     "stream-nights": stream.run_nights,
     "stream-kills": stream.run_kills,
     "texts": texts.run,
+    "tree": tree.run,
     "guided": guided.run,
     "votes": votes.run,
     "one-vote": votes.run_for_readme,

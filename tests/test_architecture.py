@@ -35,7 +35,7 @@ report -> bounds explain io losses metrics report result rows
 stability -> estimators exceptions explain ledger losses paper plot rows search stability
 cells -> cells estimators exceptions explain io losses preparation rows stability
 texts -> estimators explain io losses preparation stability
-tree -> estimators explain io result rows stability
+tree -> estimators explain io report result rows stability
 cli -> *
 __main__ -> cli
 __init__ -> bounds cells estimators exceptions explain paper plot report stability texts tree

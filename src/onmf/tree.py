@@ -10,8 +10,7 @@ evidence for it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -20,6 +19,7 @@ from onmf.estimators import ONMF
 from onmf.explain import groups
 from onmf.explain.checks import has_groups
 from onmf.io import Table, to_json_values
+from onmf.report.levels import nested_list
 from onmf.result import known_feature_names
 from onmf.rows.sweep import Array
 from onmf.stability import choose_k
@@ -124,22 +124,34 @@ class Tree:
         nodes = [node._asdict() for node in self.nodes]
         return dict(to_json_values({"nodes": nodes, "leaves": self.leaves}))
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """A tree from what `to_dict` gave, as of tree.json.
+
+        Parameters
+        ----------
+        values : dict
+
+        Returns
+        -------
+        Tree
+        """
+        nodes = [Node(**node | {"words": (*map(str, node["words"]),)}) for node in values["nodes"]]
+        leaves = np.array(values["leaves"], dtype=np.int64)
+        for number, node in enumerate(nodes):
+            below = node.parent is None if number == 0 else node.parent in range(number)
+            if node.id != number or not below:
+                raise ValueError(f"node {number} does not follow its parent")
+        if not nodes or ((leaves < -1) | (leaves >= len(nodes))).any():
+            raise ValueError("a sample has an unknown node")
+        return cls(nodes, leaves)
+
     def __str__(self) -> str:
         return "\n".join(f"{'  ' * node.level}{said(node)}" for node in self._in_order(0))
 
     def _repr_html_(self) -> str:
         """In a notebook: nodes that open."""
-        return self._html(self.nodes[0])
-
-    def _html(self, node: Node) -> str:
-        parts = "".join(self._html(one) for one in self.children(node.id))
-        if not parts:
-            return f"<div style='margin-left:2em'>{escape(said(node))}</div>"
-        opened = " open" if node.level == 0 else ""
-        return (
-            f"<details style='margin-left:1em'{opened}><summary>{escape(said(node))}</summary>"
-            f"{parts}</details>"
-        )
+        return nested_list(self.nodes, said)
 
     def _in_order(self, node: int) -> Iterator[Node]:
         yield self.nodes[node]
@@ -161,7 +173,7 @@ def build_tree(
     Parameters
     ----------
     model : ONMF
-        Fitted; not changed. Its clusters are one level of the tree.
+        Fitted. Its clusters are one level of the tree, which becomes its attribute ``tree_``.
     X : array, sparse matrix, DataFrame or texts
         What the model was fitted to, in memory.
     feature_names : sequence of str, optional
@@ -197,7 +209,8 @@ def build_tree(
     levels = [*coarse, labels]
     while len(levels) < max_depth and (finer := split_all(model, X, levels[-1])) is not None:
         levels.append(finer)
-    return tree_of(levels[:max_depth], len(coarse), model, X, names)
+    model.tree_ = tree_of(levels[:max_depth], len(coarse), model, X, names)
+    return model.tree_
 
 
 def coarser_levels(model: ONMF, X: Any, labels: Array) -> list[Array]:

@@ -280,7 +280,7 @@ def chooser(monkeypatch):
         rest = {"reason": "3 clusters: because.", "evidence": True, "labels": labels}
         return SimpleNamespace(best_k=np.int64(3), scales=scales, table=table, **rest)
 
-    monkeypatch.setattr("onmf.cli.cluster.choose_k", choose_k)
+    monkeypatch.setattr("onmf.cli.runs.fits.choose_k", choose_k)
     return asked
 
 

@@ -171,3 +171,11 @@ def test_idf_is_that_of_scikit_learn_here_and_on_disk(X, tmp_path, monkeypatch):
     path = as_npz(tmp_path) if sp.issparse(X) else as_npy(tmp_path)
     np.testing.assert_allclose(Tfidf.fit(X).idf, wanted, rtol=1e-14)
     np.testing.assert_array_equal(Tfidf.fit(open_rows(path)).idf, Tfidf.fit(X).idf)
+
+
+def test_a_tree_is_refused_before_the_fit(tmp_path, full, monkeypatch, capsys):
+    monkeypatch.setattr(ONMF, "fit", None)
+    full()
+    out = ("-o", str(tmp_path / "out"), "--tree")
+    assert cli.main(["cluster", str(as_npy(tmp_path)), "-k", "3", *out]) == 2
+    assert "--tree needs rows in memory, and x.npy is read in blocks" in capsys.readouterr().err

@@ -1,20 +1,16 @@
 """`onmf cluster`."""
 
 import json
-import time
-import warnings
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from onmf import ONMF, certify, choose_k
 from onmf.cells import CellFit, annotated
 from onmf.cli import NOT_CONVERGED
-from onmf.cli.console import note, notes, say, show_sweeps, waiting, within_memory
+from onmf.cli.console import note, say
 from onmf.cli.options import (
     INPUT,
     LIKE,
@@ -26,45 +22,32 @@ from onmf.cli.options import (
     checked_shape,
     cluster_count,
     loss_option,
-    note_before_fit,
     outlier_count,
     preparation_options,
-    reading,
     reading_options,
     source_of,
     votes_option,
 )
 from onmf.cli.report import make_report
-from onmf.cli.runs.batches import batches_of
-from onmf.cli.runs.description import describe
-from onmf.cli.runs.findings import Findings
-from onmf.cli.runs.hints import after_fit, batch_notes
-from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
+from onmf.cli.runs.fits import fit_input
+from onmf.cli.runs.inputs import Input
 from onmf.cli.runs.records import (
     LABELS_PARQUET,
     LABELS_XLSX,
+    OPTIONAL,
     REPORT,
     RESULTS,
     RUN,
-    Origin,
     PreviousRun,
-)
-from onmf.cli.runs.results import (
-    FinishedFit,
-    can_certify,
-    choice_with_copies,
-    with_copies,
 )
 from onmf.cli.runs.summary import lost_ids, summarise_run
 from onmf.cli.sections import SectionedCommand, section
-from onmf.estimators.solvers import SOLVERS, with_solver
-from onmf.exceptions import UnassignedSampleWarning
-from onmf.io import FORMATS, Table, checksum, place_for, replace_files, seal_files
+from onmf.estimators.solvers import SOLVERS
+from onmf.io import FORMATS, place_for, replace_files, seal_files
 from onmf.io.output import Content
 from onmf.io.remote import is_remote
-from onmf.io.versions import package_versions
 from onmf.paper.penalties import PENALTIES
-from onmf.preparation.seeds import labels_by_seeds, read_seeds
+from onmf.preparation.seeds import read_seeds
 
 
 @click.command("cluster", cls=SectionedCommand)
@@ -149,6 +132,8 @@ from onmf.preparation.seeds import labels_by_seeds, read_seeds
     RAW_NAMES,
     PARQUET,
     XLSX,
+    click.option("--tree", is_flag=True,
+                 help="Also put clusters together, and split them, where there is evidence."),
     click.option("--force", is_flag=True, help="Replace existing results."),
     click.option("--no-report", is_flag=True, help="Do not write report.html."),
     click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary."),
@@ -163,6 +148,7 @@ def run_cluster(
     raw_names: bool,
     parquet: bool,
     xlsx: bool,
+    tree: bool,
     no_report: bool,
     as_json: bool,
     write_h5ad: Path | None,
@@ -179,6 +165,7 @@ def run_cluster(
       onmf cluster talks/ --text -k 20 -o topics --tfidf
       onmf cluster talks.csv --text-column abstract -k 20 -o topics --time year
       onmf cluster talks.csv --text-column abstract -k auto -o topics --seeds seeds.txt
+      onmf cluster talks.csv --text-column abstract -k auto -o topics --tree
       onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
       onmf cluster embeddings.npy -k 20 -o topics --describe talks.csv --text-column abstract
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
@@ -197,7 +184,8 @@ def run_cluster(
     text), clusters.csv (how much each cluster can be trusted), markers.csv (distinctive features of
     each cluster), centers.csv, top_features.csv, model.onmf (for `onmf predict`), run.json and
     report.html; with -k auto also scales.csv (clusters at coarser and finer scales),
-    with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
+    with --tree tree.json (clusters of clusters, as by `onmf.build_tree`; the page has them as
+    lists that open), with --write-h5ad a copy of the input, as by `onmf.cluster_anndata`.
     """
     previous = None if like is None else PreviousRun.of(like)
     pattern = previous if like_run is None else PreviousRun.recorded(like_run)
@@ -220,15 +208,15 @@ def run_cluster(
         check_annotation(source, write_h5ad, force)
     given = {name: value for name, value in options.items() if value is not None}
     settings = given | {"random_state": seed or 0, "seeds": seeds}
-    with place_for(out, RESULTS, force), place_for_copy(write_h5ad, force):
-        run = fit_input(settings, k, source, previous)
+    with place_for(out, (*OPTIONAL, *RESULTS), force), place_for_copy(write_h5ad, force):
+        run = fit_input(settings, k, source, previous, tree)
         record = run.record(out) | ({"seeds": seeds} if seeds else {})
         pages: dict[str, Content] = {} if no_report else {REPORT: make_report(run, record)}
         asked = {LABELS_PARQUET: parquet, LABELS_XLSX: xlsx}
         wanted = [name for name, also in asked.items() if also]
         pages |= {name: run.labels().content(Path(name).suffix) for name in wanted}
         record, files = seal_files(pages | run.files(raw_names), RUN, record)
-        replace_files(out, files, gone={*RESULTS, *asked} - set(files))  # of an older run
+        replace_files(out, files, gone={*RESULTS, *OPTIONAL} - set(files))  # of an older run
         if write_h5ad is not None:
             found = run.findings.explanation
             result = CellFit(run.model, run.table, found, {}, None, run.choice)
@@ -240,62 +228,6 @@ def run_cluster(
 
 
 run_cluster.help = str(run_cluster.help).replace("ENDINGS", ", ".join(FORMATS))
-
-
-def fit_input(
-    settings: dict[str, Any], k: int | range | None, source: Input, previous: PreviousRun | None
-) -> FinishedFit:
-    """Read, prepare, cluster and explain an input, with notes on what looks wrong."""
-    name = source.path.name
-    seeds, few = settings.get("seeds") or {}, settings.get("passes") is not None
-    settings = with_solver({n: v for n, v in settings.items() if n != "seeds"})
-    with reading(source) as progress:
-        raw = source.read(progress, few)
-        origin = Origin(checksum(source.path, source.follow_links), package_versions())
-    if previous is None:
-        bounds = settings.get("center_bounds", "auto")
-        source = note_before_fit(source, raw, settings["loss"], bounds)
-    distinct, copies = one_of_each(raw, source.duplicates)
-    table, steps = source.learn(distinct)
-    choice = None
-    if k is not None and not isinstance(k, int):
-        choice = choose_count(ONMF(**settings), table, k)
-        k = max(int(choice.best_k), len(seeds))
-    init = "random" if previous is None else previous.model
-    known = labels_by_seeds(table.X, table.features, seeds) if seeds else None
-    model, seconds = fit_model(ONMF(k, init=init, **settings), table, known, source)
-    if copies is not None:
-        table = with_copies(model, table, raw, copies)
-        choice = choice_with_copies(choice, copies)
-    with waiting(f"Checking {name}"):
-        said = after_fit(source, raw, table, model.labels_, model.cluster_centers_)
-    if (batches := batches_of(source, table.samples)) is not None:
-        said += batch_notes(model.labels_, batches, source.center_batches)
-    note(name, said, source.terms)
-    if steps:
-        model.preprocessing_ = steps
-    shown = cleaned(raw, steps)
-    findings = Findings.of(model, shown, table, describe(source, table.samples))
-    if findings.curve is not None:
-        model.certainty_curve_ = findings.curve
-    if findings.proof is None and can_certify(model, table):
-        with waiting("Bounding the error of all clusterings"):
-            findings = findings._replace(proof=certify(model, table).record())
-    return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
-
-
-def fit_model(model: ONMF, table: Table, known: Any, source: Input) -> tuple[ONMF, float]:
-    """The model, fitted to a table and the labels that are known, and the seconds it took."""
-    name = source.path.name
-    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
-        if source.text:  # `after_fit` names them as the file does
-            warnings.simplefilter("ignore", UnassignedSampleWarning)
-        begin = time.perf_counter()
-        model.set_params(callback=callback).fit(table, known)
-        seconds = time.perf_counter() - begin
-    if source.path.suffix != ".h5ad":  # no other file has them, and they may be as large as X
-        del model.membership_
-    return model.set_params(callback=None), seconds
 
 
 def place_for_copy(target: Path | None, force: bool) -> AbstractContextManager[None]:
@@ -314,18 +246,3 @@ def check_annotation(source: Input, target: Path, force: bool) -> None:
         )
     if target.exists() and not force:
         raise ValueError(f"{target} already exists: name another file, or add --force.")
-
-
-def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
-    """The number of clusters by `onmf.choose_k`; no more than there are samples."""
-    some = sample_in_memory(table, model.random_state)
-    n, possible, label = len(some.samples), None, "Choosing the number of clusters"
-    if isinstance(among, range):
-        possible = range(among.start, max(min(among.stop, n), among.start + 1))
-        label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
-    with notes("choosing K"), waiting(label) as progress:
-        choice: Any = choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
-    if some is table:
-        return choice
-    note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."])
-    return replace(choice, runs=None)  # they cover only some samples

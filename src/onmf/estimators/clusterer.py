@@ -44,6 +44,7 @@ STALE_ATTRIBUTES = (  # of an earlier fit
     "preprocessing_",
     *LEARNT,
     "reason_",
+    "tree_",
     "_stream",
     "_stream_history",
     "outlier_score_",

@@ -81,6 +81,7 @@ class DataMixin(DocumentedEstimator):
     outlier_limit_: tuple[float, float]
     preprocessing_: tuple[Any, ...]
     reason_: str
+    tree_: Any  # of `onmf.build_tree`
     certainty_curve_: NDArray[Any]
     equal_votes = False  # whether the length of a sample has no influence
     loss = "frobenius"

@@ -19,7 +19,7 @@ from onmf.rows.sweep import Array
 from onmf.rows.validation import no_rescaling
 from onmf.streams.lineage import Lineage, degrees
 
-OUTDATED = ("certainty_curve_", "reason_")  # after a change of the clusters
+OUTDATED = ("certainty_curve_", "reason_", "tree_")  # after a change of the clusters
 
 
 class EditingMixin(PartialFitMixin):

@@ -39,6 +39,7 @@ OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command kee
 STRANGENESS, LIMIT = "outlier_score_", "outlier_limit_"  # of models with outliers
 NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 LINEAGE = "lineage_"
+TREE = "tree_"  # not stored: it has JSON of its own
 FORMER_NAMES = {"outlier_fence_": "outlier_limit_"}  # of attributes, in files of version 0.1
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
 ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
@@ -73,6 +74,7 @@ def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes
     """
     model._learn_all()
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
+    fitted.pop(TREE, None)
     if not samples:
         fitted = {n: v for n, v in fitted.items() if n not in (*OF_SAMPLES, STRANGENESS)}
     if all(name in fitted for name in OF_SAMPLES):

@@ -18,6 +18,7 @@ from onmf.report.document import asset, document
 from onmf.report.embedding import embed
 from onmf.report.flow import Flow, flow_section
 from onmf.report.images import thumbnails
+from onmf.report.levels import levels_section
 from onmf.report.markers import cluster_panels, dots_panel
 from onmf.report.methods import methods_paragraph
 from onmf.report.names import display_values
@@ -71,7 +72,7 @@ def html(
     Parameters
     ----------
     model : fitted clusterer
-        As `onmf.ONMF`.
+        As `onmf.ONMF`. Adds the levels of its ``tree_``, if `onmf.build_tree` made one.
     X : array, sparse matrix, DataFrame or path of rows on disk (n_samples, n_features)
         The data that the model was fitted to.
     samples, features : sequence of names, optional
@@ -158,10 +159,12 @@ def html(
         facts["image"] = [small.width, small.height, small.channels]
     names = {i: panel["name"] for i, panel in zip(clustering.ids, facts["clusters"], strict=True)}
     words = {own: escape(noun) for own, noun in terms.words().items()}
+    tree = getattr(model, "tree_", None)
+    levels = "" if tree is None else levels_section(tree.nodes, names, terms)
     more = sections(names, flow, periods, terms)
     return document(
         facts["title"],
-        Template(asset("clustering.html")).substitute(words, more=more),
+        Template(asset("clustering.html")).substitute(words, levels=levels, more=more),
         header=NAVIGATION,
         css=asset("clustering.css") + asset("periods.css"),
         data=compact_json(facts),

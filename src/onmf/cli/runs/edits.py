@@ -11,6 +11,7 @@ from onmf.cli.console import waiting
 from onmf.cli.report import make_report
 from onmf.cli.runs.align import align_features
 from onmf.cli.runs.batches import corrected
+from onmf.cli.runs.fits import grow_tree
 from onmf.cli.runs.records import (
     LABELS_PARQUET,
     LABELS_XLSX,
@@ -43,7 +44,10 @@ def _edit_fit(folder: Path, remote: bool, change: Change) -> dict[int, int]:
         if not isinstance(model, ONMF):
             raise ValueError("clusters of other methods cannot be merged or split.")
         before.extend(ids_of_labels(ids_of_clusters(model), model.labels_).tolist())
+        has_tree = hasattr(model, "tree_")
         change(model, lambda: table)
+        if has_tree:  # of the clusters before
+            grow_tree(model, table)
 
     run, record = read_run(folder, remote, edit)
     model, ids = run.model, run.sample_ids.tolist()

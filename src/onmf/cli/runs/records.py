@@ -15,6 +15,7 @@ from onmf.io.columns import class_file
 from onmf.io.output import Content
 from onmf.io.remote import AnyFile
 from onmf.streams.lineage import Lineage
+from onmf.tree import Tree
 
 LABELS, CLUSTERS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESULTS = (
     "labels.csv",
@@ -27,7 +28,11 @@ LABELS, CLUSTERS, MARKERS, CENTERS, TOP, SCALES, MODEL_FILE, REPORT, RUN = RESUL
     "report.html",
     "run.json",
 )
-LABELS_PARQUET, LABELS_XLSX = "labels.parquet", "labels.xlsx"  # with --parquet, --xlsx
+LABELS_PARQUET, LABELS_XLSX, TREE = OPTIONAL = (
+    "labels.parquet",  # with --parquet
+    "labels.xlsx",  # with --xlsx
+    "tree.json",  # with --tree
+)
 STREAM_FILE, STREAM_PAGE = "stream.onmf", "stream.html"  # of a run that `onmf update` continues
 
 READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "transpose",
@@ -64,6 +69,21 @@ def is_of_run(folder: Path, name: str, record: dict[str, Any]) -> bool:
     """Whether a file has the checksum in run.json; runs of the first version have none."""
     digest = record.get("files", {}).get(name)
     return digest is None or checksum(folder / name) == digest
+
+
+def stored_tree(folder: Path, record: dict[str, Any]) -> Tree | None:
+    """The tree of a run, if it has one."""
+    path = folder / TREE
+    if TREE not in record.get("files", {}) or not path.exists():
+        return None
+    try:
+        if not is_of_run(folder, TREE, record):
+            raise ValueError("it has changed")
+        return Tree.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is not the tree of this run: {error}. Remove it, or run onmf cluster again."
+        ) from error
 
 
 def check_model(folder: Path, record: dict[str, Any]) -> None:

@@ -164,7 +164,10 @@ class FinishedFit:
         if self.choice is not None and len(self.choice.labels) == len(self.table.samples):
             sheets[records.SCALES] = tables.scales_sheet(self.table.samples, self.choice.scales)
         model = model_bytes(self.model, samples=False)
-        return {**csv_writers(sheets, raw_names), records.MODEL_FILE: model}
+        files: dict[str, Content] = {**csv_writers(sheets, raw_names), records.MODEL_FILE: model}
+        if (tree := getattr(self.model, "tree_", None)) is not None:
+            files[records.TREE] = json.dumps(tree.to_dict()) + "\n"
+        return files
 
 
 def choice_record(choice: Any) -> dict[str, Any]:
@@ -246,6 +249,8 @@ def read_run(
     if not ours or len(model.labels_) != len(table.samples):
         raise _labels_of_another(folder)
     check_fitted_to(model, table)
+    if (tree := records.stored_tree(folder, record)) is not None:
+        model.tree_ = tree
     if change is not None:
         change(model, table)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from onmf.cli.runs.records import RESULTS
+from onmf.cli.runs.records import OPTIONAL, RESULTS
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
 from onmf.io.table import listing, one_line
 from onmf.io.terms import Terms
@@ -41,7 +41,7 @@ def summarise_run(record: dict[str, Any], out: Path, terms: Terms) -> str:
         )
     if results["scores"] is not None:
         lines.append(score_sentence(results["scores"]))
-    written = [name for name in RESULTS if (out / name).exists()]
+    written = [name for name in (*RESULTS, *OPTIONAL) if (out / name).exists()]
     return "\n".join([*lines, f"Wrote {', '.join(written)} to {out}."])
 
 

@@ -9,10 +9,10 @@ from onmf.report.document import page_section
 from onmf.report.names import MAX_NAME, cluster_title, display_name
 
 NOTE = (
-    "A line with a mark opens. Clusters are put together where a coarser number of clusters is "
-    "also possible, and have parts where their own samples show them. After the number of samples "
-    "stand the features that distinguish the line from the others of its level. Nodes have the "
-    "numbers of tree.json."
+    "A line with a mark opens. Similar clusters are put together where a smaller number of "
+    "clusters is also possible, and have parts where their own samples show them. After the "
+    "number of samples stand the features that distinguish the line from the others of its level. "
+    "Nodes have the numbers of tree.json."
 )
 
 
@@ -43,5 +43,5 @@ def levels_section(nodes: Sequence[Any], names: Mapping[int, str], terms: Terms)
         return f"{own} ({terms.counted(node.size, 'sample')}){words and ': '}{words}"
 
     note = f'<p class="note">{escape(terms.say(NOTE))}</p>'
-    content = f'{note}<div class="levels">{nested_list(nodes, title)}</div>'
+    content = f'{note}<div class="tree">{nested_list(nodes, title)}</div>'
     return page_section("levels", "Levels", "Levels", content)

@@ -40,6 +40,7 @@ from command_line import run
 from onmf.cli import console
 from onmf.cli.runs.inputs import Input
 from onmf.cli.runs.records import RESULTS
+from onmf.cli.runs.summary import doubts
 
 pytestmark = pytest.mark.usefixtures("page")
 
@@ -639,7 +640,8 @@ def test_every_run_says_which_clusters_can_be_trusted(here, capsys, page):
     doubted = [row for row in rows if row.note]
     assert any(row.found_again < 0.5 for row in doubted)
     for row in doubted:
-        assert f"Cluster {row.cluster}: {row.note}." in told
+        assert (f"Cluster {row.cluster}: Only" in told) == (row.found_again < 0.5)
+        assert "No gap between clusters" in told or not row.one_cloud_with
     Path("more/clusters.csv").unlink()
     good("explain", "more")
     assert "do not rely on it" in capsys.readouterr().out
@@ -757,3 +759,18 @@ def test_outliers_are_named_and_told_again_of_new_samples(here, capsys):
     assert "'1.5' is not auto or SHARE or N" in bad(
         capsys, "cluster", "x.csv", "-k", 3, "-o", "o", "--outliers", "1.5"
     )
+
+
+def test_every_cloud_is_said_once():
+    row = {"cluster": 0, "found_again": 0.9, "one_cloud_with": "", "note": ""}
+    parts = [
+        row | {"cluster": 3, "one_cloud_with": "5 7", "note": "x"},
+        row | {"cluster": 5, "one_cloud_with": "3 7", "note": "x"},
+        row | {"cluster": 7, "one_cloud_with": "3 5", "note": "x", "found_again": 0.2},
+    ]
+    assert doubts([row, *parts]) == [
+        "Cluster 7: Only 20 % of it found again in halves of the samples: do not rely on it.",
+        "No gap between clusters 3, 5 and 7: they may be parts of one cloud.",
+    ]
+    assert doubts([row]) == []
+    assert doubts(5 * parts) == ["15 of 15 clusters are doubtful: clusters.csv says why."]

@@ -1,5 +1,6 @@
 """What each cluster is worth, in a row and in words: is it found again, and is it separate?"""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from onmf.explain.separation import LEVEL
@@ -67,11 +68,18 @@ def again_sentence(share: float) -> str:
     return percent if share >= TRUSTED else f"Only {percent}: do not rely on it"
 
 
+def in_words(ids: Sequence[Any]) -> str:
+    """1, 2 and 5."""
+    *most, last = map(str, ids)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def note_of(found_again: float, one_cloud_with: list[Any]) -> str:
     """What speaks against a cluster."""
     said = [] if found_again >= TRUSTED else [again_sentence(found_again)]
     if one_cloud_with:
         several = "clusters" if len(one_cloud_with) > 1 else "cluster"
-        ids = " and ".join(map(str, one_cloud_with))
-        said.append(f"No gap to {several} {ids}: they may be parts of one cloud")
+        said.append(
+            f"No gap to {several} {in_words(one_cloud_with)}: they may be parts of one cloud"
+        )
     return ". ".join(said)

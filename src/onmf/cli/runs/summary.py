@@ -5,6 +5,7 @@ from typing import Any
 
 from onmf.cli.runs.records import OPTIONAL, RESULTS
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
+from onmf.explain.trust import TRUSTED, again_sentence, in_words
 from onmf.io.table import listing, one_line
 from onmf.io.terms import Terms
 from onmf.losses import LOSSES
@@ -46,11 +47,20 @@ def summarise_run(record: dict[str, Any], out: Path, terms: Terms) -> str:
 
 
 def doubts(clusters: list[dict[str, Any]]) -> list[str]:
-    """What speaks against some of the clusters; of many only how many they are."""
+    """What speaks against some of the clusters, every cloud once; of many only how many."""
     doubted = [own for own in clusters if own["note"]]
     if len(doubted) > MOST_NAMED:
         return [f"{len(doubted)} of {len(clusters)} clusters are doubtful: clusters.csv says why."]
-    return [f"Cluster {own['cluster']}: {own['note']}." for own in doubted]
+    weak = [own for own in doubted if own["found_again"] < TRUSTED]
+    joined = [own for own in doubted if own["one_cloud_with"]]
+    clouds = {(own["cluster"], *map(int, own["one_cloud_with"].split())) for own in joined}
+    return [
+        *(f"Cluster {own['cluster']}: {again_sentence(own['found_again'])}." for own in weak),
+        *(
+            f"No gap between clusters {in_words(cloud)}: they may be parts of one cloud."
+            for cloud in sorted({(*sorted(cloud),) for cloud in clouds})
+        ),
+    ]
 
 
 def lost_ids(chain: list[dict[str, Any]]) -> list[str]:

@@ -527,6 +527,7 @@ def test_every_truncated_file_is_refused(path, tmp_path):
 @pytest.mark.slow
 def test_a_changed_byte_is_refused_or_harmless(path, tmp_path, model):
     whole, rng = path.read_bytes(), np.random.default_rng(0)
+    model.save(tmp_path / "own.onmf")  # it has now what is learnt when it is saved
     refused = 0
     for place in rng.integers(len(whole), size=400):
         changed = bytearray(whole)

@@ -225,10 +225,10 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
         arrays["labels_"] = labels.astype(np.intp)
         arrays["membership_"] = _unfold(H, labels, len(W)) if H.ndim == 1 else H
     _check_limit(attributes.get(LIMIT, (0.0, 0.0)))
-    if rule := [arrays[name] for name in LEARNT[1:] if name in arrays]:
-        StrangerRule.sound(rule, W.shape[1])
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")
+    if rule := [arrays[name] for name in LEARNT[1:] if name in arrays]:
+        StrangerRule.sound(rule, W.shape[1])
     return W.shape[1]
 
 

@@ -20,7 +20,8 @@ def typical_samples(inside: Array, distance: Array, certainty: Array, n: int) ->
     if not len(inside):
         return inside
     sure = inside[certainty[inside] >= np.median(certainty[inside])]
-    away = np.abs(distance[sure] - np.median(distance[inside]))
+    middle = np.quantile(distance[inside], 0.5, method="lower")  # of a sample: no two are as near
+    away = np.abs(distance[sure] - middle)
     return sure[np.argsort(away, kind="stable")[:n]]
 
 

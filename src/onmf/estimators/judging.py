@@ -99,7 +99,7 @@ class JudgingMixin(PredictMixin):
     def predict_proba(self, X: Any) -> Array:
         """Probability of every cluster for each sample; the largest is that of its label.
 
-        The largest is the certainty of `onmf.explain`: the probability that two halves of the
+        The largest is the certainty of ``explain``: the probability that two halves of the
         features put the sample into the same cluster. The rest is shared among the other clusters,
         by how near they are. The first call makes a few small fits to a part of the training data.
 

@@ -99,7 +99,7 @@ def html(
         Height and width, and 3 for colours, of samples that are images: the list of samples has
         thumbnails.
     terms : Terms, optional
-        What the page calls samples, features and clusters: `onmf.io.terms` has those of texts and
+        What the page calls samples, features and clusters: ``onmf.io.terms`` has those of texts and
         of cells.
 
     Returns

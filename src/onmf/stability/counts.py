@@ -92,7 +92,7 @@ class CountHalf:
 def with_features_summed(X: Any, rows: Array, features: Array | None) -> tuple[Any, Array | None]:
     """X with its most telling features and the sums of all others, one for each half of them.
 
-    Feature j tells sum_i x_ij log(x_ij / e_ij), e_ij = x_i. x_.j / x.., by these rows.
+    Feature j tells sum_i x_ij log(x_ij / e_ij), e_ij = (sum of row i) (sum of column j) / total.
     """
     few = sp.coo_array(sp.csr_array(X[rows], dtype=np.float64))
     few.eliminate_zeros()

@@ -56,7 +56,9 @@ def called(model, X, seed):
     """Which features are called now, and which by halves of the features alone, as before."""
     seen = read_clusters(model, X, None, 2, seed)
     k = len(model.cluster_centers_)
-    always = Separation(seen.separation.neighbour, np.zeros(k), np.arange(k), np.zeros(k))
+    always = Separation(
+        seen.separation.neighbour, np.zeros(k), np.arange(k), np.zeros(k), np.ones(k)
+    )
     now, before = (Significance.of_clusters(seen.tests, each) for each in (seen.separation, always))
     return now.p_adjusted < LEVEL, before.p_adjusted < LEVEL
 

@@ -56,6 +56,8 @@ class Explanation:
     group : ndarray of shape (n_clusters,)
         Clusters between which no gap was found have the same number: they may be parts of one
         cloud.
+    enough : ndarray of shape (n_clusters,)
+        Whether there were enough samples to see a gap inside the group of each cluster.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class Explanation:
     calibration: Calibration = field(repr=False)
     found_again: Array = field(repr=False)
     group: Array = field(repr=False)
+    enough: Array = field(repr=False)
 
     def clusters(self) -> list[ClusterRow]:
         """What each cluster with samples is worth; ``pandas.DataFrame`` makes a table of it."""
@@ -84,6 +87,7 @@ class Explanation:
             inside = self.labels == k
             same = [c for c in np.flatnonzero(self.group == self.group[k]).tolist() if c != k]
             others, again = [table.clusters[c] for c in same], float(self.found_again[k])
+            enough = bool(self.enough[k])
             rows.append(
                 ClusterRow(
                     cluster=table.clusters[k],
@@ -94,7 +98,8 @@ class Explanation:
                     neighbour=table.neighbour[k],
                     p_one_cloud=float(table.p_one_cloud[k]),
                     one_cloud_with=" ".join(map(str, others)),
-                    note=note_of(again, others),
+                    enough_samples=enough,
+                    note=note_of(again, others, enough),
                 )
             )
         return rows
@@ -210,6 +215,7 @@ def _explanation(
         calibration=curve,
         found_again=read.found_again,
         group=read.separation.group,
+        enough=read.separation.enough,
     )
 
 

@@ -12,6 +12,7 @@ from onmf.explain.sample_halves import (
     MANY,
     MOST_TIMES,
     SHRINK,
+    Gap,
     SampleHalf,
     discriminant,
     found_again,
@@ -77,7 +78,7 @@ def test_only_samples_outside_the_half_are_projected_and_means_inside_are_0_and_
     np.testing.assert_allclose(low + t[new] * (high - low), sketch[new] @ w)
     everything = SampleHalf(labels, sketch, inside | True)
     assert everything.between([0], [1]) is None  # nobody is left
-    assert gap_of_halves([everything], [0], [1]) == (1, 0)
+    assert gap_of_halves([everything], [0], [1]) == (1, 0, 0)
     both = [half, half._replace(inside=~inside)]
     assert gap_of_halves([*both, everything], [0], [1]) == gap_of_halves(both, [0], [1])
 
@@ -98,6 +99,7 @@ def test_a_sample_has_the_mean_of_its_projections_and_what_they_carry_over_by_ha
             carried.append((other[1] - other[0]) / (high - low))
     gap = gap_of_halves(halves, [0], [1])
     assert gap.carried_over == pytest.approx(np.mean(carried))
+    assert gap.smaller == 20
     assert gap.p == pytest.approx(p_one_mode(total / 2))  # 30 are less than twice 20
 
 
@@ -276,6 +278,12 @@ def test_one_comparison_without_enough_samples_makes_its_whole_group_unclear():
     few = labels.copy()
     few[np.argsort(np.abs(sketch[:, 0]))[:6]] = 2
     assert enough(few) == [False, False, False]
+
+
+def test_enough_samples_carry_over_two_thirds_and_are_twenty():
+    assert Gap(0.5, 0.67, 20).enough
+    assert not Gap(0.5, 0.66, 20).enough
+    assert not Gap(0.5, 0.67, 19).enough
 
 
 def test_words_for_what_speaks_against_a_cluster():

@@ -4,8 +4,7 @@ Each cluster is compared with its nearest neighbour, the one that is second near
 samples (`sample_halves`). p-values are adjusted after Bonferroni for the pairs of neighbours. While
 the largest is above LEVEL, that pair is joined to one group and compared with its own neighbours.
 What is left are groups that are separate from their neighbours; all clusters of one cloud are one
-group. No gap is no evidence of one cloud if there were too few samples to see it: if less than
-`CARRIED_OVER` of what the two differ by in one half of the samples is there in the other half.
+group. No gap is no evidence of one cloud if there were too few samples to see it (`Gap.enough`).
 """
 
 from typing import NamedTuple
@@ -25,9 +24,6 @@ from onmf.rows.assign import Rays
 from onmf.rows.sweep import Array, Data, Matrix
 
 LEVEL = 0.05
-# All of 16 true pairs whose gap was missed (20 to 160 cells, tumours and texts) are below it, 15 of
-# 16 whole types without a gap (163 to 1086 samples) above.
-CARRIED_OVER = 2 / 3
 SAMPLE_HALVES = 28  # of the stream of random numbers
 
 Group = tuple[int, ...]
@@ -91,7 +87,7 @@ def separate(halves: list[SampleHalf], scores: Array, labels: Array) -> Separati
         if p[worst] <= LEVEL:
             break
         both = tuple(sorted(sum(worst, ())))
-        enough[[*both]] &= enough[[*both]].all() & (known[worst].carried_over >= CARRIED_OVER)
+        enough[[*both]] &= enough[[*both]].all() & known[worst].enough
         groups = [*(group for group in groups if group not in worst), both]
     number, p_group = np.arange(k), np.ones(k)
     for group in groups:

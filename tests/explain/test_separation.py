@@ -208,6 +208,20 @@ def test_a_part_of_a_cloud_has_the_features_of_the_cloud(global_random_seed):
     assert closed.p_value.min() == closed.p_adjusted.min() == 0.3
 
 
+def test_p_values_of_clusters_are_adjusted_for_the_features_of_each():
+    """Benjamini and Hochberg by their definition: the least m p / rank of all that are as large."""
+    rng = np.random.default_rng(4)
+    X, y = (part[7:] for part in two_clouds(rng, n=20, n_markers=3))
+    apart = Separation(np.array([1, 0]), np.zeros(2), np.arange(2), np.zeros(2), np.full(2, True))
+    tests = Significance.of_clusters([(np.arange(60), sum_by_cluster(InMemory(X), y, 2))], apart)
+    for p, adjusted, beside in zip(*tests[:3], strict=True):
+        ranks = np.array([np.sum(p <= own) for own in p])
+        expected = [min(1, *(60 * p / ranks)[p >= own]) for own in p]
+        np.testing.assert_allclose(adjusted, expected)
+        np.testing.assert_allclose(beside, expected)  # the other one is the neighbour
+        assert np.sum(adjusted > 1.5 * p) > 30
+
+
 @pytest.mark.parametrize("kind", ["sparse", "missing", "sparse missing", "weights", "kl"])
 def test_every_kind_of_data_has_its_figures(kind):
     X, y = two_clouds(np.random.default_rng(1))

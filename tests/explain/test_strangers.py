@@ -182,3 +182,15 @@ def test_chance_by_hand():
     logs = usual_logs(found, np.array([0.5, 0.01]))
     assert logs[0] - logs[1] == pytest.approx(np.log((2 + 1.5) / (2 + 0.3)))
     assert chance_of(np.zeros(4), np.zeros(4), np.ones(4)).tolist() == [1, 0, 0]
+
+
+def test_what_is_left_counts_for_all_features_though_some_are_missing():
+    """Of a sample with a quarter of its entries, four times what is left of these."""
+    W = unit(np.array([X[Y == k].mean(axis=0) for k in range(4)]))
+    seen = np.where(np.arange(40) < 10, X[:20], np.nan)
+    left = Left.of(seen, Y[:20], W, LOSSES["frobenius"])
+    np.testing.assert_allclose(left.completion, 4)
+    form = np.ones((1, 40))
+    q = left.weighted_squares(form[0])
+    assert q.min() > 0
+    np.testing.assert_allclose(np.exp(log_scores(form, left)), 4 * q + ROUNDING)

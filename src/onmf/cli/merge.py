@@ -28,7 +28,8 @@ def run_merge(folder: Path, clusters: tuple[int, ...], remote: bool) -> None:
       onmf merge topics 3 7
       onmf merge topics 3 7 12
     """
-    sizes = edit_run(folder, remote, lambda model, samples: model.merge(clusters))
+    sizes, terms = edit_run(folder, remote, lambda model, samples: model.merge(clusters))
     first, *others = dict.fromkeys(clusters)
     joined = ", ".join(map(str, others))
-    say(f"Merged {joined} into {first}: {sizes.get(first, 0):,} samples, {len(sizes)} clusters.")
+    merged = terms.counted(sizes.get(first, 0), "sample")
+    say(f"Merged {joined} into {first}: {merged}, {terms.counted(len(sizes), 'cluster')}.")

@@ -54,6 +54,6 @@ def run_split(folder: Path, cluster: int, k: int | str, remote: bool) -> None:
         parts.extend([cluster, *model.lineage_.born])
 
     parts: list[int] = []
-    sizes = edit_run(folder, remote, split)
-    shown = ", ".join(f"{own} ({sizes.get(own, 0):,})" for own in parts)
-    say(f"Split {cluster} into {shown}: {len(sizes)} clusters.")
+    sizes, terms = edit_run(folder, remote, split)
+    shown = ", ".join(f"{own} ({terms.counted(sizes.get(own, 0), 'sample')})" for own in parts)
+    say(f"Split {cluster} into {shown}: {terms.counted(len(sizes), 'cluster')}.")

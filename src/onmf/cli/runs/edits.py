@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from onmf import ONMF
-from onmf.cli.console import waiting
+from onmf.cli.console import notes, waiting
 from onmf.cli.report import make_report
 from onmf.cli.runs.align import align_features
 from onmf.cli.runs.batches import corrected
@@ -25,29 +25,38 @@ from onmf.cli.runs.results import read_run, recorded_input
 from onmf.cli.runs.streams import StreamRun
 from onmf.cli.runs.tables import ids_of_clusters, ids_of_labels
 from onmf.io import Table, checksum, place_for, replace_files, replace_together, to_json_values
+from onmf.io.terms import Terms
 
 Change = Callable[[ONMF, Callable[[], Table]], object]  # of a model, and how to read its samples
 
 
-def edit_run(folder: Path, remote: bool, change: Change) -> dict[int, int]:
-    """Change the clusters of a run, and write its files again; the size of each cluster, by id."""
+class Edited(NamedTuple):
+    """The size of each cluster after a change, by id, and what the reader calls them."""
+
+    sizes: dict[int, int]
+    terms: Terms
+
+
+def edit_run(folder: Path, remote: bool, change: Change) -> Edited:
+    """Change the clusters of a run, and write its files again."""
     with place_for(folder, [RUN], force=True):
         if (folder / STREAM_FILE).exists():
             return _edit_stream(folder, remote, change)
         return _edit_fit(folder, remote, change)
 
 
-def _edit_fit(folder: Path, remote: bool, change: Change) -> dict[int, int]:
+def _edit_fit(folder: Path, remote: bool, change: Change) -> Edited:
     before: list[int] = []
 
-    def edit(model: Any, table: Table) -> None:
+    def edit(model: Any, table: Table, terms: Terms) -> None:
         if not isinstance(model, ONMF):
             raise ValueError("clusters of other methods cannot be merged or split.")
         before.extend(ids_of_labels(ids_of_clusters(model), model.labels_).tolist())
         has_tree = hasattr(model, "tree_")
-        change(model, lambda: table)
+        with notes(folder.name, terms):
+            change(model, lambda: table)
         if has_tree:  # of the clusters before
-            grow_tree(model, table)
+            grow_tree(model, table, terms)
 
     run, record = read_run(folder, remote, edit)
     model, ids = run.model, run.sample_ids.tolist()
@@ -70,10 +79,10 @@ def _edit_fit(folder: Path, remote: bool, change: Change) -> dict[int, int]:
         if (folder / name).exists():
             files[name] = run.labels().content(Path(name).suffix)
     replace_together(folder, with_record(record, files))
-    return dict(sorted(Counter(one for one in ids if one >= 0).items()))
+    return Edited(dict(sorted(Counter(one for one in ids if one >= 0).items())), run.source.terms)
 
 
-def _edit_stream(folder: Path, remote: bool, change: Change) -> dict[int, int]:
+def _edit_stream(folder: Path, remote: bool, change: Change) -> Edited:
     """The state decides, by one renaming; all other files are made from it."""
     run = StreamRun.of(folder)
 
@@ -82,8 +91,9 @@ def _edit_stream(folder: Path, remote: bool, change: Change) -> dict[int, int]:
         with waiting(f"Reading {source.path.name}") as progress:
             return corrected(source, align_features(source.read(progress), run.model)[0])
 
-    change(run.model, samples)
+    with notes(folder.name, run.terms):
+        change(run.model, samples)
     run.note_edit()
     replace_files(folder, {STREAM_FILE: run.state()})
     run.write()
-    return run.sizes()
+    return Edited(run.sizes(), run.terms)

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from onmf.cli.console import notes
 from onmf.cli.runs import records
 from onmf.cli.runs.results import fitted_model
 from onmf.cli.runs.streams import BATCH_FOLDER, StreamRun
@@ -13,24 +14,28 @@ from onmf.estimators.storage import model_bytes
 from onmf.io import csv_text, replace_together
 from onmf.io.cells import guard_cell
 from onmf.io.output import Content
+from onmf.io.terms import Terms
 
 NAMED_TABLES = (records.LABELS, records.LABELS_PARQUET, records.LABELS_XLSX, records.CLUSTERS)
 
 
-def rename_clusters(folder: Path, names: Mapping[int, str]) -> dict[int, str]:
-    """Give clusters names, by id; the names of all clusters after that.
+def rename_clusters(folder: Path, names: Mapping[int, str]) -> tuple[dict[int, str], Terms]:
+    """Give clusters names, by id; the names of all clusters after that, and the reader's words.
 
     All files are replaced, or none. The page shows the names when it is made again.
     """
-    record = records.read_record(folder)
     if (folder / records.STREAM_FILE).exists():
         run = StreamRun.of(folder)
-        run.model.rename(names)
+        with notes(folder.name, run.terms):
+            run.model.rename(names)
         files = label_files(folder, run.model.cluster_names_)
         replace_together(folder, {**files, records.STREAM_FILE: run.state()})
         run.write()
-        return run.model.cluster_names_
-    model = fitted_model(folder).rename(names)
+        return run.model.cluster_names_, run.terms
+    record = records.read_record(folder)
+    terms = records.read_source(record, folder).terms
+    with notes(folder.name, terms):
+        model = fitted_model(folder).rename(names)
     files = label_files(folder, model.cluster_names_)
     files[records.MODEL_FILE] = model_bytes(model, samples=False)
     results = record["results"]
@@ -38,7 +43,7 @@ def rename_clusters(folder: Path, names: Mapping[int, str]) -> dict[int, str]:
     for row in results.get("clusters", ()):
         row["name"] = model.cluster_names_[row["cluster"]]
     replace_together(folder, records.with_record(record, files))
-    return model.cluster_names_
+    return model.cluster_names_, terms
 
 
 def label_files(folder: Path, names: Mapping[int, str]) -> dict[str, Content]:

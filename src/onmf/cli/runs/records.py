@@ -14,6 +14,7 @@ from onmf.io.cells import unguard_cell
 from onmf.io.columns import class_file
 from onmf.io.output import Content
 from onmf.io.remote import AnyFile
+from onmf.io.terms import Terms
 from onmf.streams.lineage import Lineage
 from onmf.tree import Tree
 
@@ -124,6 +125,12 @@ def read_source(record: dict[str, Any], folder: Path) -> Input:
         return Input.from_record(record["source"], folder)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _not_a_record(folder / RUN, error) from error
+
+
+def terms_of_run(folder: Path) -> Terms | None:
+    """What the reader calls samples, features and clusters, if run.json says it."""
+    known = (folder / RUN).exists()
+    return read_source(read_record(folder), folder).terms if known else None
 
 
 def _not_a_record(path: Path, error: Exception) -> ValueError:

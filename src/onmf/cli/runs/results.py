@@ -24,6 +24,7 @@ from onmf.explain.checks import check_fitted_to
 from onmf.io import Source, Table, checksum, csv_writers, finish_replacement, to_json_values
 from onmf.io.output import Content
 from onmf.io.remote import HIDDEN, RemoteFile
+from onmf.io.terms import Terms
 from onmf.losses import loss_of
 from onmf.rows.sweep import Array
 
@@ -227,7 +228,7 @@ def _labels_of_another(folder: Path) -> ValueError:
 
 
 def read_run(
-    folder: Path, remote: bool = False, change: Callable[[Any, Table], object] | None = None
+    folder: Path, remote: bool = False, change: Callable[[Any, Table, Terms], object] | None = None
 ) -> tuple[FinishedFit, dict[str, Any]]:
     """A finished run, with its findings computed again, and its record.
 
@@ -243,7 +244,8 @@ def read_run(
     if not hasattr(model, "labels_"):  # the models of older runs have labels
         model.labels_ = labels_of_run(folder, model)
         ours = records.is_of_run(folder, records.LABELS, record)
-    with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
+    name = source.path.name
+    with notes(name, source.terms), waiting(f"Reading {name}") as progress:
         raw = source.read(progress)
     table = corrected(source, align_features(raw, model)[0])
     if not ours or len(model.labels_) != len(table.samples):
@@ -252,7 +254,7 @@ def read_run(
     if (tree := records.stored_tree(folder, record)) is not None:
         model.tree_ = tree
     if change is not None:
-        change(model, table)
+        change(model, table, source.terms)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds = record["results"]["seconds"]
     shown = cleaned(raw, getattr(model, "preprocessing_", ()))

@@ -24,12 +24,20 @@ from onmf.cli.runs.findings import name_new_clusters
 from onmf.cli.runs.results import labels_of_run
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
-from onmf.io import Table, checksum, csv_writers, replace_files, seal_files, to_json_values
+from onmf.io import (
+    Table,
+    checksum,
+    csv_writers,
+    finish_replacement,
+    replace_files,
+    seal_files,
+    to_json_values,
+)
 from onmf.io.container import MODEL, read_container
 from onmf.io.output import Content
 from onmf.io.source import Source
 from onmf.io.table import listing
-from onmf.io.terms import Terms
+from onmf.io.terms import Terms, batches_counted
 from onmf.report.periods import WORDS_PER_PERIOD, Period, period_words, stream_page
 from onmf.result import known_names
 from onmf.rows.sweep import Array, row_sqnorm
@@ -54,6 +62,7 @@ class StreamRun:
     @classmethod
     def of(cls, folder: Path) -> Self:
         """The stream of a folder; a new one if no batch was added yet."""
+        finish_replacement(folder)
         path = folder / records.STREAM_FILE
         return cls.stored(folder, path) if path.exists() else cls.begin(folder)
 
@@ -307,7 +316,7 @@ class StreamRun:
         """The size of the stream, and what the last batch changed."""
         last, totals = self.batches[-1], self.totals()
         n, clusters, terms = totals["samples"], len(totals["clusters"]), self.terms
-        said = f"{terms.counted(n, 'sample')} in {totals['batches']} batches, "
+        said = f"{terms.counted(n, 'sample')} in {batches_counted(totals['batches'])}, "
         said += f"{terms.counted(clusters, 'cluster')}. The last batch, {last['name']}: "
         said += f"{terms.counted(last['samples'], 'sample')}, "
         said += f"{terms.say(self.changes().sentence())}, "

@@ -21,7 +21,7 @@ def run_merge(folder: Path, clusters: tuple[int, ...], remote: bool) -> None:
     `onmf predict`. The merger is recorded in run.json and survives `onmf update`.
 
     All files are written again, with report.html: all of them, or none if the command is killed.
-    After `onmf update` the input is not needed; files of earlier batches keep their ids.
+    After `onmf update` the input is not needed.
 
     \b
     Examples:

@@ -142,8 +142,9 @@ def take_batch(
         table, said = align_features(raw, run.model, FILLS[missing])
     shown = cleaned(raw, getattr(run.model, "preprocessing_", ())).X
     texts = shown if isinstance(shown, list) else None
+    known = source.record(run.folder)
     with notes(name, run.terms), waiting(f"Adding {name}"):
-        run.add(table, key, name, max_clusters, raw_names, parquet, texts)
+        run.add(table, key, name, max_clusters, raw_names, known, parquet, texts)
     note(name, said, run.terms)
     return run, "replaced" if replace else "added", name
 

@@ -54,12 +54,14 @@ class Origin(NamedTuple):
         return cls(record["input"]["sha256"], record.get("versions", {}))
 
 
-def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> Iterator[Any]:
-    """A column of labels.csv of a finished run, read when it is asked for."""
-    path = folder / LABELS
+def stored_column(
+    folder: Path, name: str, kind: Callable[[str], Any], file: str = LABELS
+) -> Iterator[Any]:
+    """A column of labels.csv of a finished run, or of a batch, read when it is asked for."""
+    path = folder / file
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file)
+        with path.open(encoding="utf-8-sig", newline="") as opened:
+            rows = csv.reader(opened)
             place = next(rows, []).index(name)
             yield from (kind(row[place]) for row in rows)
     except (ValueError, LookupError, csv.Error) as error:

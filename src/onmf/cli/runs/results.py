@@ -198,6 +198,12 @@ def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], 
     """
     record = records.read_record(folder)
     source = records.read_source(record, folder)
+    check_unchanged(source, records.Origin.of(record).digest, remote)
+    return record, source
+
+
+def check_unchanged(source: Input, digest: str, remote: bool) -> None:
+    """Refuse an input that is gone or has changed, or is remote where that is not allowed."""
     if isinstance(source.path, RemoteFile) and not remote:
         raise ValueError(f"the input {source.path} is remote: add --remote to allow reading it.")
     if isinstance(source.path, RemoteFile) and HIDDEN in source.path.address:
@@ -207,9 +213,8 @@ def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], 
         )
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} no longer exists: put it back.")
-    if checksum(source.path, source.follow_links) != records.Origin.of(record).digest:
+    if checksum(source.path, source.follow_links) != digest:
         raise ValueError(f"the input {source.path} has changed: run onmf cluster again.")
-    return record, source
 
 
 def labels_of_run(folder: Path, model: tables.Model) -> Array:

@@ -110,9 +110,8 @@ class StreamRun:
         if len(self.batches) == 1:
             raise ValueError(f"{self.folder} has no batch: {name} is the input of onmf cluster.")
         if any(e.get("after") == len(self.batches) for e in self.record.get("lineage", [])):
-            raise ValueError(
-                f"{name} can no longer be taken out: clusters were merged or split after it."
-            )
+            said = f"{name} can no longer be taken out: clusters were merged or split after it."
+            raise ValueError(self.terms.say(said))
         if not path.exists():
             raise ValueError(
                 f"{name} can no longer be taken out: the states before the last {KEPT_STATES} "
@@ -156,10 +155,14 @@ class StreamRun:
         name: str,
         most: int,
         raw_names: bool,
+        source: dict[str, Any],
         parquet: bool = False,
         texts: Sequence[str] | None = None,
     ) -> None:
-        """Add a batch: write its labels, the state before and then, by one rename, the new one."""
+        """Add a batch: write its labels, the state before and then, by one rename, the new one.
+
+        source : the record of its input, for `onmf split`.
+        """
         before = self.state()
         if not isinstance(self.model, StreamONMF):
             distance = np.fromiter(records.stored_column(self.folder, "distance", float), float)
@@ -173,10 +176,10 @@ class StreamRun:
         model.partial_fit(table)
         name_new_clusters(model, *rows_in_memory(table, model.labels_), table.features)
         self.batches.append(self.entry(model, table, key, name))
-        self.batches[-1]["marked_strangers"] = tables.stranger_count(marked)
+        self.batches[-1] |= {"marked_strangers": tables.stranger_count(marked), "source": source}
         place, number = self.folder / BATCH_FOLDER, len(self.batches) - 1
         place.mkdir(exist_ok=True)
-        columns: dict[str, Array] = {"distance": model.distance(table)}
+        columns: dict[str, Array] = tables.certainty_and_distance(model, table, model.labels_)
         columns |= {} if marked is None else {"stranger": marked}
         files = self.labels_files(table.samples, columns, texts, raw_names, parquet)
         for ending, content in (*files.items(), (STATE_BEFORE, before)):
@@ -184,6 +187,10 @@ class StreamRun:
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
         if not parquet:  # of the batch that this one replaced
             (place / f"{number:05}.parquet").unlink(missing_ok=True)
+
+    def labels_file(self, number: int) -> str:
+        """The table of the samples of a batch, in the folder."""
+        return f"{BATCH_FOLDER}/{number:05}.csv" if number else records.LABELS
 
     def note_edit(self) -> None:
         """Record what was merged or split by hand after the last batch."""
@@ -280,7 +287,7 @@ class StreamRun:
                 words={int(i): words for i, words in entry["words"].items()},
                 born=entry.get("born", ()),
                 vanished=entry.get("vanished", ()),
-                link=f"{BATCH_FOLDER}/{number:05}.csv" if number else records.LABELS,
+                link=self.labels_file(number),
             )
             for number, entry in enumerate(self.batches)
         ]

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import time
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -250,6 +251,16 @@ def test_a_killed_command_leaves_the_run_as_it_was_or_done(out, words):
     assert len(outcomes) > 10
 
 
+def listing(folder):
+    """The files of a folder and when they were written."""
+    seen = set()
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            if path.suffix != ".lock":
+                seen.add((path.name, path.stat().st_mtime_ns))
+    return seen
+
+
 def state(folder):
     """What a person sees of a run: ids and names in all tables, and in the model."""
     stream = folder / "stream.onmf"
@@ -280,11 +291,11 @@ def test_a_process_killed_at_work_leaves_the_old_run_or_the_new_one(out, words, 
         child = os.fork()
         if not child:
             os._exit(run(words[0], "copy", *words[1:]))
-        stop = time.monotonic() + 60
-        while time.monotonic() < stop and not [*copy.glob(".*[0-9a-f]")]:  # it begins to write
+        stop, first = time.monotonic() + 60, listing(copy)
+        while time.monotonic() < stop and listing(copy) == first:  # until it begins to write
             if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 break
-        time.sleep(0.03 * rng.random())
+        time.sleep(0.02 * rng.random())
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         assert run("predict", "copy", "x.csv", "-o", "p.csv", "--force") == 0

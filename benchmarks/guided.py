@@ -25,9 +25,9 @@ Percent of the samples without a known label that get their true class, mean of 
 {SEEDS[-1]}, in brackets the worst; at most {MOST} samples of each set. *Without y*: a fit without
 y, whose clusters are matched to the classes in the best way by the known labels; *by all labels*:
 the same matched by all labels, which nobody has. *Worst change*: the lowest difference of
-`fit(X, y)` from each of the two over the seeds, in points. `NearestCentroid` and `LabelSpreading` (kernel knn)
-of scikit-learn know the same labels; for counts they are given tf-idf, and all are given samples of
-length 1."""
+`fit(X, y)` from each of the two over the seeds, in points. `NearestCentroid` and `LabelSpreading`
+(kernel knn) of scikit-learn know the same labels; for counts they are given tf-idf, and all are
+given samples of length 1."""
 
 
 def cases():

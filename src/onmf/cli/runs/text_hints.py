@@ -97,7 +97,12 @@ def uncounted_texts(raw: Table, table: Table) -> Iterator[str]:
     without = np.flatnonzero(sample_totals(table.X) == 0)
     names = [table.samples[i] for i in without.tolist() if raw.X[i]]
     if names:
+        has = (
+            "has no word that is counted and gets"
+            if len(names) == 1
+            else ("have no word that is counted and get")
+        )
         yield (
-            f"{len(names):,} of the texts have no word that is counted and get label -1: "
-            f"{listing(names)}. --min-df 1 counts rare words, too."
+            f"{len(names):,} of the texts {has} label -1: {listing(names)}. --min-df 1 counts rare "
+            "words, too."
         )

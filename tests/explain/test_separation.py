@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import adjusted_rand_score
 
 from onmf import ONMF, explain
 from onmf.explain.sample_halves import (
@@ -190,6 +191,18 @@ def test_a_few_samples_are_no_evidence_of_a_gap():
     X = np.array([[3, 0], [2, 0.1], [0, 1], [0, 2.0]])
     found = explain.clusters(ONMF(2, random_state=0).fit(X), X)
     assert found.markers.p_one_cloud.tolist() == [1, 1]
+
+
+def test_a_long_text_that_was_sent_many_times_does_not_hide_the_other_topics():
+    rng = np.random.default_rng(0)
+    background, topics = rng.dirichlet(np.full(800, 0.3)), rng.dirichlet(np.full(800, 0.1), 4)
+    y, lengths = np.arange(320) % 4, np.maximum(30, rng.lognormal(4.5, 1.2, 320)).astype(int)
+    words = [rng.dirichlet(20 * (background + topics[k]) + 1e-6) for k in y]
+    sent = rng.multinomial(3000, rng.dirichlet(np.full(800, 0.3)))
+    X = np.vstack([*map(rng.multinomial, lengths, words), *[sent] * 80])
+    model = ONMF(5, loss="kl", random_state=0).fit(X)
+    assert adjusted_rand_score(np.append(y, np.full(80, 4)), model.labels_) > 0.97
+    assert min(row.found_again for row in model.explain(X).clusters()) > 0.9
 
 
 def test_words_for_what_speaks_against_a_cluster():

@@ -107,8 +107,8 @@ def read_clusters(
     rays = loss.view_rows(rescale_to_safe_range(centers)[0])
     tried = some_numbers(len(labels), seed)
     with single_threaded_blas():
-        halves = split_fits(voters, k, splits, seed)
-        trust = look_at_halves(voters, labels, rays, seed)
+        halves = split_fits(loss, voters, k, splits, seed)
+        trust = look_at_halves(loss, voters, labels, rays, seed)
         move = ReadBlock(
             _assignment(model, data),
             loss.view_rows,

@@ -24,12 +24,20 @@ from onmf.cli.runs.findings import name_new_clusters
 from onmf.cli.runs.results import labels_of_run
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
-from onmf.io import Table, checksum, csv_writers, replace_files, seal_files, to_json_values
+from onmf.io import (
+    Table,
+    checksum,
+    csv_writers,
+    finish_replacement,
+    replace_files,
+    seal_files,
+    to_json_values,
+)
 from onmf.io.container import MODEL, read_container
 from onmf.io.output import Content
 from onmf.io.source import Source
 from onmf.io.table import listing
-from onmf.io.terms import Terms
+from onmf.io.terms import Terms, batches_counted
 from onmf.report.periods import WORDS_PER_PERIOD, Period, period_words, stream_page
 from onmf.result import known_names
 from onmf.rows.sweep import Array, row_sqnorm
@@ -54,6 +62,7 @@ class StreamRun:
     @classmethod
     def of(cls, folder: Path) -> Self:
         """The stream of a folder; a new one if no batch was added yet."""
+        finish_replacement(folder)
         path = folder / records.STREAM_FILE
         return cls.stored(folder, path) if path.exists() else cls.begin(folder)
 
@@ -101,9 +110,8 @@ class StreamRun:
         if len(self.batches) == 1:
             raise ValueError(f"{self.folder} has no batch: {name} is the input of onmf cluster.")
         if any(e.get("after") == len(self.batches) for e in self.record.get("lineage", [])):
-            raise ValueError(
-                f"{name} can no longer be taken out: clusters were merged or split after it."
-            )
+            said = f"{name} can no longer be taken out: clusters were merged or split after it."
+            raise ValueError(self.terms.say(said))
         if not path.exists():
             raise ValueError(
                 f"{name} can no longer be taken out: the states before the last {KEPT_STATES} "
@@ -147,10 +155,14 @@ class StreamRun:
         name: str,
         most: int,
         raw_names: bool,
+        source: dict[str, Any],
         parquet: bool = False,
         texts: Sequence[str] | None = None,
     ) -> None:
-        """Add a batch: write its labels, the state before and then, by one rename, the new one."""
+        """Add a batch: write its labels, the state before and then, by one rename, the new one.
+
+        source : the record of its input, for `onmf split`.
+        """
         before = self.state()
         if not isinstance(self.model, StreamONMF):
             distance = np.fromiter(records.stored_column(self.folder, "distance", float), float)
@@ -164,10 +176,10 @@ class StreamRun:
         model.partial_fit(table)
         name_new_clusters(model, *rows_in_memory(table, model.labels_), table.features)
         self.batches.append(self.entry(model, table, key, name))
-        self.batches[-1]["marked_strangers"] = tables.stranger_count(marked)
+        self.batches[-1] |= {"marked_strangers": tables.stranger_count(marked), "source": source}
         place, number = self.folder / BATCH_FOLDER, len(self.batches) - 1
         place.mkdir(exist_ok=True)
-        columns: dict[str, Array] = {"distance": model.distance(table)}
+        columns: dict[str, Array] = tables.certainty_and_distance(model, table, model.labels_)
         columns |= {} if marked is None else {"stranger": marked}
         files = self.labels_files(table.samples, columns, texts, raw_names, parquet)
         for ending, content in (*files.items(), (STATE_BEFORE, before)):
@@ -175,6 +187,10 @@ class StreamRun:
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
         if not parquet:  # of the batch that this one replaced
             (place / f"{number:05}.parquet").unlink(missing_ok=True)
+
+    def labels_file(self, number: int) -> str:
+        """The table of the samples of a batch, in the folder."""
+        return f"{BATCH_FOLDER}/{number:05}.csv" if number else records.LABELS
 
     def note_edit(self) -> None:
         """Record what was merged or split by hand after the last batch."""
@@ -271,7 +287,7 @@ class StreamRun:
                 words={int(i): words for i, words in entry["words"].items()},
                 born=entry.get("born", ()),
                 vanished=entry.get("vanished", ()),
-                link=f"{BATCH_FOLDER}/{number:05}.csv" if number else records.LABELS,
+                link=self.labels_file(number),
             )
             for number, entry in enumerate(self.batches)
         ]
@@ -307,7 +323,7 @@ class StreamRun:
         """The size of the stream, and what the last batch changed."""
         last, totals = self.batches[-1], self.totals()
         n, clusters, terms = totals["samples"], len(totals["clusters"]), self.terms
-        said = f"{terms.counted(n, 'sample')} in {totals['batches']} batches, "
+        said = f"{terms.counted(n, 'sample')} in {batches_counted(totals['batches'])}, "
         said += f"{terms.counted(clusters, 'cluster')}. The last batch, {last['name']}: "
         said += f"{terms.counted(last['samples'], 'sample')}, "
         said += f"{terms.say(self.changes().sentence())}, "

@@ -107,9 +107,10 @@ class Coded(Names):
         return list(np.array(self.words, object)[self.codes[start:stop]].tolist())
 
 
-def in_blocks(names: Any) -> Iterator[Any]:
+def in_blocks(names: Any, size: int | None = None) -> Iterator[Any]:
     """All names, or numbers of an array, some at a time."""
-    return (names[i : i + NAMES_PER_BLOCK] for i in range(0, len(names), NAMES_PER_BLOCK))
+    size = NAMES_PER_BLOCK if size is None else size
+    return (names[i : i + size] for i in range(0, len(names), size))
 
 
 def turn(table: Table) -> Table:

@@ -24,6 +24,7 @@ from onmf.cli.runs.tables import (
     Labels,
     Model,
     agreement_scores,
+    certainty_and_distance,
     cluster_sizes,
     ids_of_clusters,
     ids_of_labels,
@@ -34,13 +35,10 @@ from onmf.cli.runs.tables import (
     stranger_sentence,
 )
 from onmf.cli.sections import SectionedCommand
-from onmf.explain import Calibration
-from onmf.explain.probabilities import NO_DOUBT, certainty_of
 from onmf.io import Source, Table, place_for, replace_files
 from onmf.io.annotation import with_classes
 from onmf.io.columns import class_file
 from onmf.io.table import turn
-from onmf.rows.sweep import Array
 
 FILLS = {"refuse": None, "zero": 0.0, "nan": np.nan}  # of features that the input lacks
 
@@ -127,18 +125,6 @@ def run_predict(
     if facts["scores"] is not None:
         sentence += f"\n{score_sentence(facts['scores'])}"
     say(json.dumps(facts, indent=2) if as_json else sentence)
-
-
-def certainty_and_distance(model: Model, table: Table, labels: Array) -> dict[str, Array]:
-    """Certainty and distance of each sample.
-
-    Models of older versions, and models of one cluster, have no certainty curve: any label is
-    certain.
-    """
-    margin, distance = model.nearness(table)
-    curve, k = getattr(model, "certainty_curve_", None), len(model.cluster_centers_)
-    known = NO_DOUBT if curve is None else Calibration.of(curve)
-    return {"certainty": certainty_of(known, margin, labels, k), "distance": distance}
 
 
 def read_for(model: Model, source: Input) -> Table:

@@ -182,7 +182,7 @@ def clusters(
     if is_other_data(model, read.moved):  # not the nearest ray; is it what the model says?
         check_fitted_to(model, X)
     found = _explanation(model, read, names, None if by is not None else log_base, rank)
-    markers, stranger = found.markers, read.excess > 1 if strangers else None
+    markers, stranger = found.markers, read.stranger if strangers else None
     if by is not None:
         labels, separation = np.asarray(model.labels_), read.separation
         options: dict[str, Any] = {"sample_weight": sample_weight, "log_base": log_base}

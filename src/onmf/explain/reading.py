@@ -37,7 +37,7 @@ class Reading(NamedTuple):
     scale : what X was multiplied by.
     moved : how many samples are nearer to another centroid than to their own.
     margin, distance : of each sample.
-    excess : by which strangers are told, of each sample; none if that is not asked.
+    stranger : whether each sample is one; none if that is not asked.
     whole : sums by the labels of the model.
     tests : for each half of the first split its features, and their sums by the other half.
     tried, agree : some samples, and the share of the looks at each that agreed on its cluster.
@@ -48,7 +48,7 @@ class Reading(NamedTuple):
     moved: int
     margin: Array
     distance: Array
-    excess: Array
+    stranger: Array
     whole: GroupSums
     tests: list[tuple[Array, GroupSums]]
     tried: Array
@@ -70,7 +70,7 @@ class Look(NamedTuple):
     moved: Array
     margin: Array
     distance: Array
-    excess: Array
+    stranger: Array
     labels: Array
 
 
@@ -87,7 +87,7 @@ class ReadBlock:
     def __call__(self, block: Block, own: Part) -> tuple[Look, PowerSums]:
         near, _ = self.assignment.nearness(block, None)
         nearest = self.assignment(block, None)[0].labels
-        excess = self.judge(block.X, nearest)
+        stranger = self.judge(block.X, nearest) > 1
         _, whole = self.sums(block, own.labels[:, None])
         if len(own.seen) < len(own.labels):
             block = Block(block.X[own.seen], block.weight[own.seen])
@@ -95,7 +95,7 @@ class ReadBlock:
         _, tests = self.sums(block, looks[:, :2])
         both = PowerSums(*map(np.concatenate, zip(whole, tests, strict=True)))
         moved = (own.labels >= 0) & (nearest != own.labels)
-        return Look(moved, near.margin, near.distance, excess, looks), both
+        return Look(moved, near.margin, near.distance, stranger, looks), both
 
 
 def no_judge(X: Matrix, labels: Array) -> Array:
@@ -135,7 +135,7 @@ def read_clusters(
             no_judge if strangers is None else partial(strangers, factor=samples.scale),
         )
         rows, sums = data.sweep(move, parts(data, labels.astype(np.intp), tried))
-    moved, margin, distance, excess, looks = (
+    moved, margin, distance, stranger, looks = (
         data.gather(data.map_blocks(attrgetter(name), rows)) for name in Look._fields
     )
     (whole,) = sums.of(slice(1)).of_groups(labels[:, None], data.weight)
@@ -154,7 +154,7 @@ def read_clusters(
         int(moved.sum()),
         margin,
         distance,
-        excess,
+        stranger,
         whole,
         [(own, test.of_features(own)) for own, test in zip(tested, tests, strict=True)],
         tried,

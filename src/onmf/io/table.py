@@ -61,6 +61,8 @@ class Names(Sequence[str]):
     @overload
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, int) and 0 <= index < len(self):
+            return self.texts(index, index + 1)[0]
         numbers = range(len(self))[index]
         if isinstance(numbers, int):
             return self.texts(numbers, numbers + 1)[0]

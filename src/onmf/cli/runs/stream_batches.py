@@ -1,14 +1,16 @@
-"""A batch of a stream: what the state keeps of it, and the clusters of its samples."""
+"""A batch of a stream: what the state keeps of it, the clusters of its samples, a sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from onmf import ONMF, StreamONMF
 from onmf.cli.runs import tables
+from onmf.cli.runs.changes import Changes
 from onmf.io import Table, to_json_values
 from onmf.io.source import Source
+from onmf.io.terms import Terms, batches_counted
 from onmf.report.periods import WORDS_PER_PERIOD, period_words
 from onmf.rows.sweep import Array, row_sqnorm
 
@@ -25,9 +27,7 @@ def batch_labels(
     return tables.Labels(table.samples, ids, columns, model.cluster_names_, texts)
 
 
-def batch_entry(
-    model: StreamONMF, table: Table, key: str, name: str, strangers: int | None
-) -> dict[str, Any]:
+def batch_entry(model: StreamONMF, table: Table, key: str, name: str) -> dict[str, Any]:
     """What the state keeps of the last batch."""
     ids = model.cluster_ids_.tolist()
     some, labels = rows_in_memory(table, model.labels_)
@@ -42,9 +42,28 @@ def batch_entry(
         "strangers": getattr(model, "n_novel_", 0),
         "zeros": int(np.sum(row_sqnorm(some[labels < 0]) == 0)),
         "relative_error": model.relative_error_,
-        "marked_strangers": strangers,
     }
     return dict(to_json_values(facts | (model.lineage_._asdict() if model.lineage_ else {})))
+
+
+def first_entry(model: ONMF, labels: Array, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of the input of `onmf cluster`, from its record."""
+    words = {str(i): named for i, named in heavy_words(model).items()}
+    first = {"key": known["sha256"], "name": known["file"], "samples": len(labels)}
+    return first | {"sizes": sizes_by_id(model, labels), "words": words}
+
+
+def stream_sentence(
+    last: Mapping[str, Any], totals: Mapping[str, Any], changes: Changes, terms: Terms
+) -> str:
+    """The size of a stream, and what its last batch changed."""
+    said = f"{terms.counted(totals['samples'], 'sample')} in {batches_counted(totals['batches'])}, "
+    said += f"{terms.counted(len(totals['clusters']), 'cluster')}. "
+    said += f"The last batch, {last['name']}: {terms.counted(last['samples'], 'sample')}, "
+    said += f"{terms.say(changes.sentence())}, "
+    if last.get("marked_strangers"):
+        said += f"{last['marked_strangers']} of them strangers, "
+    return f"{said}{totals['waiting']} {terms.samples} wait."
 
 
 def sizes_by_id(model: ONMF, labels: Array) -> dict[str, int]:

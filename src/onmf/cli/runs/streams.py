@@ -25,18 +25,26 @@ from onmf.cli.runs.results import labels_of_run
 from onmf.cli.runs.stream_batches import (
     batch_entry,
     batch_labels,
-    heavy_words,
+    first_entry,
     rows_in_memory,
-    sizes_by_id,
+    stream_sentence,
 )
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
-from onmf.io import Table, checksum, csv_writers, replace_files, seal_files, to_json_values
+from onmf.io import (
+    Table,
+    checksum,
+    csv_writers,
+    finish_replacement,
+    replace_files,
+    seal_files,
+    to_json_values,
+)
 from onmf.io.container import MODEL, read_container
 from onmf.io.output import Content
 from onmf.io.table import listing
 from onmf.io.terms import Terms
-from onmf.report.periods import WORDS_PER_PERIOD, Period, stream_page
+from onmf.report.periods import Period, stream_page
 from onmf.result import known_names
 
 BATCH_FOLDER = "batches"  # with the labels of each batch, and the states before the last ones
@@ -58,6 +66,7 @@ class StreamRun:
     @classmethod
     def of(cls, folder: Path) -> Self:
         """The stream of a folder; a new one if no batch was added yet."""
+        finish_replacement(folder)
         path = folder / records.STREAM_FILE
         return cls.stored(folder, path) if path.exists() else cls.begin(folder)
 
@@ -82,9 +91,7 @@ class StreamRun:
         if model.outliers is not None:
             raise ValueError("onmf update does not support runs made with --outliers.")
         labels, known = labels_of_run(folder, model), record["input"]
-        words = {str(i): named[:WORDS_PER_PERIOD] for i, named in heavy_words(model).items()}
-        first = {"key": known["sha256"], "name": known["file"], "samples": len(labels)}
-        first |= {"sizes": sizes_by_id(model, labels), "words": words}
+        first = first_entry(model, labels, known)
         return cls(folder, model, [first], record)
 
     def counted(self, key: str) -> dict[str, Any] | None:
@@ -105,9 +112,8 @@ class StreamRun:
         if len(self.batches) == 1:
             raise ValueError(f"{self.folder} has no batch: {name} is the input of onmf cluster.")
         if any(e.get("after") == len(self.batches) for e in self.record.get("lineage", [])):
-            raise ValueError(
-                f"{name} can no longer be taken out: clusters were merged or split after it."
-            )
+            said = f"{name} can no longer be taken out: clusters were merged or split after it."
+            raise ValueError(self.terms.say(said))
         if not path.exists():
             raise ValueError(
                 f"{name} can no longer be taken out: the states before the last {KEPT_STATES} "
@@ -151,10 +157,14 @@ class StreamRun:
         name: str,
         most: int,
         raw_names: bool,
+        source: dict[str, Any],
         parquet: bool = False,
         texts: Sequence[str] | None = None,
     ) -> None:
-        """Add a batch: write its labels, the state before and then, by one rename, the new one."""
+        """Add a batch: write its labels, the state before and then, by one rename, the new one.
+
+        source : the record of its input, for `onmf split`.
+        """
         before = self.state()
         if not isinstance(self.model, StreamONMF):
             distance = np.fromiter(records.stored_column(self.folder, "distance", float), float)
@@ -167,19 +177,22 @@ class StreamRun:
         marked = model.strangers(table) if tables.knows_strangers(model) else None
         model.partial_fit(table)
         name_new_clusters(model, *rows_in_memory(table, model.labels_), table.features)
-        self.batches.append(batch_entry(model, table, key, name, tables.stranger_count(marked)))
+        self.batches.append(batch_entry(model, table, key, name))
+        self.batches[-1] |= {"marked_strangers": tables.stranger_count(marked), "source": source}
         place, number = self.folder / BATCH_FOLDER, len(self.batches) - 1
         place.mkdir(exist_ok=True)
-        found, endings = (
-            batch_labels(model, table, marked, texts),
-            [".csv", ".parquet"][: 1 + parquet],
-        )
+        found = batch_labels(model, table, marked, texts)
+        endings = (".csv", ".parquet") if parquet else (".csv",)
         files = {ending: found.content(ending, raw_names) for ending in endings}
         for ending, content in (*files.items(), (STATE_BEFORE, before)):
             replace_files(place, {f"{number:05}{ending}": content})
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
         if not parquet:  # of the batch that this one replaced
             (place / f"{number:05}.parquet").unlink(missing_ok=True)
+
+    def labels_file(self, number: int) -> str:
+        """The table of the samples of a batch, in the folder."""
+        return f"{BATCH_FOLDER}/{number:05}.csv" if number else records.LABELS
 
     def note_edit(self) -> None:
         """Record what was merged or split by hand after the last batch."""
@@ -244,7 +257,7 @@ class StreamRun:
                 words={int(i): words for i, words in entry["words"].items()},
                 born=entry.get("born", ()),
                 vanished=entry.get("vanished", ()),
-                link=f"{BATCH_FOLDER}/{number:05}.csv" if number else records.LABELS,
+                link=self.labels_file(number),
             )
             for number, entry in enumerate(self.batches)
         ]
@@ -278,15 +291,7 @@ class StreamRun:
 
     def sentence(self) -> str:
         """The size of the stream, and what the last batch changed."""
-        last, totals = self.batches[-1], self.totals()
-        n, clusters, terms = totals["samples"], len(totals["clusters"]), self.terms
-        said = f"{terms.counted(n, 'sample')} in {totals['batches']} batches, "
-        said += f"{terms.counted(clusters, 'cluster')}. The last batch, {last['name']}: "
-        said += f"{terms.counted(last['samples'], 'sample')}, "
-        said += f"{terms.say(self.changes().sentence())}, "
-        if last.get("marked_strangers"):
-            said += f"{last['marked_strangers']} of them strangers, "
-        return f"{said}{totals['waiting']} {terms.samples} wait."
+        return stream_sentence(self.batches[-1], self.totals(), self.changes(), self.terms)
 
     @property
     def terms(self) -> Terms:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
+from sklearn.utils import ClassifierTags
 
 from onmf.estimators.bases import CallbackSupportMixin, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
@@ -174,6 +175,8 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         tags.input_tags.allow_nan = check.allow_missing
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        # For scikit-learn's checks of `predict_proba`: two clusters are two columns.
+        tags.classifier_tags = ClassifierTags(multi_class=self.n_clusters != 2)
         return tags
 
     def _solver(self, n_threads: int) -> Solver:

@@ -15,8 +15,8 @@ from onmf.explain.checks import check_fitted_to
 from onmf.io.table import listing
 from onmf.losses.edits import Edits
 from onmf.rows.assign import Rays
+from onmf.rows.scale import no_rescaling
 from onmf.rows.sweep import Array
-from onmf.rows.validation import no_rescaling
 from onmf.streams.lineage import Lineage, degrees
 
 OUTDATED = ("certainty_curve_", "reason_", "tree_")  # after a change of the clusters

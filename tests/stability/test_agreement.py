@@ -118,6 +118,19 @@ def test_many_samples_are_judged_by_stratified_subsamples(monkeypatch):
     assert found.ambiguous == pytest.approx(np.mean([one.ambiguous for one in each]))
 
 
+def test_up_to_5000_samples_all_pairs_count_and_beyond_five_times_2000(monkeypatch):
+    seen = []
+
+    def count(runs):
+        seen.append(len(runs))
+        return agreement.Pairs(1.0, 0.0, np.zeros((0, 4)))
+
+    monkeypatch.setattr(agreement, "_pairs_of", count)
+    for n in (5000, 5001):
+        agree(np.zeros((n, 2), int), 1)
+    assert seen == [5000] + 5 * [2000]
+
+
 def test_one_sample_agrees_with_itself():
     found = agree(np.array([[0, 1, 0]]), 2)
     assert (found.cophenetic, found.dispersion, found.ambiguous) == (1, 1, 0)

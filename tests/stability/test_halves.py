@@ -358,6 +358,8 @@ def test_a_sample_of_zeros_is_on_no_ray_but_near_a_mean(make):
     np.testing.assert_array_equal(rays.by_features[:, 0], -1)
     np.testing.assert_array_equal(means.labels, [1, 1, 0])
     np.testing.assert_array_equal(means.by_features[:, 0], [0, 1])
+    empty = by_centres(make(X), np.vstack([0 * W[0], W]), True, None)  # takes nobody it need not
+    np.testing.assert_array_equal(empty.labels, [-1, 2, 1])
 
 
 def test_rows_without_weight_have_no_part_in_fits():

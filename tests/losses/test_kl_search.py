@@ -9,7 +9,7 @@ from onmf.losses import kl_alternation as divergence
 from onmf.losses import kl_search as exchange
 from onmf.losses.alternation import Settings, finish
 from onmf.losses.kl_alternation import CountAlternation
-from onmf.losses.kl_search import Counts
+from onmf.losses.kl_search import Counts, less
 from onmf.losses.profiles import MeasureTotals, by_count, by_sample, explained_information, phi
 from onmf.paper.penalties import SNCP
 from onmf.result import Recorder
@@ -112,3 +112,10 @@ def test_the_alternation_ends_before_the_divergence_would_rise(monkeypatch):
         assert (np.diff([stage.relative_error for stage in recorder.history]) <= 0).all()
         rose += end.settled and rule.after(end) is None
     assert rose > 0  # else nothing was tested
+
+
+def test_what_is_left_of_a_sum_is_nothing_if_it_is_rounding():
+    assert less(3.0, 1.0) == 2
+    assert less(1e6 * (1 + 1e-10), 1e6) == 0
+    assert less(1.0, 1.0) == less(1.0, 1 + 1e-12) == 0
+    assert less(1.5e-6, 1e-6) == pytest.approx(0.5e-6)

@@ -352,3 +352,11 @@ def test_the_rows_of_a_sketch_come_with_their_samples():
     np.testing.assert_allclose(table[:, -3], np.sqrt(weight)[there])
     np.testing.assert_allclose(table[:, -2], (np.sqrt(weight) * np.linalg.norm(X, axis=1))[there])
     np.testing.assert_allclose(table[:, -1], np.sqrt(weight)[there])
+
+
+@pytest.mark.parametrize("ask", [Outliers(), Outliers(share=0.1)], ids=["auto", "share"])
+def test_samples_of_zeros_have_no_part_in_the_limit(ask):
+    a, sqnorms = planted(0.5)
+    more = np.zeros(900)
+    padded = ask.limit(np.append(sqnorms, more), np.append(a, more), np.ones(len(a) + 900))
+    assert padded == ask.limit(sqnorms, a, np.ones(len(a)))

@@ -384,3 +384,19 @@ def test_starts_spread_over_all_rays():
     for seed in range(5):
         U = spread(Y, row_sqnorm(Y), 30, np.random.default_rng(seed))
         assert len({*(Y @ U.T).argmax(axis=1)}) >= 29
+
+
+@pytest.mark.parametrize("name", ROW_PENALTIES)
+def test_a_step_of_the_path_solves_all_rows_and_moves_each_prototype_twice(rows, name):
+    penalty, tau, U = ROW_PENALTIES[name], 0.1, unit(np.random.default_rng(1).random((5, 12)))
+    A = rows @ U.T
+    H, *_ = solve_rows(*penalty.row_problem(U @ U.T, A, tau), one_sparse_scores(A) > 0, rows)
+    point = next(follow(rows, U, penalty, np.array([tau])))
+    np.testing.assert_allclose(
+        point.U, pulled(U, H.T @ rows, penalty.pull(H.T @ H, H, A, tau), 2), atol=1e-7
+    )
+    assert point.error == pytest.approx(np.sum((rows - H @ U) ** 2) / np.sum(rows**2), abs=1e-7)
+    gram = H.T @ H
+    assert point.overlap == pytest.approx(1 - np.trace(gram) / gram.sum(), abs=1e-7)
+    assert point.moved == pytest.approx(np.linalg.norm(point.U - U) / np.sqrt(5))
+    assert point.tau == tau

@@ -391,3 +391,14 @@ def test_a_point_of_the_path_is_a_stage():
     assert stage.empty_clusters == 1
     assert (stage.sent, stage.received) == (5, 7)
     assert stage.orthogonality == pytest.approx(gram_orthogonality(gram))
+
+
+@pytest.mark.parametrize(
+    ("k", "rows"), [(2, 1000), (10, 1000), (15, 1500), (20, 2000), (30, 2200), (100, 3600)]
+)
+def test_a_path_works_on_a_hundred_rows_a_cluster(k, rows):
+    """On at least 1000, at most 1600 and 20 a cluster; on a quarter more if these are all."""
+    assert fast.path_rows(10**6, k) == rows
+    assert fast.path_rows(rows * 5 // 4, k) == rows * 5 // 4
+    assert fast.path_rows(rows * 5 // 4 + 1, k) == rows
+    assert fast.path_rows(7, k) == 7

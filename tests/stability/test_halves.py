@@ -5,6 +5,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import xlogy
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
@@ -165,6 +166,21 @@ def test_of_long_rows_the_features_that_tell_least_are_summed(make, monkeypatch)
     few, sides = with_features_summed(make(X), np.array([0, 1]), None)  # six, of one row each, tell
     assert sides is None
     np.testing.assert_array_equal(few.sum(axis=1), X.sum(axis=1))
+
+
+def test_the_features_that_tell_most_are_kept_by_brute_force(monkeypatch):
+    X, _ = counts(40, 3, words=12)
+    X *= np.random.default_rng(1).integers(1, 9, 12)  # some are frequent and tell little
+    some = X[:30]
+    expected = np.outer(some.sum(axis=1), some.sum(axis=0)) / some.sum()
+    terms = [
+        [x * np.log(x / e) if x else 0.0 for x, e in zip(*pair)] for pair in zip(some, expected)
+    ]
+    order = np.argsort(-np.sum(terms, axis=0))
+    most = np.count_nonzero(some[:, order[:4]])
+    monkeypatch.setattr("onmf.stability.counts.MOST_OF_LONG_ROWS", most)
+    few, _ = with_features_summed(X, np.arange(30), None)
+    np.testing.assert_array_equal(few.toarray()[:, :-1], X[:, np.sort(order[:4])])
 
 
 def test_topics_of_long_rows_come_back(monkeypatch):

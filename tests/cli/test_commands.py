@@ -99,6 +99,18 @@ def write_mtx(path):
     Path("barcodes.tsv").write_text("\n".join(CELLS))
 
 
+def test_a_file_alone_is_enough(here, capsys):
+    good("cluster", "x.csv")
+    said = capsys.readouterr().out
+    assert "to x-clusters.\n" in said
+    assert (
+        record("x-clusters")["choice"]["best_k"]
+        == 3
+        == labels("x-clusters/labels.csv").cluster.nunique()
+    )
+    assert "x-clusters" in bad(capsys, "cluster", "x.csv", "-k", 4)  # nothing is replaced unasked
+
+
 FORMATS = {
     "x.csv.gz": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_csv(path),
     "x.tsv": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_csv(path, sep="\t"),

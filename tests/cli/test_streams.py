@@ -73,7 +73,6 @@ def test_the_next_night_keeps_the_ids_of_the_last(here, capsys):
     assert [entry["born"] for entry in chain] == [[3], [4]]
     said = ask(capsys, "cluster", "b.csv", "--like", "a", "-o", "c", "--log", code=2)
     assert "leave out --log" in said
-    assert "Missing option '-k'" in ask(capsys, "cluster", "b.csv", "-o", "c", code=2)
 
 
 def begin(groups=(0, 1, 2)):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from onmf.cli.console import write_log
+from onmf.cli.console import note, write_log
 from onmf.cli.runs.config import CONFIG
 from onmf.cli.runs.inputs import Input, step_parameters
 from onmf.cli.runs.records import READING, PreviousRun

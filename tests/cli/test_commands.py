@@ -662,7 +662,8 @@ def test_every_run_says_which_clusters_can_be_trusted(here, capsys, page):
     assert any(row.found_again < 0.5 for row in doubted)
     for row in doubted:
         assert (f"Cluster {row.cluster}: Only" in told) == (row.found_again < 0.5)
-        assert "No gap between clusters" in told or not row.one_cloud_with
+        words = "No gap" if row.enough_samples else "Too few samples to tell whether there is a gap"
+        assert f"{words} between clusters" in told or not row.one_cloud_with
     Path("more/clusters.csv").unlink()
     good("explain", "more")
     assert "do not rely on it" in capsys.readouterr().out
@@ -792,6 +793,10 @@ def test_every_cloud_is_said_once():
     assert doubts([row, *parts]) == [
         "Cluster 7: Only 20 % of it found again in halves of the samples: do not rely on it.",
         "No gap between clusters 3, 5 and 7: they may be parts of one cloud.",
+    ]
+    few = [own | {"enough_samples": False, "found_again": 0.9} for own in parts]
+    assert doubts(few) == [
+        "Too few samples to tell whether there is a gap between clusters 3, 5 and 7."
     ]
     assert doubts([row]) == []
     assert doubts(5 * parts) == ["15 of 15 clusters are doubtful: clusters.csv says why."]

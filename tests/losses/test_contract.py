@@ -6,6 +6,7 @@ are assigned to centroids, and compared with each other.
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_rand_score
 
@@ -50,6 +51,17 @@ def test_a_sample_has_the_centroid_and_the_multiple_of_the_least_loss(case):
     np.testing.assert_allclose(assignment.rescaled(4.0).memberships(code), 4 * H)
     assert fit.sqnorm == pytest.approx(whole(loss, dense(X), WEIGHT))
     assert fit.sqnorm - fit.explained == pytest.approx(WEIGHT @ losses.min(axis=1))
+
+
+def test_the_loss_of_factors_is_that_of_their_product(loss):
+    """Each sample has its multiple of one centroid, of any length."""
+    rng = np.random.default_rng(0)
+    X, y = planted(N)
+    W, h = 0.1 + rng.random((K, X.shape[1])), rng.uniform(0.5, 9, N)
+    H = np.eye(K)[y] * h[:, None]
+    expected = sum(definition(loss).loss(x, row) for x, row in zip(X, H @ W, strict=True))
+    for made in (X, sp.csr_array(X)):
+        assert loss.value(made, H, W) == pytest.approx(expected)
 
 
 def test_what_finds_outliers_is_the_loss_and_the_size(case):

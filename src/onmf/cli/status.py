@@ -10,7 +10,8 @@ import click
 from onmf.cli.console import say
 from onmf.cli.runs.metrics import metrics_text
 from onmf.cli.runs.records import RUN, STREAM_FILE
-from onmf.cli.runs.streams import StreamRun, heavy_words
+from onmf.cli.runs.stream_batches import heavy_words
+from onmf.cli.runs.streams import StreamRun
 from onmf.io import replace_files
 from onmf.io.table import listing
 from onmf.io.terms import Terms, batches_counted

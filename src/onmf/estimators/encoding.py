@@ -1,4 +1,8 @@
-"""Values of a model as JSON: numbers, text, None, lists, tuples, penalty and solver objects."""
+"""Values of parameters and attributes as JSON, and back.
+
+Numbers, text, None, lists, tuples, penalty and solver objects; what JSON has no word for is an
+object with one key that says what it is.
+"""
 
 import math
 from dataclasses import asdict

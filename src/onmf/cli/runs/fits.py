@@ -25,7 +25,7 @@ from onmf.preparation.seeds import labels_by_seeds
 
 def fit_input(
     settings: dict[str, Any],
-    k: int | range | None,
+    k: int | range | str | None,
     source: Input,
     previous: PreviousRun | None,
     tree: bool = False,

@@ -131,7 +131,9 @@ class FinishedFit:
         certainty = (labels >= 0).astype(float) if found is None else found.certainty
         distance = self.model.distance(self.table) if found is None else found.distance
         columns = {"certainty": certainty, "distance": distance}
-        if tables.knows_strangers(self.model):
+        if found is not None and found.stranger is not None:
+            columns["stranger"] = found.stranger
+        elif tables.knows_strangers(self.model):
             columns["stranger"] = self.model.strangers(self.table)
         if hasattr(self.model, "outlier_score_"):
             columns["outlier_score"] = self.model.outlier_score_

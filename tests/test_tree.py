@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.preprocessing import normalize
 
 import onmf
 from onmf import ONMF
@@ -76,6 +78,33 @@ def test_it_can_be_read_and_stored(data, tree):
     assert "<b>" not in shown
     assert "&lt;b&gt;" in shown
     assert shown.count("<details") == sum(bool(named.children(n.id)) for n in named.nodes)
+
+
+def test_clusters_are_put_together_to_any_number_of_groups(data, tree):
+    X = data[0]
+    model = ONMF(8, random_state=0).fit(X)
+    links = linkage(normalize(model.cluster_centers_), "average")
+    for n in range(1, 9):
+        expected = fcluster(links, n, "maxclust")[model.labels_]
+        assert adjusted_rand_score(expected, tree.groups(n)) == 1
+        assert len(np.unique(tree.groups(n))) == n
+    assert adjusted_rand_score(tree.groups(3), tree.cut(1)) == 1
+    assert all(node.evidence for node in tree.nodes)
+    for wrong in (0, 9):
+        with pytest.raises(ValueError, match="n must be from 1 to the 8 clusters"):
+            tree.groups(wrong)
+
+
+def test_many_clusters_are_put_together_without_evidence_and_say_so():
+    X = np.random.default_rng(0).random((300, 15))
+    model = ONMF(10, random_state=0).fit(X)
+    tree = onmf.build_tree(model, X)
+    assert tree.depth == 2
+    assert {node.evidence for node in tree.nodes if node.level == 1} == {False}
+    assert all(node.evidence for node in tree.nodes if node.level != 1)
+    heights = linkage(normalize(model.cluster_centers_), "average")[:, 2]
+    gaps = {n: heights[10 - n] - heights[9 - n] for n in range(2, 6)}
+    assert len(tree.children(0)) == max(gaps, key=gaps.get)
 
 
 def test_without_evidence_there_is_one_level():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.stats import spearmanr
+from sklearn.metrics import adjusted_rand_score
 
 from losses_cases import (
     WEIGHT,
@@ -139,3 +140,14 @@ def test_a_sample_counts_in_the_view_for_its_size_or_for_one(loss, equal_votes):
     np.testing.assert_allclose(
         seen / np.linalg.norm(seen, axis=1)[:, None], alike / np.linalg.norm(alike, axis=1)[:, None]
     )
+
+
+def test_a_quick_look_finds_the_clusters_of_the_view(loss):
+    X, y = planted(90)
+    seen = Block(loss.view_rows(X), np.ones((len(y), 1)))
+    look = loss.quick_look(seen, K, np.random.default_rng(0))
+    np.testing.assert_allclose(np.linalg.norm(look.rays, axis=1), 1)
+    found = np.asarray(seen.X @ look.rays.T).argmax(axis=1)
+    assert adjusted_rand_score(y, found) > 0.9
+    few = Block(seen.X[:2], seen.weight[:2])
+    assert len(loss.quick_look(few, K, np.random.default_rng(0)).rays) == 2

@@ -18,13 +18,13 @@ from onmf.cli.options import (
     bounds_option,
     loss_option,
     preparation_options,
-    read_and_learn,
     reading_options,
     source_of,
     votes_option,
 )
 from onmf.cli.runs.findings import ranking
 from onmf.cli.runs.inputs import sample_in_memory
+from onmf.cli.runs.reading import read_and_learn
 from onmf.cli.runs.records import REPORT, SCALES
 from onmf.cli.runs.results import choice_record
 from onmf.cli.runs.tables import scales_sheet
@@ -98,7 +98,7 @@ def run_choose_k(
     source, learnt = read_and_learn(source, options["loss"], options["center_bounds"])
     table = sample_in_memory(learnt, seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
-    with notes(source.path.name), waiting(source.path.name) as advance:
+    with notes(source.path.name, source.terms), waiting(source.path.name) as advance:
         choice = choose_k(
             model,
             table.X,

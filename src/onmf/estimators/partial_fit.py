@@ -111,6 +111,7 @@ class PartialFitMixin(Clusterer):
                     if not hasattr(self, "_stream"):
                         self._continue_fit(rows.data.shape[0], sizes)
                     self._take_in(rows)
+            self.__dict__.pop("tree_", None)  # of the samples and centroids before
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Any:

@@ -17,11 +17,12 @@ import numpy as np
 
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
+from onmf.estimators.encoding import decode, encode, encode_all
 from onmf.estimators.judging import LEARNT, JudgingMixin
 from onmf.estimators.naming import check_names
-from onmf.estimators.values import decode, encode, encode_all
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.explain.strangers import StrangerRule
+from onmf.explain.tree import Tree
 from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
 from onmf.losses.edits import Edits
@@ -36,7 +37,7 @@ OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command kee
 STRANGENESS, LIMIT = "outlier_score_", "outlier_limit_"  # of models with outliers
 NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 LINEAGE = "lineage_"
-TREE = "tree_"  # not stored: it has JSON of its own
+TREE, LEAVES = "tree_", "tree_leaves_"  # its JSON is in the header, the leaves are an array
 FORMER_NAMES = {"outlier_fence_": "outlier_limit_"}  # of attributes, in files of version 0.1
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
 ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
@@ -69,7 +70,7 @@ def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes
     """
     model._learn_all()
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
-    fitted.pop(TREE, None)
+    tree = fitted.pop(TREE, None)
     if not samples:
         fitted = {n: v for n, v in fitted.items() if n not in (*OF_SAMPLES, STRANGENESS)}
     if all(name in fitted for name in OF_SAMPLES):
@@ -88,6 +89,9 @@ def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes
         "chain": [_put_away(step, place, arrays) for place, step in enumerate(chain)],
     }
     own = vars(model)
+    if tree is not None:
+        header["tree"] = tree.to_dict() | {"leaves": []}
+        arrays[LEAVES] = tree.leaves.astype(np.int32)
     arrays |= stream_arrays(own.get("_stream"), own.get("_stream_history"))
     return container_bytes(MODEL, header | more, arrays)
 
@@ -174,6 +178,11 @@ def _sound_model(stored: Container) -> StoredModel:
         k = len(arrays["cluster_centers_"])
         attributes[LINEAGE] = Lineage.sound(attributes[LINEAGE], k)
     check_names(attributes)
+    if LEAVES in arrays:
+        leaves = arrays.pop(LEAVES)
+        attributes[TREE] = Tree.from_dict(header["tree"] | {"leaves": leaves})
+        if len(arrays.get("labels_", leaves)) != len(leaves):
+            raise ValueError("its tree is of other samples.")
     if (names := header.get("features")) is not None:
         attributes[NAMES] = _as_names(names, n_features)
     attributes |= arrays | ({CHAIN: chain} if chain else {})

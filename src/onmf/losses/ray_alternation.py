@@ -275,10 +275,9 @@ class Worst:
 def with_length(U: Array, sqnorms: Array, bounds: Bounds, dtype: Any) -> Array:
     """Centroids along the rays U, as long as samples of this energy, within the bounds."""
     length = np.where(sqnorms > 0, np.sqrt(sqnorms), 1)
-    if bounds.lower > 0:
-        return bounds.clip((U * length[:, None]).astype(dtype))
-    high, low = U.max(axis=1), U.min(axis=1)
-    over, under = high * length > bounds.upper, low * length < bounds.lower
-    length[over] = bounds.upper / high[over]
-    length[under] = np.minimum(length[under], bounds.lower / low[under])
+    if bounds.lower <= 0 and (bounds.upper < np.inf or -np.inf < bounds.lower < 0):
+        high, low = U.max(axis=1), U.min(axis=1)
+        over, under = high * length > bounds.upper, low * length < bounds.lower
+        length[over] = bounds.upper / high[over]
+        length[under] = np.minimum(length[under], bounds.lower / low[under])
     return bounds.clip((U * length[:, None]).astype(dtype, copy=False))

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from onmf.datasets import make_rays
 from onmf.losses.guide import Guide, GuidedMove, class_centroids
-from onmf.losses.quick_fit import quick_look, rays_of_parts
+from onmf.losses.quick_fit import quick_look
 from onmf.losses.ray_alternation import Assign
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
@@ -65,13 +65,6 @@ def test_weights_count():
 def test_missing_values_do_not_hide_the_rays():
     holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
     assert_found(look(holes).rays, leading(X), atol=0.02)
-
-
-def test_each_part_of_the_features_has_rays_of_its_own():
-    parts = [np.array([0, 3, 5, 8, 9]), np.array([1, 2, 4, 6, 7, 10, 11])]
-    found = rays_of_parts(Block(X, ONES), parts, 3, np.random.default_rng(0))
-    for rays, part in zip(found, parts, strict=True):
-        assert_found(rays, leading(X[:, part]), atol=0.01)
 
 
 def test_the_centroid_of_a_class_is_the_mean_of_its_samples_of_length_one():

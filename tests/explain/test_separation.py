@@ -24,6 +24,7 @@ from onmf.explain.separation import Separation, mean_filled, nearest_group, sepa
 from onmf.explain.significance import Significance
 from onmf.explain.sums import sum_by_cluster
 from onmf.explain.trust import ClusterRow, note_of
+from onmf.losses import LOSSES
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
 
@@ -108,13 +109,13 @@ def test_a_sample_has_the_mean_of_its_projections_and_what_they_carry_over_by_ha
 def test_few_samples_are_cut_several_times_and_number_clusters_by_their_own_samples(n):
     X, y = two_clouds(np.random.default_rng(2), n=n // 2)
     seen = Block(X, np.ones((n, 1)))
-    halves = halves_of_samples(seen, y, 2, np.random.default_rng(0))
+    halves = halves_of_samples(LOSSES["frobenius"], seen, y, 2, np.random.default_rng(0))
     assert len(halves) == 2 * (CUTS if n <= MANY else 1)
     for one, other in zip(halves[::2], halves[1::2], strict=True):
         np.testing.assert_array_equal(one.inside, ~other.inside)
     first = halves[0]
     flipped = np.where(first.inside, y, 1 - y)  # labels outside a half have no part in it
-    again = halves_of_samples(seen, flipped, 2, np.random.default_rng(0))[0]
+    again = halves_of_samples(LOSSES["frobenius"], seen, flipped, 2, np.random.default_rng(0))[0]
     np.testing.assert_array_equal(again.labels, first.labels)
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from onmf.cli.console import write_log
+from onmf.cli.console import note, write_log
 from onmf.cli.runs.config import CONFIG
 from onmf.cli.runs.inputs import Input, step_parameters
 from onmf.cli.runs.records import READING, PreviousRun
 from onmf.cli.sections import DOCUMENTS, PREPARATION, Decorator, section
 from onmf.io.cells import to_count, to_number
+from onmf.io.documents import find_documents
 from onmf.io.remote import AnyFile, as_file, is_remote
 from onmf.losses import LOSSES
 from onmf.preparation.base import Step, StepOption
@@ -108,6 +109,10 @@ def step_option(step: type[Step], option: StepOption) -> Decorator:
 
 INPUT = InputPath()
 GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)  # typed, or in --config
+OF_NUMBERS = {  # options of inputs that are no documents, or say where they are
+    "text_column", "transpose", "decimal", "thousands", "skip_rows", "sheet", "layer", "raw",
+    "describe", "images",
+}  # fmt: skip
 RAW_NAMES = click.option(
     "--raw-names", is_flag=True,
     help="Do not guard names that a spreadsheet would run as formulas in .csv files.",
@@ -201,6 +206,8 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
     given = {name for name in options if origin(name) in GIVEN}
     plain_flags = (STEPS.keys() - step_parameters()) & options.keys()  # log, unit, ...
     if previous is None:
+        if not options["text"] and not given & OF_NUMBERS:
+            _take_documents(path, options)
         steps = tuple(_chosen_steps(options, given))
     elif clash := given & (step_parameters() | plain_flags | {"text", "raw"}):
         raise click.UsageError(
@@ -220,6 +227,17 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
     if "loss" in options:
         options["loss"] = options["loss"] or suited_loss(source.steps)
     return source.received()
+
+
+def _take_documents(path: AnyFile, options: dict[str, Any]) -> None:
+    """Set `text` and `text_column` for an input that holds documents and not numbers."""
+    found = find_documents(path, options["drop"], options["encoding"])
+    if found is not None:
+        options |= {"text": True, "text_column": found or None}
+        where = (
+            f"its column {found!r} has the texts (--text-column)" if found else "--text is added"
+        )
+        note(path.name, [f"it holds documents: {where}."])
 
 
 def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:

@@ -17,8 +17,8 @@ from onmf.explain.checks import check_fitted_to
 from onmf.io.table import listing
 from onmf.losses.edits import Edits
 from onmf.rows.assign import Rays
+from onmf.rows.scale import no_rescaling
 from onmf.rows.sweep import Array
-from onmf.rows.validation import no_rescaling
 from onmf.streams.lineage import Lineage, degrees
 
 NO_NAMES: Mapping[int, str] = MappingProxyType({})

@@ -56,6 +56,8 @@ class Explanation:
     group : ndarray of shape (n_clusters,)
         Clusters between which no gap was found have the same number: they may be parts of one
         cloud.
+    enough : ndarray of shape (n_clusters,)
+        Whether there were enough samples to see a gap inside the group of each cluster.
     stranger : ndarray of shape (n_samples,) or None
         Whether each sample is unlike all others, as `ONMF.strangers` says; None unless it is asked.
 
@@ -78,6 +80,7 @@ class Explanation:
     calibration: Calibration = field(repr=False)
     found_again: Array = field(repr=False)
     group: Array = field(repr=False)
+    enough: Array = field(repr=False)
     stranger: Array | None = field(default=None, repr=False)
 
     def clusters(self) -> list[ClusterRow]:
@@ -88,6 +91,7 @@ class Explanation:
         for k in np.flatnonzero(sizes).tolist():
             same = [c for c in np.flatnonzero(self.group == self.group[k]).tolist() if c != k]
             others, again = [table.clusters[c] for c in same], float(self.found_again[k])
+            enough = bool(self.enough[k])
             rows.append(
                 ClusterRow(
                     cluster=table.clusters[k],
@@ -98,7 +102,8 @@ class Explanation:
                     neighbour=table.neighbour[k],
                     p_one_cloud=float(table.p_one_cloud[k]),
                     one_cloud_with=" ".join(map(str, others)),
-                    note=note_of(again, others),
+                    enough_samples=enough,
+                    note=note_of(again, others, enough),
                 )
             )
         return rows
@@ -218,6 +223,7 @@ def _explanation(
         calibration=curve,
         found_again=read.found_again,
         group=read.separation.group,
+        enough=read.separation.enough,
     )
 
 

@@ -23,9 +23,9 @@ from onmf.losses.edits import Edits
 from onmf.result import FittedModel
 from onmf.rows import Check, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment, nearness
+from onmf.rows.scale import rescale_to_safe_range, safe_scale
 from onmf.rows.sweep import Array, Block, Data, Matrix
 from onmf.rows.threads import single_threaded_blas
-from onmf.rows.validation import rescale_to_safe_range, safe_scale
 
 Judge = Callable[[Matrix, Array], Array]
 MOST_LOOKED_AT = 100_000  # samples by halves: certainties then have errors below 1 %
@@ -125,8 +125,8 @@ def read_clusters(
     rays = loss.view_rows(rescale_to_safe_range(centers)[0])
     tried = some_numbers(len(labels), seed)
     with single_threaded_blas():
-        halves = split_fits(voters, k, splits, seed)
-        trust = look_at_halves(voters, labels, rays, seed)
+        halves = split_fits(loss, voters, k, splits, seed)
+        trust = look_at_halves(loss, voters, labels, rays, seed)
         move = ReadBlock(
             _assignment(model, data),
             loss.view_rows,

@@ -126,7 +126,21 @@ class RayState(AlternationState):
 
 
 @dataclass(frozen=True)
-class RayAlternation(Alternation):
+class SquaresAlternation(Alternation):
+    """error = 1 - sum_k explained_k / ||X||^2, over the entries that are observed."""
+
+    def error(self, state: Any) -> float:
+        return max(1 - self.explained(state) / self.data.sqnorm, 0.0) if self.data.sqnorm else 0.0
+
+    def loss(self, state: Any) -> float:
+        return self.error(state) * self.data.sqnorm
+
+    def explained(self, state: Any) -> float:
+        return float(state.sums.explained.sum())
+
+
+@dataclass(frozen=True)
+class RayAlternation(SquaresAlternation):
     """Squares, all entries observed."""
 
     kind_of_state: ClassVar[Any] = RayState
@@ -161,15 +175,6 @@ class RayAlternation(Alternation):
         W = next_centroids(self.data, state, self.bounds)
         rows, sums = self.sweep(W, state.next_limit, state.rows)
         return self.with_next_limit(state.after(W, rows, sums, self.settings.search.tol))
-
-    def error(self, state: RayState) -> float:
-        return max(1 - self.explained(state) / self.data.sqnorm, 0.0) if self.data.sqnorm else 0.0
-
-    def loss(self, state: RayState) -> float:
-        return self.error(state) * self.data.sqnorm
-
-    def explained(self, state: RayState) -> float:
-        return float(state.sums.explained.sum())
 
     def stationarity(self, state: RayState) -> float:
         """How far the rays are from their own images: zero at a fixed point."""
@@ -270,10 +275,9 @@ class Worst:
 def with_length(U: Array, sqnorms: Array, bounds: Bounds, dtype: Any) -> Array:
     """Centroids along the rays U, as long as samples of this energy, within the bounds."""
     length = np.where(sqnorms > 0, np.sqrt(sqnorms), 1)
-    if bounds.lower > 0:
-        return bounds.clip((U * length[:, None]).astype(dtype))
-    high, low = U.max(axis=1), U.min(axis=1)
-    over, under = high * length > bounds.upper, low * length < bounds.lower
-    length[over] = bounds.upper / high[over]
-    length[under] = np.minimum(length[under], bounds.lower / low[under])
+    if bounds.lower <= 0 and (bounds.upper < np.inf or -np.inf < bounds.lower < 0):
+        high, low = U.max(axis=1), U.min(axis=1)
+        over, under = high * length > bounds.upper, low * length < bounds.lower
+        length[over] = bounds.upper / high[over]
+        length[under] = np.minimum(length[under], bounds.lower / low[under])
     return bounds.clip((U * length[:, None]).astype(dtype, copy=False))

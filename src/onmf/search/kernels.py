@@ -66,10 +66,36 @@ def nearest(products: Array) -> tuple[Array, Array]:
     return labels, scores
 
 
+def products(X: Matrix, V: Array) -> Array:
+    """XV."""
+    if (parts := sparse_parts(X, V)) is None:
+        return np.asarray(X @ V)
+    out = np.empty((X.shape[0], V.shape[1]), V.dtype)
+    _kernels.sparse_products(*parts, out)
+    return out
+
+
+def image(X: Matrix, V: Array) -> Array:
+    """X'XV."""
+    if (parts := sparse_parts(X, V)) is None:
+        return row_problems.image(X, V)
+    out = np.zeros(V.shape, V.dtype)
+    _kernels.sparse_image(*parts, out, np.empty(V.shape[1], V.dtype))
+    return out
+
+
+def sparse_parts(X: Matrix, V: Array) -> list[Array] | None:
+    """Values, places and edges of the rows X, and V; None if the kernels do not take them."""
+    if not sp.issparse(X) or X.indices.dtype != PLACES or X.dtype != V.dtype:
+        return None
+    values, V = floats(X.data, V)
+    return [values, in_form(X.indices, PLACES), in_form(X.indptr, PLACES), V]
+
+
 def nearest_rays(X: Matrix, units: Array) -> tuple[Array, Array]:
     """`nearest` of the products of rows X with unit rays (m, k)."""
     if sp.issparse(X) or X.shape[1] > FEW_FEATURES:
-        return nearest(X @ units)
+        return nearest(products(X, units))
     X, units = floats(X, units)
     labels, scores = np.empty(len(X), np.int64), np.empty(len(X), X.dtype)
     scratch, rules = np.empty(units.shape[1], X.dtype), (EQUAL_SCORES[X.dtype], TINIEST[X.dtype])

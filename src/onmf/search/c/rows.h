@@ -33,36 +33,6 @@ HELPER int64_t FN(first_top)(const T *row, int64_t k, T equal)
     return FN(first_from)(row, k, top - equal * (top < 0 ? -top : top));
 }
 
-/* <row, ray>: four sums of four entries each, for one would wait for itself. */
-HELPER double FN(product)(const T *row, const double *ray, int64_t width)
-{
-    double sum = 0;
-    int64_t z = 0;
-#ifdef FOUR
-    four sum_0 = {0}, sum_1 = {0}, sum_2 = {0}, sum_3 = {0};
-    for (; z + 16 <= width; z += 16) {
-        sum_0 += FOUR(T, row + z) * FOUR(double, ray + z);
-        sum_1 += FOUR(T, row + z + 4) * FOUR(double, ray + z + 4);
-        sum_2 += FOUR(T, row + z + 8) * FOUR(double, ray + z + 8);
-        sum_3 += FOUR(T, row + z + 12) * FOUR(double, ray + z + 12);
-    }
-    for (; z + 4 <= width; z += 4)
-        sum_0 += FOUR(T, row + z) * FOUR(double, ray + z);
-    sum_0 += sum_1 + (sum_2 + sum_3);
-    sum = sum_0[0] + sum_0[1] + (sum_0[2] + sum_0[3]);
-#endif
-    for (; z < width; ++z)
-        sum += row[z] * ray[z];
-    return sum;
-}
-
-HELPER void FN(add)(double *restrict sum, double factor, const T *restrict row, int64_t width)
-{
-#pragma omp simd
-    for (int64_t z = 0; z < width; ++z)
-        sum[z] += factor * row[z];
-}
-
 /* The ray with the largest product and the product; -1 and 0 if it is below `least`. */
 KERNEL FN(nearest)(Args *a)
 {
@@ -146,31 +116,6 @@ HELPER void FN(add_rows)(Args *a, const int64_t *labels, const double *factors, 
 KERNEL FN(sums)(Args *a)
 {
     FN(add_rows)(a, IN(int64_t, 0), IN(double, 1), IN(T, 2), OUT(double, 3));
-    return 0;
-}
-
-/* The same for rows that are given by the entries that are not zero. */
-KERNEL FN(sparse_sums)(Args *a)
-{
-    const int64_t *labels = IN(int64_t, 0), n = SIZE('n'), k = SIZE('k'), width = SIZE('m');
-    const double *factors = IN(double, 1);
-    const T *values = IN(T, 2);
-    const int32_t *places = IN(int32_t, 3), *edges = IN(int32_t, 4);
-    a->broken = SIZE('e') != n + 1;
-    for (int64_t i = 0; i < n && !a->broken; ++i) {
-        a->broken = OUTSIDE(labels[i], k) || OUTSIDE(edges[i], SIZE('z') + 1)
-                    || OUTSIDE(edges[i + 1], SIZE('z') + 1);
-        if (a->broken)
-            break;
-        double *sum = OUT(double, 5) + labels[i] * width;
-        for (int64_t z = edges[i]; z < edges[i + 1]; ++z) {
-            if (OUTSIDE(places[z], width)) {
-                a->broken = 1;
-                break;
-            }
-            sum[places[z]] += factors[i] * values[z];
-        }
-    }
     return 0;
 }
 

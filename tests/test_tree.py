@@ -83,7 +83,7 @@ def test_it_can_be_read_and_stored(data, tree):
 def test_clusters_are_put_together_to_any_number_of_groups(data, tree):
     X = data[0]
     model = ONMF(8, random_state=0).fit(X)
-    links = linkage(normalize(model.cluster_centers_), "average")
+    links = linkage(normalize(model.cluster_centers_), "ward")
     for n in range(1, 9):
         expected = fcluster(links, n, "maxclust")[model.labels_]
         assert adjusted_rand_score(expected, tree.groups(n)) == 1
@@ -102,8 +102,8 @@ def test_many_clusters_are_put_together_without_evidence_and_say_so():
     assert tree.depth == 2
     assert {node.evidence for node in tree.nodes if node.level == 1} == {False}
     assert all(node.evidence for node in tree.nodes if node.level != 1)
-    heights = linkage(normalize(model.cluster_centers_), "average")[:, 2]
-    gaps = {n: heights[10 - n] - heights[9 - n] for n in range(2, 6)}
+    heights = linkage(normalize(model.cluster_centers_), "ward")[:, 2]
+    gaps = {n: heights[10 - n] - heights[9 - n] for n in range(3, 6)}
     assert len(tree.children(0)) == max(gaps, key=gaps.get)
 
 

@@ -5,6 +5,9 @@ import json
 import os
 import re
 import shutil
+import signal
+import time
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -246,6 +249,62 @@ def test_a_killed_command_leaves_the_run_as_it_was_or_done(out, words):
     assert not outcomes[-1]
     assert outcomes == sorted(outcomes, reverse=True)  # one moment decides
     assert len(outcomes) > 10
+
+
+def listing(folder):
+    """The files of a folder and when they were written."""
+    seen = set()
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            if path.suffix != ".lock":
+                seen.add((path.name, path.stat().st_mtime_ns))
+    return seen
+
+
+def state(folder):
+    """What a person sees of a run: ids and names in all tables, and in the model."""
+    stream = folder / "stream.onmf"
+    model = onmf.load(stream if stream.exists() else folder / "model.onmf")
+    tables = {
+        path.name: pd.read_csv(path)[["cluster", "name"]].to_numpy().tolist()
+        for path in (folder / "labels.csv", *folder.glob("batches/*.csv"))
+    }
+    samples = pd.read_csv("x.csv", index_col=0)
+    return model.cluster_names_, model.predict(samples).tolist(), tables
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("words", [("merge", 3, 1), ("split", 2), ("rename", 1, "New")])
+def test_a_process_killed_at_work_leaves_the_old_run_or_the_new_one(out, words, stream):
+    if stream:
+        assert run("update", "out", "y.csv") == 0
+    copy, done = out.with_name("copy"), out.with_name("done")
+    shutil.copytree(out, done)
+    assert run(words[0], "done", *words[1:]) == 0
+    old, new, rng = state(out), state(done), np.random.default_rng()
+    assert old != new
+    for _ in range(5):
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(out, copy)
+        child = os.fork()
+        if not child:
+            os._exit(run(words[0], "copy", *words[1:]))
+        stop, first = time.monotonic() + 60, listing(copy)
+        while time.monotonic() < stop and listing(copy) == first:  # until it begins to write
+            if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                break
+        time.sleep(0.02 * rng.random())
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert run("predict", "copy", "x.csv", "-o", "p.csv", "--force") == 0
+        if stream:
+            assert run("update", "copy") == 0  # completes what was left to do
+        assert state(copy) in (old, new)
+        assert run("status", "copy") == 0
+        assert run("rename", "copy", 0, "Again") == 0
+        assert not [*copy.glob(".*next*")]
 
 
 @pytest.mark.slow

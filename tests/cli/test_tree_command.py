@@ -66,7 +66,7 @@ def test_the_levels_nest_and_are_on_the_page(here, capsys):
     assert "&lt;b&gt;bold" in shown
     assert shown.count("<details") == 3
     assert shown.count("<details open>") == 1
-    assert "All samples (240 samples)" in shown
+    assert "All 240 samples" in shown
     assert "Node 1 (120 samples)" in shown
     kept = load("out/model.onmf").tree_
     assert kept.nodes == tree.nodes
@@ -74,7 +74,10 @@ def test_the_levels_nest_and_are_on_the_page(here, capsys):
 
     run("rename", "out", 0, "<i>First</i>")
     run("report", "out")
-    assert "Cluster 0 &lt;i&gt;First&lt;/i&gt; (60 samples)" in panel()
+    assert (
+        'Cluster 0 &lt;i&gt;First&lt;/i&gt; (<a href="#list" data-cluster="0">60 samples</a>)'
+        in panel()
+    )
 
     run("merge", "out", 0, 1)
     merged = stored()

@@ -94,7 +94,7 @@ from onmf.preparation.seeds import read_seeds
 )
 @click.option(
     "--images", type=Word(checked_shape, "HEIGHTxWIDTH[x3]"), metavar="HEIGHTxWIDTH[x3]",
-    help="Samples are images: the list of the report has thumbnails.",
+    help="Samples are images: the report has thumbnails.",
 )  # fmt: skip
 @click.option(
     "--seeds",

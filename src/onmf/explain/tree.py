@@ -60,7 +60,7 @@ class Tree:
     leaves : ndarray of shape (n_samples,)
         The finest node of each sample, by id; -1 for a sample without a cluster.
     merges : tuple of (int, int)
-        How the clusters of the model are put together, the most similar first, by average linkage
+        How the clusters of the model are put together, the most similar first, by Ward's linkage
         of their unit centroids: pairs of numbers, as in a linkage matrix of SciPy.
 
     Examples
@@ -185,7 +185,7 @@ class Tree:
 
     def _repr_html_(self) -> str:
         """In a notebook: nodes that open."""
-        return nested_list(self.nodes, said)
+        return nested_list(self.nodes, lambda node: escape(said(node)))
 
     def _in_order(self, node: int) -> Iterator[Node]:
         yield self.nodes[node]
@@ -200,12 +200,20 @@ def said(node: Node) -> str:
 
 
 def nested_list(nodes: Sequence[Any], title: Callable[[Any], str]) -> str:
-    """Nodes of a tree as nested lists; a parent comes before its parts."""
-    inside: dict[int | None, str] = {}
+    """Nodes of a tree as nested lists, each with its title, which is HTML.
+
+    A parent comes before its parts; a group of a single cluster is not shown beside it.
+    """
+    inside: dict[int | None, list[str]] = {}
     for node in reversed(nodes):
-        line = escape(title(node))
-        if parts := inside.pop(node.id, ""):
+        line, parts = title(node), inside.pop(node.id, [])
+        above = inside.setdefault(node.parent, [])
+        if len(parts) == 1 and node.level and node.cluster is None:
+            above[:0] = parts
+            continue
+        if parts:
             opened = "" if node.level else " open"
-            line = f"<details{opened}><summary>{line}</summary><ul>{parts}</ul></details>"
-        inside[node.parent] = f"<li>{line}</li>{inside.get(node.parent, '')}"
-    return f"<ul>{inside[None]}</ul>"
+            below = f"<ul>{''.join(parts)}</ul>"
+            line = f"<details{opened}><summary>{line}</summary>{below}</details>"
+        above.insert(0, f"<li>{line}</li>")
+    return f"<ul>{''.join(inside[None])}</ul>"

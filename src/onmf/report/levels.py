@@ -10,10 +10,10 @@ from onmf.report.document import page_section
 from onmf.report.names import MAX_NAME, cluster_title, display_name
 
 NOTE = (
-    "A line with a mark opens. Similar clusters are put together where a smaller number of "
-    "clusters is also possible, and have parts where their own samples show them. After the "
-    "number of samples stand the features that distinguish the line from the others of its level. "
-    "Nodes have the numbers of tree.json."
+    "A line with a mark opens; a number of samples leads to them. Similar clusters are put "
+    "together where a smaller number of clusters is also possible, and have parts where their own "
+    "samples show them. After the number of samples stand the features that distinguish the line "
+    "from the others of its level. Nodes have the numbers of tree.json."
 )
 
 
@@ -27,15 +27,16 @@ def levels_section(nodes: Sequence[Any], names: Mapping[int, str], terms: Terms)
     """The levels of a tree, with the names of the clusters."""
 
     def title(node: Any) -> str:
+        size = escape(terms.counted(node.size, "sample"))
         if node.parent is None:
-            own = f"All {terms.samples}"
-        elif node.cluster is None:
-            own = f"Node {node.id}"
-        else:
-            known = cluster_title(node.cluster, names.get(node.cluster, ""), MAX_NAME)
-            own = f"{terms.cluster.capitalize()} {known}"
+            return f"All {size}"
         words = ", ".join(map(display_name, node.words))
-        return f"{own} ({terms.counted(node.size, 'sample')}){words and ': '}{words}"
+        after = escape(f"{words and ': '}{words}")
+        if node.cluster is None:
+            return f"Node {node.id} ({size}){after}"
+        known = cluster_title(node.cluster, names.get(node.cluster, ""), MAX_NAME)
+        own = escape(f"{terms.cluster.capitalize()} {known}")
+        return f'{own} (<a href="#list" data-cluster="{int(node.cluster)}">{size}</a>){after}'
 
     said = NOTE if all(node.evidence for node in nodes) else f"{NOTE} {JOINED}"
     note = f'<p class="note">{escape(terms.say(said))}</p>'

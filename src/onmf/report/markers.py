@@ -1,5 +1,7 @@
 """What the page shows of each cluster: its distinctive features and some of its samples."""
 
+from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ import numpy as np
 from onmf.explain import Markers
 from onmf.explain.typical import decimals, smallest, typical_samples
 from onmf.report.clustering import ClusteringFacts
+from onmf.report.images import thumbnails
 from onmf.report.names import display_name, display_names
 from onmf.report.panels import heaviest_features, round_digits, round_rows, unit_rays
 from onmf.rows.sweep import Array
@@ -16,8 +19,13 @@ CARD_NAME = 40  # characters of the name of a cluster
 DOT_COLUMNS, MIN_DOTS, MAX_DOTS = 60, 2, 5  # of the dot plot in all, and for each cluster
 
 
-def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
-    """Size, name, features, most typical and least certain samples of each cluster."""
+def cluster_panels(
+    clustering: ClusteringFacts, images: Sequence[int] | None = None
+) -> list[dict[str, Any]]:
+    """Size, name, features, most typical and least certain samples of each cluster.
+
+    If samples are images of this shape, also pictures: of the centroid and of these samples.
+    """
     rays, markers = unit_rays(clustering.centers), clustering.markers
     names, certainty, explained = clustering.samples, clustering.certainty, clustering.explained
     distance = np.sqrt(np.maximum(1 - explained, 0))
@@ -46,6 +54,11 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
                 ],
             }
         )
+        if images is not None:
+            seen = thumbnails(clustering.X, [*typical, *unsure], images)
+            mean = thumbnails(clustering.centers, [k], images)
+            pictures = b64encode(mean.content + seen.content).decode()
+            panels[-1] |= {"pictures": pictures}
     return panels
 
 

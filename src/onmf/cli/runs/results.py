@@ -159,7 +159,7 @@ class FinishedFit:
         ids, W = self.findings.ids, self.model.cluster_centers_
         sheets = {
             records.LABELS: self.labels().sheet(),
-            records.CLUSTERS: tables.clusters_sheet(self.clusters()),
+            records.CLUSTERS: tables.clusters_sheet(self.clusters(), self.source.terms),
             records.MARKERS: tables.markers_sheet(self.findings.markers),
             records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
             records.TOP: tables.top_sheet(ids, self.findings.top),

@@ -14,6 +14,7 @@ from onmf.io import Sheet, Table, csv_writer
 from onmf.io.output import Content
 from onmf.io.sheets import Columns
 from onmf.io.table import Coded, one_line
+from onmf.io.terms import Terms
 from onmf.metrics import (
     adjusted_rand_score,
     clustering_accuracy,
@@ -143,9 +144,10 @@ def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
     return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], Columns([samples, *columns]))
 
 
-def clusters_sheet(found: Sequence[ClusterRow]) -> Sheet:
-    """clusters.csv: what each cluster is worth."""
-    return Sheet(ClusterRow._fields, [[*map(_cell, row)] for row in found])
+def clusters_sheet(found: Sequence[ClusterRow], terms: Terms) -> Sheet:
+    """clusters.csv: what each cluster is worth, with notes in the words of the reader."""
+    told = [row._replace(note=terms.say(row.note)) for row in found]
+    return Sheet(ClusterRow._fields, [[*map(_cell, row)] for row in told])
 
 
 def markers_sheet(found: Sequence[Marker]) -> Sheet:

@@ -16,6 +16,7 @@ from command_line import ask, labels, run
 from onmf import cli
 from onmf.cli.report import grouped_times
 from onmf.cli.runs import streams
+from onmf.cli.runs.records import places_of
 from onmf.datasets import make_rays
 from onmf.io import checksum
 from onmf.io.output import replace_files
@@ -73,6 +74,16 @@ def test_the_next_night_keeps_the_ids_of_the_last(here, capsys):
     assert [entry["born"] for entry in chain] == [[3], [4]]
     said = ask(capsys, "cluster", "b.csv", "--like", "a", "-o", "c", "--log", code=2)
     assert "leave out --log" in said
+
+
+def test_names_are_found_among_those_of_an_earlier_run():
+    known = ["b", "a", "", "b", "ü"]
+    wanted = [*known, "c", "B"]
+    places, there = places_of(iter(known), wanted)
+    last = {name: i for i, name in enumerate(known)}
+    assert there.tolist() == [name in last for name in wanted]
+    assert places[there].tolist() == [last[name] for name in wanted if name in last]
+    assert not places_of([], wanted)[1].any()
 
 
 def begin(groups=(0, 1, 2)):

@@ -182,3 +182,18 @@ def test_chance_by_hand():
     logs = usual_logs(found, np.array([0.5, 0.01]))
     assert logs[0] - logs[1] == pytest.approx(np.log((2 + 1.5) / (2 + 0.3)))
     assert chance_of(np.zeros(4), np.zeros(4), np.ones(4)).tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kl"])
+def test_an_explanation_tells_the_strangers_that_the_model_does(loss):
+    """In one read of X, with strangers in it."""
+    X, _ = make_rays(300, 20, 3, random_state=0)
+    model = ONMF(3, loss=loss, random_state=0).fit(X)
+    seen = X[:280].copy()
+    seen[:5] = seen[:5, ::-1]
+    model.labels_ = model.predict(seen)
+    found = model.explain(seen, strangers=True)
+    np.testing.assert_array_equal(found.stranger, model.strangers(seen))
+    assert found.stranger[:5].all()
+    assert not found.stranger[5:].all()
+    assert model.explain(seen).stranger is None

@@ -104,7 +104,7 @@ class FinishedFit:
         """What happened to the clusters of the runs before, the last run last."""
         if self.previous is None or not isinstance(self.model, ONMF):
             return []
-        ids, samples = self.sample_ids.tolist(), self.table.samples
+        ids, samples = self.sample_ids, self.table.samples
         return self.previous.lineage(self.model.lineage_, self.origin.digest, samples, ids)
 
     def results(self) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def read_run(
         ours = records.is_of_run(folder, records.LABELS, record)
     name = source.path.name
     with notes(name, source.terms), waiting(f"Reading {name}") as progress:
-        raw = source.read(progress)
+        raw = source.read(progress, few=record["parameters"].get("passes") is not None)
     table = corrected(source, align_features(raw, model)[0])
     if not ours or len(model.labels_) != len(table.samples):
         raise _labels_of_another(folder)

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 import explain as certainty
 import sets
 from onmf import ONMF
+from onmf.preparation import Words, tfidf
 from tables import table, write_section
 
 SEED = 2801
@@ -114,6 +115,68 @@ def run_doublets() -> None:
 pbmc_facs with 5 % doublets: sums of the counts of two cells of different types, each prepared as
 the others."""
     write_section("doublets", "Doublets", table(columns, rows) + note)
+
+
+def run_nowhere() -> None:
+    """Texts that belong to no cluster, among texts that do."""
+    if not sets.folder():
+        return
+    rows = []
+    for name, make in {"words at random": random_words, "another corpus": other_corpus,
+                       "groups left out": left_out_groups}.items():  # fmt: skip
+        counts, planted, k = make(np.random.default_rng(SEED))
+        for loss, X in {"kl": counts, "frobenius": tfidf().fit_transform(counts)}.items():
+            plain = ONMF(k, loss=loss, random_state=SEED).fit(X)
+            robust = ONMF(k, loss=loss, outliers="auto", random_state=SEED).fit(X)
+            called = robust.labels_ < 0
+            scores = [robust.outlier_score_, plain.stranger_score(X), -plain.explain(X).certainty,
+                      plain.mixed_score(X)]  # fmt: skip
+            marked = plain.strangers(X)
+            rows.append([name, "counts, kl" if loss == "kl" else "tf-idf", int(planted.sum()),
+                         f"{called[planted].mean():.0%}", f"{called[~planted].mean():.1%}",
+                         f"{marked[planted].mean():.0%}", f"{marked[~planted].mean():.1%}",
+                         *(auc(planted, score) for score in scores)])  # fmt: skip
+    columns = ["texts that belong nowhere", "data", "number", 'called by `outliers="auto"`',
+               "others called", "called by `strangers`", "others called", "AUC of `outlier_score_`",
+               "of `stranger_score`", "of 1 - certainty", "of `mixed_score`"]  # fmt: skip
+    note = """
+
+About 5 % of all texts are planted, and take part in the fit. *Words at random*: BBC news, and texts
+as long as these whose words are drawn from those of all; *another corpus*: BBC news, and titles of
+papers (m10); *groups left out*: mails of five newsgroups, and a few of each of the 15 others."""
+    write_section("nowhere", "Texts that belong nowhere", table(columns, rows) + note)
+
+
+def random_words(rng):
+    X, _, k = sets.word_counts("bbc")
+    X = sp.csr_array(X)
+    lengths = X.sum(axis=1)[rng.permutation(X.shape[0])[: X.shape[0] // 20]].astype(int)
+    share = X.sum(axis=0) / X.sum()
+    return planted_texts(X, sp.csr_array(np.array([rng.multinomial(n, share) for n in lengths])), k)
+
+
+def other_corpus(rng):
+    own, others = sets.read_texts("bbc"), sets.read_texts("m10").texts
+    texts = [*own.texts, *(others[i] for i in rng.permutation(len(others))[: len(own.y) // 20])]
+    X = sp.csr_array(Words.fit(texts, min_df=2, max_df=0.5, stop_words="english")(texts))
+    return planted_texts(X[: len(own.y)], X[len(own.y) :], len(np.unique(own.y)))
+
+
+def left_out_groups(rng):
+    X, y, _ = sets.newsgroup_counts()
+    kinds = rng.permutation(np.unique(y))
+    inside = np.flatnonzero(np.isin(y, kinds[:5]))
+    others = rng.permutation(np.flatnonzero(~np.isin(y, kinds[:5])))[: len(inside) // 20]
+    used = sp.csr_array(X[np.concatenate([inside, others])])
+    used = used[:, np.flatnonzero((used > 0).sum(axis=0) >= 5)]
+    return planted_texts(used[: len(inside)], used[len(inside) :], 5)
+
+
+def planted_texts(X, others, k):
+    """Both, those that have any words, and which are planted."""
+    both = sp.csr_array(sp.vstack([X, others], format="csr")).astype(float)
+    some = np.flatnonzero(both.sum(axis=1) > 0)
+    return both[some], some >= X.shape[0], k
 
 
 def with_doublets(rng):

@@ -84,6 +84,7 @@ SECTIONS = {
     "strangers": judging.run_strangers,
     "page": page.run,
     "doublets": judging.run_doublets,
+    "nowhere": judging.run_nowhere,
     "rare": rare.run,
     "rivals": rivals.run,
     "significance": significance.run,

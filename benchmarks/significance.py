@@ -5,33 +5,48 @@ same: their types and mixtures were looked at before.
 """
 
 import itertools
+import pickle
 import warnings
-from importlib.util import find_spec
 from time import process_time
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import svds
-from scipy.stats import norm
+from sklearn.metrics import adjusted_rand_score
 
+import clouds
 import sets
 from explain import match, tumours
 from onmf import ONMF, explain
+from onmf.estimators.judging import KeptSamples
+from onmf.estimators.storage import model_bytes
 from onmf.explain.reading import read_clusters
 from onmf.explain.separation import Separation
 from onmf.explain.significance import Significance
 from onmf.preparation.transformers import log_expression
+from ranking import compare_rankings
 from tables import table, write_section
 
-SEED, DRAWS, FACTORS = 2800, 5, 10
+SEED, DRAWS = 2800, 20
 RARE = 0.02  # share of the samples of a type: features that fewer have are left out of null data
+MOST_FEATURES = 1500  # of null data, those that most samples have
 LEVEL = 0.05
+FOUND = 0.8
 
 
 def run() -> None:
     warnings.simplefilter("ignore")
     parts = []
-    for part in (cost_part, planted_part, pairs_part, power_part, scanpy_part, null_part):
+    for part in (
+        cost_part,
+        kept_part,
+        planted_part,
+        pairs_part,
+        few_part,
+        power_part,
+        ranking_part,
+        test_part,
+        null_part,
+    ):
         parts.append(part())
         write_section("significance", "What a cluster is worth", "\n\n".join(parts))
 
@@ -56,27 +71,11 @@ def called(model, X, seed):
     """Which features are called now, and which by halves of the features alone, as before."""
     seen = read_clusters(model, X, None, 2, seed)
     k = len(model.cluster_centers_)
-    always = Separation(seen.separation.neighbour, np.zeros(k), np.arange(k), np.zeros(k))
+    always = Separation(
+        seen.separation.neighbour, np.zeros(k), np.arange(k), np.zeros(k), np.ones(k)
+    )
     now, before = (Significance.of_clusters(seen.tests, each) for each in (seen.separation, always))
     return now.p_adjusted < LEVEL, before.p_adjusted < LEVEL
-
-
-def copula(X, rng):
-    """One cloud with the margins of X and the correlations of its normal scores."""
-    n = len(X)
-    ranks = np.lexsort((rng.random(X.shape), X), axis=0).argsort(axis=0)
-    scores = rng.standard_normal((n, n)) @ norm.ppf((ranks + 0.5) / n) / np.sqrt(n)
-    places = np.minimum((norm.cdf(scores) * n).astype(int), n - 1)
-    return np.take_along_axis(np.sort(X, axis=0), places, axis=0)
-
-
-def factors(X, rng):
-    """One cloud: normal factors along the principal axes, and what they leave, shuffled."""
-    mean, n = X.mean(axis=0), len(X)
-    _, size, axes = svds(X - mean, FACTORS, v0=np.ones(min(X.shape)))
-    rest = rng.permuted(X - mean - (X - mean) @ axes.T @ axes, axis=0)
-    cloud = (rng.standard_normal((n, len(size))) * size / np.sqrt(n)) @ axes
-    return np.maximum(mean + cloud + rest, 0)
 
 
 def null_part() -> str:
@@ -84,12 +83,14 @@ def null_part() -> str:
     rows = []
     for name, (make, loss, _) in known_sets().items():
         X, y, _ = read(make)
-        for kind, draw in {"copula": copula, "factors": factors}.items():
+        for kind, draw in clouds.DRAWS.items():
             runs = []
             for number, own in enumerate(np.unique(y)):
                 one = X[np.flatnonzero(y == own)]
                 one = one.toarray() if sp.issparse(one) else one
-                one = one[:, np.mean(one > 0, axis=0) > RARE]
+                shares = np.mean(one > 0, axis=0)
+                most = np.argsort(-shares, kind="stable")[:MOST_FEATURES]
+                one = one[:, np.sort(most[shares[most] > RARE])]
                 for d in range(DRAWS):
                     rng = np.random.default_rng((SEED, number, d))
                     cloud = draw(one, rng)
@@ -174,29 +175,77 @@ def apart(X, y, kinds, loss):
     return model.explain(own).markers.p_one_cloud.min() < LEVEL
 
 
-def scanpy_part() -> str:
-    """The first 20 genes beside those of scanpy's Wilcoxon test."""
-    if find_spec("scanpy") is None:
-        return "scanpy is not installed: the comparison with it was not made."
-    import anndata
-    import pandas as pd
-    import scanpy
-
-    rows = []
-    for name in ("pbmc_facs", "miRNA 5 types", "RNA-seq 6 types"):
-        make, loss, base = known_sets()[name]
-        X, _, k = read(make)
-        model = ONMF(k, loss=loss, random_state=SEED).fit(X)
-        ours = model.explain(X, log_base=base).markers.numbers(20)
-        cells = anndata.AnnData(sp.csr_matrix(X) if sp.issparse(X) else X)
-        cells.obs["cluster"] = pd.Categorical(model.labels_.astype(str))
-        scanpy.tl.rank_genes_groups(cells, "cluster", method="wilcoxon")
-        names = cells.uns["rank_genes_groups"]["names"]
-        shared = [len({*map(int, names[str(c)][:20])} & {*ours[c]}) for c in range(k)]
-        rows.append([name, f"{np.mean(shared):.1f}", ", ".join(map(str, shared))])
-    return "The first 20 of scanpy's Wilcoxon test that are among ours.\n\n" + table(
-        ["data", "mean", "each cluster"], rows
+def few_part() -> str:
+    """Two types, or one, of few samples."""
+    sizes, rows = (20, 40, 80, 160), []
+    for name, (make, loss, _) in known_sets().items():
+        X, y, _ = read(make)
+        places = {kind: np.flatnonzero(y == kind) for kind in np.unique(y)}
+        pairs = [*itertools.combinations(places, 2)][:10]
+        for truth, kinds in {"two": pairs, "one": [(kind,) for kind in places] * 2}.items():
+            cells = []
+            for n in sizes:
+                rng, seen = np.random.default_rng((SEED, n)), []
+                for own in kinds:
+                    parts = [rng.permutation(places[kind])[: n // len(own)] for kind in own]
+                    seen += (
+                        [told(X, y, np.concatenate(parts), loss)]
+                        if sum(map(len, parts)) == n
+                        else []
+                    )
+                found = [row for row, score in seen if truth == "one" or score >= FOUND]
+                two = [row.p_one_cloud < LEVEL for row in found]
+                unclear = [not row.enough_samples for row in found]
+                cells.append(f"{sum(two)} / {sum(unclear)} of {len(found)}")
+            rows.append([name, truth, *cells])
+    columns = ["types of", "truth", *(f"{n} samples" for n in sizes)]
+    return (
+        'Few samples of two types in equal parts, or of one: how often "two" is said / how often '
+        f"too few to tell. Only pairs that the fit finds (ARI at least {FOUND}).\n\n"
+        + table(columns, rows)
     )
+
+
+def told(X, y, some, loss):
+    """What is said of the first of two clusters of some samples, and their ARI with the types."""
+    model = ONMF(2, loss=loss, random_state=SEED).fit(X[some])
+    return model.explain(X[some]).clusters()[0], adjusted_rand_score(y[some], model.labels_)
+
+
+def ranking_part() -> str:
+    """Features beside those of Wilcoxon's test."""
+    chosen = {name: read(known_sets()[name][0]) for name in known_sets() if name != "bbc"}
+    return compare_rankings({name: (X, k) for name, (X, _, k) in chosen.items()}, SEED)
+
+
+def test_part() -> str:
+    """Gaps beside synthetic clouds."""
+    chosen = {}
+    for name, (make, loss, _) in known_sets().items():
+        X, y, _ = read(make)
+        chosen[name] = X, y, loss
+    return clouds.compare(chosen, SEED)
+
+
+def kept_part() -> str:
+    """What keeping samples for later adds to a fit."""
+    rows, keep = [], KeptSamples.of
+    for name, (make, loss, _) in known_sets().items():
+        X, _, k = read(make)
+        times = {True: [], False: []}
+        for seed in range(SEED, SEED + 6):
+            for kept in times:
+                KeptSamples.of = keep if kept else lambda *_: None
+                begin = process_time()
+                ONMF(k, loss=loss, random_state=seed).fit(X)
+                times[kept].append(process_time() - begin)
+        KeptSamples.of = keep
+        model = ONMF(k, loss=loss, random_state=SEED).fit(X)
+        sizes = len(pickle.dumps(model)), len(model_bytes(model, samples=False))
+        ratio = min(times[True]) / min(times[False])
+        rows.append([name, f"{ratio:.2f}", *(f"{size / 1e6:.1f}" for size in sizes)])
+    columns = ["data", "fit with / without kept samples", "pickle (MB)", "file of `save` (MB)"]
+    return "Samples that a fit keeps to judge new ones; best of six.\n\n" + table(columns, rows)
 
 
 def cost_part() -> str:

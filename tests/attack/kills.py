@@ -21,16 +21,16 @@ ENVIRONMENT = os.environ | {
 FIT = """
 import sys, warnings
 import numpy as np
-from onmf import Fast, ONMF
+from onmf import PALM, Fast, ONMF
 warnings.simplefilter("ignore")
 folder, solver, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 X = np.lib.format.open_memmap(folder + "/X.npy", mode="r")
-options = {"fast": {"tol": 1e-14, "max_iter": 400},
-           "palm": {"solver": "palm", "growth": 3.0, "max_iter": 60}}[solver]
+notes = folder + "/notes"
+options = {"fast": {"solver": Fast(checkpoint=notes), "tol": 1e-14, "max_iter": 400},
+           "palm": {"solver": PALM(growth=3.0, checkpoint=notes), "max_iter": 60}}[solver]
 def tell(event):
     print("sweep", flush=True)
-notes = Fast(checkpoint=folder + "/notes")
-model = ONMF(5, random_state=seed, n_jobs=1, callback=tell, solver=notes, **options)
+model = ONMF(5, random_state=seed, n_jobs=1, callback=tell, **options)
 model.fit(X)
 print("ended", flush=True)
 np.savez(folder + "/answer.npz", labels=model.labels_, W=model.cluster_centers_)

@@ -99,6 +99,28 @@ def write_mtx(path):
     Path("barcodes.tsv").write_text("\n".join(CELLS))
 
 
+def test_a_file_alone_is_enough(here, capsys):
+    good("cluster", "x.csv")
+    said = capsys.readouterr().out
+    assert "to x-clusters.\n" in said
+    assert (
+        record("x-clusters")["choice"]["best_k"]
+        == 3
+        == labels("x-clusters/labels.csv").cluster.nunique()
+    )
+    assert "x-clusters" in bad(capsys, "cluster", "x.csv", "-k", 4)  # nothing is replaced unasked
+
+
+def test_documents_need_no_option(here, capsys):
+    pd.DataFrame({"year": 2000, "talk": TEXTS}).to_csv("talks.csv", index=False)
+    good("cluster", "talks.csv", "-k", 3)
+    assert "its column 'talk' has the texts" in capsys.readouterr().err
+    good("cluster", "talks.csv", "-k", 3, "--text-column", "talk", "-o", "typed")
+    one, two = (Path(run, "labels.csv").read_bytes() for run in ("talks-clusters", "typed"))
+    assert one == two
+    assert record("talks-clusters")["input"] == record("typed")["input"]
+
+
 FORMATS = {
     "x.csv.gz": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_csv(path),
     "x.tsv": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_csv(path, sep="\t"),
@@ -520,7 +542,6 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
         (["x.csv", "--labels", "texts.txt"], "45 classes for 60 samples"),
         (["texts.txt", "--text", "--transpose"], "--text does not combine with --transpose"),
         (["texts.txt", "--text", "--min-df", "44"], "no word is in at least 44"),
-        (["texts.txt"], "--text"),
         (["x.csv", "--layer", "counts"], "x.csv has no layers"),
         (["."], "the output folder is inside the input folder"),
         ([".."], "the output folder is inside the input folder"),
@@ -641,7 +662,8 @@ def test_every_run_says_which_clusters_can_be_trusted(here, capsys, page):
     assert any(row.found_again < 0.5 for row in doubted)
     for row in doubted:
         assert (f"Cluster {row.cluster}: Only" in told) == (row.found_again < 0.5)
-        assert "No gap between clusters" in told or not row.one_cloud_with
+        words = "No gap" if row.enough_samples else "Too few samples to tell whether there is a gap"
+        assert f"{words} between clusters" in told or not row.one_cloud_with
     Path("more/clusters.csv").unlink()
     good("explain", "more")
     assert "do not rely on it" in capsys.readouterr().out
@@ -771,6 +793,10 @@ def test_every_cloud_is_said_once():
     assert doubts([row, *parts]) == [
         "Cluster 7: Only 20 % of it found again in halves of the samples: do not rely on it.",
         "No gap between clusters 3, 5 and 7: they may be parts of one cloud.",
+    ]
+    few = [own | {"enough_samples": False, "found_again": 0.9} for own in parts]
+    assert doubts(few) == [
+        "Too few samples to tell whether there is a gap between clusters 3, 5 and 7."
     ]
     assert doubts([row]) == []
     assert doubts(5 * parts) == ["15 of 15 clusters are doubtful: clusters.csv says why."]

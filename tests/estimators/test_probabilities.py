@@ -153,6 +153,15 @@ def test_places(tmp_path):
     np.testing.assert_array_equal(strange.compute(), MODEL.strangers(X))
 
 
+def test_no_file_has_a_sample_of_the_fit_but_a_pickle(tmp_path):
+    rows = [row.tobytes() for row in X]
+    assert any(row in pickle.dumps(MODEL) for row in rows)  # as docs/guide/saving.md says
+    for samples in (True, False):
+        MODEL.save(tmp_path / "model.onmf", samples=samples)
+        saved = (tmp_path / "model.onmf").read_bytes()
+        assert not any(row in saved for row in rows)
+
+
 def test_saved_models_say_the_same_and_keep_no_sample(tmp_path):
     MODEL.save(tmp_path / "model.onmf", samples=False)
     again = onmf.load(tmp_path / "model.onmf")

@@ -77,7 +77,8 @@ class ReportMixin(NamingMixin):
         X : as for `fit`
             What the model was fitted to. A model of `cluster_texts` also takes its texts.
         **options
-            `by`, `feature_names`, `sample_weight`, `log_base`, `rank`, `splits`, `random_state`.
+            `by`, `feature_names`, `sample_weight`, `log_base`, `rank`, `splits`, `random_state`,
+            `strangers`.
 
         Returns
         -------

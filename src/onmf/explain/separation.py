@@ -4,7 +4,7 @@ Each cluster is compared with its nearest neighbour, the one that is second near
 samples (`sample_halves`). p-values are adjusted after Bonferroni for the pairs of neighbours. While
 the largest is above LEVEL, that pair is joined to one group and compared with its own neighbours.
 What is left are groups that are separate from their neighbours; all clusters of one cloud are one
-group.
+group. No gap is no evidence of one cloud if there were too few samples to see it (`Gap.enough`).
 """
 
 from typing import NamedTuple
@@ -12,7 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from onmf.explain.halves import EXPLAIN_STREAM, some_samples
-from onmf.explain.sample_halves import SampleHalf, found_again, halves_of_samples, p_of_halves
+from onmf.explain.sample_halves import (
+    Gap,
+    SampleHalf,
+    found_again,
+    gap_of_halves,
+    halves_of_samples,
+)
+from onmf.losses.base import Loss
 from onmf.losses.missing import mask_missing
 from onmf.rows.assign import Rays
 from onmf.rows.sweep import Array, Data, Matrix
@@ -30,21 +37,25 @@ class Separation(NamedTuple):
     p_one_cloud : p-value that a cluster and its neighbour are parts of one cloud (k,).
     group : number of the group of each cluster (k,).
     p_group : p-value that this group and its nearest neighbour are parts of one cloud (k,).
+    enough : whether a gap inside the group of each cluster could have been seen (k,).
     """
 
     neighbour: Array
     p_one_cloud: Array
     group: Array
     p_group: Array
+    enough: Array
 
 
-def look_at_halves(data: Data, labels: Array, rays: Array, seed: int) -> tuple[Array, Separation]:
+def look_at_halves(
+    loss: Loss, data: Data, labels: Array, rays: Array, seed: int
+) -> tuple[Array, Separation]:
     """How much of each cluster halves of some samples find again, and which are separate."""
     k, rng = len(rays), np.random.default_rng((EXPLAIN_STREAM, SAMPLE_HALVES, seed))
     some = some_samples(data, k, rng, times=2)  # each fit uses half of them
     seen, labels = data.take(some), labels[some]
     seen = seen._replace(X=mean_filled(seen.X))
-    halves = halves_of_samples(seen, labels, k, rng)
+    halves = halves_of_samples(loss, seen, labels, k, rng)
     scores = np.asarray(seen.X @ Rays.of(rays).units)
     runs = np.column_stack([half.labels for half in halves])
     return found_again(runs, labels, k), separate(halves, scores, labels)
@@ -63,14 +74,14 @@ def mean_filled(X: Matrix) -> Matrix:
 def separate(halves: list[SampleHalf], scores: Array, labels: Array) -> Separation:
     """The groups of the clusters, from the scores (n, k) of some samples and their labels."""
     k = scores.shape[1]
-    neighbour, p_one_cloud = np.full(k, -1), np.ones(k)
+    neighbour, p_one_cloud, enough = np.full(k, -1), np.ones(k), np.full(k, True)
     groups: list[Group] = [(int(c),) for c in np.unique(labels[labels >= 0])]
-    known: dict[frozenset[Group], float] = {}
+    known: dict[frozenset[Group], Gap] = {}
     while len(groups) > 1:
         nearest = {group: nearest_group(group, groups, scores, labels) for group in groups}
         pairs = {frozenset(pair) for pair in nearest.items()}
-        known |= {pair: p_of_halves(halves, *pair) for pair in pairs - known.keys()}
-        p = {pair: min(1.0, len(pairs) * known[pair]) for pair in pairs}
+        known |= {pair: gap_of_halves(halves, *pair) for pair in pairs - known.keys()}
+        p = {pair: min(1.0, len(pairs) * known[pair].p) for pair in pairs}
         if len(known) == len(pairs):  # the first round
             for (cluster,), (other,) in nearest.items():
                 neighbour[cluster] = other
@@ -78,14 +89,15 @@ def separate(halves: list[SampleHalf], scores: Array, labels: Array) -> Separati
         worst = max(pairs, key=lambda pair: (p[pair], sorted(pair)))
         if p[worst] <= LEVEL:
             break
-        groups = [group for group in groups if group not in worst]
-        groups.append(tuple(sorted(sum(worst, ()))))
+        both = tuple(sorted(sum(worst, ())))
+        enough[[*both]] &= enough[[*both]].all() & known[worst].enough
+        groups = [*(group for group in groups if group not in worst), both]
     number, p_group = np.arange(k), np.ones(k)
     for group in groups:
         number[[*group]] = group[0]
         if len(groups) > 1:
             p_group[[*group]] = p[frozenset((group, nearest[group]))]
-    return Separation(neighbour, p_one_cloud, number, p_group)
+    return Separation(neighbour, p_one_cloud, number, p_group, enough)
 
 
 def nearest_group(own: Group, groups: list[Group], scores: Array, labels: Array) -> Group:

@@ -28,6 +28,9 @@ class ClusterRow(NamedTuple):
         p-value of the hypothesis that it and its neighbour are parts of one cloud.
     one_cloud_with : str
         Ids of the clusters to which no gap was found.
+    enough_samples : bool
+        Whether such a gap could have been seen. False if too little of what the clusters differ by
+        in half of the samples is there in the other half.
     note : str
         In words what speaks against it, or nothing.
 
@@ -49,6 +52,7 @@ class ClusterRow(NamedTuple):
     neighbour: Any
     p_one_cloud: float
     one_cloud_with: str
+    enough_samples: bool
     note: str
 
     def sentences(self) -> list[str]:
@@ -56,10 +60,10 @@ class ClusterRow(NamedTuple):
         return [again_sentence(self.found_again), self.gap_sentence()]
 
     def gap_sentence(self) -> str:
-        p = f"p = {self.p_one_cloud:.2g}"
-        if self.p_one_cloud <= LEVEL:
-            return f"A gap to cluster {self.neighbour} ({p})"
-        return f"No gap to cluster {self.neighbour} ({p}): they may be parts of one cloud"
+        beside = f"to cluster {self.neighbour} (p = {self.p_one_cloud:.2g})"
+        return (
+            f"A gap {beside}" if self.p_one_cloud <= LEVEL else no_gap(beside, self.enough_samples)
+        )
 
 
 def again_sentence(share: float) -> str:
@@ -74,12 +78,17 @@ def in_words(ids: Sequence[Any]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def note_of(found_again: float, one_cloud_with: list[Any]) -> str:
+def no_gap(between: str, enough_samples: bool) -> str:
+    """That no gap was found `between` some clusters, and what it means."""
+    if not enough_samples:
+        return f"Too few samples to tell whether there is a gap {between}"
+    return f"No gap {between}: they may be parts of one cloud"
+
+
+def note_of(found_again: float, one_cloud_with: list[Any], enough_samples: bool) -> str:
     """What speaks against a cluster."""
     said = [] if found_again >= TRUSTED else [again_sentence(found_again)]
     if one_cloud_with:
         several = "clusters" if len(one_cloud_with) > 1 else "cluster"
-        said.append(
-            f"No gap to {several} {in_words(one_cloud_with)}: they may be parts of one cloud"
-        )
+        said.append(no_gap(f"to {several} {in_words(one_cloud_with)}", enough_samples))
     return ". ".join(said)

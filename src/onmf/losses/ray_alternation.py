@@ -89,9 +89,7 @@ def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array
     changed = slice(0) if last is None else labels != last.labels
     both = labels[changed] if last is None else np.append(labels[changed], last.labels[changed])
     return (
-        np.bincount(where, mass * np.square(code.scores[kept], dtype=np.float64), k).astype(
-            float
-        ),
+        np.bincount(where, mass * np.square(code.scores[kept], dtype=np.float64), k).astype(float),
         np.bincount(where, mass, k).astype(float),  # of no samples it counts in whole numbers
         np.bincount(where if mass.all() else where[mass > 0], minlength=k),
         np.bincount(both[both >= 0], minlength=k),
@@ -127,7 +125,21 @@ class RayState(AlternationState):
 
 
 @dataclass(frozen=True)
-class RayAlternation(Alternation):
+class SquaresAlternation(Alternation):
+    """error = 1 - sum_k explained_k / ||X||^2, over the entries that are observed."""
+
+    def error(self, state: Any) -> float:
+        return max(1 - self.explained(state) / self.data.sqnorm, 0.0) if self.data.sqnorm else 0.0
+
+    def loss(self, state: Any) -> float:
+        return self.error(state) * self.data.sqnorm
+
+    def explained(self, state: Any) -> float:
+        return float(state.sums.explained.sum())
+
+
+@dataclass(frozen=True)
+class RayAlternation(SquaresAlternation):
     """Squares, all entries observed."""
 
     kind_of_state: ClassVar[Any] = RayState
@@ -162,15 +174,6 @@ class RayAlternation(Alternation):
         W = next_centroids(self.data, state, self.bounds)
         rows, sums = self.sweep(W, state.next_limit, state.rows)
         return self.with_next_limit(state.after(W, rows, sums, self.settings.search.tol))
-
-    def error(self, state: RayState) -> float:
-        return max(1 - self.explained(state) / self.data.sqnorm, 0.0) if self.data.sqnorm else 0.0
-
-    def loss(self, state: RayState) -> float:
-        return self.error(state) * self.data.sqnorm
-
-    def explained(self, state: RayState) -> float:
-        return float(state.sums.explained.sum())
 
     def stationarity(self, state: RayState) -> float:
         """How far the rays are from their own images: zero at a fixed point."""

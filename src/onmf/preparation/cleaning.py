@@ -8,7 +8,6 @@ from collections.abc import Callable
 from html import unescape
 
 MARKUP = re.compile(r"<!--|-->|<![A-Za-z][^<>]*>|<(/?)([A-Za-z][\w:-]*)(?:\s[^<>]*)?/?>")
-ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 HIDDEN = ("script", "style")  # elements whose content a browser does not show
 DEEPEST_ESCAPE = 3  # "&amp;amp;lt;" is a "<" that three programs escaped
 HEADER = re.compile(r"[!-9;-~]+:(?:[ \t]|$)")  # a field of RFC 5322: printable, no space, a colon

@@ -27,7 +27,7 @@ from onmf.search.refit import refit_from
 from onmf.search.row_problems import GAIN, unit
 from onmf.search.sketch import PLAIN, ROBUST, Sketch, sketch
 
-# Rows that a path works on: PATH_ROWS_PER_CLUSTER k, at most PATH_ROWS + EXTRA_PATH_ROWS k.
+# Of `path_rows`: PATH_ROWS_PER_CLUSTER k, at most PATH_ROWS + EXTRA_PATH_ROWS k.
 MIN_PATH_ROWS, PATH_ROWS_PER_CLUSTER, PATH_ROWS, EXTRA_PATH_ROWS = 1000, 100, 1600, 20
 ALL_ROWS_FACTOR = 1.25  # a few rows more are cheaper than swaps on some and then on all
 SWAP_ROWS_FACTOR = 6  # times as many rows for the last swaps as for the path
@@ -177,11 +177,8 @@ def explore(
         Y, sqnorms = Y[sqnorms > 0], sqnorms[sqnorms > 0]
     scale = sqnorms.mean()  # squares in single precision must neither vanish nor overflow
     Y, sqnorms = (Y / np.sqrt(scale)).astype(np.float32, order="C", copy=False), sqnorms / scale
-    size = max(min(PATH_ROWS_PER_CLUSTER * k, PATH_ROWS + EXTRA_PATH_ROWS * k), MIN_PATH_ROWS)
-    size = len(Y) if len(Y) <= ALL_ROWS_FACTOR * size else size
-    n_starts, steps = effort(
-        sweep_work(data), (min(size, len(Y)), Y.shape[1]), k, len(settings.taus())
-    )
+    size = path_rows(len(Y), k)
+    n_starts, steps = effort(sweep_work(data), (size, Y.shape[1]), k, len(settings.taus()))
     last, *starts = rng.spawn(1 + (settings.n_starts or n_starts))
     many = drawn(Y, sqnorms, SWAP_ROWS_FACTOR * size, last)
     search = Search(settings.rows, Y, sqnorms, many, size, k, penalty, settings.taus(steps))
@@ -190,6 +187,12 @@ def explore(
         chosen = records(found) if settings.n_starts else [max(until_agreed(found), key=explained)]
     ends = [search.finish(one, last) for one in chosen]
     return sorted(ends, key=explained, reverse=True)
+
+
+def path_rows(n: int, k: int) -> int:
+    """Rows that a path works on: all n, or a hundred a cluster, fewer where there are many."""
+    size = max(min(PATH_ROWS_PER_CLUSTER * k, PATH_ROWS + EXTRA_PATH_ROWS * k), MIN_PATH_ROWS)
+    return n if n <= ALL_ROWS_FACTOR * size else size
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from onmf.io.cells import unguard_cell
 from onmf.io.columns import class_file
 from onmf.io.output import Content
 from onmf.io.remote import AnyFile
+from onmf.io.terms import Terms
 from onmf.streams.lineage import Lineage
 from onmf.tree import Tree
 
@@ -53,12 +54,14 @@ class Origin(NamedTuple):
         return cls(record["input"]["sha256"], record.get("versions", {}))
 
 
-def stored_column(folder: Path, name: str, kind: Callable[[str], Any]) -> Iterator[Any]:
-    """A column of labels.csv of a finished run, read when it is asked for."""
-    path = folder / LABELS
+def stored_column(
+    folder: Path, name: str, kind: Callable[[str], Any], file: str = LABELS
+) -> Iterator[Any]:
+    """A column of labels.csv of a finished run, or of a batch, read when it is asked for."""
+    path = folder / file
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file)
+        with path.open(encoding="utf-8-sig", newline="") as opened:
+            rows = csv.reader(opened)
             place = next(rows, []).index(name)
             yield from (kind(row[place]) for row in rows)
     except (ValueError, LookupError, csv.Error) as error:
@@ -124,6 +127,12 @@ def read_source(record: dict[str, Any], folder: Path) -> Input:
         return Input.from_record(record["source"], folder)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _not_a_record(folder / RUN, error) from error
+
+
+def terms_of_run(folder: Path) -> Terms | None:
+    """What the reader calls samples, features and clusters, if run.json says it."""
+    known = (folder / RUN).exists()
+    return read_source(read_record(folder), folder).terms if known else None
 
 
 def _not_a_record(path: Path, error: Exception) -> ValueError:

@@ -1,11 +1,13 @@
 """The result of `onmf cluster` in a few lines."""
 
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from onmf.bounds.certificate import LARGEST_USEFUL_GAP
 from onmf.cli.runs.records import OPTIONAL, RESULTS
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
-from onmf.explain.trust import TRUSTED, again_sentence, in_words
+from onmf.explain.trust import TRUSTED, again_sentence, in_words, no_gap
 from onmf.io.table import listing, one_line
 from onmf.io.terms import Terms
 from onmf.losses import LOSSES
@@ -32,7 +34,7 @@ def summarise_run(record: dict[str, Any], out: Path, terms: Terms) -> str:
         lines.append(terms.say(lineage_sentence(record["lineage"][-1])))
     if choice is not None:
         lines.insert(0, terms.say(choice["reason"]))
-    if results["proof"] is not None:
+    if results["proof"] is not None and results["proof"]["gap"] <= LARGEST_USEFUL_GAP:
         said = results["proof"]["sentence"]
         lines.append(terms.say(f"{said[0].upper()}{said[1:]}."))
     if results["topics"] is not None:
@@ -52,13 +54,16 @@ def doubts(clusters: list[dict[str, Any]]) -> list[str]:
     if len(doubted) > MOST_NAMED:
         return [f"{len(doubted)} of {len(clusters)} clusters are doubtful: clusters.csv says why."]
     weak = [own for own in doubted if own["found_again"] < TRUSTED]
-    joined = [own for own in doubted if own["one_cloud_with"]]
-    clouds = {(own["cluster"], *map(int, own["one_cloud_with"].split())) for own in joined}
+    clouds = {
+        (*sorted([own["cluster"], *map(int, own["one_cloud_with"].split())]),): own
+        for own in doubted
+        if own["one_cloud_with"]
+    }
     return [
         *(f"Cluster {own['cluster']}: {again_sentence(own['found_again'])}." for own in weak),
         *(
-            f"No gap between clusters {in_words(cloud)}: they may be parts of one cloud."
-            for cloud in sorted({(*sorted(cloud),) for cloud in clouds})
+            no_gap(f"between clusters {in_words(ids)}", own.get("enough_samples", True)) + "."
+            for ids, own in sorted(clouds.items(), key=itemgetter(0))
         ),
     ]
 

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmf import ONMF, Baseline
-from onmf.explain import ClusterRow, Marker
+from onmf.explain import Calibration, ClusterRow, Marker
+from onmf.explain.probabilities import NO_DOUBT, certainty_of
 from onmf.explain.typical import decimals
-from onmf.io import Sheet, csv_writer
+from onmf.io import Sheet, Table, csv_writer
 from onmf.io.output import Content
 from onmf.io.sheets import Columns
 from onmf.io.table import Coded, one_line
@@ -46,6 +47,18 @@ def cluster_sizes(labels: Array, k: int) -> Array:
 def probability_columns(ids: Array, P: Array) -> dict[str, Array]:
     """The probability of each cluster, by its id."""
     return {f"probability_{i}": own for i, own in zip(ids.tolist(), np.asarray(P).T, strict=True)}
+
+
+def certainty_and_distance(model: Model, table: Table, labels: Array) -> dict[str, Array]:
+    """Certainty and distance of each sample.
+
+    Models of older versions, and models of one cluster, have no certainty curve: any label is
+    certain.
+    """
+    margin, distance = model.nearness(table)
+    curve, k = getattr(model, "certainty_curve_", None), len(model.cluster_centers_)
+    known = NO_DOUBT if curve is None else Calibration.of(curve)
+    return {"certainty": certainty_of(known, margin, labels, k), "distance": distance}
 
 
 def knows_strangers(model: Model) -> bool:

@@ -160,9 +160,15 @@ def test_moves_of_single_rows_lower_the_error_where_alternation_is_stuck():
     rng = np.random.default_rng(3)
     Y = rng.gamma(0.5, size=(60, 30))
     stuck = alternate(Y, unit(Y[:8]), 100)
+    before = [np.copy(part) for part in stuck]
     moved = relocate(Y, row_sqnorm(Y), stuck, 20)
     assert moved.explained > stuck.explained * 1.001
     assert moved.explained == pytest.approx(explained(Y, moved.U))
+    np.testing.assert_allclose(moved.scores, Y @ moved.U.T)
+    better = improve(Y, row_sqnorm(Y), stuck, np.random.default_rng(0))
+    np.testing.assert_allclose(better.scores, Y @ better.U.T)
+    for part, own in zip(stuck, before, strict=True):  # what was given is left as it was
+        np.testing.assert_array_equal(part, own)
 
 
 @MODULES

@@ -12,6 +12,7 @@ from onmf import NSNCP, ONMF, Fast, General
 from onmf.datasets import make_paper_synthetic, make_rays, make_three_rays
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 from onmf.metrics import clustering_accuracy, relative_error
+from onmf.paper.penalties import SNCP
 from onmf.result import gram_orthogonality
 from onmf.rows import memory as blocks
 from onmf.rows.memory import InMemory
@@ -19,6 +20,7 @@ from onmf.rows.sweep import Traffic
 from onmf.search import sketch
 from onmf.search import solver as fast
 from onmf.search.path import Clustering, Point
+from onmf.search.row_problems import unit
 from onmf.search.swaps import MIN_GAIN_SHARE, promising
 
 SPARSITY = pytest.mark.parametrize("sparsity", [0.0, 0.9])
@@ -402,3 +404,13 @@ def test_a_path_works_on_a_hundred_rows_a_cluster(k, rows):
     assert fast.path_rows(rows * 5 // 4, k) == rows * 5 // 4
     assert fast.path_rows(rows * 5 // 4 + 1, k) == rows
     assert fast.path_rows(7, k) == 7
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_starts_that_are_found_come_with_the_best_first(seed):
+    X = np.random.default_rng(seed).random((60, 12))
+    settings = fast.SearchSettings(n_starts=6)
+    found = fast.find_starts(settings, InMemory(X), 8, SNCP(), np.random.default_rng(seed))
+    explained = [np.square((X @ unit(W).T).max(axis=1)).sum() for W in found.Ws]
+    assert len(explained) > 1
+    assert (np.diff(explained) <= 1e-6 * explained[0]).all()

@@ -189,11 +189,14 @@ def test_topics_of_long_rows_come_back(monkeypatch):
     assert adjusted_rand_score(y, half.seen(1, 6)[4].labels) > 0.95
 
 
-def test_counts_are_carried_over_by_the_assignment_of_the_loss():
-    X, _ = counts(60, 3)
+@pytest.mark.parametrize("size", [1.0, 1e-4])
+def test_counts_are_carried_over_by_the_assignment_of_the_loss(size):
+    X = size * counts(60, 3)[0]
     cut = Cut.of(groups_of(X), 60, 0)
     half = CountHalf(X, np.ones(60), False, cut, False)
-    sums = np.random.default_rng(1).gamma(0.5, 30, (3, 60))  # of no cluster: many doubtful samples
+    sums = size * np.random.default_rng(1).gamma(
+        0.5, 30, (3, 60)
+    )  # of no cluster: many doubtful samples
     sums[:, ~half.counts.X.sum(axis=0).astype(bool)] = 0
     seen = half.look(sums)
     mean = sums.sum(axis=0) / sums.sum()

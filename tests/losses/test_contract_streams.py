@@ -11,8 +11,9 @@ import onmf
 from losses_cases import K, M, planted, three_kinds
 from onmf import ONMF, StreamONMF
 from onmf.estimators.parameters import bounds_by_sign
-from onmf.losses.alternation import Settings, settle
+from onmf.losses.alternation import Settings
 from onmf.losses.batches import DECAY, MaskedBatches, RayBatches
+from onmf.losses.settling import settle
 from onmf.paper.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.search.solver import SearchSettings

@@ -8,11 +8,12 @@ from counting import counts_of, left, some
 from onmf import ONMF
 from onmf.losses import kl_alternation as divergence
 from onmf.losses import kl_search as exchange
-from onmf.losses.alternation import Settings, finish
+from onmf.losses.alternation import Settings
 from onmf.losses.batches import CountBatches
 from onmf.losses.kl_alternation import CountAlternation
 from onmf.losses.kl_search import Counts, less
 from onmf.losses.profiles import MeasureTotals, by_count, by_sample, explained_information, phi
+from onmf.losses.settling import finish
 from onmf.paper.palm import NON_NEGATIVE
 from onmf.paper.penalties import SNCP
 from onmf.result import Recorder

@@ -6,12 +6,13 @@ import scipy.sparse as sp
 
 from cases import few
 from onmf.datasets import make_rays
-from onmf.losses.alternation import Settings, fit, settle
+from onmf.losses.alternation import Settings
 from onmf.losses.batches import MaskedBatches
 from onmf.losses.filling import common_ray, estimate_fill, fill_along_common_ray
 from onmf.losses.masked_alternation import MaskedAlternation
 from onmf.losses.missing import Fill
 from onmf.losses.ray_alternation import TooFewDirectionsError
+from onmf.losses.settling import fit, settle
 from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import PENALTIES
 from onmf.result import Recorder

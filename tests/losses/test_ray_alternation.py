@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from cases import few
 from onmf.datasets import make_rays
-from onmf.losses.alternation import settle
 from onmf.losses.ray_alternation import Assign, RayState, next_rays, refill_empty, six_digits
+from onmf.losses.settling import settle
 from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory

@@ -136,6 +136,8 @@ def test_of_scores_that_differ_by_rounding_the_first_is_largest(dtype, instructi
         rows = np.arange(50)
         A[rows, later], A[rows, first] = 2 * (1 + 8 * eps), 2
         np.testing.assert_array_equal(compiled.nearest(A)[0], first)
+        few, _ = compiled.nearest_rays(np.ones((7, 1), dtype), A[:1])
+        np.testing.assert_array_equal(few, first[0])
         A[rows, first] = 2 * (1 - 100 * eps)
         np.testing.assert_array_equal(
             compiled.nearest(A)[0], np.where(first == later, first, later)

@@ -7,8 +7,8 @@ import pytest
 
 from onmf.datasets import make_rays
 from onmf.losses import Squares
-from onmf.losses.alternation import settle
 from onmf.losses.ray_alternation import Assign
+from onmf.losses.settling import settle
 from onmf.rows.assign import Code, Rays, nearest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, row_sqnorm

@@ -15,9 +15,10 @@ from onmf.estimators.initialization import Initialization
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.parameters import BoundsOf
 from onmf.losses import Loss
-from onmf.losses.alternation import Alternation, Given, Settings, finish, fit
+from onmf.losses.alternation import Alternation, Given, Settings
 from onmf.losses.filling import fill_along_common_ray
 from onmf.losses.ray_alternation import TooFewDirectionsError
+from onmf.losses.settling import finish, fit
 from onmf.paper.penalties import Penalty
 from onmf.result import NO_CHECKPOINT, CheckpointStore, Factorization, Recorder, Watch
 from onmf.rows import Placement

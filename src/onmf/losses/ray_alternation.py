@@ -84,15 +84,14 @@ class Assign:
 def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array, ...]:
     """Energy, weight, samples and moves of each of k clusters."""
     labels, inside = code.labels, code.labels >= 0
-    where, mass = labels[inside], weight[inside].astype(np.float64)
+    kept: Any = slice(None) if inside.all() else inside  # a copy takes as long as a sum
+    where, mass = labels[kept], weight[kept].astype(np.float64)
     changed = slice(0) if last is None else labels != last.labels
     both = labels[changed] if last is None else np.append(labels[changed], last.labels[changed])
     return (
-        np.bincount(where, mass * np.square(code.scores[inside], dtype=np.float64), k).astype(
-            float
-        ),
+        np.bincount(where, mass * np.square(code.scores[kept], dtype=np.float64), k).astype(float),
         np.bincount(where, mass, k).astype(float),  # of no samples it counts in whole numbers
-        np.bincount(where[mass > 0], minlength=k),
+        np.bincount(where if mass.all() else where[mass > 0], minlength=k),
         np.bincount(both[both >= 0], minlength=k),
     )
 

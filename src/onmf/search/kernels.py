@@ -229,7 +229,7 @@ def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array
 
 def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Array, Array]:
     """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean); H'H, H'Y."""
-    (Q,), (C, Y) = doubles(Q), floats(C, Y)
+    (Q,), (C, Y) = doubles(Q + RIDGE * np.eye(len(Q))), floats(C, Y)
     support = np.ascontiguousarray(support, np.bool_)
     (n, k), rules = C.shape, (RIDGE, SLACK, FULL_EXCHANGES, MOST_EXCHANGES)
     H, gram, cross = np.zeros((n, k)), np.zeros((k, k)), np.zeros((k, Y.shape[1]))

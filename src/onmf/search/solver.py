@@ -35,13 +35,14 @@ LAST_TAU = 0.5  # rows are one-sparse long before tau = 1
 MAX_TAU_RATIO = 1.4  # of two values of tau: a path of few steps starts later
 MIN_PATH_STEPS = 8
 PATH_COST_SWEEPS = 3  # sweeps that the paths of all starts may cost
-# Eight instead of three starts for small data took twice the time and gained .02 to .06 % of the
-# error on noise (5 of 12 small sets, 20 seeds), nothing on the others.
+# Eight instead of three starts for small data took twice the time where they did not agree and
+# gained .02 to .09 % of the error on 5 of 12 small sets, most of them noise, nothing on the others
+# (20 seeds).
 MAX_STARTS = 3
 SPARSE_COST = 4  # of a stored entry of a sparse matrix, in those of a dense one: as measured
 CHEAP_PRODUCTS = 1.8e7  # products that cost nothing
-# How far two starts agree that have found the same: a third one was no better on 20 sets of
-# `quality` and 11 of 12 small ones (5 and 20 seeds).
+# How far two starts agree that have found the same: a third one gained .004 % of the error on one
+# of 20 sets of `quality`, nothing on the others and on 12 small ones (5 and 20 seeds).
 AGREEMENT = 1e-6
 FINAL_ALTERNATIONS = 20  # in the sketch
 FINAL_MOVES = 10  # rounds of moves of single rows

@@ -26,10 +26,20 @@ HELPER int64_t FN(first_top)(const T *row, int64_t k, T equal)
     if (k < CHUNK)
         for (int64_t j = 1; j < k; ++j)
             top = MAX(row[j], top);
-    else
-#pragma omp simd reduction(max : top)
-        for (int64_t j = 1; j < k; ++j)
+    else { /* of four parts, which may overlap: one maximum would wait for itself */
+        const int64_t part = (k + CHUNK - 1) / CHUNK * (CHUNK / 4), last = k - part;
+        const T *second = row + (part < last ? part : last);
+        const T *third = row + (2 * part < last ? 2 * part : last), *fourth = row + last;
+        T two = top, three = top, four = top;
+#pragma omp simd reduction(max : top, two, three, four)
+        for (int64_t j = 0; j < part; ++j) {
             top = MAX(row[j], top);
+            two = MAX(second[j], two);
+            three = MAX(third[j], three);
+            four = MAX(fourth[j], four);
+        }
+        top = MAX(MAX(top, two), MAX(three, four));
+    }
     return FN(first_from)(row, k, top - equal * (top < 0 ? -top : top));
 }
 
@@ -42,32 +52,6 @@ KERNEL FN(nearest)(Args *a)
     const int64_t n = SIZE('n'), k = SIZE('k');
     for (int64_t i = 0; i < n; ++i) {
         const T *row = A + i * k;
-        const int64_t b = FN(first_top)(row, k, equal);
-        const int there = row[b] >= least;
-        labels[i] = there ? b : -1;
-        scores[i] = there ? row[b] : 0;
-    }
-    return 0;
-}
-
-/* As `nearest`, of rows X with few features on rays in columns: each row's scores stay in a cache. */
-KERNEL FN(nearest_few)(Args *a)
-{
-    const T *X = IN(T, 0), *rays = IN(T, 1), equal = a->real[5], least = a->real[6];
-    int64_t *labels = OUT(int64_t, 2);
-    T *scores = OUT(T, 3), *restrict row = OUT(T, 4);
-    const int64_t n = SIZE('n'), m = SIZE('m'), k = SIZE('k');
-    for (int64_t i = 0; i < n; ++i) {
-        const T *restrict ray = rays;
-        T x = X[i * m];
-        for (int64_t j = 0; j < k; ++j)
-            row[j] = x * ray[j];
-        for (int64_t z = 1; z < m; ++z) {
-            ray += k;
-            x = X[i * m + z];
-            for (int64_t j = 0; j < k; ++j)
-                row[j] += x * ray[j];
-        }
         const int64_t b = FN(first_top)(row, k, equal);
         const int there = row[b] >= least;
         labels[i] = there ? b : -1;

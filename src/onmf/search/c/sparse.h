@@ -28,8 +28,6 @@ KERNEL FN(sparse_sums)(Args *a)
 
 
 #ifdef FOUR
-typedef T FN(Vector) __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
-
 /* The first `count` vectors of the product of a row of `size` entries with rays in columns. */
 HELPER __attribute__((always_inline)) void FN(part)(const T *values, const int32_t *places,
                                                     int64_t size, const T *rays, int64_t width,

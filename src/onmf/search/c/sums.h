@@ -1,5 +1,9 @@
 /* Products and sums of one row of float32 or float64. */
 
+#ifdef FOUR
+typedef T FN(Vector) __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
+#endif
+
 /* <row, ray>: four sums of four entries each, for one would wait for itself. */
 HELPER double FN(product)(const T *row, const double *ray, int64_t width)
 {

@@ -13,8 +13,9 @@ from sklearn.preprocessing import Normalizer
 from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
-from onmf.losses.alternation import Settings, settle
+from onmf.losses.alternation import Settings
 from onmf.losses.ray_alternation import RayAlternation
+from onmf.losses.settling import settle
 from onmf.metrics import clustering_accuracy, partition_error
 from onmf.paper.penalties import NSNCP, SNCP
 from onmf.rows.memory import InMemory

@@ -49,6 +49,7 @@ def run_large() -> None:
 def run_stream() -> None:
     """Planted streams, and real ones."""
     planted.run()
+    planted.run_tails()
     stream.run()
 
 
@@ -96,6 +97,7 @@ SECTIONS = {
     "stability": stability.run,
     "stream": run_stream,
     "stream-planted": planted.run,
+    "stream-tails": planted.run_tails,
     "stream-random": stream.run_random,
     "stream-topics": stream.run_topics,
     "stream-nights": stream.run_nights,

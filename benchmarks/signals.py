@@ -19,7 +19,7 @@ SEED, SIGNALS = 3201, 100
 MOST_SECONDS = 1.0
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(onmf.__file__).parents[1])}
 FIT = """
-import json, sys, threading, time, warnings
+import json, signal, sys, threading, time, warnings
 from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
@@ -63,6 +63,7 @@ try:
 except KeyboardInterrupt:
     end = "KeyboardInterrupt"
 at = time.monotonic()
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # later than the fit
 same = vars(model) == model.get_params(deep=False)
 time.sleep(0.2)  # idle threads of a pool that is given up end by themselves
 print(json.dumps({"end": end, "at": at, "unfitted": same, "blas": blas() == limits,
@@ -72,7 +73,7 @@ KINDS = ["many clusters", "signed", "sparse", "counts", "missing", "outliers", "
 COMMANDS = {
     "cluster": ["cluster", "x.csv", "-k", "5", "-o", "out"],
     "cluster -k auto": ["cluster", "x.csv", "-k", "auto", "-o", "out", "--no-report"],
-    "choose-k": ["choose-k", "x.csv", "-o", "out"],
+    "choose-k": ["choose-k", "x.csv"],
     "cluster, no page": ["cluster", "x.csv", "-k", "40", "-o", "out", "--no-report"],
 }
 COLUMNS = ["what", "signals", "right endings", "slowest (s)", "wrong ones"]
@@ -158,10 +159,11 @@ def command_ending(words, sent, rng):
             _, said = process.communicate()
             ended = time.monotonic()
         left = [name for name in os.listdir(folder) if name != "x.csv"] + os.listdir(temporary)
+        done = (Path(folder) / "out" / "run.json").exists()
     if sent is None:
         assert process.returncode == 0, said
         return ended - begin
-    if process.returncode == 0:
+    if process.returncode == 0 or done:  # the signal came while Python ended
         return None
     seconds = ended - signalled
     right = (128 + sent[0], -sent[0])

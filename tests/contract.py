@@ -48,8 +48,6 @@ SHARED = {
     ]
 }
 
-ROUNDING = "holds up to rounding, which may be more than the check allows"  # on some processors
-
 
 def arithmetic(models, expected_failures=lambda model: {}):
     """Parameters of a test: each model with each check that its arithmetic could fail."""
@@ -58,7 +56,7 @@ def arithmetic(models, expected_failures=lambda model: {}):
         for estimator, check in estimator_checks_generator(model):
             name = check.func.__name__
             reason = expected_failures(model).get(name)
-            marks = [pytest.mark.xfail(reason=reason, strict=reason != ROUNDING)] if reason else []
+            marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
             if name not in SHARED:
                 case = f"{estimator}-{name}".replace("\n", "")
                 cases.append(pytest.param(estimator, check, marks=marks, id=case))

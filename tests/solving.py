@@ -1,8 +1,9 @@
 """Fits below the estimators, for tests."""
 
 from onmf.losses import LOSSES
-from onmf.losses.alternation import Given, Settings, fit
+from onmf.losses.alternation import Given, Settings
 from onmf.losses.ray_alternation import RayAlternation
+from onmf.losses.settling import fit
 from onmf.paper.palm import NON_NEGATIVE
 from onmf.paper.penalties import SNCP
 from onmf.result import NO_CHECKPOINT, Recorder, unwatched

@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.preprocessing import normalize
 
 import onmf
 from onmf import ONMF
@@ -44,6 +46,7 @@ def test_groups_above_and_clusters_below(data, tree):
     assert set(tree.cut(0).tolist()) == {0}
 
 
+@pytest.mark.slow
 def test_parts_are_found_below_a_coarse_fit(data):
     X, group, fine = data
     below = onmf.build_tree(ONMF(3, random_state=0).fit(X), X)
@@ -77,13 +80,40 @@ def test_it_can_be_read_and_stored(data, tree):
     assert shown.count("<details") == sum(bool(named.children(n.id)) for n in named.nodes)
 
 
+def test_clusters_are_put_together_to_any_number_of_groups(data, tree):
+    X = data[0]
+    model = ONMF(8, random_state=0).fit(X)
+    links = linkage(normalize(model.cluster_centers_), "ward")
+    for n in range(1, 9):
+        expected = fcluster(links, n, "maxclust")[model.labels_]
+        assert adjusted_rand_score(expected, tree.groups(n)) == 1
+        assert len(np.unique(tree.groups(n))) == n
+    assert adjusted_rand_score(tree.groups(3), tree.cut(1)) == 1
+    assert all(node.evidence for node in tree.nodes)
+    for wrong in (0, 9):
+        with pytest.raises(ValueError, match="n must be from 1 to the 8 clusters"):
+            tree.groups(wrong)
+
+
+def test_many_clusters_are_put_together_without_evidence_and_say_so():
+    X = np.random.default_rng(0).random((300, 15))
+    model = ONMF(10, random_state=0).fit(X)
+    tree = onmf.build_tree(model, X)
+    assert tree.depth == 2
+    assert {node.evidence for node in tree.nodes if node.level == 1} == {False}
+    assert all(node.evidence for node in tree.nodes if node.level != 1)
+    heights = linkage(normalize(model.cluster_centers_), "ward")[:, 2]
+    gaps = {n: heights[10 - n] - heights[9 - n] for n in range(3, 6)}
+    assert len(tree.children(0)) == max(gaps, key=gaps.get)
+
+
 def test_without_evidence_there_is_one_level():
     X = np.random.default_rng(0).random((200, 15))
-    flat = onmf.build_tree(ONMF(2, random_state=0).fit(X), X)
-    assert flat.depth == 1
     X[7] = 0
     with pytest.warns(onmf.exceptions.UnassignedSampleWarning):
         model = ONMF(2, random_state=0).fit(X)
-    assert onmf.build_tree(model, X).cut(1)[7] == -1
+    flat = onmf.build_tree(model, X)
+    assert flat.depth == 1
+    assert flat.cut(1)[7] == -1
     with pytest.raises(ValueError, match="100 samples but the model was fitted to 200"):
         onmf.build_tree(model, X[:100])

@@ -12,10 +12,10 @@ from onmf.explain.checks import has_groups
 from onmf.explain.pairs import names_by_pairs
 from onmf.io import Table
 from onmf.losses import loss_of
-from onmf.preparation.cleaning import CLEANERS
+from onmf.preparation.cleaning import CLEANERS, Strip
 from onmf.preparation.seeds import Seeds, labels_by_seeds
 from onmf.preparation.steps import WEIGHTS_OF_WORDS
-from onmf.preparation.texts import WORD, Strip, Words, as_texts
+from onmf.preparation.texts import WORD, Words, as_texts
 from onmf.stability import choose_k
 
 

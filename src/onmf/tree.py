@@ -1,16 +1,16 @@
 """Clusters of clusters: `build_tree`, from coarse to fine.
 
-    above   clusters of the model are merged by average linkage of their unit centroids, to as many
-            as the coarser scales of `choose_k` have
+    above   clusters of the model are merged by Ward's linkage of their unit centroids, to as many
+            as the coarser scales of `choose_k` have; if it has none, many clusters are put together
+            to n = argmax h_{k-n} - h_{k-n-1}, where the heights h of the merges have a gap
     below   a cluster is split where `choose_k`, on its samples alone, finds evidence of parts
 
-So every level is a partition into whole clusters of the next, and no level is there without
-evidence for it.
+So every level is a partition into whole clusters of the next, and a level without evidence for it
+is marked.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -20,157 +20,34 @@ from sklearn.preprocessing import normalize
 from onmf.estimators import ONMF
 from onmf.explain import groups
 from onmf.explain.checks import has_groups
-from onmf.io import Table, to_json_values
-from onmf.report.levels import nested_list
+from onmf.explain.tree import Node, Tree
+from onmf.io import Table
 from onmf.result import known_feature_names
 from onmf.rows.sweep import Array
 from onmf.stability import choose_k
 from onmf.stability.choice import FEW_SAMPLES
 
 WORDS = 5  # distinctive features of a node
+FEW_CLUSTERS = 7  # are read one by one; more are put together even without evidence
+
+__all__ = ["Node", "Tree", "build_tree"]
 
 
-class Node(NamedTuple):
-    """A cluster of the tree.
+class Above(NamedTuple):
+    """Labels of coarser levels, whether there is evidence for them, and all merges."""
 
-    Attributes
-    ----------
-    id : int
-        0 for the root, all samples; increasing with the level.
-    parent : int or None
-    level : int
-        0 for the root.
-    size : int
-        Number of samples.
-    cluster : int or None
-        Id of the cluster of the model that the node is; None for coarser and finer ones.
-    words : tuple of str
-        The most distinctive features beside the other nodes of its level.
-
-    Examples
-    --------
-    >>> from onmf.tree import Node
-    >>> Node(0, None, 0, 60, None, ()).size
-    60
-    """
-
-    id: int
-    parent: int | None
-    level: int
-    size: int
-    cluster: int | None
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """Clusters of clusters; made by `onmf.build_tree`.
-
-    Attributes
-    ----------
-    nodes : list of Node
-        The root first, level by level.
-    leaves : ndarray of shape (n_samples,)
-        The finest node of each sample, by id; -1 for a sample without a cluster.
-
-    Examples
-    --------
-    >>> import onmf
-    >>> from onmf.datasets import make_rays
-    >>> X, _ = make_rays(120, 20, 3, random_state=0)
-    >>> tree = onmf.build_tree(onmf.ONMF(3, random_state=0).fit(X), X)
-    >>> tree.depth, len(set(tree.cut(1).tolist()))
-    (1, 3)
-    """
-
-    nodes: list[Node]
-    leaves: Array = field(repr=False)
-
-    @property
-    def depth(self) -> int:
-        """The finest level."""
-        return max(node.level for node in self.nodes)
-
-    def children(self, node: int) -> list[Node]:
-        """The parts of a node.
-
-        Parameters
-        ----------
-        node : int
-            Its id.
-        """
-        return [one for one in self.nodes if one.parent == node]
-
-    def cut(self, level: int) -> Array:
-        """The node of each sample at a level, by id; its finest one where the tree ends before.
-
-        Parameters
-        ----------
-        level : int
-            From 0, the root, to `depth`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        if not 0 <= level <= self.depth:
-            raise ValueError(f"level must be from 0 to {self.depth}, not {level!r}.")
-        above = [node.id for node in self.nodes]
-        for node in self.nodes:
-            if node.level > level and node.parent is not None:
-                above[node.id] = above[node.parent]
-        return np.append(above, -1)[self.leaves]
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: the nodes, and the finest node of each sample."""
-        nodes = [node._asdict() for node in self.nodes]
-        return dict(to_json_values({"nodes": nodes, "leaves": self.leaves}))
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """A tree from what `to_dict` gave, as of tree.json.
-
-        Parameters
-        ----------
-        values : dict
-
-        Returns
-        -------
-        Tree
-        """
-        nodes = [Node(**node | {"words": (*map(str, node["words"]),)}) for node in values["nodes"]]
-        leaves = np.array(values["leaves"], dtype=np.int64)
-        for number, node in enumerate(nodes):
-            below = node.parent is None if number == 0 else node.parent in range(number)
-            if node.id != number or not below:
-                raise ValueError(f"node {number} does not follow its parent")
-        if not nodes or ((leaves < -1) | (leaves >= len(nodes))).any():
-            raise ValueError("a sample has an unknown node")
-        return cls(nodes, leaves)
-
-    def __str__(self) -> str:
-        return "\n".join(f"{'  ' * node.level}{said(node)}" for node in self._in_order(0))
-
-    def _repr_html_(self) -> str:
-        """In a notebook: nodes that open."""
-        return nested_list(self.nodes, said)
-
-    def _in_order(self, node: int) -> Iterator[Node]:
-        yield self.nodes[node]
-        for one in self.children(node):
-            yield from self._in_order(one.id)
-
-
-def said(node: Node) -> str:
-    """A node in a line."""
-    words = f": {', '.join(node.words)}" if node.words else ""
-    return f"{node.id} ({node.size:,}){words}"
+    levels: list[Array]
+    evidence: bool
+    merges: tuple[tuple[int, int], ...]
 
 
 def build_tree(
     model: ONMF, X: Any, *, feature_names: Sequence[str] | None = None, max_depth: int = 3
 ) -> Tree:
     """Put the clusters of a fitted model together, and split them, where there is evidence.
+
+    More than seven clusters are put together in any case, so that they can be read; such nodes have
+    ``evidence=False``.
 
     Parameters
     ----------
@@ -207,30 +84,50 @@ def build_tree(
             f"X has {X.shape[0]} samples but the model was fitted to {len(labels)}: give the X "
             "that it was fitted to."
         )
-    coarse = coarser_levels(model, X, labels)
-    levels = [*coarse, labels]
+    above = coarser_levels(model, X, labels)
+    levels = [*above.levels, labels]
     while len(levels) < max_depth and (finer := split_all(model, X, levels[-1])) is not None:
         levels.append(finer)
-    model.tree_ = tree_of(levels[:max_depth], len(coarse), model, X, names)
+    model.tree_ = tree_of(levels[:max_depth], above, model, X, names)
     return model.tree_
 
 
-def coarser_levels(model: ONMF, X: Any, labels: Array) -> list[Array]:
-    """The clusters of the model, merged to as many as the coarser scales of `choose_k` have.
+def coarser_levels(model: ONMF, X: Any, labels: Array) -> Above:
+    """The clusters of the model that have samples, merged to as many as coarser scales have.
 
-    By average linkage of the unit centroids: on TDT2 closer to the classes than the clusters of
-    these scales themselves (`make bench ONLY=tree`).
+    By Ward's linkage of the unit centroids: closer to the classes than average linkage, which
+    leaves one large group and single clusters, on three of four subsets of TDT2 and two of three
+    samples of 20 Newsgroups, and than the clusters of these scales themselves (`make bench
+    ONLY=tree`).
     """
-    k = len(model.cluster_centers_)
+    known = np.unique(labels[labels >= 0])
+    k = len(known)
+    if k < 2:
+        return Above([], True, ())
+    found = linkage(normalize(model.cluster_centers_[known]), "ward")
+    merges = tuple((int(a), int(b)) for a, b in found[:, :2])
     if k < 3:
-        return []
+        return Above([], True, merges)
     choice = choose_k(clone(model), X, range(2, k + 1), beyond=False, n_jobs=model.n_jobs)
-    if not choice.evidence:
-        return []
-    merges = linkage(normalize(model.cluster_centers_), "average")
-    sizes = sorted({scale.k for scale in choice.scales if scale.k < k})
-    levels = [np.append(fcluster(merges, n, "maxclust") - 1, -1)[labels] for n in sizes]
-    return [level for level in levels if has_groups(level)]
+    sizes = sorted({scale.k for scale in choice.scales if scale.k < k and choice.evidence})
+    evidence = bool(sizes) or k <= FEW_CLUSTERS
+    place = np.full(len(model.cluster_centers_) + 1, -1)
+    levels = []
+    for n in sizes if evidence else [largest_gap(found[:, 2])]:
+        place[known] = fcluster(found, n, "maxclust") - 1
+        levels.append(place[labels])
+    return Above([level for level in levels if has_groups(level)], evidence, merges)
+
+
+def largest_gap(heights: Array) -> int:
+    """The number of groups before the merge that costs most more than the one before it.
+
+    From sqrt(k), as many groups as clusters in each, to half of the clusters: more groups hardly
+    help to read, and of fewer the last merge always costs most.
+    """
+    k = len(heights) + 1
+    several = np.arange(int(np.sqrt(k)), k // 2 + 1)
+    return int(several[np.argmax(heights[k - several] - heights[k - several - 1])])
 
 
 def split_all(model: ONMF, X: Any, labels: Array) -> Array | None:
@@ -251,9 +148,10 @@ def split_all(model: ONMF, X: Any, labels: Array) -> Array | None:
 
 
 def tree_of(
-    levels: list[Array], of_model: int, model: ONMF, X: Any, names: Sequence[str] | None
+    levels: list[Array], coarse: Above, model: ONMF, X: Any, names: Sequence[str] | None
 ) -> Tree:
     """Nodes for nested labels; a cluster that the next level does not split is its own leaf."""
+    of_model = len(coarse.levels)
     inside = levels[-1] >= 0
     nodes = [Node(0, None, 0, int(inside.sum()), None, ())]
     above = np.where(inside, 0, -1)  # node of each sample
@@ -270,11 +168,12 @@ def tree_of(
             if number and nodes[parent].size == len(rows) and number != of_model:
                 continue  # not split
             cluster = ids[own] if number == of_model else None
-            facts = (parent, number + 1, len(rows), cluster, tuple(top[place]))
+            evidence = coarse.evidence or number >= of_model
+            facts = (parent, number + 1, len(rows), cluster, tuple(top[place]), evidence)
             at[rows] = len(nodes)
             nodes.append(Node(len(nodes), *facts))
         above = at
-    return Tree(nodes, above)
+    return Tree(nodes, above, coarse.merges)
 
 
 def is_of_texts(model: Any) -> bool:

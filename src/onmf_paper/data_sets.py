@@ -32,7 +32,6 @@ from onmf_paper.unlucky import DRAWS, SETTINGS, Setting, draw_rays
 
 # Of RandomState: the first whose ten categories have the paper's number of documents.
 SUBSETS = {1: 385, 2: 3066, 3: 1475, 4: 956, 5: 1957, 6: 25967}
-MIRNA_TYPES = (5, 10, 15, 20)
 GENES = 5000
 
 

@@ -99,6 +99,28 @@ def write_mtx(path):
     Path("barcodes.tsv").write_text("\n".join(CELLS))
 
 
+def test_a_file_alone_is_enough(here, capsys):
+    good("cluster", "x.csv")
+    said = capsys.readouterr().out
+    assert "to x-clusters.\n" in said
+    assert (
+        record("x-clusters")["choice"]["best_k"]
+        == 3
+        == labels("x-clusters/labels.csv").cluster.nunique()
+    )
+    assert "x-clusters" in bad(capsys, "cluster", "x.csv", "-k", 4)  # nothing is replaced unasked
+
+
+def test_documents_need_no_option(here, capsys):
+    pd.DataFrame({"year": 2000, "talk": TEXTS}).to_csv("talks.csv", index=False)
+    good("cluster", "talks.csv", "-k", 3)
+    assert "its column 'talk' has the texts" in capsys.readouterr().err
+    good("cluster", "talks.csv", "-k", 3, "--text-column", "talk", "-o", "typed")
+    one, two = (Path(run, "labels.csv").read_bytes() for run in ("talks-clusters", "typed"))
+    assert one == two
+    assert record("talks-clusters")["input"] == record("typed")["input"]
+
+
 FORMATS = {
     "x.csv.gz": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_csv(path),
     "x.tsv": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_csv(path, sep="\t"),
@@ -520,7 +542,6 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
         (["x.csv", "--labels", "texts.txt"], "45 classes for 60 samples"),
         (["texts.txt", "--text", "--transpose"], "--text does not combine with --transpose"),
         (["texts.txt", "--text", "--min-df", "44"], "no word is in at least 44"),
-        (["texts.txt"], "--text"),
         (["x.csv", "--layer", "counts"], "x.csv has no layers"),
         (["."], "the output folder is inside the input folder"),
         ([".."], "the output folder is inside the input folder"),

@@ -3,7 +3,11 @@
 import csv
 import json
 import os
+import re
 import shutil
+import signal
+import time
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -90,6 +94,86 @@ def test_they_survive_updates(out, capsys):
     assert [entry["merged"] for entry in done] == [[[2, 0]], []]
 
 
+def test_a_split_of_a_stream_uses_all_batches_and_relabels_them(out, capsys):
+    assert run("update", "out", "y.csv") == 0
+    old = [clusters(), pd.read_csv("out/batches/00001.csv").cluster.to_numpy()]
+    assert "certainty" in pd.read_csv("out/batches/00001.csv")
+    capsys.readouterr()
+    assert run("split", "out", 2) == 0
+    n, m = (np.sum(np.concatenate(old) == 2), [np.sum(ids == 2) for ids in old])
+    now = [clusters(), pd.read_csv("out/batches/00001.csv").cluster.to_numpy()]
+    for before, after in zip(old, now, strict=True):
+        np.testing.assert_array_equal(before[before != 2], after[before != 2])
+        assert {*after[before == 2].tolist()} <= {2, 4}
+    parts = [int(np.sum(np.concatenate(now) == part)) for part in (2, 4)]
+    assert min(parts) > 0
+    assert sum(parts) == n == sum(m)
+    expected = f"Split 2 into 2 ({parts[0]} samples), 4 ({parts[1]} samples): 5 clusters."
+    assert expected in capsys.readouterr().out
+    assert run("status", "out", "--json") == 0
+    shown = {one["id"]: one for one in json.loads(capsys.readouterr().out)["clusters"]}
+    assert [shown[part]["samples"] for part in (2, 4)] == parts
+    assert not any("cluster" in shown[part]["name"] for part in (2, 4))
+    names = onmf.load(out / "stream.onmf").cluster_names_
+    for table in ("labels", "batches/00001"):
+        own = pd.read_csv(f"out/{table}.csv")
+        assert own.name.tolist() == [names[i] for i in own.cluster]
+
+
+def test_a_split_says_which_batches_it_could_not_read(out, capsys):
+    assert run("update", "out", "y.csv") == 0
+    ids = pd.read_csv("out/batches/00001.csv").cluster
+    os.remove("y.csv")
+    assert run("split", "out", 2) == 0
+    said = capsys.readouterr().err
+    assert f"{np.sum(ids == 2)} samples of y.csv stay in cluster 2, which is split by" in said
+    assert pd.read_csv("out/batches/00001.csv").cluster.tolist() == ids.tolist()
+    os.remove("x.csv")
+    before = contents(out)
+    assert run("split", "out", 2) == 2
+    assert "cluster 2 cannot be split: the input" in capsys.readouterr().err
+    assert contents(out) == before
+
+
+def test_merged_clusters_of_a_stream_have_both_names_and_new_ids_in_all_tables(out):
+    assert run("update", "out", "y.csv") == 0
+    names = onmf.load(out / "stream.onmf").cluster_names_
+    old = [pd.read_csv(f"out/{table}.csv").cluster for table in ("labels", "batches/00001")]
+    assert run("merge", "out", 3, 1) == 0
+    for before, table in zip(old, ("labels", "batches/00001"), strict=True):
+        now = pd.read_csv(f"out/{table}.csv")
+        assert now.cluster.tolist() == [3 if i == 1 else i for i in before]
+        assert {*now.name[now.cluster == 3]} == {f"{names[3]} + {names[1]}"}
+
+
+def test_messages_are_in_the_words_of_the_reader(out, capsys):
+    words = {0: "moon star planet orbit", 1: "gene cell protein enzyme", 2: "goal match team ball"}
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words[i % 3].split(), 9)) for i in range(90)]
+    (out.parent / "t.txt").write_text("\n".join(texts))
+    (out.parent / "u.txt").write_text("\n".join(texts[::-2]))
+    assert run("cluster", "t.txt", "--text", "-k", 3, "-o", "topics") == 0
+    assert run("rename", "topics", 2, "Sky") == 0
+    assert run("merge", "topics", 2, 0) == 0
+    assert run("split", "topics", 2) == 0
+    assert run("predict", "topics", "u.txt", "-o", "p.csv") == 0
+    assert run("report", "topics") == 0
+    for line in (("rename", 9, "x"), ("merge", 2, 9), ("split", 9), ("split", 2, "-k", 80)):
+        assert run(line[0], "topics", *line[1:]) == 2
+    assert run("update", "topics", "u.txt") in (0, 9)
+    assert run("merge", "topics", 2, 1) == 0
+    assert run("update", "topics", "--undo") == 2
+    assert run("status", "topics") == 0
+    said = capsys.readouterr()
+    printed = said.out.partition("Topics of")[2] + said.err
+    assert "Topic 2 is now called Sky." in printed
+    assert "Merged 0 into 2: 60 documents, 2 topics." in printed
+    assert "there is no topic 9: the ids are 1, 2, 3." in printed
+    assert "topics were merged or split after it" in printed
+    for own in ("cluster", "sample", "feature"):
+        assert own not in re.sub(r"onmf cluster|clusters\.csv|top_features\.csv", "", printed)
+
+
 def test_an_edit_after_the_last_batch_keeps_it(out, capsys):
     assert run("update", "out", "y.csv") == 0
     assert run("merge", "out", 3, 1) == 0
@@ -165,6 +249,62 @@ def test_a_killed_command_leaves_the_run_as_it_was_or_done(out, words):
     assert not outcomes[-1]
     assert outcomes == sorted(outcomes, reverse=True)  # one moment decides
     assert len(outcomes) > 10
+
+
+def listing(folder):
+    """The files of a folder and when they were written."""
+    seen = set()
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            if path.suffix != ".lock":
+                seen.add((path.name, path.stat().st_mtime_ns))
+    return seen
+
+
+def state(folder):
+    """What a person sees of a run: ids and names in all tables, and in the model."""
+    stream = folder / "stream.onmf"
+    model = onmf.load(stream if stream.exists() else folder / "model.onmf")
+    tables = {
+        path.name: pd.read_csv(path)[["cluster", "name"]].to_numpy().tolist()
+        for path in (folder / "labels.csv", *folder.glob("batches/*.csv"))
+    }
+    samples = pd.read_csv("x.csv", index_col=0)
+    return model.cluster_names_, model.predict(samples).tolist(), tables
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("words", [("merge", 3, 1), ("split", 2), ("rename", 1, "New")])
+def test_a_process_killed_at_work_leaves_the_old_run_or_the_new_one(out, words, stream):
+    if stream:
+        assert run("update", "out", "y.csv") == 0
+    copy, done = out.with_name("copy"), out.with_name("done")
+    shutil.copytree(out, done)
+    assert run(words[0], "done", *words[1:]) == 0
+    old, new, rng = state(out), state(done), np.random.default_rng()
+    assert old != new
+    for _ in range(5):
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(out, copy)
+        child = os.fork()
+        if not child:
+            os._exit(run(words[0], "copy", *words[1:]))
+        stop, first = time.monotonic() + 60, listing(copy)
+        while time.monotonic() < stop and listing(copy) == first:  # until it begins to write
+            if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                break
+        time.sleep(0.02 * rng.random())
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert run("predict", "copy", "x.csv", "-o", "p.csv", "--force") == 0
+        if stream:
+            assert run("update", "copy") == 0  # completes what was left to do
+        assert state(copy) in (old, new)
+        assert run("status", "copy") == 0
+        assert run("rename", "copy", 0, "Again") == 0
+        assert not [*copy.glob(".*next*")]
 
 
 @pytest.mark.slow

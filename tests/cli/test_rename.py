@@ -143,7 +143,7 @@ def test_an_unknown_id_is_refused_with_the_known_ones(texts, capsys):
     cluster("--no-report")
     before = contents()
     assert run("rename", "out", 7, "x") == cli.BAD_INPUT
-    assert "there is no cluster 7: the ids are 0, 1, 2." in capsys.readouterr().err
+    assert "there is no topic 7: the ids are 0, 1, 2." in capsys.readouterr().err
     assert contents() == before
 
 

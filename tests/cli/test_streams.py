@@ -16,6 +16,7 @@ from command_line import ask, labels, run
 from onmf import cli
 from onmf.cli.report import grouped_times
 from onmf.cli.runs import streams
+from onmf.cli.runs.records import places_of
 from onmf.datasets import make_rays
 from onmf.io import checksum
 from onmf.io.output import replace_files
@@ -73,7 +74,16 @@ def test_the_next_night_keeps_the_ids_of_the_last(here, capsys):
     assert [entry["born"] for entry in chain] == [[3], [4]]
     said = ask(capsys, "cluster", "b.csv", "--like", "a", "-o", "c", "--log", code=2)
     assert "leave out --log" in said
-    assert "Missing option '-k'" in ask(capsys, "cluster", "b.csv", "-o", "c", code=2)
+
+
+def test_names_are_found_among_those_of_an_earlier_run():
+    known = ["b", "a", "", "b", "ü"]
+    wanted = [*known, "c", "B"]
+    places, there = places_of(iter(known), wanted)
+    last = {name: i for i, name in enumerate(known)}
+    assert there.tolist() == [name in last for name in wanted]
+    assert places[there].tolist() == [last[name] for name in wanted if name in last]
+    assert not places_of([], wanted)[1].any()
 
 
 def begin(groups=(0, 1, 2)):
@@ -196,3 +206,40 @@ def test_times_become_periods_in_their_order(times, names):
     if names is None:
         assert len(found) == 24
         assert sorted(numbers) == numbers
+
+
+def test_a_batch_is_told_as_the_samples_of_the_fit_are(here, capsys):
+    """Columns as in labels.csv; strangers by the model before the batch, the rest by that after."""
+    begin()
+    truth = write("b.csv", [0, 1, 2, 3], 150, seed=1)
+    good("predict", "out", "b.csv", "-o", "before.csv")
+    capsys.readouterr()
+    good("update", "out", "b.csv", "--json")
+    told = json.loads(capsys.readouterr().out)
+    good("predict", "out", "b.csv", "-o", "after.csv")
+    batch, before = labels("out/batches/00001.csv"), labels("before.csv")
+    assert [*batch] == [*labels("out/labels.csv")]
+    after = [name for name in batch if name != "stranger"]
+    pd.testing.assert_frame_equal(batch[after], labels("after.csv")[after])
+    np.testing.assert_array_equal(batch.stranger, before.stranger)
+    assert batch.stranger[truth == 3].all()
+    assert batch.stranger[truth != 3].mean() < 0.1
+    assert told["marked_strangers"] == batch.stranger.sum()
+    assert before.certainty.between(0.3, 1).all()
+
+
+def test_probabilities_have_a_column_for_each_cluster_by_id(here):
+    begin()
+    write("b.csv", [0, 1, 2, 3], 150, seed=1)
+    good("update", "out", "b.csv")
+    good("merge", "out", 0, 1)
+    good("predict", "out", "b.csv", "-o", "p.csv", "--probabilities")
+    found = labels("p.csv")
+    columns = [name for name in found if name.startswith("probability_")]
+    ids = {*found.cluster}
+    assert columns == [f"probability_{i}" for i in sorted(ids)]
+    assert ids < {0, 1, 2, 3}  # one of the two is gone
+    P = found[columns]
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-5)
+    assert (P.idxmax(axis=1) == "probability_" + found.cluster.astype(str)).all()
+    np.testing.assert_allclose(P.max(axis=1), found.certainty, atol=2e-6)

@@ -1,6 +1,7 @@
 """`onmf cluster --tree`: tree.json, and the levels on the page, through later commands."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 from onmf import ONMF, build_tree, load
+from onmf.exceptions import FormatError
 from onmf.io import checksum
 from onmf.tree import Tree
 
@@ -64,13 +66,18 @@ def test_the_levels_nest_and_are_on_the_page(here, capsys):
     assert "&lt;b&gt;bold" in shown
     assert shown.count("<details") == 3
     assert shown.count("<details open>") == 1
-    assert "All samples (240 samples)" in shown
+    assert "All 240 samples" in shown
     assert "Node 1 (120 samples)" in shown
-    assert not hasattr(load("out/model.onmf"), "tree_")
+    kept = load("out/model.onmf").tree_
+    assert kept.nodes == tree.nodes
+    np.testing.assert_array_equal(kept.leaves, tree.leaves)
 
     run("rename", "out", 0, "<i>First</i>")
     run("report", "out")
-    assert "Cluster 0 &lt;i&gt;First&lt;/i&gt; (60 samples)" in panel()
+    assert (
+        'Cluster 0 &lt;i&gt;First&lt;/i&gt; (<a href="#list" data-cluster="0">60 samples</a>)'
+        in panel()
+    )
 
     run("merge", "out", 0, 1)
     merged = stored()
@@ -104,10 +111,36 @@ def test_the_model_has_its_tree_until_its_clusters_change(here):
     again = Tree.from_dict(json.loads(json.dumps(tree.to_dict())))
     assert again.nodes == tree.nodes
     assert np.array_equal(again.leaves, tree.leaves)
+    model.save("m.onmf")
+    loaded = load("m.onmf")
+    assert loaded.tree_.nodes == tree.nodes
+    assert loaded.tree_.merges == tree.merges
+    np.testing.assert_array_equal(loaded.tree_.cut(1), tree.cut(1))
+    assert not hasattr(loaded.partial_fit(X), "tree_")
+    loaded.save("n.onmf")
+    assert not hasattr(load("n.onmf"), "tree_")
+    cluster = int(model.cluster_ids_[0])
+    assert not hasattr(load("m.onmf").split(cluster, X), "tree_")
     model.merge([0, 1])
     assert not hasattr(model, "tree_")
     build_tree(model, X, max_depth=1)
     assert not hasattr(model.fit(X), "tree_")
+
+
+def test_a_tree_of_other_samples_is_refused(here):
+    X = pd.read_csv("x.csv", index_col=0).to_numpy()
+    model = ONMF(2, random_state=0).fit(X)
+    tree = build_tree(model, X, max_depth=1)
+    for forged, said in (
+        (replace(tree, leaves=tree.leaves[1:]), "its tree is of other samples"),
+        (replace(tree, leaves=tree.leaves + 9), "a sample has an unknown node"),
+        (replace(tree, merges=((0, 5),)), "merged in no possible order"),
+        (replace(tree, nodes=[tree.nodes[0]._replace(size="3")]), "a value of the wrong kind"),
+    ):
+        model.tree_ = forged
+        model.save("m.onmf")
+        with pytest.raises(FormatError, match=said):
+            load("m.onmf")
 
 
 @pytest.mark.parametrize(

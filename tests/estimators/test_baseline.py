@@ -27,8 +27,6 @@ WEIGHTS = "check_sample_weight_equivalence_on_dense_data", "check_sample_weight_
 
 def expected_failures(model):
     failures = {"check_clustering": "feeds X < 0 to every clusterer"}
-    sparse = "check_estimator_sparse_array", "check_estimator_sparse_matrix"
-    failures |= dict.fromkeys(sparse, "asks a clusterer for its tags of a classifier")
     reasons = {
         "k-means++": "draws its seeds among the samples, repeated ones too",
         "alternation": "fills an empty cluster with the one sample that loses most, by its weight",

@@ -1,5 +1,7 @@
 """New kinds in a stream: the evidence by definition, and planted streams with both losses."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,9 +21,8 @@ def unit(X):
 
 def pool_of(X, rays, novel=None):
     novel = np.ones(len(X), bool) if novel is None else novel
-    return novelty.Pool.of(
-        sp.csr_array(unit(X)), unit(rays.T).T, novel, 0.325, np.full(rays.shape[1], 0.4)
-    )
+    low, once = np.full(rays.shape[1], 0.4), np.ones(len(X), int)
+    return novelty.Pool.of(sp.csr_array(unit(X)), unit(rays.T).T, novel, 0.325, low, once)
 
 
 def level(cosine, spread=0.05, n=100):
@@ -88,7 +89,40 @@ def test_the_gap_is_that_of_the_gains():
     beside = [i for i in range(20) if (X[i] @ rays.T).argmax() == 0 and i not in members]
     spread = gains[members].std() + gains[beside].std()
     expected = (gains[members].mean() - gains[beside].mean()) / spread
-    assert pool_of(X, rays.T).gap(members) == pytest.approx(expected)
+    found = pool_of(X, rays.T).gains(members)
+    np.testing.assert_allclose(found.gain[found.inside], gains[members])
+    np.testing.assert_allclose(found.gain[~found.inside], gains[beside])
+    assert found.gap() == pytest.approx(expected)
+
+
+def test_the_chance_of_a_valley_is_that_of_a_fair_coin():
+    """By hand: with median 1, four of ours and one of theirs are in the core."""
+    ours = np.array([0.5, 0.6, 1.0, 1.0, 1.5, 1.6, 2.0])
+    theirs = np.array([-3.0, -0.6, -0.5, -0.4, 0.5, 0.6])
+    every, inside = np.append(ours, theirs), np.arange(13) < 7
+    stands_for = np.array([2, *[9] * 6, *[9] * 3, 1, 3, 1])
+    found = novelty.Gains(every, inside, stands_for)
+    heads = [math.comb(11, n) for n in range(5, 12)]  # of 5 + (2 + 1 + 3)
+    assert found.chance_of_valley() == pytest.approx(sum(heads) / 2**11)
+    alone = novelty.Gains(np.append(np.ones(8), np.full(30, -1.0)), np.arange(38) < 8, np.ones(38))
+    assert alone.chance_of_valley() == pytest.approx(2.0**-8)
+
+
+@pytest.mark.parametrize(("between", "born"), [(0, True), (1, False)])
+def test_a_group_with_as_many_samples_before_it_is_no_kind(between, born):
+    """Forty far samples beside 200 at the ray, with and without 40 half way: all of one batch."""
+    rng = np.random.default_rng(3)
+    place = np.concatenate([np.zeros(200), np.ones(40), np.full(40 * between, 0.5)])
+    X = np.column_stack([np.ones(len(place)), place]) + 0.03 * rng.random((len(place), 2))
+    novel = place == 1
+    ray = unit(X[:200].sum(axis=0)[None]).T
+    found = list(novelty.find_new_clusters(sp.csr_array(X), novel, ray, level(0.99, 0.01)))
+    assert [one.members.tolist() for one in found] == [[*range(200, 240)]] * born
+    waited = novelty.find_new_clusters(sp.csr_array(X[:245]), novel[:245], ray, level(0.99, 0.01))
+    seldom = novelty.find_new_clusters(
+        sp.csr_array(X[:245]), novel[:245], ray, level(0.99, 0.01), batches=20
+    )
+    assert (len([*waited]), len([*seldom])) == (1, 1 - between)  # five of one batch: 100 of twenty
 
 
 def test_samples_that_agree_on_nothing_stay_outside():

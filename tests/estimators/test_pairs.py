@@ -230,13 +230,15 @@ def fit(names, loss="frobenius", solver="fast"):
 
 
 @pytest.mark.parametrize("pair", CONFLICTS, ids=lambda pair: " ".join(sorted(pair)))
-def test_a_pair_that_makes_no_sense_is_refused(pair):
+def test_a_pair_that_makes_no_sense_is_refused(pair, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     words = {"bound": "certify", "missing": "NaN", "births": "max_clusters", "model": "model as"}
     words["guide"] = "y with unknown labels"
     with pytest.raises(ValueError, match=r"\.$") as refused:
         fit(pair)
     for name in pair:
         assert words.get(name, name) in str(refused.value)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("feature", FEATURES.keys() - OF_PALM)

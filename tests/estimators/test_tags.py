@@ -5,6 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 
 from onmf import ONMF, Baseline, Fast, StreamONMF
 from onmf.baselines import METHODS
@@ -61,6 +65,18 @@ QUICK = [
 @pytest.mark.parametrize("model", QUICK, ids=str)
 def test_the_tags_say_what_is_accepted(model):
     assert check(model)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_clusterer_is_no_classifier_whatever_its_probabilities_are(k):
+    model = ONMF(k, random_state=0)
+    alone = model.__sklearn_tags__()
+    assert alone.classifier_tags.multi_class == (k > 2)  # columns of `predict_proba`
+    for one in (model, make_pipeline(MaxAbsScaler(), model), GridSearchCV(model, {"tol": [1e-5]})):
+        assert not is_classifier(one)
+        assert one.__sklearn_tags__().estimator_type == alone.estimator_type == "clusterer"
+        assert one.fit(X).predict(X).shape == (60,)
+        assert one.predict_proba(X).shape == (60, k)
 
 
 @pytest.mark.slow

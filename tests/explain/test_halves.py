@@ -6,7 +6,10 @@ import scipy.sparse as sp
 
 from onmf.datasets import make_rays
 from onmf.explain.halves import HalfLabels, matching_numbers, split_fits
+from onmf.losses import LOSSES
 from onmf.rows.memory import InMemory
+
+SQUARES = LOSSES["frobenius"]
 
 
 def labels_by(halves, X):
@@ -21,7 +24,7 @@ def planted():
 
 def test_the_halves_of_a_split_share_no_feature_and_leave_none_out(planted):
     X, _ = planted
-    halves = split_fits(InMemory(X), 3, 3, 0)
+    halves = split_fits(SQUARES, InMemory(X), 3, 3, 0)
     for one, other in zip(halves[::2], halves[1::2], strict=True):
         np.testing.assert_array_equal(np.sort([*one.features, *other.features]), np.arange(40))
         assert abs(len(one.features) - len(other.features)) <= 1
@@ -30,10 +33,10 @@ def test_the_halves_of_a_split_share_no_feature_and_leave_none_out(planted):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_what_a_half_says_depends_on_its_features_alone(planted, form):
     X, _ = planted
-    one, other = split_fits(InMemory(form(X)), 3, 1, 0)
+    one, other = split_fits(SQUARES, InMemory(form(X)), 3, 1, 0)
     changed = X.copy()
     changed[:, other.features] = np.random.default_rng(5).random((120, len(other.features)))
-    again, _ = split_fits(InMemory(form(changed)), 3, 1, 0)
+    again, _ = split_fits(SQUARES, InMemory(form(changed)), 3, 1, 0)
     np.testing.assert_array_equal(again.features, one.features)
     np.testing.assert_array_equal(again.rays, one.rays)
     labels = labels_by([one, other], form(X))[:, 0]
@@ -43,7 +46,7 @@ def test_what_a_half_says_depends_on_its_features_alone(planted, form):
 
 def test_labels_are_the_nearest_rays_of_each_half(planted):
     X, _ = planted
-    halves = split_fits(InMemory(X), 3, 2, 0)
+    halves = split_fits(SQUARES, InMemory(X), 3, 2, 0)
     for half, labels in zip(halves, labels_by(halves, X).T, strict=True):
         products = X[:, half.features] @ half.rays.T
         np.testing.assert_array_equal(labels, products.argmax(axis=1))
@@ -51,13 +54,13 @@ def test_labels_are_the_nearest_rays_of_each_half(planted):
 
 def test_both_halves_find_clusters_that_are_plain_to_see(planted):
     X, y = planted
-    for labels in labels_by(split_fits(InMemory(X), 3, 2, 0), X).T:
+    for labels in labels_by(split_fits(SQUARES, InMemory(X), 3, 2, 0), X).T:
         np.testing.assert_array_equal(matching_numbers(labels, y, 3)[labels], y)
 
 
 def test_a_sample_without_any_feature_of_a_half_has_no_cluster_there(planted):
     X = planted[0].copy()
-    one, other = split_fits(InMemory(X), 3, 1, 0)
+    one, other = split_fits(SQUARES, InMemory(X), 3, 1, 0)
     X[7, one.features] = 0
     assert labels_by([one, other], X)[7].tolist()[0] == -1
 
@@ -71,8 +74,8 @@ def test_clusters_are_matched_so_that_most_samples_agree():
 
 def test_too_few_features_or_samples_make_fewer_clusters_and_no_error():
     X = np.array([[1.0, 0], [2, 0], [0, 0]])
-    labels = labels_by(split_fits(InMemory(X), 2, 1, 0), X)
+    labels = labels_by(split_fits(SQUARES, InMemory(X), 2, 1, 0), X)
     assert labels.shape == (3, 2)
     assert (labels[2] == -1).all()
     alone = X[:, :1]
-    assert labels_by(split_fits(InMemory(alone), 2, 1, 0), alone).shape == (3, 2)
+    assert labels_by(split_fits(SQUARES, InMemory(alone), 2, 1, 0), alone).shape == (3, 2)

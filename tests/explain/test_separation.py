@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import adjusted_rand_score
 
 from onmf import ONMF, explain
 from onmf.explain.modes import p_one_mode
@@ -23,6 +24,7 @@ from onmf.explain.separation import Separation, mean_filled, nearest_group, sepa
 from onmf.explain.significance import Significance
 from onmf.explain.sums import sum_by_cluster
 from onmf.explain.trust import ClusterRow, note_of
+from onmf.losses import LOSSES
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
 
@@ -107,13 +109,13 @@ def test_a_sample_has_the_mean_of_its_projections_and_what_they_carry_over_by_ha
 def test_few_samples_are_cut_several_times_and_number_clusters_by_their_own_samples(n):
     X, y = two_clouds(np.random.default_rng(2), n=n // 2)
     seen = Block(X, np.ones((n, 1)))
-    halves = halves_of_samples(seen, y, 2, np.random.default_rng(0))
+    halves = halves_of_samples(LOSSES["frobenius"], seen, y, 2, np.random.default_rng(0))
     assert len(halves) == 2 * (CUTS if n <= MANY else 1)
     for one, other in zip(halves[::2], halves[1::2], strict=True):
         np.testing.assert_array_equal(one.inside, ~other.inside)
     first = halves[0]
     flipped = np.where(first.inside, y, 1 - y)  # labels outside a half have no part in it
-    again = halves_of_samples(seen, flipped, 2, np.random.default_rng(0))[0]
+    again = halves_of_samples(LOSSES["frobenius"], seen, flipped, 2, np.random.default_rng(0))[0]
     np.testing.assert_array_equal(again.labels, first.labels)
 
 
@@ -298,6 +300,18 @@ def test_enough_samples_carry_over_two_thirds_and_are_twenty():
     assert Gap(0.5, 0.67, 20).enough
     assert not Gap(0.5, 0.66, 20).enough
     assert not Gap(0.5, 0.67, 19).enough
+
+
+def test_a_long_text_that_was_sent_many_times_does_not_hide_the_other_topics():
+    rng = np.random.default_rng(0)
+    background, topics = rng.dirichlet(np.full(800, 0.3)), rng.dirichlet(np.full(800, 0.1), 4)
+    y, lengths = np.arange(320) % 4, np.maximum(30, rng.lognormal(4.5, 1.2, 320)).astype(int)
+    words = [rng.dirichlet(20 * (background + topics[k]) + 1e-6) for k in y]
+    sent = rng.multinomial(3000, rng.dirichlet(np.full(800, 0.3)))
+    X = np.vstack([*map(rng.multinomial, lengths, words), *[sent] * 80])
+    model = ONMF(5, loss="kl", random_state=0).fit(X)
+    assert adjusted_rand_score(np.append(y, np.full(80, 4)), model.labels_) > 0.97
+    assert min(row.found_again for row in model.explain(X).clusters()) > 0.9
 
 
 def test_words_for_what_speaks_against_a_cluster():

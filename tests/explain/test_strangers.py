@@ -194,3 +194,18 @@ def test_what_is_left_counts_for_all_features_though_some_are_missing():
     q = left.weighted_squares(form[0])
     assert q.min() > 0
     np.testing.assert_allclose(np.exp(log_scores(form, left)), 4 * q + ROUNDING)
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kl"])
+def test_an_explanation_tells_the_strangers_that_the_model_does(loss):
+    """In one read of X, with strangers in it."""
+    X, _ = make_rays(300, 20, 3, random_state=0)
+    model = ONMF(3, loss=loss, random_state=0).fit(X)
+    seen = X[:280].copy()
+    seen[:5] = seen[:5, ::-1]
+    model.labels_ = model.predict(seen)
+    found = model.explain(seen, strangers=True)
+    np.testing.assert_array_equal(found.stranger, model.strangers(seen))
+    assert found.stranger[:5].all()
+    assert not found.stranger[5:].all()
+    assert model.explain(seen).stranger is None

@@ -37,7 +37,8 @@ from onmf.io.annotation import read_labels
 from onmf.io.container import container_bytes
 from onmf.io.memory import NoRoomError
 from onmf.ledger import Ledger
-from onmf.rows import Check, PlacementRequest, place, validation
+from onmf.rows import Check, PlacementRequest, place
+from onmf.rows.scale import safe_scale
 
 DOCUMENTED = (
     ValueError,
@@ -101,7 +102,7 @@ def use_model(path: Path) -> None:
 
 def use_rows(path: Path) -> None:
     """The first look of `fit` at rows on disk: it reads all of them."""
-    placed = place(path, None, PlacementRequest(Check("ONMF"), validation.safe_scale))
+    placed = place(path, None, PlacementRequest(Check("ONMF"), safe_scale))
     assert np.isfinite(placed.data.sqnorm)
 
 

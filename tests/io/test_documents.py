@@ -1,6 +1,7 @@
 """Texts and true classes: from folders, lines and lists."""
 
 import gzip
+import json
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from onmf.exceptions import TableWarning
 from onmf.io import read_documents, read_table
+from onmf.io.documents import find_documents
 
 
 def test_the_files_of_a_folder_are_documents_named_by_their_path(tmp_path):
@@ -167,3 +169,43 @@ def test_classes_that_are_nowhere_are_refused(table, tmp_path):
     (tmp_path / "x.txt").write_text("some words")
     with pytest.raises(ValueError, match="no column 'type' of true classes, and there is no file"):
         read_documents(tmp_path / "x.txt", labels="type")
+
+
+TALK = "a talk on stars and their planets"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("x.csv", f"id,year,talk\n1,1999,{TALK}\n2,2001,{TALK}\n", "talk"),
+        ("x.tsv", f"who\ttalk\nAnn\t{TALK}\n", "talk"),
+        ("x.jsonl", json.dumps({"talk": TALK, "year": 1999}) + "\n", "talk"),
+        ("x.txt", f"{TALK}\nanother one, in 1999\n", ""),
+        ("x.csv", f"a,b,c,remark\n1,2,3,{TALK}\n", None),  # numbers are what it is about
+        ("x.csv", "name,u\na,1\nb,2\n", None),
+        ("x.csv", f"{TALK}\nname,u,v\na,1,2\n", None),  # a line above a table
+        ("x.txt", "1 2 3 4\n5 6 7 8\n", None),
+        ("x.txt", "gene a b c\nTP53 1 2 3\n", None),
+        ("x.txt", f"{TALK}\t1\n", None),
+        ("x.npy", "no text", None),
+    ],
+)
+def test_documents_are_recognised(tmp_path, name, content, found):
+    (tmp_path / name).write_text(content)
+    assert find_documents(tmp_path / name) == found
+
+
+def test_a_folder_of_texts_is_recognised(tmp_path):
+    folder = tmp_path / "talks"
+    folder.mkdir()
+    assert find_documents(folder) is None
+    (folder / "one.txt").write_text(TALK)
+    (folder / "two.md").write_text(TALK)
+    assert find_documents(folder) == ""
+    (folder / "three.csv").write_text("a,b\n1,2\n")
+    assert find_documents(folder) is None
+
+
+def test_a_column_that_is_dropped_has_no_documents(tmp_path):
+    (tmp_path / "x.csv").write_text(f"u,talk\n1,{TALK}\n")
+    assert find_documents(tmp_path / "x.csv", drop=["talk"]) is None

@@ -113,3 +113,28 @@ def test_the_seal_has_the_checksums_of_what_was_written():
     assert record["files"] == {"old": "0", **sums}
     assert json.loads(written["seal"]) == record
     assert written["b"] == b"one two"
+
+
+def test_numbers_are_written_as_python_writes_them(global_random_seed):
+    """Signs, ties, numbers beside and beyond what is exact; with a text column and without one."""
+    rng = np.random.default_rng(global_random_seed)
+    ties = np.round(rng.normal(size=300), 3) + rng.choice([0, 5e-4, -5e-4], 300)
+    halves = rng.integers(-(2**12), 2**12, 300) / 2.0 ** rng.integers(0, 16, 300)
+    columns = [
+        (np.concatenate([ties, halves, [0.0, -0.0, -1e-9, 0.9999999, 9.9999999]]), 3),
+        (rng.normal(size=500).astype(np.float32), 7),
+        (np.array([np.nan, 1.5, np.inf, -np.inf, 1e300]), 6),
+        (np.array([2.0**52, -3.0, 4503599.627370497]), 9),
+    ]
+    for own, digits in columns:
+        wanted = [f"%.{digits}f" % x for x in own.tolist()]
+        assert "".join(Columns([own], [digits]).lines(raw=False)).split("\n")[:-1] == wanted
+    for own in (
+        np.array([0, 7, 10, 99, 100, 10**9]),
+        np.array([-(2**62), 5, 2**62]),
+        -np.arange(3),
+    ):
+        words = Coded(["þÿ\0%d"], np.zeros(len(own), int))
+        text = [f"%s{x}" for x in own.tolist()]
+        found = "".join(Columns([own, words, text, own]).lines(raw=False)).split("\n")[:-1]
+        assert found == [f"{x},þÿ\0%d,%s{x},{x}" for x in own.tolist()]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from onmf.losses import alternation as module
-from onmf.losses.alternation import AlternationState, finish, settle
+from onmf.losses.alternation import AlternationState
+from onmf.losses.settling import finish, settle
 from onmf.result import Recorder
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory

@@ -6,7 +6,9 @@ are assigned to centroids, and compared with each other.
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.stats import spearmanr
+from sklearn.metrics import adjusted_rand_score
 
 from losses_cases import (
     WEIGHT,
@@ -49,6 +51,17 @@ def test_a_sample_has_the_centroid_and_the_multiple_of_the_least_loss(case):
     np.testing.assert_allclose(assignment.rescaled(4.0).memberships(code), 4 * H)
     assert fit.sqnorm == pytest.approx(whole(loss, dense(X), WEIGHT))
     assert fit.sqnorm - fit.explained == pytest.approx(WEIGHT @ losses.min(axis=1))
+
+
+def test_the_loss_of_factors_is_that_of_their_product(loss):
+    """Each sample has its multiple of one centroid, of any length."""
+    rng = np.random.default_rng(0)
+    X, y = planted(N)
+    W, h = 0.1 + rng.random((K, X.shape[1])), rng.uniform(0.5, 9, N)
+    H = np.eye(K)[y] * h[:, None]
+    expected = sum(definition(loss).loss(x, row) for x, row in zip(X, H @ W, strict=True))
+    for made in (X, sp.csr_array(X)):
+        assert loss.value(made, H, W) == pytest.approx(expected)
 
 
 def test_what_finds_outliers_is_the_loss_and_the_size(case):
@@ -127,3 +140,14 @@ def test_a_sample_counts_in_the_view_for_its_size_or_for_one(loss, equal_votes):
     np.testing.assert_allclose(
         seen / np.linalg.norm(seen, axis=1)[:, None], alike / np.linalg.norm(alike, axis=1)[:, None]
     )
+
+
+def test_a_quick_look_finds_the_clusters_of_the_view(loss):
+    X, y = planted(90)
+    seen = Block(loss.view_rows(X), np.ones((len(y), 1)))
+    look = loss.quick_look(seen, K, np.random.default_rng(0))
+    np.testing.assert_allclose(np.linalg.norm(look.rays, axis=1), 1)
+    found = np.asarray(seen.X @ look.rays.T).argmax(axis=1)
+    assert adjusted_rand_score(y, found) > 0.9
+    few = Block(seen.X[:2], seen.weight[:2])
+    assert len(loss.quick_look(few, K, np.random.default_rng(0)).rays) == 2

@@ -21,7 +21,7 @@ from losses_cases import (
     total_loss,
     whole,
 )
-from onmf.losses.alternation import finish, settle
+from onmf.losses.settling import finish, settle
 from onmf.result import Recorder
 from onmf.rows.sweep import Block
 from onmf.search.outliers import POWERS, OutlierLimit, Outliers

@@ -213,3 +213,13 @@ def test_a_fit_from_a_model_keeps_its_ids(loss):
     fewer = ONMF(K - 1, loss=loss.name, init=model, random_state=0).fit(X)
     assert len(fewer.cluster_ids_) == K - 1
     assert len(set(fewer.lineage_.kept) & set(range(K))) >= K - 2
+
+
+@pytest.mark.parametrize("n_init", ["auto", 3])
+def test_every_sweep_is_counted_once(loss, n_init):
+    """And with one more start than were kept, at most as many as are allowed for each."""
+    model = model_of(loss, n_init=n_init).fit(X)
+    sweeps = [stage.sweeps for stage in model.history_ if stage.rho == 1]
+    assert sweeps[0] == loss.min_sweeps
+    assert (np.diff(sweeps[:-1]) == 1).all()
+    assert sweeps[-1] == model.n_iter_ >= sweeps[-2]

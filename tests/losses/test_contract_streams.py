@@ -1,6 +1,7 @@
 """What a stream with any loss of `LOSSES` promises: batches, births, and files in between."""
 
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,8 +11,9 @@ import onmf
 from losses_cases import K, M, planted, three_kinds
 from onmf import ONMF, StreamONMF
 from onmf.estimators.parameters import bounds_by_sign
-from onmf.losses.alternation import Settings, settle
-from onmf.losses.batches import DECAY
+from onmf.losses.alternation import Settings
+from onmf.losses.batches import DECAY, MaskedBatches, RayBatches
+from onmf.losses.settling import settle
 from onmf.paper.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.search.solver import SearchSettings
@@ -193,3 +195,56 @@ def test_outliers_of_a_stream_do_not_move_its_centroids(loss):
     assert (stirred.labels_[::10] == -1).all()
     turned = np.abs(shares(stirred.cluster_centers_) - shares(calm.cluster_centers_)).sum(axis=1)
     assert turned.max() / 2 < 0.02
+
+
+def some_batches(seed=0, k=3, masked=False):
+    """Sums of k clusters over some batches; the last cluster had none."""
+    rng = np.random.default_rng(seed)
+    parts = [np.array([*rng.integers(1, 9, k - 1), 0]), rng.random(k), rng.random((k, M))]
+    parts += [rng.random(k)] + ([rng.random((k, M)), rng.random(k)] if masked else [])
+    return (MaskedBatches if masked else RayBatches)(*parts)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_batch_moves_the_means_of_the_clusters_it_has_samples_of(masked):
+    """By a share of t^(-3/4), t being how many batches had samples of the cluster."""
+    old, new = some_batches(0, masked=masked), some_batches(1, masked=masked)
+    new = replace(new, batches=np.array([1, 0, 1]))
+    after = old.after(new)
+    np.testing.assert_array_equal(after.batches, old.batches + new.batches)
+    for name in old.names()[1:]:
+        for c, t in enumerate(after.batches):
+            was, now = getattr(old, name)[c], getattr(new, name)[c]
+            share = t**-0.75 if new.batches[c] else 0
+            np.testing.assert_allclose(getattr(after, name)[c], was + share * (now - was))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_clusters_of_a_stream_are_chosen_merged_and_added(masked):
+    one, other = some_batches(0, masked=masked), some_batches(1, masked=masked)
+    chosen, both = one.only(np.array([2, 0])), one.with_more(other)
+    merged = one.merged(np.array([1, 0, 1]), 2)
+    mean = one.as_mean_of(4)
+    for name, part in one.as_dict().items():
+        np.testing.assert_array_equal(getattr(chosen, name), part[[2, 0]])
+        np.testing.assert_array_equal(getattr(both, name), [*part, *getattr(other, name)])
+        if name == "batches":
+            np.testing.assert_array_equal(merged.batches, [part[1], max(part[0], part[2])])
+            np.testing.assert_array_equal(mean.batches, [4, 4, 0])
+        else:
+            np.testing.assert_allclose(getattr(merged, name), [part[1], part[0] + part[2]])
+            np.testing.assert_allclose(getattr(mean, name), part / 4)
+
+
+def test_batches_with_and_without_missing_values_are_taken_together():
+    """Where nothing is missing, every feature is shown by the multiples of all samples."""
+    plain, holes = some_batches(0), some_batches(1, masked=True)
+    seen = plain.masked()
+    np.testing.assert_array_equal(seen.shown, np.repeat(plain.explained[:, None], M, axis=1))
+    np.testing.assert_array_equal(seen.mass, plain.explained)
+    for one, other in (
+        (plain.after(holes), seen.after(holes)),
+        (holes.with_more(plain), holes.with_more(seen)),
+    ):
+        for name in other.names():
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

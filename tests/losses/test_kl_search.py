@@ -5,12 +5,16 @@ import pytest
 import scipy.sparse as sp
 
 from counting import counts_of, left, some
+from onmf import ONMF
 from onmf.losses import kl_alternation as divergence
 from onmf.losses import kl_search as exchange
-from onmf.losses.alternation import Settings, finish
+from onmf.losses.alternation import Settings
+from onmf.losses.batches import CountBatches
 from onmf.losses.kl_alternation import CountAlternation
-from onmf.losses.kl_search import Counts
+from onmf.losses.kl_search import Counts, less
 from onmf.losses.profiles import MeasureTotals, by_count, by_sample, explained_information, phi
+from onmf.losses.settling import finish
+from onmf.paper.palm import NON_NEGATIVE
 from onmf.paper.penalties import SNCP
 from onmf.result import Recorder
 from onmf.rows.memory import InMemory
@@ -112,3 +116,34 @@ def test_the_alternation_ends_before_the_divergence_would_rise(monkeypatch):
         assert (np.diff([stage.relative_error for stage in recorder.history]) <= 0).all()
         rose += end.settled and rule.after(end) is None
     assert rose > 0  # else nothing was tested
+
+
+def test_what_is_left_of_a_sum_is_nothing_if_it_is_rounding():
+    assert less(3.0, 1.0) == 2
+    assert less(1e6 * (1 + 1e-10), 1e6) == 0
+    assert less(1.0, 1.0) == less(1.0, 1 + 1e-12) == 0
+    assert less(1.5e-6, 1e-6) == pytest.approx(0.5e-6)
+
+
+def test_a_cluster_that_no_batch_had_keeps_its_centroid():
+    W, sums = np.array([[1.0, 2, 3], [4, 5, 6]]), np.array([[2.0, 0, 2], [0, 0, 0]])
+    moved = CountBatches(np.array([1, 0]), np.array([2.0, 0]), sums).centroids(W, NON_NEGATIVE)
+    np.testing.assert_array_equal(moved[1], W[1])
+    np.testing.assert_allclose(moved[0], [1, 0, 1])  # the mean sample; all of the mean is its own
+
+
+def test_profiles_are_as_far_apart_as_the_share_they_do_not_have_in_common():
+    W, V = np.array([[3.0, 1, 0], [0, 0, 5]]), np.array([[2.0, 0, 2], [0, 0, 1]])
+    assert divergence.profile_distance(W, W) == divergence.profile_distance(W, 7 * W) == 0
+    assert divergence.profile_distance(W[:1], W[1:]) == 1
+    assert divergence.profile_distance(W, V) == pytest.approx(0.5 / 2)  # a half, and nothing
+    assert divergence.profile_distance(W, 0 * W) == 0.5  # no profile at all
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e9])
+def test_samples_of_one_profile_leave_nothing_to_explain(size):
+    rng = np.random.default_rng(0)
+    flat = size * np.outer(rng.uniform(1, 9, 30), rng.random(8))
+    other = flat * rng.lognormal(0, 0.1, flat.shape)
+    for X, error in ((flat, 0), (other, 1)):  # of one cluster for all
+        assert ONMF(1, loss="kl").fit(X).relative_error_ == pytest.approx(error)

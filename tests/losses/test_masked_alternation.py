@@ -6,12 +6,13 @@ import scipy.sparse as sp
 
 from cases import few
 from onmf.datasets import make_rays
-from onmf.losses.alternation import Settings, fit, settle
+from onmf.losses.alternation import Settings
 from onmf.losses.batches import MaskedBatches
 from onmf.losses.filling import common_ray, estimate_fill, fill_along_common_ray
 from onmf.losses.masked_alternation import MaskedAlternation
 from onmf.losses.missing import Fill
 from onmf.losses.ray_alternation import TooFewDirectionsError
+from onmf.losses.settling import fit, settle
 from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import PENALTIES
 from onmf.result import Recorder
@@ -183,6 +184,18 @@ def test_features_that_no_batch_showed_follow_the_centroid_before():
     moved = sums.centroids(W, NON_NEGATIVE)
     unit = moved / np.linalg.norm(moved, axis=1, keepdims=True)
     np.testing.assert_allclose(unit, W / np.array([[7], [3]]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0.5, 8.0])
+def test_a_centroid_of_batches_is_as_long_as_a_typical_sample_in_full(weight):
+    """Multiples h of the ray, whose image is of length 2: the mean of (2 h)^2 is ||w||^2."""
+    ray = np.array([[0.6, 0, 0.8]])
+    sums = MaskedBatches(
+        *(np.array([1]), np.array([weight]), 3 * 2 * ray, np.array([1.0])),
+        *(np.full((1, 3), 3.0), np.array([2.0])),
+    )
+    (w,) = sums.centroids(ray, NON_NEGATIVE)
+    assert np.linalg.norm(w) == pytest.approx(np.sqrt(4 * 2 / weight))
 
 
 def test_a_feature_that_was_shown_moves_what_was_not():

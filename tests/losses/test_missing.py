@@ -135,3 +135,9 @@ def test_what_no_sample_of_a_cluster_shows_is_zero_and_not_rounding(form):
         np.testing.assert_allclose(
             sums.shown[:, ~hidden], sums.mass[:, None] * np.ones((~hidden).sum()), 1e-5
         )
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_a_sample_is_completed_by_the_features_there_are_for_one_that_is_observed(make):
+    X = np.array([[1.0, 2, np.nan, 4], [1, np.nan, np.nan, np.nan], [np.nan] * 4, [1, 2, 3, 4]])
+    np.testing.assert_allclose(mask_missing(make(X)).completion, [4 / 3, 4, 1, 1])

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from cases import few
 from onmf.datasets import make_rays
-from onmf.losses.alternation import settle
-from onmf.losses.ray_alternation import Assign, RayState, next_rays, refill_empty
+from onmf.losses.ray_alternation import Assign, RayState, next_rays, refill_empty, six_digits
+from onmf.losses.settling import settle
 from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
@@ -239,3 +239,11 @@ def test_centroids_are_as_long_as_a_typical_sample(noisy):
         scores = result.scores[result.labels == k]
         typical = np.sqrt(np.mean(scores**2))
         assert np.linalg.norm(result.W[k]) == pytest.approx(typical, rel=1e-6)
+
+
+def test_values_that_differ_in_the_seventh_digit_are_equal():
+    same, other = six_digits(np.array([0.5, 0.5 + 1e-7])), six_digits(np.array([0.5, 0.5 + 1e-5]))
+    assert same[0] == same[1]
+    assert other[0] < other[1]
+    np.testing.assert_array_equal(six_digits(2.0**40 * same), 2.0**40 * same)  # whatever their size
+    assert six_digits(np.zeros(1)) == 0

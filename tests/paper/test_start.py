@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from onmf.baselines import shared_draws, single_codes
 from onmf.paper.start import (
     STARTS,
+    Power,
     indicator,
     leading_directions,
     nndsvd_start,
@@ -14,6 +15,7 @@ from onmf.paper.start import (
     spread_rays,
 )
 from onmf.rows.memory import InMemory
+from onmf.rows.sweep import Block
 
 
 def test_paper_start_is_the_published_recipe(planted):
@@ -122,3 +124,12 @@ def test_nndsvd_takes_the_larger_side_of_every_singular_triplet():
         np.testing.assert_allclose(W[j] / np.linalg.norm(W[j]), v / np.linalg.norm(v), atol=1e-6)
         cosine = H[:, j] @ u / np.linalg.norm(H[:, j]) / np.linalg.norm(u)
         assert cosine == pytest.approx(1, abs=1e-6)
+
+
+def test_a_power_step_counts_every_sample_by_its_weight_and_its_damping():
+    rng = np.random.default_rng(0)
+    X, V, weight, damp = rng.random((9, 5)), rng.random((5, 2)), rng.random(9), rng.random(9)
+    for factors, given in ((weight, None), (weight * damp, damp)):
+        kept, image = Power(V)(Block(X, weight[:, None]), given)
+        assert kept is given
+        np.testing.assert_allclose(image.cross, (X * factors[:, None]).T @ X @ V)

@@ -10,6 +10,7 @@ from onmf import ONMF, cluster_texts
 from onmf.report import html
 from onmf.report.periods import Period
 from onmf.report.samples import SampleTimes
+from onmf.tree import Node, Tree
 from report.browsing import CHROMIUM
 
 pytestmark = [
@@ -18,6 +19,8 @@ pytestmark = [
 ]
 
 TOPICS = ("goal match team player", "bank interest rate profit", "prime minister vote party")
+PIXELS = """all => all.map((one) => [one.width, one.height,
+    ...one.getContext('2d').getImageData(0, 0, 4, 6).data])"""
 HOSTILE = "</script><img src=x onerror='window.ran = 1'> <b onclick=1>Needle</b>"
 
 
@@ -156,17 +159,57 @@ def test_images_have_thumbnails(browser, tmp_path):
     page.locator("#list").scroll_into_view_if_needed()
     status(page, "1 to 20 of 40 samples")
     names = rows(page)
-    drawn = page.locator("#rows .thumbnail").evaluate_all(
-        "all => all.map((one) => [one.width, one.height, "
-        "...one.getContext('2d').getImageData(0, 0, 4, 6).data])"
-    )
+    drawn = page.locator("#rows .thumbnail").evaluate_all(PIXELS)
     assert len(drawn) == 20
-    for name, (width, height, *bytes_) in zip(names, drawn, strict=True):
-        image = X[int(name)]
-        assert (width, height) == (4, 6)
-        expected = np.rint(255 * image / image.max())
-        for channel in range(3):
-            np.testing.assert_array_equal(bytes_[channel::4], expected)
+    for name, picture in zip(names, drawn, strict=True):
+        check_picture(picture, X[int(name)])
+    card = page.locator(".card").first
+    shown = card.locator(".pairs li > span:first-of-type").all_text_contents()
+    pictures = card.locator(".pairs .thumbnail").evaluate_all(PIXELS)
+    assert len(shown) == len(pictures) == 10
+    for name, picture in zip(shown, pictures, strict=True):
+        check_picture(picture, X[int(name)])
+    (mean,) = card.locator(":scope > .thumbnail").evaluate_all(PIXELS)
+    check_picture(mean, model.cluster_centers_[0])
+
+
+def check_picture(picture, image):
+    width, height, *colours = picture
+    assert (width, height) == (4, 6)
+    for channel in range(3):
+        np.testing.assert_array_equal(colours[channel::4], np.rint(255 * image / image.max()))
+
+
+def test_the_levels_open_and_lead_to_the_documents_of_a_topic(browser, page_file, texts):
+    """Three topics, two of which are put together; the names are those of the page."""
+    model = cluster_texts(texts, 3, min_df=1, strip=["none"]).rename({1: "<img src=x> & co"})
+    nodes = [
+        Node(0, None, 0, 90, None, ()),
+        Node(1, 0, 1, 60, None, ("<b>bold</b>",)),
+        Node(2, 0, 1, 30, None, ("alone",)),
+        Node(3, 1, 2, 30, 0, ()),
+        Node(4, 1, 2, 30, 1, ("goal",)),
+        Node(5, 2, 2, 30, 2, ()),
+    ]
+    model.tree_ = Tree(nodes, 3 + model.labels_)
+    place = page_file.with_name("levels.html")
+    model.report(place, texts, samples=[f"doc {i}" for i in range(90)])
+    page = browser.new_context(reduced_motion="reduce").new_page()
+    page.goto(place.as_uri())
+    levels = page.locator("#levels")
+    assert levels.locator("img, b").count() == 0
+    assert "Node 1 (60 documents): <b>bold</b>" in levels.text_content()
+    assert "alone" not in levels.text_content()  # a group of one topic
+    topic = levels.locator("li li", has_text="Topic 1 <img src=x> & co (30 documents): goal").last
+    assert not topic.is_visible()
+    levels.locator("summary", has_text="Node 1").click()
+    assert topic.is_visible()
+    topic.locator("a").click()
+    status(page, "1 to 20 of 30 documents")
+    assert page.locator("#list-cluster").input_value() == "1"
+    assert page.locator("#list").bounding_box()["y"] < 200
+    assert {int(name.split()[1]) for name in rows(page)} <= {*np.flatnonzero(model.labels_ == 1)}
+    page.close()
 
 
 def test_a_new_name_is_shown_once_the_page_is_made_again(browser, tmp_path, monkeypatch, texts):

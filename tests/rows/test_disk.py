@@ -209,7 +209,7 @@ def test_every_sample_is_visited_once_however_much_is_read_at_once(
     monkeypatch.setattr(disk, "READ_BYTES", piece)
     X = sparse if kind in SPARSE else dense
     data = place(kind(X, tmp_path), None, PlacementRequest(Check("ONMF"), n_threads=2)).data
-    assert len(data.first) > 6
+    assert len(data.first) > blocks.MAX_GROUPS
     seen = [
         block.X.toarray() if sp.issparse(block.X) else block.X
         for group in data.groups

@@ -10,7 +10,7 @@ from onmf import ONMF, Baseline
 from onmf.io import Table
 from onmf.rows import Check, Features, OnDisk, PlacementRequest, place, place_in_memory, placement
 from onmf.rows.memory import InMemory
-from onmf.rows.validation import safe_scale
+from onmf.rows.scale import safe_scale
 
 X = np.random.default_rng(0).random((30, 4)) + 0.1
 NAMES = ["a", "b", "c", "d"]

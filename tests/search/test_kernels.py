@@ -86,6 +86,11 @@ def calls(n, k, r, dtype, seed=0):
     wide = sp.csr_array(np.where(Y > 0.5, Y, 0))
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     yield "sums", (labels, best, wide, k)
+    V = rng.standard_normal((r, k)).astype(dtype)
+    for X in (Y, sp.csr_array(np.where(Y > 0.5, Y, 0)), wide):
+        yield "products", (X, V)
+        yield "image", (X, V)
+        yield "nearest_rays", (X, V)
     yield "nearest_rays", (Y, np.ascontiguousarray(U.T.astype(dtype)))
     yield "nearest_rays", (Y - 0.9, np.ascontiguousarray(U.T.astype(dtype)))
     moved = unit(U + 0.1 * (np.arange(k) % 3 == 0)[:, None] * rng.random(U.shape))
@@ -131,6 +136,8 @@ def test_of_scores_that_differ_by_rounding_the_first_is_largest(dtype, instructi
         rows = np.arange(50)
         A[rows, later], A[rows, first] = 2 * (1 + 8 * eps), 2
         np.testing.assert_array_equal(compiled.nearest(A)[0], first)
+        few, _ = compiled.nearest_rays(np.ones((7, 1), dtype), A[:1])
+        np.testing.assert_array_equal(few, first[0])
         A[rows, first] = 2 * (1 - 100 * eps)
         np.testing.assert_array_equal(
             compiled.nearest(A)[0], np.where(first == later, first, later)
@@ -212,6 +219,8 @@ def arrays():
         "redirect": [U, U.copy(), np.zeros(3, bool), 0.1],
         "nearest_few": [np.zeros((6, 2)), d((2, 3)), i.copy(), d(6), d(3), 0.1, 0.1],
         "sparse_sums": [i, d(6), d(5), np.zeros(5, np.int32), np.zeros(7, np.int32), U],
+        "sparse_products": [d(5), np.zeros(5, np.int32), np.zeros(7, np.int32), U, d((6, 4))],
+        "sparse_image": [d(5), np.zeros(5, np.int32), np.zeros(7, np.int32), U, U.copy(), d(4)],
         "pulled": [U, U.copy(), d((3, 3)), d(4), 2],
         "phis": [d(6), d(6)],
         "count_sums": [np.arange(7), i, d(6), i, d((5, 3))],
@@ -275,6 +284,19 @@ def test_an_index_that_points_outside_is_refused(name, place, index):
     arguments[place][3] = index
     with pytest.raises(IndexError, match=name):
         getattr(_kernels, name)(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("sparse_sums", 3), ("sparse_products", 1), ("sparse_image", 1)]
+)
+@pytest.mark.parametrize("index", [-1, 6, 2**31 - 1, -(2**31)])
+def test_a_row_of_a_sparse_matrix_that_points_outside_is_refused(name, first, index):
+    for place in (first, first + 1):  # a feature, and the end of a row
+        arguments = arrays()[name]
+        arguments[first + 1] = np.array([0, 1, 2, 3, 4, 5, 5], np.int32)
+        arguments[place][3] = index
+        with pytest.raises(IndexError, match=name):
+            getattr(_kernels, name)(*arguments)
 
 
 def test_an_instruction_set_that_is_not_there_is_refused():

@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 
 from onmf.datasets import make_rays
-from onmf.losses.alternation import settle
+from onmf.losses import Squares
 from onmf.losses.ray_alternation import Assign
+from onmf.losses.settling import settle
 from onmf.rows.assign import Code, Rays, nearest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, row_sqnorm
 from onmf.search import outliers as rules
 from onmf.search.moves import relocate
-from onmf.search.outlier_rows import RowsWithOutliers
+from onmf.search.outlier_rows import RowsWithOutliers, with_samples
 from onmf.search.outliers import POWERS, OutlierLimit, Outliers
 from onmf.search.path import Clustering, alternate
 from onmf.search.row_problems import unit
+from onmf.search.sketch import sketch
 from onmf.search.swaps import improve
 from solving import ray_alternation
 
@@ -236,3 +238,125 @@ def test_the_share_that_rays_leave_is_measured_with_the_outliers():
     rows = RowsWithOutliers.from_columns(Outliers(share=0.1), np.hstack([Y, about]))
     found = Clustering(np.array([[1.0, 0]]), *[None] * (len(Clustering._fields) - 1))
     assert rows.left(found) == pytest.approx(32 / 50)
+
+
+def test_a_count_is_a_share_and_must_leave_enough_samples():
+    assert Outliers(count=5).among(20, 3) == Outliers(share=0.25)
+    assert Outliers(share=0.1).among(20, 3) == Outliers(share=0.1)
+    assert Outliers().among(2, 3) == Outliers()
+    assert Outliers(count=17).among(20, 3).share == 0.85
+    for ask, word in ((Outliers(count=18), "18"), (Outliers(share=0.9), "0.9")):
+        with pytest.raises(ValueError, match=f"outliers={word} leaves fewer than n_clusters=3 of"):
+            ask.among(20, 3)
+
+
+def test_equal_samples_at_the_limit_may_all_be_outliers_instead():
+    left = np.repeat([1.0, 2.0, 3.0, 4.0], 5)
+    a = np.full(20, 10.0)
+    for count in range(1, 20):
+        limit = Outliers(share=count / 20, together=True).limit(a * a + left, a, np.ones(20))
+        found = (limit.excess(a * a + left, a) > 1).sum()
+        assert found == min(-(-count // 5) * 5, 15) or count > 15  # one group must stay
+    same = Outliers(share=0.5, together=True).limit(a * a + 1, a, np.ones(20))
+    assert not (same.excess(a * a + 1, a) > 1).any()  # all are equal
+
+
+def test_a_share_has_its_limit_between_two_samples_and_near_the_lower():
+    a = np.full(4, 10.0)
+    for left, apart in (
+        ([1, 1.01**2, 1.02**2, 1.04**2], (1.02 * 1.04) ** 0.5),
+        ([1, 1, 4, 400], 2.1),
+    ):
+        sqnorms = a * a + np.array(left)
+        limit = Outliers(share=0.25).limit(sqnorms, a, np.ones(4))
+        assert np.sqrt(limit.height) == pytest.approx(apart)
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_the_capped_loss_by_loops(power):
+    a, sqnorms = planted(power, n=40)
+    limit, weight = OutlierLimit(0.7, power), RNG.random((40, 1))
+    expected = 0.0
+    for total, score, d in zip(sqnorms, a, weight[:, 0], strict=True):
+        floor = limit.floor(np.array([total]))[0]
+        expected += d * min(total - score**2, total - floor**2)
+    assert limit.capped_loss(weight, (sqnorms, a)) == pytest.approx(expected)
+
+
+def test_a_limit_beyond_the_numbers_is_refused():
+    with pytest.raises(ValueError, match="too large or too small for outliers"):
+        OutlierLimit(1.0, 0.0).scaled(2.0**600, 2)
+    with pytest.raises(ValueError, match="too large or too small for outliers"):
+        OutlierLimit(1.0, 0.0).scaled(2.0**-600, 2)
+    assert OutlierLimit(1.0, 1.0).scaled(2.0**600, 2).height == 1
+    assert OutlierLimit(0.0, 0.0).scaled(2.0**-600, 2).height == 0
+
+
+def test_a_row_stands_for_its_weight_of_samples_with_equal_votes_too():
+    X, weight = 3 * RNG.random((6, 4)), np.array([0.0, 1, 2, 3, 4, 5])
+    data = InMemory(X, weight)
+    np.testing.assert_allclose(rules.sample_counts(data), weight)
+    np.testing.assert_allclose(rules.sample_counts(Squares().with_equal_votes(data)), weight)
+
+
+def rows_for_outliers(Y, weight=1.0, **asked):
+    """With the columns that describe the samples."""
+    root = np.sqrt(np.broadcast_to(weight, len(Y)))
+    length = root * np.linalg.norm(Y, axis=1)
+    columns = np.column_stack([root[:, None] * Y, root, length, root])
+    return RowsWithOutliers.from_columns(Outliers(**asked), columns)
+
+
+def test_rows_with_outliers_know_their_samples():
+    Y, weight = RNG.random((5, 3)), np.array([0.0, 1, 2, 3, 4])
+    rows = rows_for_outliers(Y, weight, share=0.2)
+    np.testing.assert_allclose(rows.Y, np.sqrt(weight)[:, None] * Y)
+    np.testing.assert_allclose(rows.row_sqnorms, weight * row_sqnorm(Y))
+    np.testing.assert_allclose(rows.whole[1:], row_sqnorm(Y)[1:])
+    np.testing.assert_allclose(rows.count, weight)
+    assert rows.outliers == Outliers(share=0.2, together=True)
+
+
+def test_no_row_is_longer_than_the_median_at_the_start_of_a_path():
+    Y = np.diag([1.0, 2, 3, 10])
+    rows = rows_for_outliers(Y, share=0.2)
+    even, sqnorms = rows.with_limited_length()
+    np.testing.assert_allclose(sqnorms, [1, 4, 6.5, 6.5])
+    np.testing.assert_allclose(row_sqnorm(even), sqnorms)
+    np.testing.assert_allclose(even / Y.max(axis=1)[:, None] > 0, np.eye(4) > 0)
+    zeros = rows_for_outliers(np.diag([0.0, 0, 0, 2.0]), share=0.2).with_limited_length()
+    np.testing.assert_allclose(zeros[1], [0, 0, 0, 4])
+
+
+def test_rows_of_high_cost_are_shortened_to_that_of_half_of_them():
+    """Cost_i = ||x_i||^2 - floor_i^2; with power 1 it grows with the length."""
+    Y = np.array([1.0, 2, 3, 4, 50])[:, None] * unit(np.array([[1.0, 0.3]]))
+    rows = rows_for_outliers(Y, share=0.2)
+    found = alternate(Y, np.array([[1.0, 0.0]]), 0)
+    capped, limit = rows.capped(found), rows.limit(found)
+    cost = rows.whole - np.square(limit.floor(rows.whole))
+    shrink = np.sqrt(np.minimum(1, np.sort(cost)[2] / cost))
+    np.testing.assert_allclose(capped.Y, Y * shrink[:, None])
+    np.testing.assert_allclose(capped.row_sqnorms, row_sqnorm(capped.Y))
+    np.testing.assert_allclose(capped.floor, limit.floor(rows.whole) * shrink)
+
+
+def test_the_rows_of_a_sketch_come_with_their_samples():
+    X, weight = RNG.random((30, 6)), RNG.integers(0, 4, 30) * 1.0
+    X[3] = 0
+    data = InMemory(X, weight)
+    small = sketch(data, 2, np.random.default_rng(0), 40, lambda sweeps: None)
+    table = with_samples(data, small)
+    there = data.gather(small.seen)
+    np.testing.assert_allclose(table[:, :-3], small.Y)
+    np.testing.assert_allclose(table[:, -3], np.sqrt(weight)[there])
+    np.testing.assert_allclose(table[:, -2], (np.sqrt(weight) * np.linalg.norm(X, axis=1))[there])
+    np.testing.assert_allclose(table[:, -1], np.sqrt(weight)[there])
+
+
+@pytest.mark.parametrize("ask", [Outliers(), Outliers(share=0.1)], ids=["auto", "share"])
+def test_samples_of_zeros_have_no_part_in_the_limit(ask):
+    a, sqnorms = planted(0.5)
+    more = np.zeros(900)
+    padded = ask.limit(np.append(sqnorms, more), np.append(a, more), np.ones(len(a) + 900))
+    assert padded == ask.limit(sqnorms, a, np.ones(len(a)))

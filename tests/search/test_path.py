@@ -10,9 +10,10 @@ from onmf.rows.sweep import row_sqnorm
 from onmf.search import kernels as compiled
 from onmf.search import row_problems as plain
 from onmf.search.moves import refitted, relocate
-from onmf.search.path import SKIP_TAU_MOVE, alternate, draw, drawn, follow, spread
+from onmf.search.path import SKIP_TAU_MOVE, alternate, draw, drawn, follow, spread, unexplained
+from onmf.search.refit import least_loss, refit_from
 from onmf.search.row_problems import pulled, solve_rows, unit
-from onmf.search.swaps import improve, merge_losses
+from onmf.search.swaps import improve, likely_heirs, members, merge_losses, splits
 
 ROW_PENALTIES = {name: kind for name, kind in PENALTIES.items() if isinstance(kind, RowPenalty)}
 
@@ -159,9 +160,15 @@ def test_moves_of_single_rows_lower_the_error_where_alternation_is_stuck():
     rng = np.random.default_rng(3)
     Y = rng.gamma(0.5, size=(60, 30))
     stuck = alternate(Y, unit(Y[:8]), 100)
+    before = [np.copy(part) for part in stuck]
     moved = relocate(Y, row_sqnorm(Y), stuck, 20)
     assert moved.explained > stuck.explained * 1.001
     assert moved.explained == pytest.approx(explained(Y, moved.U))
+    np.testing.assert_allclose(moved.scores, Y @ moved.U.T)
+    better = improve(Y, row_sqnorm(Y), stuck, np.random.default_rng(0))
+    np.testing.assert_allclose(better.scores, Y @ better.U.T)
+    for part, own in zip(stuck, before, strict=True):  # what was given is left as it was
+        np.testing.assert_array_equal(part, own)
 
 
 @MODULES
@@ -303,3 +310,99 @@ def test_starts_are_unit_vectors_even_of_identical_rows():
     U = spread(Y, np.full(6, 3.0), 4, np.random.default_rng(0))
     assert U.shape == (4, 3)
     np.testing.assert_allclose(np.linalg.norm(U, axis=1), 1)
+
+
+def test_heirs_are_the_clusters_that_would_get_most_by_brute_force():
+    rng = np.random.default_rng(0)
+    labels, second = rng.integers(0, 7, (2, 200))
+    flow, k = np.where(rng.random(200) < 0.2, 0, rng.random(200)), 6  # place 6 is no cluster
+    heirs = likely_heirs(labels, second, flow, 7, k)
+    for place in range(7):
+        total = [flow[(labels == place) & (second == heir)].sum() for heir in range(k)]
+        order = sorted((heir for heir in range(k) if total[heir] > 0), key=lambda h: -total[h])
+        assert heirs[place] == order[:4]
+
+
+def test_the_halves_of_a_cluster_explain_what_is_said(rows):
+    now = alternate(rows, unit(rows[:3]), 30)
+    order, edges, own = members(now)
+    np.testing.assert_array_equal(np.diff(edges), np.bincount(now.labels, minlength=3))
+    for c in range(3):
+        inside = order[edges[c] : edges[c + 1]]
+        np.testing.assert_array_equal(inside, np.flatnonzero(now.labels == c))
+        assert own[c] == pytest.approx(np.square(rows[inside] @ now.U[c]).sum())
+    gain, halves = splits(rows, row_sqnorm(rows), now, own, order, edges, np.random.default_rng(0))
+    np.testing.assert_allclose(np.linalg.norm(halves, axis=2), 1)
+    for c in range(3):
+        inside = rows[now.labels == c]
+        assert gain[c] == pytest.approx(explained(inside, halves[:, c]) - own[c])
+        assert gain[c] > 0
+
+
+def test_from_more_rays_those_stay_that_are_missed_most(rows):
+    """Each cluster is given up at what its rows lose with their second best rays."""
+    now = alternate(rows, unit(rows[:5]), 50)
+    whole = explained(rows, now.U)
+    losses = [whole - explained(rows, np.delete(now.U, c, axis=0)) for c in range(5)]
+    assert least_loss(now) == int(np.argmin(losses))
+    twice = unit(np.vstack([now.U, now.U[:1] + 0.01]))
+    found, end = refit_from(rows, twice, 5, np.random.default_rng(0))
+    np.testing.assert_allclose((found.U @ now.U.T).max(axis=0), 1, atol=1e-4)
+    assert end.error == pytest.approx(1 - explained(rows, found.U) / np.square(rows).sum())
+
+
+def test_from_fewer_rays_the_old_ones_keep_their_places(rows):
+    rays = leading_rays(rows, np.arange(80) % 5)
+    found, end = refit_from(rows, rays[:4], 5, np.random.default_rng(0))
+    near = found.U @ rays.T
+    np.testing.assert_allclose(near.max(axis=0), 1, atol=1e-4)
+    np.testing.assert_array_equal(near.argmax(axis=1)[:3], range(3))  # the fourth had two clusters
+    assert (end.overlap, end.moved) == (0, 0)
+    np.testing.assert_array_equal(end.gram > 0, np.eye(5) > 0)
+    wide = np.vstack([rows, np.zeros((2, 12))])
+    nothing, _ = refit_from(wide, np.zeros((5, 12)), 5, np.random.default_rng(0))
+    assert explained(rows, nothing.U) > 0.99 * explained(rows, rays)
+
+
+def test_a_refit_makes_no_swap_of_little_gain():
+    """Two rays for one cluster, one for two small ones: worth a swap only if they have energy."""
+    rng = np.random.default_rng(0)
+    rays = np.kron(np.eye(4), np.ones(3))
+    y = np.repeat(np.arange(4), 40)
+    for size, moved in ((0.1, False), (3.0, True)):
+        Y = rays[y] + 0.05 * rng.random((160, 12))
+        Y[y > 1] *= size
+        old = unit(np.array([rays[0] + 0.1 * rng.random(12), rays[0], rays[1], rays[2] + rays[3]]))
+        found, _ = refit_from(Y, old, 4, rng)
+        together = found.labels[y == 2][0] == found.labels[y == 3][0]
+        assert together != moved
+
+
+def test_what_is_left_of_a_row_is_nothing_if_it_is_rounding():
+    left = unexplained(np.array([1.0, 1.0, 1.0, 0.0]), np.array([0.25, 1 - 1e-13, 1 + 1e-13, 0]))
+    np.testing.assert_array_equal(left, [0.75, 0, 0, 0])
+
+
+def test_starts_spread_over_all_rays():
+    """One start in each of 30 clusters of the same energy, although three are chosen at a time."""
+    rng = np.random.default_rng(0)
+    Y = np.repeat(np.eye(30), 8, axis=0) + 0.01 * rng.random((240, 30))
+    for seed in range(5):
+        U = spread(Y, row_sqnorm(Y), 30, np.random.default_rng(seed))
+        assert len({*(Y @ U.T).argmax(axis=1)}) >= 29
+
+
+@pytest.mark.parametrize("name", ROW_PENALTIES)
+def test_a_step_of_the_path_solves_all_rows_and_moves_each_prototype_twice(rows, name):
+    penalty, tau, U = ROW_PENALTIES[name], 0.1, unit(np.random.default_rng(1).random((5, 12)))
+    A = rows @ U.T
+    H, *_ = solve_rows(*penalty.row_problem(U @ U.T, A, tau), one_sparse_scores(A) > 0, rows)
+    point = next(follow(rows, U, penalty, np.array([tau])))
+    np.testing.assert_allclose(
+        point.U, pulled(U, H.T @ rows, penalty.pull(H.T @ H, H, A, tau), 2), atol=1e-7
+    )
+    assert point.error == pytest.approx(np.sum((rows - H @ U) ** 2) / np.sum(rows**2), abs=1e-7)
+    gram = H.T @ H
+    assert point.overlap == pytest.approx(1 - np.trace(gram) / gram.sum(), abs=1e-7)
+    assert point.moved == pytest.approx(np.linalg.norm(point.U - U) / np.sqrt(5))
+    assert point.tau == tau

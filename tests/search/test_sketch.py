@@ -5,10 +5,21 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.paper.palm import Bounds
+from onmf.rows import memory as blocks
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
 from onmf.search import sketch as module
-from onmf.search.sketch import SubspaceStep, orthonormal, sketch
+from onmf.search.common_part import CommonPart
+from onmf.search.sketch import (
+    ROBUST,
+    Sketch,
+    SubspaceStep,
+    damping,
+    orthonormal,
+    sample,
+    sketch,
+    width,
+)
 
 SIGNED = Bounds(-np.inf, np.inf)
 
@@ -104,3 +115,112 @@ def test_dependent_and_zero_columns_are_dropped():
     Q = orthonormal(np.hstack([B, B @ np.ones((3, 2)), np.zeros((30, 1))]))
     assert Q.shape == (30, 3)
     np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-8)
+
+
+def test_a_sketch_has_four_columns_a_cluster_or_forty_more_and_twenty_to_spare():
+    assert [width(k) for k in (1, 10, 13, 14, 100)] == [24, 60, 72, 74, 160]
+
+
+@pytest.mark.parametrize(("n", "columns"), [(90, 24), (49, 24), (48, 48), (30, 30)])
+def test_of_few_samples_the_sketch_has_all_of_their_span(n, columns):
+    X = np.random.default_rng(0).random((n, 200))
+    assert picture(X).V.shape == (200, columns)
+
+
+def test_the_principal_axes_do_not_depend_on_the_basis(low_rank):
+    """Nor on its signs: Y'Y is diagonal and falls, and of each column the largest entry is > 0."""
+    X = low_rank - low_rank.mean(axis=0)
+    found = []
+    for seed in (0, 1):
+        Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(200, 7)))[0]
+        V = np.linalg.svd(X)[2][:6].T
+        V = np.hstack([V, Q[:, :1] - V @ (V.T @ Q[:, :1])])
+        V = V / np.linalg.norm(V, axis=0) @ np.linalg.qr(Q[:7])[0]
+        found.append(Sketch(V, X @ V, 1.0, 1, None).along_principal_axes())
+    for small in found:
+        np.testing.assert_allclose(small.Y @ small.V.T, X, atol=1e-9)
+        gram = small.Y.T @ small.Y
+        np.testing.assert_allclose(gram, np.diag(gram.diagonal()), atol=1e-8 * gram[0, 0])
+        assert (np.diff(gram.diagonal()) <= 1e-8 * gram[0, 0]).all()
+        assert (small.Y.max(axis=0)[:6] >= -small.Y.min(axis=0)[:6]).all()
+    np.testing.assert_allclose(found[0].Y[:, :6], found[1].Y[:, :6], atol=1e-8)
+
+
+def test_the_error_in_the_data_is_that_in_the_rows_and_what_the_basis_leaves():
+    small = Sketch(None, None, 0.8, 1, None)
+    assert small.error(0.25) == pytest.approx(1 - 0.8 * 0.75)
+    assert small.error(1.5) == 1
+    assert small._replace(share=1.5).error(0.1) == 0
+    common = CommonPart(np.eye(2)[:, :1], np.array([0.1]), 0.5)  # half of the energy is left in Y
+    assert small._replace(shrunk=common).error(0.5) == pytest.approx(1 - 0.8 * 0.75)
+
+
+def test_single_precision_is_enough_unless_little_is_left_and_rays_are_near():
+    far, near = np.eye(2), np.array([[1.0, 0], [1, 0.01]])  # 1 - cosine is 5e-5
+    whole, part = Sketch(None, None, 1.0, 1, None), Sketch(None, None, 0.99, 1, None)
+    assert whole.tells_apart(far, 1e-6)
+    assert not whole.tells_apart(near, 1e-6)
+    assert not whole.tells_apart(3 * near, 1e-6)
+    assert whole.tells_apart(near, 1e-3)
+    assert part.tells_apart(near, 1e-6)  # the basis leaves more
+
+
+def test_the_common_part_of_rows_is_shrunk_and_scores_stay():
+    rng = np.random.default_rng(0)
+    Y = np.outer(rng.uniform(1, 2, 50), [3.0, 4, 0, 0]) + 1e-4 * rng.normal(size=(50, 4))
+    common = CommonPart.of(Y, 3)
+    assert common.L.shape[1] == 1
+    np.testing.assert_allclose(np.abs(common.L[:, 0]), [0.6, 0.8, 0, 0], atol=1e-4)
+    less, U = common.removed(Y), rng.random((2, 4))
+    np.testing.assert_allclose(less @ common.restored(U).T, Y @ U.T, rtol=1e-8)
+    assert common.energy == pytest.approx(np.square(less).sum() / np.square(Y).sum())
+    along = less @ common.L
+    rest = less - along @ common.L.T
+    assert np.linalg.norm(along) == pytest.approx(10 * np.linalg.norm(rest))  # in units of the rest
+    assert CommonPart.of(Y, 1) is None  # one ray has nothing to tell apart
+    assert CommonPart.of(rng.random((50, 4)), 3) is None
+    assert CommonPart.of(np.outer(np.ones(9), [3.0, 0]), 2) is None  # nothing else is there
+
+
+@pytest.mark.parametrize("heavy", [2.0, 100.0])
+def test_samples_of_much_energy_count_as_if_they_had_less(heavy):
+    """At most `heavy` times the median of those that have any."""
+    X = np.diag([0.0, 1, 2, 3, 30, 1e9])
+    energy = np.square(X.sum(axis=1))
+    most = heavy * np.median(energy[1:])
+    data = InMemory(X)
+    factors = data.gather(damping(data, heavy))
+    np.testing.assert_allclose(factors * energy, np.minimum(energy, most), rtol=1e-9)
+
+
+def test_no_sample_vanishes_beside_an_enormous_one():
+    X = np.diag([1e-20, 1e-20, 1e10])
+    data = InMemory(X)
+    energy = data.gather(damping(data)) * np.square(X.sum(axis=1))
+    assert energy[2] == pytest.approx(1e-30 * 1e20)  # a share of 1e-30, not 1e4 times the median
+    np.testing.assert_allclose(energy[:2], 1e-40)
+
+
+def test_which_samples_are_looked_at_does_not_depend_on_how_they_are_cut(low_rank, monkeypatch):
+    low_rank[::3] = 0
+    monkeypatch.setattr(module, "MAX_SKETCH_ROWS", 25)
+    seen = []
+    for entries in (200 * 7, 200 * 90):
+        monkeypatch.setattr(blocks, "BLOCK_ENTRIES", entries)
+        monkeypatch.setattr(blocks, "MIN_BLOCK_ROWS", 1)
+        data = InMemory(low_rank)
+        seen.append(data.gather(sample(data, np.random.default_rng(0))))
+    np.testing.assert_array_equal(*seen)
+    assert seen[0].sum() == 25
+    assert not seen[0][::3].any()
+    monkeypatch.setattr(module, "MAX_SKETCH_ROWS", 60)
+    np.testing.assert_array_equal(np.flatnonzero(~data.gather(sample(data, None))) % 3, 0)
+
+
+def test_a_stable_sketch_is_in_double_precision_along_the_principal_axes(low_rank):
+    rng = np.random.default_rng(0)
+    small = sketch(InMemory(low_rank), 1, rng, 40, lambda sweeps: None, settings=ROBUST)
+    assert small.sweeps == 4
+    np.testing.assert_allclose(small.Y @ small.V.T, low_rank, atol=1e-10)
+    gram = small.Y.T @ small.Y
+    np.testing.assert_allclose(gram, np.diag(gram.diagonal()), atol=1e-9 * gram[0, 0])

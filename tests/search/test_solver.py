@@ -12,10 +12,15 @@ from onmf import NSNCP, ONMF, Fast, General
 from onmf.datasets import make_paper_synthetic, make_rays, make_three_rays
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 from onmf.metrics import clustering_accuracy, relative_error
+from onmf.paper.penalties import SNCP
+from onmf.result import gram_orthogonality
 from onmf.rows import memory as blocks
+from onmf.rows.memory import InMemory
+from onmf.rows.sweep import Traffic
 from onmf.search import sketch
 from onmf.search import solver as fast
-from onmf.search.path import Clustering
+from onmf.search.path import Clustering, Point
+from onmf.search.row_problems import unit
 from onmf.search.swaps import MIN_GAIN_SHARE, promising
 
 SPARSITY = pytest.mark.parametrize("sparsity", [0.0, 0.9])
@@ -336,3 +341,76 @@ def test_a_swap_touches_what_later_pairs_must_not_use():
     assert next(pairs) == (1, 0)
     touched[1] = True
     assert [*pairs] == [(2, 0), (0, 2)]
+
+
+def test_tau_grows_from_its_start_to_one_half():
+    taus = fast.SearchSettings(start=0.01, growth=1.3).taus()
+    assert (taus[0], taus[-1]) == (pytest.approx(0.01), pytest.approx(0.5))
+    steps = taus[1:] / taus[:-1]
+    np.testing.assert_allclose(steps, steps[0])
+    assert 1 < steps[0] <= 1.3
+    assert len(taus) == 2 + int(np.log(50) / np.log(1.3))
+
+
+def test_a_path_of_few_steps_starts_later():
+    settings = fast.SearchSettings(start=1e-3, growth=1.1)
+    few = settings.taus(4)
+    np.testing.assert_allclose(few, 0.5 / 1.4 ** np.arange(3, -1, -1))
+    assert settings.taus(1).tolist() == [1]
+    assert len(settings.taus(1000)) == len(settings.taus())
+
+
+def test_the_effort_is_that_of_a_few_sweeps():
+    """Products of all paths: those of three sweeps, or 18 million if that is more."""
+    many = 3 * 1e9 / (1000 * 50)
+    starts, steps = fast.effort(1e9, (1000, 50), 5, 12)
+    assert (starts, steps) == (3, 12)  # the most there are
+    assert many / (starts * steps) > 1
+    work = 1000 * 50 * 20 / 3  # worth 20 steps, and free are 1.8e7 / (100 * 1000 * 50) = 3.6
+    assert fast.effort(work, (1000, 100), 90, 12) == (1, 10)
+    assert fast.effort(work, (1000, 100), 90, 4) == (2, 4)
+    assert fast.effort(work / 100, (1000, 100), 90, 12) == (1, 8)  # never fewer steps than eight
+    assert fast.effort(work / 100, (1000, 100), 90, 5) == (1, 5)  # unless there are fewer
+    assert fast.effort(0.0, (1000, 50), 12, 10) == (3, 10)  # 1.8e7 products are 30 steps
+    assert fast.effort(0.0, (1000, 50), 18, 10) == (2, 10)
+    assert fast.effort(1e9, (1000, 50), 51, 12) == (1, 1)  # more rays than dimensions
+
+
+def test_a_stored_entry_of_a_sparse_matrix_costs_four():
+    X = np.eye(6)
+    assert fast.sweep_work(InMemory(X)) == 36
+    assert fast.sweep_work(InMemory(sp.csr_array(X))) == 24
+
+
+def test_a_point_of_the_path_is_a_stage():
+    gram = np.array([[4.0, 1, 0], [1, 4, 0], [0, 0, 0]])
+    point = Point(0.1, None, 0.25, 0.2, gram, 0.03)
+    small = sketch.Sketch(None, None, 0.8, 3, None)
+    found = fast.FoundStarts([], None, [point], small)
+    (stage,) = found.stages(Traffic(5, 7))
+    assert (stage.rho, stage.sweeps, stage.penalty, stage.residual) == (0.1, 3, 0.2, 0.03)
+    assert stage.relative_error == pytest.approx(0.4)
+    assert stage.empty_clusters == 1
+    assert (stage.sent, stage.received) == (5, 7)
+    assert stage.orthogonality == pytest.approx(gram_orthogonality(gram))
+
+
+@pytest.mark.parametrize(
+    ("k", "rows"), [(2, 1000), (10, 1000), (15, 1500), (20, 2000), (30, 2200), (100, 3600)]
+)
+def test_a_path_works_on_a_hundred_rows_a_cluster(k, rows):
+    """On at least 1000, at most 1600 and 20 a cluster; on a quarter more if these are all."""
+    assert fast.path_rows(10**6, k) == rows
+    assert fast.path_rows(rows * 5 // 4, k) == rows * 5 // 4
+    assert fast.path_rows(rows * 5 // 4 + 1, k) == rows
+    assert fast.path_rows(7, k) == 7
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_starts_that_are_found_come_with_the_best_first(seed):
+    X = np.random.default_rng(seed).random((60, 12))
+    settings = fast.SearchSettings(n_starts=6)
+    found = fast.find_starts(settings, InMemory(X), 8, SNCP(), np.random.default_rng(seed))
+    explained = [np.square((X @ unit(W).T).max(axis=1)).sum() for W in found.Ws]
+    assert len(explained) > 1
+    assert (np.diff(explained) <= 1e-6 * explained[0]).all()

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 
 from onmf.stability import agreement
-from onmf.stability.agreement import agree, majority, stratified_sample
+from onmf.stability.agreement import agree, majority, smallest_type, stratified_sample
 
 
 def some_runs(n=60, k=4, n_runs=7, noise=0.15, seed=0):
@@ -92,8 +92,11 @@ def test_samples_in_no_cluster_stay_there():
 
 
 def test_labels_are_kept_in_the_smallest_type():
-    assert agree(some_runs(k=4), 4).labels_runs.dtype == np.int8
-    assert agree(some_runs(n=400, k=200), 200).labels_runs.dtype == np.int16
+    for k, dtype in [(4, np.int8), (127, np.int8), (128, np.int16), (1 << 15, np.int32)]:
+        runs = np.array([[-1, 0], [k - 1, k - 1]])
+        kept = smallest_type(runs, k)
+        assert kept.dtype == dtype
+        np.testing.assert_array_equal(kept, runs)
 
 
 def test_many_samples_are_judged_by_stratified_subsamples(monkeypatch):
@@ -107,6 +110,42 @@ def test_many_samples_are_judged_by_stratified_subsamples(monkeypatch):
     assert found.dispersion == exact.dispersion
     assert len(found.shown) == 400
     assert found.linkage.shape == (399, 4)
+    rng = np.random.default_rng(0)  # five subsamples, each judged as a whole
+    each = [agree(runs[stratified_sample(found.labels, 400, rng)], 4) for _ in range(5)]
+    own = [one.cophenetic for one in each]
+    assert found.cophenetic == pytest.approx(np.mean(own))
+    assert found.cophenetic_se == pytest.approx(np.std(own, ddof=1) / 5**0.5)
+    assert found.ambiguous == pytest.approx(np.mean([one.ambiguous for one in each]))
+
+
+def test_up_to_5000_samples_all_pairs_count_and_beyond_five_times_2000(monkeypatch):
+    seen = []
+
+    def count(runs):
+        seen.append(len(runs))
+        return agreement.Pairs(1.0, 0.0, np.zeros((0, 4)))
+
+    monkeypatch.setattr(agreement, "_pairs_of", count)
+    for n in (5000, 5001):
+        agree(np.zeros((n, 2), int), 1)
+    assert seen == [5000] + 5 * [2000]
+
+
+def test_one_sample_agrees_with_itself():
+    found = agree(np.array([[0, 1, 0]]), 2)
+    assert (found.cophenetic, found.dispersion, found.ambiguous) == (1, 1, 0)
+    assert found.linkage.shape == (0, 4)
+
+
+def test_two_samples_are_one_pair():
+    found = agree(np.array([[0, 0], [0, 1]]), 2)
+    assert (found.cophenetic, found.dispersion, found.ambiguous) == (1, 0.5, 1)
+
+
+def test_the_consensus_numbers_clusters_by_size_and_counts_empty_ones():
+    found = agree(np.repeat([[2, 1], [0, 0], [1, 2]], [1, 4, 2], axis=0), 4)
+    np.testing.assert_array_equal(found.labels, [2, 0, 0, 0, 0, 1, 1])
+    np.testing.assert_array_equal(found.cluster_stability, [1, 1, 1, 0])
 
 
 def test_a_subsample_has_each_cluster_in_proportion():

@@ -1,5 +1,7 @@
 """A K that can be trusted, whatever the clusterer, whatever happens on the way."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +14,8 @@ from sklearn.mixture import GaussianMixture
 from cases import few
 from onmf import ONMF, PALM, choose_k
 from onmf.datasets import make_paper_synthetic, make_rays
-from onmf.ledger import Ledger
-from onmf.stability import consensus, evidence
+from onmf.ledger import Ledger, Row
+from onmf.stability import consensus, evidence, fits
 
 KMEANS = KMeans(n_init=1, random_state=0)
 
@@ -223,6 +225,58 @@ def test_copies_of_the_samples_change_no_figure_much(rays):
     assert once.best_k == twice.best_k == 4
     for a, b in zip(once.table, twice.table, strict=True):
         assert a.found_again == pytest.approx(b.found_again, abs=0.15)
+
+
+def test_a_choice_and_a_consensus_are_shown_by_their_figures(rays):
+    choice = choose_k(ONMF(random_state=0), rays[0], [3, 4], n_runs=2)
+    assert repr(choice) == f"KChoice(best_k=4, reason={choice.reason!r}, evidence=True)"
+    found = choice.consensus
+    figures = [f.name for f in fields(found) if f"{f.name}=" in repr(found)]
+    assert figures == [
+        "cophenetic",
+        "cophenetic_se",
+        "dispersion",
+        "ambiguous",
+        "cluster_stability",
+    ]
+
+
+@pytest.mark.parametrize("k", [0, 2.5])
+def test_a_consensus_needs_a_whole_number_of_clusters(rays, k):
+    with pytest.raises(ValueError, match="n_clusters must be a whole number >= 1"):
+        consensus(ONMF(k), rays[0], n_runs=2)
+
+
+def test_runs_with_one_cluster_agree(rays):
+    found = consensus(ONMF(1, random_state=0), rays[0][:20], n_runs=2)
+    assert (found.cophenetic, found.dispersion, found.ambiguous) == (1, 1, 0)
+    np.testing.assert_array_equal(found.labels, 0)
+
+
+def test_all_work_is_told_also_that_of_a_second_path(rays):
+    """One part a cut for K up to 20, one more for those up to 40."""
+    told = Told()
+    choose_k(ONMF(random_state=0), rays[0], [4, 21], n_runs=4, n_jobs=1, progress=told)
+    assert told.seen[-1] == (4, 4)
+    assert [done for done, _ in told.seen] == sorted({done for done, _ in told.seen})
+
+
+@pytest.mark.parametrize(
+    ("densities", "valley"), [([(1, 4), (2, 2)], 0.5), ([(0, 0)] * 2, 0), ([(1, 0)] * 2, 1)]
+)
+def test_the_figures_are_means_over_the_cuts(densities, valley):
+    """V is the mean density at borders over that inside; where nothing is inside, 0 or 1."""
+
+    class Book:
+        """Every trial has been done."""
+
+        def row(self, trial):
+            figures = [0.5, 0.75, 0.25, 0.5, *densities[trial["cut"]], 2 + trial["cut"]]
+            return Row(trial, "done", {"figures": {"3": figures}}, None, "")
+
+    known = evidence.Evidence(fits.ByFits(None, None, None, None, ""), {}, Book(), 2, 1, None)
+    known.read(3)
+    assert known.figures[3] == (0.5, 0.75, 0.25, 0.5, valley, 2.5)
 
 
 def test_runs_need_starts(rays):

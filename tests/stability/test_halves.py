@@ -5,6 +5,8 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import xlogy
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from onmf.datasets import make_rays
@@ -12,10 +14,11 @@ from onmf.losses import KullbackLeibler
 from onmf.losses.kl_search import Counts
 from onmf.rows.sweep import Block
 from onmf.stability.counts import CountClusters, CountHalf, with_features_summed
-from onmf.stability.fits import by_centres, centres
+from onmf.stability.evidence import ByPath
+from onmf.stability.fits import ByFits, by_centres, centres
 from onmf.stability.halves import Cut, Seen, borders, compare, groups_of, kept_share, overlaps
 from onmf.stability.path import beginning, line
-from onmf.stability.rays import RayClusters, RayHalf, damped, precision
+from onmf.stability.rays import RayClusters, RayHalf, basis, damped, precision, typical_power
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 
@@ -165,6 +168,18 @@ def test_of_long_rows_the_features_that_tell_least_are_summed(make, monkeypatch)
     np.testing.assert_array_equal(few.sum(axis=1), X.sum(axis=1))
 
 
+def test_the_features_that_tell_most_are_kept_by_brute_force(monkeypatch):
+    X, _ = counts(40, 3, words=12)
+    X[:, 6:] = np.random.default_rng(1).poisson(60, (40, 6))  # frequent, but they tell little
+    some = X[:30]
+    expected = np.outer(some.sum(axis=1), some.sum(axis=0)) / some.sum()
+    order = np.argsort(-xlogy(some, some / expected).sum(axis=0))
+    most = np.count_nonzero(some[:, order[:4]])
+    monkeypatch.setattr("onmf.stability.counts.MOST_OF_LONG_ROWS", most)
+    few, _ = with_features_summed(X, np.arange(30), None)
+    np.testing.assert_array_equal(few.toarray()[:, :-1], X[:, np.sort(order[:4])])
+
+
 def test_topics_of_long_rows_come_back(monkeypatch):
     X, y = counts(200, 4)
     monkeypatch.setattr("onmf.stability.counts.MOST_OF_LONG_ROWS", np.count_nonzero(X) // 8)
@@ -174,11 +189,14 @@ def test_topics_of_long_rows_come_back(monkeypatch):
     assert adjusted_rand_score(y, half.seen(1, 6)[4].labels) > 0.95
 
 
-def test_counts_are_carried_over_by_the_assignment_of_the_loss():
-    X, _ = counts(60, 3)
+@pytest.mark.parametrize("size", [1.0, 1e-4])
+def test_counts_are_carried_over_by_the_assignment_of_the_loss(size):
+    X = size * counts(60, 3)[0]
     cut = Cut.of(groups_of(X), 60, 0)
     half = CountHalf(X, np.ones(60), False, cut, False)
-    sums = np.random.default_rng(1).gamma(0.5, 30, (3, 60))  # of no cluster: many doubtful samples
+    sums = size * np.random.default_rng(1).gamma(
+        0.5, 30, (3, 60)
+    )  # of no cluster: many doubtful samples
     sums[:, ~half.counts.X.sum(axis=0).astype(bool)] = 0
     seen = half.look(sums)
     mean = sums.sum(axis=0) / sums.sum()
@@ -336,6 +354,96 @@ def test_centroids_label_by_distance_or_by_angle():
     np.testing.assert_array_equal(rays.labels, cosines.argmax(axis=1))
     two = np.sort(cosines, axis=1)[:, -2:]
     np.testing.assert_allclose(rays.margins, two[:, 1] - two[:, 0])
+
+
+def test_the_margin_of_a_mean_is_twice_the_distance_to_the_border():
+    X, W = np.array([[1.0, 5.0], [3.0, -1.0], [6.0, 0.0]]), np.array([[0.0, 0.0], [4.0, 0.0]])
+    seen = by_centres(X, W, False, None)  # the border is at 2
+    np.testing.assert_array_equal(seen.labels, [0, 1, 1])
+    np.testing.assert_array_equal(seen.by_features, [[0, 1, 1]] * 2)
+    np.testing.assert_allclose(seen.margins, [1, 1, 4])
+    np.testing.assert_array_equal(by_centres(X, W[:1], False, None).margins, 0)
+    np.testing.assert_array_equal(by_centres(X, np.ones((2, 2)), False, None).margins, 0)
+
+
+@MAKE
+def test_a_sample_of_zeros_is_on_no_ray_but_near_a_mean(make):
+    X, W = np.array([[0.0, 0.0], [0.1, 0.0], [-0.3, 0.3]]), np.array([[0.0, 1.0], [0.5, 0.0]])
+    rays, means = (by_centres(make(X), W, kind, np.array([True, False])) for kind in (True, False))
+    np.testing.assert_array_equal(rays.labels, [-1, 1, 0])
+    np.testing.assert_array_equal(rays.by_features[:, 0], -1)
+    np.testing.assert_array_equal(means.labels, [1, 1, 0])
+    np.testing.assert_array_equal(means.by_features[:, 0], [0, 1])
+    empty = by_centres(make(X), np.vstack([0 * W[0], W]), True, None)  # takes nobody it need not
+    np.testing.assert_array_equal(empty.labels, [-1, 2, 1])
+
+
+def test_rows_without_weight_have_no_part_in_fits():
+    X, y = make_rays(80, 20, 3, noise=0.3, random_state=0)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    weight = np.where(y < 2, 1.0, 0.0)
+    work = ByFits(X, weight, groups_of(X), KMeans(n_init=1), "n_clusters")
+    seen = work.seen(Cut.of(work.groups, 20, 0), True, 2)
+    np.testing.assert_array_equal(seen.labels == -1, y == 2)
+    np.testing.assert_array_equal(seen.by_features == -1, [y == 2] * 2)
+    assert adjusted_rand_score(y[y < 2], seen.labels[y < 2]) == 1
+    again = work.seen(Cut.of(work.groups, 20, 0), True, 2)  # the seed is 0, not None
+    np.testing.assert_array_equal(seen.labels, again.labels)
+
+
+@pytest.mark.parametrize(
+    ("k", "first", "last"), [(1, 1, 20), (20, 1, 20), (21, 21, 40), (41, 41, 80)]
+)
+def test_a_path_is_for_all_k_up_to_twice_as_many(k, first, last):
+    trial = ByPath(None, 10, None).trial(k, cut=3)
+    assert trial == {"cut": 3, "first": first, "last": last}
+    assert ByFits(None, None, None, None, "").trial(k, 3) == {"cut": 3, "first": k, "last": k}
+
+
+@pytest.mark.parametrize("half", [RayHalf, CountHalf])
+def test_of_many_rows_some_are_searched_and_all_are_labelled(half, monkeypatch):
+    X, y = counts(240, 3)
+    monkeypatch.setattr("onmf.stability.rays.MOST_ROWS", 40)
+    monkeypatch.setattr("onmf.stability.counts.FEWEST_ROWS", 40)
+    monkeypatch.setattr("onmf.stability.counts.MOST_ENTRIES", np.count_nonzero(X) // 4)
+    cut = Cut.of(groups_of(X), 60, 0)
+    made = half(X, np.ones(240), False, cut, True)
+    if half is CountHalf:  # a quarter of the entries of X: half of the rows of this half
+        assert made.counts.X.shape[0] == pytest.approx(60, abs=3)
+        assert len(np.unique(made.counts.X.toarray(), axis=0)) == made.counts.X.shape[0]
+        monkeypatch.setattr("onmf.stability.counts.MOST_ENTRIES", 1)
+        assert half(X, np.ones(240), False, cut, True).counts.X.shape[0] == 40
+    assert adjusted_rand_score(y, made.seen(3, 3)[3].labels) > 0.9
+
+
+def test_with_equal_votes_the_length_of_a_sample_changes_no_half():
+    X, _ = make_rays(90, 20, 3, noise=0.4, random_state=0)
+    length = 4.0 ** np.random.default_rng(0).integers(-6, 7, (90, 1))
+    cut = Cut.of(groups_of(X), 20, 0)
+    one, other = (RayHalf(Z, np.ones(90), True, cut, True).seen(2, 4) for Z in (X, length * X))
+    for k, seen in one.items():
+        np.testing.assert_array_equal(seen.labels, other[k].labels)
+        np.testing.assert_allclose(seen.margins, other[k].margins, atol=1e-5)
+
+
+def test_the_basis_of_a_half_has_its_leading_singular_vectors():
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 4)) @ rng.random((4, 30)) + 1e-3 * rng.random((60, 30))
+    weight = np.repeat([1.0, 0.0], 30)  # the others do not count
+    V = basis(X, weight, 5, seed=0)
+    np.testing.assert_allclose(V.T @ V, np.eye(5), atol=1e-10)
+    leading = np.linalg.svd(X[:30])[2][:4]
+    np.testing.assert_allclose(leading @ V @ V.T, leading, atol=1e-4)
+    np.testing.assert_array_equal(basis(X, weight, 30, seed=0), np.eye(30))
+    assert basis(X[:3], weight[:3], 5, seed=0).shape == (30, 3)
+
+
+def test_the_typical_power_is_a_power_of_four_near_the_mean():
+    for mean in (1e-30, 0.3, 5.0, 1e30):
+        (size,) = set(typical_power(np.array([0.5, 1.5]) * mean))
+        assert 1 / 4 < mean / size <= 1
+        assert np.log2(size) % 2 == 0
+    np.testing.assert_array_equal(typical_power(np.zeros(2)), 1)
 
 
 @MAKE

@@ -23,9 +23,9 @@ from onmf.losses import loss_of
 from onmf.losses.support import refusal
 from onmf.result import FittedModel, html_table
 from onmf.rows import Check, PlacementRequest, place
+from onmf.rows.scale import safe_scale
 from onmf.rows.sweep import Data
 from onmf.rows.threads import single_threaded_blas
-from onmf.rows.validation import safe_scale
 
 EFFORTS = ("quick", "tight", "exact")
 MAX_EXACT_SAMPLES = 60  # up to which "exact" tries all clusterings

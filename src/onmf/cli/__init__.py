@@ -72,10 +72,10 @@ def main(args: Sequence[str] | None = None) -> int:
         with leaving_when_terminated():
             return commands.main(args, prog_name="onmf", standalone_mode=False) or 0
     except click.ClickException as error:
-        return failed(f"Error: {error.format_message()}", error.exit_code)
+        return failed(on_one_line(error.format_message()), error.exit_code)
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
         # About the input or the machine: one sentence is enough for the user.
-        return failed(f"Error: {error_sentence(error)}", exit_code(error))
+        return failed(on_one_line(error_sentence(error)), exit_code(error))
     except (click.Abort, KeyboardInterrupt):
         return failed("Interrupted.", INTERRUPTED)
     finally:
@@ -86,14 +86,18 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def failed(said: str, code: int) -> int:
-    """Print the reason on one line; return the exit code."""
-    from onmf.io.remote import without_secrets
-    from onmf.io.table import one_line  # slow to import, and `onmf --help` does not need it
-
-    said = one_line(without_secrets(said))
+    """Print the reason; return the exit code."""
     click.echo(said, err=True)
     COMMAND_LOG.error(said)
     return code
+
+
+def on_one_line(said: str) -> str:
+    """The message of an error for a terminal, without the password of an address."""
+    from onmf.io.remote import without_secrets
+    from onmf.io.table import one_line  # slow to import, and `onmf --help` does not need it
+
+    return one_line(without_secrets(f"Error: {said}"))
 
 
 def exit_code(error: Exception) -> int:

@@ -18,13 +18,13 @@ from onmf.cli.options import (
     bounds_option,
     loss_option,
     preparation_options,
-    read_and_learn,
     reading_options,
     source_of,
     votes_option,
 )
 from onmf.cli.runs.findings import ranking
 from onmf.cli.runs.inputs import sample_in_memory
+from onmf.cli.runs.reading import read_and_learn
 from onmf.cli.runs.records import REPORT, SCALES
 from onmf.cli.runs.results import choice_record
 from onmf.cli.runs.tables import scales_sheet
@@ -37,7 +37,7 @@ from onmf.io.cells import to_count
 from onmf.io.terms import Terms
 from onmf.preparation.steps import STEPS
 from onmf.report import html
-from onmf.stability import Consensus, KChoice, KRow
+from onmf.stability import KChoice, KRow
 
 LEDGER = "choose-k.ledger"
 SHOWN = ("score", "comes_back", "found_again", "kept")
@@ -98,7 +98,7 @@ def run_choose_k(
     source, learnt = read_and_learn(source, options["loss"], options["center_bounds"])
     table = sample_in_memory(learnt, seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
-    with notes(source.path.name), waiting(source.path.name) as advance:
+    with notes(source.path.name, source.terms), waiting(source.path.name) as advance:
         choice = choose_k(
             model,
             table.X,
@@ -131,7 +131,7 @@ def choice_account(
         "input": {"file": file, "samples": n_samples},
         "parameters": {"k_range": [row.k for row in choice.table]} | parameters,
         **choice_record(choice),
-        "cluster_stability": consensus_of(choice).cluster_stability.tolist(),
+        "cluster_stability": choice.consensus.cluster_stability.tolist(),
     }
 
 
@@ -149,7 +149,7 @@ def result_files(
     choice: KChoice, samples: Sequence[str], account: dict[str, Any], raw_names: bool
 ) -> dict[str, str]:
     """Name and text of each file; choice.json comes last, so where it is, the others are."""
-    stability = consensus_of(choice).sample_stability.tolist()
+    stability = choice.consensus.sample_stability.tolist()
     labels = zip(samples, choice.labels.tolist(), stability, strict=True)
     rows = (to_json_values(row).values() for row in choice.table)
     return {
@@ -177,11 +177,6 @@ def make_page(
             choice=choice,
             terms=terms,
         )
-
-
-def consensus_of(choice: KChoice) -> Consensus:
-    """That of a choice by all samples."""
-    return cast(Consensus, choice.consensus)
 
 
 def choice_grid(choice: KChoice) -> Table:

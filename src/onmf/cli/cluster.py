@@ -58,14 +58,13 @@ from onmf.preparation.seeds import read_seeds
     "k",
     type=Word(cluster_count, "K|LOW:HIGH|auto"),
     metavar="K|LOW:HIGH|auto",
-    help="Number of clusters. With LOW:HIGH or auto, `onmf choose-k` chooses it.",
+    help="Number of clusters; with LOW:HIGH or auto, `onmf choose-k` chooses it. Default: auto.",
 )
 @click.option(
     "-o",
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    required=True,
-    help="Folder for the results.",
+    help="Folder for the results; tumours-clusters, for tumours.csv, if not given.",
 )
 @LIKE
 @click.option(
@@ -95,7 +94,7 @@ from onmf.preparation.seeds import read_seeds
 )
 @click.option(
     "--images", type=Word(checked_shape, "HEIGHTxWIDTH[x3]"), metavar="HEIGHTxWIDTH[x3]",
-    help="Samples are images: the list of the report has thumbnails.",
+    help="Samples are images: the report has thumbnails.",
 )  # fmt: skip
 @click.option(
     "--seeds",
@@ -139,8 +138,8 @@ from onmf.preparation.seeds import read_seeds
     click.option("--json", "as_json", is_flag=True, help="Print run.json instead of a summary."),
 )  # fmt: skip
 def run_cluster(
-    k: int | range | None,
-    out: Path,
+    k: int | range | str | None,
+    out: Path | None,
     like: Path | None,
     like_run: Path | None,
     seed: int | None,
@@ -158,6 +157,7 @@ def run_cluster(
 
     \b
     Examples:
+      onmf cluster tumours.csv
       onmf cluster tumours.csv -k 10 -o result
       onmf cluster tumours.csv -k 10 -o result --cpm --log --labels cancer_type
       onmf cluster talks.csv --text-column abstract -k auto -o topics
@@ -201,7 +201,8 @@ def run_cluster(
     if seeds and k is None:
         k = len(seeds)
     if k is None and previous is None:
-        raise click.UsageError("Missing option '-k' / '--clusters'.")
+        k = "auto"
+    out = out or Path("-".join(filter(None, [source.path.name.partition(".")[0], "clusters"])))
     if source.path.resolve() in (out.resolve(), *out.resolve().parents):
         raise ValueError("the output folder is inside the input folder: choose another one.")
     if write_h5ad is not None:

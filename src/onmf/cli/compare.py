@@ -24,7 +24,6 @@ from onmf.cli.options import (
     INPUT,
     bounds_option,
     preparation_options,
-    read_and_learn,
     reading_options,
     source_of,
 )
@@ -36,6 +35,7 @@ from onmf.cli.runs.comparison import (
 )
 from onmf.cli.runs.findings import topic_quality
 from onmf.cli.runs.inputs import sample_in_memory
+from onmf.cli.runs.reading import read_and_learn
 from onmf.cli.runs.tables import agreement_scores, cluster_sizes
 from onmf.cli.sections import SectionedCommand
 from onmf.datasets import make_rays

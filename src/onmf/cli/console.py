@@ -109,9 +109,9 @@ def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def show_sweeps(label: str) -> Iterator[Callable[[Any], bool]]:
+def show_sweeps(label: str, terms: Terms = SAMPLES) -> Iterator[Callable[[Any], bool]]:
     """The callback that shows the progress of a fit; warnings become notes."""
-    with notes(label), progress_bar(TextColumn("{task.completed} passes")) as bar:
+    with notes(label, terms), progress_bar(TextColumn("{task.completed} passes")) as bar:
         yield sweep_callback(bar, bar.add_task(label, total=None))
 
 
@@ -132,11 +132,14 @@ def fit_with_progress(model: "BaseEstimator", X: Any, label: str) -> float:
 
 @contextmanager
 def notes(label: str, terms: Terms = SAMPLES) -> Iterator[None]:
-    """Print warnings as notes on stderr at the end of the block."""
+    """Print warnings as notes on stderr at the end of the block; errors, too, in these words."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", SignedDataWarning)  # a note says more
-        yield
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(terms.say(str(error))) from error
     note(label, [str(warning.message) for warning in caught], terms)
 
 

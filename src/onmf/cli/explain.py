@@ -46,7 +46,7 @@ def run_explain(folder: Path, top: int, remote: bool, raw_names: bool, as_json: 
             raise ValueError("the run has a single cluster: there is nothing to compare.")
         sheets = {
             LABELS: run.labels().sheet(),
-            CLUSTERS: clusters_sheet(run.clusters()),
+            CLUSTERS: clusters_sheet(run.clusters(), run.source.terms),
             MARKERS: markers_sheet(run.findings.markers),
         }
         replace_files(folder, with_record(record, csv_writers(sheets, raw_names)))

@@ -21,14 +21,15 @@ def run_merge(folder: Path, clusters: tuple[int, ...], remote: bool) -> None:
     `onmf predict`. The merger is recorded in run.json and survives `onmf update`.
 
     All files are written again, with report.html: all of them, or none if the command is killed.
-    After `onmf update` the input is not needed; files of earlier batches keep their ids.
+    After `onmf update` the input is not needed.
 
     \b
     Examples:
       onmf merge topics 3 7
       onmf merge topics 3 7 12
     """
-    sizes = edit_run(folder, remote, lambda model, samples: model.merge(clusters))
+    sizes, terms = edit_run(folder, remote, lambda model, samples: model.merge(clusters))
     first, *others = dict.fromkeys(clusters)
     joined = ", ".join(map(str, others))
-    say(f"Merged {joined} into {first}: {sizes.get(first, 0):,} samples, {len(sizes)} clusters.")
+    merged = terms.counted(sizes.get(first, 0), "sample")
+    say(f"Merged {joined} into {first}: {merged}, {terms.counted(len(sizes), 'cluster')}.")

@@ -1,7 +1,6 @@
 """Options that several subcommands share, and how they become an `Input`."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -9,20 +8,16 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from onmf.cli.console import note, notes, waiting, within_memory, write_log
+from onmf.cli.console import note, write_log
 from onmf.cli.runs.config import CONFIG
-from onmf.cli.runs.hints import before_fit
-from onmf.cli.runs.inputs import Input, one_of_each, step_parameters
+from onmf.cli.runs.inputs import Input, step_parameters
 from onmf.cli.runs.records import READING, PreviousRun
 from onmf.cli.sections import DOCUMENTS, PREPARATION, Decorator, section
-from onmf.estimators.parameters import allows_negative
-from onmf.io import Table
 from onmf.io.cells import to_count, to_number
+from onmf.io.documents import find_documents
 from onmf.io.remote import AnyFile, as_file, is_remote
-from onmf.io.table import Progress
 from onmf.losses import LOSSES
 from onmf.preparation.base import Step, StepOption
-from onmf.preparation.expression import DEFAULT_WORDS
 from onmf.preparation.steps import (
     STEPS,
     WEIGHTS_OF_WORDS,
@@ -114,6 +109,10 @@ def step_option(step: type[Step], option: StepOption) -> Decorator:
 
 INPUT = InputPath()
 GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)  # typed, or in --config
+OF_NUMBERS = {  # options of inputs that are no documents, or say where they are
+    "text_column", "transpose", "decimal", "thousands", "skip_rows", "sheet", "layer", "raw",
+    "describe", "images",
+}  # fmt: skip
 RAW_NAMES = click.option(
     "--raw-names", is_flag=True,
     help="Do not guard names that a spreadsheet would run as formulas in .csv files.",
@@ -207,6 +206,8 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
     given = {name for name in options if origin(name) in GIVEN}
     plain_flags = (STEPS.keys() - step_parameters()) & options.keys()  # log, unit, ...
     if previous is None:
+        if not options["text"] and not given & OF_NUMBERS:
+            _take_documents(path, options)
         steps = tuple(_chosen_steps(options, given))
     elif clash := given & (step_parameters() | plain_flags | {"text", "raw"}):
         raise click.UsageError(
@@ -226,6 +227,17 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
     if "loss" in options:
         options["loss"] = options["loss"] or suited_loss(source.steps)
     return source.received()
+
+
+def _take_documents(path: AnyFile, options: dict[str, Any]) -> None:
+    """Set `text` and `text_column` for an input that holds documents and not numbers."""
+    found = find_documents(path, options["drop"], options["encoding"])
+    if found is not None:
+        options |= {"text": True, "text_column": found or None}
+        where = (
+            f"its column {found!r} has the texts (--text-column)" if found else "--text is added"
+        )
+        note(path.name, [f"it holds documents: {where}."])
 
 
 def _chosen_steps(options: dict[str, Any], given: set[str]) -> list[str]:
@@ -267,38 +279,3 @@ def _flags(parameters: set[str]) -> str:
         if option.name in parameters and not other:
             flags.append(option.opts[0])
     return ", ".join(sorted(flags))
-
-
-@contextmanager
-def reading(source: Input) -> Iterator[Progress]:
-    """A progress bar while the input is read; warnings and lack of memory name it."""
-    name = source.path.name
-    with within_memory(name), notes(name), waiting(f"Reading {name}") as progress:
-        yield progress
-
-
-def read_and_learn(
-    source: Input, loss: str = "frobenius", bounds: Any = "auto"
-) -> tuple[Input, Table]:
-    """The input with its default steps, and the table after them; notes on what looks wrong."""
-    with reading(source) as progress:
-        table = source.read(progress)
-    source = note_before_fit(source, table, loss, bounds)
-    return source, source.learn(one_of_each(table, source.duplicates)[0])[0]
-
-
-def note_before_fit(
-    source: Input, table: Table, loss: str = "frobenius", bounds: Any = "auto"
-) -> Input:
-    """The input with the default steps of gene expression; prints them and what looks wrong."""
-    given = source
-    if not LOSSES[loss].takes_counts:
-        source = source.with_default_steps(table)
-    with waiting(f"Checking {source.path.name}"):
-        signed = allows_negative(bounds) and "signed" in LOSSES[loss].supports
-        said = before_fit(source, table, signed)
-    if added := [name for name in source.steps if name not in given.steps]:
-        done = ", ".join(DEFAULT_WORDS[name] for name in added).format(len(table.features))
-        said = [f"gene expression: {done}; --raw leaves it as it is.", *said]
-    note(source.path.name, said, source.terms)
-    return source

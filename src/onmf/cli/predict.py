@@ -9,21 +9,23 @@ import click
 import numpy as np
 
 from onmf import load
-from onmf.cli.console import note, say
+from onmf.cli.console import note, notes, say
 from onmf.cli.options import (
     FOLLOW_LINKS,
     INPUT,
     RAW_NAMES,
-    reading,
     reading_options,
 )
 from onmf.cli.runs.align import align_features, is_transposed
 from onmf.cli.runs.inputs import Input, cleaned
+from onmf.cli.runs.reading import reading
+from onmf.cli.runs.records import terms_of_run
 from onmf.cli.runs.results import fitted_model
 from onmf.cli.runs.tables import (
     Labels,
     Model,
     agreement_scores,
+    certainty_and_distance,
     cluster_sizes,
     ids_of_clusters,
     ids_of_labels,
@@ -34,13 +36,11 @@ from onmf.cli.runs.tables import (
     stranger_sentence,
 )
 from onmf.cli.sections import SectionedCommand
-from onmf.explain import Calibration
-from onmf.explain.probabilities import NO_DOUBT, certainty_of
 from onmf.io import Source, Table, place_for, replace_files
 from onmf.io.annotation import with_classes
 from onmf.io.columns import class_file
 from onmf.io.table import turn
-from onmf.rows.sweep import Array
+from onmf.io.terms import Terms
 
 FILLS = {"refuse": None, "zero": 0.0, "nan": np.nan}  # of features that the input lacks
 
@@ -94,10 +94,12 @@ def run_predict(
     with place_for(out.parent, [out.name], force):
         fitted = fitted_model(model) if model.is_dir() else load(model)
         source = Input.for_model(fitted, options.pop("input"), **options)
-        raw = read_for(fitted, source)
+        terms = terms_of_run(model) or source.terms
+        raw = read_for(fitted, source, terms)
         shown = cleaned(raw, getattr(fitted, "preprocessing_", ()))
-        table, said = align_features(raw, fitted, FILLS[missing])
-        labels = fitted.predict(table)
+        with notes(source.path.name, terms):
+            table, said = align_features(raw, fitted, FILLS[missing])
+            labels = fitted.predict(table)
         columns = certainty_and_distance(fitted, table, labels)
         if knows_strangers(fitted):
             columns["stranger"] = fitted.strangers(table)
@@ -110,7 +112,7 @@ def run_predict(
         texts = shown.X if isinstance(shown.X, list) else None
         found = Labels(table.samples, ids, columns, fitted.cluster_names_, texts)
         replace_files(out.parent, {out.name: found.content(out.suffix, raw_names)})
-    note(source.path.name, said, source.terms)
+    note(source.path.name, said, terms)
     sizes = cluster_sizes(labels, len(fitted.cluster_centers_)).tolist()
     facts = {
         "samples": len(table.samples),
@@ -119,29 +121,18 @@ def run_predict(
         "strangers": stranger_count(columns.get("stranger")),
         "scores": agreement_scores(table.labels, labels),
     }
-    placed = f"{len(table.samples)} samples in clusters of {', '.join(map(str, sizes))}"
-    sentence = f"{source.terms.say(placed)}: {out}."
+    shown_sizes = ", ".join(map(str, sizes))
+    placed = f"{terms.counted(len(labels), 'sample')} in {terms.clusters} of {shown_sizes}"
+    sentence = f"{placed}: {out}."
     if facts["strangers"]:
         strange = stranger_sentence(facts["strangers"], len(labels))
-        sentence += f"\n{source.terms.say(strange)}"
+        sentence += f"\n{terms.say(strange)}"
     if facts["scores"] is not None:
         sentence += f"\n{score_sentence(facts['scores'])}"
     say(json.dumps(facts, indent=2) if as_json else sentence)
 
 
-def certainty_and_distance(model: Model, table: Table, labels: Array) -> dict[str, Array]:
-    """Certainty and distance of each sample.
-
-    Models of older versions, and models of one cluster, have no certainty curve: any label is
-    certain.
-    """
-    margin, distance = model.nearness(table)
-    curve, k = getattr(model, "certainty_curve_", None), len(model.cluster_centers_)
-    known = NO_DOUBT if curve is None else Calibration.of(curve)
-    return {"certainty": certainty_of(known, margin, labels, k), "distance": distance}
-
-
-def read_for(model: Model, source: Input) -> Table:
+def read_for(model: Model, source: Input, terms: Terms) -> Table:
     """The input with the features of the model as columns, by their names, and its classes."""
     elsewhere = source.labels is not None and class_file(source.labels) is not None
     with reading(source) as progress:
@@ -152,5 +143,5 @@ def read_for(model: Model, source: Input) -> Table:
             )
             side = "columns" if source.transpose else "rows"
             said = f"its {side} are the features of the model, so it was transposed."
-            note(source.path.name, [said])
+            note(source.path.name, [said], terms)
         return with_classes(table, source.labels if elsewhere else None, source.path.name)

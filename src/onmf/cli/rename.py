@@ -31,7 +31,7 @@ def run_rename(folder: Path, cluster: int, name: str) -> None:
       onmf rename topics 3 "Motor sport"
     """
     with place_for(folder, [RUN], force=True):
-        names = rename_clusters(folder, {cluster: name})
-    told = f"Cluster {cluster} is now called {one_line(names[cluster])}."
+        names, terms = rename_clusters(folder, {cluster: name})
+    told = f"{terms.cluster.capitalize()} {cluster} is now called {one_line(names[cluster])}."
     stream = (folder / STREAM_FILE).exists()
     say(told if stream else f"{told} Run onmf report {folder} to see it on the page.")

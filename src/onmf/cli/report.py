@@ -50,7 +50,7 @@ def run_report(folder: Path, remote: bool, figures: bool) -> None:
         replace_files(folder, with_record(record, {REPORT: make_report(run, record)}))
         if figures:
             (folder / FIGURES).mkdir(exist_ok=True)
-            with notes("figures"), waiting("Drawing figures"):
+            with notes("figures", run.source.terms), waiting("Drawing figures"):
                 drawn = figure_files(run)
             replace_files(folder / FIGURES, drawn)
     said = f" and {len(drawn)} files in {folder / FIGURES}" if figures else ""
@@ -60,7 +60,7 @@ def run_report(folder: Path, remote: bool, figures: bool) -> None:
 def make_report(run: FinishedFit, record: dict[str, Any]) -> str:
     """The text of report.html."""
     periods, times = time_periods(run)
-    with notes("report.html"), waiting("Making report.html"):
+    with notes("report.html", run.source.terms), waiting("Making report.html"):
         return html(
             run.model,
             run.table.X,

@@ -39,7 +39,8 @@ def run_split(folder: Path, cluster: int, k: int | str, remote: bool) -> None:
     nor for `onmf predict`. The split is recorded in run.json and survives `onmf update`.
 
     All files are written again, with report.html: all of them, or none if the command is killed. In
-    a run that `onmf update` continued, the samples of the first input say where to split.
+    a run that `onmf update` continued, the samples of all batches say where to split, and get the
+    new ids; of batches whose files are gone or have changed they keep the id, and a note says so.
 
     \b
     Examples:
@@ -48,12 +49,13 @@ def run_split(folder: Path, cluster: int, k: int | str, remote: bool) -> None:
     """
 
     def split(model: Any, samples: Any) -> None:
-        table = samples()
-        with waiting(f"Splitting cluster {cluster}"):
+        known = cluster in model.cluster_ids_
+        table = samples(cluster) if known else None  # `split` names the ids that there are
+        with waiting(f"Splitting {cluster}"):
             model.split(cluster, table, k)
         parts.extend([cluster, *model.lineage_.born])
 
     parts: list[int] = []
-    sizes = edit_run(folder, remote, split)
-    shown = ", ".join(f"{own} ({sizes.get(own, 0):,})" for own in parts)
-    say(f"Split {cluster} into {shown}: {len(sizes)} clusters.")
+    sizes, terms = edit_run(folder, remote, split)
+    shown = ", ".join(f"{own} ({terms.counted(sizes.get(own, 0), 'sample')})" for own in parts)
+    say(f"Split {cluster} into {shown}: {terms.counted(len(sizes), 'cluster')}.")

@@ -10,10 +10,11 @@ import click
 from onmf.cli.console import say
 from onmf.cli.runs.metrics import metrics_text
 from onmf.cli.runs.records import RUN, STREAM_FILE
-from onmf.cli.runs.streams import StreamRun, heavy_words
+from onmf.cli.runs.stream_batches import heavy_words
+from onmf.cli.runs.streams import StreamRun
 from onmf.io import replace_files
 from onmf.io.table import listing
-from onmf.io.terms import Terms
+from onmf.io.terms import Terms, batches_counted
 from onmf.losses import LOSSES
 
 LAST_BATCHES = 10  # in the text; --json has all
@@ -87,7 +88,7 @@ def sentences(facts: dict[str, Any], terms: Terms) -> str:
     model, batches = facts["model"], facts["batches"]
     steps = f", prepared by {listing(model['steps'])}" if model["steps"] else ""
     lines = [
-        f"{terms.counted(facts['samples'], 'sample')} in {len(batches)} batches, "
+        f"{terms.counted(facts['samples'], 'sample')} in {batches_counted(len(batches))}, "
         f"{terms.counted(len(facts['clusters']), 'cluster')}; {facts['waiting']} {terms.samples} "
         f"wait. Last update: {facts['last_update']}.",
         f"Model: {model['class']}, {terms.counted(model['features'], 'feature')}, "

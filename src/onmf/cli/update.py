@@ -137,13 +137,15 @@ def take_batch(
     if replace and not run.is_named(name):
         raise ValueError(f"no batch is named {name}: leave out --replace, or name it with --batch.")
     run = run.before(name) if replace else run
-    raw = read_for(run.model, source)
-    table, said = align_features(raw, run.model, FILLS[missing])
+    raw = read_for(run.model, source, run.terms)
+    with notes(name, run.terms):
+        table, said = align_features(raw, run.model, FILLS[missing])
     shown = cleaned(raw, getattr(run.model, "preprocessing_", ())).X
     texts = shown if isinstance(shown, list) else None
-    with notes(name), waiting(f"Adding {name}"):
-        run.add(table, key, name, max_clusters, raw_names, parquet, texts)
-    note(name, said, source.terms)
+    known = source.record(run.folder)
+    with notes(name, run.terms), waiting(f"Adding {name}"):
+        run.add(table, key, name, max_clusters, raw_names, known, parquet, texts)
+    note(name, said, run.terms)
     return run, "replaced" if replace else "added", name
 
 

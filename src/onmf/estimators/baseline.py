@@ -6,16 +6,17 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from onmf.baselines import METHODS, Means, Start, shared_draws, single_codes
 from onmf.estimators.clusterer import Clusterer
-from onmf.estimators.fitting import Solution, Solver, with_labels
+from onmf.estimators.fitting import Solution, Solver
 from onmf.estimators.initialization import Initialization
+from onmf.estimators.paper_solver import with_labels
 from onmf.estimators.parameters import Init, RandomSeed, check_parameters, without_none
 from onmf.result import CheckpointStore, Event, Watch
 from onmf.rows import Placement, place_in_memory
 from onmf.rows.assign import Rays
 from onmf.rows.check import Check
+from onmf.rows.scale import Scale, check_scale
 from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import openmp_threads
-from onmf.rows.validation import Scale, check_scale
 
 Method: TypeAlias = Literal[
     "dtpp", "onmf-s", "hals", "onp-mf", "k-means", "k-means++", "nmf", "alternation"

@@ -1,6 +1,5 @@
 """What every estimator of the package shares: samples in, clusters and their attributes out."""
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,26 +7,21 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
+from sklearn.utils import ClassifierTags
 
 from onmf.estimators.bases import CallbackSupportMixin, with_callbacks
 from onmf.estimators.checkpoint import Checkpoint
+from onmf.estimators.fit_warnings import warn_of
 from onmf.estimators.fitting import Solution, Solver
 from onmf.estimators.judging import LEARNT, KeptSamples
 from onmf.estimators.naming import ATTRIBUTES as NAME_ATTRIBUTES
 from onmf.estimators.naming import Names
 from onmf.estimators.ordering import number_clusters
-from onmf.estimators.progress import Tasks, caller_level, watcher
+from onmf.estimators.progress import Tasks, watcher
 from onmf.estimators.reporting import ReportMixin
-from onmf.exceptions import (
-    ConvergenceWarning,
-    EmptyClusterWarning,
-    UnassignedSampleWarning,
-    UnobservedWarning,
-)
-from onmf.io.table import MOST_LISTED, listing
+from onmf.io.table import listing
 from onmf.losses.edits import ATTRIBUTES as EDIT_ATTRIBUTES
 from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
@@ -52,12 +46,6 @@ STALE_ATTRIBUTES = (  # of an earlier fit
     *NAME_ATTRIBUTES,
     *EDIT_ATTRIBUTES,
 )
-
-REASONS_NOT_CONVERGED = {
-    "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",
-    "summary": "on the summary of X: raise max_iter, or loosen tol",
-    "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
-}
 
 
 class Clusterer(CallbackSupportMixin, ReportMixin):
@@ -174,6 +162,8 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         tags.input_tags.allow_nan = check.allow_missing
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        # For scikit-learn's checks of `predict_proba`: two clusters are two columns.
+        tags.classifier_tags = ClassifierTags(multi_class=self.n_clusters != 2)
         return tags
 
     def _solver(self, n_threads: int) -> Solver:
@@ -247,61 +237,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         )
 
     def _warn(self, solution: Solution, rows: Placement) -> None:
-        level = caller_level()
-        labels = getattr(self, "labels_", np.arange(len(self.cluster_centers_)))
-        near = getattr(self, "outlier_score_", np.zeros(1)) <= 1  # outliers were asked for
-        missing = np.flatnonzero((labels < 0) & near)
-        best, unobserved = solution.result, solution.unobserved
-        if unobserved is not None and len(missing) + len(unobserved):
-            warnings.warn(unobserved_sentence(missing, unobserved), UnobservedWarning, level)
-        elif len(missing):
-            warnings.warn(
-                f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
-                f"have label -1: {listing(missing)}{features_alone(rows, missing)}.",
-                UnassignedSampleWarning,
-                stacklevel=level,
-            )
-        empty = len(self.cluster_centers_) - len(np.unique(labels[labels >= 0]))
-        if empty:
-            warnings.warn(self._why_empty(empty), EmptyClusterWarning, stacklevel=level)
-        # An empty cluster alone keeps the paper's orthogonality too large.
-        if best.stop in ("max_iter", "summary") or (best.stop == "max_stages" and not empty):
-            reason = REASONS_NOT_CONVERGED[best.stop].format(
-                iterations=self.max_iter or best.iterations,
-                unit=self._unit,
-                stages=len(best.history),
-            )
-            warnings.warn(
-                f"{type(self).__name__} did not converge {reason} (orthogonality "
-                f"{best.history[-1].orthogonality:.2g}, residual {best.history[-1].residual:.2g}).",
-                ConvergenceWarning,
-                stacklevel=level,
-            )
-
-
-def features_alone(rows: Placement, samples: Array) -> str:
-    """The features of these samples, which no centroid has; nothing if all are zero."""
-    X = rows.data.take(samples[:MOST_LISTED]).X
-    there = np.unique((X if sp.issparse(X) else sp.csr_array(X)).nonzero()[1])
-    names = None if rows.features is None else rows.features.names
-    shown = there if names is None else [repr(names[j]) for j in there[: MOST_LISTED + 1]]
-    return f" (no centroid has their feature(s) {listing(shown, len(there))})" if len(there) else ""
-
-
-def unobserved_sentence(samples: Array, features: Array) -> str:
-    """What to say of samples without a cluster and features without a sample, where X has NaN."""
-    parts = []
-    if len(samples):
-        parts.append(
-            f"{len(samples)} sample(s) show nothing that a cluster explains and have label -1: "
-            f"{listing(samples)}"
-        )
-    if len(features):
-        parts.append(
-            f"{len(features)} feature(s) are observed in no sample that has a cluster and are left "
-            f"out, zero in every centroid: {listing(features)}"
-        )
-    return f"{'; '.join(parts)}."
+        warn_of(self, solution, rows)
 
 
 def check_digits(W: Array) -> Array:

@@ -19,9 +19,9 @@ from onmf.preparation.texts import as_texts
 from onmf.result import Stage
 from onmf.rows import Check, Features, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment
+from onmf.rows.scale import Scale, rescale_to_safe_range, safe_scale
 from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import single_threaded_blas
-from onmf.rows.validation import Scale, rescale_to_safe_range, safe_scale
 from onmf.search.outliers import OutlierLimit
 
 

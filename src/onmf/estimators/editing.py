@@ -1,13 +1,15 @@
 """`merge` and `split`: what a person does to clusters after a fit, and nothing else moves."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onmf.estimators.naming import MOST_CHARACTERS, as_pairs
 from onmf.estimators.parameters import check_number
 from onmf.estimators.partial_fit import PartialFitMixin, join_columns
 from onmf.exceptions import EmptyClusterWarning, SignedDataWarning
@@ -15,10 +17,11 @@ from onmf.explain.checks import check_fitted_to
 from onmf.io.table import listing
 from onmf.losses.edits import Edits
 from onmf.rows.assign import Rays
+from onmf.rows.scale import no_rescaling
 from onmf.rows.sweep import Array
-from onmf.rows.validation import no_rescaling
 from onmf.streams.lineage import Lineage, degrees
 
+NO_NAMES: Mapping[int, str] = MappingProxyType({})
 OUTDATED = ("certainty_curve_", "reason_", "tree_")  # after a change of the clusters
 
 
@@ -40,9 +43,10 @@ class EditingMixin(PartialFitMixin):
         Parameters
         ----------
         clusters : iterable of int
-            Ids, as in `cluster_ids_`. The merged cluster keeps the first, and its name; the others
-            are not given again. `labels_` stay numbers of rows of `cluster_centers_`, of which
-            there are fewer: compare ``cluster_ids_[labels_]``.
+            Ids, as in `cluster_ids_`. The merged cluster keeps the first, and the name that was
+            given to it; names that were found are joined by "+". The other ids are not given again.
+            `labels_` stay numbers of rows of `cluster_centers_`, of which there are fewer: compare
+            ``cluster_ids_[labels_]``.
 
         Returns
         -------
@@ -70,7 +74,9 @@ class EditingMixin(PartialFitMixin):
             new[at] = self._centroids_of(flat.place(), np.maximum(sizes, 1))[at]
             drift = self._angle(W[before.ids.index(ids[0])], new[at])
             self.lineage_, self.cluster_centers_ = before.after_merger(ids, drift), new
-            self._set_edits(edits, ids)
+            found = dict(getattr(self, "names_found_", ()))
+            joined = " + ".join(dict.fromkeys(found[own] for own in ids if own in found))
+            self._set_edits(edits, ids, {ids[0]: joined[:MOST_CHARACTERS]} if joined else {})
             if hasattr(self, "labels_"):
                 self.labels_ = np.append(place, -1)[self.labels_]
             if hasattr(self, "membership_"):
@@ -172,14 +178,20 @@ class EditingMixin(PartialFitMixin):
         sizes = np.bincount(labels[labels >= 0], minlength=len(W))
         return before, W, Edits.of(self) or Edits(W, before.ids, tuple(sizes.tolist()))
 
-    def _set_edits(self, edits: Edits, ids: tuple[int, ...]) -> None:
-        """With these steps; what was found of the clusters before, these above all, is outdated."""
+    def _set_edits(
+        self, edits: Edits, ids: tuple[int, ...], names: Mapping[int, str] = NO_NAMES
+    ) -> None:
+        """With these steps; what was found of the clusters before is outdated.
+
+        Instead of those of these ids, the model has these names.
+        """
         self.__dict__.update(edits.as_attributes())
         self.bound_ = self.gap_ = None  # of another number of clusters
         for name in OUTDATED:
             self.__dict__.pop(name, None)
-        found = getattr(self, "names_found_", ())
-        self.names_found_ = tuple(pair for pair in found if pair[0] not in ids)
+        found = dict(getattr(self, "names_found_", ()))
+        kept = {own: name for own, name in found.items() if own not in ids}
+        self.names_found_ = as_pairs(kept | dict(names))
 
     def _cosines(self, W: Array, ray: Array) -> Array:
         """Of centroids with another one, as the loss compares them."""

@@ -1,11 +1,10 @@
 """From resolved parameters to a solution; nothing here sees an estimator.
 
 A `Solver` has frozen settings. The default solver runs the alternation of the loss on the rows, or
-first on a summary of them; the paper's solver runs PALM once per start.
+first on a summary of them; `paper_solver` has that of the paper.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,20 +15,17 @@ from onmf.estimators.initialization import Initialization
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.parameters import BoundsOf
 from onmf.losses import Loss
-from onmf.losses.alternation import Alternation, Given, Settings, finish, fit
+from onmf.losses.alternation import Alternation, Given, Settings
 from onmf.losses.filling import fill_along_common_ray
 from onmf.losses.ray_alternation import TooFewDirectionsError
-from onmf.paper.palm import PalmSettings
-from onmf.paper.path import Path, tighten
+from onmf.losses.settling import finish, fit
 from onmf.paper.penalties import Penalty
-from onmf.paper.start import from_centroids
-from onmf.result import NO_CHECKPOINT, CheckpointStore, Factorization, Recorder, Stage, Watch
+from onmf.result import NO_CHECKPOINT, CheckpointStore, Factorization, Recorder, Watch
 from onmf.rows import Placement
-from onmf.rows.assign import Assignment, Code, Rays, labels_of
 from onmf.rows.memory import InMemory
+from onmf.rows.scale import Scale, safe_scale
 from onmf.rows.summary import BottomKSampler
 from onmf.rows.sweep import Array, Data, count_missing
-from onmf.rows.validation import Scale, check_scale, safe_scale
 from onmf.search.outliers import OutlierLimit, Outliers
 from onmf.search.row_problems import unit
 from onmf.search.solver import SearchSettings
@@ -209,43 +205,6 @@ class FastSolver(Solver):
         return some
 
 
-@dataclass(frozen=True)
-class PaperSolver(Solver):
-    """The paper's method, once per start; the lowest error wins."""
-
-    penalty: Penalty
-    palm: PalmSettings
-    path: Path
-    bounds: BoundsOf
-
-    # It depends on the scale of X as the paper's does, and must be given X as it is.
-    scale: ClassVar[Scale] = staticmethod(check_scale)
-
-    @property
-    def most_sweeps(self) -> int | None:
-        starts = 1 if self.begin.n_init == "auto" else int(self.begin.n_init)
-        return None if self.path.max_sweeps is None else starts * self.path.max_sweeps
-
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
-        data = rows.data
-        palm = replace(self.palm, bounds=self.bounds(data.extremes))
-        best, done = _best_so_far(checkpoints)
-        for restart, seed in enumerate(self.begin.seeds(checkpoints)):
-            if restart < done:
-                continue
-            H, W = self.begin.factors(data, rows.X, seed)
-            H = from_centroids(data, W) if H is None else H
-            H = data.map_blocks(_without_empty, data.row_sqnorms, H)
-            new = tighten(palm, data, H, W, self.penalty, self.path, watch, restart, checkpoints)
-            best = new if best is None or new.relative_error < best.relative_error else best
-            if new.stop == "callback":
-                break
-            checkpoints.note("best", partial(_facts_of, best, restart + 1))
-        assert best is not None  # there is at least one start
-        stationarity = palm.stationarity(data, data.scatter(best.H), best.W, self.penalty, best.rho)
-        return with_labels(data, best, Rays.of(best.W), stationarity)
-
-
 def with_empty(
     alternation: Alternation, solution: Solution, k: int, given: Array | None
 ) -> Solution:
@@ -266,36 +225,3 @@ def with_empty(
     H = data.dense(k, assignment.memberships, rows)
     result = solution.result._replace(H=H, W=wide, history=history)
     return solution._replace(result=result, labels=labels, nearest=labels)
-
-
-def with_labels(
-    data: Data, result: Factorization, assignment: Assignment | Any, stationarity: float
-) -> Solution:
-    """With the labels of the factors, and those that the assignment gives; reads X once."""
-    near, _ = data.sweep(assignment)
-    labels = data.gather(data.map_blocks(_largest, data.scatter(result.H), near))
-    nearest = data.gather(data.map_blocks(labels_of, near))
-    return Solution(result, labels, nearest, stationarity, data.sqnorm)
-
-
-def _best_so_far(checkpoints: CheckpointStore) -> tuple[Factorization | None, int]:
-    """The best result of the starts that an earlier process did, and how many they were."""
-    notes = checkpoints.recall("best")
-    if notes is None:
-        return None, 0
-    history = [Stage(*stage) for stage in notes["best"]["history"]]
-    return Factorization(**notes["best"] | {"history": history}), notes["done"]
-
-
-def _facts_of(best: Factorization, done: int) -> dict[str, Any]:
-    return {"best": best._asdict() | {"H": np.asarray(best.H)}, "done": done}
-
-
-def _without_empty(sqnorms: Array, H: Array) -> Array:
-    """A sample of zeros has nothing to explain, hence no cluster."""
-    return np.where((sqnorms == 0)[:, None], H.dtype.type(0), H)
-
-
-def _largest(H: Array, near: Code) -> Array:
-    """The paper's label, where the membership is largest; the nearest ray's if there is none."""
-    return np.where(H.any(axis=1), H.argmax(axis=1), near.labels)

@@ -15,8 +15,9 @@ from scipy.optimize import linear_sum_assignment
 
 from onmf.estimators.fitting import FastSolver, Solution
 from onmf.explain.explanation import numbered_groups
-from onmf.losses.alternation import Alternation, finish, settle
+from onmf.losses.alternation import Alternation
 from onmf.losses.guide import Guide, class_centroids
+from onmf.losses.settling import finish, settle
 from onmf.result import NO_CHECKPOINT, CheckpointStore, Recorder, Watch, unwatched
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of

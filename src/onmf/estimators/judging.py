@@ -12,7 +12,7 @@ from onmf.estimators.predictor import PredictMixin
 from onmf.explain.certainty import Calibration
 from onmf.explain.mixtures import mixed_scores
 from onmf.explain.probabilities import curve_of_samples, probabilities
-from onmf.explain.strangers import Left, StrangerRule
+from onmf.explain.strangers import Left, StrangerJudge, StrangerRule
 from onmf.result import cluster_ids
 from onmf.rows import Placement, is_dask
 from onmf.rows.assign import labels_of
@@ -168,16 +168,14 @@ class JudgingMixin(PredictMixin):
         True
         """
         self._check_fitted()
-        known = {name: self._learnt(name) for name in LEARNT[1:]}
         if is_dask(X):
+            known = {name: self._learnt(name) for name in LEARNT[1:]}
             return self._lazily("stranger_score", X, np.float64, None, **known)
-        rule, ids = StrangerRule(*known.values()), np.asarray(cluster_ids(self))
+        excess = self._stranger_judge()
         data, assignment, scale = self._with_assignment(X)
-        W, loss = self.cluster_centers_, self._loss
 
         def judge(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
-            labels = assignment(block, None)[0].labels
-            return rule.excess(Left.of(block.X, labels, W, loss, scale), ids), ()
+            return excess(block.X, assignment(block, None)[0].labels, scale), ()
 
         with single_threaded_blas():
             return data.gather(data.sweep(judge)[0])
@@ -242,6 +240,12 @@ class JudgingMixin(PredictMixin):
 
         with single_threaded_blas():
             return data.gather(data.sweep(judge)[0])
+
+    def _stranger_judge(self) -> StrangerJudge:
+        """By which `stranger_score` judges samples."""
+        rule = StrangerRule(*(self._learnt(name) for name in LEARNT[1:]))
+        ids = np.asarray(cluster_ids(self))
+        return StrangerJudge(rule, self.cluster_centers_, ids, self._loss)
 
     def _learnt(self, name: str) -> Array:
         """An attribute that is learnt from the kept samples, unless the model has it already."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from onmf.estimators.editing import EditingMixin
-from onmf.estimators.fitting import FastSolver, FitRequest, Solution, Solver
+from onmf.estimators.fitting import FastSolver, FitRequest, Solver
 from onmf.estimators.guiding import GuidedSolver, KnownClasses
 from onmf.estimators.initialization import Initialization, is_model
 from onmf.estimators.naming import Names, as_pairs
@@ -28,7 +28,7 @@ from onmf.losses.support import OF_PALM, refusal
 from onmf.paper.palm import NON_NEGATIVE
 from onmf.paper.penalties import PENALTIES, Penalty
 from onmf.result import Event
-from onmf.rows import Check, Placement
+from onmf.rows import Check
 
 SIGNED_REMEDY = "leave center_bounds at 'auto' to cluster signed data"
 
@@ -47,7 +47,8 @@ class ONMF(EditingMixin):
     Parameters
     ----------
     n_clusters : int, optional
-        Number of clusters; None is 8, or as many as the model given as `init` has.
+        Number of clusters; None is 8, or as many as the model given as `init`, or a `y` of `fit`
+        with unknown samples, has.
     loss : {"frobenius", "kl"}, default="frobenius"
         What is minimised: squares, or for counts (words, reads) the Kullback-Leibler divergence
         KL(X || HW), the sum of ``x log(x / y) - x + y`` over the entries of X and HW. With "kl" a
@@ -226,8 +227,8 @@ class ONMF(EditingMixin):
         if solver_of(self.solver).name == "palm":
             supports = supports & OF_PALM
         signed = allows_negative(self.center_bounds) and "signed" in supports
-        remedy = f"loss={self.loss!r} needs non-negative data"
-        remedy = SIGNED_REMEDY if "signed" in supports else remedy
+        of_loss = f"loss={self.loss!r} needs non-negative data"
+        remedy = SIGNED_REMEDY if "signed" in supports else of_loss
         return Check(type(self).__name__, signed, remedy, "missing" in supports)
 
     @property
@@ -245,9 +246,9 @@ class ONMF(EditingMixin):
             f"than n_clusters={k}: the other {empty} clusters are empty; ask for fewer."
         )
 
-    def _features_asked_for(self) -> set[str]:
-        """By the names of `losses.support.FEATURES`."""
-        bounds = self.center_bounds
+    def _check_support(self, *others: str) -> None:
+        """Refuse features, by the names of `losses.support.FEATURES`, that cannot be combined."""
+        bounds, loss, solver = self.center_bounds, self._loss, solver_of(self.solver)
         given = not is_automatic(bounds)
         asked = {
             "outliers": self.outliers is not None,
@@ -258,22 +259,19 @@ class ONMF(EditingMixin):
             "signed": given and allows_negative(bounds),
             "bounds": given and as_bounds(bounds)((0.0, 1.0)) != NON_NEGATIVE,
         }
-        return {name for name, there in asked.items() if there}
+        features = {name for name, there in asked.items() if there} | solver.features() | {*others}
+        if why := refusal(loss.name, loss.supports, solver.name, features):
+            raise ValueError(why)
 
     def _solver(self, n_threads: int) -> Solver:
         check_parameters(self._parameters())
         solver, loss = solver_of(self.solver), self._loss
-        features = self._features_asked_for() | solver.features()
-        if why := refusal(loss.name, loss.supports, solver.name, features):
-            raise ValueError(why)
+        self._check_support()
         begin = Initialization.of(self.n_clusters, self.init, self.n_init, self.random_state)
-        one_start = not (begin.is_search or (callable(self.init) and solver.name == "palm"))
-        if one_start and begin.n_init != "auto" and int(begin.n_init) > 1:
-            warnings.warn(
-                f"init gives the centroids: n_init={self.n_init} is not used, there is one start.",
-                UnusedParameterWarning,
-                stacklevel=caller_level(),
-            )
+        varies = begin.is_search or (callable(self.init) and solver.name == "palm")
+        if not varies and self.n_init not in ("auto", 1):
+            why = f"init gives the centroids: n_init={self.n_init} is not used, there is one start."
+            warnings.warn(why, UnusedParameterWarning, stacklevel=caller_level())
         penalty = PENALTIES[self.penalty] if isinstance(self.penalty, str) else self.penalty
         return solver.prepare(
             FitRequest(
@@ -293,18 +291,10 @@ class ONMF(EditingMixin):
         known = KnownClasses.of(y, soft)
         if known is None:
             return solver, ()
-        loss, how = self._loss, solver_of(self.solver)
-        features = self._features_asked_for() | how.features() | {"guide"}
-        if why := refusal(loss.name, loss.supports, how.name, features):
-            raise ValueError(why)
+        self._check_support("guide")
         if not isinstance(self.init, str):
             raise ValueError("y with unknown labels says where to start: leave out init.")
         assert isinstance(solver, FastSolver)  # the only one that passes the refusals
         if self.n_clusters is None:
-            begin = replace(solver.begin, n_clusters=len(known.names))
-            solver = replace(solver, begin=begin)
+            solver = replace(solver, begin=replace(solver.begin, n_clusters=len(known.names)))
         return GuidedSolver.guiding(solver, known), as_pairs(dict(enumerate(known.names)))
-
-    def _warn(self, solution: Solution, rows: Placement) -> None:
-        super()._warn(solution, rows)
-        self._warn_if_signed(rows)

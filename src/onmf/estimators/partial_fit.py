@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onmf.estimators.bases import available_if
 from onmf.estimators.clusterer import Clusterer
+from onmf.estimators.fitting import Solution
 from onmf.estimators.initialization import is_model
 from onmf.estimators.parameters import CenterBounds, as_bounds, is_automatic
 from onmf.estimators.progress import caller_level, watcher
@@ -24,9 +25,9 @@ from onmf.losses.support import refusal
 from onmf.paper.penalties import SNCP
 from onmf.result import Event, Stage
 from onmf.rows import Placement
+from onmf.rows.scale import check_squares
 from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import single_threaded_blas
-from onmf.rows.validation import check_squares
 from onmf.search.solver import SearchSettings
 from onmf.streams.births import Comparison
 
@@ -110,6 +111,7 @@ class PartialFitMixin(Clusterer):
                     if not hasattr(self, "_stream"):
                         self._continue_fit(rows.data.shape[0], sizes)
                     self._take_in(rows)
+            self.__dict__.pop("tree_", None)  # of the samples and centroids before
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Any:
@@ -205,6 +207,10 @@ class PartialFitMixin(Clusterer):
         state, self._stream, W = comparison.take_in(rows.data, W, self._stream, self._limit)
         self._show_batch(rows.data, state)
         self.cluster_centers_ = W
+
+    def _warn(self, solution: Solution, rows: Placement) -> None:
+        super()._warn(solution, rows)
+        self._warn_if_signed(rows)
 
     def _warn_if_signed(self, rows: Placement) -> None:
         """Say that the centroids are free, where nobody asked for it."""

@@ -11,8 +11,9 @@ from onmf.estimators.parameters import check_number
 from onmf.estimators.storage import write_model
 from onmf.io import replace_files
 from onmf.io.terms import DOCUMENTS
+from onmf.preparation.cleaning import Strip
 from onmf.preparation.steps import apply
-from onmf.preparation.texts import Strip, as_texts
+from onmf.preparation.texts import as_texts
 from onmf.rows.sweep import Array
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class ReportMixin(NamingMixin):
         X : as for `fit`
             What the model was fitted to. A model of `cluster_texts` also takes its texts.
         **options
-            `by`, `feature_names`, `sample_weight`, `log_base`, `rank`, `splits`, `random_state`.
+            `by`, `feature_names`, `sample_weight`, `log_base`, `rank`, `splits`, `random_state`,
+            `strangers`.
 
         Returns
         -------

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from onmf.estimators.bases import BaseEstimator, DocumentedEstimator
-from onmf.estimators.fitting import FastSolver, FitRequest, PaperSolver, Solver
+from onmf.estimators.fitting import FastSolver, FitRequest, Solver
+from onmf.estimators.paper_solver import PaperSolver
 from onmf.estimators.parameters import check_number, without_none
 from onmf.losses.alternation import Settings
 from onmf.paper.inertia import Inertia

@@ -4,12 +4,10 @@ Stored are the class, the parameters, every fitted attribute, the names of the f
 steps of `onmf.preparation` that come before the model (`preprocessing_`). A parameter that
 only Python could store (a function, a random generator, arrays to start from) is left out with a
 warning; after loading it has its default, which matters only if the model is fitted again.
-Values are JSON: numbers, text, None, lists, tuples, penalty and solver objects.
 """
 
-import math
 import warnings
-from dataclasses import asdict, fields
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,15 +17,15 @@ import numpy as np
 
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
+from onmf.estimators.encoding import decode, encode, encode_all
 from onmf.estimators.judging import LEARNT, JudgingMixin
 from onmf.estimators.naming import check_names
-from onmf.estimators.solvers import SOLVERS
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.explain.strangers import StrangerRule
+from onmf.explain.tree import Tree
 from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
 from onmf.losses.edits import Edits
-from onmf.paper.penalties import PENALTY_CLASSES
 from onmf.preparation.steps import STEPS, Step
 from onmf.result import Stage
 from onmf.rows.sweep import Array
@@ -39,7 +37,7 @@ OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command kee
 STRANGENESS, LIMIT = "outlier_score_", "outlier_limit_"  # of models with outliers
 NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 LINEAGE = "lineage_"
-TREE = "tree_"  # not stored: it has JSON of its own
+TREE, LEAVES = "tree_", "tree_leaves_"  # its JSON is in the header, the leaves are an array
 FORMER_NAMES = {"outlier_fence_": "outlier_limit_"}  # of attributes, in files of version 0.1
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
 ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
@@ -49,8 +47,6 @@ ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
     "converged_": (bool,),
 }  # of those that are numbers
 HEADER_PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}
-STORED_PENALTIES: dict[str, Any] = {kind.__name__: kind for kind in PENALTY_CLASSES}
-NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them
 
 
 class StoredModel(NamedTuple):
@@ -74,7 +70,7 @@ def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes
     """
     model._learn_all()
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
-    fitted.pop(TREE, None)
+    tree = fitted.pop(TREE, None)
     if not samples:
         fitted = {n: v for n, v in fitted.items() if n not in (*OF_SAMPLES, STRANGENESS)}
     if all(name in fitted for name in OF_SAMPLES):
@@ -93,6 +89,9 @@ def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes
         "chain": [_put_away(step, place, arrays) for place, step in enumerate(chain)],
     }
     own = vars(model)
+    if tree is not None:
+        header["tree"] = tree.to_dict() | {"leaves": []}
+        arrays[LEAVES] = tree.leaves.astype(np.int32)
     arrays |= stream_arrays(own.get("_stream"), own.get("_stream_history"))
     return container_bytes(MODEL, header | more, arrays)
 
@@ -179,6 +178,11 @@ def _sound_model(stored: Container) -> StoredModel:
         k = len(arrays["cluster_centers_"])
         attributes[LINEAGE] = Lineage.sound(attributes[LINEAGE], k)
     check_names(attributes)
+    if LEAVES in arrays:
+        leaves = arrays.pop(LEAVES)
+        attributes[TREE] = Tree.from_dict(header["tree"] | {"leaves": leaves})
+        if len(arrays.get("labels_", leaves)) != len(leaves):
+            raise ValueError("its tree is of other samples.")
     if (names := header.get("features")) is not None:
         attributes[NAMES] = _as_names(names, n_features)
     attributes |= arrays | ({CHAIN: chain} if chain else {})
@@ -264,66 +268,3 @@ def _as_names(names: Any, n_features: int) -> Array:
     if len(names) != n_features:
         raise ValueError(f"it has {len(names)} names for {n_features} features.")
     return np.array(names, dtype=object)
-
-
-def encode(value: Any) -> Any:
-    """The value as JSON; TypeError if only Python could store it."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list):
-        return [encode(part) for part in value]
-    if isinstance(value, tuple):
-        return {"tuple": [encode(part) for part in value]}
-    if type(value) in STORED_PENALTIES.values():
-        return {"penalty": type(value).__name__, "settings": encode_all(asdict(value))}
-    if type(value) in SOLVERS.values():  # where it saves its state is not part of a model
-        settings = value.get_params(deep=False) | {"checkpoint": None}
-        return {"solver": value.name, "settings": encode_all(settings)}
-    raise TypeError(f"{type(value).__name__} cannot be stored")
-
-
-def encode_all(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: encode(value) for name, value in values.items()}
-
-
-def decode(value: Any) -> Any:
-    """What `encode` was given; ValueError if it cannot have been given that."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list):
-        return [decode(part) for part in value]
-    match value:
-        case {"tuple": list(parts), **rest} if not rest:
-            return tuple(decode(part) for part in parts)
-        case {"float": str(name), **rest} if not rest and name in NOT_FINITE:
-            return float(name)
-        case {"penalty": str(name), "settings": dict(settings), **rest} if not rest:
-            return penalty(name, settings)
-        case {"solver": str(name), "settings": dict(settings), **rest} if not rest:
-            return solver(name, settings)
-    raise ValueError("its header has a value of an unknown kind.")
-
-
-def solver(name: str, settings: dict[str, Any]) -> Any:
-    known = {key: decode(value) for key, value in settings.items() if key != "checkpoint"}
-    plain = all(value is None or type(value) in (int, float, bool) for value in known.values())
-    if name not in SOLVERS or not plain:
-        raise ValueError(f"its solver {name!r} is unknown.")
-    try:
-        return SOLVERS[name](**known)
-    except TypeError as error:
-        raise ValueError(f"its solver {name!r} has other settings.") from error
-
-
-def penalty(name: str, settings: dict[str, Any]) -> Any:
-    numbers = all(type(value) in (int, float) for value in settings.values())
-    if name not in STORED_PENALTIES or not numbers:
-        raise ValueError(f"its penalty {name!r} is unknown.")
-    try:
-        return STORED_PENALTIES[name](**settings)
-    except TypeError as error:
-        raise ValueError(f"its penalty {name!r} has other settings.") from error

@@ -228,8 +228,8 @@ n_jobs, verbose, callback
         first = StreamHistory.begin(batch, weight, len(state.W))
         self._stream_history = first._replace(batch=t, last=first.last + before.batch)
 
-    def _features_asked_for(self) -> set[str]:
-        return super()._features_asked_for() | {"births"}
+    def _check_support(self, *others: str) -> None:
+        super()._check_support("births", *others)
 
 
 def own_weight(rows: Placement) -> Array:

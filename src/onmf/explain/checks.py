@@ -21,7 +21,8 @@ def check_names(features: Iterable[Any] | None, m: int) -> list[str]:
 
 def has_groups(labels: Array) -> bool:
     """Whether two groups or more have samples."""
-    return len(np.unique(labels[labels >= 0])) > 1
+    inside = labels[labels >= 0]
+    return len(inside) > 0 and bool(inside.min() < inside.max())
 
 
 def check_groups(labels: Array) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,6 +58,8 @@ class Explanation:
         cloud.
     enough : ndarray of shape (n_clusters,)
         Whether there were enough samples to see a gap inside the group of each cluster.
+    stranger : ndarray of shape (n_samples,) or None
+        Whether each sample is unlike all others, as `ONMF.strangers` says; None unless it is asked.
 
     Examples
     --------
@@ -79,12 +81,14 @@ class Explanation:
     found_again: Array = field(repr=False)
     group: Array = field(repr=False)
     enough: Array = field(repr=False)
+    stranger: Array | None = field(default=None, repr=False)
 
     def clusters(self) -> list[ClusterRow]:
         """What each cluster with samples is worth; ``pandas.DataFrame`` makes a table of it."""
         table, rows = self.markers, []
-        for k in np.unique(self.labels[self.labels >= 0]).tolist():
-            inside = self.labels == k
+        sizes = np.bincount(self.labels + 1)[1:]
+        sums = np.bincount(self.labels + 1, self.certainty)[1:]
+        for k in np.flatnonzero(sizes).tolist():
             same = [c for c in np.flatnonzero(self.group == self.group[k]).tolist() if c != k]
             others, again = [table.clusters[c] for c in same], float(self.found_again[k])
             enough = bool(self.enough[k])
@@ -92,8 +96,8 @@ class Explanation:
                 ClusterRow(
                     cluster=table.clusters[k],
                     name=table.names[k],
-                    samples=int(inside.sum()),
-                    certainty=float(self.certainty[inside].mean()),
+                    samples=int(sizes[k]),
+                    certainty=float(sums[k] / sizes[k]),
                     found_again=again,
                     neighbour=table.neighbour[k],
                     p_one_cloud=float(table.p_one_cloud[k]),
@@ -126,6 +130,7 @@ def clusters(
     rank: Ranking = "mean",
     splits: int = SPLITS,
     random_state: int = 0,
+    strangers: bool = False,
 ) -> Explanation:
     """Distinctive features of each cluster of a fitted model, and how certain its labels are.
 
@@ -158,6 +163,8 @@ def clusters(
         Number of random splits of the features: more make the certainty less noisy.
     random_state : int, default=0
         Of the splits.
+    strangers : bool, default=False
+        Also find the strangers, for which `model` must be an `ONMF`.
 
     Returns
     -------
@@ -175,17 +182,18 @@ def clusters(
     names = known_feature_names(model, feature_names if by is None else None)
     names = getattr(X, "columns", None) if names is None else names
     check_groups(np.asarray(model.labels_))
-    read = read_clusters(model, X, sample_weight, splits, random_state)
+    judge = cast(Any, model)._stranger_judge() if strangers else None
+    read = read_clusters(model, X, sample_weight, splits, random_state, judge)
     if is_other_data(model, read.moved):  # not the nearest ray; is it what the model says?
         check_fitted_to(model, X)
     found = _explanation(model, read, names, None if by is not None else log_base, rank)
-    markers = found.markers
+    markers, stranger = found.markers, read.stranger if strangers else None
     if by is not None:
         labels, separation = np.asarray(model.labels_), read.separation
         options: dict[str, Any] = {"sample_weight": sample_weight, "log_base": log_base}
         options |= {"features": feature_names, "separation": separation, "rank": rank}
         markers = _of_groups(cluster_ids(model), labels, by, **options)
-    return replace(found, markers=markers.renamed(known_names(model)))
+    return replace(found, markers=markers.renamed(known_names(model)), stranger=stranger)
 
 
 def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:

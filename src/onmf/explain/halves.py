@@ -21,8 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
+from onmf.losses.base import Loss
 from onmf.losses.missing import MaskedRays
-from onmf.losses.quick_fit import rays_of_parts
 from onmf.rows.assign import Rays
 from onmf.rows.sweep import Array, Block, Data
 
@@ -40,7 +40,7 @@ class Half(NamedTuple):
     rays: Array
 
 
-def split_fits(data: Data, k: int, splits: int, seed: int) -> list[Half]:
+def split_fits(loss: Loss, data: Data, k: int, splits: int, seed: int) -> list[Half]:
     """The halves of so many random splits, one after the other, with their clusters."""
     rng = np.random.default_rng((EXPLAIN_STREAM, seed))
     seen = data.take(some_samples(data, k, rng))
@@ -48,7 +48,8 @@ def split_fits(data: Data, k: int, splits: int, seed: int) -> list[Half]:
     for _ in range(splits):
         order = rng.permutation(data.shape[1])
         halves += [np.sort(order[:middle]), np.sort(order[middle:])]
-    return list(map(Half, halves, rays_of_parts(seen, halves, k, rng)))
+    own = zip(halves, rng.spawn(len(halves)), strict=True)
+    return [Half(h, loss.quick_look(Block(seen.X[:, h], seen.weight), k, r).rays) for h, r in own]
 
 
 def some_samples(data: Data, k: int, rng: np.random.Generator, times: int = 1) -> Array:

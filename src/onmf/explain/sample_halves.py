@@ -33,7 +33,7 @@ import numpy as np
 
 from onmf.explain.halves import matching_numbers, overlaps
 from onmf.explain.modes import p_one_mode
-from onmf.losses.quick_fit import quick_look
+from onmf.losses.base import Loss
 from onmf.rows.assign import nearest
 from onmf.rows.sweep import Array, Block, row_sqnorm
 
@@ -106,7 +106,7 @@ def discriminant(Y: Array, first: Array) -> Array:
 
 
 def halves_of_samples(
-    seen: Block, labels: Array, k: int, rng: np.random.Generator
+    loss: Loss, seen: Block, labels: Array, k: int, rng: np.random.Generator
 ) -> list[SampleHalf]:
     """The halves of some samples, which have these labels by the model: two of every cut."""
     n, found = len(labels), []
@@ -115,7 +115,7 @@ def halves_of_samples(
     cuts = [rng.permutation(n) % 2 == 0 for _ in range(CUTS if n <= MANY else 1)]
     for half in (half for first in cuts for half in (first, ~first)):
         rows = np.flatnonzero(half & some)
-        look = quick_look(Block(seen.X[rows], seen.weight[rows]), k, rng)
+        look = loss.quick_look(Block(seen.X[rows], seen.weight[rows]), k, rng)
         both = np.hstack([look.rays.T, look.basis]).astype(seen.X.dtype, copy=False)
         scores, sketch = np.split(np.asarray(seen.X @ both), [len(look.rays)], axis=1)
         own = np.full(n, -1)

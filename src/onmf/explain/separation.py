@@ -19,6 +19,7 @@ from onmf.explain.sample_halves import (
     gap_of_halves,
     halves_of_samples,
 )
+from onmf.losses.base import Loss
 from onmf.losses.missing import mask_missing
 from onmf.rows.assign import Rays
 from onmf.rows.sweep import Array, Data, Matrix
@@ -46,13 +47,15 @@ class Separation(NamedTuple):
     enough: Array
 
 
-def look_at_halves(data: Data, labels: Array, rays: Array, seed: int) -> tuple[Array, Separation]:
+def look_at_halves(
+    loss: Loss, data: Data, labels: Array, rays: Array, seed: int
+) -> tuple[Array, Separation]:
     """How much of each cluster halves of some samples find again, and which are separate."""
     k, rng = len(rays), np.random.default_rng((EXPLAIN_STREAM, SAMPLE_HALVES, seed))
     some = some_samples(data, k, rng, times=2)  # each fit uses half of them
     seen, labels = data.take(some), labels[some]
     seen = seen._replace(X=mean_filled(seen.X))
-    halves = halves_of_samples(seen, labels, k, rng)
+    halves = halves_of_samples(loss, seen, labels, k, rng)
     scores = np.asarray(seen.X @ Rays.of(rays).units)
     runs = np.column_stack([half.labels for half in halves])
     return found_again(runs, labels, k), separate(halves, scores, labels)

@@ -74,6 +74,8 @@ class Left(NamedTuple):
         X, units = loss.view_rows(X), Rays.of(loss.view_rows(W.astype(np.float64))).units.T
         size = np.sqrt(row_sqnorm(X))
         scale = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
+        if not sp.issparse(X):
+            X = X.astype(np.float64, copy=False)  # once, and not in each product
         own = np.asarray(X @ units.T)[np.arange(len(labels)), labels] * scale
         cosines = np.where(labels >= 0, np.clip(own, 0, 1), 0)
         return cls(X, scale, labels, cosines, units, completion, noise)
@@ -104,7 +106,8 @@ class Left(NamedTuple):
 
     def along(self, D: Array) -> Array:
         """<d, r> (n, directions)."""
-        return (np.asarray(self.X @ D.T) * self.scale[:, None]) - self.codes @ (self.units @ D.T)
+        of_rays = self.cosines[:, None] * (self.units @ D.T)[self.labels]
+        return np.asarray(self.X @ D.T) * self.scale[:, None] - of_rays
 
     def weighted_squares(self, a: Array) -> Array:
         """sum_j a_j^2 r_ij^2 (n,)."""
@@ -214,6 +217,20 @@ class StrangerRule:
         limits = np.where(np.isnan(limits), usual, limits)[left.labels]
         score = log_scores(self.form, left) - usual_logs(self.chance, left.noise) - limits
         return np.asarray(np.exp(np.minimum(score, 700)))
+
+
+@dataclass(frozen=True)
+class StrangerJudge:
+    """The rule beside the centroids W of a model, by the ids of its clusters."""
+
+    rule: StrangerRule
+    W: Array
+    ids: Array
+    loss: Loss
+
+    def __call__(self, X: Matrix, labels: Array, factor: float) -> Array:
+        """q over its limit, of samples with the labels of the nearest centroids, times a factor."""
+        return self.rule.excess(Left.of(X, labels, self.W, self.loss, factor), self.ids)
 
 
 def chance_of(score: Array, noise: Array, weight: Array) -> Array:

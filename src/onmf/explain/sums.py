@@ -82,7 +82,7 @@ class PowerSums(NamedTuple):
             inside = (own >= 0) & (weight > 0)
             if not inside.all():
                 where, d = own[inside], d[inside]
-            total, square, samples = (np.bincount(where, w, k)[:, None] for w in (d, d * d, None))
+            total, square, samples = (own[:, None] for own in _weights_by_group(where, d, k))
             if self.missing.size:
                 seen, seen_square = total - self.missing[c], square - self.missing_square[c]
                 some = seen > NO_WEIGHT * total
@@ -113,12 +113,22 @@ class SumPowers:
         return labels, PowerSums(*sums(X, labels, weight, self.k), *missing)
 
 
+def _weights_by_group(labels: Array, weight: Array, k: int) -> tuple[Array, Array, Array]:
+    """Sums of d and d^2, and the number of samples, of each group."""
+    samples = np.bincount(labels, minlength=k)
+    if len(weight) and (weight == weight[0]).all():  # a product is quicker than two more sums
+        return samples * weight[0], samples * weight[0] ** 2, samples
+    return np.bincount(labels, weight, k), np.bincount(labels, weight**2, k), samples
+
+
 def _dense_sums(X: Array, labels: Array, weight: Array, k: int) -> Array:
     """S_1, S_2, S_0 (3, clusterings, k, m), cluster by cluster."""
     sums = np.zeros((3, labels.shape[1], k, X.shape[1]))
     for c, own in enumerate(labels.T):
-        for cluster in np.unique(own[own >= 0]):
-            inside = own == cluster
+        order = np.argsort(own.astype(np.int32), kind="stable")
+        ends = np.searchsorted(own[order], np.arange(k + 1))
+        for cluster in np.flatnonzero(np.diff(ends)):
+            inside = order[ends[cluster] : ends[cluster + 1]]
             rows, d = np.asarray(X[inside], np.float64), weight[inside]
             sums[0, c, cluster] = d @ rows
             sums[2, c, cluster] = d.sum() if rows.all() else d @ (rows != 0).astype(np.float64)

@@ -22,7 +22,15 @@ def typical_samples(inside: Array, distance: Array, certainty: Array, n: int) ->
     sure = inside[certainty[inside] >= np.median(certainty[inside])]
     middle = np.quantile(distance[inside], 0.5, method="lower")  # of a sample: no two are as near
     away = np.abs(distance[sure] - middle)
-    return sure[np.argsort(away, kind="stable")[:n]]
+    return sure[smallest(away, n)]
+
+
+def smallest(values: Array, n: int) -> Array:
+    """Where the n smallest values are, the smallest first; of equal ones the first."""
+    if len(values) <= n:
+        return np.argsort(values, kind="stable")
+    some = np.flatnonzero(values <= np.partition(values, n - 1)[n - 1])
+    return some[np.argsort(values[some], kind="stable")[:n]]
 
 
 def decimals(values: Array, least: int = 2, more: int = 0) -> int:

@@ -169,10 +169,13 @@ def _layout(
     short = len(top) > 1 and len(first) == len(second) - 1  # R leaves the first heading out
     is_id = len(first) > 1 and first[0].strip().lower() in ID_HEADINGS
     counted = len(first) > 1 and first == numbered(len(first))  # as pandas numbers columns
-    header = short or is_id or counted or not _is_data(number, first[1:] or first)
+    marked = first[0].startswith("# ") and _is(number, second[0])  # as numpy.savetxt writes it
+    header = short or is_id or counted or marked or not _is_data(number, first[1:] or first)
     if header and len(top) < 2:
         raise ValueError(f"{name} has a header but no samples.")
     headings = [unguard_cell(cell.strip()) for cell in (["", *first] if short else first)]
+    if marked:
+        headings[0] = headings[0].removeprefix("# ")
     rows = [row for row in top[header:] if len(row) == len(headings)]
     columns = zip(*rows, strict=True) if header else ()
     empty, text = set(beside), {}

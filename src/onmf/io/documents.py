@@ -4,16 +4,26 @@ import csv
 import json
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from onmf.exceptions import TableWarning
 from onmf.io.annotation import with_classes
 from onmf.io.cells import unguard_cell
-from onmf.io.columns import class_names
+from onmf.io.columns import (
+    ID_HEADINGS,
+    ROWS_INSPECTED,
+    WORDS_OF_A_TEXT,
+    class_names,
+    column_of_texts,
+)
 from onmf.io.delimited import text_cells
+from onmf.io.formats import known_ending
+from onmf.io.layouts import LINES_INSPECTED
 from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.table import (
     Options,
@@ -29,6 +39,7 @@ from onmf.io.text_files import LONGEST_LINE, decode_text, text_lines, visible_fi
 Row = dict[str, Any]
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")
 NO_CLASS = "no text"  # of an empty text whose cell with the class is empty
+MOST_NUMBERS = 2  # columns of numbers beside texts; with more, the numbers may be what is meant
 NO_TEXT = (".npy", ".npz", ".mtx", ".h5ad", ".h5", ".hdf5", ".json")
 
 
@@ -96,6 +107,58 @@ def read_documents(
     if not any(table.X):
         raise ValueError(f"{path.name} is empty: it has no documents.")
     return with_classes(table, labels, path.name)
+
+
+def find_documents(
+    path: AnyFile, drop: Collection[str] = (), encoding: str | None = None
+) -> str | None:
+    """The column of texts, or "" for files and lines; None if the input is something else.
+
+    Documents are a folder of files of no format of numbers, a `.txt` file whose lines are words, or
+    a table with texts and at most MOST_NUMBERS columns of numbers, such as a year.
+    """
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    if isinstance(path, Path) and path.is_dir():
+        kinds = {known_ending(name.name) for name in visible_files(path, links=True)}
+        return "" if kinds and kinds <= {None, ".txt"} and known_ending(path.name) is None else None
+    if not path.is_file() or ending not in (*TEXT_TABLES, ".txt"):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TableWarning)
+            if ending == ".txt":
+                lines = [*islice(text_lines(path, no_progress, encoding), LINES_INSPECTED)]
+                return "" if _are_texts(lines) else None
+            rows = [*islice(_rows(path, ending, no_progress, encoding), ROWS_INSPECTED)]
+    except (ValueError, ImportError):
+        return None  # for the reader of tables, whose message says more
+    columns: dict[str, list[Any]] = defaultdict(list)
+    for row in rows:
+        for name, cell in row.items():
+            if name not in drop and cell not in (None, ""):
+                columns[name].append(cell)
+    numbers = {name for name, cells in columns.items() if any(map(_is_number, cells))}
+    if len(numbers - ID_HEADINGS) > MOST_NUMBERS:
+        return None
+    texts = {j: [*map(str, c)] for j, (n, c) in enumerate(columns.items()) if n not in numbers}
+    return column_of_texts([*columns], texts)
+
+
+def _are_texts(lines: list[str]) -> bool:
+    """Whether lines are words: no columns, and hardly a number."""
+    words = [line.split() for line in lines if line.strip()]
+    if not words or any("\t" in line for line in lines):
+        return False
+    numbers = sum(_is_number(word.strip(",;")) for line in words for word in line)
+    return median(map(len, words)) >= WORDS_OF_A_TEXT and 4 * numbers < sum(map(len, words))
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def without_empty_end(rows: list[Any]) -> list[Any]:

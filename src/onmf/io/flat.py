@@ -1,6 +1,7 @@
 """Arrays stored row by row in a file, and temporary files for unpacked ones."""
 
 import errno
+import math
 import os
 import shutil
 import tempfile
@@ -40,7 +41,7 @@ class FlatFile:
 
     def _bytes(self, n: int) -> int:
         """Bytes of n rows."""
-        return n * int(np.prod(self.shape[1:], dtype=object)) * self.dtype.itemsize
+        return n * math.prod(map(int, self.shape[1:])) * self.dtype.itemsize
 
     def __getitem__(self, rows: slice) -> Array:
         i, j, _ = rows.indices(self.shape[0])

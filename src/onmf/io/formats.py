@@ -61,6 +61,7 @@ REMEDIES = {  # for files that other programs read
     ".tar.gz": "unpack it first",
 }
 READERS_TERMS = {".h5ad": CELLS}  # of formats that say what their rows are
+ANNOTATIONS = ("obs", "var")  # folders of annotated data in a Zarr store
 LAYERED = ("hdf5", "zarr")
 ROWS_BY_NAME = ("delimited", "workbook")
 WITH_COLUMNS = (*ROWS_BY_NAME, "parquet")
@@ -143,7 +144,9 @@ def known_ending(name: str) -> str | None:
 
 
 def terms_of_file(path: AnyFile) -> Terms:
-    """What the reader calls the rows and columns of a file, by its ending."""
+    """What the reader calls the rows and columns of a file, by its ending and tables."""
+    if isinstance(path, Path) and all((path / table).is_dir() for table in ANNOTATIONS):
+        return CELLS
     return READERS_TERMS.get(known_ending(path.name) or "", SAMPLES)
 
 

@@ -166,6 +166,8 @@ def place_for(folder: Path, names: Sequence[str], force: bool) -> Iterator[None]
         tempfile.TemporaryFile(dir=folder).close()
         with sole_writer(folder / f".{names[-1]}.lock"):
             finish_replacement(folder)
+            for stage in folder.glob(f".{NEXT}.*"):  # of a process that was killed
+                shutil.rmtree(stage, ignore_errors=True)
             there = [name for name in names if (folder / name).exists()]
             if there and not force:
                 place = "this folder" if folder == Path() else folder

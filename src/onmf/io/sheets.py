@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +13,9 @@ from onmf.io.table import Array, Coded, Numbered, in_blocks
 
 ROWS_PER_BLOCK = 10_000  # of a table that is written
 LINE_ENDS = "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+FILL, END = 0xFF, 0xFE  # no bytes of UTF-8: after the end of a cell, and of a row
+MOST_IN_BYTES = 10**9  # larger whole numbers are written by Python, ...
+MOST_EXACT, ROUNDING = 2.0**52, 2.0**-52  # ... and larger multiples of the last decimal
 MARK = "\ufeff"  # byte order mark
 NEEDS_QUOTES = re.compile(f'[,"{LINE_ENDS}]')
 
@@ -27,7 +30,8 @@ class Sheet(NamedTuple):
 class Columns(NamedTuple):
     """Rows given by their columns: arrays of numbers, or names.
 
-    They are read a block at a time: as text a number takes 50 bytes.
+    They are written a block at a time, numbers as digits in a matrix of bytes: as text each would
+    take 50 bytes, and five times as long.
 
     digits : decimals of the numbers of each column; 6 if not given.
     """
@@ -45,35 +49,103 @@ class Columns(NamedTuple):
         """The rows as text, some at a time."""
         digits = self.digits or [6] * len(self.parts)
         written = [_Column.of(own, raw, n) for own, n in zip(self.parts, digits, strict=True)]
-        line = ",".join(own.form for own in written) + "\n"
-        for blocks in zip(*(in_blocks(own.entries) for own in written), strict=True):
-            cells: list[Any] = [None] * (len(blocks) * len(blocks[0]))
-            for j, (own, block) in enumerate(zip(written, blocks, strict=True)):
-                cells[j :: len(blocks)] = own.cells(block)
-            yield line * len(blocks[0]) % tuple(cells)
+        entries = (in_blocks(own.entries, ROWS_PER_BLOCK) for own in written)
+        for blocks in zip(*entries, strict=True):
+            yield _joined([own.cells(block) for own, block in zip(written, blocks, strict=True)])
 
 
 class _Column(NamedTuple):
-    """How `%` writes a column, its entries, and what the cells of some of them are."""
+    """The entries of a column, and some of them as texts, or as a matrix of bytes, row by row.
 
-    form: str
+    A matrix has FILL where a cell is shorter than the longest.
+    """
+
     entries: Any
-    cells: Callable[[Any], Sequence[Any]]
+    cells: Callable[[Any], list[str] | Array]
 
     @classmethod
     def of(cls, column: Any, raw: bool, digits: int) -> Self:
         if isinstance(column, Numbered):
-            return cls("%d", range(len(column)), lambda block: block)
+            return cls(range(len(column)), lambda block: _whole(np.array(block)))
         if isinstance(column, Coded):
-            words = np.array(text_cells(column.words, raw), object)
-            return cls("%s", column.codes, lambda block: words[block].tolist())
+            words = _byte_rows(text_cells(column.words, raw))
+            return cls(column.codes, lambda block: words[block])
         kind = column.dtype.kind if isinstance(column, np.ndarray) else "O"
         if kind == "b":  # yes and no as most programs read them
             return cls.of(Coded(["false", "true"], column.view(np.int8)), raw, digits)
-        if kind in "fiu":
-            form = f"%.{digits}f" if kind == "f" else "%d"
-            return cls(form, column, lambda block: block.tolist())
-        return cls("%s", column, lambda block: text_cells(block, raw))
+        if kind in "iu":
+            return cls(column, _whole)
+        if kind == "f":
+            return cls(column, lambda block: _decimals(block, digits))
+        return cls(column, lambda block: text_cells(block, raw))
+
+
+def _joined(cells: Sequence[list[str] | Array]) -> str:
+    """The lines of some rows, given by their columns. Neighbouring matrices are one column."""
+    n, columns = len(cells[0]), list[Any]()
+    for in_bytes, group in groupby(cells, lambda own: isinstance(own, np.ndarray)):
+        if not in_bytes:
+            columns += group
+            continue
+        marks = [np.full((n, 1), ord(","), np.uint8), np.full((n, 1), END, np.uint8)]
+        parts = [part for own in group for part in (own, marks[0])]
+        text = np.hstack([*parts[:-1], marks[1]]).tobytes().replace(bytes([FILL]), b"")
+        if len(parts) == 2 * len(cells):
+            return text.replace(bytes([END]), b"\n").decode("utf-8")
+        columns.append(text.decode("utf-8", "surrogateescape").split(chr(0xDC00 + END))[:-1])
+    line = ",".join(["%s"] * len(columns)) + "\n"
+    return line * n % tuple(chain.from_iterable(zip(*columns, strict=True)))
+
+
+def _byte_rows(texts: Sequence[str]) -> Array:
+    """Each text as a row of bytes."""
+    coded = [text.encode("utf-8") for text in texts]
+    width = max(map(len, coded), default=0)
+    joined = b"".join(text.ljust(width, bytes([FILL])) for text in coded)
+    return np.frombuffer(joined, np.uint8).reshape(len(coded), width)
+
+
+def _whole(numbers: Array) -> Array:
+    """`%d` of each number."""
+    size = np.abs(numbers.astype(np.float64))
+    if size.max(initial=0) >= MOST_IN_BYTES:
+        return _byte_rows([*map(str, numbers.tolist())])
+    digits = _digits(size.astype(np.int32), len(str(int(size.max(initial=0)))))
+    for j in range(digits.shape[1] - 1):
+        digits[size < 10 ** (digits.shape[1] - 1 - j), j] = FILL
+    return digits if numbers.min(initial=0) >= 0 else np.hstack([_minus(numbers < 0), digits])
+
+
+def _decimals(numbers: Array, n: int) -> Array:
+    """`%.nf` of each number, for n from 1 to 9."""
+    exact = numbers.astype(np.float64)
+    size = np.abs(exact)
+    if not size.max(initial=0) * 10**n < MOST_EXACT:
+        return _byte_rows([f"{x:.{n}f}" for x in exact.tolist()])
+    product = size * 10**n
+    scaled = np.rint(product)
+    for i in np.flatnonzero(np.abs(np.abs(product - scaled) - 0.5) <= ROUNDING * product):
+        scaled[i] = int(f"{size[i]:.{n}f}".replace(".", ""))  # half way, but for rounding
+    whole = np.floor(scaled / 10**n)
+    after = _digits((scaled - whole * 10**n).astype(np.int32), n)
+    parts = [_whole(whole), np.full((len(exact), 1), ord("."), np.uint8), after]
+    negative = np.signbit(exact)
+    return np.hstack([_minus(negative), *parts] if negative.any() else parts)
+
+
+def _digits(numbers: Array, n: int) -> Array:
+    """The last n decimal digits of numbers (int32, which divides ten times as fast as int64)."""
+    digits = np.empty((len(numbers), n), np.uint8)
+    for j in reversed(range(n)):
+        rest = numbers // 10
+        digits[:, j] = numbers - 10 * rest + ord("0")
+        numbers = rest
+    return digits
+
+
+def _minus(negative: Array) -> Array:
+    """A column with the sign of each number."""
+    return np.where(negative, ord("-"), FILL).astype(np.uint8)[:, None]
 
 
 def csv_text(

@@ -61,6 +61,8 @@ class Names(Sequence[str]):
     @overload
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, int) and 0 <= index < len(self):
+            return self.texts(index, index + 1)[0]
         numbers = range(len(self))[index]
         if isinstance(numbers, int):
             return self.texts(numbers, numbers + 1)[0]
@@ -107,9 +109,10 @@ class Coded(Names):
         return list(np.array(self.words, object)[self.codes[start:stop]].tolist())
 
 
-def in_blocks(names: Any) -> Iterator[Any]:
+def in_blocks(names: Any, size: int | None = None) -> Iterator[Any]:
     """All names, or numbers of an array, some at a time."""
-    return (names[i : i + NAMES_PER_BLOCK] for i in range(0, len(names), NAMES_PER_BLOCK))
+    size = NAMES_PER_BLOCK if size is None else size
+    return (names[i : i + size] for i in range(0, len(names), size))
 
 
 def turn(table: Table) -> Table:

@@ -8,8 +8,9 @@ clusters; `Terms.say` puts the reader's words into them.
 import re
 from dataclasses import asdict, dataclass
 
-# Our nouns, but not within quotation marks: names from data are quoted.
-OWN = re.compile(r"'[^']*'|\"[^\"]*\"|\b(?:[Ss]amples?|[Ff]eatures?|[Cc]lusters?)\b(?![.=-]\w)")
+# Our nouns, but not in quotation marks, where names from data are, in commands, and in paths.
+KEPT = r"'[^']*'|\"[^\"]*\"|\bonmf [a-z-]+|\S*/\S*"
+OWN = re.compile(KEPT + r"|\b(?:[Ss]amples?|[Ff]eatures?|[Cc]lusters?)\b(?![.=-]\w)")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Terms:
     def counted(self, n: int, noun: str) -> str:
         """1 topic, 1,200 topics: of our noun in the singular."""
         return f"{n:,} {self.words()[noun if n == 1 else f'{noun}s']}"
+
+
+def batches_counted(n: int) -> str:
+    """1 batch, 12 batches."""
+    return f"{n:,} batch{'es' if n != 1 else ''}"
 
 
 SAMPLES = Terms()

@@ -1,15 +1,14 @@
-"""The alternation on X with which every fit by the default solver ends, and its record.
+"""What alternates on X: one sweep, and the state after it.
 
     W  ->  the code of every row, by one sweep  ->  the best W for these codes  ->  ...
 
-to a fixed point. What a sweep does and which W is best is an `Alternation`: of squares
-(`ray_alternation`), of squares with missing values (`masked_alternation`), of the Kullback-Leibler
-divergence (`kl_alternation`). With outliers the loss of a sample is capped by a limit, which is
-updated after every sweep. Each sweep from the first start is a stage, and can be resumed from. The
-other starts follow without a record, and the best result is one more stage.
+What a sweep does and which W is best is an `Alternation`: of squares (`ray_alternation`), of
+squares with missing values (`masked_alternation`), of the Kullback-Leibler divergence
+(`kl_alternation`). With outliers the loss of a sample is capped by a limit, which is updated after
+every sweep. `settling` goes on to a fixed point.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
@@ -19,7 +18,7 @@ import numpy as np
 from onmf.losses.guide import Guide, GuidedMove, KnownRows
 from onmf.paper.palm import Bounds
 from onmf.paper.penalties import RowPenalty
-from onmf.result import Factorization, Recorder, Stage
+from onmf.result import Recorder, Stage
 from onmf.rows.assign import labels_of
 from onmf.rows.sweep import Array, Data, Move
 from onmf.search.outliers import OutlierLimit, next_limit, sample_counts
@@ -61,7 +60,6 @@ class AlternationState:
         return cls(**known | limits | {"sums": cls.kind_of_sums(**facts["sums"])})
 
 
-EQUAL_LOSSES = 1e-10  # relative difference below which two results are one, rounded otherwise
 LIMITS = ("limit", "next_limit")
 NO_LIMIT = OutlierLimit(np.inf, 0.0)  # losses of samples are measured; none is an outlier
 ROUNDING_STEPS = 4  # times eps: centroids at rest were seen to move by up to 0.8 eps
@@ -255,125 +253,6 @@ def without_outliers(settings: Settings) -> Settings:
 
 def _excess(limit: OutlierLimit, pair: tuple[Array, Array]) -> Array:
     return limit.excess(*pair)
-
-
-def fit(
-    alternation: Alternation,
-    k: int,
-    seed: int,
-    recorder: Recorder,
-    given: Given | None = None,
-) -> tuple[Factorization, Any, Alternation]:
-    """k clusters: starts, then the alternation. The factors, the state, the alternation.
-
-    A fit that was interrupted is resumed from its checkpoint.
-    """
-    if noted := recorder.recall("alternation"):
-        state = alternation.kind_of_state.from_facts(noted)
-        alternation, Ws = alternation.resumed(state), [noted["W"], *noted["rivals"]]
-        before, known = noted["sweeps_before"], noted.get("known")
-        return *finish(alternation, Ws, recorder, state, before, known), alternation
-    starts = alternation.starts(k, np.random.default_rng(seed), recorder, given)
-    recorder.history += starts.path
-    alternation, known = starts.alternation, None
-    if given is not None and len(given.W) == k:
-        known = alternation.as_start(given.W)
-    return *finish(alternation, starts.Ws, recorder, None, starts.sweeps, known), alternation
-
-
-def settle(
-    alternation: Alternation,
-    W: Array,
-    sweeps: int,
-    watch: Callable[[Any], bool] = lambda state: False,
-    since: Any = None,
-) -> Any:
-    """Alternate from W for at most `sweeps` sweeps; `watch(state)` may stop earlier.
-
-    `since` is the state with these W of an alternation that was interrupted, without the codes.
-    """
-    state = alternation.begin(W)
-    state = state if since is None else replace(since, rows=state.rows)
-    for _ in range(sweeps - 1):
-        if watch(state) or state.settled:
-            return state
-        new = alternation.after(state)
-        if new is None:
-            return replace(state, settled=True)
-        state = new
-    watch(state)
-    return state
-
-
-def finish(
-    alternation: Alternation,
-    Ws: Sequence[Array],
-    recorder: Recorder,
-    since: Any = None,
-    before: int = 0,
-    known: Array | None = None,
-) -> tuple[Factorization, Any]:
-    """The best result of alternating from the starts Ws; `before` are sweeps not recorded.
-
-    A search may lead away from an optimum: from centroids that were `known`, the alternation runs
-    as well, and is told of if its result is better.
-    """
-    data, (W, *others) = alternation.data, Ws
-
-    def record(state: Any, sweeps: int) -> bool:
-        clusters = 0.0, 0.0, state.residual, len(state.empty)
-        stage = Stage(1.0, sweeps, alternation.error(state), *clusters, *data.traffic)
-        return recorder.record(stage, lambda: alternation.membership(state))
-
-    def facts() -> dict[str, Any]:
-        return {"rivals": others, "sweeps_before": before, "known": known}
-
-    def enter(state: Any) -> bool:
-        recorder.note("alternation", lambda: state.facts() | facts())
-        return record(state, (recorder.sweeps or before) + 1)
-
-    begun = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=before)
-    left, most = recorder.max_sweeps - (recorder.sweeps or before), recorder.max_sweeps - begun
-    state = settle(alternation, W, left, enter, since)
-    if others and not recorder.stopped:
-        sweeps = recorder.sweeps
-
-        def count(state: Any) -> bool:
-            nonlocal sweeps
-            sweeps += 1
-            return False
-
-        for W in others:
-            rival = settle(alternation.for_rival_of(state), W, most, count)
-            state = max(state, rival, key=alternation.objective)
-        record(state, sweeps)
-    if known is not None and not recorder.stopped:
-        better = improved(alternation, state, known, most)
-        if better is not state:
-            state, others, known = better, [], None
-            recorder.note("alternation", lambda: state.facts() | facts())
-            record(state, recorder.sweeps + 1)
-    stop = "callback" if recorder.stopped else "max_iter"
-    stop = "converged" if state.settled else stop
-    return recorder.result(alternation.membership(state), state.W, 1.0, stop), state
-
-
-def improved(alternation: Alternation, state: Any, known: Array, sweeps: int) -> Any:
-    """The state, or what the alternation makes of centroids that were known, if it is better.
-
-    With outliers that is: at the limit of the state, or at its own limit with no more outliers.
-    """
-    rival = settle(alternation.for_rival_of(state), known, sweeps)
-    gain = alternation.objective(rival) - alternation.objective(state)
-    if gain > EQUAL_LOSSES * alternation.loss(state) and len(rival.empty) <= len(state.empty):
-        state = rival
-    if state.limit is None:
-        return state
-    rival = settle(alternation.with_first_limit(known), known, sweeps)
-    outside = [alternation.outside(own) for own in (rival, state)]
-    less = alternation.error(state) - alternation.error(rival)
-    good = less > EQUAL_LOSSES * alternation.error(state) and outside[0] <= outside[1]
-    return rival if good and len(rival.empty) <= len(state.empty) else state
 
 
 def no_membership(data: Data, k: int, rows: Any) -> Callable[[], Any]:

@@ -8,10 +8,13 @@ contract tests of ``tests/losses/test_contract.py`` run over that registry.
 
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from onmf.losses.alternation import Alternation, Settings
 from onmf.losses.batches import BatchSums
+from onmf.losses.quick_fit import Look
 from onmf.rows.assign import Assignment
-from onmf.rows.sweep import Array, Data, Matrix, Move, Place
+from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place
 
 
 class Words(NamedTuple):
@@ -77,6 +80,9 @@ class Loss(Protocol):
 
     def view(self, data: Data, equal_votes: bool) -> Data:
         """The rows in which cosines compare samples as this loss does."""
+
+    def quick_look(self, seen: Block, k: int, rng: np.random.Generator) -> Look:
+        """K rays of some rows of the view, by a short search of this loss."""
 
     def view_rows(self, X: Matrix) -> Matrix:
         """The same for some rows, or centroids, in which lengths do not count."""

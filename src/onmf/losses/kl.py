@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import xlogy
 
 from onmf.losses.alternation import Alternation, Settings
 from onmf.losses.base import Words
 from onmf.losses.batches import BatchSums, CountBatches, has_samples
 from onmf.losses.kl_alternation import CountAlternation, sums_of_centroids
+from onmf.losses.kl_search import Counts
+from onmf.losses.kl_starts import find_clusterings
 from onmf.losses.profiles import (
     CountProfiles,
     MeasureTotals,
@@ -25,10 +28,14 @@ from onmf.losses.profiles import (
     root_shares,
     row_sums,
 )
+from onmf.losses.quick_fit import Look, quick_look
 from onmf.losses.support import EVERY_FEATURE
-from onmf.rows.sweep import Array, Data, Matrix, Move, Place
+from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place
 from onmf.rows.view import View
 from onmf.search.common_part import SINGLE_ENOUGH
+from onmf.search.row_problems import unit
+
+QUICK_STARTS = 2  # of quick looks; ARI of halves of m10: one .31, two .34, whole fits .38
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,22 @@ class KullbackLeibler:
 
     def view(self, data: Data, equal_votes: bool) -> Data:
         return View(data, root_shares if equal_votes else np.sqrt)
+
+    def quick_look(self, seen: Block, k: int, rng: np.random.Generator) -> Look:
+        """By moves of single rows: squares of roots alone follow a few rows with many counts.
+
+        On texts of which one was there 121 times, halves of the samples found 19 to 31 % of the
+        other topics again by squares, 83 to 96 % by these moves, and 80 to 97 % by whole fits.
+        """
+        X = sp.csr_array(seen.X)
+        squares = sp.csr_array((np.square(X.data), X.indices, X.indptr), X.shape)
+        look = quick_look(Block(root_shares(squares), seen.weight), k, rng)
+        if len(look.rays) < k:
+            return look
+        counts = Counts.of(Block(squares, seen.weight), influence_of(False))
+        counts = counts.take(np.flatnonzero(counts.totals > 0))
+        labels = find_clusterings(counts, k, rng, QUICK_STARTS)[-1]
+        return look._replace(rays=unit(np.sqrt(counts.sums(labels, k))))
 
     def view_rows(self, X: Matrix) -> Matrix:
         return root_shares(X)

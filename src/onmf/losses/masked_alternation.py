@@ -12,17 +12,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from onmf.losses.alternation import (
-    Alternation,
-    AlternationState,
-    Given,
-    Starts,
-    is_still,
-    no_membership,
-)
+from onmf.losses.alternation import AlternationState, Given, Starts, is_still, no_membership
 from onmf.losses.filling import estimate_fill
 from onmf.losses.missing import AssignMasked, Fill, FilledView, MaskedRays, MaskedSums
-from onmf.losses.ray_alternation import refill_empty, with_length, without_outlier_loss
+from onmf.losses.ray_alternation import (
+    SquaresAlternation,
+    refill_empty,
+    with_length,
+    without_outlier_loss,
+)
 from onmf.result import Recorder
 from onmf.rows.sweep import Array
 from onmf.search.outliers import OutlierLimit
@@ -48,7 +46,7 @@ class MaskedState(AlternationState):
 
 
 @dataclass(frozen=True)
-class MaskedAlternation(Alternation):
+class MaskedAlternation(SquaresAlternation):
     """Squares over the observed entries; `common` is the one ray of all samples."""
 
     common: Array | None = None
@@ -119,16 +117,6 @@ class MaskedAlternation(Alternation):
             filled = FilledView(self.data, Fill.by(state.W))
             U = refill_empty(filled, U, state.empty, without_outlier_loss(self.data, state))
         return with_length(U, typical_sqlength(images, totals), self.bounds, self.data.dtype)
-
-    def error(self, state: MaskedState) -> float:
-        """Over what is observed."""
-        return max(1 - self.explained(state) / self.data.sqnorm, 0.0) if self.data.sqnorm else 0.0
-
-    def loss(self, state: MaskedState) -> float:
-        return self.error(state) * self.data.sqnorm
-
-    def explained(self, state: MaskedState) -> float:
-        return float(state.sums.explained.sum())
 
     def stationarity(self, state: MaskedState) -> float:
         """How far the rays are from their own images: zero at a fixed point."""

@@ -3,7 +3,6 @@
 U_S = rays of X[:, S]:  a sketch, the search from one start, and a few alternations on X[:, S]
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,19 +26,6 @@ class Look(NamedTuple):
 
     rays: Array
     basis: Array
-
-
-def rays_of_parts(
-    seen: Block, parts: Sequence[Array], k: int, rng: np.random.Generator
-) -> list[Array]:
-    """Unit rays (k, features) of the samples for each part of the features, given by numbers."""
-    drawers = rng.spawn(len(parts))
-    return [quick_rays(seen, part, k, own) for part, own in zip(parts, drawers, strict=True)]
-
-
-def quick_rays(seen: Block, features: Array, k: int, rng: np.random.Generator) -> Array:
-    """K unit rays of these samples, from these features alone; fewer if there is not enough."""
-    return quick_look(Block(seen.X[:, features], seen.weight), k, rng).rays
 
 
 def quick_look(seen: Block, k: int, rng: np.random.Generator) -> Look:

@@ -84,15 +84,14 @@ class Assign:
 def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array, ...]:
     """Energy, weight, samples and moves of each of k clusters."""
     labels, inside = code.labels, code.labels >= 0
-    where, mass = labels[inside], weight[inside].astype(np.float64)
+    kept: Any = slice(None) if inside.all() else inside  # a copy takes as long as a sum
+    where, mass = labels[kept], weight[kept].astype(np.float64)
     changed = slice(0) if last is None else labels != last.labels
     both = labels[changed] if last is None else np.append(labels[changed], last.labels[changed])
     return (
-        np.bincount(where, mass * np.square(code.scores[inside], dtype=np.float64), k).astype(
-            float
-        ),
+        np.bincount(where, mass * np.square(code.scores[kept], dtype=np.float64), k).astype(float),
         np.bincount(where, mass, k).astype(float),  # of no samples it counts in whole numbers
-        np.bincount(where[mass > 0], minlength=k),
+        np.bincount(where if mass.all() else where[mass > 0], minlength=k),
         np.bincount(both[both >= 0], minlength=k),
     )
 
@@ -126,7 +125,21 @@ class RayState(AlternationState):
 
 
 @dataclass(frozen=True)
-class RayAlternation(Alternation):
+class SquaresAlternation(Alternation):
+    """error = 1 - sum_k explained_k / ||X||^2, over the entries that are observed."""
+
+    def error(self, state: Any) -> float:
+        return max(1 - self.explained(state) / self.data.sqnorm, 0.0) if self.data.sqnorm else 0.0
+
+    def loss(self, state: Any) -> float:
+        return self.error(state) * self.data.sqnorm
+
+    def explained(self, state: Any) -> float:
+        return float(state.sums.explained.sum())
+
+
+@dataclass(frozen=True)
+class RayAlternation(SquaresAlternation):
     """Squares, all entries observed."""
 
     kind_of_state: ClassVar[Any] = RayState
@@ -161,15 +174,6 @@ class RayAlternation(Alternation):
         W = next_centroids(self.data, state, self.bounds)
         rows, sums = self.sweep(W, state.next_limit, state.rows)
         return self.with_next_limit(state.after(W, rows, sums, self.settings.search.tol))
-
-    def error(self, state: RayState) -> float:
-        return max(1 - self.explained(state) / self.data.sqnorm, 0.0) if self.data.sqnorm else 0.0
-
-    def loss(self, state: RayState) -> float:
-        return self.error(state) * self.data.sqnorm
-
-    def explained(self, state: RayState) -> float:
-        return float(state.sums.explained.sum())
 
     def stationarity(self, state: RayState) -> float:
         """How far the rays are from their own images: zero at a fixed point."""
@@ -270,10 +274,9 @@ class Worst:
 def with_length(U: Array, sqnorms: Array, bounds: Bounds, dtype: Any) -> Array:
     """Centroids along the rays U, as long as samples of this energy, within the bounds."""
     length = np.where(sqnorms > 0, np.sqrt(sqnorms), 1)
-    if bounds.lower > 0:
-        return bounds.clip((U * length[:, None]).astype(dtype))
-    high, low = U.max(axis=1), U.min(axis=1)
-    over, under = high * length > bounds.upper, low * length < bounds.lower
-    length[over] = bounds.upper / high[over]
-    length[under] = np.minimum(length[under], bounds.lower / low[under])
+    if bounds.lower <= 0 and (bounds.upper < np.inf or -np.inf < bounds.lower < 0):
+        high, low = U.max(axis=1), U.min(axis=1)
+        over, under = high * length > bounds.upper, low * length < bounds.lower
+        length[over] = bounds.upper / high[over]
+        length[under] = np.minimum(length[under], bounds.lower / low[under])
     return bounds.clip((U * length[:, None]).astype(dtype, copy=False))

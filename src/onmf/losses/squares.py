@@ -16,11 +16,12 @@ from onmf.losses.base import Words
 from onmf.losses.batches import BatchSums, MaskedBatches, RayBatches, has_samples
 from onmf.losses.masked_alternation import MaskedAlternation, MaskedState
 from onmf.losses.missing import MaskedRays
+from onmf.losses.quick_fit import Look, quick_look
 from onmf.losses.ray_alternation import RayAlternation
 from onmf.losses.support import EVERY_FEATURE
 from onmf.rows.assign import Rays
 from onmf.rows.summary import quick_sqnorm
-from onmf.rows.sweep import Array, Data, Matrix, Move, Place, row_sqnorm
+from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place, row_sqnorm
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,9 @@ class Squares:
 
     def view(self, data: Data, equal_votes: bool) -> Data:
         return data
+
+    def quick_look(self, seen: Block, k: int, rng: np.random.Generator) -> Look:
+        return quick_look(seen, k, rng)
 
     def view_rows(self, X: Matrix) -> Matrix:
         return X

@@ -5,9 +5,10 @@ data (`transformers`).
 """
 
 from onmf.preparation.batches import center_batches
+from onmf.preparation.cleaning import Strip
 from onmf.preparation.seeds import labels_by_seeds
 from onmf.preparation.steps import Depth, Log, Rescale, Tfidf, Unit, Variable, apply
-from onmf.preparation.texts import Strip, Words, word_counts
+from onmf.preparation.texts import Words, word_counts
 from onmf.preparation.transformers import (
     SpectralReduction,
     log_expression,

@@ -32,7 +32,8 @@ from onmf.preparation.arrays import (
     times,
 )
 from onmf.preparation.base import Step, StepOption
-from onmf.preparation.texts import Strip, Words
+from onmf.preparation.cleaning import Strip
+from onmf.preparation.texts import Words
 from onmf.preparation.variable import Variable
 
 __all__ = [

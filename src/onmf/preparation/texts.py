@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from onmf.io.cells import to_count, to_number
 from onmf.preparation.base import Step, StepOption
-from onmf.preparation.cleaning import CLEANERS
+from onmf.preparation.cleaning import CLEANERS, Strip
 from onmf.preparation.stop_words import LANGUAGES, stop_words_of
 
 # Two or more letters or digits, at least one letter; an underscore is no part of a word.
@@ -197,56 +197,6 @@ class Words(Step):
 
 def _are_words(words: Any) -> bool:
     return isinstance(words, tuple) and all(isinstance(word, str) for word in words)
-
-
-@dataclass(frozen=True)
-class Strip(Step):
-    """Texts without what is not text: HTML, the headers of mails, addresses of pages and mail.
-
-    Examples
-    --------
-    >>> from onmf.preparation import Strip
-    >>> Strip(("html", "mail"))(["From: me\\nTo: you\\n\\nfish &amp; <b>chips</b>"])
-    ['fish & chips']
-    """
-
-    kinds: tuple[str, ...]
-    name = "strip"
-    of_texts = True
-    options = (
-        StepOption("--strip", "Remove html (tags, entities), mail (headers) or links (addresses of "
-                   "pages and mail boxes). Default: all three.", "strip",
-                   choices=(*CLEANERS, "none")),
-    )  # fmt: skip
-
-    @classmethod
-    def fit(cls, texts: Sequence[str], strip: Sequence[str] = tuple(CLEANERS)) -> Self:
-        """All kinds, those named, or "none"."""
-        return cls(tuple(kind for kind in CLEANERS if kind in (strip or CLEANERS)))
-
-    def __call__(self, X: Sequence[str]) -> list[str]:
-        return self.clean(X)[0]
-
-    def clean(self, texts: Sequence[str]) -> tuple[list[str], dict[str, int]]:
-        """The cleaned texts, and from how many of them each kind was removed.
-
-        Parameters
-        ----------
-        texts : sequence of str
-        """
-        changed = {}
-        for kind in self.kinds_in_order():
-            before, texts = texts, [CLEANERS[kind](text) for text in texts]
-            changed[kind] = sum(a != b for a, b in zip(before, texts, strict=True))
-        return [text.strip() for text in texts], changed
-
-    def kinds_in_order(self) -> list[str]:
-        """HTML first: a page may contain a mail."""
-        return [kind for kind in CLEANERS if kind in self.kinds]
-
-    def check(self, n_features: int) -> None:
-        if not isinstance(self.kinds, tuple) or not {*self.kinds} <= CLEANERS.keys():
-            raise ValueError(f"its kinds are not among {', '.join(CLEANERS)}.")
 
 
 def word_counts(

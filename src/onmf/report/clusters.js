@@ -7,10 +7,24 @@ function bars(entries) {
     make("span", { className: "value" }, fixed(value))));
 }
 
-function list(title, rows) {
+// Number i of the images whose pixels follow each other.
+function thumbnail(pixels, i, label) {
+  const [width, height, channels] = data.image;
+  const canvas = make("canvas", { width, height, className: "thumbnail", role: "img", "aria-label": label });
+  const image = new ImageData(width, height);
+  for (let p = 0; p < width * height; p += 1) {
+    const at = (i * width * height + p) * channels;
+    const colours = [0, 1, 2].map((c) => pixels[at + (channels === 3 ? c : 0)]);
+    image.data.set([...colours, 255], 4 * p);
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
+function list(title, rows, picture) {
   if (!rows.length) return null;
-  const items = rows.map(([text, value]) =>
-    make("li", {}, name(text), make("span", { className: "value" }, value)));
+  const items = rows.map(([text, value], i) =>
+    make("li", {}, picture(i, text), name(text), make("span", { className: "value" }, value)));
   return make("div", {}, make("h4", {}, title), make("ul", { className: "pairs" }, ...items));
 }
 
@@ -29,22 +43,30 @@ function feature(entry, k) {
 
 function cards() {
   const total = data.clusters.reduce((sum, c) => sum + c.size, 0);
-  const made = data.clusters.map((c, k) => make("article", { className: "card" },
+  const made = data.clusters.map((c, k) => card(c, k, total));
+  $("cards").append(...made);
+  listeners.push(() => made.forEach((card, k) =>
+    card.classList.toggle("dim", isolated !== null && isolated !== k)));
+}
+
+function card(c, k, total) {
+  const pixels = c.pictures === undefined ? null : Uint8Array.from(atob(c.pictures), (one) => one.charCodeAt(0));
+  const picture = (first) => (i, label) => (pixels ? thumbnail(pixels, first + i, label) : null);
+  return make("article", { className: "card" },
     make("header", {}, swatch(k), make("h3", {}, c.name ? name(c.name) : clusterName(k))),
+    picture(0)(0, `${clusterName(k)}: mean`),
     make("p", { className: "size" }, [clusterName(k), c.size
       ? `${whole(c.size)} ${c.size === 1 ? data.words.sample : data.words.samples}, ${percent(c.size / total)}`
       : `no ${data.words.samples}`].join(" · ")),
     ...c.lines.map((line) => make("p", { className: "size" }, line)),
     make("ul", { className: "bars" }, ...c.features.map((entry) => feature(entry, k))),
-    list("Most typical", c.typical.map(([s, e]) => [s, `${percent(e)} explained`])),
+    list("Most typical", c.typical.map(([s, e]) => [s, `${percent(e)} explained`]), picture(1)),
     list("Least certain", c.unsure.map(([s, p, other]) =>
-      [s, `${p}${other === null ? "" : ` · or ${data.words.cluster} ${data.ids[other]}`}`])),
+      [s, `${p}${other === null ? "" : ` · or ${data.words.cluster} ${data.ids[other]}`}`]), picture(1 + c.typical.length)),
     make("footer", {},
-      make("button", { type: "button", disabled: !c.size, onclick: () => read({ cluster: k }) }, `All ${whole(c.size)} ${data.words.samples}`),
-      make("button", { type: "button", onclick: () => show(k) }, "On the map"))));
-  $("cards").append(...made);
-  listeners.push(() => made.forEach((card, k) =>
-    card.classList.toggle("dim", isolated !== null && isolated !== k)));
+      make("button", { type: "button", disabled: !c.size, onclick: () => read({ cluster: k }) },
+        c.size === 1 ? `The ${data.words.sample}` : `All ${whole(c.size)} ${data.words.samples}`),
+      make("button", { type: "button", onclick: () => show(k) }, "On the map")));
 }
 
 function show(k) {

@@ -76,19 +76,6 @@ function excerpt(text, words) {
   return at < 200 || at === Infinity ? text : `… ${text.slice(text.indexOf(" ", at - 80) + 1)}`;
 }
 
-function thumbnail(i) {
-  const [width, height, channels] = data.image;
-  const canvas = make("canvas", { width, height, className: "thumbnail", role: "img", "aria-label": samples.name[i] });
-  const image = new ImageData(width, height);
-  for (let p = 0; p < width * height; p += 1) {
-    const at = (i * width * height + p) * channels;
-    const colours = [0, 1, 2].map((c) => samples.pixels[at + (channels === 3 ? c : 0)]);
-    image.data.set([...colours, 255], 4 * p);
-  }
-  canvas.getContext("2d").putImageData(image, 0, 0);
-  return canvas;
-}
-
 function row(i, words) {
   const [k, text] = [samples.cluster[i], samples.text?.[i]];
   const facts = Object.values(samples.numbers).map(({ title, values, digits }) => `${title.toLowerCase()} ${values[i].toFixed(digits)}`);
@@ -98,7 +85,7 @@ function row(i, words) {
     make("b", { className: "name" }, marked(samples.name[i], words)),
     make("button", { type: "button", className: "chip", onclick: () => read({ cluster: k }) }, swatch(k), short(clusterTitle(k), 40)),
     make("span", { className: "row-facts" }, facts.join(" · "))));
-  if (samples.pixels) item.prepend(thumbnail(i));
+  if (samples.pixels) item.prepend(thumbnail(samples.pixels, i, samples.name[i]));
   if (text) {
     const shown = make("p", { className: "text" }, marked(excerpt(text, words), words));
     shown.addEventListener("click", () => {

@@ -1,12 +1,15 @@
 """What the page shows of each cluster: its distinctive features and some of its samples."""
 
+from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from onmf.explain import Markers
-from onmf.explain.typical import decimals, typical_samples
+from onmf.explain.typical import decimals, smallest, typical_samples
 from onmf.report.clustering import ClusteringFacts
+from onmf.report.images import thumbnails
 from onmf.report.names import display_name, display_names
 from onmf.report.panels import heaviest_features, round_digits, round_rows, unit_rays
 from onmf.rows.sweep import Array
@@ -16,23 +19,29 @@ CARD_NAME = 40  # characters of the name of a cluster
 DOT_COLUMNS, MIN_DOTS, MAX_DOTS = 60, 2, 5  # of the dot plot in all, and for each cluster
 
 
-def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
-    """Size, name, features, most typical and least certain samples of each cluster."""
+def cluster_panels(
+    clustering: ClusteringFacts, images: Sequence[int] | None = None
+) -> list[dict[str, Any]]:
+    """Size, name, features, most typical and least certain samples of each cluster.
+
+    If samples are images of this shape, also pictures: of the centroid and of these samples.
+    """
     rays, markers = unit_rays(clustering.centers), clustering.markers
     names, certainty, explained = clustering.samples, clustering.certainty, clustering.explained
     distance = np.sqrt(np.maximum(1 - explained, 0))
+    digits = decimals(certainty[clustering.labels >= 0])
     features = _heavy(clustering) if markers is None else _distinctive(clustering, markers)
     panels = []
     for k, own in enumerate(features):
         inside = np.flatnonzero(clustering.labels == k)
         typical = typical_samples(inside, distance, certainty, SAMPLES_PER_CARD)
-        unsure = inside[np.argsort(certainty[inside], kind="stable")[:SAMPLES_PER_CARD]]
+        unsure = inside[smallest(certainty[inside], SAMPLES_PER_CARD)]
         others = next_clusters(clustering.X[unsure], rays, k)
         panels.append(
             {
                 "size": len(inside),
                 "name": display_name(clustering.names[k], CARD_NAME),
-                "lines": card_lines(clustering, inside, clustering.ids[k]),
+                "lines": card_lines(clustering, inside, clustering.ids[k], digits),
                 "features": own,
                 "typical": [[display_name(names[i]), round_digits(explained[i])] for i in typical],
                 "unsure": [
@@ -45,20 +54,24 @@ def cluster_panels(clustering: ClusteringFacts) -> list[dict[str, Any]]:
                 ],
             }
         )
+        if images is not None:
+            seen = thumbnails(clustering.X, [*typical, *unsure], images)
+            mean = thumbnails(clustering.centers, [k], images)
+            pictures = b64encode(mean.content + seen.content).decode()
+            panels[-1] |= {"pictures": pictures}
     return panels
 
 
-def card_lines(clustering: ClusteringFacts, inside: Array, cluster: Any) -> list[str]:
+def card_lines(clustering: ClusteringFacts, inside: Array, cluster: Any, digits: int) -> list[str]:
     """Sentences below the size of a cluster, in the reader's words; a further fact is added here.
 
-    `inside` are the numbers of its samples, `cluster` is its id.
+    `inside` are the numbers of its samples, `cluster` is its id; certainties have so many digits.
     """
     if not len(inside):
         return []
     mean = float(clustering.certainty[inside].mean())
     known = clustering.trust.get(cluster)
     said = [] if known is None else map(clustering.terms.say, known.sentences())
-    digits = decimals(clustering.certainty[clustering.labels >= 0])
     return [f"Mean certainty {mean:.{digits}f}", *said]
 
 

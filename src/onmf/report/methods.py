@@ -16,7 +16,8 @@ def methods_paragraph(model: FittedModel, clustering: ClusteringFacts, run: dict
     versions = run.get("versions") or package_versions()
     named = ", ".join(f"{name} {number}" for name, number in versions.items())
     parameters = model.get_params(deep=False)
-    steps = [step.sentence() for step in getattr(model, "preprocessing_", ())]
+    done = (step.sentence() for step in getattr(model, "preprocessing_", ()))
+    steps = [sentence for sentence in done if sentence]
     method = parameters.get("method")
     how = "orthogonal non-negative matrix factorization" if method is None else str(method)
     terms = clustering.terms

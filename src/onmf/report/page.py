@@ -141,7 +141,7 @@ def html(
         "shapes": list(SHAPES.values()),
         "ids": clustering.ids,
         "styles": [style(i) for i in clustering.ids],
-        "clusters": cluster_panels(clustering),
+        "clusters": cluster_panels(clustering, images),
         "dots": dots_panel(clustering),
         "heat": heat_panel(clustering),
         "map": map_panel(embed(clustering.X, labels), clustering),

@@ -183,4 +183,3 @@ class Rays:
 
 
 labels_of: Callable[[Any], Array] = attrgetter("labels")
-scores_of: Callable[[Any], Array] = attrgetter("scores")

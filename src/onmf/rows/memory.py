@@ -195,8 +195,8 @@ def block_edges(X: Matrix, entries: int) -> list[int]:
             return [0, n]
         inner = np.arange(0, n, max(MIN_BLOCK_ROWS, entries // m))
     else:  # CSR, here or elsewhere: it knows where its rows begin
-        # Each block pays for a dense m x k summary: give it eight times as many non-zeros.
-        size = max(8 * m, entries // LARGE_BLOCK_FACTOR)  # a sparse entry is a lot of work
+        # Each block pays for a dense m x k summary: give it sixteen times as many non-zeros.
+        size = max(16 * m, entries // LARGE_BLOCK_FACTOR)  # a sparse entry is a lot of work
         inner = np.searchsorted(begins, np.arange(size, int(begins[-1]) - size // 2, size))
     return np.unique([0, *inner, n]).tolist()
 

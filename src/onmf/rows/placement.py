@@ -10,18 +10,11 @@ from onmf.io import Table
 from onmf.rows.check import Check, CheckAndSample, CheckAndSampleOnce, CheckBlock
 from onmf.rows.disk import OnDisk, open_rows
 from onmf.rows.memory import InMemory, Size
+from onmf.rows.scale import Scale, no_rescaling
 from onmf.rows.summary import BottomKSampler, Summary
 from onmf.rows.sweep import Array, Move, Place
 from onmf.rows.threads import single_threaded_blas
-from onmf.rows.validation import (
-    Features,
-    Scale,
-    as_numpy,
-    as_samples,
-    as_weights,
-    is_dask,
-    no_rescaling,
-)
+from onmf.rows.validation import Features, as_numpy, as_samples, as_weights, is_dask
 
 
 @dataclass(frozen=True)

@@ -66,10 +66,36 @@ def nearest(products: Array) -> tuple[Array, Array]:
     return labels, scores
 
 
+def products(X: Matrix, V: Array) -> Array:
+    """XV."""
+    if (parts := sparse_parts(X, V)) is None:
+        return np.asarray(X @ V)
+    out = np.empty((X.shape[0], V.shape[1]), V.dtype)
+    _kernels.sparse_products(*parts, out)
+    return out
+
+
+def image(X: Matrix, V: Array) -> Array:
+    """X'XV."""
+    if (parts := sparse_parts(X, V)) is None:
+        return row_problems.image(X, V)
+    out = np.zeros(V.shape, V.dtype)
+    _kernels.sparse_image(*parts, out, np.empty(V.shape[1], V.dtype))
+    return out
+
+
+def sparse_parts(X: Matrix, V: Array) -> list[Array] | None:
+    """Values, places and edges of the rows X, and V; None if the kernels do not take them."""
+    if not sp.issparse(X) or X.indices.dtype != PLACES or X.dtype != V.dtype:
+        return None
+    values, V = floats(X.data, V)
+    return [values, in_form(X.indices, PLACES), in_form(X.indptr, PLACES), V]
+
+
 def nearest_rays(X: Matrix, units: Array) -> tuple[Array, Array]:
     """`nearest` of the products of rows X with unit rays (m, k)."""
     if sp.issparse(X) or X.shape[1] > FEW_FEATURES:
-        return nearest(X @ units)
+        return nearest(products(X, units))
     X, units = floats(X, units)
     labels, scores = np.empty(len(X), np.int64), np.empty(len(X), X.dtype)
     scratch, rules = np.empty(units.shape[1], X.dtype), (EQUAL_SCORES[X.dtype], TINIEST[X.dtype])
@@ -203,7 +229,7 @@ def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array
 
 def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Array, Array]:
     """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean); H'H, H'Y."""
-    (Q,), (C, Y) = doubles(Q), floats(C, Y)
+    (Q,), (C, Y) = doubles(Q + RIDGE * np.eye(len(Q))), floats(C, Y)
     support = np.ascontiguousarray(support, np.bool_)
     (n, k), rules = C.shape, (RIDGE, SLACK, FULL_EXCHANGES, MOST_EXCHANGES)
     H, gram, cross = np.zeros((n, k)), np.zeros((k, k)), np.zeros((k, Y.shape[1]))

@@ -9,6 +9,8 @@ by the best ray in the span of its own and y. The alternation compares a^2 alone
 they are.
 """
 
+from typing import Any
+
 import numpy as np
 
 from onmf.rows.sweep import Array
@@ -17,6 +19,10 @@ from onmf.search.row_problems import GAIN, kernels
 
 MOVE_POWER_STEPS = 3  # for the rays of clusters that rows came to or left
 MOVE_ALTERNATIONS = 2  # after every round of moves
+# Share of what is unexplained that a round must gain for another one: for its time no less than a
+# round of swaps must (`swaps.MIN_ROUND_GAIN`), which takes four times as long. The rounds after it
+# took a quarter of a fit of 200 clusters and gained .02 % of the error.
+MIN_MOVE_GAIN = 5e-5
 OUTLIER_INERTIA = (
     1e3  # times all energy: no row that comes or leaves turns what the outliers have for a ray
 )
@@ -31,7 +37,7 @@ def relocate(
     memory: list[Array] | None = None,
 ) -> Clustering:
     """The clustering after moves of rows that explain more, all at once or the best of them."""
-    k, places, given = len(now.U), now.scores.shape[1], now
+    k, places, given, total = len(now.U), now.scores.shape[1], now, float(sqnorms.sum())
     memory = [] if memory is None else memory  # see `alternate`
     for _ in range(rounds if k > 1 else 0):
         own = np.bincount(now.labels, np.square(now.best), places)
@@ -47,7 +53,9 @@ def relocate(
         new = alternate(Y, U, MOVE_ALTERNATIONS, floor=floor, known=now, memory=memory)
         if now is not given:
             memory.append(now.scores)
-        now = new
+        gain, now = new.explained - now.explained, new
+        if gain < MIN_MOVE_GAIN * (total - now.explained):
+            break
     return now
 
 
@@ -59,7 +67,8 @@ def refitted(
     labels[going] = target
     touched = np.zeros(len(U), bool)
     touched[now.labels[going]] = touched[target] = True
-    rows = np.flatnonzero(touched[labels])  # no others are explained in another way
+    # No other rows are explained in another way. A copy of all takes as long as a step.
+    rows: Any = slice(None) if touched.all() else np.flatnonzero(touched[labels])
     U, explained = kernels().fit_rays(Y[rows], labels[rows], U, MOVE_POWER_STEPS)
     if floor is not None:
         explained += np.square(floor[rows][labels[rows] == k], dtype=np.float64).sum()

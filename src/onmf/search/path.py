@@ -74,7 +74,7 @@ def spread(Y: Array, sqnorms: Array, k: int, rng: np.random.Generator) -> Array:
 
     Once there are some seeds, more are chosen at a time: a tenth of those there are.
     """
-    best, cells, c = np.zeros(len(Y)), np.zeros(len(Y), np.intp), 0
+    best, cells, c = np.zeros(len(Y), Y.dtype), np.zeros(len(Y), np.intp), 0
     while c < k:
         batch = min(1 + c // SEEDS_PER_EXTRA_PICK, k - c)
         picks = draw(
@@ -87,7 +87,8 @@ def spread(Y: Array, sqnorms: Array, k: int, rng: np.random.Generator) -> Array:
             closer = np.flatnonzero(explained[j] > best + UNEXPLAINED_ROUNDING * sqnorms)
             there, before = explained[:, closer], best[closer]
             cells[closer], best[closer] = c, there[j]
-            total += (np.maximum(there, there[j]) - np.maximum(there, before)).sum(axis=1)
+            more = np.maximum(there, there[j]) - np.maximum(there, before)
+            total += more.sum(axis=1, dtype=np.float64)
             c += 1
     U = kernels().sums(cells, np.ones(len(Y)), Y, k)
     return unit(U, otherwise=unit(Y[draw(sqnorms, k, rng)]))

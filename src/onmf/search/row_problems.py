@@ -175,6 +175,16 @@ def merge_losses(C: Array, squares: Array, products: Array, own: Array) -> Array
     return loss
 
 
+def products(X: Matrix, V: Array) -> Array:
+    """XV."""
+    return np.asarray(X @ V)
+
+
+def image(X: Matrix, V: Array) -> Array:
+    """X'XV."""
+    return np.asarray(X.T @ (X @ V))
+
+
 def nearest_rays(X: Matrix, units: Array) -> tuple[Array, Array]:
     """`nearest` of the products of rows X with unit rays (m, k)."""
     return nearest(X @ units)

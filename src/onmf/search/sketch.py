@@ -10,7 +10,7 @@ If rays explain nearly all of the rows, the sketch is made in double precision, 
 have in common is shrunk: see `common_part`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.memory import weighted_sum
 from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm, same_pattern
 from onmf.search.common_part import SINGLE_ENOUGH, CommonPart
-from onmf.search.row_problems import unit
+from onmf.search.row_problems import kernels, unit
 
 COLUMNS_PER_CLUSTER, SPARE_COLUMNS, EXTRA_COLUMNS = (
     4,
@@ -38,6 +38,7 @@ MIN_SAMPLE_SHARE = (
 MAX_SKETCH_ROWS = 20_000
 NEAR_RAYS = 1e-3  # 1 - cosine of rays of which single precision may not tell which is nearer
 CACHED_ROWS = 1024
+SINGLE_GRAM = 1e-4  # least eigenvalue of columns whose Gram matrix may be in single precision
 MAX_SAFE_EXPONENT = 200  # power of two: squares of larger entries may overflow
 
 
@@ -69,7 +70,7 @@ class Sketch(NamedTuple):
     def lift(self, U: Array, bounds: Bounds, dtype: Any) -> Array:
         """Rays in the space of the features, non-negative if centroids must be."""
         U = U if self.shrunk is None else self.shrunk.restored(U)
-        W = (U if self.V is None else U @ self.V.T).astype(dtype)
+        W = (U if self.V is None else U.astype(self.V.dtype) @ self.V.T).astype(dtype)
         return W if bounds.lower < 0 else np.maximum(W, 0)
 
     def lower(self, W: Array) -> Array:
@@ -139,9 +140,10 @@ def sketch(
             V = orthonormal(image.cross)
             checkpoints.note(key, partial(dict, V=V, sweeps=sweep))
             tell(sweep)
-        V = (V if iterations else orthonormal(V)).astype(np.promote_types(data.dtype, V.dtype))
+        V = V if iterations else orthonormal(V)
     seen = sample(data, rng)
-    parts, sqnorms = data.sweep(Project(V), seen)
+    shrink = float(np.ldexp(1.0, -int(np.frexp(data.sqnorm)[1]) // 2))
+    parts, sqnorms = data.sweep(Project(V, shrink), seen)
     whole = data.reduce_blocks(weighted_sum, data.map_blocks(np.multiply, data.row_sqnorms, seen))
     sweeps = 1 if V is None else iterations + 1
     tell(sweeps)
@@ -203,25 +205,21 @@ def orthonormal(B: Array) -> Array:
     exponent = int(np.frexp(max(B.max(initial=0), -B.min(initial=0)))[1])
     if abs(exponent) > MAX_SAFE_EXPONENT:  # its squares must be numbers
         B = np.ldexp(B, -exponent)
-    gram = sum((part.T @ part for part in in_double(B)), np.zeros((B.shape[1],) * 2))
+    gram = np.zeros((B.shape[1],) * 2)
+    for i in range(0, len(B), CACHED_ROWS):
+        gram += B[i : i + CACHED_ROWS].T @ B[i : i + CACHED_ROWS]
     size = np.sqrt(gram.diagonal())
     scale = np.where(size > 0, 1 / np.where(size > 0, size, 1), 0)  # columns of unit length
     values, turn = np.linalg.eigh(scale[:, None] * gram * scale)
     least, most = values.min(initial=np.inf), values.max(initial=0)
-    if least < 1e-6 * most:  # in single precision the last columns would not be orthogonal
-        B = B.astype(np.float64, copy=False)
+    if least < SINGLE_GRAM * most and B.dtype == np.float32:
+        return orthonormal(B.astype(np.float64))
     if least > 1e-11 * most:
         return B @ (scale[:, None] * turn / np.sqrt(values)).astype(B.dtype)
     # The Gram matrix has half of the digits of B, and columns may be nearly parallel.
     Q, R, _ = qr(B * scale, mode="economic", pivoting=True)
     sizes = np.abs(R.diagonal())
     return np.asarray(Q[:, sizes > 1e-13 * sizes.max(initial=0)])
-
-
-def in_double(B: Array) -> Iterator[Array]:
-    """Rows of B in double precision, so few at a time that they stay in a cache."""
-    for i in range(0, len(B), CACHED_ROWS):
-        yield B[i : i + CACHED_ROWS].astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -237,7 +235,7 @@ class SubspaceStep:
 
     def __call__(self, block: Block, damp: Array) -> tuple[Array, Image]:
         Z = times(block.X, self.scale * np.sqrt(block.weight[:, 0] * damp), self.V.dtype)
-        return damp, Image(np.asarray(Z.T @ (Z @ self.V)))
+        return damp, Image(kernels().image(Z, self.V))
 
 
 def times(X: Matrix, factors: Array, dtype: Any) -> Matrix:
@@ -257,14 +255,20 @@ class Energy(NamedTuple):
 
 @dataclass(frozen=True)
 class Project:
-    """D^(1/2) X V of the wanted rows of a block."""
+    """D^(1/2) X V of the wanted rows of a block, in the precision of V."""
 
     V: Array | None  # None stands for the identity
+    scale: float  # a power of two that keeps the squares of rows within single precision
 
     def __call__(self, block: Block, wanted: Array) -> tuple[Array, Energy]:
         X, weight = (
             (block.X, block.weight) if wanted.all() else (block.X[wanted], block.weight[wanted])
         )
-        Y = X if self.V is None else X @ self.V
-        Y = np.asarray(Y.toarray() if sp.issparse(Y) else Y) * np.sqrt(weight)
+        root = np.sqrt(weight)
+        if self.V is None:
+            Y = np.asarray(X.toarray() if sp.issparse(X) else X) * root
+        else:
+            Z = times(X, self.scale * root[:, 0], self.V.dtype)
+            wide = np.promote_types(X.dtype, self.V.dtype)
+            Y = kernels().products(Z, self.V).astype(wide) / self.scale
         return Y, Energy(float(row_sqnorm(Y).sum()))

@@ -27,7 +27,7 @@ from onmf.search.refit import refit_from
 from onmf.search.row_problems import GAIN, unit
 from onmf.search.sketch import PLAIN, ROBUST, Sketch, sketch
 
-# Rows that a path works on: PATH_ROWS_PER_CLUSTER k, at most PATH_ROWS + EXTRA_PATH_ROWS k.
+# Of `path_rows`: PATH_ROWS_PER_CLUSTER k, at most PATH_ROWS + EXTRA_PATH_ROWS k.
 MIN_PATH_ROWS, PATH_ROWS_PER_CLUSTER, PATH_ROWS, EXTRA_PATH_ROWS = 1000, 100, 1600, 20
 ALL_ROWS_FACTOR = 1.25  # a few rows more are cheaper than swaps on some and then on all
 SWAP_ROWS_FACTOR = 6  # times as many rows for the last swaps as for the path
@@ -35,13 +35,14 @@ LAST_TAU = 0.5  # rows are one-sparse long before tau = 1
 MAX_TAU_RATIO = 1.4  # of two values of tau: a path of few steps starts later
 MIN_PATH_STEPS = 8
 PATH_COST_SWEEPS = 3  # sweeps that the paths of all starts may cost
-# Eight instead of three starts for small data took twice the time and gained .02 to .06 % of the
-# error on noise (5 of 12 small sets, 20 seeds), nothing on the others.
+# Eight instead of three starts for small data took twice the time where they did not agree and
+# gained .02 to .09 % of the error on 5 of 12 small sets, most of them noise, nothing on the others
+# (20 seeds).
 MAX_STARTS = 3
 SPARSE_COST = 4  # of a stored entry of a sparse matrix, in those of a dense one: as measured
 CHEAP_PRODUCTS = 1.8e7  # products that cost nothing
-# How far two starts agree that have found the same: a third one was no better on 20 sets of
-# `quality` and 11 of 12 small ones (5 and 20 seeds).
+# How far two starts agree that have found the same: a third one gained .004 % of the error on one
+# of 20 sets of `quality`, nothing on the others and on 12 small ones (5 and 20 seeds).
 AGREEMENT = 1e-6
 FINAL_ALTERNATIONS = 20  # in the sketch
 FINAL_MOVES = 10  # rounds of moves of single rows
@@ -177,11 +178,8 @@ def explore(
         Y, sqnorms = Y[sqnorms > 0], sqnorms[sqnorms > 0]
     scale = sqnorms.mean()  # squares in single precision must neither vanish nor overflow
     Y, sqnorms = (Y / np.sqrt(scale)).astype(np.float32, order="C", copy=False), sqnorms / scale
-    size = max(min(PATH_ROWS_PER_CLUSTER * k, PATH_ROWS + EXTRA_PATH_ROWS * k), MIN_PATH_ROWS)
-    size = len(Y) if len(Y) <= ALL_ROWS_FACTOR * size else size
-    n_starts, steps = effort(
-        sweep_work(data), (min(size, len(Y)), Y.shape[1]), k, len(settings.taus())
-    )
+    size = path_rows(len(Y), k)
+    n_starts, steps = effort(sweep_work(data), (size, Y.shape[1]), k, len(settings.taus()))
     last, *starts = rng.spawn(1 + (settings.n_starts or n_starts))
     many = drawn(Y, sqnorms, SWAP_ROWS_FACTOR * size, last)
     search = Search(settings.rows, Y, sqnorms, many, size, k, penalty, settings.taus(steps))
@@ -190,6 +188,12 @@ def explore(
         chosen = records(found) if settings.n_starts else [max(until_agreed(found), key=explained)]
     ends = [search.finish(one, last) for one in chosen]
     return sorted(ends, key=explained, reverse=True)
+
+
+def path_rows(n: int, k: int) -> int:
+    """Rows that a path works on: all n, or a hundred a cluster, fewer where there are many."""
+    size = max(min(PATH_ROWS_PER_CLUSTER * k, PATH_ROWS + EXTRA_PATH_ROWS * k), MIN_PATH_ROWS)
+    return n if n <= ALL_ROWS_FACTOR * size else size
 
 
 @dataclass(frozen=True)

@@ -80,31 +80,36 @@ def swapped(
         gain[k], halves[1, k] = entrance(Y, now, float(own[k]), floor, rng)
     drop = own[:k] - np.bincount(now.labels, flow, places)[:k]
     loss = np.minimum(merge_losses(now, own[:k]).min(axis=1), drop)
-    touched, left, total = np.zeros(places, bool), max(MAX_VAIN_TRIALS, k // 2), now.explained
+    touched, left, total = [False] * places, max(MAX_VAIN_TRIALS, k // 2), now.explained
+    energy, outside = own.tolist(), list(range(k, places))
     for leaving, split in promising(gain, loss, touched):
         near = [leaving, split, *heirs[leaving], *heirs[split]]
-        J = np.array([j for j in dict.fromkeys(near) if not touched[j] and j < k])
-        those = np.array([*J, *range(k, places)])
-        start, goal = U[J], own[those].sum() + least * total
-        start[J == split], start[0] = halves[0, split], halves[1, split]
+        J = [j for j in dict.fromkeys(near) if j < k and not touched[j]]
+        start, goal = U[J], sum([energy[j] for j in J + outside]) + least * total
+        if split < k:
+            start[1] = halves[0, split]
+        start[0] = halves[1, split]
         found, explained = kernels().alternate_few(
-            Z, edges, those, start, lows, TRIAL_ALTERNATIONS, goal
+            Z, edges, np.array(J + outside), start, lows, TRIAL_ALTERNATIONS, goal
         )
         if explained > goal:
-            U[J], touched[J], touched[split] = found, True, True
+            U[J] = found
+            for j in [split, *J]:
+                touched[j] = True
         else:
             left -= 1
         if not left:
             break
-    return U if touched.any() else None
+    return U if any(touched) else None
 
 
-def promising(gain: Array, loss: Array, touched: Array) -> Iterator[tuple[int, int]]:
+def promising(gain: Array, loss: Array, touched: list[bool]) -> Iterator[tuple[int, int]]:
     """Pairs (k, l) from the largest gain_l - loss_k on, of clusters that are not touched yet.
 
     For each k in the order of the losses, the next l in the order of the gains waits in a heap.
     """
-    leaving, splits = np.argsort(loss, kind="stable"), np.argsort(-gain, kind="stable")
+    leaving = np.argsort(loss, kind="stable").tolist()
+    splits = np.argsort(-gain, kind="stable").tolist()
     losses, gains = loss[leaving].tolist(), gain[splits].tolist()
     heap, begun = [(losses[0] - gains[0], 0, 0)], 1
     for _ in range(PAIRS_PER_CLUSTER * len(loss)):
@@ -119,7 +124,7 @@ def promising(gain: Array, loss: Array, touched: Array) -> Iterator[tuple[int, i
         if q + 1 < len(gains):
             heappush(heap, (losses[p] - gains[q + 1], p, q + 1))
         if leaving[p] != splits[q] and not touched[splits[q]]:
-            yield int(leaving[p]), int(splits[q])
+            yield leaving[p], splits[q]
 
 
 def likely_heirs(labels: Array, second: Array, flow: Array, places: int, k: int) -> list[list[int]]:

@@ -114,16 +114,16 @@ class Consensus:
         return plot.consensus_map(self)
 
 
-def agree(labels_runs: Array, k: int, labels: Array | None = None, seed: int = 0) -> Consensus:
+def agree(labels_runs: Array, k: int, labels: Array | None = None) -> Consensus:
     """The consensus of runs with k clusters each; given labels stand for the vote."""
-    runs = _smallest_type(labels_runs, k)
+    runs = smallest_type(labels_runs, k)
     tables = shared_samples(np.where(runs < 0, k, runs).astype(np.intp), k)
     labels = _vote(runs, tables, k) if labels is None else labels
     stability = _recovery(runs, labels, k)
     inside = labels >= 0
     sizes = np.bincount(labels[inside], minlength=k)
     totals = np.bincount(labels[inside], stability[inside], k)
-    pairs, shown = _over_pairs(runs, labels, seed)
+    pairs, shown = _over_pairs(runs, labels)
     spread = None
     if len(pairs) > 1:
         spread = float(np.std([p.cophenetic for p in pairs], ddof=1) / np.sqrt(len(pairs)))
@@ -143,11 +143,12 @@ def agree(labels_runs: Array, k: int, labels: Array | None = None, seed: int = 0
 
 def majority(labels_runs: Array, k: int) -> Array:
     """The labels that most runs with k clusters each give."""
-    runs = _smallest_type(labels_runs, k)
+    runs = smallest_type(labels_runs, k)
     return _vote(runs, shared_samples(np.where(runs < 0, k, runs).astype(np.intp), k), k)
 
 
-def _smallest_type(labels: Array, k: int) -> Array:
+def smallest_type(labels: Array, k: int) -> Array:
+    """Labels from -1 to k - 1 in the smallest integer type that also holds k."""
     types: tuple[Any, ...] = (np.int8, np.int16, np.int32)
     fitting = next(t for t in types if k <= np.iinfo(t).max)
     return np.ascontiguousarray(labels, fitting)
@@ -209,12 +210,12 @@ class Pairs(NamedTuple):
     linkage: Array
 
 
-def _over_pairs(runs: Array, labels: Array, seed: int) -> tuple[list[Pairs], Array]:
+def _over_pairs(runs: Array, labels: Array) -> tuple[list[Pairs], Array]:
     """All pairs, or those within each of some subsamples, and the samples of the first."""
     n = len(runs)
     if n <= EXACT:
         return [_pairs_of(runs)], np.arange(n)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     chosen = [stratified_sample(labels, SUBSAMPLE, rng) for _ in range(SUBSAMPLES)]
     return [_pairs_of(runs[rows]) for rows in chosen], chosen[0]
 

@@ -204,17 +204,12 @@ def _widened(known: Evidence, ks: list[int], most: int, beyond: bool) -> tuple[l
     return asked, f" The search went on to K={asked[-1]}, past the range." if more else ""
 
 
-def _failures(rows: list[Row], what: str) -> str:
-    """How many of the rows failed and why, or nothing."""
-    errors = [row.error for row in rows if row.state == "failed"]
-    return f"{len(errors)} of {len(rows)} {what}: {errors[0]}" if errors else ""
-
-
 def _consensus_of(rows: list[Row], k: int) -> Consensus:
     """The consensus of the runs that did not fail."""
     labels = [np.asarray(row.labels, np.intp) for row in rows if row.state == "done"]
     if len(labels) < 2:
-        raise ValueError(f"K={k} cannot be judged: {_failures(rows, 'runs')}.")
+        errors = [row.error for row in rows if row.state == "failed"]
+        raise ValueError(f"K={k} cannot be judged: {len(errors)} of {len(rows)} runs: {errors[0]}.")
     return agree(np.column_stack(labels), k)
 
 

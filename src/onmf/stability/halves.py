@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from onmf.explain.halves import joint_sizes, overlaps
-from onmf.rows.validation import rescale_to_safe_range
+from onmf.rows.scale import rescale_to_safe_range
 from onmf.search.row_problems import kernels
 
 Array = NDArray[Any]

@@ -28,8 +28,9 @@ from onmf.ledger import Ledger, Trial, run
 from onmf.losses import KullbackLeibler, Squares
 from onmf.losses.filling import filled_copy
 from onmf.rows import matrix_of, open_rows
+from onmf.rows.scale import rescale_to_safe_range
 from onmf.rows.threads import blas_threads, single_threaded_blas
-from onmf.rows.validation import as_samples, rescale_to_safe_range
+from onmf.rows.validation import as_samples
 from onmf.stability.counts import CountHalf
 from onmf.stability.evidence import ByPath, Evidence, Progress
 from onmf.stability.fits import ByFits

@@ -235,7 +235,8 @@ class StreamState(NamedTuple):
         novel = np.append(np.full(n, True), history.is_novel(batch))
         room = range(max(most - len(self.W), 0))
         rays = comparison.rays(self.W, self.sums)
-        found = find_new_clusters(comparison.view(X, rays), novel, rays, history.levels)
+        seen, batches = comparison.view(X, rays), 1 + len(np.unique(history.since))
+        found = find_new_clusters(seen, novel, rays, history.levels, batches)
         born = [one for _, one in zip(room, found, strict=False)]
         if not born:
             return self, batch

@@ -6,13 +6,18 @@
     M = {i: own_i > near_i}, where repeating this settles
     gain_i = own_i - near_i
     gap = (mean gain of M - mean gain of the other samples of the same centroids) / (sd + sd)
+    core = #{i: h/2 < gain_i <= 3h/2},   edge = #{i: -h/2 < gain_i <= h/2},   h = median gain of M
 
 A cluster is born from M if it has MIN_MEMBERS samples, most of them novel, that are apart from the
-other samples by a gap of MIN_GAP. A third of that is enough if its ray has little in common with
-every centroid, a cosine of MAX_COSINE. Where M leaves fewer than MIN_MEMBERS samples to its
-centroid, its ray must be novel itself: a centroid that has turned is no new kind. Leaving the
-sample out is what makes this evidence: any direction explains the sample it was made from. The tail
-of a normal distribution, cut off at 2 standard deviations, has a gap of 1.9, at 3 of 2.6.
+other samples by a gap of MIN_GAP, and if there is a valley before it: were a sample as likely on
+the edge as in the core, that many in the core would have a probability of MAX_CHANCE. A tail of any
+form has more samples where it begins. Of the batches before only novel samples wait, so another
+sample counts on the edge for each of them. A third of the gap alone is enough for a ray that has
+little in common with every centroid, a cosine of MAX_COSINE. Where M leaves fewer than MIN_MEMBERS
+samples to its centroid, its ray must be novel itself: a centroid that has turned is no new kind.
+Leaving the sample out is what makes this evidence: any direction explains the sample it was made
+from. The tail of a normal distribution, cut off at 2 standard deviations, has a gap of 1.9, at 3
+of 2.6.
 """
 
 from collections.abc import Iterator
@@ -20,6 +25,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import bdtrc
 
 from onmf.rows.assign import first_largest
 from onmf.rows.sweep import Array, row_sqnorm, same_pattern, zero_missing
@@ -27,6 +33,7 @@ from onmf.rows.sweep import Array, row_sqnorm, same_pattern, zero_missing
 MAX_DEVIATIONS_BELOW = 2.0  # standard deviations below the mean of its cluster: a novel sample
 MIN_MEMBERS = 8  # of a new cluster
 MIN_GAP = 3.0  # standard deviations; sparse counts have false births at half of it
+MAX_CHANCE = 0.01  # of a valley in a tail; a group of eight with nobody on the edge has .004
 MAX_COSINE = 1 / 4  # between rays that have little in common; 1/3: four times the false births
 MIN_COSINE_SHARE = 0.65  # of the usual cosine: below it a sample is novel, and no member of a group
 MAX_COMPARED = 500  # samples whose products with each other are computed
@@ -70,14 +77,18 @@ class NewCluster(NamedTuple):
 
 
 def find_new_clusters(
-    X: sp.csr_array, novel: Array, rays: Array, levels: CosineSums
+    X: sp.csr_array, novel: Array, rays: Array, levels: CosineSums, batches: int = 1
 ) -> Iterator[NewCluster]:
-    """New clusters of the samples X beside the rays (m, k) of clusters with these levels."""
+    """New clusters of the samples X beside the rays (m, k) of clusters with these levels.
+
+    batches : from which the novel samples are; the others are from one of them.
+    """
     least, low = MIN_COSINE_SHARE * levels.mean, levels.low()
     size = np.sqrt(row_sqnorm(X))
     X = sp.csr_array(X.multiply(1 / np.where(size > 0, size, 1)[:, None]))
     free = novel & (size > 0)
-    while (found := Pool.of(X, rays, novel, least, low).group(free)) is not None:
+    stands_for = np.where(novel, 1, batches)
+    while (found := Pool.of(X, rays, novel, least, low, stands_for).group(free)) is not None:
         yield found
         free[found.members] = False
         ray = np.asarray(X[found.members].sum(axis=0)).ravel()
@@ -104,8 +115,33 @@ def filled_in(X: sp.csr_array, rays: Array) -> sp.csr_array:
     return same_pattern(X, values)
 
 
+class Gains(NamedTuple):
+    """Of the samples of a group and of those beside it, each of which stands for some."""
+
+    gain: Array
+    inside: Array
+    stands_for: Array
+
+    def gap(self) -> float:
+        """Between the means, in standard deviations."""
+        ours, theirs = self.gain[self.inside], self.gain[~self.inside]
+        theirs = theirs if len(theirs) else np.zeros(1)
+        spread = max(float(ours.std() + theirs.std()), np.finfo(float).tiny)
+        return float(ours.mean() - theirs.mean()) / spread
+
+    def chance_of_valley(self) -> float:
+        """P(B >= core), B ~ binomial(core + edge, 1/2)."""
+        half = float(np.median(self.gain[self.inside])) / 2
+        core = int(np.sum((half < self.gain) & (self.gain <= 3 * half)))
+        edge = int(self.stands_for[(-half < self.gain) & (self.gain <= half)].sum())
+        return float(bdtrc(core - 1, core + edge, 0.5)) if core else 1.0
+
+
 class Pool(NamedTuple):
-    """Unit samples, who of them is novel, their cosines (n, k) with the rays and the nearest."""
+    """Unit samples, who of them is novel, their cosines (n, k) with the rays and the nearest.
+
+    stands_for : how many samples of all batches each is one of (n,).
+    """
 
     X: sp.csr_array
     novel: Array
@@ -115,13 +151,22 @@ class Pool(NamedTuple):
     near: Array
     least: float
     low: Array
+    stands_for: Array
 
     @classmethod
-    def of(cls, X: sp.csr_array, rays: Array, novel: Array, least: float, low: Array) -> Self:
+    def of(
+        cls,
+        X: sp.csr_array,
+        rays: Array,
+        novel: Array,
+        least: float,
+        low: Array,
+        stands_for: Array,
+    ) -> Self:
         cosines = np.asarray(X @ rays)
         nearest = first_largest(cosines)
         near = np.maximum(cosines[np.arange(len(nearest)), nearest], 0)
-        return cls(X, novel, rays, cosines, nearest, near, least, low)
+        return cls(X, novel, rays, cosines, nearest, near, least, low, stands_for)
 
     def group(self, free: Array) -> NewCluster | None:
         """The first that is a kind of its own, from the samples with the nearest company."""
@@ -175,15 +220,17 @@ class Pool(NamedTuple):
 
     def is_kind(self, found: NewCluster) -> bool:
         """Whether most of a group is novel, and it is apart from the samples of the centroids."""
-        mostly_novel = 2 * self.novel[found.members].sum() > len(found.members)
-        gap = self.gap(found.members) if mostly_novel else 0.0
-        if 3 * gap < MIN_GAP:
+        if 2 * self.novel[found.members].sum() <= len(found.members):
+            return False
+        gains = self.gains(found.members)
+        if 3 * gains.gap() < MIN_GAP:
             return False
         ray = np.asarray(self.X[found.members].sum(axis=0)).ravel()
         cosines = ray @ self.rays / np.linalg.norm(ray)
-        return bool(
-            np.max(cosines) <= MAX_COSINE or (gap >= MIN_GAP and self.is_aside(found, cosines))
-        )
+        if np.max(cosines) <= MAX_COSINE:
+            return True
+        apart = gains.gap() >= MIN_GAP and gains.chance_of_valley() <= MAX_CHANCE
+        return apart and self.is_aside(found, cosines)
 
     def is_aside(self, found: NewCluster, cosines: Array) -> bool:
         """Whether a group leaves enough samples to its centroid, or its ray is novel itself.
@@ -195,11 +242,9 @@ class Pool(NamedTuple):
         left = np.sum(self.nearest == main) - np.sum(self.nearest[found.members] == main)
         return bool(left >= MIN_MEMBERS or cosines[main] < self.low[main])
 
-    def gap(self, members: Array) -> float:
-        """Between the gains of a group and those of the samples beside it."""
+    def gains(self, members: Array) -> Gains:
+        """Of a group, and of the samples of the same centroids beside it."""
         inside = np.isin(np.arange(len(self.near)), members)
-        beside = ~inside & np.isin(self.nearest, self.nearest[members]) & (self.near > 0)
+        some = inside | (np.isin(self.nearest, self.nearest[members]) & (self.near > 0))
         gain = self.own(inside) - self.near
-        ours, theirs = gain[inside], gain[beside] if beside.any() else np.zeros(1)
-        spread = max(float(ours.std() + theirs.std()), np.finfo(float).tiny)
-        return float(ours.mean() - theirs.mean()) / spread
+        return Gains(gain[some], inside[some], self.stands_for[some])

@@ -62,9 +62,9 @@ class Findings(NamedTuple):
         with waiting("Comparing the clusters"):
             by = None if words is None else words.X
             features = table.features if words is None else list(words.words.vocabulary)
-            found = clusters_or_none(
-                model, table, by=by, feature_names=features, log_base=log_base, rank=ranking(steps)
-            )
+            options: dict[str, Any] = {"by": by, "feature_names": features, "log_base": log_base}
+            asked = {"rank": ranking(steps), "strangers": tables.knows_strangers(model)}
+            found = clusters_or_none(model, table, **options, **asked)
         proof = certificate_of_fit(model)
         record = None if proof is None else proof.record()
         if found is None:

@@ -7,24 +7,25 @@ from typing import Any
 
 from onmf import ONMF, build_tree, certify, choose_k
 from onmf.cli.console import note, notes, show_sweeps, waiting, within_memory
-from onmf.cli.options import note_before_fit, reading
 from onmf.cli.runs.batches import batches_of
 from onmf.cli.runs.description import describe
 from onmf.cli.runs.findings import Findings
 from onmf.cli.runs.hints import after_fit, batch_notes
 from onmf.cli.runs.inputs import Input, cleaned, one_of_each, sample_in_memory
+from onmf.cli.runs.reading import note_before_fit, reading
 from onmf.cli.runs.records import TREE, Origin, PreviousRun
 from onmf.cli.runs.results import FinishedFit, can_certify, choice_with_copies, with_copies
 from onmf.estimators.solvers import with_solver
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import Source, Table, checksum
+from onmf.io.terms import Terms
 from onmf.io.versions import package_versions
 from onmf.preparation.seeds import labels_by_seeds
 
 
 def fit_input(
     settings: dict[str, Any],
-    k: int | range | None,
+    k: int | range | str | None,
     source: Input,
     previous: PreviousRun | None,
     tree: bool = False,
@@ -44,7 +45,7 @@ def fit_input(
     table, steps = source.learn(distinct)
     choice = None
     if k is not None and not isinstance(k, int):
-        choice = choose_count(ONMF(**settings), table, k)
+        choice = choose_count(ONMF(**settings), table, k, source.terms)
         k = max(int(choice.best_k), len(seeds))
     init = "random" if previous is None else previous.model
     known = labels_by_seeds(table.X, table.features, seeds) if seeds else None
@@ -67,7 +68,7 @@ def fit_input(
         with waiting("Bounding the error of all clusterings"):
             findings = findings._replace(proof=certify(model, table).record())
     if tree:
-        grow_tree(model, table)
+        grow_tree(model, table, source.terms)
     return FinishedFit(model, source, origin, shown, table, findings, seconds, choice, previous)
 
 
@@ -79,8 +80,8 @@ def check_in_memory(raw: Table, name: str, tree: bool) -> None:
 
 def fit_model(model: ONMF, table: Table, known: Any, source: Input) -> tuple[ONMF, float]:
     """The model, fitted to a table and the labels that are known, and the seconds it took."""
-    name = source.path.name
-    with within_memory(name), show_sweeps(name) as callback, warnings.catch_warnings():
+    name, terms = source.path.name, source.terms
+    with within_memory(name), show_sweeps(name, terms) as callback, warnings.catch_warnings():
         if source.text:  # `after_fit` names them as the file does
             warnings.simplefilter("ignore", UnassignedSampleWarning)
         begin = time.perf_counter()
@@ -91,22 +92,23 @@ def fit_model(model: ONMF, table: Table, known: Any, source: Input) -> tuple[ONM
     return model.set_params(callback=None), seconds
 
 
-def grow_tree(model: ONMF, table: Table) -> None:
+def grow_tree(model: ONMF, table: Table, terms: Terms) -> None:
     """`onmf.build_tree`, which the model then has."""
-    with notes(TREE), waiting("Looking for groups and parts of clusters"):
+    with notes(TREE, terms), waiting(terms.say("Looking for groups and parts of clusters")):
         build_tree(model, table, feature_names=table.features)
 
 
-def choose_count(model: ONMF, table: Table, among: range | str) -> Any:
+def choose_count(model: ONMF, table: Table, among: range | str, terms: Terms) -> Any:
     """The number of clusters by `onmf.choose_k`; no more than there are samples."""
     some = sample_in_memory(table, model.random_state)
     n, possible, label = len(some.samples), None, "Choosing the number of clusters"
     if isinstance(among, range):
         possible = range(among.start, max(min(among.stop, n), among.start + 1))
         label = f"Choosing among {possible[0]} to {possible[-1]} clusters"
-    with notes("choosing K"), waiting(label) as progress:
+    with notes("choosing K", terms), waiting(terms.say(label)) as progress:
         choice: Any = choose_k(model, some.X, possible, n_jobs=model.n_jobs, progress=progress)
     if some is table:
         return choice
-    note("choosing K", [f"K was chosen by {n} of the {len(table.samples)} samples."])
+    said = f"K was chosen by {n} of the {len(table.samples)} samples."
+    note("choosing K", [said], terms)
     return replace(choice, runs=None)  # they cover only some samples

@@ -118,7 +118,8 @@ def totals_of(X: Any) -> Totals:
         squares += feature_squares(block)
         features += np.asarray(block.sum(axis=0), np.float64).ravel()
         values = block.data if sp.issparse(block) else np.asarray(block)
-        n_negative += int((values < 0).sum())
+        if values.min(initial=0) < 0:
+            n_negative += int((values < 0).sum())
         counts = counts and not n_negative and bool((values == np.floor(values)).all())
     return Totals(np.concatenate(samples), features, squares, counts, n_missing, n_negative)
 
@@ -156,7 +157,7 @@ def sums_of_others(source: Input, table: Table, totals: Totals) -> Iterator[str]
             size = np.abs(total).sum()
         if not np.isfinite(size):  # sums of numbers near the largest there are say nothing
             continue
-        half = np.flatnonzero(np.isclose(2 * own, total.sum(), rtol=SUM_TOL))[:MOST_LISTED]
+        half = np.flatnonzero(np.abs(2 * own - total.sum()) <= SUM_TOL * size)[:MOST_LISTED]
         if len(names) < 3 or not size > 0 or not len(half):
             continue
         for i, row in zip(half.tolist(), take(table.X, half.tolist()), strict=True):

@@ -19,9 +19,9 @@ from onmf.io.formats import can_drop, stays_on_disk, terms_of_file
 from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
 from onmf.io.table import Progress, check_text, no_progress
 from onmf.io.terms import DOCUMENTS, EMBEDDED, PICTURES, Terms
+from onmf.preparation.cleaning import Strip
 from onmf.preparation.expression import default_steps
 from onmf.preparation.steps import STEPS, Step, Variable, apply, apply_step
-from onmf.preparation.texts import Strip
 from onmf.rows.check import Check
 from onmf.rows.sweep import Array
 

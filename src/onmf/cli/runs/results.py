@@ -24,6 +24,7 @@ from onmf.explain.checks import check_fitted_to
 from onmf.io import Source, Table, checksum, csv_writers, finish_replacement, to_json_values
 from onmf.io.output import Content
 from onmf.io.remote import HIDDEN, RemoteFile
+from onmf.io.terms import Terms
 from onmf.losses import loss_of
 from onmf.rows.sweep import Array
 
@@ -103,7 +104,7 @@ class FinishedFit:
         """What happened to the clusters of the runs before, the last run last."""
         if self.previous is None or not isinstance(self.model, ONMF):
             return []
-        ids, samples = self.sample_ids.tolist(), self.table.samples
+        ids, samples = self.sample_ids, self.table.samples
         return self.previous.lineage(self.model.lineage_, self.origin.digest, samples, ids)
 
     def results(self) -> dict[str, Any]:
@@ -130,7 +131,9 @@ class FinishedFit:
         certainty = (labels >= 0).astype(float) if found is None else found.certainty
         distance = self.model.distance(self.table) if found is None else found.distance
         columns = {"certainty": certainty, "distance": distance}
-        if tables.knows_strangers(self.model):
+        if found is not None and found.stranger is not None:
+            columns["stranger"] = found.stranger
+        elif tables.knows_strangers(self.model):
             columns["stranger"] = self.model.strangers(self.table)
         if hasattr(self.model, "outlier_score_"):
             columns["outlier_score"] = self.model.outlier_score_
@@ -156,7 +159,7 @@ class FinishedFit:
         ids, W = self.findings.ids, self.model.cluster_centers_
         sheets = {
             records.LABELS: self.labels().sheet(),
-            records.CLUSTERS: tables.clusters_sheet(self.clusters()),
+            records.CLUSTERS: tables.clusters_sheet(self.clusters(), self.source.terms),
             records.MARKERS: tables.markers_sheet(self.findings.markers),
             records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
             records.TOP: tables.top_sheet(ids, self.findings.top),
@@ -197,6 +200,12 @@ def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], 
     """
     record = records.read_record(folder)
     source = records.read_source(record, folder)
+    check_unchanged(source, records.Origin.of(record).digest, remote)
+    return record, source
+
+
+def check_unchanged(source: Input, digest: str, remote: bool) -> None:
+    """Refuse an input that is gone or has changed, or is remote where that is not allowed."""
     if isinstance(source.path, RemoteFile) and not remote:
         raise ValueError(f"the input {source.path} is remote: add --remote to allow reading it.")
     if isinstance(source.path, RemoteFile) and HIDDEN in source.path.address:
@@ -206,9 +215,8 @@ def recorded_input(folder: Path, remote: bool = False) -> tuple[dict[str, Any], 
         )
     if not source.path.exists():
         raise FileNotFoundError(f"the input {source.path} no longer exists: put it back.")
-    if checksum(source.path, source.follow_links) != records.Origin.of(record).digest:
+    if checksum(source.path, source.follow_links) != digest:
         raise ValueError(f"the input {source.path} has changed: run onmf cluster again.")
-    return record, source
 
 
 def labels_of_run(folder: Path, model: tables.Model) -> Array:
@@ -227,7 +235,7 @@ def _labels_of_another(folder: Path) -> ValueError:
 
 
 def read_run(
-    folder: Path, remote: bool = False, change: Callable[[Any, Table], object] | None = None
+    folder: Path, remote: bool = False, change: Callable[[Any, Table, Terms], object] | None = None
 ) -> tuple[FinishedFit, dict[str, Any]]:
     """A finished run, with its findings computed again, and its record.
 
@@ -243,8 +251,9 @@ def read_run(
     if not hasattr(model, "labels_"):  # the models of older runs have labels
         model.labels_ = labels_of_run(folder, model)
         ours = records.is_of_run(folder, records.LABELS, record)
-    with notes(source.path.name), waiting(f"Reading {source.path.name}") as progress:
-        raw = source.read(progress)
+    name = source.path.name
+    with notes(name, source.terms), waiting(f"Reading {name}") as progress:
+        raw = source.read(progress, few=record["parameters"].get("passes") is not None)
     table = corrected(source, align_features(raw, model)[0])
     if not ours or len(model.labels_) != len(table.samples):
         raise _labels_of_another(folder)
@@ -252,7 +261,7 @@ def read_run(
     if (tree := records.stored_tree(folder, record)) is not None:
         model.tree_ = tree
     if change is not None:
-        change(model, table)
+        change(model, table, source.terms)
     choice = record.get("choice") and SimpleNamespace(**record["choice"])
     seconds = record["results"]["seconds"]
     shown = cleaned(raw, getattr(model, "preprocessing_", ()))

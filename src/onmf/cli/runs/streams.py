@@ -22,21 +22,33 @@ from onmf.cli.runs.align import feature_names
 from onmf.cli.runs.changes import Changes
 from onmf.cli.runs.findings import name_new_clusters
 from onmf.cli.runs.results import labels_of_run
+from onmf.cli.runs.stream_batches import (
+    batch_entry,
+    batch_labels,
+    first_entry,
+    rows_in_memory,
+    stream_sentence,
+)
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
-from onmf.io import Table, checksum, csv_writers, replace_files, seal_files, to_json_values
+from onmf.io import (
+    Table,
+    checksum,
+    csv_writers,
+    finish_replacement,
+    replace_files,
+    seal_files,
+    to_json_values,
+)
 from onmf.io.container import MODEL, read_container
 from onmf.io.output import Content
-from onmf.io.source import Source
 from onmf.io.table import listing
 from onmf.io.terms import Terms
-from onmf.report.periods import WORDS_PER_PERIOD, Period, period_words, stream_page
+from onmf.report.periods import Period, stream_page
 from onmf.result import known_names
-from onmf.rows.sweep import Array, row_sqnorm
 
 BATCH_FOLDER = "batches"  # with the labels of each batch, and the states before the last ones
 STATE_BEFORE = ".before.onmf"  # ending of such a state
-ROWS_FOR_WORDS = 20_000  # of a batch on disk, for the words of its clusters
 KEPT_STATES = 5  # batches that can be taken out again
 DERIVED_FILES = records.CENTERS, records.TOP, records.MODEL_FILE, records.STREAM_PAGE
 RECORDED_FIELDS = ("key", "name", "kept", "born", "vanished", "drift")  # of a batch in run.json
@@ -54,6 +66,7 @@ class StreamRun:
     @classmethod
     def of(cls, folder: Path) -> Self:
         """The stream of a folder; a new one if no batch was added yet."""
+        finish_replacement(folder)
         path = folder / records.STREAM_FILE
         return cls.stored(folder, path) if path.exists() else cls.begin(folder)
 
@@ -78,9 +91,7 @@ class StreamRun:
         if model.outliers is not None:
             raise ValueError("onmf update does not support runs made with --outliers.")
         labels, known = labels_of_run(folder, model), record["input"]
-        words = {str(i): named[:WORDS_PER_PERIOD] for i, named in heavy_words(model).items()}
-        first = {"key": known["sha256"], "name": known["file"], "samples": len(labels)}
-        first |= {"sizes": sizes_by_id(model, labels), "words": words}
+        first = first_entry(model, labels, known)
         return cls(folder, model, [first], record)
 
     def counted(self, key: str) -> dict[str, Any] | None:
@@ -101,9 +112,8 @@ class StreamRun:
         if len(self.batches) == 1:
             raise ValueError(f"{self.folder} has no batch: {name} is the input of onmf cluster.")
         if any(e.get("after") == len(self.batches) for e in self.record.get("lineage", [])):
-            raise ValueError(
-                f"{name} can no longer be taken out: clusters were merged or split after it."
-            )
+            said = f"{name} can no longer be taken out: clusters were merged or split after it."
+            raise ValueError(self.terms.say(said))
         if not path.exists():
             raise ValueError(
                 f"{name} can no longer be taken out: the states before the last {KEPT_STATES} "
@@ -147,10 +157,14 @@ class StreamRun:
         name: str,
         most: int,
         raw_names: bool,
+        source: dict[str, Any],
         parquet: bool = False,
         texts: Sequence[str] | None = None,
     ) -> None:
-        """Add a batch: write its labels, the state before and then, by one rename, the new one."""
+        """Add a batch: write its labels, the state before and then, by one rename, the new one.
+
+        source : the record of its input, for `onmf split`.
+        """
         before = self.state()
         if not isinstance(self.model, StreamONMF):
             distance = np.fromiter(records.stored_column(self.folder, "distance", float), float)
@@ -163,18 +177,22 @@ class StreamRun:
         marked = model.strangers(table) if tables.knows_strangers(model) else None
         model.partial_fit(table)
         name_new_clusters(model, *rows_in_memory(table, model.labels_), table.features)
-        self.batches.append(self.entry(model, table, key, name))
-        self.batches[-1]["marked_strangers"] = tables.stranger_count(marked)
+        self.batches.append(batch_entry(model, table, key, name))
+        self.batches[-1] |= {"marked_strangers": tables.stranger_count(marked), "source": source}
         place, number = self.folder / BATCH_FOLDER, len(self.batches) - 1
         place.mkdir(exist_ok=True)
-        columns: dict[str, Array] = {"distance": model.distance(table)}
-        columns |= {} if marked is None else {"stranger": marked}
-        files = self.labels_files(table.samples, columns, texts, raw_names, parquet)
+        found = batch_labels(model, table, marked, texts)
+        endings = (".csv", ".parquet") if parquet else (".csv",)
+        files = {ending: found.content(ending, raw_names) for ending in endings}
         for ending, content in (*files.items(), (STATE_BEFORE, before)):
             replace_files(place, {f"{number:05}{ending}": content})
         replace_files(self.folder, {records.STREAM_FILE: self.state()})
         if not parquet:  # of the batch that this one replaced
             (place / f"{number:05}.parquet").unlink(missing_ok=True)
+
+    def labels_file(self, number: int) -> str:
+        """The table of the samples of a batch, in the folder."""
+        return f"{BATCH_FOLDER}/{number:05}.csv" if number else records.LABELS
 
     def note_edit(self) -> None:
         """Record what was merged or split by hand after the last batch."""
@@ -190,20 +208,6 @@ class StreamRun:
         done = [*self.record.get("lineage", []), to_json_values(facts)]
         self.record = self.record | {"lineage": done}
 
-    def labels_files(
-        self,
-        samples: Sequence[str],
-        columns: dict[str, Array],
-        texts: Sequence[str] | None,
-        raw_names: bool,
-        parquet: bool,
-    ) -> dict[str, Content]:
-        """The clusters of the last batch, by the endings of the files."""
-        ids = tables.ids_of_labels(tables.ids_of_clusters(self.model), self.model.labels_)
-        found = tables.Labels(samples, ids, columns, self.model.cluster_names_, texts)
-        endings = (".csv", ".parquet") if parquet else (".csv",)
-        return {ending: found.content(ending, raw_names) for ending in endings}
-
     def state(self) -> bytes:
         """The content of the file of the state."""
         return model_bytes(self.model, samples=False, batches=self.batches, record=self.record)
@@ -217,24 +221,6 @@ class StreamRun:
                 path.unlink()
         with suppress(OSError):  # unless something is in it
             (self.folder / BATCH_FOLDER).rmdir()
-
-    def entry(self, model: StreamONMF, table: Table, key: str, name: str) -> dict[str, Any]:
-        """What the state keeps of a batch."""
-        ids = model.cluster_ids_.tolist()
-        some, labels = rows_in_memory(table, model.labels_)
-        words = period_words(some, labels, model.cluster_centers_, table.features)
-        facts = {
-            "key": key,
-            "name": name,
-            "samples": len(table.samples),
-            "sizes": sizes_by_id(model, model.labels_),
-            "words": {str(ids[k]): own for k, own in words.items()},
-            "waiting": model.n_waiting_,
-            "strangers": getattr(model, "n_novel_", 0),
-            "zeros": int(np.sum(row_sqnorm(some[labels < 0]) == 0)),
-            "relative_error": model.relative_error_,
-        }
-        return dict(to_json_values(facts | (model.lineage_._asdict() if model.lineage_ else {})))
 
     def write(self) -> None:
         """Make all other files from the state, unless they are there."""
@@ -271,7 +257,7 @@ class StreamRun:
                 words={int(i): words for i, words in entry["words"].items()},
                 born=entry.get("born", ()),
                 vanished=entry.get("vanished", ()),
-                link=f"{BATCH_FOLDER}/{number:05}.csv" if number else records.LABELS,
+                link=self.labels_file(number),
             )
             for number, entry in enumerate(self.batches)
         ]
@@ -305,37 +291,9 @@ class StreamRun:
 
     def sentence(self) -> str:
         """The size of the stream, and what the last batch changed."""
-        last, totals = self.batches[-1], self.totals()
-        n, clusters, terms = totals["samples"], len(totals["clusters"]), self.terms
-        said = f"{terms.counted(n, 'sample')} in {totals['batches']} batches, "
-        said += f"{terms.counted(clusters, 'cluster')}. The last batch, {last['name']}: "
-        said += f"{terms.counted(last['samples'], 'sample')}, "
-        said += f"{terms.say(self.changes().sentence())}, "
-        if last.get("marked_strangers"):
-            said += f"{last['marked_strangers']} of them strangers, "
-        return f"{said}{totals['waiting']} {terms.samples} wait."
+        return stream_sentence(self.batches[-1], self.totals(), self.changes(), self.terms)
 
     @property
     def terms(self) -> Terms:
         """What the reader calls samples, features and clusters."""
         return records.read_source(self.record, self.folder).terms
-
-
-def sizes_by_id(model: ONMF, labels: Array) -> dict[str, int]:
-    """The number of samples of each cluster that has any, by id."""
-    sizes = tables.cluster_sizes(labels, len(model.cluster_centers_)).tolist()
-    return {str(i): n for i, n in zip(model.cluster_ids_.tolist(), sizes, strict=True) if n}
-
-
-def heavy_words(model: ONMF) -> dict[int, list[str]]:
-    """The features of each cluster with the largest weights, by id."""
-    tops = zip(model.cluster_ids_.tolist(), model.top_features(WORDS_PER_PERIOD), strict=True)
-    return {i: [name for name, weight in top if weight > 0] for i, top in tops}
-
-
-def rows_in_memory(table: Table, labels: Array) -> tuple[Any, Array]:
-    """The rows and labels of a batch; if it is on disk, of ROWS_FOR_WORDS of them and no others."""
-    if not isinstance(table.X, Source):
-        return table.X, labels
-    some = np.unique(np.linspace(0, len(labels) - 1, ROWS_FOR_WORDS).astype(int))
-    return table.X[some], labels[some]

@@ -4,6 +4,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from onmf.bounds.certificate import LARGEST_USEFUL_GAP
 from onmf.cli.runs.records import OPTIONAL, RESULTS
 from onmf.cli.runs.tables import outlier_sentence, score_sentence
 from onmf.explain.trust import TRUSTED, again_sentence, in_words, no_gap
@@ -33,7 +34,7 @@ def summarise_run(record: dict[str, Any], out: Path, terms: Terms) -> str:
         lines.append(terms.say(lineage_sentence(record["lineage"][-1])))
     if choice is not None:
         lines.insert(0, terms.say(choice["reason"]))
-    if results["proof"] is not None:
+    if results["proof"] is not None and results["proof"]["gap"] <= LARGEST_USEFUL_GAP:
         said = results["proof"]["sentence"]
         lines.append(terms.say(f"{said[0].upper()}{said[1:]}."))
     if results["topics"] is not None:

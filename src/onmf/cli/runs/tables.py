@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmf import ONMF, Baseline
-from onmf.explain import ClusterRow, Marker
+from onmf.explain import Calibration, ClusterRow, Marker
+from onmf.explain.probabilities import NO_DOUBT, certainty_of
 from onmf.explain.typical import decimals
-from onmf.io import Sheet, csv_writer
+from onmf.io import Sheet, Table, csv_writer
 from onmf.io.output import Content
 from onmf.io.sheets import Columns
 from onmf.io.table import Coded, one_line
+from onmf.io.terms import Terms
 from onmf.metrics import (
     adjusted_rand_score,
     clustering_accuracy,
@@ -46,6 +48,18 @@ def cluster_sizes(labels: Array, k: int) -> Array:
 def probability_columns(ids: Array, P: Array) -> dict[str, Array]:
     """The probability of each cluster, by its id."""
     return {f"probability_{i}": own for i, own in zip(ids.tolist(), np.asarray(P).T, strict=True)}
+
+
+def certainty_and_distance(model: Model, table: Table, labels: Array) -> dict[str, Array]:
+    """Certainty and distance of each sample.
+
+    Models of older versions, and models of one cluster, have no certainty curve: any label is
+    certain.
+    """
+    margin, distance = model.nearness(table)
+    curve, k = getattr(model, "certainty_curve_", None), len(model.cluster_centers_)
+    known = NO_DOUBT if curve is None else Calibration.of(curve)
+    return {"certainty": certainty_of(known, margin, labels, k), "distance": distance}
 
 
 def knows_strangers(model: Model) -> bool:
@@ -130,9 +144,10 @@ def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:
     return Sheet(["sample", *(f"K={scale.k}" for scale in scales)], Columns([samples, *columns]))
 
 
-def clusters_sheet(found: Sequence[ClusterRow]) -> Sheet:
-    """clusters.csv: what each cluster is worth."""
-    return Sheet(ClusterRow._fields, [[*map(_cell, row)] for row in found])
+def clusters_sheet(found: Sequence[ClusterRow], terms: Terms) -> Sheet:
+    """clusters.csv: what each cluster is worth, with notes in the words of the reader."""
+    told = [row._replace(note=terms.say(row.note)) for row in found]
+    return Sheet(ClusterRow._fields, [[*map(_cell, row)] for row in told])
 
 
 def markers_sheet(found: Sequence[Marker]) -> Sheet:

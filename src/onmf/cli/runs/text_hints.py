@@ -11,8 +11,9 @@ from onmf.cli.runs.inputs import Copies, Input
 from onmf.io import Table
 from onmf.io.table import listing
 from onmf.preparation.arrays import sample_totals
+from onmf.preparation.cleaning import Strip
 from onmf.preparation.stop_words import LANGUAGES, stop_words_of
-from onmf.preparation.texts import WORD, Strip
+from onmf.preparation.texts import WORD
 
 NO_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 COPIES_TOLD = 0.01  # share of texts that are copies of one; fewer are no cluster
@@ -96,7 +97,12 @@ def uncounted_texts(raw: Table, table: Table) -> Iterator[str]:
     without = np.flatnonzero(sample_totals(table.X) == 0)
     names = [table.samples[i] for i in without.tolist() if raw.X[i]]
     if names:
+        has = (
+            "has no word that is counted and gets"
+            if len(names) == 1
+            else ("have no word that is counted and get")
+        )
         yield (
-            f"{len(names):,} of the texts have no word that is counted and get label -1: "
-            f"{listing(names)}. --min-df 1 counts rare words, too."
+            f"{len(names):,} of the texts {has} label -1: {listing(names)}. --min-df 1 counts rare "
+            "words, too."
         )

@@ -26,8 +26,9 @@ from onmf.rows.check import Check, CheckBlock
 from onmf.rows.dask import chunks as work
 from onmf.rows.dask.workers import Rows, current_client, on_workers, run_on, sum_neighbours
 from onmf.rows.memory import is_there, unit_of, votes, weigh, weighted_sum
+from onmf.rows.scale import Scale
 from onmf.rows.sweep import Array, Block, Move, Traffic
-from onmf.rows.validation import Features, Scale, as_weights
+from onmf.rows.validation import Features, as_weights
 
 P = ParamSpec("P")
 T = TypeVar("T")

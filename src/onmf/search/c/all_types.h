@@ -4,16 +4,20 @@
 #define KERNEL static FOR_SET double
 
 #define T double
+#include "sums.h"
 #include "rays.h"
 #include "counts.h"
 #include "rows.h"
 #include "few.h"
+#include "sparse.h"
 #include "pivot.h"
 #undef T
 
 #define T float
+#include "sums.h"
 #include "rows.h"
 #include "few.h"
+#include "sparse.h"
 #include "pivot.h"
 #include "steps.h"
 #undef T

@@ -120,6 +120,8 @@ static const Kernel KERNELS[] = {
     BOTH(alternate_few, "t(nr) l(e) l(p) !d(kr) t(f) !d(kr) !t(rl) x i x x x"),
     BOTH(sums, "l(n) d(n) t(nr) !d(kr)"),
     BOTH(sparse_sums, "l(n) d(n) t(z) s(z) s(e) !d(km)"),
+    BOTH(sparse_products, "t(z) s(z) s(e) t(mr) !t(nr)"),
+    BOTH(sparse_image, "t(z) s(z) s(e) t(mr) !t(mr) !t(r)"),
     BOTH(fit_rays, "t(nr) l(n) !d(kr) !d(kr) i"),
     BOTH(runners_up, "t(nk) l(n) !l(n) !d(n) !t(k) x"),
     BOTH(split_clusters, "t(nr) l(n) !d(2kr) !d(2kr) !d(k) i"),

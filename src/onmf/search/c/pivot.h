@@ -4,38 +4,54 @@ typedef struct {
     double ridge, slack;
     int64_t patience, most; /* full exchanges without progress; exchanges in all */
     char *inside;           /* (k,) whether in the support */
-    int64_t *place;         /* the support */
-    double *slope, *h, *L;  /* (k,), (k,) and (k, k) */
+    int64_t *place;         /* the support, and three more */
+    double *slope, *h, *R;  /* (k,), (k,) and (k, k + 4) */
     int64_t work;           /* products so far, about */
 } FN(Pivot);
 
-/* Q_SS h_S = c_S by Cholesky, for the support S of `size` places. */
+/* Four entries of row p of R from q on, before they are divided by the root of the diagonal. */
+HELPER void FN(reduce)(const double *R, int64_t stride, int64_t p, int64_t q, const double *row,
+                       const int64_t *place, double *entries)
+{
+#ifdef FOUR
+    four sum = {row[place[q]], row[place[q + 1]], row[place[q + 2]], row[place[q + 3]]};
+    for (int64_t t = 0; t < p; ++t)
+        sum -= R[t * stride + p] * FOUR(double, R + t * stride + q);
+    *(four_double *)entries = sum;
+#else
+    for (int z = 0; z < 4; ++z) {
+        entries[z] = row[place[q + z]];
+        for (int64_t t = 0; t < p; ++t)
+            entries[z] -= R[t * stride + p] * R[t * stride + q + z];
+    }
+#endif
+}
+
+/* Q_SS h_S = c_S by Cholesky, for the support S of `size` places: rows of R with R'R = Q_SS, from
+   the four entries with the diagonal on; what is left of that and behind the last is never used.
+   The diagonal of Q has the ridge already. */
 HELPER void FN(solve_on)(const FN(Pivot) *now, const double *Q, const T *c, int64_t k, int64_t size)
 {
-    const int64_t *place = now->place;
-    double *h = now->h;
+    const int64_t *place = now->place, stride = (size + 3) / 4 * 4;
+    double *h = now->h, *R = now->R, *inverse = now->slope;
     for (int64_t p = 0; p < size; ++p) {
-        const double *row = Q + place[p] * k;
-        double *restrict own = now->L + p * size, value = c[place[p]];
-        double diagonal = row[place[p]] + now->ridge;
-        for (int64_t t = 0; t < p; ++t) {
-            const double *restrict other = now->L + t * size;
-            double entry = row[place[t]];
-#pragma omp simd reduction(- : entry)
-            for (int64_t z = 0; z < t; ++z)
-                entry -= own[z] * other[z];
-            entry *= other[t];
-            own[t] = entry;
-            diagonal -= entry * entry;
-            value -= entry * h[t];
-        }
-        own[p] = 1 / sqrt(MAX(diagonal, now->ridge));
-        h[p] = value * own[p];
+        const int64_t begin = p / 4 * 4;
+        double *own = R + p * stride, value = c[place[p]];
+        for (int64_t q = begin; q < stride; q += 4)
+            FN(reduce)(R, stride, p, q, Q + place[p] * k, place, own + q);
+        for (int64_t t = 0; t < p; ++t)
+            value -= R[t * stride + p] * h[t];
+        const double scale = 1 / sqrt(MAX(own[p], now->ridge));
+        for (int64_t q = begin; q < stride; q += 4)
+            for (int z = 0; z < 4; ++z)
+                own[q + z] *= scale;
+        inverse[p] = scale;
+        h[p] = value * scale;
     }
     for (int64_t p = size - 1; p >= 0; --p) {
-        const double *own = now->L + p * size, value = h[p] *= own[p];
-        for (int64_t z = 0; z < p; ++z)
-            h[z] -= own[z] * value;
+        const double value = h[p] *= inverse[p];
+        for (int64_t t = 0; t < p; ++t)
+            h[t] -= R[t * stride + p] * value;
     }
 }
 
@@ -80,6 +96,8 @@ HELPER int64_t FN(solve_row)(FN(Pivot) *now, const double *Q, const T *c, int64_
             now->place[size] = j;
             size += now->inside[j] != 0;
         }
+        for (int64_t q = size; q < size + 3; ++q)
+            now->place[q] = 0;
         now->work += size * (size * size / 6 + k) + k;
         FN(solve_on)(now, Q, c, k, size);
         FN(slopes)(now, Q, c, k, size);
@@ -114,16 +132,16 @@ KERNEL FN(solve_rows)(Args *a)
     const int64_t n = SIZE('n'), k = SIZE('k'), width = SIZE('r');
     FN(Pivot) now = {.ridge = a->real[7], .slack = a->real[8], .patience = a->whole[9],
                      .most = a->whole[10]};
-    double *memory = malloc((k * k + 2 * k) * sizeof(double) + (k + 1) * sizeof(int64_t) + k + 1);
+    double *memory = malloc((k * (k + 4) + 2 * k) * sizeof(double) + (k + 3) * sizeof(int64_t) + k + 1);
     if (!memory) {
         a->no_memory = 1;
         return 0;
     }
-    now.L = memory;
-    now.slope = now.L + k * k;
+    now.R = memory;
+    now.slope = now.R + k * (k + 4);
     now.h = now.slope + k;
     now.place = (int64_t *)(now.h + k);
-    now.inside = (char *)(now.place + k + 1);
+    now.inside = (char *)(now.place + k + 3);
     int64_t i = 0;
     for (; i < n && now.work < a->whole[11]; ++i) {
         memcpy(now.inside, IN(char, 2) + i * k, k);

@@ -7,10 +7,7 @@
 /* One over the length of the row, 0 if it has none. */
 HELPER double SHRINK(const double *row, int64_t width)
 {
-    double size = 0;
-#pragma omp simd reduction(+ : size)
-    for (int64_t z = 0; z < width; ++z)
-        size += row[z] * row[z];
+    const double size = JOIN(sqnorm, double, SET)(row, width);
     return size > 0 ? 1 / sqrt(size) : 0;
 }
 

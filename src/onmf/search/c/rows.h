@@ -26,41 +26,21 @@ HELPER int64_t FN(first_top)(const T *row, int64_t k, T equal)
     if (k < CHUNK)
         for (int64_t j = 1; j < k; ++j)
             top = MAX(row[j], top);
-    else
-#pragma omp simd reduction(max : top)
-        for (int64_t j = 1; j < k; ++j)
+    else { /* of four parts, which may overlap: one maximum would wait for itself */
+        const int64_t part = (k + CHUNK - 1) / CHUNK * (CHUNK / 4), last = k - part;
+        const T *second = row + (part < last ? part : last);
+        const T *third = row + (2 * part < last ? 2 * part : last), *fourth = row + last;
+        T two = top, three = top, four = top;
+#pragma omp simd reduction(max : top, two, three, four)
+        for (int64_t j = 0; j < part; ++j) {
             top = MAX(row[j], top);
-    return FN(first_from)(row, k, top - equal * (top < 0 ? -top : top));
-}
-
-/* <row, ray>: four sums of four entries each, for one would wait for itself. */
-HELPER double FN(product)(const T *row, const double *ray, int64_t width)
-{
-    double sum = 0;
-    int64_t z = 0;
-#ifdef FOUR
-    four sum_0 = {0}, sum_1 = {0}, sum_2 = {0}, sum_3 = {0};
-    for (; z + 16 <= width; z += 16) {
-        sum_0 += FOUR(T, row + z) * FOUR(double, ray + z);
-        sum_1 += FOUR(T, row + z + 4) * FOUR(double, ray + z + 4);
-        sum_2 += FOUR(T, row + z + 8) * FOUR(double, ray + z + 8);
-        sum_3 += FOUR(T, row + z + 12) * FOUR(double, ray + z + 12);
+            two = MAX(second[j], two);
+            three = MAX(third[j], three);
+            four = MAX(fourth[j], four);
+        }
+        top = MAX(MAX(top, two), MAX(three, four));
     }
-    for (; z + 4 <= width; z += 4)
-        sum_0 += FOUR(T, row + z) * FOUR(double, ray + z);
-    sum_0 += sum_1 + (sum_2 + sum_3);
-    sum = sum_0[0] + sum_0[1] + (sum_0[2] + sum_0[3]);
-#endif
-    for (; z < width; ++z)
-        sum += row[z] * ray[z];
-    return sum;
-}
-
-HELPER void FN(add)(double *restrict sum, double factor, const T *restrict row, int64_t width)
-{
-#pragma omp simd
-    for (int64_t z = 0; z < width; ++z)
-        sum[z] += factor * row[z];
+    return FN(first_from)(row, k, top - equal * (top < 0 ? -top : top));
 }
 
 /* The ray with the largest product and the product; -1 and 0 if it is below `least`. */
@@ -72,32 +52,6 @@ KERNEL FN(nearest)(Args *a)
     const int64_t n = SIZE('n'), k = SIZE('k');
     for (int64_t i = 0; i < n; ++i) {
         const T *row = A + i * k;
-        const int64_t b = FN(first_top)(row, k, equal);
-        const int there = row[b] >= least;
-        labels[i] = there ? b : -1;
-        scores[i] = there ? row[b] : 0;
-    }
-    return 0;
-}
-
-/* As `nearest`, of rows X with few features on rays in columns: each row's scores stay in a cache. */
-KERNEL FN(nearest_few)(Args *a)
-{
-    const T *X = IN(T, 0), *rays = IN(T, 1), equal = a->real[5], least = a->real[6];
-    int64_t *labels = OUT(int64_t, 2);
-    T *scores = OUT(T, 3), *restrict row = OUT(T, 4);
-    const int64_t n = SIZE('n'), m = SIZE('m'), k = SIZE('k');
-    for (int64_t i = 0; i < n; ++i) {
-        const T *restrict ray = rays;
-        T x = X[i * m];
-        for (int64_t j = 0; j < k; ++j)
-            row[j] = x * ray[j];
-        for (int64_t z = 1; z < m; ++z) {
-            ray += k;
-            x = X[i * m + z];
-            for (int64_t j = 0; j < k; ++j)
-                row[j] += x * ray[j];
-        }
         const int64_t b = FN(first_top)(row, k, equal);
         const int there = row[b] >= least;
         labels[i] = there ? b : -1;
@@ -146,31 +100,6 @@ HELPER void FN(add_rows)(Args *a, const int64_t *labels, const double *factors, 
 KERNEL FN(sums)(Args *a)
 {
     FN(add_rows)(a, IN(int64_t, 0), IN(double, 1), IN(T, 2), OUT(double, 3));
-    return 0;
-}
-
-/* The same for rows that are given by the entries that are not zero. */
-KERNEL FN(sparse_sums)(Args *a)
-{
-    const int64_t *labels = IN(int64_t, 0), n = SIZE('n'), k = SIZE('k'), width = SIZE('m');
-    const double *factors = IN(double, 1);
-    const T *values = IN(T, 2);
-    const int32_t *places = IN(int32_t, 3), *edges = IN(int32_t, 4);
-    a->broken = SIZE('e') != n + 1;
-    for (int64_t i = 0; i < n && !a->broken; ++i) {
-        a->broken = OUTSIDE(labels[i], k) || OUTSIDE(edges[i], SIZE('z') + 1)
-                    || OUTSIDE(edges[i + 1], SIZE('z') + 1);
-        if (a->broken)
-            break;
-        double *sum = OUT(double, 5) + labels[i] * width;
-        for (int64_t z = edges[i]; z < edges[i + 1]; ++z) {
-            if (OUTSIDE(places[z], width)) {
-                a->broken = 1;
-                break;
-            }
-            sum[places[z]] += factors[i] * values[z];
-        }
-    }
     return 0;
 }
 

@@ -2,18 +2,8 @@
 
 HELPER double FN(length_inverse)(const T *row, int64_t width)
 {
-    double size = 0;
-#pragma omp simd reduction(+ : size)
-    for (int64_t z = 0; z < width; ++z)
-        size += (double)row[z] * (double)row[z];
+    const double size = FN(sqnorm)(row, width);
     return size > 0 ? 1 / sqrt(size) : 0;
-}
-
-HELPER void FN(normalize)(double *row, int64_t width)
-{
-    const double size = SHRINK(row, width);
-    for (int64_t z = 0; z < width; ++z)
-        row[z] *= size;
 }
 
 /* The step along the image, doubled unless it turns back, into `new`. */
@@ -22,22 +12,23 @@ HELPER void FN(step)(const T *last, const T *now, const double *image, int is_si
 {
     const double u = FN(length_inverse)(last, width), w = FN(length_inverse)(now, width);
     const double p = SHRINK(image, width);
-    double turn = 0, size = 0;
+    double turn = 0;
 #pragma omp simd reduction(+ : turn)
     for (int64_t z = 0; z < width; ++z)
         turn += (p * image[z] - w * now[z]) * (w * now[z] - u * last[z]);
     /* Of a cluster without an image the ray stays: as if its image were itself. */
     const double along = p == 0 ? 0 : turn < 0 ? p : 2 * p;
     const double back = p == 0 ? -w : turn < 0 ? 0 : w;
-#pragma omp simd reduction(+ : size)
     for (int64_t z = 0; z < width; ++z) {
         const double value = along * image[z] - back * now[z];
         new[z] = is_signed || value > 0 ? value : 0;
-        size += new[z] * new[z];
     }
-    for (int64_t z = 0; size == 0 && z < width; ++z)
+    double scale = SHRINK(new, width);
+    for (int64_t z = 0; scale == 0 && z < width; ++z)
         new[z] = p == 0 ? (double)now[z] : image[z];
-    FN(normalize)(new, width);
+    scale = scale > 0 ? scale : SHRINK(new, width);
+    for (int64_t z = 0; z < width; ++z)
+        new[z] *= scale;
 }
 
 /* As `row_problems.ritz`, for one ray, into `new`; 0 if its image is zero. */

@@ -1,0 +1,84 @@
+"""What a fit warns of."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onmf.estimators.fitting import Solution
+from onmf.estimators.progress import caller_level
+from onmf.exceptions import (
+    ConvergenceWarning,
+    EmptyClusterWarning,
+    UnassignedSampleWarning,
+    UnobservedWarning,
+)
+from onmf.io.table import MOST_LISTED, listing
+from onmf.rows import Placement
+from onmf.rows.sweep import Array
+
+REASONS_NOT_CONVERGED = {
+    "max_iter": "within max_iter={iterations} {unit}: raise max_iter, or loosen tol",
+    "summary": "on the summary of X: raise max_iter, or loosen tol",
+    "max_stages": "in {stages} stages of the growing penalty: raise growth or tol",
+}
+
+
+def warn_of(model: Any, solution: Solution, rows: Placement) -> None:
+    """Samples without a cluster, clusters without samples, and a fit that did not converge."""
+    level = caller_level()
+    labels = getattr(model, "labels_", np.arange(len(model.cluster_centers_)))
+    near = getattr(model, "outlier_score_", np.zeros(1)) <= 1  # outliers were asked for
+    missing = np.flatnonzero((labels < 0) & near)
+    best, unobserved = solution.result, solution.unobserved
+    if unobserved is not None and len(missing) + len(unobserved):
+        warnings.warn(unobserved_sentence(missing, unobserved), UnobservedWarning, level)
+    elif len(missing):
+        warnings.warn(
+            f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
+            f"have label -1: {listing(missing)}{features_alone(rows, missing)}.",
+            UnassignedSampleWarning,
+            stacklevel=level,
+        )
+    empty = len(model.cluster_centers_) - len(np.unique(labels[labels >= 0]))
+    if empty:
+        warnings.warn(model._why_empty(empty), EmptyClusterWarning, stacklevel=level)
+    # An empty cluster alone keeps the paper's orthogonality too large.
+    if best.stop in ("max_iter", "summary") or (best.stop == "max_stages" and not empty):
+        reason = REASONS_NOT_CONVERGED[best.stop].format(
+            iterations=model.max_iter or best.iterations,
+            unit=model._unit,
+            stages=len(best.history),
+        )
+        warnings.warn(
+            f"{type(model).__name__} did not converge {reason} (orthogonality "
+            f"{best.history[-1].orthogonality:.2g}, residual {best.history[-1].residual:.2g}).",
+            ConvergenceWarning,
+            stacklevel=level,
+        )
+
+
+def features_alone(rows: Placement, samples: Array) -> str:
+    """The features of these samples, which no centroid has; nothing if all are zero."""
+    X = rows.data.take(samples[:MOST_LISTED]).X
+    there = np.unique((X if sp.issparse(X) else sp.csr_array(X)).nonzero()[1])
+    names = None if rows.features is None else rows.features.names
+    shown = there if names is None else [repr(names[j]) for j in there[: MOST_LISTED + 1]]
+    return f" (no centroid has their feature(s) {listing(shown, len(there))})" if len(there) else ""
+
+
+def unobserved_sentence(samples: Array, features: Array) -> str:
+    """What to say of samples without a cluster and features without a sample, where X has NaN."""
+    parts = []
+    if len(samples):
+        parts.append(
+            f"{len(samples)} sample(s) show nothing that a cluster explains and have label -1: "
+            f"{listing(samples)}"
+        )
+    if len(features):
+        parts.append(
+            f"{len(features)} feature(s) are observed in no sample that has a cluster and are left "
+            f"out, zero in every centroid: {listing(features)}"
+        )
+    return f"{'; '.join(parts)}."

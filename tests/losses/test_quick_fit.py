@@ -1,0 +1,98 @@
+"""Quick looks find planted rays, whatever the samples are, and known classes stay together."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from onmf.datasets import make_rays
+from onmf.losses.guide import Guide, GuidedMove, class_centroids
+from onmf.losses.quick_fit import quick_look
+from onmf.losses.ray_alternation import Assign
+from onmf.rows.memory import InMemory
+from onmf.rows.sweep import Block
+
+X, Y = make_rays(90, 12, 3, noise=0.1, random_state=0)
+ONES = np.ones((90, 1))
+
+
+def look(rows, k=3, weight=ONES):
+    return quick_look(Block(rows, weight), k, np.random.default_rng(0))
+
+
+def leading(rows):
+    """The leading right singular vector of each planted cluster, towards its samples."""
+    found = [np.linalg.svd(rows[c == Y])[2][0] for c in range(3)]
+    return np.array([ray * np.sign(rows[c == Y].sum(axis=0) @ ray) for c, ray in enumerate(found)])
+
+
+def assert_found(rays, expected, atol=1e-3):
+    np.testing.assert_allclose(np.linalg.norm(rays, axis=1), 1)
+    np.testing.assert_allclose((rays @ expected.T).max(axis=0), 1, atol=atol)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_planted_rays_are_found(make):
+    found = look(make(X))
+    assert_found(found.rays, leading(X))
+    np.testing.assert_array_equal(found.basis, np.eye(12))
+
+
+def test_rays_of_signed_rows_have_both_signs():
+    signed = X * np.where(np.arange(12) % 2, -1, 1)
+    assert_found(look(signed).rays, leading(signed))
+    zeros = np.where(X > 1, X, 0)
+    assert (look(zeros).rays >= 0).all()
+
+
+def test_rows_that_are_zero_or_weigh_nothing_have_no_part():
+    weight, rows = ONES.copy(), X.copy()
+    weight[Y == 2], rows[Y == 1] = 0, 0
+    for made in (rows, sp.csr_array(rows)):
+        found = look(made, weight=weight)
+        assert (found.rays @ leading(X)[0] > 0.9).all()  # all that is left is the first
+    few = look(X, weight=np.where(np.arange(90) < 2, ONES[:, 0], 0)[:, None])
+    assert few.rays.shape == (2, 12)
+    none = look(0 * X)
+    assert (none.rays.shape, none.basis.shape) == ((0, 12), (12, 0))
+
+
+def test_weights_count():
+    weight = np.where(Y == 0, 1e6, 1.0)[:, None]
+    (ray,) = look(X, 1, weight).rays
+    assert ray @ leading(X)[0] == pytest.approx(1, abs=1e-3)
+
+
+def test_missing_values_do_not_hide_the_rays():
+    holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+    assert_found(look(holes).rays, leading(X), atol=0.02)
+
+
+def test_the_centroid_of_a_class_is_the_mean_of_its_samples_of_length_one():
+    known, weight = np.where(np.arange(90) % 4, -1, Y), 1 + np.arange(90) % 3 * 1.0
+    rows = X.copy()
+    rows[0] = 0
+    data = InMemory(rows, weight)
+    found = class_centroids(data, data.scatter(known), 3)
+    size = np.linalg.norm(rows, axis=1)
+    for c in range(3):
+        own = np.flatnonzero((known == c) & (size > 0))
+        expected = (weight[own, None] * rows[own] / size[own, None]).sum(axis=0)
+        np.testing.assert_allclose(found[c], expected)
+
+
+def test_known_samples_go_to_their_class_and_the_others_to_the_nearest_ray():
+    """Their sums are those of two fits, one of the known samples with their influence."""
+    rays, known = leading(X), np.where(np.arange(90) % 5, -1, (Y + 1) % 3)  # all known ones wrong
+    free, classes = Assign(rays.T), [Assign(rays[[c]].T) for c in range(3)]
+    code, sums = GuidedMove(free, classes, 2.5)(Block(X, ONES), Guide(known).known)
+    expected = np.where(known >= 0, known, (X @ rays.T).argmax(axis=1))
+    np.testing.assert_array_equal(code.labels, expected)
+    scores = np.einsum("ij,ij->i", X, rays[expected])
+    np.testing.assert_allclose(code.scores, scores)
+    weight = np.where(known >= 0, 2.5, 1.0)
+    for c in range(3):
+        own = expected == c
+        assert sums.weight[c] == pytest.approx(weight[own].sum())
+        assert sums.explained[c] == pytest.approx((weight * scores**2)[own].sum())
+        np.testing.assert_allclose(sums.cross[c], (weight * scores)[own] @ X[own])
+        assert sums.samples[c] == own.sum()

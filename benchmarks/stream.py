@@ -147,9 +147,8 @@ def run_topics() -> None:
 The same documents topic after topic, `StreamONMF(1, max_clusters=1000)`. A topic of at least
 {SMALL} documents is noticed if a cluster is born most of whose samples so far are of it, at the
 latest {SOON} batches after its first document; a birth is false if its topic was there at the start
-or has had a birth before. Asked of TDT2: 90 % noticed, at most 10 % false. The five classes of bbc
-are wider than the distances between them; the eight of searchsnippets are many searches each, and
-most clusters that are born hold the results of one of these."""
+or has had a birth before. Asked of TDT2: 90 % noticed, at most 10 % false. A class of bbc or
+searchsnippets has many stories or searches, so a birth inside it counts as false here."""
     write_section("stream-topics", "A stream of new topics", table(columns, rows) + note)
 
 

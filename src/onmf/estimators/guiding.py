@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from onmf.estimators.fitting import FastSolver, Solution
-from onmf.explain.explanation import numbered_groups
+from onmf.explain.known_groups import numbered_groups
 from onmf.losses.alternation import Alternation
 from onmf.losses.guide import Guide, class_centroids
 from onmf.losses.settling import finish, settle

@@ -41,8 +41,8 @@ SHRINK = 0.1
 MOST_TIMES = 2
 FEWEST = 4  # samples of a group in each half: fewer show no mode
 # Samples above which they are cut only once, and how often fewer are. With 20 to 160 samples of two
-# types, three times (and `modes.STEP`) find the gap of 80 instead of 77 of 96 pairs, and of 4 instead
-# of 6 of 140 types alone; six times find no more, and more samples would cost more.
+# types, three times (and `modes.STEP`) find the gap of 80 instead of 77 of 96 pairs, and call 4
+# instead of 6 of 140 types alone two; six times find no more, and more samples would cost more.
 MANY, CUTS = 200, 3
 # Of true pairs whose gap was missed (20 to 160 cells, tumours, texts), 34 of 35 have less carried
 # over or fewer samples, and all 13 of other draws; of 16 whole types without a gap one has.

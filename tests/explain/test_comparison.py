@@ -162,3 +162,11 @@ def test_one_text_that_repeats_a_word_does_not_make_it_the_word_of_its_cluster()
     table = explain.groups(np.arange(40) // 20, counts, rank="presence")
     assert [own.tolist() for own in table.ranked] == [[0, 1], []]
     assert table.facts.score[1].tolist()[2] == 0
+
+
+def test_groups_of_the_same_size_have_the_freedom_of_welch_whatever_the_rounding():
+    rng = np.random.default_rng(0)
+    Y = rng.gamma(2, 1, (40, 300)) * np.where(np.arange(40) < 20, 3, 1)[:, None]
+    table = explain.groups(np.arange(40) < 20, Y)
+    expected = stats.ttest_ind(Y[:20], Y[20:], equal_var=False).pvalue
+    np.testing.assert_allclose(table.p_value[1], expected, rtol=1e-6)

@@ -31,6 +31,7 @@ from onmf.rows.sweep import Array
 
 MIN_ERROR = 1e-8  # s is at least this share of the difference, so that scores are finite
 FOLD_OFFSET = 1e-9  # of the larger mean, added to both, so that fold changes are finite
+ROUNDING = 1e-9  # of two errors that are equal
 
 
 Ranking = Literal["mean", "presence"]
@@ -144,13 +145,16 @@ def pooled_variance(one: Group, other: Group) -> Array:
 
 
 def standard_error(one: Group, other: Group, pooled: Array) -> tuple[Array, Array]:
-    """s, and its degrees of freedom: Welch's or Student's, whichever is larger."""
+    """s, and its degrees of freedom: Welch's or Student's, whichever is larger.
+
+    For groups of the same size both are equal, and Welch's freedom, which is lower, is taken.
+    """
     a, b = one.variance * one.spread, other.variance * other.spread
     student = pooled * (one.spread + other.spread)
     steady = one.freedom + other.freedom
     spread = a * a / np.maximum(one.freedom, 1) + b * b / np.maximum(other.freedom, 1)
     freedom = np.divide((a + b) ** 2, spread, out=np.ones_like(a), where=spread > 0)
-    welch = a + b > student
+    welch = (a + b > 0) & (a + b >= (1 - ROUNDING) * student)
     return np.sqrt(np.where(welch, a + b, student)), np.where(welch, freedom, steady)
 
 

@@ -37,7 +37,7 @@ from onmf.io.cells import to_count
 from onmf.io.terms import Terms
 from onmf.preparation.steps import STEPS
 from onmf.report import html
-from onmf.stability import KChoice, KRow
+from onmf.stability import Consensus, KChoice, KRow
 
 LEDGER = "choose-k.ledger"
 SHOWN = ("score", "comes_back", "found_again", "kept")
@@ -131,8 +131,13 @@ def choice_account(
         "input": {"file": file, "samples": n_samples},
         "parameters": {"k_range": [row.k for row in choice.table]} | parameters,
         **choice_record(choice),
-        "cluster_stability": choice.consensus.cluster_stability.tolist(),
+        "cluster_stability": consensus_of(choice).cluster_stability.tolist(),
     }
+
+
+def consensus_of(choice: KChoice) -> Consensus:
+    """It is there: this command judges all samples."""
+    return cast(Consensus, choice.consensus)
 
 
 def parse_span(span: str) -> list[int]:
@@ -149,7 +154,7 @@ def result_files(
     choice: KChoice, samples: Sequence[str], account: dict[str, Any], raw_names: bool
 ) -> dict[str, str]:
     """Name and text of each file; choice.json comes last, so where it is, the others are."""
-    stability = choice.consensus.sample_stability.tolist()
+    stability = consensus_of(choice).sample_stability.tolist()
     labels = zip(samples, choice.labels.tolist(), stability, strict=True)
     rows = (to_json_values(row).values() for row in choice.table)
     return {

@@ -117,9 +117,9 @@ class KChoice:
         False if nothing shows that the clusters are separate; `best_k` is the same.
     model : estimator
         The model, fitted with `best_k` clusters.
-    consensus : Consensus
+    consensus : Consensus or None
         How the clusters of `model` come back in the fits on halves of the samples; its `labels` are
-        those of `model`. Worked out when it is asked for.
+        those of `model`. Worked out when it is asked for; None if K was chosen by some samples.
 
     Examples
     --------
@@ -137,12 +137,12 @@ class KChoice:
     scales: list[Scale] = field(repr=False)
     evidence: bool
     model: ClusterMixin = field(repr=False)
-    runs: Array = field(repr=False)  # labels by every half (n, 2 cuts)
+    runs: Array | None = field(repr=False)  # labels by every half (n, 2 cuts)
     labels: Array = field(repr=False)  # those of the model
 
     @cached_property
-    def consensus(self) -> Consensus:
-        return agree(self.runs, self.best_k, self.labels)
+    def consensus(self) -> Consensus | None:
+        return None if self.runs is None else agree(self.runs, self.best_k, self.labels)
 
     def plot(self) -> Any:
         """The curves over K as a Matplotlib figure."""

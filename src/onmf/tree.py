@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import cut_tree, linkage
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
 
@@ -114,7 +114,7 @@ def coarser_levels(model: ONMF, X: Any, labels: Array) -> Above:
     place = np.full(len(model.cluster_centers_) + 1, -1)
     levels = []
     for n in sizes if evidence else [largest_gap(found[:, 2])]:
-        place[known] = fcluster(found, n, "maxclust") - 1
+        place[known] = cut_tree(found, n)[:, 0]  # fcluster made too few groups in SciPy 1.13
         levels.append(place[labels])
     return Above([level for level in levels if has_groups(level)], evidence, merges)
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from itertools import product
 from pathlib import Path
 
@@ -358,31 +357,37 @@ def test_a_full_disk_stops_no_fit_and_loses_nothing(room, X, tmp_path, full_disk
 
 
 SCRIPT = """
-import sys, warnings
+import sys, time, warnings
 import numpy as np
 from onmf import ONMF, PALM, Fast
 warnings.simplefilter("ignore")
-folder, solver = sys.argv[1:]
+folder, solver, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
 X, notes = np.load(folder + "/X.npy"), folder + "/c"
 options = {"fast": {"tol": 1e-14, "max_iter": 400, "solver": Fast(checkpoint=notes)},
            "palm": {"max_iter": 300, "solver": PALM(growth=1.5, checkpoint=notes)}}
-model = ONMF(6, random_state=0, n_jobs=1, **options[solver])
-print("go", flush=True)
+told = []
+def tell(event):
+    print("sweep", flush=True)
+    told.append(event)
+    if len(told) == last:
+        time.sleep(600)  # until it is killed
+model = ONMF(6, random_state=0, n_jobs=1, callback=tell, **options[solver])
 model.fit(X)
 np.save(folder + "/labels.npy", model.labels_)
 np.save(folder + "/W.npy", model.cluster_centers_)
 """
 
 
-def run(folder, solver, kill_after=None):
-    """Exit code of a process that fits, and is killed some seconds after its imports."""
-    arguments = [sys.executable, "-c", SCRIPT, str(folder), solver]
+def run(folder, solver, last=0):
+    """Sweeps that a process tells of, and its exit code; it is killed after the last of them."""
+    arguments = [sys.executable, "-c", SCRIPT, str(folder), solver, str(last)]
+    sweeps = 0
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
-        process.stdout.readline()
-        if kill_after is not None:
-            time.sleep(kill_after)
-            process.send_signal(signal.SIGKILL)
-        return process.wait()
+        for _ in process.stdout:
+            sweeps += 1
+            if sweeps == last:
+                process.send_signal(signal.SIGKILL)
+        return sweeps, process.wait()
 
 
 def result(folder):
@@ -394,16 +399,15 @@ def result(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["fast", "palm"])
-def test_a_process_killed_at_random_moments_ends_with_the_same_labels(solver, tmp_path):
+def test_a_process_that_is_killed_ends_with_the_same_labels(solver, tmp_path):
     """SIGKILL: nothing can be tidied up. Two moments here, 20 in the benchmark."""
     np.save(tmp_path / "X.npy", make_rays(2000, 300, 6, noise=3.0, random_state=0)[0])
-    begin = time.perf_counter()
-    assert run(tmp_path, solver) == 0
-    lasts, whole = time.perf_counter() - begin, result(tmp_path)
-    moments = np.random.default_rng(0).uniform(0.05, 0.3, 2)
-    codes = [run(tmp_path, solver, moment * lasts) for moment in moments]
-    assert -signal.SIGKILL in codes
-    assert run(tmp_path, solver) == 0
+    sweeps, code = run(tmp_path, solver)
+    assert code == 0
+    whole = result(tmp_path)
+    for last in (2, max(3, sweeps // 3)):
+        assert run(tmp_path, solver, last) == (last, -signal.SIGKILL)
+    assert run(tmp_path, solver)[1] == 0
     assert_same(result(tmp_path), whole)
 
 

@@ -141,3 +141,16 @@ def test_what_no_sample_of_a_cluster_shows_is_zero_and_not_rounding(form):
 def test_a_sample_is_completed_by_the_features_there_are_for_one_that_is_observed(make):
     X = np.array([[1.0, 2, np.nan, 4], [1, np.nan, np.nan, np.nan], [np.nan] * 4, [1, 2, 3, 4]])
     np.testing.assert_allclose(mask_missing(make(X)).completion, [4 / 3, 4, 1, 1])
+
+
+def test_a_sample_with_one_entry_goes_to_the_same_ray_dense_and_sparse():
+    """It fits every ray; of a sparse block digits are lost where little of a ray is observed."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        W = rng.random((4, 30))
+        W[:, 0] *= 10.0 ** -rng.uniform(1, 4, 4)
+        x = np.full((1, 30), np.nan)
+        x[0, 0] = rng.random() + 0.1
+        rays = MaskedRays.of(W)
+        most = (W[:, 0] / np.linalg.norm(W, axis=1)).argmax()
+        assert rays.code(x).labels == most == rays.code(sp.csr_array(x)).labels

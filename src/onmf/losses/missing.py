@@ -132,8 +132,10 @@ def nearest_masked(products: Array, reach: Array) -> Code:
 
     A sample with one observed entry fits every ray that is not zero there.
     """
-    top = products.max(axis=1, keepdims=True)
-    close = products >= top - PRODUCT_ROUNDING * np.finfo(products.dtype).eps * np.abs(top)
+    own, lost = np.finfo(products.dtype).eps, np.finfo(np.float64).eps
+    part = np.square(np.where(reach > 0, reach, 1).astype(np.float64))
+    error = PRODUCT_ROUNDING * (own + lost / part) * np.abs(products)  # `observed_sums` subtracts
+    close = products + error >= (products - error).max(axis=1, keepdims=True)
     labels = first_largest(np.where(close, reach, -1))
     code = nearest(products[np.arange(len(labels)), labels, None])
     return Code(np.where(code.labels < 0, -1, labels), code.scores)

@@ -1,5 +1,8 @@
 """Tables as people have them: depth, orientation, exports of other programs."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -334,22 +337,60 @@ def test_cluster_compare_and_choose_k_prepare_their_input_alike(capsys):
     assert found == pytest.approx(metrics.partition_error(X, model.labels_))
 
 
-@pytest.mark.parametrize(("unit", "said"), [(1000.0, True), (1.0, False)])
-def test_features_in_different_units_are_named_and_can_be_scaled(capsys, unit, said):
-    """Of the species in the first column, the species no name of a sample."""
+UNITS = [1.0, 1.0, 1000.0, 1000.0]
+
+
+def in_different_units():
+    """Two kinds that differ in two small features, beside two with large numbers."""
     rng = np.random.default_rng(7)
-    kinds = np.array([[1.0, 5.0, 1.0], [5.0, 1.0, 1.0]])[np.arange(40) % 2]
-    X = (kinds + rng.random((40, 3)) / 2) * [1.0, 1.0, unit]
-    write(X, samples=pd.Index(list("AB" * 20), name="species"), features=["bill", "wing", "mass"])
-    first = ask(capsys, "cluster", "x.csv", "-k", 2, "--labels", "species", "-o", "out")
-    assert ("'mass' alone has 100 % of the sum of squares" in first) is said
-    scaled = "--labels", "species", "-o", "scaled", "--scale"
-    assert "sum of squares" not in ask(capsys, "cluster", "x.csv", "-k", 2, *scaled)
-    clusters = labels("scaled/labels.csv").cluster
-    assert metrics.clustering_accuracy(np.arange(40) % 2, clusters) == 1
-    write(X[:5], "new.csv", features=["bill", "wing", "mass"])
-    assert run("predict", "scaled", "new.csv", "-o", "new_labels.csv") == 0
-    np.testing.assert_array_equal(labels("new_labels.csv").cluster, clusters[:5])
+    kinds = np.array([[1.0, 5.0, 1.0, 1.0], [5.0, 1.0, 1.0, 1.0]])[np.arange(40) % 2]
+    return (kinds + rng.random((40, 4)) / 2) * UNITS
+
+
+def accuracy(folder):
+    return metrics.clustering_accuracy(np.arange(40) % 2, labels(f"{folder}/labels.csv").cluster)
+
+
+def test_features_in_different_units_are_scaled_by_default(capsys):
+    """Of the species in the first column, the species no name of a sample."""
+    X, names = in_different_units(), ["bill", "wing", "mass", "span"]
+    write(X, samples=pd.Index(list("AB" * 20), name="species"), features=names)
+    given = "cluster", "x.csv", "-k", 2, "--labels", "species"
+    said = ask(capsys, *given, "-o", "out")
+    assert "'span', 'mass' alone have 100 % of the sum of squares, as in different" in said
+    assert accuracy("out") == 1
+    raw = ask(capsys, *given, "--raw", "-o", "raw")
+    assert "so other features hardly count: use --scale" in raw
+    assert accuracy("raw") < 0.9  # mass and span decide
+    ask(capsys, *given, "--scale", "-o", "scaled")
+    assert Path("out/labels.csv").read_text() == Path("scaled/labels.csv").read_text()
+    write(X[:5], "new.csv", features=names)
+    assert run("predict", "out", "new.csv", "-o", "new_labels.csv") == 0
+    found = labels("new_labels.csv").cluster
+    np.testing.assert_array_equal(found, labels("out/labels.csv").cluster[:5])
+
+
+def turned_to_both_signs(X):
+    return X * np.where(np.arange(40) % 3, 1, -1)[:, None]
+
+
+def as_counts(X):
+    return np.floor(X - X.min(axis=0))
+
+
+@pytest.mark.parametrize("change", [as_counts, turned_to_both_signs, lambda X: X / UNITS])
+def test_counts_embeddings_and_equal_units_are_not_scaled(capsys, change):
+    write(change(in_different_units()), features=[*"abcd"])
+    said = ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out")
+    assert "gets the same weight" not in said
+    assert json.loads(Path("out/run.json").read_text())["source"]["steps"] == []
+
+
+@pytest.mark.parametrize(("name", "said"), [("target", True), ("Class", True), ("wing", False)])
+def test_known_classes_among_the_features_are_told(capsys, name, said):
+    write(np.column_stack([in_different_units(), np.arange(40) % 2]), features=[*"abcd", name])
+    found = ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out")
+    assert (f"by --labels {name}, or leave it out with --drop {name!r}" in found) is said
 
 
 def test_a_table_with_one_value_a_line_is_told_from_one_with_features(capsys):

@@ -195,7 +195,8 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     raw = click.option(
         "--raw",
         is_flag=True,
-        help="Cluster raw counts as they are; else --cp10k --log is the default.",
+        help="Cluster the numbers as they are; else raw counts of genes get --cp10k --log, "
+        "measurements in different units --scale.",
     )
     return section(PREPARATION, *numbers, raw)(command)
 

@@ -17,18 +17,18 @@ from onmf.io.formats import can_drop
 from onmf.io.names import MOST_NAMES_READ, dates, rows_are_genes, share_of_genes
 from onmf.io.source import ENTRIES_PER_PART
 from onmf.io.table import MOST_LISTED, listing
-from onmf.preparation import Depth, Log, Tfidf
+from onmf.preparation import Depth, Log, Rescale, Tfidf
 from onmf.preparation.arrays import feature_squares, sample_totals
 from onmf.preparation.batches import batch_sentence
+from onmf.preparation.units import dominant_features
 from onmf.rows.sweep import Array, count_missing, zero_missing
 
+CLASS_NAME = re.compile(r"^(class|classes|target|label|labels|y|species|diagnosis|cluster)$", re.I)
 ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|index|row|number)$|entrez|gene_?id|ncbi|pmid", re.I)
 SUM_TOL = 1e-6  # relative difference from a sum that rounding may leave
 UNEVEN_DEPTH = 2.0  # ratio of the 95th to the 5th percentile of totals that a logarithm shows
 MOST_ID_COLUMNS = 50  # that are read
 FEWEST_FOR_DEPTH = 10  # samples of a cluster, below which its totals are too uncertain
-DOMINANT_SHARE = 0.95  # of the sum of squares, in at most half of the features and in so many:
-MOST_DOMINANT = 3
 DEPTH_SEPARATION = 0.97  # share of pairs of samples of two clusters that their totals order
 
 
@@ -46,6 +46,7 @@ def before_fit(source: Input, table: Table, signed: bool = True) -> list[str]:
             *dates_of_genes(table),
             *sums_of_others(source, table, totals),
             *id_columns(source, table),
+            *class_columns(source, table),
             *depth_before(source, totals),
             *units(source, table, totals),
             *single_feature(table),
@@ -182,6 +183,19 @@ def id_columns(source: Input, table: Table) -> Iterator[str]:
                 )
 
 
+def class_columns(source: Input, table: Table) -> Iterator[str]:
+    """Few different whole numbers under the name of a class: the answer among the features."""
+    known = enumerate(table.features[:MOST_NAMES_READ])
+    asked = [i for i, name in known if CLASS_NAME.search(name)][:MOST_ID_COLUMNS]
+    for i, row in zip(asked, some_columns(table.X, asked) if asked else (), strict=True):
+        if (row == np.floor(row)).all() and 1 < len(np.unique(row)) <= np.sqrt(len(row)):
+            name = table.features[i]
+            yield (
+                f"feature {name!r} looks like known classes, not amounts: compare the clusters "
+                f"with it by --labels {name}, or {leave_out(source, 'feature', name)}."
+            )
+
+
 def leave_out(source: Input, what: str, name: str) -> str:
     """How to leave out a sample or feature, which may be a row or a column of the file."""
     row = (what == "sample") != bool(source.transpose)
@@ -204,18 +218,21 @@ def depth_before(source: Input, totals: Totals) -> Iterator[str]:
 
 def units(source: Input, table: Table, totals: Totals) -> Iterator[str]:
     """A few features with nearly all of the sum of squares, as from different units."""
-    m, total = len(totals.squares), totals.squares.sum()
-    if source.steps or m < 3 or not 0 < total < np.inf:
+    found = dominant_features(totals.squares)
+    if found is None or {*source.steps} - {Rescale.name}:
         return
-    order = np.argsort(-totals.squares, kind="stable")
-    shares = totals.squares[order].cumsum() / total
-    count = int(np.searchsorted(shares, DOMINANT_SHARE)) + 1
-    if count <= min(MOST_DOMINANT, m // 2):
-        names = ", ".join(repr(table.features[j]) for j in order[:count])
+    names = ", ".join(repr(table.features[j]) for j in found.features)
+    has = "has" if len(found.features) == 1 else "have"
+    told = f"{names} alone {has} {100 * found.share:.3g} % of the sum of squares"
+    if Rescale.name in source.steps:
         yield (
-            f"{names} alone {'has' if count == 1 else 'have'} {100 * shares[count - 1]:.3g} % of "
-            "the sum of squares, so other features hardly count: use --scale for measurements in "
-            "different units, --log for counts."
+            f"{told}, as in different units: every feature gets the same weight (--scale); --raw "
+            "leaves the numbers as they are."
+        )
+    else:
+        yield (
+            f"{told}, so other features hardly count: use --scale for measurements in different "
+            "units, --log for counts."
         )
 
 

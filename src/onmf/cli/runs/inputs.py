@@ -22,6 +22,7 @@ from onmf.io.terms import DOCUMENTS, EMBEDDED, PICTURES, Terms
 from onmf.preparation.cleaning import Strip
 from onmf.preparation.expression import default_steps
 from onmf.preparation.steps import STEPS, Step, Variable, apply, apply_step
+from onmf.preparation.units import default_scaling
 from onmf.rows.check import Check
 from onmf.rows.sweep import Array
 
@@ -59,7 +60,7 @@ class Input:
     center_batches : whether features get the same mean in all batches, after all steps.
     describe : file of texts whose words describe the clusters.
     images : HEIGHTxWIDTH, or HEIGHTxWIDTHx3, of samples that are images.
-    raw : whether gene expression is clustered as it is.
+    raw : whether counts and measurements are clustered as they are.
     steps : names of the steps of `onmf.preparation`, in order.
     settings : parameters of the steps, by name.
     """
@@ -153,10 +154,10 @@ class Input:
         return (*self.drop, *own) if columns else self.drop
 
     def with_default_steps(self, table: Table) -> Self:
-        """The same with the default steps of gene expression, if the table has such."""
+        """The same with the default steps of gene expression or of different units."""
         if self.raw or self.text or {*self.steps} - {Variable.name}:
             return self
-        found = default_steps(table.X, table.features)
+        found = default_steps(table.X, table.features) or default_scaling(table.X)
         if self.settings.get(VARIABLE) is not None:
             found.pop(Variable.name, None)  # the user chose, or chose all
         if not found:

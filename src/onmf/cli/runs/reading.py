@@ -35,14 +35,14 @@ def read_and_learn(
 def note_before_fit(
     source: Input, table: Table, loss: str = "frobenius", bounds: Any = "auto"
 ) -> Input:
-    """The input with the default steps of gene expression; prints them and what looks wrong."""
+    """The input with its default steps; prints them and what looks wrong."""
     given = source
     if not LOSSES[loss].takes_counts:
         source = source.with_default_steps(table)
     with waiting(f"Checking {source.path.name}"):
         signed = allows_negative(bounds) and "signed" in LOSSES[loss].supports
         said = before_fit(source, table, signed)
-    if added := [name for name in source.steps if name not in given.steps]:
+    if added := [name for name in source.steps if name in {*DEFAULT_WORDS} - {*given.steps}]:
         done = ", ".join(DEFAULT_WORDS[name] for name in added).format(len(table.features))
         said = [f"gene expression: {done}; --raw leaves it as it is.", *said]
     note(source.path.name, said, source.terms)

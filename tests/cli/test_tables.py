@@ -362,6 +362,13 @@ def test_features_in_different_units_are_scaled_by_default(capsys):
     raw = ask(capsys, *given, "--raw", "-o", "raw")
     assert "so other features hardly count: use --scale" in raw
     assert accuracy("raw") < 0.9  # mass and span decide
+    centers = pd.read_csv("out/centers.csv", index_col=0)
+    groups = (
+        pd.DataFrame(X, columns=names).groupby(labels("out/labels.csv").cluster.to_numpy()).mean()
+    )
+    np.testing.assert_allclose(centers, groups, rtol=0.1)  # in the units of the table
+    markers = pd.read_csv("out/markers.csv").pivot(index="cluster", columns="feature")
+    np.testing.assert_allclose(markers.mean_inside[names], groups, rtol=1e-4)
     ask(capsys, *given, "--scale", "-o", "scaled")
     assert Path("out/labels.csv").read_text() == Path("scaled/labels.csv").read_text()
     write(X[:5], "new.csv", features=names)

@@ -49,5 +49,10 @@ class Step:
         """What was done, for the methods of a paper."""
         return self.said.format(self)
 
+    @property
+    def units(self) -> Any:
+        """What its output is multiplied by to be in the units of its input, by feature."""
+        return 1.0
+
     def check(self, n_features: int) -> None:
         """ValueError if the step cannot precede a model with so many features."""

@@ -190,6 +190,10 @@ class Rescale(Step):
     def __call__(self, X: Any) -> Any:
         return times(X, 1 / self.sizes)
 
+    @property
+    def units(self) -> Array:
+        return self.sizes
+
     def check(self, n_features: int) -> None:
         check_positive(self.sizes, n_features, "sizes")
 
@@ -227,6 +231,11 @@ WEIGHTS_OF_WORDS = (Log, Tfidf)  # sublinear tf-idf: counts of words for squares
 def suited_loss(names: Sequence[str]) -> str:
     """The loss that suits the data after steps of these names: that of the last one."""
     return str(STEPS[names[-1]].loss if names else Step.loss)
+
+
+def units_after(chain: Sequence[Step]) -> Any:
+    """What means of the data after all steps are multiplied by, to be read in their own units."""
+    return chain[-1].units if chain else 1.0
 
 
 def apply(chain: Iterable[Step], X: Any) -> Any:

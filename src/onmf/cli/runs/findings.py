@@ -20,7 +20,7 @@ from onmf.io import Table
 from onmf.io.table import numbered
 from onmf.metrics import topic_coherence, topic_diversity
 from onmf.preparation import Words
-from onmf.preparation.steps import Log, Step
+from onmf.preparation.steps import Log, Step, units_after
 from onmf.result import known_names
 from onmf.rows.sweep import Array
 
@@ -71,10 +71,19 @@ class Findings(NamedTuple):
             return cls(ids, top, None, [], None, record, texts=texts)
         counting = next((step for step in steps if isinstance(step, Words)), None)
         counting = counting if words is None else words.words
+        if words is None:
+            found = in_units(found, units_after(steps))
         found = with_names(model, found, counting, texts)
         markers = list(found.markers.rows(tables.MOST_MARKERS))
         topics = topic_quality(found.markers, table.X) if isinstance(raw.X, list) else None
         return cls(ids, top, found, markers, found.calibration.array(), record, topics, texts)
+
+
+def in_units(found: Explanation, units: Any) -> Explanation:
+    """The explanation with means in these units, a factor for each feature."""
+    facts = found.markers.facts
+    means = {"mean_inside": facts.mean_inside * units, "mean_outside": facts.mean_outside * units}
+    return replace(found, markers=replace(found.markers, facts=facts._replace(**means)))
 
 
 def with_names(

@@ -26,6 +26,7 @@ from onmf.io.output import Content
 from onmf.io.remote import HIDDEN, RemoteFile
 from onmf.io.terms import Terms
 from onmf.losses import loss_of
+from onmf.preparation.steps import units_after
 from onmf.rows.sweep import Array
 
 
@@ -156,7 +157,8 @@ class FinishedFit:
 
     def files(self, raw_names: bool = False) -> dict[str, Content]:
         """All files except the report and run.json."""
-        ids, W = self.findings.ids, self.model.cluster_centers_
+        steps = getattr(self.model, "preprocessing_", ())
+        ids, W = self.findings.ids, self.model.cluster_centers_ * units_after(steps)
         sheets = {
             records.LABELS: self.labels().sheet(),
             records.CLUSTERS: tables.clusters_sheet(self.clusters(), self.source.terms),

@@ -22,13 +22,14 @@ def unit(X):
 def pool_of(X, rays, novel=None):
     novel = np.ones(len(X), bool) if novel is None else novel
     low, once = np.full(rays.shape[1], 0.4), np.ones(len(X), int)
-    return novelty.Pool.of(sp.csr_array(unit(X)), unit(rays.T).T, novel, 0.325, low, once)
+    surplus = novelty.Surplus(level(0.5), 0, novel)
+    return novelty.Pool.of(sp.csr_array(unit(X)), unit(rays.T).T, novel, 0.325, low, once, surplus)
 
 
-def level(cosine, spread=0.05, n=100):
-    """Of one cluster, with samples at two cosines."""
+def level(cosine, spread=0.05, n=100, novel=1.0):
+    """Of one cluster, with samples at two cosines, a share of them novel when they came."""
     cosines = cosine + spread * np.resize([-1, 1], n)
-    return novelty.CosineSums.of(np.zeros(n, int), cosines, 1)
+    return novelty.CosineSums.of(np.zeros(n, int), cosines, 1, np.full(n, novel))
 
 
 def test_a_centroid_that_has_turned_is_no_new_kind():
@@ -142,6 +143,39 @@ def test_samples_that_agree_on_nothing_stay_outside():
     near = np.zeros((60, 1))
     near[50:54] = 0.5  # a ray that explains them already
     assert list(novelty.find_new_clusters(both, every, near, level(0.5))) == []
+
+
+def test_the_chance_of_a_surplus_is_that_of_novel_samples_that_come_at_any_time():
+    """By hand: of 5 + (2 + 3) novel samples, each is of these ten of 110 with probability 1/11."""
+    levels = novelty.CosineSums.of(np.zeros(97, int), np.ones(97), 1, np.arange(97) < 2)
+    free = np.arange(13) < 9
+    surplus = novelty.Surplus(levels, 3, free)
+    five = np.isin(np.arange(13), [0, 3, 4, 5, 6, 7, 12])  # one of them waited, one is not free
+    heads = [math.comb(10, n) * 10 ** (10 - n) for n in range(5, 11)]
+    assert surplus.chance(five) == pytest.approx(sum(heads) / 11**10)
+    assert surplus.chance(np.zeros(13, bool)) == 1
+
+
+@pytest.mark.parametrize(("before", "born"), [(0.05, True), (0.9, False)])
+def test_a_wide_kind_is_born_if_its_samples_were_rare_before(before, born):
+    """Of twenty entries each sample has three: a wide cloud, without a gap to others."""
+    rng = np.random.default_rng(5)
+    own, other = (sparse_kind(rng, 60, start) for start in (0, 15))
+    X, novel = np.vstack([own, other]), np.arange(120) >= 60
+    ray = unit(sparse_kind(rng, 400, 0).sum(axis=0)[None]).T
+    levels = level(0.35, 0.05, n=400, novel=before)
+    found = list(novelty.find_new_clusters(sp.csr_array(X), novel, ray, levels))
+    assert len(found) == born
+    if born:
+        assert np.mean(found[0].members >= 60) > 0.9
+
+
+def sparse_kind(rng, n, start):
+    """Samples with three of twenty entries."""
+    X = np.zeros((n, 40))
+    for row in X:
+        row[start + rng.choice(20, 3, replace=False)] = 1
+    return X
 
 
 def test_the_tail_of_a_kind_is_no_kind():

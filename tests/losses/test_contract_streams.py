@@ -14,6 +14,7 @@ from onmf.estimators.parameters import bounds_by_sign
 from onmf.losses.alternation import Settings
 from onmf.losses.batches import DECAY, MaskedBatches, RayBatches
 from onmf.losses.settling import settle
+from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.search.solver import SearchSettings
@@ -217,6 +218,20 @@ def test_a_batch_moves_the_means_of_the_clusters_it_has_samples_of(masked):
             was, now = getattr(old, name)[c], getattr(new, name)[c]
             share = t**-0.75 if new.batches[c] else 0
             np.testing.assert_allclose(getattr(after, name)[c], was + share * (now - was))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_centroids_of_batches_keep_their_bounds(masked):
+    batches, W = some_batches(masked=masked), np.ones((3, M))
+    signed = replace(batches, image=batches.image - 0.5)
+    part = signed.centroids(W, NON_NEGATIVE)
+    assert (part >= 0).all()
+    assert part.any(axis=1).all()
+    np.testing.assert_array_equal(signed.centroids(W, Bounds(0.0, 1e3)), part)
+    free = signed.centroids(W, Bounds(-np.inf, np.inf))
+    seen = signed.image / (signed.shown if masked else 1)
+    cosines = (free * seen).sum(axis=1) / np.linalg.norm(free, axis=1)
+    np.testing.assert_allclose(cosines, np.linalg.norm(seen, axis=1))
 
 
 @pytest.mark.parametrize("masked", [False, True])

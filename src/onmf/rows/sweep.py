@@ -104,6 +104,11 @@ def row_sqnorm(X: Matrix) -> Array:
     return row_sqnorm(zero_missing(X)) if np.isnan(sqnorms).any() else sqnorms
 
 
+def divisor(size: Array) -> Array:
+    """size, or 1 where it is 0: what is divided by it is 0 there as well, or is not used."""
+    return np.where(size > 0, size, 1)
+
+
 def count_missing(X: Matrix) -> int:
     """How many entries are NaN."""
     values = X.data if sp.issparse(X) else X

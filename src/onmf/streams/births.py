@@ -22,7 +22,7 @@ from onmf.losses.batches import BatchSums
 from onmf.paper.palm import Bounds
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
-from onmf.rows.sweep import Array, Data, Matrix, count_missing, row_sqnorm, zero_missing
+from onmf.rows.sweep import Array, Data, Matrix, count_missing, divisor, row_sqnorm, zero_missing
 from onmf.streams.lineage import Lineage
 from onmf.streams.novelty import CosineSums, NewCluster, filled_in, find_new_clusters
 
@@ -70,7 +70,7 @@ class Comparison(NamedTuple):
         seen = self.view(X, rays)
         products = np.asarray(seen @ rays)[np.arange(len(labels)), labels]
         size = np.sqrt(row_sqnorm(seen))
-        cosine = np.maximum(products, 0) / np.where(size > 0, size, 1)
+        cosine = np.maximum(products, 0) / divisor(size)
         return BatchRows(sp.csr_array(X), weight[:, 0], labels, np.where(labels < 0, 0, cosine))
 
     def rows(self, data: Data, W: Array, sums: BatchSums) -> BatchRows:
@@ -90,7 +90,7 @@ class Comparison(NamedTuple):
         """Of a new cluster with these samples."""
         known = zero_missing(X) if count_missing(X) else X
         size = np.sqrt(row_sqnorm(known))
-        ray = np.asarray(known.T @ (1 / np.where(size > 0, size, 1)))[None].astype(X.dtype)
+        ray = np.asarray(known.T @ (1 / divisor(size)))[None].astype(X.dtype)
         data = InMemory(X, weight, n_missing=count_missing(X))
         return self.loss.batch(self.loss.alternation(data, self.settings).begin(ray))
 
@@ -118,7 +118,9 @@ class StreamHistory(NamedTuple):
     @classmethod
     def begin(cls, batch: BatchRows, weight: Array, k: int) -> Self:
         """After the first batch, clustered, with its weights as they were given."""
-        none, levels = np.zeros(k, np.int64), CosineSums.of(batch.labels, batch.cosine_to_own, k)
+        none, facts = np.zeros(k, np.int64), (batch.labels, batch.cosine_to_own, k)
+        low = np.append(CosineSums.of(*facts).low(), 0)
+        levels = CosineSums.of(*facts, batch.cosine_to_own < low[batch.labels])
         nobody = batch.X[:0], np.empty(0), np.empty(0, np.int64)
         return cls(1, none, none, levels, *nobody, *unless_enough(batch.X, weight, k))
 
@@ -132,9 +134,13 @@ class StreamHistory(NamedTuple):
         return np.asarray(self.since <= self.batch - WAIT_BATCHES)
 
     def after(self, novel: BatchRows, counted: BatchRows) -> Self:
-        """With one more batch, of which the novel samples wait and the others counted."""
+        """With one more batch, of which the novel samples wait and the others counted.
+
+        The last of these are those who leave.
+        """
         k, stay = len(self.last), ~self.leaving()
-        own = CosineSums.of(counted.labels, counted.cosine_to_own, k)
+        waited = np.arange(len(counted.labels), 0, -1) <= np.sum(~stay)
+        own = CosineSums.of(counted.labels, counted.cosine_to_own, k, waited)
         since = np.append(self.since[stay], np.full(len(novel.labels), self.batch))
         weight = np.append(self.waiting_weight[stay], novel.weight)
         return self._replace(
@@ -165,8 +171,8 @@ class StreamHistory(NamedTuple):
     def with_new_clusters(self, born: list[NewCluster]) -> Self:
         """They have come, and wait no more."""
         now = np.full(len(born), self.batch)
-        facts = [(len(one.own), one.own.sum(), np.square(one.own).sum()) for one in born]
-        levels = CosineSums(*map(np.append, self.levels, np.array(facts).reshape(-1, 3).T))
+        facts = [(len(one.own), one.own.sum(), np.square(one.own).sum(), 0) for one in born]
+        levels = CosineSums(*map(np.append, self.levels, np.array(facts).reshape(-1, 4).T))
         return self._replace(
             first=np.append(self.first, now), last=np.append(self.last, now), levels=levels
         )
@@ -236,7 +242,7 @@ class StreamState(NamedTuple):
         room = range(max(most - len(self.W), 0))
         rays = comparison.rays(self.W, self.sums)
         seen, batches = comparison.view(X, rays), 1 + len(np.unique(history.since))
-        found = find_new_clusters(seen, novel, rays, history.levels, batches)
+        found = find_new_clusters(seen, novel, rays, history.levels, batches, n)
         born = [one for _, one in zip(room, found, strict=False)]
         if not born:
             return self, batch

@@ -8,27 +8,35 @@
     gap = (mean gain of M - mean gain of the other samples of the same centroids) / (sd + sd)
     core = #{i: h/2 < gain_i <= 3h/2},   edge = #{i: -h/2 < gain_i <= h/2},   h = median gain of M
 
-A cluster is born from M if it has MIN_MEMBERS samples, most of them novel, that are apart from the
-other samples by a gap of MIN_GAP, and if there is a valley before it: were a sample as likely on
-the edge as in the core, that many in the core would have a probability of MAX_CHANCE. A tail of any
-form has more samples where it begins. Of the batches before only novel samples wait, so another
-sample counts on the edge for each of them. A third of the gap alone is enough for a ray that has
-little in common with every centroid, a cosine of MAX_COSINE. Where M leaves fewer than MIN_MEMBERS
-samples to its centroid, its ray must be novel itself: a centroid that has turned is no new kind.
-Leaving the sample out is what makes this evidence: any direction explains the sample it was made
-from. The tail of a normal distribution, cut off at 2 standard deviations, has a gap of 1.9, at 3
-of 2.6.
+A cluster is born from M if it has MIN_MEMBERS samples, most of them novel, and if one of two kinds
+of evidence is there.
+
+Form: M is apart from the other samples by a gap of MIN_GAP, and there is a valley before it: were a
+sample as likely on the edge as in the core, that many in the core would have a probability of
+MAX_CHANCE. A tail of any form has more samples where it begins. Of the batches before only novel
+samples wait, so another sample counts on the edge for each of them. Where M leaves fewer than
+MIN_MEMBERS samples to its centroid, its ray must be novel itself: a centroid that has turned is no
+new kind. Leaving the sample out is what makes this evidence: any direction explains the sample it
+was made from. The tail of a normal distribution, cut off at 2 standard deviations, has a gap of
+1.9, at 3 of 2.6.
+
+Time: wide kinds, as topics of texts, have no such gap, but the batch has more novel samples than
+batches had before. Were they as frequent as before, that many in M would have a probability of
+MAX_CHANCE. Then a third of the gap is enough, if the centroids explain less than MIN_COSINE_SHARE
+of what M explains itself. It is also enough for a ray that has little in common with every
+centroid, a cosine of MAX_COSINE, as long as the batch has that many outside the groups found: of
+several small kinds at once none is many. A tail, or a part of a wide kind, is there at all times.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import bdtrc
 
 from onmf.rows.assign import first_largest
-from onmf.rows.sweep import Array, row_sqnorm, same_pattern, zero_missing
+from onmf.rows.sweep import Array, divisor, row_sqnorm, same_pattern, zero_missing
 
 MAX_DEVIATIONS_BELOW = 2.0  # standard deviations below the mean of its cluster: a novel sample
 MIN_MEMBERS = 8  # of a new cluster
@@ -41,22 +49,27 @@ GROUP_SEEDS, GROUP_ROUNDS = 20, 5  # samples tried as the first of a group; roun
 
 
 class CosineSums(NamedTuple):
-    """Cosines of the samples of each cluster with its centroid: number, sum and sum of squares."""
+    """Cosines of the samples of each cluster with its centroid: number, sum and sum of squares.
+
+    novel : number of the samples that were novel when they came.
+    """
 
     number: Array
     total: Array
     square: Array
+    novel: Array
 
     @classmethod
-    def of(cls, labels: Array, near: Array, k: int) -> Self:
+    def of(cls, labels: Array, near: Array, k: int, novel: Array | None = None) -> Self:
         """Of samples with these clusters and cosines; those of no cluster do not count."""
-        where, cosine = labels[labels >= 0], near[labels >= 0]
-        sums = [np.bincount(where, weight, k) for weight in (cosine**0, cosine, cosine**2)]
+        novel = np.zeros(len(labels)) if novel is None else novel
+        where, cosine, novel = (part[labels >= 0] for part in (labels, near, novel))
+        sums = [np.bincount(where, part, k) for part in (cosine**0, cosine, cosine**2, novel)]
         return cls(*(total.astype(np.float64) for total in sums))
 
     def low(self) -> Array:
         """Below which a sample of each cluster is novel; that of all clusters for small ones."""
-        own = np.stack(self, axis=1)
+        own = np.stack(self[:3], axis=1)
         every = own.sum(axis=0)
         n, total, square = np.where(own[:, :1] >= MIN_MEMBERS, own, every).T
         mean = total / np.maximum(n, 1)
@@ -77,18 +90,27 @@ class NewCluster(NamedTuple):
 
 
 def find_new_clusters(
-    X: sp.csr_array, novel: Array, rays: Array, levels: CosineSums, batches: int = 1
+    X: sp.csr_array,
+    novel: Array,
+    rays: Array,
+    levels: CosineSums,
+    batches: int = 1,
+    n_waiting: int = 0,
 ) -> Iterator[NewCluster]:
     """New clusters of the samples X beside the rays (m, k) of clusters with these levels.
 
     batches : from which the novel samples are; the others are from one of them.
+    n_waiting : so many samples waited, and come first.
     """
     least, low = MIN_COSINE_SHARE * levels.mean, levels.low()
     size = np.sqrt(row_sqnorm(X))
-    X = sp.csr_array(X.multiply(1 / np.where(size > 0, size, 1)[:, None]))
+    X = sp.csr_array(X.multiply(1 / divisor(size)[:, None]))
     free = novel & (size > 0)
     stands_for = np.where(novel, 1, batches)
-    while (found := Pool.of(X, rays, novel, least, low, stands_for).group(free)) is not None:
+    surplus = Surplus(levels, n_waiting, free)  # which sees what leaves `free`
+    while (
+        found := Pool.of(X, rays, novel, least, low, stands_for, surplus).group(free)
+    ) is not None:
         yield found
         free[found.members] = False
         ray = np.asarray(X[found.members].sum(axis=0)).ravel()
@@ -137,6 +159,25 @@ class Gains(NamedTuple):
         return float(bdtrc(core - 1, core + edge, 0.5)) if core else 1.0
 
 
+class Surplus(NamedTuple):
+    """Novel samples of a batch beside those before it.
+
+    levels : of all samples before, but those that wait.
+    n_waiting : so many samples wait, and come first in `free`.
+    free : which samples are novel and in no group.
+    """
+
+    levels: CosineSums
+    n_waiting: int
+    free: Array
+
+    def chance(self, some: Array) -> float:
+        """P(B >= b), B ~ binomial(a + b, n / (n + N)): b of these n came now, a of N before."""
+        before, known = (part.sum() + self.n_waiting for part in (self.levels[-1], self.levels[0]))
+        n, came = len(self.free) - self.n_waiting, int((some & self.free)[self.n_waiting :].sum())
+        return float(bdtrc(came - 1, came + int(before), n / (n + known))) if came else 1.0
+
+
 class Pool(NamedTuple):
     """Unit samples, who of them is novel, their cosines (n, k) with the rays and the nearest.
 
@@ -152,21 +193,15 @@ class Pool(NamedTuple):
     least: float
     low: Array
     stands_for: Array
+    surplus: Surplus
 
     @classmethod
-    def of(
-        cls,
-        X: sp.csr_array,
-        rays: Array,
-        novel: Array,
-        least: float,
-        low: Array,
-        stands_for: Array,
-    ) -> Self:
+    def of(cls, X: sp.csr_array, rays: Array, novel: Array, *facts: Any) -> Self:
+        """With the other facts as they are."""
         cosines = np.asarray(X @ rays)
         nearest = first_largest(cosines)
         near = np.maximum(cosines[np.arange(len(nearest)), nearest], 0)
-        return cls(X, novel, rays, cosines, nearest, near, least, low, stands_for)
+        return cls(X, novel, rays, cosines, nearest, near, *facts)
 
     def group(self, free: Array) -> NewCluster | None:
         """The first that is a kind of its own, from the samples with the nearest company."""
@@ -208,8 +243,9 @@ class Pool(NamedTuple):
             if np.array_equal(closer, inside):
                 break
             inside = closer
-        members = np.flatnonzero(inside)
-        return NewCluster(members, self.own(inside)[members])
+        own = self.own(inside)
+        members = np.flatnonzero(own > self.near)
+        return NewCluster(members, own[members])
 
     def own(self, inside: Array) -> Array:
         """Cosine of each with the sum of the samples inside, itself left out."""
@@ -227,10 +263,20 @@ class Pool(NamedTuple):
             return False
         ray = np.asarray(self.X[found.members].sum(axis=0)).ravel()
         cosines = ray @ self.rays / np.linalg.norm(ray)
-        if np.max(cosines) <= MAX_COSINE:
+        if self.is_surplus(found, cosines):
             return True
         apart = gains.gap() >= MIN_GAP and gains.chance_of_valley() <= MAX_CHANCE
         return apart and self.is_aside(found, cosines)
+
+    def is_surplus(self, found: NewCluster, cosines: Array) -> bool:
+        """Whether a group far from the centroids is too many, or one of too many."""
+        every, near = np.ones(len(self.near), bool), self.near[found.members]
+        inside = np.isin(np.arange(len(every)), found.members)
+        far = near.mean() < MIN_COSINE_SHARE * found.own.mean()
+        alone = far and self.surplus.chance(inside) <= MAX_CHANCE
+        return bool(
+            alone or (cosines.max() <= MAX_COSINE and self.surplus.chance(every) <= MAX_CHANCE)
+        )
 
     def is_aside(self, found: NewCluster, cosines: Array) -> bool:
         """Whether a group leaves enough samples to its centroid, or its ray is novel itself.

@@ -14,7 +14,7 @@ from onmf.losses import LOSSES
 from onmf.losses.batches import BatchSums
 from onmf.rows.sweep import Array
 from onmf.streams.births import StreamHistory
-from onmf.streams.novelty import CosineSums
+from onmf.streams.novelty import MAX_DEVIATIONS_BELOW, CosineSums
 
 SUMS_PREFIX, HISTORY_PREFIX = "stream.", "life."
 KEPT_ROWS = ("waiting", "warmup")  # fields of a history that are matrices
@@ -69,8 +69,11 @@ def _sound_history(parts: dict[str, Array], k: int, m: int) -> StreamHistory:
         name: _sound_rows([parts.pop(f"{name}.{part}") for part in CSR_PARTS], m)
         for name in KEPT_ROWS
     }
+    if len(parts["levels"]) == 3:  # of version 0.1: at most so many are novel, by Chebyshev
+        number = parts["levels"][:1]
+        parts["levels"] = np.vstack([parts["levels"], number / MAX_DEVIATIONS_BELOW**2])
     waiting, warmup = (rows[name].shape[0] for name in KEPT_ROWS)
-    wanted = {"batch": (1,), "first": (k,), "last": (k,), "levels": (3, k)}
+    wanted = {"batch": (1,), "first": (k,), "last": (k,), "levels": (4, k)}
     wanted |= {"waiting_weight": (waiting,), "since": (waiting,), "warmup_weight": (warmup,)}
     _check(parts, wanted)
     batch, levels = int(parts.pop("batch")[0]), CosineSums(*parts.pop("levels"))

@@ -241,3 +241,15 @@ def test_a_batch_on_disk_is_taken_in_parts(begun, capsys, monkeypatch, at_once):
     assert (told["born"], told["closed"]) == ([], [])
     assert told["turned"] < 2
     np.testing.assert_array_equal(labels("out/batches/00002.csv").cluster, found[::-1])
+
+
+def test_the_column_of_texts_is_that_of_the_run(here, capsys):
+    """It need not be named again, for a file of the same kind."""
+    words = ["goal match team player", "bank market share profit"]
+    for name, n in (("a.jsonl", 40), ("b.2.jsonl", 20)):
+        texts = [{"id": f"{name}{i}", "body": f"{words[i % 2]} {name[0]}{i}"} for i in range(n)]
+        Path(name).write_text("".join(json.dumps(one) + "\n" for one in texts))
+    columns = ["--text-column", "body", "--id-column", "id"]
+    assert run("cluster", "a.jsonl", *columns, "-k", 2, "-o", "out", "--no-report") == 0
+    assert ask_json(capsys, "b.2.jsonl")["counted"] == 20
+    assert len(set(labels("out/batches/00001.csv")["cluster"])) == 2

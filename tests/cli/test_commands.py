@@ -41,6 +41,7 @@ from onmf.cli import console
 from onmf.cli.runs.inputs import Input
 from onmf.cli.runs.records import RESULTS
 from onmf.cli.runs.summary import doubts
+from onmf.cli.runs.tables import stranger_sentence
 
 pytestmark = pytest.mark.usefixtures("page")
 
@@ -417,6 +418,17 @@ def test_an_existing_result_is_refused_before_the_long_part(here, capsys, monkey
     assert Path("out", name).read_text() == "precious"
 
 
+def test_predict_says_how_many_are_in_no_cluster_and_how_many_strangers_are_usual(here, capsys):
+    run("cluster", "x.csv", "-k", 3, "-o", "out")
+    pd.DataFrame(np.vstack([COUNTS[:9], 0 * COUNTS[:2]]), CELLS[:11], NAMES).to_csv("new_x.csv")
+    capsys.readouterr()
+    assert run("predict", "out", "new_x.csv", "-o", "new.csv") == 0
+    assert ", 2 in none: new.csv." in capsys.readouterr().out
+    assert stranger_sentence(1, 274).startswith("1 of 274 samples is a stranger, unlike")
+    assert "2 of 9 samples are strangers" in stranger_sentence(2, 9)
+    assert "up to 3 %" in stranger_sentence(2, 9)
+
+
 def test_an_existing_prediction_is_refused(here, capsys):
     good("cluster", "x.csv", "-k", 3, "-o", "out")
     Path("new.csv").write_text("precious")
@@ -662,7 +674,11 @@ def test_every_run_says_which_clusters_can_be_trusted(here, capsys, page):
     assert any(row.found_again < 0.5 for row in doubted)
     for row in doubted:
         assert (f"Cluster {row.cluster}: Only" in told) == (row.found_again < 0.5)
-        words = "No gap" if row.enough_samples else "Too few samples to tell whether there is a gap"
+        words = (
+            "No gap"
+            if row.enough_samples
+            else "Samples too few or too noisy to tell whether there is a gap"
+        )
         assert f"{words} between clusters" in told or not row.one_cloud_with
     Path("more/clusters.csv").unlink()
     good("explain", "more")
@@ -796,7 +812,7 @@ def test_every_cloud_is_said_once():
     ]
     few = [own | {"enough_samples": False, "found_again": 0.9} for own in parts]
     assert doubts(few) == [
-        "Too few samples to tell whether there is a gap between clusters 3, 5 and 7."
+        "Samples too few or too noisy to tell whether there is a gap between clusters 3, 5 and 7."
     ]
     assert doubts([row]) == []
     assert doubts(5 * parts) == ["15 of 15 clusters are doubtful: clusters.csv says why."]

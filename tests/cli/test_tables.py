@@ -89,6 +89,64 @@ def test_nothing_is_said_of_even_depth_or_of_kinds_that_merely_differ(capsys):
     assert ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "two", "--raw") == ""
 
 
+def words(seed=0):
+    """Counts of 40 words in 90 documents of three topics, of lengths that differ."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(40, 0.3), size=3)
+    return rng.poisson(rng.lognormal(3, 1, (90, 1)) * topics[KINDS])
+
+
+def chosen_loss(capsys, *words):
+    """What the command says, and the loss of the model it writes."""
+    said = ask(capsys, "cluster", "x.csv", "-k", 3, "-o", "out", "--force", *words)
+    return said, json.loads(Path("out/run.json").read_text())["parameters"]["loss"]
+
+
+def test_counts_of_events_are_clustered_by_the_divergence(capsys):
+    X = words()
+    write(X, features=[f"word{j}" for j in range(40)])
+    said, loss = chosen_loss(capsys)
+    assert "these are counts: they are clustered by --loss kl; --raw takes squares" in said
+    assert loss == "kl"
+    assert metrics.clustering_accuracy(KINDS, labels().cluster) > 0.9
+    for asked in (["--raw"], ["--loss", "frobenius"], ["--solver", "palm"]):
+        said, loss = chosen_loss(capsys, *asked)
+        assert "clustered by" not in said
+        assert loss == "frobenius"
+    assert "clustered by --loss kl" in ask(capsys, "choose-k", "x.csv", "--k", "2:3")
+    write(X[:5], "new.csv", features=[f"word{j}" for j in range(40)])
+    assert run("predict", "out", "new.csv", "-o", "new_labels.csv") == 0
+
+
+@pytest.mark.parametrize(
+    "made",
+    few(
+        [
+            lambda X: np.where(X > 0, 16 - np.minimum(X, 15), 0),  # grey: mostly the brightest
+            lambda X: X / 2,
+            lambda X: np.where(np.arange(X.size).reshape(X.shape) % 50 == 7, np.nan, X),
+            lambda X: X * 3,
+        ]
+    ),
+    ids=["grey", "halves", "missing", "threes"],
+)
+def test_other_numbers_are_clustered_by_squares(capsys, made):
+    write(made(words()), features=[f"word{j}" for j in range(40)])
+    said, loss = chosen_loss(capsys)
+    assert "clustered by --loss" not in said
+    assert loss == "frobenius"
+
+
+def test_whole_numbers_in_different_units_are_scaled(capsys):
+    rng = np.random.default_rng(0)
+    age, grades = rng.integers(20, 90, 90), 2 * KINDS[:, None] + rng.integers(0, 2, (90, 4))
+    write(np.column_stack([age, grades]), features=["age", "shape", "margin", "density", "size"])
+    said, loss = chosen_loss(capsys)
+    assert "'age' alone has" in said
+    assert loss == "frobenius"
+    assert json.loads(Path("out/run.json").read_text())["source"]["steps"] != []
+
+
 # --- orientation ---------------------------------------------------------------------------------
 
 SYMBOLS = [
@@ -140,7 +198,7 @@ def test_cells_that_are_many_are_not_taken_for_genes(capsys):
     X = reads()
     for names in ([f"cell{i}" for i in range(90)], [f"AAACCTGAGAAACC{i:02}-1" for i in range(90)]):
         write(X[:, :20], samples=names, features=genes(20))
-        assert ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out", "--force") == ""
+        assert ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out", "--force", "--raw") == ""
 
 
 @pytest.mark.parametrize("words", few([["--transpose"], []]))
@@ -382,7 +440,8 @@ def turned_to_both_signs(X):
 
 
 def as_counts(X):
-    return np.floor(X - X.min(axis=0))
+    """Of one frequent and three rare events."""
+    return np.random.default_rng(8).poisson(np.linspace(0.2, 2, 40)[:, None] * [50, 1, 1, 1])
 
 
 @pytest.mark.parametrize("change", [as_counts, turned_to_both_signs, lambda X: X / UNITS])

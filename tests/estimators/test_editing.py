@@ -98,6 +98,22 @@ def test_the_score_of_the_label_is_the_largest(fitted):
     assert 1 - model.score(X) == pytest.approx(model.relative_error_, rel=0.02)
 
 
+def test_after_an_edit_margin_and_distance_are_those_of_the_rays_that_a_sample_went_to():
+    X = rays()
+    model = ONMF(2, random_state=0).fit(X)
+    model.split(model.cluster_ids_[0], X)  # three clusters, the parts being 0 and 2
+    cosines = X @ model.cluster_centers_.T / np.linalg.norm(model.cluster_centers_, axis=1)
+    own = (cosines / np.linalg.norm(X, axis=1)[:, None])[np.arange(240), model.predict(X)]
+    np.testing.assert_allclose(model.distance(X), np.sqrt(1 - own**2), atol=1e-6)
+    for k in (2, 1):
+        model.merge(model.cluster_ids_[:2])
+        next_best, best = np.sort(
+            np.column_stack([np.zeros((240, 1)), model.decision_function(X)])
+        )[:, -2:].T
+        assert model.decision_function(X).shape == (240, k)
+        np.testing.assert_allclose(model.margin(X), best - next_best, atol=1e-9)
+
+
 def test_saved_and_loaded(fitted, tmp_path):
     model, X = fitted
     model.split(3, X, 2).merge([0, 6])

@@ -95,7 +95,8 @@ def run_choose_k(
     ks = None if span is None else parse_span(span)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the long part, not after it
-    source, learnt = read_and_learn(source, options["loss"], options["center_bounds"])
+    bounds = options["center_bounds"]
+    source, options["loss"], learnt = read_and_learn(source, options["loss"], bounds)
     table = sample_in_memory(learnt, seed)
     model = ONMF(random_state=seed, n_jobs=jobs, **options)
     with notes(source.path.name, source.terms), waiting(source.path.name) as advance:

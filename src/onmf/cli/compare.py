@@ -131,9 +131,9 @@ def run_compare(
     source = source_of(options.pop("input"), options)
     taken = any(name not in METHODS or name in NEAREST for name in methods)
     bounds = center_bounds if taken else (0, None)
-    source, learnt = read_and_learn(source, suited_loss(source.steps), bounds)
+    source, loss, learnt = read_and_learn(source, suited_loss(source.steps), bounds)
     table = sample_in_memory(learnt, seed=0)
-    data = Compared.of(table, suited_loss(source.steps))
+    data = Compared.of(table, loss)
     n, m = table.X.shape
     facts = {"file": source.path.name, "samples": n, "features": m, "clusters": k, "starts": starts,
              "methods": ", ".join(methods), "steps": ", ".join(source.steps) or "none"}  # fmt: skip

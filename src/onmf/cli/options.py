@@ -135,9 +135,10 @@ FOLLOW_LINKS = click.option(
 )  # fmt: skip
 loss_option = click.option(
     "--loss", type=click.Choice([*LOSSES]),
-    help="kl: Kullback-Leibler divergence, for counts of words or reads. Default: kl for texts, "
-    "frobenius (squares) for other data.",
+    help="kl: Kullback-Leibler divergence, for counts of words or reads. Default: kl for texts "
+    "and raw counts, frobenius (squares) for other data.",
 )  # fmt: skip
+OF_SQUARES = {"solver", "accelerate", "penalty", "center_bounds", "images"}  # need them
 votes_option = click.option(
     "--equal-votes", is_flag=True, help="Give every sample the same weight, whatever its length.",
 )  # fmt: skip
@@ -195,8 +196,8 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     raw = click.option(
         "--raw",
         is_flag=True,
-        help="Cluster the numbers as they are; else raw counts of genes get --cp10k --log, "
-        "measurements in different units --scale.",
+        help="Cluster the numbers as they are, by squares; else raw counts of genes get --cp10k "
+        "--log, other counts --loss kl, measurements in different units --scale.",
     )
     return section(PREPARATION, *numbers, raw)(command)
 
@@ -225,7 +226,7 @@ def source_of(path: AnyFile, options: dict[str, Any], previous: PreviousRun | No
     else:
         asked = {name: read[name] for name in READING if name in given}
         source = previous.source(path, asked, read["follow_links"])
-    if "loss" in options:
+    if "loss" in options and (source.steps or given & OF_SQUARES):  # else the data decide
         options["loss"] = options["loss"] or suited_loss(source.steps)
     return source.received()
 

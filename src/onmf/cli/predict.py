@@ -123,7 +123,8 @@ def run_predict(
     }
     shown_sizes = ", ".join(map(str, sizes))
     placed = f"{terms.counted(len(labels), 'sample')} in {terms.clusters} of {shown_sizes}"
-    sentence = f"{placed}: {out}."
+    nowhere = facts["samples_in_no_cluster"]
+    sentence = f"{placed}{f', {nowhere} in none' if nowhere else ''}: {out}."
     if facts["strangers"]:
         strange = stranger_sentence(facts["strangers"], len(labels))
         sentence += f"\n{terms.say(strange)}"

@@ -102,7 +102,7 @@ def sentences(facts: dict[str, Any], terms: Terms) -> str:
     ]
     for one in batches[-LAST_BATCHES:]:
         changed = [f"{word} {listing(one[word])}" for word in ("born", "closed") if one[word]]
-        changed += [f"{one['strangers']} strangers"] if one["strangers"] else []
+        changed += [f"{one['strangers']} waited"] if one["strangers"] else []
         changed += [f"turned by at most {one['turned']:.1f} degrees"] if one["turned"] else []
         own = f"{one['name']}: {terms.counted(one['samples'], 'sample')}"
         lines.append(f"  {', '.join([own, *changed])}")

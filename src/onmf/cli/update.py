@@ -78,7 +78,7 @@ def run_update(
       onmf update result week-32.csv
       onmf update result corrected.csv --batch week-32.csv --replace
       onmf update result --undo
-      onmf update topics tuesday.csv --text-column abstract
+      onmf update topics tuesday.csv
     """
     path = options.pop("input")
     if undo and path is not None:
@@ -123,7 +123,7 @@ def take_batch(
     **options: Any,
 ) -> tuple[StreamRun, str, str]:
     """The run with the batch, what was done, and the name of the batch."""
-    source = Input.for_model(run.model, path, **options)
+    source = Input.for_model(run.model, path, **options | columns_of_run(run, path, options))
     key = checksum(source.path, source.follow_links)
     usual = f"stdin-{key[:8]}" if path == STANDARD_INPUT else source.path.resolve().name
     name = batch or usual
@@ -147,6 +147,15 @@ def take_batch(
         run.add(table, key, name, max_clusters, raw_names, known, parquet, texts)
     note(name, said, run.terms)
     return run, "replaced" if replace else "added", name
+
+
+def columns_of_run(run: StreamRun, path: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The columns of texts and names that the run was made with, for a file of the same kind."""
+    known = run.record.get("source") or {}
+    kinds = {Path(str(one).removesuffix(".gz")).suffix for one in (path, known.get("path"))}
+    if options["text_column"] is not None or len(kinds) > 1:
+        return {}
+    return {name: options[name] or known.get(name) for name in ("text_column", "id_column")}
 
 
 def call_record(run: StreamRun, action: str, batch: str) -> dict[str, Any]:

@@ -55,6 +55,20 @@ def are_raw_counts(X: Any) -> bool:
     return bool(high > UNEQUAL * low)
 
 
+def are_counts_of_events(X: Any) -> bool:
+    """Whether these are raw counts in which one is the most frequent number above zero.
+
+    So are words in documents and reads of genes in cells, unlike the grey levels of images, whose
+    most frequent number is the brightest (`make bench ONLY=events`).
+    """
+    part = next(iter(parts_of(X)), None)
+    if part is None or not are_raw_counts(part):
+        return False
+    values = part.data if sp.issparse(part) else np.asarray(part)
+    numbers, times = np.unique(values[values > 0], return_counts=True)
+    return bool(numbers[times.argmax()] == 1)
+
+
 def are_amounts(X: Any) -> bool:
     """Whether entries are not negative, and too large for logarithms."""
     part = next(iter(parts_of(X)), None)

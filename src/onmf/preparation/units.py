@@ -12,7 +12,7 @@ import numpy as np
 
 from onmf.io.table import Array
 from onmf.preparation.arrays import feature_squares, parts_of, without_missing
-from onmf.preparation.expression import are_raw_counts
+from onmf.preparation.expression import are_counts_of_events
 from onmf.preparation.steps import Rescale
 
 # 0.9 to 0.99, and 3 to 5 features, gain the same on 28 tables; with 1 feature a third is lost.
@@ -41,13 +41,13 @@ def dominant_features(squares: Array) -> Dominant | None:
 
 
 def default_scaling(X: Any) -> dict[str, dict[str, Any]]:
-    """`Rescale` for measurements in different units; nothing for counts and signed data.
+    """`Rescale` for measurements in different units; nothing for counts of events and signed data.
 
     Counts have one unit, and a direction of any sign is that of an embedding. Judged by the first
     part of rows on disk.
     """
     part = next(iter(parts_of(X)), None)
-    if part is None or not isinstance(part, np.ndarray) or not part.size or are_raw_counts(part):
+    if not isinstance(part, np.ndarray) or not part.size or are_counts_of_events(part):
         return {}
     known = without_missing(part)
     with np.errstate(over="ignore"):  # the entries are not checked yet

@@ -40,7 +40,8 @@ def fit_input(
     check_in_memory(raw, name, tree)
     if previous is None:
         bounds = settings.get("center_bounds", "auto")
-        source = note_before_fit(source, raw, settings["loss"], bounds)
+        source, loss = note_before_fit(source, raw, settings.get("loss"), bounds)
+        settings = settings | {"loss": loss}
     distinct, copies = one_of_each(raw, source.duplicates)
     table, steps = source.learn(distinct)
     choice = None

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from onmf.cli.console import note, notes, waiting, within_memory
 from onmf.cli.runs.hints import before_fit
 from onmf.cli.runs.inputs import Input, one_of_each
@@ -11,7 +13,10 @@ from onmf.estimators.parameters import allows_negative
 from onmf.io import Table
 from onmf.io.table import Progress
 from onmf.losses import LOSSES
-from onmf.preparation.expression import DEFAULT_WORDS
+from onmf.preparation import Words
+from onmf.preparation.arrays import parts_of
+from onmf.preparation.expression import DEFAULT_WORDS, are_counts_of_events
+from onmf.preparation.steps import suited_loss
 
 
 @contextmanager
@@ -23,27 +28,36 @@ def reading(source: Input) -> Iterator[Progress]:
 
 
 def read_and_learn(
-    source: Input, loss: str = "frobenius", bounds: Any = "auto"
-) -> tuple[Input, Table]:
-    """The input with its default steps, and the table after them; notes on what looks wrong."""
+    source: Input, loss: str | None, bounds: Any = "auto"
+) -> tuple[Input, str, Table]:
+    """The input with its default steps, the loss, and the table after the steps; with notes."""
     with reading(source) as progress:
         table = source.read(progress)
-    source = note_before_fit(source, table, loss, bounds)
-    return source, source.learn(one_of_each(table, source.duplicates)[0])[0]
+    source, loss = note_before_fit(source, table, loss, bounds)
+    return source, loss, source.learn(one_of_each(table, source.duplicates)[0])[0]
 
 
 def note_before_fit(
-    source: Input, table: Table, loss: str = "frobenius", bounds: Any = "auto"
-) -> Input:
-    """The input with its default steps; prints them and what looks wrong."""
-    given = source
-    if not LOSSES[loss].takes_counts:
+    source: Input, table: Table, loss: str | None, bounds: Any = "auto"
+) -> tuple[Input, str]:
+    """The input with its default steps, and the loss; prints them and what looks wrong.
+
+    loss : None takes the one that suits the data.
+    """
+    given, said = source, []
+    if loss is None or not LOSSES[loss].takes_counts:
         source = source.with_default_steps(table)
-    with waiting(f"Checking {source.path.name}"):
-        signed = allows_negative(bounds) and "signed" in LOSSES[loss].supports
-        said = before_fit(source, table, signed)
+    if loss is None:
+        loss = suited_loss(source.steps)
+        counts = not source.steps and not source.raw and are_counts_of_events(table.X)
+        if counts and not any(np.isnan(part.sum()) for part in parts_of(table.X)):
+            loss = Words.loss
+            said = [f"these are counts: they are clustered by --loss {loss}; --raw takes squares."]
     if added := [name for name in source.steps if name in {*DEFAULT_WORDS} - {*given.steps}]:
         done = ", ".join(DEFAULT_WORDS[name] for name in added).format(len(table.features))
-        said = [f"gene expression: {done}; --raw leaves it as it is.", *said]
+        said = [f"gene expression: {done}; --raw leaves it as it is."]
+    with waiting(f"Checking {source.path.name}"):
+        signed = allows_negative(bounds) and "signed" in LOSSES[loss].supports
+        said += before_fit(source, table, signed)
     note(source.path.name, said, source.terms)
-    return source
+    return source, loss

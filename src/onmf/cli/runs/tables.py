@@ -73,8 +73,10 @@ def stranger_count(marked: Array | None) -> int | None:
 
 
 def stranger_sentence(count: int, samples: int) -> str:
-    """How many samples are unlike those of the fit."""
-    return f"{count} of {samples} samples are strangers: unlike all samples of the fit."
+    """How many samples are unlike those of the fit, and how many would be by chance."""
+    are = "is a stranger" if count == 1 else "are strangers"
+    usual = "of samples of the same kinds, up to 3 % are called so"
+    return f"{count} of {samples} samples {are}, unlike the samples of the fit; {usual}."
 
 
 class Labels(NamedTuple):

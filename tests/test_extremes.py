@@ -8,7 +8,9 @@ import pytest
 from cases import few
 from onmf import ONMF, choose_k
 from onmf.datasets import make_rays
+from onmf.paper.palm import PalmSettings
 from onmf.rows.assign import Rays
+from onmf.rows.memory import InMemory
 from onmf.search.sketch import orthonormal
 
 X = make_rays(60, 12, 3, noise=0.3, random_state=7)[0]
@@ -169,3 +171,21 @@ def test_batches_that_cannot_be_squared_are_refused_and_change_nothing(dtype):
         model.partial_fit(small[30:] * dtype(HUGE[dtype]))
     np.testing.assert_array_equal(model.cluster_centers_, before)
     model.partial_fit(small[30:])
+
+
+@pytest.mark.parametrize("seed", few([7, 15, 80, 326, 360, 385, 482, 521], 4))
+def test_labels_are_those_of_predict_for_samples_over_300_orders_of_magnitude(seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.random((12, 5)) * (rng.random((12, 5)) < 0.5)
+    rows *= 10.0 ** rng.uniform(-150, 150, (12, 1))
+    model = fit(rows, init="k-means++")
+    np.testing.assert_array_equal(model.predict(rows), model.labels_)
+    alone = [model.predict(rows[i : i + 1])[0] for i in range(12)]
+    np.testing.assert_array_equal(alone, model.labels_)
+
+
+def test_centroids_of_palm_may_grow_beyond_the_root_of_single_precision():
+    """The memberships shrink in the same measure."""
+    W, data = np.full((2, 3), 1e20, np.float32), InMemory(np.ones((4, 3), np.float32))
+    _, A = PalmSettings()._row_curvature(data, W)
+    assert np.isfinite(A).all()

@@ -140,6 +140,35 @@ def test_profiles_are_as_far_apart_as_the_share_they_do_not_have_in_common():
     assert divergence.profile_distance(W, 0 * W) == 0.5  # no profile at all
 
 
+def test_a_profile_is_that_of_its_sums_and_a_little_of_the_mean_and_zero_if_empty():
+    S, mean, share = np.array([[0.3, 0.1], [0, 0], [6, 2]]), np.array([0.5, 0.5]), 0.01
+    small = (1 - share) * np.array([0.75, 0.25]) + share * mean
+    assert share == divergence.SMOOTHING
+    np.testing.assert_allclose(divergence.mix_in_mean(S, mean), [small, [0, 0], small])
+    means = divergence.as_centroids(S, np.array([2.0, 0, 4]), mean)
+    np.testing.assert_allclose(means, [0.2 * small, [0, 0], 2 * small])
+
+
+@pytest.mark.parametrize(("k", "looked_at"), [(2, 20), (3, 24), (9, 40)])
+def test_the_roots_of_some_rows_for_each_cluster_are_searched(k, looked_at, monkeypatch):
+    monkeypatch.setattr(exchange, "ROOTS", 20)
+    monkeypatch.setattr(exchange, "ROOTS_PER_CLUSTER", 8)
+    seen, find = [], exchange.find_starts
+
+    def look(settings, data, *others):
+        seen.append(data.X.toarray())
+        return find(settings, data, *others)
+
+    monkeypatch.setattr(exchange, "find_starts", look)
+    X = some()
+    labels = exchange.labels_by_roots(counts_of(X), k, np.random.default_rng(0))
+    assert labels.shape == (40,)
+    (rows,) = seen
+    places = [np.flatnonzero(np.isclose(np.sqrt(X), row).all(axis=1)).item() for row in rows]
+    assert len(places) == looked_at
+    assert (np.diff(places) > 0).all()
+
+
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e9])
 def test_samples_of_one_profile_leave_nothing_to_explain(size):
     rng = np.random.default_rng(0)

@@ -157,6 +157,28 @@ def test_the_filling_is_better_than_the_mean_of_each_feature():
     assert errors[0] < 0.9 * errors[1]
 
 
+@pytest.mark.parametrize(("n", "m", "columns"), [(6, 40, 3), (7, 40, 4), (40, 6, 3), (40, 7, 4)])
+def test_a_basis_for_filling_has_at_most_half_as_many_columns_as_there_are_samples_or_features(
+    n, m, columns
+):
+    data = placed(samples(0, n=n, m=m, k=2, share=0.2)[0])
+    fill = estimate_fill(data, 20, np.random.default_rng(0), 9)
+    assert fill.V.shape == (m, columns)
+    np.testing.assert_allclose(fill.V.T @ fill.V, np.eye(columns), atol=1e-12)
+
+
+@pytest.mark.parametrize(("allowed", "taken"), [(0, 0), (1, 1), (2, 2), (3, 3), (9, 4)])
+def test_filling_reads_x_no_more_often_than_allowed_and_four_times_at_most(allowed, taken):
+    data = placed(samples(0)[0])
+    assert data.sqnorm > 0  # lengths are measured once, by whoever asks first
+    seen, sweep = [], data.sweep
+    data.sweep = lambda *a, **b: seen.append(1) or sweep(*a, **b)
+    fill = estimate_fill(data, 5, np.random.default_rng(0), allowed)
+    assert fill.sweeps == taken
+    assert len(seen) == taken
+    assert (fill.V is None) == (taken <= 2)  # the first two are for the ray of all samples
+
+
 def test_more_starts_never_give_a_higher_error():
     X, _ = samples(8, k=7, noise=1.5, share=0.5)
     errors = [

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from onmf.losses import LOSSES
 from onmf.losses.missing import AssignMasked, Fill, MaskedRays, mask_missing
+from onmf.losses.ray_alternation import KernelRays
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, count_missing, row_sqnorm, zero_missing
@@ -84,7 +85,7 @@ def test_without_holes_they_are_plain_rays_to_the_bit(make):
     assert mask_missing(block.X) is None
     H, theirs = MaskedRays.of(W).memberships(code), Rays.of(W).memberships(plain)
     assert np.array_equal(H, theirs)
-    assert type(LOSSES["frobenius"].assignment(W, InMemory(make(FULL)).n_missing)) is Rays
+    assert type(LOSSES["frobenius"].assignment(W, InMemory(make(FULL)).n_missing)) is KernelRays
 
 
 def test_a_sample_of_one_entry_goes_where_most_of_the_ray_is_seen_whatever_the_order():

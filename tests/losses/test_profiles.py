@@ -59,6 +59,15 @@ def test_what_is_explained_is_a_share_of_one_cluster_for_all(problem):
     assert fit.explained == pytest.approx(whole - left)
 
 
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e9])
+def test_nothing_is_there_to_explain_where_all_samples_have_one_profile(problem, size):
+    _, W, weight = problem
+    X = size * np.outer(np.arange(1, 26), W[0])
+    _, fit = CountProfiles.of(W)(Block(X, weight), None)
+    assert fit.sqnorm == 0
+    assert fit.explained == pytest.approx(0, abs=1e-9 * (weight[:, 0] @ X).sum())
+
+
 def test_one_vote_each_is_the_fit_of_shares(problem):
     X, W, weight = problem
     t = np.maximum(X.sum(axis=1, keepdims=True), 1)
@@ -105,6 +114,8 @@ def test_an_empty_cluster_gets_no_sample(problem):
 def test_scores_margin_and_distance_follow_from_the_divergence(problem):
     X, W, weight = problem
     scores = CountProfiles.of(W).scores(Block(X, weight))
+    small = CountProfiles.of(W).scores(Block(1e-6 * X, weight))
+    np.testing.assert_allclose(small, scores, atol=1e-9)  # profiles have no units
     near = nearness(InMemory(X), CountProfiles.of(W))
     for i, x in enumerate(X):
         if x.any():

@@ -8,6 +8,7 @@ from onmf.datasets import make_rays
 from onmf.losses.guide import Guide, GuidedMove, class_centroids
 from onmf.losses.quick_fit import quick_look
 from onmf.losses.ray_alternation import Assign
+from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
 
@@ -40,6 +41,8 @@ def test_planted_rays_are_found(make):
 def test_rays_of_signed_rows_have_both_signs():
     signed = X * np.where(np.arange(12) % 2, -1, 1)
     assert_found(look(signed).rays, leading(signed))
+    mirrored = np.where((Y == 2)[:, None], -X, X)  # a ray of which no entry is positive
+    assert_found(look(mirrored).rays, leading(mirrored))
     zeros = np.where(X > 1, X, 0)
     assert (look(zeros).rays >= 0).all()
 
@@ -83,7 +86,7 @@ def test_the_centroid_of_a_class_is_the_mean_of_its_samples_of_length_one():
 def test_known_samples_go_to_their_class_and_the_others_to_the_nearest_ray():
     """Their sums are those of two fits, one of the known samples with their influence."""
     rays, known = leading(X), np.where(np.arange(90) % 5, -1, (Y + 1) % 3)  # all known ones wrong
-    free, classes = Assign(rays.T), [Assign(rays[[c]].T) for c in range(3)]
+    free, *classes = (Assign(Rays.of(some)) for some in (rays, *rays[:, None]))
     code, sums = GuidedMove(free, classes, 2.5)(Block(X, ONES), Guide(known).known)
     expected = np.where(known >= 0, known, (X @ rays.T).argmax(axis=1))
     np.testing.assert_array_equal(code.labels, expected)

@@ -50,7 +50,7 @@ def codes(data, state):
 
 def visit(data, W, last, tol):
     """The state after one sweep with W."""
-    rows, cells = data.sweep(Assign(Rays.of(W).units), last and last.rows)
+    rows, cells = data.sweep(Assign(Rays.of(W)), last and last.rows)
     return RayState(W=W, rows=rows, sums=cells) if last is None else last.after(W, rows, cells, tol)
 
 
@@ -247,3 +247,14 @@ def test_values_that_differ_in_the_seventh_digit_are_equal():
     assert other[0] < other[1]
     np.testing.assert_array_equal(six_digits(2.0**40 * same), 2.0**40 * same)  # whatever their size
     assert six_digits(np.zeros(1)) == 0
+
+
+@pytest.mark.parametrize("module", [plain, compiled], ids=["numpy", "C"])
+def test_steps_are_the_same_for_images_whose_squares_underflow(module):
+    rng = np.random.default_rng(0)
+    W, cross, last, earlier = rng.random((4, 3, 5))
+    kept, size = np.array([True, False, True]), 2.0 ** -np.array([[400.0], [900], [960]])
+    expected = module.ray_steps(W, cross, last, earlier, kept, False)
+    U = module.ray_steps(W, size * cross, last, size * earlier, kept, False)
+    np.testing.assert_allclose(U, expected, rtol=1e-12)
+    assert module.ray_distance(size * W, W) == pytest.approx(0, abs=1e-15)

@@ -5,8 +5,12 @@ import pytest
 import scipy.sparse as sp
 
 import reference
+from onmf.losses.missing import MaskedRays
+from onmf.losses.profiles import CountProfiles
+from onmf.losses.ray_alternation import KernelRays
 from onmf.rows.assign import Rays, first_largest
 from onmf.rows.memory import InMemory
+from onmf.rows.sweep import Block
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
@@ -43,3 +47,31 @@ def test_of_equal_products_the_first_wins_whatever_their_last_bits(dtype):
     assert not first_largest(A).any()
     A[:, 4] = 1 + 1000 * eps
     assert (first_largest(A) == 4).all()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("rule", [Rays, MaskedRays, KernelRays, CountProfiles])
+def test_of_rays_as_near_the_same_one_has_the_sample_however_they_are_numbered(rule, make):
+    """Clusters are numbered after the fit."""
+    rng = np.random.default_rng(0)
+    W = np.repeat(rng.integers(1, 5, (3, 4)).astype(float), 2, axis=0)
+    W[::2] *= 1 + 1e-15 * rng.random((3, 4))  # equal up to rounding
+    X, order = make(np.vstack([W, W[:3] + W[3:]])), rng.permutation(6)
+    labels = rule.of(W)(Block(X, np.ones((9, 1))), None)[0].labels
+    again = rule.of(W[order])(Block(X, np.ones((9, 1))), None)[0].labels
+    np.testing.assert_array_equal(order[again], labels)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("dtype", "lengths"), [("f8", [1e-300, 1, 0, 1e-315]), ("f4", [1e-36, 1])])
+def test_a_label_depends_on_its_sample_alone_however_short_beside_others(make, dtype, lengths):
+    rng = np.random.default_rng(0)
+    W, X = rng.random((3, 5)).astype(dtype), rng.random((40, 5)).astype(dtype)
+    X *= rng.choice(np.array(lengths, dtype), (40, 1))
+    [code], _ = InMemory(make(X)).sweep(Rays.of(W))
+    for i, label in enumerate(code.labels):
+        top = X[i].max() or 1
+        [alone], _ = InMemory(make(X[i : i + 1] / top)).sweep(Rays.of(W))
+        assert alone.labels == label
+    np.testing.assert_array_equal(code.labels >= 0, X.any(axis=1))
+    np.testing.assert_array_equal((Rays.of(W).memberships(code) > 0).sum(axis=1), code.labels >= 0)

@@ -296,7 +296,7 @@ def test_a_sum_changes_neither_part(dense):
     from onmf.rows.dask.chunks import add_sums, sweep_chunk
     from onmf.rows.sweep import Block
 
-    move = Assign(Rays.of(dense[:5]).units)
+    move = Assign(Rays.of(dense[:5]))
     a, b = (
         sweep_chunk(Block(rows, np.ones((len(rows), 1))), move, None, 0)[1]
         for rows in (dense[:700], dense[700:])

@@ -394,3 +394,19 @@ def test_as_many_rays_as_the_kernel_has_room_for(k, floors):
     theirs = plain.alternate_few(Y, edges, places, U, floor, 3, 0.0)
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-9)
     assert ours[1] == pytest.approx(theirs[1])
+
+
+def test_sparse_rows_give_the_same_bits_whatever_numbers_their_places():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 40), density=0.6, format="csr", rng=rng)
+    wide = sp.csr_array((X.data, X.indices.astype("i8"), X.indptr.astype("i8")), X.shape)
+    wide.indices, wide.indptr = wide.indices.astype("i8"), wide.indptr.astype("i8")
+    V, labels = rng.random((40, 7)), rng.integers(0, 7, 60)
+    assert compiled.sparse_parts(wide, V) is not None
+    for name, args in {
+        "products": lambda rows: (rows, V),
+        "image": lambda rows: (rows, V),
+        "sums": lambda rows: (labels, np.full(60, 0.1), rows, 7),
+    }.items():
+        function = getattr(compiled, name)
+        np.testing.assert_array_equal(function(*args(wide)), function(*args(X)))

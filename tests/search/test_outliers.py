@@ -14,7 +14,7 @@ from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, row_sqnorm
 from onmf.search import outliers as rules
 from onmf.search.moves import relocate
-from onmf.search.outlier_rows import RowsWithOutliers, with_samples
+from onmf.search.outlier_rows import Rows, RowsWithOutliers, with_samples
 from onmf.search.outliers import POWERS, OutlierLimit, Outliers
 from onmf.search.path import Clustering, alternate
 from onmf.search.row_problems import unit
@@ -214,7 +214,7 @@ def test_an_empty_cluster_is_not_given_to_an_outlier():
 
 
 def test_a_block_of_outliers_alone_adds_nothing():
-    move = Assign(np.eye(3), OutlierLimit(0.01, 1.0))
+    move = Assign(Rays(np.eye(3), np.ones(3)), OutlierLimit(0.01, 1.0))
     code, cells = move(Block(np.ones((4, 3)), np.ones((4, 1))), None)
     assert (code.labels == -1).all()
     assert not any(part.any() for part in cells)
@@ -238,6 +238,8 @@ def test_the_share_that_rays_leave_is_measured_with_the_outliers():
     rows = RowsWithOutliers.from_columns(Outliers(share=0.1), np.hstack([Y, about]))
     found = Clustering(np.array([[1.0, 0]]), *[None] * (len(Clustering._fields) - 1))
     assert rows.left(found) == pytest.approx(32 / 50)
+    plain = Rows.of(Y)
+    assert plain.left(plain.alternate(found.U, 0)) == pytest.approx(32 / 50)
 
 
 def test_a_count_is_a_share_and_must_leave_enough_samples():

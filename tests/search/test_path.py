@@ -8,6 +8,7 @@ import pytest
 from onmf.paper.penalties import PENALTIES, RowPenalty
 from onmf.rows.sweep import row_sqnorm
 from onmf.search import kernels as compiled
+from onmf.search import moves
 from onmf.search import row_problems as plain
 from onmf.search.moves import refitted, relocate
 from onmf.search.path import SKIP_TAU_MOVE, alternate, draw, drawn, follow, spread, unexplained
@@ -156,6 +157,19 @@ def test_a_move_gains_at_least_what_it_promises(rows, module):
         assert after - own.sum() >= gain[i] - 1e-6 * own.sum()
 
 
+@MODULES
+def test_a_ray_that_kept_its_rows_steps_to_the_best_in_the_span_unless_that_is_negative(module):
+    """A feature that is zero does not make it negative."""
+    last, now = unit(np.array([[0.2, 1, 0], [1, 1, 0]]))[:, None]
+    kept, S = np.ones(1, bool), np.array([[2.0, 1, 0], [1, 1, 0], [0, 0, 0]])
+    U = module.ray_steps(now, now @ S, last, last @ S, kept, False)
+    np.testing.assert_allclose(U[0], np.abs(np.linalg.eigh(S)[1][:, -1]), atol=1e-12)
+    S = np.array([[2.0, -1, 0], [-1, 1, 0], [0, 0, 0]])
+    free = module.ray_steps(now, now @ S, last, last @ S, kept, True)
+    assert free[0, 0] * free[0, 1] < 0
+    assert (module.ray_steps(now, now @ S, last, last @ S, kept, False) >= 0).all()
+
+
 def test_moves_of_single_rows_lower_the_error_where_alternation_is_stuck():
     rng = np.random.default_rng(3)
     Y = rng.gamma(0.5, size=(60, 30))
@@ -169,6 +183,35 @@ def test_moves_of_single_rows_lower_the_error_where_alternation_is_stuck():
     np.testing.assert_allclose(better.scores, Y @ better.U.T)
     for part, own in zip(stuck, before, strict=True):  # what was given is left as it was
         np.testing.assert_array_equal(part, own)
+
+
+@pytest.mark.parametrize("power", [-40, 40])
+def test_moves_have_no_units(power):
+    Y = np.random.default_rng(3).gamma(0.5, size=(60, 30))
+    stuck = alternate(Y, unit(Y[:8]), 100)
+    moved = relocate(Y, row_sqnorm(Y), stuck, 20)
+    Z = 2.0**power * Y
+    again = relocate(Z, row_sqnorm(Z), alternate(Z, unit(Y[:8]), 100), 20)
+    assert again.explained == 4.0**power * moved.explained
+    np.testing.assert_array_equal(again.labels, moved.labels)
+    assert (moved.labels != stuck.labels).any()
+
+
+@pytest.mark.parametrize(("share", "rounds"), [(4e-5, 1), (6e-5, 9)])
+def test_a_round_of_moves_that_gains_too_little_is_the_last(share, rounds, monkeypatch):
+    """Less than 5e-5 of what is unexplained then."""
+    Y, seen = np.random.default_rng(3).gamma(0.5, size=(60, 30)), []
+    now, total = alternate(Y, unit(Y[:8]), 3), row_sqnorm(Y).sum()
+
+    def gain_some(Y, U, *others, known, **more):
+        seen.append(known)
+        gained = share * (total - known.explained) / (1 + share)
+        return now._replace(explained=known.explained + gained)
+
+    monkeypatch.setattr(moves, "alternate", gain_some)
+    monkeypatch.setattr(moves, "refitted", lambda Y, now, *others: now.U)
+    relocate(Y, row_sqnorm(Y), now, 9)
+    assert len(seen) == rounds
 
 
 @MODULES
@@ -278,6 +321,17 @@ def test_drawn_rows_keep_sums_of_squares_and_all_that_is_heavy():
     assert drawn(Y, row_sqnorm(Y), 2000, rng) is Y
 
 
+def test_drawn_rows_are_divided_by_the_root_of_their_chance():
+    """Half of it is the same for all rows, half goes by energy."""
+    rng = np.random.default_rng(0)
+    Y = rng.uniform(0.5, 1, (500, 4))
+    energy = row_sqnorm(Y)
+    chance = 50 * (0.5 / 500 + 0.5 * energy / energy.sum())
+    longer = Y / np.sqrt(chance)[:, None]
+    for row in drawn(Y, energy, 50, rng):
+        assert np.abs(longer - row).max(axis=1).min() < 1e-12
+
+
 def test_an_alternation_that_cannot_reach_its_goal_ends_early(rows):
     """One that can goes on as if it had none."""
     start = unit(rows[:8])
@@ -302,7 +356,8 @@ def test_draws_follow_the_weights_and_survive_having_none():
     drawn = draw(np.array([0.0, 1, 0, 3, 0]), 4000, rng)
     assert {*drawn} == {1, 3}
     assert np.mean(drawn == 3) == pytest.approx(0.75, abs=0.03)
-    assert draw(np.zeros(4), 100, rng).max() < 4
+    assert {*draw(1e-9 * np.array([0.0, 1, 0, 3, 0]), 4000, rng)} == {1, 3}
+    assert {*draw(np.zeros(4), 100, rng)} == {0, 1, 2, 3}
 
 
 def test_starts_are_unit_vectors_even_of_identical_rows():

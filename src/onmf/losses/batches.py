@@ -18,7 +18,7 @@ from onmf.losses.kl_alternation import CountSums, as_centroids
 from onmf.losses.missing import MaskedSums
 from onmf.losses.ray_alternation import ClusterSums, with_length
 from onmf.paper.palm import Bounds
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, divisor
 from onmf.search.row_problems import unit
 
 DECAY = 0.75  # of the steps, between 1/2 and 1
@@ -116,7 +116,7 @@ class RayBatches(BatchSums):
 
     def centroids(self, W: Array, bounds: Bounds) -> Array:
         """Along the images, as long as a typical sample."""
-        typical = self.explained / np.where(self.weight > 0, self.weight, 1)
+        typical = self.explained / divisor(self.weight)
         return self._along(self.image, typical, W, bounds)
 
     @staticmethod
@@ -148,9 +148,9 @@ class MaskedBatches(RayBatches):
         seen, old = self.shown > 0, unit(W.astype(np.float64))
         images = np.where(seen, self.image / np.where(seen, self.shown, 1), 0)
         size = np.where(seen, old * old, 0).sum(axis=1)
-        along = (images * old).sum(axis=1) / np.where(size > 0, size, 1)
+        along = (images * old).sum(axis=1) / divisor(size)
         images = np.where(seen, images, along[:, None] * old)
-        typical = self.mass / np.where(self.weight > 0, self.weight, 1)
+        typical = self.mass / divisor(self.weight)
         return self._along(images, np.square(images).sum(axis=1) * typical, W, bounds)
 
 

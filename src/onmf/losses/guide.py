@@ -19,7 +19,7 @@ import numpy as np
 
 from onmf.losses.edits import some_rows
 from onmf.rows.memory import add_stats
-from onmf.rows.sweep import Array, Block, Data, Move, row_sqnorm, zero_missing
+from onmf.rows.sweep import Array, Block, Data, Move, divisor, row_sqnorm, zero_missing
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class SumClasses:
         X = zero_missing(some_rows(block, rows).X)
         size = np.sqrt(row_sqnorm(X))
         share = np.zeros((len(rows), self.classes))
-        share[np.arange(len(rows)), known[rows]] = block.weight[rows, 0] / np.where(size, size, 1)
+        share[np.arange(len(rows)), known[rows]] = block.weight[rows, 0] / divisor(size)
         return None, ClassSums(np.asarray(share.T @ X, np.float64))
 
 

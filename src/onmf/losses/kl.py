@@ -30,7 +30,7 @@ from onmf.losses.profiles import (
 )
 from onmf.losses.quick_fit import Look, quick_look
 from onmf.losses.support import EVERY_FEATURE
-from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place
+from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place, divisor
 from onmf.rows.view import View
 from onmf.search.common_part import SINGLE_ENOUGH
 from onmf.search.row_problems import unit
@@ -63,9 +63,7 @@ class KullbackLeibler:
         log_mean = np.asarray(X @ mean.logs, np.float64)[:, 0]
         inside = expected > 0
         expected = np.where(inside, expected, totals)
-        log_fit = np.where(inside, log_shares, log_mean) + xlogy(
-            totals, np.where(expected > 0, expected, 1)
-        )
+        log_fit = np.where(inside, log_shares, log_mean) + xlogy(totals, divisor(expected))
         return float(np.sum(row_sums(X, phi) - log_fit - totals + expected))
 
     def alternation(self, data: Data, settings: Settings) -> Alternation:

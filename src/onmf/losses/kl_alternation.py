@@ -35,7 +35,7 @@ from onmf.losses.profiles import (
 )
 from onmf.result import Recorder
 from onmf.rows.assign import one_sparse
-from onmf.rows.sweep import Array, Block, Data
+from onmf.rows.sweep import Array, Block, Data, divisor
 from onmf.search.outliers import OutlierLimit
 
 SEARCH_ROWS, SEARCH_ENTRIES = 20_000, 1 << 20  # at most, for the search: one log per entry and k
@@ -234,13 +234,13 @@ class CountAlternation(Alternation):
 def mix_in_mean(S: Array, mean: Array) -> Array:
     """p_k (k, m): the profiles of the sums, with SMOOTHING of the overall mean; zero if empty."""
     totals = S.sum(axis=1, keepdims=True)
-    shares = (1 - SMOOTHING) * S / np.where(totals > 0, totals, 1) + SMOOTHING * mean
+    shares = (1 - SMOOTHING) * S / divisor(totals) + SMOOTHING * mean
     return np.where(totals > 0, shares, 0)
 
 
 def as_centroids(S: Array, weight: Array, mean: Array) -> Array:
     """The mean sample of each cluster, SMOOTHING of it the overall mean."""
-    length = S.sum(axis=1) / np.where(weight > 0, weight, 1)
+    length = S.sum(axis=1) / divisor(weight)
     return np.asarray(mix_in_mean(S, mean) * length[:, None])
 
 

@@ -23,7 +23,7 @@ from onmf.losses.profiles import Influence, explained_information, phi, row_sums
 from onmf.paper.penalties import SNCP
 from onmf.rows.assign import first_largest
 from onmf.rows.memory import InMemory
-from onmf.rows.sweep import Array, Block
+from onmf.rows.sweep import Array, Block, divisor
 from onmf.search.row_problems import is_compiled, unit
 from onmf.search.solver import GivenCentroids, SearchSettings, find_starts
 
@@ -55,7 +55,7 @@ class Counts(NamedTuple):
         """No total above the median: otherwise outliers with many counts would be the clusters."""
         most = np.median(self.totals)
         totals = np.minimum(self.totals, most)
-        shrink = (totals / np.where(self.totals > 0, self.totals, 1)).repeat(np.diff(self.X.indptr))
+        shrink = (totals / divisor(self.totals)).repeat(np.diff(self.X.indptr))
         X = sp.csr_array((self.X.data * shrink, self.X.indices, self.X.indptr), self.X.shape)
         return Counts(X, totals)
 

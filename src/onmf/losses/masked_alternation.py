@@ -22,7 +22,7 @@ from onmf.losses.ray_alternation import (
     without_outlier_loss,
 )
 from onmf.result import Recorder
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, divisor
 from onmf.search.outliers import OutlierLimit
 from onmf.search.row_problems import kernels, unit
 from onmf.search.solver import find_starts
@@ -126,4 +126,4 @@ class MaskedAlternation(SquaresAlternation):
 def typical_sqlength(images: Array, totals: MaskedSums) -> Array:
     """||w||^2 of a centroid as long as a typical sample in full: the mean of h^2 is then one."""
     size = np.einsum("km,km->k", images, images)
-    return size * totals.mass / np.where(totals.weight > 0, totals.weight, 1)
+    return size * totals.mass / divisor(totals.weight)

@@ -22,6 +22,7 @@ from onmf.rows.sweep import (
     Block,
     Matrix,
     count_missing,
+    divisor,
     row_sqnorm,
     same_pattern,
     zero_missing,
@@ -98,12 +99,12 @@ class MaskedRays(Rays):
         """The nearest ray of each sample, by what is observed of both."""
         masked = mask_missing(X) if masked is None else masked
         if masked is None:
-            code = nearest(X @ self.units)
-            return MaskedCode(*code, code.scores, np.ones(len(code.labels)))
+            code = super().code(X)
+            return MaskedCode(code.labels, code.scores, code.scores, np.ones(len(code.labels)))
         products, reach = self._beside(masked)
-        code = nearest_masked(products, reach)
+        code = nearest_masked(products, reach, self.order)
         own = reach[np.arange(len(reach)), code.labels]
-        return MaskedCode(*code, code.scores / np.where(own > 0, own, 1), masked.completion)
+        return MaskedCode(*code, code.scores / divisor(own), masked.completion)
 
     def total_and_score(self, row_sqnorms: Array, code: Any) -> tuple[Array, Array]:
         """||m x||^2 and the score, both as if the sample were observed in full."""
@@ -127,16 +128,17 @@ class MaskedRays(Rays):
         return super().memberships(Code(code.labels, code.multiples))
 
 
-def nearest_masked(products: Array, reach: Array) -> Code:
-    """The ray with the largest product; of equal ones, that of which most is observed.
+def nearest_masked(products: Array, reach: Array, order: Array) -> Code:
+    """The ray with the largest product; of equal ones, that of which most is observed, and then the
+    first in this order.
 
     A sample with one observed entry fits every ray that is not zero there.
     """
     own, lost = np.finfo(products.dtype).eps, np.finfo(np.float64).eps
-    part = np.square(np.where(reach > 0, reach, 1).astype(np.float64))
+    part = np.square(divisor(reach).astype(np.float64))
     error = PRODUCT_ROUNDING * (own + lost / part) * np.abs(products)  # `observed_sums` subtracts
     close = products + error >= (products - error).max(axis=1, keepdims=True)
-    labels = first_largest(np.where(close, reach, -1))
+    labels = order[first_largest(np.where(close, reach, -1)[:, order])]
     code = nearest(products[np.arange(len(labels)), labels, None])
     return Code(np.where(code.labels < 0, -1, labels), code.scores)
 
@@ -158,7 +160,7 @@ class MaskedSums(NamedTuple):
         images = np.where(seen, self.cross / np.where(seen, self.shown, 1), 0)
         if common is not None:
             size = np.where(seen, common * common, 0).sum(axis=1)
-            along = np.where(size > 0, (images @ common) / np.where(size > 0, size, 1), 0)
+            along = np.where(size > 0, (images @ common) / divisor(size), 0)
             images = np.where(seen, images, along[:, None] * common)
         rays = unit(W.astype(np.float64))
         return np.where(images.any(axis=1, keepdims=True), images, rays)

@@ -10,14 +10,15 @@ A feature that no centroid has is ignored.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import xlogy
 
-from onmf.rows.assign import Code, Nearness, first_largest, one_sparse
-from onmf.rows.sweep import Array, Block, Matrix
+from onmf.rows.assign import Code, Nearness, first_largest, one_sparse, order_by_content
+from onmf.rows.sweep import Array, Block, Matrix, divisor
 
 NO_INFORMATION = 1e-12  # share below which all samples have the same profile
 SMOOTHING = 0.01  # share of the overall mean in every centroid
@@ -82,10 +83,10 @@ class CountProfiles:
     @classmethod
     def of(cls, W: Array, influence: Influence = by_count) -> Self:
         totals = W.sum(axis=1, dtype=np.float64)
-        p, known = W / np.where(totals > 0, totals, 1)[:, None], np.asarray((W > 0).any(axis=0))
+        p, known = W / divisor(totals)[:, None], np.asarray((W > 0).any(axis=0))
         floor = np.finfo(W.dtype).tiny  # the log of nothing: a number, for zeros are multiplied too
         logs = np.where(known, np.log(np.maximum(p, floor)), 0)
-        totals = np.where(totals > 0, totals, 1).astype(W.dtype)
+        totals = divisor(totals).astype(W.dtype)
         return cls(np.ascontiguousarray(logs.T, W.dtype), totals, known, influence)
 
     def __call__(self, block: Block, rows: Any) -> tuple[CountCode, Divergence]:
@@ -122,10 +123,15 @@ class CountProfiles:
     def nearest(self, X: Matrix) -> tuple[Code, Array]:
         """Labels of the rows, their totals for scores, and <x, log p> of the label."""
         products, totals = np.asarray(X @ self.logs), row_sums(X)
-        labels = first_largest(products)
+        labels = self.order[first_largest(products[:, self.order])]
         best = products[np.arange(len(labels)), labels].astype(np.float64)
         labels[totals == 0] = -1
         return Code(labels, totals), best
+
+    @cached_property
+    def order(self) -> Array:
+        """Of profiles as likely as each other, the first in this order has the sample."""
+        return order_by_content(self.logs)
 
     def divergences(self, X: Matrix) -> tuple[Array, Array]:
         """KL(x / t || p_k) (b, k) of each row, in nats a count, and t; 0 for a row of zeros."""
@@ -183,7 +189,7 @@ def row_sums(X: Matrix, change: Callable[[Array], Array] = itself) -> Array:
 def root_shares(X: Matrix) -> Matrix:
     """Square roots of x / t: the same say for all samples; KL is near 4 times their distance."""
     totals = row_sums(X)
-    scale = (1 / np.sqrt(np.where(totals > 0, totals, 1))).astype(X.dtype)[:, None]
+    scale = (1 / np.sqrt(divisor(totals))).astype(X.dtype)[:, None]
     return sp.csr_array(np.sqrt(X).multiply(scale)) if sp.issparse(X) else np.sqrt(X) * scale
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.losses.filling import estimate_fill
-from onmf.losses.ray_alternation import Assign
+from onmf.losses.ray_alternation import Assign, KernelRays
 from onmf.paper.palm import NON_NEGATIVE, Bounds
 from onmf.paper.penalties import SNCP
-from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, Data, count_missing, row_sqnorm
 from onmf.search.row_problems import unit
@@ -45,6 +44,6 @@ def quick_look(seen: Block, k: int, rng: np.random.Generator) -> Look:
     starts = find_starts(settings, data, k, SNCP(), rng)
     rays, basis = starts.Ws[0], starts.small.V
     for _ in range(QUICK_ALTERNATIONS):  # what the sketch does not show
-        _, cells = data.sweep(Assign(Rays.of(rays).units))
+        _, cells = data.sweep(Assign(KernelRays.of(rays)))
         rays = unit(cells.cross, otherwise=rays)
     return Look(rays, np.eye(X.shape[1]) if basis is None else basis)

@@ -31,11 +31,12 @@ from onmf.losses.alternation import (
 from onmf.paper.palm import Bounds
 from onmf.result import Recorder
 from onmf.rows.assign import Code, Rays
-from onmf.rows.sweep import Array, Block, Data, row_sqnorm
+from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm
 from onmf.search.outliers import OutlierLimit
 from onmf.search.row_problems import kernels, unit
 from onmf.search.solver import find_starts
 
+LEAST_ENERGY = 1e-290  # of a sample: less would be lost in sums, or lose its digits
 SPARE_CANDIDATES = 20  # badly fitted samples, and four more per empty cluster
 
 
@@ -53,6 +54,13 @@ class TooFewDirectionsError(ValueError):
         return type(self), (self.found, self.k)
 
 
+class KernelRays(Rays):
+    """Rays whose products are those of the kernels, in `fit` and in `predict`."""
+
+    def nearest(self, X: Matrix, units: Array) -> Any:
+        return kernels().nearest_rays(X.astype(units.dtype, copy=False), units)
+
+
 class ClusterSums(NamedTuple):
     """Additive facts about the clusters, a_i being the score of sample i on its ray."""
 
@@ -67,18 +75,28 @@ class ClusterSums(NamedTuple):
 class Assign:
     """Nearest rays of a block, and what the next rays need."""
 
-    units: Array  # (m, k)
+    rays: Rays
     limit: OutlierLimit | None = None
 
     def __call__(self, block: Block, last: Code | None) -> tuple[Code, ClusterSums]:
-        X, weight, k = block.X, block.weight[:, 0], self.units.shape[1]
-        code = Code(*kernels().nearest_rays(X, self.units))
+        X, weight, k = block.X, block.weight[:, 0], len(self.rays.lengths)
+        code = self.rays.code(X)
         if self.limit is not None:
             code = self.limit.applied(row_sqnorm(X), code.scores, code)
-        factors = np.where(code.labels >= 0, code.scores * weight, 0)
+        factors = np.where(code.labels >= 0, influence_by_score(code.scores, weight), 0)
         cross = kernels().sums(np.maximum(code.labels, 0), factors, X, k)
         cross = np.ascontiguousarray(cross, np.float64)
         return code, ClusterSums(cross, *tallies(code, last, weight, k))
+
+
+def influence_by_score(scores: Array, weight: Array) -> Array:
+    """d_i a_i, or LEAST_ENERGY / a_i where d_i a_i^2 is less: images must not underflow.
+
+    So short samples of weight have a ray of their own if they are alone in a cluster.
+    """
+    factors = weight * scores.astype(np.float64)
+    short = (factors * scores < LEAST_ENERGY) & (scores > 0) & (weight > 0)
+    return np.divide(LEAST_ENERGY, scores, out=factors, where=short, dtype=np.float64)
 
 
 def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array, ...]:
@@ -145,7 +163,7 @@ class RayAlternation(SquaresAlternation):
     kind_of_state: ClassVar[Any] = RayState
 
     def assignment(self, W: Array, limit: OutlierLimit | None = None) -> Rays:
-        return replace(Rays.of(W), limit=limit)
+        return replace(KernelRays.of(W), limit=limit)
 
     def starts(
         self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
@@ -168,7 +186,7 @@ class RayAlternation(SquaresAlternation):
         return Starts(found.Ws, alternation, found.stages(self.data.traffic))
 
     def move(self, W: Array, limit: OutlierLimit | None) -> Assign:
-        return Assign(Rays.of(W).units, limit)
+        return Assign(KernelRays.of(W), limit)
 
     def after(self, state: RayState) -> RayState:
         W = next_centroids(self.data, state, self.bounds)
@@ -186,9 +204,7 @@ def next_centroids(data: Data, state: RayState, bounds: Bounds) -> Array:
     U, sums = next_rays(state, bounds.lower < 0), state.sums
     if len(state.empty):
         U = refill_empty(data, U, state.empty, without_outlier_loss(data, state))
-    return with_length(
-        U, sums.explained / np.where(sums.weight > 0, sums.weight, 1), bounds, data.dtype
-    )
+    return with_length(U, sums.explained / divisor(sums.weight), bounds, data.dtype)
 
 
 def next_rays(state: RayState, signed: bool) -> Array:
@@ -226,7 +242,7 @@ def refill_empty(data: Data, U: Array, empty: Array, rows: Any) -> Array:
     X, weight = data.take(np.sort(worst.numbers))
     X = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
     size = np.linalg.norm(X, axis=1, keepdims=True)
-    X, weight = X / np.where(size > 0, size, 1), weight[:, 0]
+    X, weight = X / divisor(size), weight[:, 0]
     for place, k in enumerate(empty):
         others = np.vstack([np.delete(U, empty[place:], axis=0), np.zeros(U.shape[1])])
         near = others[(X @ others.T).argmax(axis=1)]

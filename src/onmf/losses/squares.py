@@ -17,11 +17,11 @@ from onmf.losses.batches import BatchSums, MaskedBatches, RayBatches, has_sample
 from onmf.losses.masked_alternation import MaskedAlternation, MaskedState
 from onmf.losses.missing import MaskedRays
 from onmf.losses.quick_fit import Look, quick_look
-from onmf.losses.ray_alternation import RayAlternation
+from onmf.losses.ray_alternation import KernelRays, RayAlternation
 from onmf.losses.support import EVERY_FEATURE
 from onmf.rows.assign import Rays
 from onmf.rows.summary import quick_sqnorm
-from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place, row_sqnorm
+from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place, divisor, row_sqnorm
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Squares:
     kinds_of_batch = (RayBatches, MaskedBatches)
 
     def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Rays:
-        return MaskedRays.of(W) if n_missing else Rays.of(W)
+        return MaskedRays.of(W) if n_missing else KernelRays.of(W)
 
     def value(self, X: Matrix, H: Array, W: Array) -> float:
         """||X||^2 - 2 <X, HW> + ||HW||^2."""
@@ -57,7 +57,7 @@ class Squares:
         """At a fixed point the image of a ray is along it; the centroid is a typical sample."""
         W = W.astype(np.float64)
         sqnorm = np.einsum("km,km->k", W, W)
-        weight = sizes / np.where(sqnorm > 0, sqnorm, 1) if equal_votes else sizes
+        weight = sizes / divisor(sqnorm) if equal_votes else sizes
         image = np.ascontiguousarray(W * (weight * np.sqrt(sqnorm))[:, None])
         return RayBatches(has_samples(weight), weight, image, weight * sqnorm)
 

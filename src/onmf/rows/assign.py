@@ -9,15 +9,17 @@ sample beyond it is an outlier with label -1 (`search.outliers`).
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm
+from onmf.rows.scale import rows_to_safe_range
+from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm
 
 PRODUCT_ROUNDING = 32  # times the machine precision: products that differ by less are equal
+EQUAL_DIGITS = 5  # of seven in single precision, in which rays are compared
 
 
 class Code(NamedTuple):
@@ -42,6 +44,17 @@ def first_largest(A: Array) -> Array:
     """
     top = A.max(axis=-1, keepdims=True)
     return (A >= top - precision(A.dtype)[0] * np.abs(top)).argmax(axis=-1)
+
+
+def order_by_content(rays: Array) -> Array:
+    """An order of the columns that depends on what they are, not on their numbers.
+
+    Clusters are numbered after the fit: a sample as near to two rays must stay with the same one.
+    The last digits, which depend on the processor, decide only between rays that are nearly one.
+    """
+    rough = np.round(rays.T, EQUAL_DIGITS) + 0.0  # no negative zero
+    keys = [(rough[k].tobytes(), rays[:, k].tobytes()) for k in range(len(rough))]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.intp)
 
 
 @cache
@@ -129,11 +142,9 @@ class Rays:
         with np.errstate(over="ignore", under="ignore"):
             squares = np.einsum("km,km->k", W, W)
         if not ((squares > info.tiny / info.eps) & (squares < np.inf)).all():
-            top, most = np.maximum(W.max(axis=1), -W.min(axis=1)), info.maxexp - 2
-            exponent = np.frexp(top)[1].clip(-most, most)  # the squares of each row are numbers
-            W = W * np.ldexp(W.dtype.type(1), -exponent)[:, None]
+            W, exponent = rows_to_safe_range(W)
             squares = np.einsum("km,km->k", W, W)
-        lengths = np.sqrt(np.where(squares > 0, squares, 1)).astype(W.dtype)
+        lengths = np.sqrt(divisor(squares)).astype(W.dtype)
         return cls(np.divide(W.T, lengths, order="C"), np.ldexp(lengths, exponent))
 
     def __call__(self, block: Block, rows: Any) -> tuple[Any, ExplainedShare]:
@@ -148,8 +159,26 @@ class Rays:
         return replace(self, lengths=self.lengths / unit)
 
     def code(self, X: Matrix) -> Any:
-        """The nearest ray of each sample."""
-        return nearest(X @ self.units)
+        """The nearest ray of each sample, whatever its length and the samples beside it."""
+        labels, scores = self.nearest(X, self.ordered)
+        lost = np.flatnonzero(scores == 0)
+        if len(lost):  # zero, orthogonal to all rays, or so short that its products are lost
+            rows, exponent = rows_to_safe_range(X[lost])
+            labels[lost], found = self.nearest(rows, self.ordered)
+            scores[lost] = np.ldexp(found, exponent)
+        return Code(np.append(self.order, -1)[labels], scores)
+
+    def nearest(self, X: Matrix, units: Array) -> Any:
+        return nearest(X @ units)
+
+    @cached_property
+    def order(self) -> Array:
+        """In which the rays are asked: of those that are as near, the first has the sample."""
+        return order_by_content(self.units)
+
+    @cached_property
+    def ordered(self) -> Array:
+        return np.ascontiguousarray(self.units[:, self.order])
 
     def total_and_score(self, row_sqnorms: Array, code: Any) -> tuple[Array, Array]:
         """||x||^2 and <u, x>."""
@@ -158,7 +187,7 @@ class Rays:
     def scores(self, block: Block) -> Array:
         """Cosines (b, k) of the samples of a block with the rays; 0 for a sample of zeros."""
         size = np.sqrt(row_sqnorm(block.X))[:, None]
-        cosines = self.products(block.X) / np.where(size > 0, size, 1)
+        cosines = self.products(block.X) / divisor(size)
         return np.clip(cosines, -1, 1).astype(self.units.dtype)
 
     def nearness(self, block: Block, rows: Any) -> tuple[Nearness, tuple[()]]:
@@ -179,6 +208,7 @@ class Rays:
     def memberships(self, code: Code) -> Array:
         """H (b, k) of a block: the best multiple of the centroid itself."""
         h = code.scores / self.lengths[code.labels]
+        h = np.maximum(h, np.finfo(h.dtype).smallest_subnormal)  # whoever has a label has a part
         return one_sparse(code.labels, h, len(self.lengths))
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.rows.sweep import Array, Block, Matrix, Move, Traffic, row_sqnorm
+from onmf.rows.sweep import Array, Block, Matrix, Move, Traffic, divisor, row_sqnorm
 
 BLOCK_ENTRIES = 96_000  # of X: fits a second-level cache, and OpenBLAS's path for small products
 LARGE_BLOCK_FACTOR = 4  # times as many where threads share the work, or a product has many columns
@@ -276,7 +276,7 @@ def is_there(sqnorms: Array) -> Array:
 
 def unit_of(sqnorms: Array, influence: Array) -> Array:
     """The factor between a sample and the same one with its influence as squared norm."""
-    return np.sqrt(np.where(influence > 0, sqnorms, 1) / np.where(influence > 0, influence, 1))
+    return np.sqrt(np.where(influence > 0, sqnorms, 1) / divisor(influence))
 
 
 def weighted_sum(weight: Array, sqnorms: Array) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from onmf.rows.check import Matrix, stored_extremes
 
@@ -25,6 +26,18 @@ def rescale_to_safe_range(X: Matrix) -> tuple[Matrix, float]:
     """X times a power of two that brings it to a moderate size, and that power."""
     factor = safe_scale(*stored_extremes(X), X.dtype, X.shape)
     return (X if factor == 1 else X * X.dtype.type(factor)), factor
+
+
+def rows_to_safe_range(X: Matrix) -> tuple[Matrix, Any]:
+    """(2^-e_i x_i, e_i), so that the largest entry of each row is about 1; exact."""
+    top = abs(X).max(axis=-1).toarray() if sp.issparse(X) else abs(X).max(axis=-1, initial=0)
+    limit = np.finfo(X.dtype).maxexp - 2
+    exponent = np.frexp(top)[1].clip(-limit, limit)  # the factor itself must be a number, too
+    factor = np.ldexp(X.dtype.type(1), -exponent)
+    if not sp.issparse(X):
+        return X * factor[..., None], exponent
+    values = X.data * np.repeat(factor, np.diff(X.indptr))
+    return sp.csr_array((values, X.indices, X.indptr), X.shape), exponent
 
 
 def no_rescaling(low: float, high: float, dtype: Any, shape: tuple[int, int]) -> float:

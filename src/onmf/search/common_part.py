@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, divisor
 
 SINGLE_ENOUGH = 1e-4  # share left unexplained above which single precision tells rows apart: scores
 # that differ by 4e-6 of their size are equal there
@@ -31,7 +31,7 @@ class CommonPart(NamedTuple):
         values, turn = np.maximum(values[::-1], 0), turn[:, ::-1]
         rest = np.append(np.cumsum(values[::-1])[::-1][1:], 0)
         few = slice(0, max(min(k, len(values)) - 1, 0))
-        share = rest[few] / np.where(values[few] > 0, values[few], 1)
+        share = rest[few] / divisor(values[few])
         if not len(share) or share.min() > SINGLE_ENOUGH:
             return None
         L = turn[:, : share.argmin() + 1]

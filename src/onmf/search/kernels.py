@@ -86,10 +86,15 @@ def image(X: Matrix, V: Array) -> Array:
 
 def sparse_parts(X: Matrix, V: Array) -> list[Array] | None:
     """Values, places and edges of the rows X, and V; None if the kernels do not take them."""
-    if not sp.issparse(X) or X.indices.dtype != PLACES or X.dtype != V.dtype:
+    if not sp.issparse(X) or X.dtype != V.dtype or not has_few_entries(X):
         return None
     values, V = floats(X.data, V)
     return [values, in_form(X.indices, PLACES), in_form(X.indptr, PLACES), V]
+
+
+def has_few_entries(X: Matrix) -> bool:
+    """Whether 32 bits number them, whatever X has: results must not depend on that."""
+    return bool(max(X.nnz, X.shape[1]) <= np.iinfo(PLACES).max)
 
 
 def nearest_rays(X: Matrix, units: Array) -> tuple[Array, Array]:
@@ -178,7 +183,7 @@ def sums(labels: Array, factors: Array, Y: Matrix, k: int) -> Array:
     """The sum of f_i y_i over the rows of each of k clusters."""
     P = np.zeros((k, Y.shape[1]))
     if sp.issparse(Y):
-        if Y.indices.dtype != PLACES:
+        if not has_few_entries(Y):
             return row_problems.sums(labels, factors, Y, k)
         (values,), places = floats(Y.data), (in_form(Y.indices, PLACES), in_form(Y.indptr, PLACES))
         _kernels.sparse_sums(whole(labels), *doubles(factors), values, *places, P)

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from onmf.rows.sweep import Array, Data, row_sqnorm
+from onmf.rows.sweep import Array, Data, divisor, row_sqnorm
 from onmf.search.moves import relocate
 from onmf.search.outliers import OutlierLimit, Outliers, median_of, sample_counts
 from onmf.search.path import Clustering, alternate, scores
@@ -68,7 +68,7 @@ class RowsWithOutliers(Rows):
         """From rows with the columns of `with_samples` at their end."""
         Y = np.ascontiguousarray(rows[:, :-SAMPLE_COLUMNS])
         root, length, count = rows[:, -SAMPLE_COLUMNS:].T.astype(np.float64)
-        root = np.where(root > 0, root, 1)  # rows without weight are left out before they count
+        root = divisor(root)  # rows without weight are left out before they count
         whole = np.square(length / root)
         # A cluster of equal samples without a ray must be missed to be found.
         outliers = replace(outliers, together=True)

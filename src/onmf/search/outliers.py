@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onmf.rows.sweep import Array, Data
+from onmf.rows.sweep import Array, Data, divisor
 
 MAX_DEVIATIONS = 4.5  # robust standard deviations above the median
 MAD_TO_SD = 1.4826  # median absolute deviation to standard deviation, for a normal distribution
@@ -49,14 +49,14 @@ class OutlierLimit(NamedTuple):
             least = np.sqrt(total / (1 + self.height))
         else:  # a^2 + height a = total, without a difference of large numbers
             root = self.height + np.sqrt(self.height**2 + 4 * total)
-            least = 2 * total / np.where(root > 0, root, 1)
+            least = 2 * total / divisor(root)
         return np.minimum(least, np.sqrt((1 - MIN_UNEXPLAINED) * total))
 
     def excess(self, total: Array, scores: Array) -> Array:
         """Loss over its cap: above 1 for outliers, 0 for a sample of zeros."""
         cost = total - np.square(self.floor(total))
         left = np.maximum(total - np.square(scores, dtype=np.float64), 0)
-        return left / np.where(cost > 0, cost, 1)
+        return left / divisor(cost)
 
     def applied(self, total: Array, scores: Array, code: Any) -> Any:
         """The codes with label -1 for outliers; their scores stay, to measure the distance."""
@@ -121,7 +121,7 @@ class Outliers:
 def sample_counts(data: Data) -> Array:
     """How many samples each one stands for (n,): d_i, also where d_i / ||x_i||^2 is the weight."""
     sqnorms, influence = (data.gather(part) for part in (data.row_sqnorms, data.influence))
-    return data.weight.astype(np.float64) * sqnorms / np.where(influence > 0, influence, 1)
+    return data.weight.astype(np.float64) * sqnorms / divisor(influence)
 
 
 def next_limit(

@@ -7,7 +7,10 @@ with u and w the last two rays and Su and Sw their images (see `losses.ray_alter
 
 import numpy as np
 
-from onmf.rows.sweep import Array
+from onmf.rows.scale import rows_to_safe_range
+from onmf.rows.sweep import Array, divisor
+
+SHORTEST = 1e-140  # the squares of shorter rows may be lost
 
 
 def ray_steps(
@@ -48,8 +51,12 @@ def ray_distance(W: Array, V: Array) -> float:
 
 def unit(U: Array, otherwise: Array | None = None) -> Array:
     """Rows divided by their norms; a row of zeros becomes that of `otherwise`, or stays."""
-    size = np.sqrt(np.einsum("...i,...i->...", U, U))[..., None]
-    scaled = U / np.where(size > 0, size, 1)
+    with np.errstate(over="ignore", under="ignore"):
+        size = np.sqrt(np.einsum("...i,...i->...", U, U))[..., None]
+    if not ((size > SHORTEST) & (size < np.inf)).all():
+        U, _ = rows_to_safe_range(U)
+        size = np.sqrt(np.einsum("...i,...i->...", U, U))[..., None]
+    scaled = U / divisor(size)
     if otherwise is None or size.all():
         return scaled
     return np.where(size > 0, scaled, otherwise)

@@ -23,7 +23,7 @@ from onmf.paper.palm import Bounds
 from onmf.paper.start import Image
 from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.memory import weighted_sum
-from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm, same_pattern
+from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm, same_pattern
 from onmf.search.common_part import SINGLE_ENOUGH, CommonPart
 from onmf.search.row_problems import kernels, unit
 
@@ -209,7 +209,7 @@ def orthonormal(B: Array) -> Array:
     for i in range(0, len(B), CACHED_ROWS):
         gram += B[i : i + CACHED_ROWS].T @ B[i : i + CACHED_ROWS]
     size = np.sqrt(gram.diagonal())
-    scale = np.where(size > 0, 1 / np.where(size > 0, size, 1), 0)  # columns of unit length
+    scale = np.where(size > 0, 1 / divisor(size), 0)  # columns of unit length
     values, turn = np.linalg.eigh(scale[:, None] * gram * scale)
     least, most = values.min(initial=np.inf), values.max(initial=0)
     if least < SINGLE_GRAM * most and B.dtype == np.float32:

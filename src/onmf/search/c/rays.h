@@ -1,15 +1,8 @@
 /* Rays in float64: what has one type only. */
 
-#define SHRINK JOIN(shrink, double, SET)
+#define SHRINK JOIN(length_inverse, double, SET)
 #define REDIRECT JOIN(redirect_rays, double, SET)
 #define REDIRECT_SOME JOIN(redirect_some, double, SET)
-
-/* One over the length of the row, 0 if it has none. */
-HELPER double SHRINK(const double *row, int64_t width)
-{
-    const double size = JOIN(sqnorm, double, SET)(row, width);
-    return size > 0 ? 1 / sqrt(size) : 0;
-}
 
 /* Rays U along the rows of P, where they are not zero. */
 HELPER void REDIRECT(double *U, const double *P, int64_t k, int64_t width)

@@ -1,11 +1,5 @@
 /* Steps of rays on the data: centroids W (k, m) of float32 or float64, images of float64. */
 
-HELPER double FN(length_inverse)(const T *row, int64_t width)
-{
-    const double size = FN(sqnorm)(row, width);
-    return size > 0 ? 1 / sqrt(size) : 0;
-}
-
 /* The step along the image, doubled unless it turns back, into `new`. */
 HELPER void FN(step)(const T *last, const T *now, const double *image, int is_signed, double *new,
                      int64_t width)

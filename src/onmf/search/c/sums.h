@@ -47,6 +47,21 @@ HELPER double FN(sqnorm)(const T *row, int64_t width)
     return sum;
 }
 
+/* One over the length of the row, 0 if it has none; squares of its entries may over- or underflow. */
+HELPER double FN(length_inverse)(const T *row, int64_t width)
+{
+    double size = FN(sqnorm)(row, width), top = 0, sum = 0;
+    if (size > 1e-280 && size < 1e280)
+        return 1 / sqrt(size);
+    for (int64_t z = 0; z < width; ++z)
+        top = MAX(top, fabs((double)row[z]));
+    if (top < 1e-304) /* its digits are lost, and its inverse is no number */
+        return 0;
+    for (int64_t z = 0; z < width; ++z)
+        sum += (row[z] / top) * (row[z] / top);
+    return 1 / sqrt(sum) / top;
+}
+
 HELPER void FN(add)(double *restrict sum, double factor, const T *restrict row, int64_t width)
 {
 #pragma omp simd

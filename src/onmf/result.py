@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onmf.rows.sweep import Array, Data
+from onmf.rows.sweep import Array, Data, divisor
 
 
 class Stage(NamedTuple):
@@ -223,7 +223,7 @@ def gram_orthogonality(gram: Array) -> float:
     authors too.
     """
     size = np.sqrt(gram.diagonal().astype(np.float64))
-    safe = np.where(size > 0, size, 1)
+    safe = divisor(size)
     off = gram / np.outer(safe, safe)
     np.fill_diagonal(off, size == 0)
     return float(np.linalg.norm(off)) / len(gram) ** 2

@@ -70,6 +70,15 @@ DEFAULTS = [
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([ONMF(4)])
+def test_keeps_the_scikit_learn_contract_with_as_many_clusters_as_its_checks_have_classes(
+    estimator, check
+):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     DEFAULTS,
     expected_failed_checks=lambda model: (

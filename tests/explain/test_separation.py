@@ -258,8 +258,8 @@ def test_a_few_samples_are_no_evidence_of_a_gap_nor_of_one_cloud():
     assert found.markers.p_one_cloud.tolist() == [1, 1]
     assert [row.enough_samples for row in found.clusters()] == [False, False]
     assert [row.note for row in found.clusters()] == [
-        "Too few samples to tell whether there is a gap to cluster 1",
-        "Too few samples to tell whether there is a gap to cluster 0",
+        "Samples too few or too noisy to tell whether there is a gap to cluster 1",
+        "Samples too few or too noisy to tell whether there is a gap to cluster 0",
     ]
 
 
@@ -320,7 +320,14 @@ def test_words_for_what_speaks_against_a_cluster():
         "Only 41 % of it found again in halves of the samples: do not rely on it. "
         "No gap to clusters 2 and 5: they may be parts of one cloud"
     )
-    assert note_of(0.9, [2], False) == "Too few samples to tell whether there is a gap to cluster 2"
+    assert (
+        note_of(0.9, [2], False)
+        == "Samples too few or too noisy to tell whether there is a gap to cluster 2"
+    )
+    assert note_of(0.9, [*range(6)], True).startswith("No gap to clusters 0, 1, 2, 3, 4 and 5:")
+    assert note_of(0.9, [*range(7)], True).startswith(
+        "No gap to clusters 0, 1, 2, 3, 4 and 2 others:"
+    )
     row = ClusterRow(0, "", 10, 0.9, 0.5, 3, 0.001, "", True, "")
     assert row.sentences() == [
         "50 % of it found again in halves of the samples",
@@ -331,5 +338,5 @@ def test_words_for_what_speaks_against_a_cluster():
         "No gap to cluster 3 (p = 0.2): they may be parts of one cloud"
     )
     assert unclear._replace(enough_samples=False).gap_sentence() == (
-        "Too few samples to tell whether there is a gap to cluster 3 (p = 0.2)"
+        "Samples too few or too noisy to tell whether there is a gap to cluster 3 (p = 0.2)"
     )

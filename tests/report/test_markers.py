@@ -53,7 +53,7 @@ def test_a_card_says_what_is_found_again_and_whether_there_is_a_gap():
         again, gap = panel["lines"][1:]
         assert f"{100 * row.found_again:.0f} % of it found again" in again
         assert ("do not rely on it" in again) == (row.found_again < 0.5)
-        few = "Too few documents to tell whether there is a gap to topic"
+        few = "Documents too few or too noisy to tell whether there is a gap to topic"
         unseen = "No gap to topic" if row.enough_samples else few
         assert gap.startswith(unseen if row.p_one_cloud > 0.05 else "A gap to topic")
 

@@ -210,8 +210,9 @@ def test_equal_samples_are_no_evidence():
     assert not choose_k(ONMF(random_state=0), X, range(2, 7), n_runs=4).evidence
 
 
-def test_a_half_without_anything_in_it_is_told():
-    X = np.array([[0, 0], [1, 0], [0, 1]])
+@pytest.mark.parametrize("place", [np.asarray, sp.csr_array])
+def test_a_half_without_anything_in_it_is_told(place):
+    X = place(np.array([[0, 0], [1, 0], [0, 1]]))
     with pytest.raises(
         ValueError, match="a half of the samples has fewer than 1 distinct directions"
     ):

@@ -6,22 +6,19 @@
 `tol` and `max_iter` are those of the paper's comparison.
 """
 
-from collections.abc import Callable
-
 from onmf.baselines.alternation import alternation
 from onmf.baselines.dtpp import dtpp
 from onmf.baselines.hals import hals
-from onmf.baselines.iterate import Start, shared_draws, single_codes
+from onmf.baselines.iterate import Method, Start, shared_draws, single_codes
 from onmf.baselines.k_means import Means, k_means
 from onmf.baselines.k_means_plus_plus import k_means_plus_plus
 from onmf.baselines.nmf import nmf
 from onmf.baselines.onmf_s import onmf_s
 from onmf.baselines.onp_mf import onp_mf
-from onmf.result import Factorization
 
 __all__ = ["METHODS", "Means", "Start", "shared_draws", "single_codes"]
 
-METHODS: dict[str, Callable[..., Factorization]] = {
+METHODS: dict[str, Method] = {
     "dtpp": dtpp,
     "onmf-s": onmf_s,
     "hals": hals,

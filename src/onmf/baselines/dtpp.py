@@ -15,34 +15,13 @@ from itertools import count
 
 import numpy as np
 
-from onmf.baselines.iterate import (
-    MAX_ITER,
-    TOL,
-    Iterate,
-    Start,
-    Sums,
-    iterate,
-    multiply_by_ratio,
-    summarise,
-)
-from onmf.result import Factorization, Watch, unwatched
+from onmf.baselines.iterate import Iterate, Sums, iterative, multiply_by_ratio, summarise
 from onmf.rows.sweep import Array, Block, Data
 
 
-def dtpp(
-    data: Data,
-    start: Start,
-    *,
-    tol: float = TOL,
-    max_iter: int = MAX_ITER,
-    watch: Watch = unwatched,
-) -> Factorization:
+@iterative
+def dtpp(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     """From the raw start; one sweep an iteration and one before the first."""
-    H, W, _ = start
-    return iterate(data, (H, W), _updates(data, H, W), tol, max_iter, watch)
-
-
-def _updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     rows, sums = data.sweep(summarise, data.scatter(H))
     for sweeps in count(2):
         W = multiply_by_ratio(W, sums.cross, sums.gram @ W)

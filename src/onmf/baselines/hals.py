@@ -16,35 +16,15 @@ from itertools import count
 
 import numpy as np
 
-from onmf.baselines.iterate import (
-    MAX_ITER,
-    TOL,
-    Iterate,
-    Start,
-    iterate,
-    products,
-    summarise,
-)
-from onmf.result import Factorization, Watch, unwatched
+from onmf.baselines.iterate import Iterate, iterative, products, summarise
 from onmf.rows.sweep import Array, Data
 
 FLOOR = 1e-30
 
 
-def hals(
-    data: Data,
-    start: Start,
-    *,
-    tol: float = TOL,
-    max_iter: int = MAX_ITER,
-    watch: Watch = unwatched,
-) -> Factorization:
+@iterative
+def hals(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     """From the raw start; two sweeps an iteration."""
-    H, W, _ = start
-    return iterate(data, (H, W), _updates(data, H, W), tol, max_iter, watch)
-
-
-def _updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     for sweeps in count(2, 2):
         H = update_columns(H, products(data, W), W @ W.T, data.weight)
         rows, sums = data.sweep(summarise, data.scatter(H))

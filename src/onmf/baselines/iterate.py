@@ -8,11 +8,11 @@ them and stops it by the paper's rule, a normalised residual
 below `tol`, or after `max_iter` iterations.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,10 +22,11 @@ from onmf.paper.palm import (
     sqdistance_of_rows,
     sqnorm_of_rows,
 )
-from onmf.result import Factorization, Recorder, Stage, Watch, stage_from_sums
-from onmf.rows.sweep import Array, Block, Data, Matrix
+from onmf.result import Factorization, Recorder, Stage, Watch, stage_from_sums, unwatched
+from onmf.rows.sweep import Array, Block, Data, Matrix, divisor
 
 TOL, MAX_ITER = 1e-5, 2000  # the paper's
+Method: TypeAlias = Callable[..., Factorization]  # (data, start, *, tol, max_iter, watch)
 
 
 class WholeRows(Data, Protocol):
@@ -77,7 +78,7 @@ def shared_draws(data: Data, k: int, seed: int) -> tuple[Array, Array]:
 def single_codes(data: Data, W: Array) -> Array:
     """h_ik = [<w_k, x_i>]_+ / ||w_k||^2: the best multiple of each centroid alone; reads X once."""
     size = np.einsum("km,km->k", W, W)
-    return np.maximum(products(data, W * (1 / np.where(size > 0, size, 1))[:, None]), 0)
+    return np.maximum(products(data, W * (1 / divisor(size))[:, None]), 0)
 
 
 def iterate(
@@ -107,6 +108,24 @@ def iterate(
             continue
         break
     return recorder.result(data.gather(rows), W, now.rho, stop, len(recorder.history))
+
+
+def iterative(updates: Callable[[Data, Array, Array], Iterator[Iterate]]) -> Method:
+    """The method whose iterates these are, from the raw factors of the start."""
+
+    @wraps(updates)
+    def method(
+        data: Data,
+        start: Start,
+        *,
+        tol: float = TOL,
+        max_iter: int = MAX_ITER,
+        watch: Watch = unwatched,
+    ) -> Factorization:
+        H, W, _ = start
+        return iterate(data, (H, W), updates(data, H, W), tol, max_iter, watch)
+
+    return method
 
 
 def one_stage_result(

@@ -19,7 +19,7 @@ from onmf.baselines.iterate import MAX_ITER, Iterate, Start, WholeRows, one_stag
 from onmf.paper.palm import relative_change
 from onmf.result import Factorization, Watch, unwatched
 from onmf.rows.assign import Code, ExplainedShare, one_sparse
-from onmf.rows.sweep import Array, Block, Matrix, row_sqnorm
+from onmf.rows.sweep import Array, Block, Matrix, divisor, row_sqnorm
 
 K_MEANS_TOL = 1e-6
 
@@ -60,7 +60,7 @@ def lloyd(
         W = np.maximum(W, 0)  # it works on centred data, hence -1e-17
     H = one_sparse(np.where(inside, model.labels_, -1), np.ones(len(inside), data.dtype), k)
     rows, sums = data.sweep(summarise, data.scatter(H))
-    sizes = np.where(sums.mass > 0, sums.mass, 1)[:, None]
+    sizes = divisor(sums.mass)[:, None]
     means = np.where(sums.mass[:, None] > 0, sums.cross / sizes, W)
     now = Iterate(rows, W, sums, before + model.n_iter_ + 1)
     residual = relative_change(means, W)
@@ -101,7 +101,7 @@ class Means:
     def scores(self, block: Block) -> Array:
         """1 - ||x - w||^2 / ||x||^2 (b, k); 0 for a sample of zeros."""
         sqnorms = row_sqnorm(block.X)[:, None]
-        shares = np.where(sqnorms > 0, self.gains(block) / np.where(sqnorms > 0, sqnorms, 1), 0)
+        shares = np.where(sqnorms > 0, self.gains(block) / divisor(sqnorms), 0)
         return shares.astype(self.W.dtype)
 
     def memberships(self, code: Code) -> Array:

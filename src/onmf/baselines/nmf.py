@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from onmf.baselines.iterate import MAX_ITER, Iterate, Start, WholeRows, one_stage_result, summarise
 from onmf.paper.palm import relative_change
 from onmf.result import Factorization, Watch, unwatched
-from onmf.rows.sweep import Array, Matrix
+from onmf.rows.sweep import Array, Matrix, divisor
 
 NMF_TOL = 1e-4  # scikit-learn's own: the violation of optimality, relative to that at the start
 
@@ -37,7 +37,7 @@ def nmf(
     G_next, W_next, _ = factors(X, G, W, 0, 1)
     residual = relative_change(G_next, G) + relative_change(W_next, W)
     length = np.linalg.norm(W, axis=1)
-    H, W = G * length / np.where(root > 0, root, 1), W / np.where(length > 0, length, 1)[:, None]
+    H, W = G * length / divisor(root), W / divisor(length)[:, None]
     rows, sums = data.sweep(summarise, data.scatter(H))
     now = Iterate(rows, W, sums, 2 * iterations + 3)
     stop = "converged" if iterations < max_iter else "max_iter"

@@ -15,39 +15,18 @@ from itertools import count
 
 import numpy as np
 
-from onmf.baselines.iterate import (
-    MAX_ITER,
-    TOL,
-    Iterate,
-    Start,
-    Sums,
-    iterate,
-    multiply_by_ratio,
-    summarise,
-)
-from onmf.result import Factorization, Watch, unwatched
-from onmf.rows.sweep import Array, Block, Data
+from onmf.baselines.iterate import Iterate, Sums, iterative, multiply_by_ratio, summarise
+from onmf.rows.sweep import Array, Block, Data, divisor
 
 
-def onmf_s(
-    data: Data,
-    start: Start,
-    *,
-    tol: float = TOL,
-    max_iter: int = MAX_ITER,
-    watch: Watch = unwatched,
-) -> Factorization:
+@iterative
+def onmf_s(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     """From the raw start; one sweep an iteration and one before the first."""
-    H, W, _ = start
-    return iterate(data, (H, W), _updates(data, H, W), tol, max_iter, watch)
-
-
-def _updates(data: Data, H: Array, W: Array) -> Iterator[Iterate]:
     rows, sums = data.sweep(summarise, data.scatter(H))
     for sweeps in count(2):
         W = multiply_by_ratio(W, sums.cross, sums.gram @ W)
         rows, sums = data.sweep(StiefelRows(W, W @ sums.cross.T), rows)
-        scale = 1 / np.where(sums.mass > 0, sums.mass, 1)
+        scale = 1 / divisor(sums.mass)
         rows, sums = data.map_blocks(partial(np.multiply, scale), rows), _rescaled(sums, scale)
         yield Iterate(rows, W, sums, sweeps)
 

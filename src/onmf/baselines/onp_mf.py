@@ -23,7 +23,7 @@ import numpy as np
 from onmf.baselines.iterate import MAX_ITER, TOL, Iterate, Start, iterate, products, summarise
 from onmf.result import Factorization, Watch, unwatched
 from onmf.rows.assign import one_sparse
-from onmf.rows.sweep import Array, Data
+from onmf.rows.sweep import Array, Data, divisor
 
 ONP_RHO, ONP_GROWTH, DUAL_STEP = 0.01, 1.01, 100.0
 ARMIJO_FACTOR, ARMIJO_SLOPE = 0.1, 1e-5  # of the line search
@@ -87,9 +87,9 @@ def polar(Y: Array) -> Array:
 
 def unweigh(G: Array, root: Array) -> Array:
     """H = D^-1/2 G; samples without weight have no membership."""
-    return G / np.where(root > 0, root, 1)
+    return G / divisor(root)
 
 
 def unit_columns(G: Array) -> Array:
     length = np.linalg.norm(G, axis=0)
-    return G / np.where(length > 0, length, 1)
+    return G / divisor(length)

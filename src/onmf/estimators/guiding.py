@@ -21,7 +21,7 @@ from onmf.losses.settling import finish, settle
 from onmf.result import NO_CHECKPOINT, CheckpointStore, Recorder, Watch, unwatched
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
-from onmf.rows.sweep import Array, Data
+from onmf.rows.sweep import Array, Data, divisor
 
 
 class KnownClasses(NamedTuple):
@@ -103,7 +103,7 @@ class GuidedSolver(FastSolver):
         classes = class_centroids(data, guide, n).astype(W.dtype)
         length = np.linalg.norm(classes, axis=1, keepdims=True)
         typical = np.linalg.norm(W, axis=1).mean()
-        classes = classes / np.where(length > 0, length, 1) * W.dtype.type(typical)
+        classes = classes / divisor(length) * W.dtype.type(typical)
         rest = W[np.setdiff1d(np.arange(len(W)), own)]
         missing = self.begin.n_clusters - n - len(rest)
         rest = np.vstack([rest, np.zeros((max(missing, 0), W.shape[1]), W.dtype)])

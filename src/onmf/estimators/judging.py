@@ -18,7 +18,7 @@ from onmf.rows import Placement, is_dask
 from onmf.rows.assign import labels_of
 from onmf.rows.disk import OnDisk
 from onmf.rows.memory import InMemory
-from onmf.rows.sweep import Array, Block, Matrix, count_missing
+from onmf.rows.sweep import Array, Block, Matrix, count_missing, divisor
 from onmf.rows.threads import single_threaded_blas
 
 LEARNT = (
@@ -277,7 +277,7 @@ class JudgingMixin(PredictMixin):
             return {name: curve_of_samples(model, X, weight).array()}
         influence = weight if self.equal_votes else weight * self._loss.sampling_weight(X)
         own = np.bincount(np.maximum(labels, 0), influence * (labels >= 0), len(W))[labels]
-        share = self._kept.part * influence / np.where(own > 0, own, 1)
+        share = self._kept.part * influence / divisor(own)
         left, ids = Left.of(X, labels, W, self._loss, scale), np.asarray(cluster_ids(self))
         rule = StrangerRule.learn(left, weight, share, ids)
         return dict(zip(LEARNT[1:], (rule.form, rule.limits, rule.chance), strict=True))

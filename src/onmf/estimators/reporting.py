@@ -14,7 +14,7 @@ from onmf.io.terms import DOCUMENTS
 from onmf.preparation.cleaning import Strip
 from onmf.preparation.steps import apply
 from onmf.preparation.texts import as_texts
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, divisor
 
 if TYPE_CHECKING:
     from onmf.bounds import Certificate
@@ -61,7 +61,7 @@ class ReportMixin(NamingMixin):
                 f"{self.n_features_in_} features: give one name a feature."
             )
         sizes = np.linalg.norm(self.cluster_centers_, axis=1, keepdims=True)
-        rays = self.cluster_centers_ / np.where(sizes > 0, sizes, 1)
+        rays = self.cluster_centers_ / divisor(sizes)
         order = np.argsort(-rays, axis=1, kind="stable")[:, :n]
         return [
             [(str(names[j]), float(ray[j])) for j in top]

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import rel_entr, stdtr
 
 from onmf.explain.sums import NO_WEIGHT, GroupSums
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, divisor
 
 MIN_ERROR = 1e-8  # s is at least this share of the difference, so that scores are finite
 FOLD_OFFSET = 1e-9  # of the larger mean, added to both, so that fold changes are finite
@@ -65,15 +65,15 @@ class GroupComparison(NamedTuple):
 
 def group(sums: GroupSums) -> Group:
     """Facts about groups of samples with these sums."""
-    n = np.where(sums.total > 0, sums.total, 1)
+    n = divisor(sums.total)
     mean, mean_square = sums.first / n, sums.second / n
     freedom = n - sums.square / n  # n - 1, if all weights are one
     # In units of a weight's own size, so that doubling all weights changes nothing.
     freedom = np.where(freedom > NO_WEIGHT * n, freedom, 0)
     residual = mean_square - mean * mean
     residual = np.where(residual > NO_WEIGHT * mean_square, residual, 0)
-    variance = np.where(freedom > 0, residual * n / np.where(freedom > 0, freedom, 1), 0)
-    worth = n * n / np.where(sums.square > 0, sums.square, 1)
+    variance = np.where(freedom > 0, residual * n / divisor(freedom), 0)
+    worth = n * n / divisor(sums.square)
     return Group(mean, variance, sums.present / n, np.where(freedom > 0, worth - 1, 0), 1 / worth)
 
 

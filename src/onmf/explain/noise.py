@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.explain.halves import EXPLAIN_STREAM, some_samples
-from onmf.rows.sweep import Array, Data, Matrix
+from onmf.rows.sweep import Array, Data, Matrix, divisor
 
 FEW_FEATURES = 16  # below which noisy copies say more than halves
 
@@ -35,7 +35,7 @@ def noisy_agreement(
     some = some_samples(data, len(rays), rng)
     X = _dense(view(data.take(some).X))
     length = np.linalg.norm(rays, axis=1, keepdims=True)
-    U = rays / np.where(length > 0, length, 1)
+    U = rays / divisor(length)
     h = np.einsum("ij,ij->i", X, U[labels[some]])  # NaN in samples with missing entries
     good = (labels[some] >= 0) & (h > 0)
     some, X, h = some[good], X[good], h[good, None]

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from onmf.explain.separation import LEVEL
 
+MOST_LISTED = 5  # clusters named in a sentence
 TRUSTED = 0.5  # found again: below it a cluster has dissolved (Hennig 2007)
 
 
@@ -73,7 +74,9 @@ def again_sentence(share: float) -> str:
 
 
 def in_words(ids: Sequence[Any]) -> str:
-    """1, 2 and 5."""
+    """1, 2 and 5; of many 1, 2, 3 and 16 others."""
+    if len(ids) > MOST_LISTED + 1:
+        return f"{', '.join(map(str, ids[:MOST_LISTED]))} and {len(ids) - MOST_LISTED} others"
     *most, last = map(str, ids)
     return f"{', '.join(most)} and {last}" if most else last
 
@@ -81,7 +84,7 @@ def in_words(ids: Sequence[Any]) -> str:
 def no_gap(between: str, enough_samples: bool) -> str:
     """That no gap was found `between` some clusters, and what it means."""
     if not enough_samples:
-        return f"Too few samples to tell whether there is a gap {between}"
+        return f"Samples too few or too noisy to tell whether there is a gap {between}"
     return f"No gap {between}: they may be parts of one cloud"
 
 

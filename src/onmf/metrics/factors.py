@@ -12,7 +12,7 @@ from onmf.paper.palm import PalmSettings
 from onmf.paper.penalties import PENALTIES, Penalty
 from onmf.result import gram_orthogonality
 from onmf.rows.memory import InMemory
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, divisor
 
 RESIDUAL_ENTRIES = 2**21  # held at a time: 16 MB
 SMALL_GRAM = 64  # samples or features up to which the Gram matrix is fastest
@@ -41,7 +41,7 @@ def orthogonality(H: ArrayLike) -> float:
     """
     H = np.asarray(H, dtype=np.float64)
     top = np.abs(H).max(axis=0)
-    H = H / np.where(top > 0, top, 1)  # so that squares neither overflow nor vanish
+    H = H / divisor(top)  # so that squares neither overflow nor vanish
     return gram_orthogonality(H.T @ H)
 
 

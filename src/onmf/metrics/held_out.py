@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 
 from onmf.losses import Loss, loss_of
 from onmf.result import FittedModel
-from onmf.rows.sweep import Array, Block, Matrix
+from onmf.rows.sweep import Array, Block, Matrix, divisor
 
 
 def held_out_score(model: FittedModel | Pipeline, X: Any, y: Any = None) -> float:
@@ -79,7 +79,7 @@ def _predicted_loss(loss: Loss, X: Matrix, W: Array, A: Array, B: Array) -> floa
 def _equally_weighted(X: Matrix, loss: Loss) -> Matrix:
     """Rows whose loss has the same size, whatever their length."""
     size = loss.sampling_weight(X) ** (1 / loss.degree)
-    scale = 1 / np.where(size > 0, size, 1)[:, None]
+    scale = 1 / divisor(size)[:, None]
     return sp.csr_array(X.multiply(scale)) if sp.issparse(X) else X * scale
 
 

@@ -166,8 +166,8 @@ class PalmSettings:
 
     def _row_curvature(self, data: Data, W: Array) -> tuple[float, Array]:
         """c and A = c WW' + mu_h I."""
-        c = 2 / data.sqnorm
-        return c, c * (W @ W.T).astype(np.float64) + self.mu_h * np.eye(len(W))
+        c, W = 2 / data.sqnorm, W.astype(np.float64)  # it may grow, while H shrinks
+        return c, c * (W @ W.T) + self.mu_h * np.eye(len(W))
 
     def centroids(self, data: Data, W: Array, stats: Stats) -> Array:
         """W <- clip( W - ((c H'H + mu_w I) W - c H'X) / s )."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from onmf.paper.steps import ArmijoStep, ProximalStep
 from onmf.rows.assign import first_largest, nearest, one_sparse
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, divisor
 
 
 class Penalty(Protocol):
@@ -210,7 +210,7 @@ class General:
     def _power_slope(self, H: Array, p: float) -> Array:
         """Gradient of ||h||_p^v / v = ||h||^(v-1) (h / ||h||)^(p-1), zero at h = 0."""
         size = _norm(H, p)
-        shares = H / np.where(size > 0, size, 1)
+        shares = H / divisor(size)
         return np.where(size > 0, size ** (self.v - 1) * shares ** (p - 1), 0)
 
     def step(self, A: Array, rho: float, dtype: Any) -> ArmijoStep:
@@ -220,7 +220,7 @@ class General:
 def _norm(H: Array, p: float) -> Array:
     """||h_i||_p as a column, for H >= 0, safe for large p."""
     top = H.max(axis=1, keepdims=True)
-    shares = H / np.where(top > 0, top, 1)
+    shares = H / divisor(top)
     return top * (shares**p).sum(axis=1, keepdims=True) ** (1 / p)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.rows.assign import Rays, labels_of, one_sparse
-from onmf.rows.sweep import Array, Block, Data, Matrix, row_sqnorm
+from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm
 
 SAMPLED_PER_CLUSTER = 50  # rows, for k-means++
 SVD_EXTRA, SVD_SWEEPS = 10, 12
@@ -95,8 +95,8 @@ def nndsvd_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     side, each = (lengths[0] * lengths[1]).argmax(axis=0), np.arange(k)
     ray, image = lengths[0][side, each], lengths[1][side, each]
     weight = np.sqrt(ray * image)
-    W = halves[side, :, each] * (weight / _nonzero(ray))[:, None]
-    scale = (1 - 2 * side) * weight / _nonzero(image)
+    W = halves[side, :, each] * (weight / divisor(ray))[:, None]
+    scale = (1 - 2 * side) * weight / divisor(image)
     dtype = data.dtype
     H = data.map_blocks(lambda U: np.maximum(U * scale, 0).astype(dtype), rows)
     return H, np.ascontiguousarray(W, dtype)
@@ -147,10 +147,6 @@ def leading_directions(data: Data, k: int) -> Array:
         _, turn = np.linalg.eigh(V.T @ image.cross)
         V = np.linalg.qr(image.cross @ turn[:, ::-1])[0]
     return np.pad(V[:, :k], ((0, 0), (0, max(0, k - V.shape[1]))))  # fewer features than clusters
-
-
-def _nonzero(size: Array) -> Array:
-    return np.where(size > 0, size, 1)
 
 
 STARTS = {

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, divisor
 
 MAX_SIDE = 32  # pixels of a thumbnail: 20,000 of them are 20 MB before compression
 IMAGES_AT_ONCE = 1000
@@ -55,4 +55,4 @@ def as_bytes(images: Array) -> Array:
     values = images.astype(np.float64)
     low = np.minimum(values.min(axis=(1, 2, 3), keepdims=True), 0)
     span = values.max(axis=(1, 2, 3), keepdims=True) - low
-    return np.rint(255 * (values - low) / np.where(span > 0, span, 1)).astype(np.uint8)
+    return np.rint(255 * (values - low) / divisor(span)).astype(np.uint8)

@@ -14,7 +14,7 @@ from onmf.metrics import adjusted_rand_score, clustering_accuracy, normalized_mu
 from onmf.report.clustering import ClusteringFacts
 from onmf.report.embedding import Embedding
 from onmf.report.names import display_name
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, divisor
 
 MAX_CLASSES = 60  # rows of the confusion table
 MAX_STAGES = 200  # points of a curve
@@ -36,7 +36,7 @@ def round_rows(values: Array, digits: int = 3) -> list[list[float | None]]:
 def unit_rays(centers: Array) -> Array:
     """Centroids of length 1; those of length 0 stay."""
     lengths = np.linalg.norm(centers, axis=1, keepdims=True)
-    return centers / np.where(lengths > 0, lengths, 1)
+    return centers / divisor(lengths)
 
 
 def heaviest_features(centers: Array, names: list[str], n: int) -> list[list[tuple[str, float]]]:

@@ -18,7 +18,7 @@ from onmf.report.document import asset, document, drawing, lead, page_section, t
 from onmf.report.names import MAX_NAME, cluster_title, display_name, percent
 from onmf.report.palette import css_colour
 from onmf.report.panels import unit_rays
-from onmf.rows.sweep import Array
+from onmf.rows.sweep import Array, divisor
 
 WORDS_PER_PERIOD, WORDS_PER_CELL = 5, 4  # of a cluster: kept, and shown in the table
 MAX_LANES, MAX_PERIOD_COLUMNS = 60, 8  # clusters in the figure, columns of the table
@@ -51,7 +51,7 @@ def period_words(
         sums = np.asarray(X[np.flatnonzero(labels == k)].sum(axis=0), np.float64).reshape(1, -1)
         now, usual = np.maximum(unit_rays(sums)[0], 0), np.maximum(rays[k], 0)
         total = now + usual
-        more = (now - usual) / np.sqrt(np.where(total > 0, total, 1))
+        more = (now - usual) / np.sqrt(divisor(total))
         best = np.argsort(-more, kind="stable")[:WORDS_PER_PERIOD]
         words[k] = [str(features[j]) for j in best if more[j] > 0]
     return words

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin, clone
 
 from onmf.ledger import Trial
-from onmf.rows.sweep import row_sqnorm
+from onmf.rows.sweep import divisor, row_sqnorm
 from onmf.stability.halves import Cut, Seen, compare, packed
 
 Array = NDArray[Any]
@@ -74,7 +74,7 @@ def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> Seen:
         second, first = np.take_along_axis(scores, order, axis=1).T
         apart = W[order[:, 0]] - W[order[:, 1]]
         norm = np.sqrt(row_sqnorm(X)) if rays else np.linalg.norm(apart, axis=1)
-        margins = (first - second) / np.where(norm > 0, norm, 1)
+        margins = (first - second) / divisor(norm)
     return Seen(labels, by_features, margins)
 
 
@@ -82,7 +82,7 @@ def closeness(X: Any, W: Array, rays: bool) -> Array:
     """<x, w> / ||w|| for rays, <x, w> - ||w||^2 / 2 for means: the largest is the nearest."""
     products, size = np.asarray(X @ W.T, np.float64), np.einsum("km,km->k", W, W)
     if rays:
-        return products / np.sqrt(np.where(size > 0, size, 1))
+        return products / np.sqrt(divisor(size))
     return products - size / 2
 
 
@@ -91,7 +91,7 @@ def centres(X: Any, labels: Array, k: int, rays: bool, equal_votes: bool = False
     inside = np.flatnonzero(labels >= 0)
     X, where, each = X[inside], labels[inside], np.arange(len(inside))
     norm = np.sqrt(row_sqnorm(X)) if equal_votes else np.ones(len(inside))
-    vote, codes = 1 / np.where(norm > 0, norm, 1), np.ones(len(inside))
+    vote, codes = 1 / divisor(norm), np.ones(len(inside))
     W = np.zeros((k, X.shape[1]))
     for step in range(1 + CENTRE_POWER_STEPS * rays):
         if step:
@@ -100,5 +100,5 @@ def centres(X: Any, labels: Array, k: int, rays: bool, equal_votes: bool = False
         H = sp.csr_array((codes * vote, (where, each)), (k, len(inside)))
         sizes, sums = np.bincount(where, np.square(codes), k), H @ X
         W = np.asarray(sums.toarray() if sp.issparse(sums) else sums, np.float64)
-        W /= np.where(sizes > 0, sizes, 1)[:, None]
+        W /= divisor(sizes)[:, None]
     return W

@@ -27,6 +27,7 @@ from scipy.optimize import linear_sum_assignment
 
 from onmf.explain.halves import joint_sizes, overlaps
 from onmf.rows.scale import rescale_to_safe_range
+from onmf.rows.sweep import divisor
 from onmf.search.row_problems import kernels
 
 Array = NDArray[Any]
@@ -152,7 +153,7 @@ def borders(labels: Array, margins: Array, k: int) -> tuple[float, Array]:
     labels, margins = labels[inside], margins[inside]
     size = np.maximum(np.bincount(labels, minlength=k), 1)
     mean = np.bincount(labels, margins, k) / size
-    relative = margins / np.where(mean > 0, mean, 1)[labels]
+    relative = margins / divisor(mean)[labels]
     near = np.bincount(labels[relative < NEAR], minlength=k) / size
     low, high = TYPICAL
     at_border = np.sum(relative < AT_THE_BORDER) / AT_THE_BORDER

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onmf.rows.sweep import row_sqnorm
+from onmf.rows.sweep import divisor, row_sqnorm
 from onmf.search.path import Clustering, alternate, spread
 from onmf.search.row_problems import unit
 from onmf.search.sketch import orthonormal
@@ -36,7 +36,7 @@ class RayHalf:
 
     def __init__(self, X: Any, weight: Array, equal_votes: bool, cut: Cut, side: bool) -> None:
         self.rows, sqnorms = cut.rows(side), row_sqnorm(X)
-        chosen = np.where(sqnorms > 0, sqnorms, 1) if equal_votes else typical_power(sqnorms)
+        chosen = divisor(sqnorms) if equal_votes else typical_power(sqnorms)
         scale = (1 / np.sqrt(chosen)).astype(X.dtype)
         mass = weight[self.rows] * np.square(scale[self.rows], dtype=np.float64)
         V = basis(X[self.rows], mass, WIDTH, seed=int(side)).astype(X.dtype)

@@ -108,6 +108,7 @@ SECTIONS = {
     "votes": votes.run,
     "one-vote": votes.run_for_readme,
     "units": votes.run_units,
+    "events": votes.run_events,
     "house": house.run,
 }
 

@@ -58,6 +58,8 @@ def _converted(X: Any, check: Check) -> Matrix:
         )
     if has_times(X):
         raise not_numbers(X, columns_of_text(X))
+    if any(getattr(kind, "fill_value", 0) != 0 for _, kind in columns_and_types(X)):
+        X = np.asarray(X)  # sparse columns that leave out NaN, say: scikit-learn wants zeros there
     try:
         return check_array(
             X,

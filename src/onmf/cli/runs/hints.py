@@ -57,9 +57,12 @@ def missing_entries(table: Table, totals: "Totals") -> Iterator[str]:
     """Entries without a value."""
     if totals.n_missing:
         share = totals.n_missing / np.prod(table.X.shape, dtype=float)
+        one = totals.n_missing == 1
+        what = "1 entry" if one else f"{totals.n_missing} entries"
+        does = "has no value: it is" if one else "have no value: they are"
         yield (
-            f"{totals.n_missing} entries ({100 * share:.2g} %) have no value: they are treated as "
-            "missing, and the error does not count them."
+            f"{what} ({100 * share:.2g} %) {does} treated as missing, and the error does not count "
+            f"{'it' if one else 'them'}."
         )
 
 

@@ -3,11 +3,11 @@
     python tests/mutants/run.py losses --count 40 --seed 0
 
 A fault is another operator, a negated condition, a number that is one larger, True for False, or a
-condition of two that is dropped. Two kinds are left out. `strict` of zip and `copy` of astype change
-no result. Whole numbers that are constants of a module (MAX_HEIRS = 4) say how much is tried or how
-large a block is: one more is as right, a test could only repeat the number, and `make bench` sets
-them. Other constants are tolerances, and count. Every test run is a forked process, into which the
-changed module is loaded from memory: nothing on disk changes.
+condition of two that is dropped. Two kinds are left out. `strict` of zip and `copy` of astype show
+in no result. Whole numbers that are constants of a module (MAX_HEIRS = 4) say how much is tried or
+how large a block is: one more is as right, a test could only repeat the number, and `make bench`
+sets them. Other constants are tolerances, and count. Every test run is a forked process, into which
+the changed module is loaded from memory: nothing on disk changes.
 The tests of the module run first, those of the package next, and the first failure ends the run. A
 run that takes ten times as long as without a fault counts as found. Faults that survive are printed
 with their line.

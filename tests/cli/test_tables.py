@@ -459,6 +459,14 @@ def test_known_classes_among_the_features_are_told(capsys, name, said):
     assert (f"by --labels {name}, or leave it out with --drop {name!r}" in found) is said
 
 
+@pytest.mark.parametrize(("place", "said"), few([(2, False), (0, True), (4, True)]))
+def test_a_class_in_the_midst_of_counts_is_a_word(capsys, place, said):
+    X = np.insert(np.random.default_rng(0).poisson(3, (40, 4)), place, np.arange(40) % 2, axis=1)
+    write(X, features=np.insert(np.array([*"abcd"], object), place, "diagnosis"))
+    found = ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out")
+    assert ("feature 'diagnosis' looks like known classes" in found) is said
+
+
 def test_a_table_with_one_value_a_line_is_told_from_one_with_features(capsys):
     write(np.arange(1.0, 9)[:, None], features=["price"])
     said = ask(capsys, "cluster", "x.csv", "-k", 1, "-o", "out")

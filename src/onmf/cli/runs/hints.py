@@ -46,7 +46,7 @@ def before_fit(source: Input, table: Table, signed: bool = True) -> list[str]:
             *dates_of_genes(table),
             *sums_of_others(source, table, totals),
             *id_columns(source, table),
-            *class_columns(source, table),
+            *class_columns(source, table, totals),
             *depth_before(source, totals),
             *units(source, table, totals),
             *single_feature(table),
@@ -186,16 +186,19 @@ def id_columns(source: Input, table: Table) -> Iterator[str]:
                 )
 
 
-def class_columns(source: Input, table: Table) -> Iterator[str]:
-    """Few different whole numbers under the name of a class: the answer among the features."""
-    known = enumerate(table.features[:MOST_NAMES_READ])
-    asked = [i for i, name in known if CLASS_NAME.search(name)][:MOST_ID_COLUMNS]
+def class_columns(source: Input, table: Table, totals: Totals) -> Iterator[str]:
+    """Few different whole numbers under the name of a class: the answer among the features.
+
+    Among counts only the first and last column: a "diagnosis" in their midst is a word.
+    """
+    names, ends = table.features, {0, len(table.features) - 1}
+    known = sorted(ends) if totals.counts else range(len(names))[:MOST_NAMES_READ]
+    asked = [i for i in known if CLASS_NAME.search(names[i])][:MOST_ID_COLUMNS]
     for i, row in zip(asked, some_columns(table.X, asked) if asked else (), strict=True):
         if (row == np.floor(row)).all() and 1 < len(np.unique(row)) <= np.sqrt(len(row)):
-            name = table.features[i]
             yield (
-                f"feature {name!r} looks like known classes, not amounts: compare the clusters "
-                f"with it by --labels {name}, or {leave_out(source, 'feature', name)}."
+                f"feature {names[i]!r} looks like known classes, not amounts: compare the clusters "
+                f"with it by --labels {names[i]}, or {leave_out(source, 'feature', names[i])}."
             )
 
 

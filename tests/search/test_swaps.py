@@ -1,0 +1,134 @@
+"""Swaps: which are tried, how long, and what is gained, each by its definition."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from onmf.rows.sweep import row_sqnorm
+from onmf.search import row_problems as plain
+from onmf.search import swaps
+from onmf.search.moves import relocate
+from onmf.search.path import alternate
+from onmf.search.row_problems import unit
+from onmf.search.swaps import entrance, improve, members, splits, swapped
+
+
+def rays_with_noise(n, k, width=12, noise=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    rays = rng.gamma(1.0, size=(k, width))
+    return rng.uniform(0.5, 2, (n, 1)) * rays[np.arange(n) % k] + noise * rng.random((n, width))
+
+
+def with_kernels(monkeypatch, **functions):
+    """The NumPy kernels, some of them replaced."""
+    stand_in = SimpleNamespace(**(vars(plain) | functions))
+    monkeypatch.setattr(swaps, "kernels", lambda: stand_in)
+
+
+@pytest.mark.parametrize(("k", "most"), [(40, 20), (12, 16)])
+def test_a_round_ends_after_sixteen_vain_trials_or_one_for_two_clusters(monkeypatch, k, most):
+    Y, trials = rays_with_noise(6 * k, k), []
+
+    def in_vain(Z, edges, places, start, *_):
+        trials.append(len(places))
+        return start, -np.inf
+
+    with_kernels(monkeypatch, alternate_few=in_vain)
+    monkeypatch.setattr(swaps, "MIN_GAIN_SHARE", 0.0)
+    now = alternate(Y, unit(Y[:k]), 20)
+    rng = np.random.default_rng(0)
+    assert swapped(Y, row_sqnorm(Y), now, rng, None, 1e-7) is None
+    assert len(trials) == most
+    assert max(trials) <= 2 + 2 * swaps.MAX_HEIRS
+
+
+def test_a_swap_must_gain_the_share_that_is_asked_for():
+    """Two prototypes on one of three rays: a swap explains a third more, no more than that."""
+    Y = np.repeat(np.eye(3), 20, axis=0) + 0.01 * np.random.default_rng(0).random((60, 3))
+    stuck = alternate(Y, unit(np.array([[1, 0.001, 0], [1, 0, 0.001], [0, 1, 1.0]])), 0)
+    possible = (60 - 40) / 40  # of the energy that e_1 and (e_2 + e_3) / sqrt(2) explain
+    for least, found in ((0.8 * possible, True), (1.2 * possible, False)):
+        after = improve(Y, row_sqnorm(Y), stuck, np.random.default_rng(0), least=least)
+        assert (after.explained > 1.1 * stuck.explained) == found
+
+
+def test_a_split_begins_on_both_sides_of_the_ray_along_one_of_its_rows(monkeypatch):
+    Y, starts = rays_with_noise(90, 5), []
+
+    def note(Y, labels, start, passes):
+        starts.append(start)
+        return plain.split_clusters(Y, labels, start, passes)
+
+    with_kernels(monkeypatch, split_clusters=note)
+    now = alternate(Y, unit(Y[:3]), 30)
+    order, edges, own = members(now)
+    splits(Y, row_sqnorm(Y), now, own, order, edges, np.random.default_rng(0))
+    assert len(starts) == swaps.SPLIT_TRIALS
+    for start in starts:
+        for c, u in enumerate(now.U):
+            off = Y[now.labels == c] - np.outer(Y[now.labels == c] @ u, u)
+            aside = unit(start[0, c] - (start[0, c] @ u) * u)
+            assert (unit(off) @ aside).max() == pytest.approx(1)
+            np.testing.assert_allclose(start[:, c], unit(np.array([u + aside, u - aside])))
+
+
+def test_a_row_without_rest_splits_no_cluster(monkeypatch):
+    """Rows are drawn by what is unexplained: of copies of a ray and one other, always the other."""
+    Y, starts = np.vstack([np.tile([1.0, 0, 0], (50, 1)), [[1, 0.5, 0]], [[0, 0, 1]]]), []
+
+    def note(Y, labels, start, passes):
+        starts.append(start)
+        return plain.split_clusters(Y, labels, start, passes)
+
+    with_kernels(monkeypatch, split_clusters=note)
+    now = alternate(Y, np.eye(3)[[0, 2]], 0)
+    order, edges, own = members(now)
+    splits(Y, row_sqnorm(Y), now, own, order, edges, np.random.default_rng(1))
+    for start in starts:
+        np.testing.assert_allclose(start[0, 0] - start[1, 0], [0, np.sqrt(2), 0], atol=1e-12)
+
+
+def test_a_ray_for_outliers_is_the_best_through_one_of_them():
+    Y, low = rays_with_noise(24, 3, noise=0.1), np.linspace(0.2, 2, 24)
+    floor = np.append(low, 9.0)
+    Y = np.vstack([Y, np.ones((1, 12))])
+    now = alternate(Y, unit(np.ones((2, 12))), 0, floor=floor)
+    now = now._replace(labels=np.append(np.full(24, 2), 0), U=now.U)  # all but the last
+    gain, ray = entrance(Y, now, 5.0, floor, np.random.default_rng(0))
+    explained = np.square(np.maximum(Y[:24] @ ray, low)).sum()
+    assert np.linalg.norm(ray) == pytest.approx(1)
+    assert gain == pytest.approx(explained - 5)
+    alone = np.square(np.maximum(Y[:24] @ unit(Y[:24]).T, low[:, None])).sum(axis=0)
+    ends = [
+        alternate(Y[:24], unit(Y[[i]]), swaps.SPLIT_ALTERNATIONS, floor=low).explained
+        for i in np.argsort(-alone)[: swaps.SPLIT_TRIALS]
+    ]
+    assert gain == pytest.approx(max(ends) - 5)
+
+
+def test_without_outliers_no_ray_enters():
+    Y, floor = rays_with_noise(20, 2), np.zeros(20)
+    now = alternate(Y, unit(Y[:2]), 3, floor=floor)
+    gain, ray = entrance(Y, now, 0.0, floor, np.random.default_rng(0))
+    assert gain == -np.inf
+    assert ray.shape == (12,)
+
+
+@pytest.mark.parametrize("in_c", [True, False])
+def test_memory_that_is_used_again_changes_no_result(in_c, monkeypatch):
+    """Arrays of scores that nobody needs are overwritten, and none that somebody has."""
+    if not in_c:
+        for module in ("path", "swaps", "moves"):
+            monkeypatch.setattr(f"onmf.search.{module}.kernels", lambda: plain)
+    Y = rays_with_noise(200, 10, noise=1.0, seed=3)
+    sqnorms, begin = row_sqnorm(Y), alternate(Y, unit(Y[[0] * 5 + [1] * 5]), 1)
+    kept = begin.scores.copy()
+    found = improve(Y, sqnorms, begin, np.random.default_rng(0))
+    assert found.explained > begin.explained
+    np.testing.assert_array_equal(begin.scores, kept)
+    np.testing.assert_allclose(found.scores, Y @ found.U.T, atol=1e-12)
+    monkeypatch.setattr(swaps, "alternate", lambda *a, memory, **b: alternate(*a, **b))
+    monkeypatch.setattr(swaps, "relocate", lambda *a: relocate(*a[:5]))
+    again = improve(Y, sqnorms, begin, np.random.default_rng(0))
+    np.testing.assert_array_equal(found.labels, again.labels)

@@ -1,6 +1,7 @@
 """Tables as people have them: depth, orientation, exports of other programs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -425,6 +426,11 @@ def test_features_in_different_units_are_scaled_by_default(capsys):
         pd.DataFrame(X, columns=names).groupby(labels("out/labels.csv").cluster.to_numpy()).mean()
     )
     np.testing.assert_allclose(centers, groups, rtol=0.1)  # in the units of the table
+    pd.DataFrame(X[::-1], columns=names).to_csv("batch.csv", index=False)
+    shutil.copytree("out", "stream")
+    ask(capsys, "update", "stream", "batch.csv")
+    again = pd.read_csv("stream/centers.csv", index_col=0)
+    np.testing.assert_allclose(again, groups, rtol=0.1)
     for row in pd.read_csv("out/markers.csv").itertuples():
         assert row.mean_inside == pytest.approx(groups.loc[row.cluster, row.feature], rel=1e-4)
     ask(capsys, *given, "--scale", "-o", "scaled")

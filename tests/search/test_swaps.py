@@ -11,7 +11,7 @@ from onmf.search import swaps
 from onmf.search.moves import relocate
 from onmf.search.path import alternate
 from onmf.search.row_problems import unit
-from onmf.search.swaps import entrance, improve, members, splits, swapped
+from onmf.search.swaps import entrance, improve, members, promising, splits, swapped
 
 
 def rays_with_noise(n, k, width=12, noise=0.3, seed=0):
@@ -132,3 +132,25 @@ def test_memory_that_is_used_again_changes_no_result(in_c, monkeypatch):
     monkeypatch.setattr(swaps, "relocate", lambda *a: relocate(*a[:5]))
     again = improve(Y, sqnorms, begin, np.random.default_rng(0))
     np.testing.assert_array_equal(found.labels, again.labels)
+
+
+@pytest.mark.parametrize(("k", "rounds"), [(3, 4), (2, 4), (1, 0)])
+def test_rounds_end_when_one_gains_little_of_what_is_left(monkeypatch, k, rounds):
+    """3e-4 of what is unexplained: .01 of 38.97 is less, .02 of 38.98 is not."""
+    energies, seen = iter([60, 61, 61.02, 61.03, 99]), []
+    monkeypatch.setattr(swaps, "swapped", lambda Y, sqnorms, now, *_: seen.append(now) or now.U)
+    monkeypatch.setattr(swaps, "alternate", lambda Y, U, *_, known, **__: known)
+    monkeypatch.setattr(
+        swaps, "relocate", lambda Y, sqnorms, now, *_: now._replace(explained=next(energies))
+    )
+    Y = np.ones((4, 2))
+    begin = alternate(Y, np.ones((k, 2)), 0)._replace(explained=50.0)
+    found = improve(Y, np.full(4, 25.0), begin, np.random.default_rng(0))
+    assert len(seen) == rounds
+    assert found.explained == (61.03 if rounds else 50)
+
+
+def test_a_split_must_gain_four_tenths_of_what_the_other_cluster_loses():
+    loss, gain = np.array([1.0, 9.0]), np.array([0.0, 0.41])
+    assert list(promising(gain, loss, [False] * 2)) == [(0, 1)]
+    assert list(promising(gain - 0.02, loss, [False] * 2)) == []

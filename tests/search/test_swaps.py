@@ -154,3 +154,32 @@ def test_a_split_must_gain_four_tenths_of_what_the_other_cluster_loses():
     loss, gain = np.array([1.0, 9.0]), np.array([0.0, 0.41])
     assert list(promising(gain, loss, [False] * 2)) == [(0, 1)]
     assert list(promising(gain - 0.02, loss, [False] * 2)) == []
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_pairs_are_compared_by_what_the_removed_cluster_loses(monkeypatch, capped):
+    """Its rows go to their second best rays, or all of it into the best ray with another one."""
+    Y, seen = rays_with_noise(60, 5, noise=1.0), []
+    floor = 0.95 * np.sqrt(row_sqnorm(Y)) if capped else None
+    monkeypatch.setattr(swaps, "promising", lambda *pair: iter(seen.append(pair) or []))
+    now = alternate(Y, unit(Y[:5]), 9, floor=floor)
+    assert swapped(Y, row_sqnorm(Y), now, np.random.default_rng(0), floor, 1e-7) is None
+    ((gain, loss, touched),) = seen
+    assert touched == [False] * (5 + capped)
+    assert len(gain) == 5 + capped
+    for c in range(5):
+        own = np.flatnonzero(now.labels == c)
+        others = np.delete(now.scores[own], c, axis=1).max(axis=1)
+        costs = [(now.best[own] ** 2 - np.maximum(others, 0) ** 2).sum()]
+        for d in set(range(5)) - {c}:
+            both = np.flatnonzero(np.isin(now.labels, [c, d]))
+            span = np.linalg.qr(now.U[[c, d]].T)[0]
+            best = np.linalg.svd(Y[both] @ span)[1][0] ** 2
+            costs.append((now.best[both] ** 2).sum() - best)
+        assert loss[c] == pytest.approx(min(costs))
+    if capped:
+        own = float((now.best[now.labels == 5] ** 2).sum())
+        order, edges, energy = members(now)
+        rng = np.random.default_rng(0)
+        splits(Y, row_sqnorm(Y), now, energy, order, edges, rng)  # draws before
+        assert gain[5] == entrance(Y, now, own, floor, rng)[0]

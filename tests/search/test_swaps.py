@@ -183,3 +183,33 @@ def test_pairs_are_compared_by_what_the_removed_cluster_loses(monkeypatch, cappe
         rng = np.random.default_rng(0)
         splits(Y, row_sqnorm(Y), now, energy, order, edges, rng)  # draws before
         assert gain[5] == entrance(Y, now, own, floor, rng)[0]
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_a_trial_begins_with_the_halves_in_the_places_of_the_two_clusters(monkeypatch, capped):
+    Y, trials, pairs = rays_with_noise(60, 5, noise=1.0), [], [(0, 1), (3, 2)] + [(4, 5)] * capped
+    floor = 0.95 * np.sqrt(row_sqnorm(Y)) if capped else None
+    monkeypatch.setattr(swaps, "promising", lambda *_: iter(pairs))
+    halves = np.random.default_rng(1).random((2, 5 + capped, 12))
+    monkeypatch.setattr(swaps, "splits", lambda *_: (np.zeros(5 + capped), halves))
+
+    def note(Z, edges, places, start, lows, passes, goal):
+        trials.append((places.tolist(), start.copy(), goal))
+        assert len(lows) == (60 if capped else 0)
+        return start, -np.inf
+
+    with_kernels(monkeypatch, alternate_few=note)
+    now = alternate(Y, unit(Y[:5]), 9, floor=floor)
+    energy = np.bincount(now.labels, now.best**2, 6)
+    swapped(Y, row_sqnorm(Y), now, np.random.default_rng(0), floor, 1e-3)
+    assert len(trials) == len(pairs)
+    for (leaving, split), (places, start, goal) in zip(pairs, trials, strict=True):
+        assert (places[-1] == 5) == capped  # outliers take part
+        J = places[: len(places) - capped]
+        assert J[0] == leaving
+        np.testing.assert_array_equal(start[0], halves[1, split])
+        if split < 5:
+            assert J[1] == split
+            np.testing.assert_array_equal(start[1], halves[0, split])
+        np.testing.assert_array_equal(start[2:], now.U[J[2:]])
+        assert goal == pytest.approx(energy[places].sum() + 1e-3 * now.explained)

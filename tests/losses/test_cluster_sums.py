@@ -91,6 +91,20 @@ def test_the_first_steps_go_to_the_images_and_empty_clusters_stay():
     np.testing.assert_allclose(next_rays(state, False), [[0.6, 0.8], [0, 1]])
 
 
+def test_later_steps_explain_more_than_the_image_alone():
+    """With the ray before, the best vector in the span of both and their images."""
+    B = np.random.default_rng(0).random((5, 5))
+    A = B @ B.T
+    last = unit(np.random.default_rng(1).random((1, 5)))
+    W = unit(last @ A)
+    sums = SimpleNamespace(cross=W @ A, moves=np.zeros(1))
+    state = RayState(W=W, rows=None, sums=sums, last_W=last, last_cross=last @ A)
+    ((found,),) = (next_rays(state, True),)
+    image = unit(W @ A)[0]
+    assert found @ A @ found > image @ A @ image
+    assert np.linalg.norm(found) == pytest.approx(1)
+
+
 def test_centroids_are_still_if_they_move_by_no_more_than_rounding_or_tol():
     eps = np.finfo(np.float32).eps
     assert is_still(4 * eps, 0.0, np.float32)

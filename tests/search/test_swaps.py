@@ -11,7 +11,7 @@ from onmf.search import swaps
 from onmf.search.moves import relocate
 from onmf.search.path import alternate
 from onmf.search.row_problems import unit
-from onmf.search.swaps import entrance, improve, members, splits, swapped
+from onmf.search.swaps import entrance, improve, members, promising, splits, swapped
 
 
 def rays_with_noise(n, k, width=12, noise=0.3, seed=0):
@@ -132,3 +132,84 @@ def test_memory_that_is_used_again_changes_no_result(in_c, monkeypatch):
     monkeypatch.setattr(swaps, "relocate", lambda *a: relocate(*a[:5]))
     again = improve(Y, sqnorms, begin, np.random.default_rng(0))
     np.testing.assert_array_equal(found.labels, again.labels)
+
+
+@pytest.mark.parametrize(("k", "rounds"), [(3, 4), (2, 4), (1, 0)])
+def test_rounds_end_when_one_gains_little_of_what_is_left(monkeypatch, k, rounds):
+    """3e-4 of what is unexplained: .01 of 38.97 is less, .02 of 38.98 is not."""
+    energies, seen = iter([60, 61, 61.02, 61.03, 99]), []
+    monkeypatch.setattr(swaps, "swapped", lambda Y, sqnorms, now, *_: seen.append(now) or now.U)
+    monkeypatch.setattr(swaps, "alternate", lambda Y, U, *_, known, **__: known)
+    monkeypatch.setattr(
+        swaps, "relocate", lambda Y, sqnorms, now, *_: now._replace(explained=next(energies))
+    )
+    Y = np.ones((4, 2))
+    begin = alternate(Y, np.ones((k, 2)), 0)._replace(explained=50.0)
+    found = improve(Y, np.full(4, 25.0), begin, np.random.default_rng(0))
+    assert len(seen) == rounds
+    assert found.explained == (61.03 if rounds else 50)
+
+
+def test_a_split_must_gain_four_tenths_of_what_the_other_cluster_loses():
+    loss, gain = np.array([1.0, 9.0]), np.array([0.0, 0.41])
+    assert list(promising(gain, loss, [False] * 2)) == [(0, 1)]
+    assert list(promising(gain - 0.02, loss, [False] * 2)) == []
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_pairs_are_compared_by_what_the_removed_cluster_loses(monkeypatch, capped):
+    """Its rows go to their second best rays, or all of it into the best ray with another one."""
+    Y, seen = rays_with_noise(60, 5, noise=1.0), []
+    floor = 0.95 * np.sqrt(row_sqnorm(Y)) if capped else None
+    monkeypatch.setattr(swaps, "promising", lambda *pair: iter(seen.append(pair) or []))
+    now = alternate(Y, unit(Y[:5]), 9, floor=floor)
+    assert swapped(Y, row_sqnorm(Y), now, np.random.default_rng(0), floor, 1e-7) is None
+    ((gain, loss, touched),) = seen
+    assert touched == [False] * (5 + capped)
+    assert len(gain) == 5 + capped
+    for c in range(5):
+        own = np.flatnonzero(now.labels == c)
+        others = np.delete(now.scores[own], c, axis=1).max(axis=1)
+        costs = [(now.best[own] ** 2 - np.maximum(others, 0) ** 2).sum()]
+        for d in set(range(5)) - {c}:
+            both = np.flatnonzero(np.isin(now.labels, [c, d]))
+            span = np.linalg.qr(now.U[[c, d]].T)[0]
+            best = np.linalg.svd(Y[both] @ span)[1][0] ** 2
+            costs.append((now.best[both] ** 2).sum() - best)
+        assert loss[c] == pytest.approx(min(costs))
+    if capped:
+        own = float((now.best[now.labels == 5] ** 2).sum())
+        order, edges, energy = members(now)
+        rng = np.random.default_rng(0)
+        splits(Y, row_sqnorm(Y), now, energy, order, edges, rng)  # draws before
+        assert gain[5] == entrance(Y, now, own, floor, rng)[0]
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_a_trial_begins_with_the_halves_in_the_places_of_the_two_clusters(monkeypatch, capped):
+    Y, trials, pairs = rays_with_noise(60, 5, noise=1.0), [], [(0, 1), (3, 2)] + [(4, 5)] * capped
+    floor = 0.95 * np.sqrt(row_sqnorm(Y)) if capped else None
+    monkeypatch.setattr(swaps, "promising", lambda *_: iter(pairs))
+    halves = np.random.default_rng(1).random((2, 5 + capped, 12))
+    monkeypatch.setattr(swaps, "splits", lambda *_: (np.zeros(5 + capped), halves))
+
+    def note(Z, edges, places, start, lows, passes, goal):
+        trials.append((places.tolist(), start.copy(), goal))
+        assert len(lows) == (60 if capped else 0)
+        return start, -np.inf
+
+    with_kernels(monkeypatch, alternate_few=note)
+    now = alternate(Y, unit(Y[:5]), 9, floor=floor)
+    energy = np.bincount(now.labels, now.best**2, 6)
+    swapped(Y, row_sqnorm(Y), now, np.random.default_rng(0), floor, 1e-3)
+    assert len(trials) == len(pairs)
+    for (leaving, split), (places, start, goal) in zip(pairs, trials, strict=True):
+        assert (places[-1] == 5) == capped  # outliers take part
+        J = places[: len(places) - capped]
+        assert J[0] == leaving
+        np.testing.assert_array_equal(start[0], halves[1, split])
+        if split < 5:
+            assert J[1] == split
+            np.testing.assert_array_equal(start[1], halves[0, split])
+        np.testing.assert_array_equal(start[2:], now.U[J[2:]])
+        assert goal == pytest.approx(energy[places].sum() + 1e-3 * now.explained)

@@ -10,10 +10,10 @@ import pytest
 import onmf
 from onmf import ONMF, certify, explain
 from onmf.cli import main
+from onmf.estimators.solvers import OtherParameters
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.explain import Explanation
 from onmf.preparation import word_counts
-from onmf.texts import OtherParameters
 
 SKY, CELL = (
     ["moon", "star", "planet", "orbit", "comet"],

@@ -1,42 +1,24 @@
 """`cluster_texts`: from texts to topics, as ``onmf cluster --text`` finds them."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, TypedDict, Unpack
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from onmf.estimators import ONMF, PALM, Fast
+from onmf.estimators import ONMF
 from onmf.estimators.naming import as_pairs
-from onmf.estimators.parameters import CenterBounds, Init, RandomSeed
+from onmf.estimators.parameters import RandomSeed
+from onmf.estimators.solvers import OtherParameters
 from onmf.explain import groups
 from onmf.explain.checks import has_groups
 from onmf.explain.pairs import names_by_pairs
 from onmf.io import Table
 from onmf.losses import loss_of
-from onmf.paper.penalties import Penalty
 from onmf.preparation.cleaning import CLEANERS, Strip
 from onmf.preparation.seeds import Seeds, labels_by_seeds
 from onmf.preparation.steps import WEIGHTS_OF_WORDS
 from onmf.preparation.texts import WORD, Words, as_texts
-from onmf.result import Event
 from onmf.stability import choose_k
-
-
-class OtherParameters(TypedDict, total=False):
-    """The parameters of `ONMF` that `cluster_texts` hands on."""
-
-    penalty: Literal["sncp", "nsncp"] | Penalty
-    outliers: float | Literal["auto"] | None
-    equal_votes: bool
-    center_bounds: CenterBounds
-    init: Init
-    n_init: int | Literal["auto"]
-    solver: Literal["fast", "palm"] | Fast | PALM
-    tol: float | None
-    max_iter: int | None
-    n_jobs: int | None
-    verbose: int
-    callback: Callable[[Event], bool] | None
 
 
 def cluster_texts(

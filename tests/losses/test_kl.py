@@ -33,6 +33,13 @@ def test_a_quick_look_passes_over_samples_without_counts(make):
     np.testing.assert_allclose(rays[order], expected)
 
 
+def test_starts_that_do_not_agree_are_combined_without_the_samples_that_have_no_counts():
+    rng = np.random.default_rng(0)
+    X = np.sqrt(np.vstack([rng.poisson(1.0, (60, 12)), np.zeros((1, 12))]))
+    rays = LOSS.quick_look(Block(X, np.ones((61, 1))), 6, rng).rays
+    np.testing.assert_allclose(np.linalg.norm(rays, axis=1), 1)
+
+
 def test_fewer_samples_than_clusters_give_as_many_rays():
     X = np.sqrt(np.array([[4.0, 0, 1], [0, 3, 0], [0, 0, 0]]))
     assert len(LOSS.quick_look(Block(X, np.ones((3, 1))), 5, np.random.default_rng(0)).rays) == 2
@@ -67,3 +74,12 @@ def test_sums_of_sparse_rows_are_those_of_dense_ones():
     for change in (lambda values: values, phi):
         np.testing.assert_allclose(row_sums(sp.csr_array(X), change), change(X).sum(axis=1))
     np.testing.assert_array_equal(row_sums(sp.csr_array((2, 3))), [0, 0])
+
+
+def test_a_sample_without_a_cluster_is_compared_with_the_mean():
+    rng = np.random.default_rng(0)
+    X, W = rng.poisson(4.0, (4, 5)) + 1.0, rng.random((2, 5))
+    H = np.array([[2.0, 0], [0, 3], [0, 0], [1, 0]])
+    Y = H @ W
+    Y[2] = X[2].sum() * Y.sum(axis=0) / Y.sum()
+    assert LOSS.value(X, H, W) == pytest.approx((X * np.log(X / Y) - X + Y).sum())

@@ -235,3 +235,22 @@ def test_moves_are_within_the_clusters_of_a_row():
         np.testing.assert_allclose(end.S[:, c], X[end.labels == c].sum(axis=0))
     whole = left(X, np.zeros(80, int), 1)
     assert end.explained() == pytest.approx(whole - left(X, end.labels, 6))
+
+
+def test_a_round_that_moves_few_rows_is_the_last_and_rounding_is_no_gain(monkeypatch):
+    seen = []
+
+    class Stand:
+        def move_rows(self, rows, labels, first, width, shape, order, limits):
+            seen.append((limits, shape, sorted(order)))
+            return labels, np.ones((12, 3)), np.zeros((12, 3))
+
+    monkeypatch.setattr(exchange, "kernels", Stand)
+    X = some(1000)
+    labels = np.arange(1000) % 3
+    exchange.exchange_rows(counts_of(X), labels, 0 * labels, 3, 7, np.random.default_rng(0))
+    (((rounds, few, least), shape, order),) = seen
+    assert (rounds, few) == (7, 5)  # half a percent of the rows
+    assert least == pytest.approx(1e-9 * X.sum())
+    assert shape == (12, 3)
+    assert order == list(range(1000))

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from cases import few
 from onmf import ONMF, choose_k
@@ -189,3 +190,12 @@ def test_centroids_of_palm_may_grow_beyond_the_root_of_single_precision():
     W, data = np.full((2, 3), 1e20, np.float32), InMemory(np.ones((4, 3), np.float32))
     _, A = PalmSettings()._row_curvature(data, W)
     assert np.isfinite(A).all()
+
+
+def test_sparse_rows_on_disk_whose_squares_overflow_are_clustered_without_a_warning(tmp_path):
+    rows = sp.csr_array(np.array([[1e155, 0], [0, 1e120], [1e154, 1e150]]))
+    sp.save_npz(tmp_path / "x.npz", rows, compressed=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", category=RuntimeWarning)
+        model = ONMF(2, random_state=0).fit(tmp_path / "x.npz")
+    np.testing.assert_array_equal(model.labels_, ONMF(2, random_state=0).fit(rows).labels_)

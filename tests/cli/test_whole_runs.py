@@ -1,5 +1,6 @@
 """A run is there as a whole or not at all, whoever else writes and whenever it is interrupted."""
 
+import json
 import os
 import shutil
 import signal
@@ -178,3 +179,17 @@ def test_signals_are_left_alone_outside_the_first_thread(tmp_path):
     thread.start()
     thread.join()
     assert (tmp_path / "b").read_text() == "2"
+
+
+@pytest.mark.parametrize(
+    ("section", "value"),
+    [("parameters", 5), ("parameters", []), ("input", {}), ("results", {}), ("choice", 3)],
+)
+def test_a_record_with_other_sections_is_refused_in_a_sentence(section, value, capsys):
+    assert cluster() == 0
+    record = json.loads(Path("out", RUN).read_text())
+    Path("out", RUN).write_text(json.dumps(record | {section: value}))
+    capsys.readouterr()
+    for command in ("explain", "status", "report"):
+        assert cli.main([command, "out"]) == 2
+        assert f"is not the record of an onmf cluster run: its {section}" in capsys.readouterr().err

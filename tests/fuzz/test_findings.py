@@ -174,3 +174,18 @@ def test_random_changes_are_refused_in_a_sentence_or_read(name, tmp_path):
 def test_the_forgeries_are_what_they_say():
     with pytest.raises(Exception, match="multi-line"):
         np.load(io.BytesIO(UNCLOSED))
+
+
+def test_a_parquet_file_that_declares_more_rows_than_it_has_is_refused(tmp_path):
+    """Every 4 of its footer made a 5: the number of rows is one of them, and no row is made up."""
+    target = TARGETS["parquet"]
+    good, said = bytearray([*target.seeds()][0]), []
+    for i in range(len(good) - int.from_bytes(good[-8:-4], "little") - 8, len(good) - 8):
+        if good[i] == 8:  # 4, as Thrift writes it
+            forged = bytes(good[:i]) + b"\n" + bytes(good[i + 1 :])
+            assert not attack(target, forged, tmp_path)
+            try:
+                target.read(tmp_path / target.name)
+            except DOCUMENTED as error:
+                said.append(str(error))
+    assert any("declares 5 rows, but its columns have others" in sentence for sentence in said)

@@ -123,6 +123,7 @@ class ColumnMatrix:
         size = max(1, ENTRIES_PER_BATCH // max(1, len(self.names)))
         kind = pa.from_numpy_dtype(self.dtype)
         with parquet_errors(self.path.name):
+            declared, done = part.count_rows(), 0
             for batch in part.to_batches(
                 columns=self.names,
                 batch_size=size,
@@ -131,10 +132,15 @@ class ColumnMatrix:
                 use_threads=False,
                 fragment_scan_options=IN_ORDER if isinstance(self.path, Path) else None,
             ):
+                done += batch.num_rows
+                if done > declared:
+                    break
                 X = np.empty((batch.num_rows, len(self.names)), self.dtype)
                 for j, column in enumerate(batch.columns):
                     X[:, j] = column.cast(kind, safe=False).to_numpy(zero_copy_only=False)
                 yield X
+            if done != declared:
+                raise ValueError(f"it declares {declared:,} rows, but its columns have others")
 
     def numbers(self, part: Any) -> Array:
         """All rows of a part of the data."""

@@ -96,8 +96,9 @@ class Place(Data, Protocol):
 def row_sqnorm(X: Matrix) -> Array:
     """||x_i||^2 of what is observed, in double precision."""
     if sp.issparse(X):
-        squares = np.append(np.square(X.data, dtype=np.float64), 0)  # reduceat needs one beyond
-        sums = np.add.reduceat(squares, np.minimum(X.indptr[:-1], len(squares) - 1))
+        with np.errstate(over="ignore"):  # as einsum does: rows on disk are rescaled later
+            squares = np.append(np.square(X.data, dtype=np.float64), 0)  # reduceat needs one beyond
+            sums = np.add.reduceat(squares, np.minimum(X.indptr[:-1], len(squares) - 1))
         sqnorms = np.where(np.diff(X.indptr) > 0, sums, 0)
     else:
         sqnorms = np.einsum("ij,ij->i", X, X, dtype=np.float64)

@@ -44,6 +44,17 @@ READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "tra
 SEARCH_PARAMETERS = ("n_init", "tol", "max_iter", "passes", "rho", "growth")
 KEPT_PARAMETERS = ("penalty", "solver", "center_bounds", "equal_votes", "outliers", "loss")
 
+# What is in run.json, if it is there: readers of it rely on these.
+SECTIONS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("files", "parameters", "results", "input", "source", "versions"), (dict,)),
+    "choice": (dict, type(None)),
+    "lineage": (list, type(None)),
+}
+FACTS: dict[str, tuple[str, tuple[type, ...]]] = {
+    "input": ("sha256", (str,)),
+    "results": ("seconds", (int, float)),
+}
+
 
 class Origin(NamedTuple):
     """The checksum of an input as it was read, and the versions of the packages."""
@@ -115,10 +126,14 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 def _record_in(path: Path) -> dict[str, Any]:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record.get("files", {}), dict):
-            raise TypeError("its files have no names")
-        return dict(record)
+        record = dict(json.loads(path.read_text(encoding="utf-8")))
+        for name, kinds in SECTIONS.items():
+            if not isinstance(record.get(name, kinds[0]()), kinds):
+                raise TypeError(f"its {name} is a {type(record[name]).__name__}")
+        for name, (fact, kinds) in FACTS.items():
+            if name in record and not isinstance(record[name].get(fact), kinds):
+                raise TypeError(f"its {name} has no {fact}")
+        return record
     except (ValueError, TypeError, AttributeError) as error:
         raise _not_a_record(path, error) from error
 

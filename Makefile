@@ -28,8 +28,9 @@ fuzz-files: $(READY)   ## every reader of files under forged ones, MINUTES in al
 	$(PY) -m pip install --quiet --editable ".[fuzz]"
 	$(PY) tests/fuzz/run.py --minutes $${MINUTES:-10}
 
-attack: $(READY)   ## kills, races and hostile files, MINUTES in all (10), a new seed each time
-	$(PY) tests/attack/run.py --minutes $${MINUTES:-10} $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
+attack: $(READY)   ## kills, races and hostile files, MINUTES in all (10) or COUNT of each, by a new SEED
+	$(PY) tests/attack/run.py --minutes $${MINUTES:-10} $(if $(SEED),--seed $(SEED)) \
+		$(if $(ONLY),--only $(ONLY)) $(if $(COUNT),--count $(COUNT))
 
 sanitize: $(READY)   ## the tests of the kernels, every access checked; needs gcc or clang
 	.ci/sanitize

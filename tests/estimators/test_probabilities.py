@@ -153,6 +153,16 @@ def test_places(tmp_path):
     np.testing.assert_array_equal(strange.compute(), MODEL.strangers(X))
 
 
+def test_form_scale_and_precision_do_not_matter(loss):
+    """Which samples are in which half must not depend on them."""
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(rng.gamma(0.5, 2, (3, 20))[rng.integers(0, 3, 150)]).astype(float)
+    expected = ONMF(3, loss=loss, random_state=0).fit(counts).predict_proba(counts)
+    for other in (sp.csr_array(counts), counts.astype("f4"), counts * 2.0**10):
+        P = ONMF(3, loss=loss, random_state=0).fit(other).predict_proba(other)
+        np.testing.assert_allclose(P, expected, atol=1e-4)
+
+
 def test_no_file_has_a_sample_of_the_fit_but_a_pickle(tmp_path):
     rows = [row.tobytes() for row in X]
     assert any(row in pickle.dumps(MODEL) for row in rows)  # as docs/guide/saving.md says

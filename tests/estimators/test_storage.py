@@ -218,6 +218,15 @@ def test_only_a_fitted_model_is_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_no_file_is_written_that_could_not_be_loaded(path, model):
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="n_clusters was set to 5 after the fit, which has 3"):
+        model.set_params(n_clusters=5).save(path)
+    assert path.read_bytes() == before
+    model.set_params(n_clusters=3).save(path)
+    same(onmf.load(path), model)
+
+
 @pytest.mark.parametrize("kind", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()])
 def test_a_write_that_fails_keeps_the_old_model(path, monkeypatch, kind):
     before = path.read_bytes()

@@ -30,6 +30,12 @@ def test_every_name_comes_back_as_it_was(name):
     assert unguard_cell(guard_cell(name)) == name
 
 
+@pytest.mark.parametrize("space", " \xa0\x0b\x1c\x85\u2028\u200b\ufeff")
+def test_what_no_one_sees_hides_no_formula(space):
+    assert csv_text([f"{space}=1+1"], []).lstrip("\ufeff").strip('"\n') == f"'{space}=1+1"
+    assert unguard_cell(guard_cell(f"{space}=1")) == f"{space}=1"
+
+
 def test_numbers_are_numbers():
     assert csv_text(["a"], [[-1.5], ["-1.5"]]) == "a\n-1.5\n-1.5\n"
 
@@ -66,7 +72,10 @@ def test_matrix_market_takes_no_such_sizes_either(tmp_path):
         read_table(path)
 
 
-@pytest.mark.parametrize("mark", ["\x1b[31m", "\x07", "\x9b31m", "\r", "\u202e", "\x7f", "\udcff"])
+@pytest.mark.parametrize(
+    "mark",
+    ["\x1b[31m", "\x07", "\x9b31m", "\r", "\u202e", "\x7f", "\udcff", "\u2028", "\u200b", "\ufeff"],
+)
 def test_nothing_that_a_terminal_obeys_is_shown_as_it_is(mark):
     shown = printable(f"a{mark}b\n\tc")
     assert mark not in shown

@@ -126,6 +126,28 @@ def test_new_samples_pass_the_same_door():
         model.transform(changed(0, 0, np.nan))
 
 
+def test_entries_that_became_duplicates_after_a_look_are_added():
+    """SciPy keeps what it saw of a matrix, also when its columns are put together."""
+    X = sp.csr_array(GOOD)
+    assert X.has_canonical_format
+    X.indices = (X.indices // 2).astype(X.indices.dtype)
+    assert X.has_canonical_format  # which is no longer true
+    model, expected = (ONMF(3, random_state=0).fit(rows) for rows in (X, X.toarray()))
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    assert model.relative_error_ == pytest.approx(expected.relative_error_, rel=1e-9)
+
+
+@pytest.mark.parametrize("left_out", [0.0, 1.0, np.nan])
+def test_sparse_columns_may_leave_out_any_number(left_out):
+    pd = pytest.importorskip("pandas")
+    X = np.where(GOOD > 0.9, left_out, np.where(GOOD < 0.3, 1.0, GOOD))
+    frame = pd.DataFrame(X, columns=[*"abcde"]).astype(pd.SparseDtype("float", left_out))
+    model, expected = (ONMF(3, random_state=0).fit(rows) for rows in (frame, X))
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_array_equal(model.predict(frame), expected.predict(X))
+    assert [*model.feature_names_in_] == [*"abcde"]
+
+
 def test_duplicate_entries_of_a_sparse_matrix_are_added():
     parts = sp.csr_array(GOOD)
     twice = sp.csr_array(

@@ -66,26 +66,32 @@ class KeptSamples:
     def distinct(self) -> tuple[Matrix, Array]:
         """Each sample once, in an order of its own, and the weights of all that are equal.
 
-        So a sample of weight 2 says what two equal samples say, wherever they are.
+        So a sample of weight 2 says what two equal samples say, wherever they are, and the order is
+        the same for an array and a CSR matrix, in either precision, times any power of two.
         """
         X: Matrix = sp.csr_array(self.X) if sp.issparse(self.X) else np.ascontiguousarray(self.X)
         if sp.issparse(X):
             X.sum_duplicates()
             X.eliminate_zeros()
+        largest = np.nanmax(np.abs(X.data if sp.issparse(X) else X), initial=0)
+        unit = 2.0 ** -float(np.frexp(largest)[1])
         numbers: dict[bytes, int] = {}
         weight = np.zeros(X.shape[0])
         for i in np.flatnonzero(self.weight > 0).tolist():
-            weight[numbers.setdefault(_content(X, i, 1 / self.scale), i)] += self.weight[i]
+            weight[numbers.setdefault(_content(X, i, unit), i)] += self.weight[i]
         first = [numbers[key] for key in sorted(numbers)]
         return X[first], weight[first]
 
 
 def _content(X: Matrix, i: int, unit: float) -> bytes:
-    """Row i of X as bytes, in the units of the user."""
-    if not sp.issparse(X):
-        return bytes((X[i] * unit).tobytes())
-    own = slice(X.indptr[i], X.indptr[i + 1])
-    return bytes(X.indices[own].tobytes() + (X.data[own] * unit).tobytes())
+    """Row i of X as bytes: its columns and its values in units of `1 / unit`."""
+    if sp.issparse(X):
+        own = slice(X.indptr[i], X.indptr[i + 1])
+        columns, values = X.indices[own], X.data[own]
+    else:
+        columns = np.flatnonzero(X[i])
+        values = X[i, columns]
+    return bytes(columns.astype(np.int64).tobytes() + (values.astype(np.float64) * unit).tobytes())
 
 
 class JudgingMixin(PredictMixin):

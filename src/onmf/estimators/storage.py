@@ -69,6 +69,11 @@ def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes
     `more` is JSON for the header, which whoever wrote it will look for.
     """
     model._learn_all()
+    if not _is_number_of(vars(model), model.n_clusters):
+        raise ValueError(
+            f"n_clusters was set to {model.n_clusters} after the fit, which has "
+            f"{len(model.cluster_centers_)} clusters: fit again, or set it back."
+        )
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
     tree = fitted.pop(TREE, None)
     if not samples:
@@ -94,6 +99,12 @@ def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes
         arrays[LEAVES] = tree.leaves.astype(np.int32)
     arrays |= stream_arrays(own.get("_stream"), own.get("_stream_history"))
     return container_bytes(MODEL, header | more, arrays)
+
+
+def _is_number_of(fitted: dict[str, Any], n_clusters: int | None) -> bool:
+    """Whether a fit for n_clusters can have these centroids; a model that was continued has any."""
+    known = (len(fitted["cluster_centers_"]), None)  # None: as many as the model before had
+    return fitted.get(LINEAGE) is not None or n_clusters in known
 
 
 def _compact(membership: Any, labels: Array) -> dict[str, Array]:
@@ -192,8 +203,7 @@ def _sound_model(stored: Container) -> StoredModel:
         kinds = ATTRIBUTE_KINDS.get(name)
         if kinds is not None and type(attributes[name]) not in kinds:
             raise ValueError(f"its {name} is a {type(attributes[name]).__name__}.")
-    known = (len(arrays["cluster_centers_"]), None)  # None: as many as the model before had
-    if attributes.get(LINEAGE) is None and settings.get("n_clusters") not in known:
+    if not _is_number_of(attributes, settings.get("n_clusters")):
         raise ValueError("it does not have n_clusters centroids.")
     return StoredModel(header["class"], settings, attributes | stream)
 

@@ -3,8 +3,8 @@
     '=1+1  in a file  <->  =1+1  in memory
 
 A spreadsheet runs a cell that starts with = + - or @, and names may come from anybody. So a text
-that starts with such a character, after any apostrophes, is written with one more apostrophe, and
-read with one less. Numbers are not changed.
+that starts with such a character, after any apostrophes and spaces, is written with one more
+apostrophe, and read with one less. Numbers are not changed.
 """
 
 import re
@@ -15,8 +15,10 @@ Number = Callable[[str], float]  # the number in a cell; ValueError if there is 
 
 SPACES = " \u00a0\u202f"  # all of them may group digits
 
-FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001  (full-width characters work, too)
-FORMULA_STARTS = {*"'=+-@\t\r\n＝＋－＠"}  # noqa: RUF001
+# Full-width characters work, too, and what no one sees before them is dropped by some programs.
+UNSEEN = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "\u200b\ufeff"
+FORMULA = re.compile(rf"'*(?:[\t\r\n]|[{UNSEEN}]*[=+\-@＝＋－＠])")  # noqa: RUF001
+FORMULA_STARTS = {*"'=+-@＝＋－＠", *UNSEEN}  # noqa: RUF001
 
 
 def to_number(cell: str) -> float:

@@ -27,9 +27,12 @@ DAMAGE: tuple[type[Exception], ...] = (  # what libraries raise on damaged or fo
     ArithmeticError, AttributeError, BadZipFile, EOFError, LookupError, OSError, RuntimeError,
     TypeError, ValueError, struct.error, zlib.error,
 )  # fmt: skip
-# Control characters except tab and new line, marks of the writing direction, lone surrogates.
+# Control characters except tab and new line, marks of the writing direction, other ends of lines,
+# lone surrogates, and what is not seen: two names must not look the same. Not the joiners U+200C
+# and U+200D, which Persian, Indian languages and emoji need.
 TERMINAL_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 

@@ -31,8 +31,9 @@ def as_samples(X: Any, check: Check) -> tuple[Matrix, Span]:
     if not X.dtype.isnative:  # as some files have it, and some libraries take it for another type
         X = X.astype(X.dtype.newbyteorder("="))
     if sp.issparse(X):
-        if type(X) is not sp.csr_array:
-            X = sp.csr_array(X)  # so that `*` and `@` mean the same as for arrays
+        # The same arrays, so that `*` and `@` mean the same as for arrays, and without the marks of
+        # the user's matrix: `X.indices = groups[X.indices]` adds up columns and leaves them as is.
+        X = sp.csr_array(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -57,6 +58,8 @@ def _converted(X: Any, check: Check) -> Matrix:
         )
     if has_times(X):
         raise not_numbers(X, columns_of_text(X))
+    if any(getattr(kind, "fill_value", 0) != 0 for _, kind in columns_and_types(X)):
+        X = np.asarray(X)  # sparse columns that leave out NaN, say: scikit-learn wants zeros there
     try:
         return check_array(
             X,

@@ -27,8 +27,17 @@ model.predict(sys.argv[1])
 
 
 def run() -> None:
+    """The command beside the fit, for many features and for many samples."""
+    run_large()
+    run_news()
+
+
+def run_large() -> None:
     with tempfile.TemporaryDirectory() as place:
         write_section("command large", "Ten million rows of Parquet", large(Path(place)))
+
+
+def run_news() -> None:
     if folder() is None:
         body = "Not measured (set ONMF_DATA)."
     else:

@@ -1,7 +1,7 @@
 """Probabilities of clusters, and samples that belong to none: calibration, strangers, doublets.
 
-The constants of the rule for strangers were chosen with seed 0 on miRNA 5 and 10, pbmc_facs and
-bbc, each class left out in turn. The figures are for other seeds and, where there are others, sets.
+The constants of the rule for strangers were chosen with seeds 0 and 7 on the sets below, some
+classes being left out in turn. The figures are for another seed.
 """
 
 import numpy as np
@@ -22,7 +22,32 @@ NOTE = """
 Three quarters of the samples of all classes but one are clustered (K as many as there are classes
 left), each class being left out in turn. Share of the samples that `strangers` marks: *shuffled*,
 held-out samples whose features were permuted within the sample; *held-out*, of the classes that
-are known, should be at most 3 %; *left-out class*, the mean over the classes that were left out."""
+are known, should be at most 3 %; *left-out class*, the mean over the classes that were left out.
+
+What was tried (seed 7): share of the left-out class beyond a limit that 2.5 % of the held-out
+samples exceed, which a user does not know; five classes left out in turn.
+
+| score | miRNA 5 | miRNA 10 | miRNA 20 | pbmc_facs | bbc | RNA-seq | digits |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| weighted, ten directions discounted (before) | 31% | 82% | 49% | 68% | 75% | 97% | 24% |
+| the same beside the nearest of 200 means (now) | 33% | 85% | 56% | 68% | 76% | 97% | 53% |
+| now, weights v^(-2/3) | 40% | 86% | 58% | 65% | 80% | 94% | 55% |
+| now, weights v^(-1/2) | 42% | 85% | 61% | 58% | 78% | 95% | 56% |
+
+Other scores, of up to eight classes. None reaches 60 % on all sets of miRNA.
+
+| score | miRNA 5 | miRNA 20 | bbc | RNA-seq | digits |
+| --- | --- | --- | --- | --- | --- |
+| before | 31% | 44% | 75% | 98% | 20% |
+| nearest training sample, cosine | 40% | 60% | 50% | 86% | 76% |
+| nearest training sample, weighted | 30% | 52% | 76% | 89% | 62% |
+| nearest training sample, whitened | 29% | 46% | 81% | 93% | 55% |
+| Mahalanobis, shrunk, weighted | 29% | 45% | 80% | 94% | 22% |
+| outside 30 principal directions of all (ViM) | 36% | 43% | 76% | 86% | 15% |
+| distance to the centroid | 17% | 40% | 39% | 91% | 26% |
+
+On pbmc_facs the distance to the centroid finds 21 %, and with directions and means, but without
+weights, 13 %."""
 
 
 def run_probabilities() -> None:

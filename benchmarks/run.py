@@ -90,6 +90,7 @@ SECTIONS = {
     "significance": significance.run,
     "spherical": quality.run_spherical,
     "command": command.run,
+    "command-large": command.run_large,
     "signals": signals.run,
     "speed": speed.run,
     "startup": startup.run,

@@ -10,6 +10,7 @@ import pytest
 import onmf
 from onmf import ONMF, certify, explain
 from onmf.cli import main
+from onmf.estimators.solvers import OtherParameters
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.explain import Explanation
 from onmf.preparation import word_counts
@@ -132,3 +133,8 @@ def test_one_name_for_the_names_of_features():
 
     for function in (explain.clusters, explain.groups, ONMF.top_features, onmf.plot.top_features):
         assert "feature_names" in signature(function).parameters
+
+
+def test_the_parameters_that_are_handed_on_are_those_of_the_estimator():
+    own = {"n_clusters", "loss", "random_state"}
+    assert {*OtherParameters.__annotations__} == ONMF().get_params(deep=False).keys() - own

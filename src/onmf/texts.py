@@ -1,12 +1,14 @@
 """`cluster_texts`: from texts to topics, as ``onmf cluster --text`` finds them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from onmf.estimators import ONMF
 from onmf.estimators.naming import as_pairs
+from onmf.estimators.parameters import RandomSeed
+from onmf.estimators.solvers import OtherParameters
 from onmf.explain import groups
 from onmf.explain.checks import has_groups
 from onmf.explain.pairs import names_by_pairs
@@ -21,7 +23,7 @@ from onmf.stability import choose_k
 
 def cluster_texts(
     texts: Iterable[str],
-    n_clusters: int | str | Iterable[int] = "auto",
+    n_clusters: int | Literal["auto"] | Iterable[int] = "auto",
     *,
     stop_words: str | Sequence[str] = "english",
     min_df: int | float = 2,
@@ -30,9 +32,9 @@ def cluster_texts(
     pattern: str = WORD,
     strip: Sequence[str] = tuple(CLEANERS),
     seeds: Seeds | None = None,
-    loss: str = "kl",
-    random_state: Any = 0,
-    **params: Any,
+    loss: Literal["frobenius", "kl"] = "kl",
+    random_state: RandomSeed = 0,
+    **params: Unpack[OtherParameters],
 ) -> ONMF:
     """Cluster texts by the counts of their words: one call from texts to topics.
 
@@ -77,7 +79,7 @@ def cluster_texts(
     given = as_texts(texts if hasattr(texts, "__len__") else list(texts))
     if given is None:
         raise TypeError("texts must be a list of strings; for numbers use ONMF().fit(X).")
-    model = ONMF(loss=loss, random_state=random_state, **params)  # type: ignore[arg-type]
+    model = ONMF(loss=loss, random_state=random_state, **params)
     clean = Strip.fit(given, strip)
     cleaned = clean(given)
     words = Words.fit(cleaned, min_df, max_df, stop_words, ngrams, pattern)
@@ -103,7 +105,7 @@ def cluster_texts(
     return model
 
 
-def _with_k(model: ONMF, X: Any, n_clusters: int | str | Iterable[int]) -> tuple[ONMF, str]:
+def _with_k(model: ONMF, X: Any, n_clusters: Any) -> tuple[ONMF, str]:
     """The model with this number of clusters, or with the one that `choose_k` chooses, and why."""
     if isinstance(n_clusters, int | np.integer):
         return model.set_params(n_clusters=int(n_clusters)), ""

@@ -179,6 +179,8 @@ def test_strangers_are_many_beside_the_usual_number():
     assert len(Changes.of({**batch, "strangers": 83}, [usual]).alerts) == 2
     assert alone.sentence() == "born 4, turned by at most 5.5 degrees"
     assert Changes.of({**batch, "strangers": 40, "drift": [None, 5.0]}).alerts == ()
+    both = Changes.of({**batch, "strangers": 40, "ids": [4, 7, 8], "drift": [9.25, 5, 5.5]})
+    assert both.alerts == ("clusters 4 and 8 turned by 5.5 to 9.2 degrees.",)
 
 
 def test_a_folder_in_use_has_its_own_exit_code(begun, capsys):

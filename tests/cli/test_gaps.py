@@ -41,7 +41,7 @@ WRITERS = {
 def test_gaps_are_counted_and_left_out_of_the_error(name, capsys):
     WRITERS[name](name)
     said = ask(capsys, "cluster", name, "-k", 3, "-o", "out")
-    assert f"{name}: {COUNT} entries (20 %) have no value" in said.replace("\n", " ")
+    assert f"{name}: 20 % of the entries ({COUNT}) have no value" in said.replace("\n", " ")
     model = ONMF(3, random_state=0).fit(X)
     np.testing.assert_array_equal(labels().cluster, model.labels_)
     record = json.loads(Path("out/run.json").read_text())

@@ -68,9 +68,14 @@ def test_options_come_from_a_file_unless_typed(begun, capsys):
         entry = json.loads(line)
         assert datetime.fromisoformat(entry["time"]).utcoffset() is not None
         assert entry["level"] in ("INFO", "WARNING")
-    said = ask(capsys, "predict", "c", "a.csv", "-o", "p.csv", "--config", "c.toml", code=2)
-    assert "c.toml has 'seed', which is no option of onmf predict" in said
-    for text, message in [("clusters =", "is not TOML"), ("unit = 3", "unit is a flag")]:
+    ask(capsys, "predict", "c", "a.csv", "-o", "p.csv", "--config", "c.toml")  # has no --seed
+    wrong = "which is no option of onmf cluster"
+    for text, message in [
+        ("clusters =", "is not TOML"),
+        ("unit = 3", "unit is a flag"),
+        ("sede = 3", f"bad.toml has 'sede', {wrong}"),
+        ("[cluster]\nundo = true", f"bad.toml has 'undo', {wrong}"),
+    ]:
         Path("bad.toml").write_text(text)
         assert message in ask(
             capsys, "cluster", "a.csv", "-k", 2, "-o", "d", "--config", "bad.toml", code=2

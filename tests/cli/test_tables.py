@@ -1,6 +1,7 @@
 """Tables as people have them: depth, orientation, exports of other programs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -425,6 +426,11 @@ def test_features_in_different_units_are_scaled_by_default(capsys):
         pd.DataFrame(X, columns=names).groupby(labels("out/labels.csv").cluster.to_numpy()).mean()
     )
     np.testing.assert_allclose(centers, groups, rtol=0.1)  # in the units of the table
+    pd.DataFrame(X[::-1], columns=names).to_csv("batch.csv", index=False)
+    shutil.copytree("out", "stream")
+    ask(capsys, "update", "stream", "batch.csv")
+    again = pd.read_csv("stream/centers.csv", index_col=0)
+    np.testing.assert_allclose(again, groups, rtol=0.1)
     for row in pd.read_csv("out/markers.csv").itertuples():
         assert row.mean_inside == pytest.approx(groups.loc[row.cluster, row.feature], rel=1e-4)
     ask(capsys, *given, "--scale", "-o", "scaled")
@@ -452,11 +458,31 @@ def test_counts_embeddings_and_equal_units_are_not_scaled(capsys, change):
     assert json.loads(Path("out/run.json").read_text())["source"]["steps"] == []
 
 
-@pytest.mark.parametrize(("name", "said"), [("target", True), ("Class", True), ("wing", False)])
-def test_known_classes_among_the_features_are_told(capsys, name, said):
-    write(np.column_stack([in_different_units(), np.arange(40) % 2]), features=[*"abcd", name])
+CLASSES = [  # name, place and numbers of a column, and whether it looks like classes
+    ("target", 2, [0, 1], True),
+    ("wing", 2, [0, 1], False),
+    ("wing", 4, [0, 1], True),
+    ("wing", 4, [1, 2, 3], True),
+    ("wing", 4, [2, 4], False),
+    ("wing", 4, [0, 0.5], False),
+    ("Class", 4, [5, 8], True),
+]
+
+
+@pytest.mark.parametrize(("name", "place", "numbers", "said"), few(CLASSES))
+def test_known_classes_among_the_features_are_told(capsys, name, place, numbers, said):
+    X = np.insert(in_different_units(), place, np.resize(numbers, 40), axis=1)
+    write(X, features=np.insert(np.array([*"abcd"], object), place, name))
     found = ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out")
     assert (f"by --labels {name}, or leave it out with --drop {name!r}" in found) is said
+
+
+@pytest.mark.parametrize(("place", "said"), few([(2, False), (0, True), (4, True)]))
+def test_a_class_in_the_midst_of_counts_is_a_word(capsys, place, said):
+    X = np.insert(np.random.default_rng(0).poisson(3, (40, 4)), place, np.arange(40) % 2, axis=1)
+    write(X, features=np.insert(np.array([*"abcd"], object), place, "diagnosis"))
+    found = ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out")
+    assert ("feature 'diagnosis' looks like known classes" in found) is said
 
 
 def test_a_table_with_one_value_a_line_is_told_from_one_with_features(capsys):

@@ -191,6 +191,18 @@ def test_models_of_older_versions_say_that_they_cannot():
         old.strangers(X)
 
 
+def test_a_rule_for_strangers_without_means_loads(tmp_path, monkeypatch):
+    """As files had it first: what is along its directions does not count."""
+    model = ONMF(4, random_state=0).fit(X)
+    model._learn_all()
+    del model.stranger_means_
+    monkeypatch.setattr(type(model), "_learn_all", lambda self: None)
+    model.save(tmp_path / "model.onmf")
+    again = onmf.load(tmp_path / "model.onmf")
+    assert again.stranger_means_.shape == (0, len(model.stranger_form_) - 1)
+    assert (again.stranger_score(X) <= MODEL.stranger_score(X) + 1e-12).all()
+
+
 def test_a_weight_counts_as_repeated_samples():
     weight = np.random.default_rng(0).integers(0, 4, len(X))
     heavy = ONMF(4, random_state=0).fit(X, sample_weight=weight)

@@ -88,8 +88,9 @@ def test_one_number_per_sample_is_stored_not_one_per_cluster(tmp_path, kind):
 
 
 def test_without_samples_the_size_does_not_depend_on_their_number(tmp_path):
+    """From the number on that gives all the means by which strangers are told."""
     sizes = []
-    for n in (200, 2000):
+    for n in (1200, 4000):
         A, _ = make_rays(n, 12, 4, noise=0.1, random_state=0)
         model = ONMF(4, outliers="auto", random_state=0).fit(A)
         model.save(tmp_path / "model.onmf", samples=False)

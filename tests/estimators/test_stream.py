@@ -184,3 +184,18 @@ def test_the_faithful_solver_has_no_stream():
     assert not hasattr(ONMF(solver="palm"), "partial_fit")
     with pytest.raises(AttributeError, match="no attribute 'partial_fit'"):
         ONMF(solver="palm").partial_fit(np.eye(8))
+
+
+def test_where_no_cluster_can_be_born_the_warm_up_is_longer(X):
+    """Its end is a fixed point of the alternation for all samples so far, as that of a fit."""
+    X = X[:800]
+    kept = {}
+    for most in (None, 6, 7):
+        model = StreamONMF(6, max_clusters=most, random_state=0)
+        for batch in np.split(X, 4):
+            model.partial_fit(batch)
+        kept[most] = model._stream_history.warmup.shape[0]
+        fixed = ONMF(6, init=(None, model.cluster_centers_), tol=1e-9).fit(X)
+        is_fixed = 1 - model.score(X) == pytest.approx(fixed.relative_error_, rel=1e-6)
+        assert is_fixed == (most != 7)
+    assert kept == {None: 800, 6: 800, 7: 0}  # 280 and 70 samples per cluster

@@ -6,14 +6,17 @@ import scipy.sparse as sp
 
 from onmf import ONMF
 from onmf.datasets import make_rays
+from onmf.explain.remainders import Left
 from onmf.explain.strangers import (
     FLOOR,
     ROUNDING,
-    Left,
+    SAMPLES_PER_DIRECTION,
+    SAMPLES_PER_MEAN,
     StrangerRule,
     chance_of,
     forms,
     log_scores,
+    means_of,
     quantile,
     upper_limit,
     usual_logs,
@@ -47,18 +50,58 @@ def test_scores_by_their_definition(kind):
     v = (weight @ r**2) / weight.sum()
     np.testing.assert_allclose(left.variances(weight / weight.sum()), v, atol=1e-14)
     a = 1 / np.sqrt(v + FLOOR * v.mean())
-    form = forms(left, weight)
+    form, means = forms(left, weight)
     np.testing.assert_allclose(form[0], a, rtol=1e-10)
-    # directions: the largest of the weighted covariance of a r, shrunk to the mean of the others
-    values, vectors = np.linalg.eigh((r * a).T @ (weight[:, None] * (r * a)) / weight.sum())
-    values, vectors = values[::-1], vectors[:, ::-1].T
-    most = 12 // 4
-    others = values[most:].sum() / (12 - most)
-    assert len(form) == 1 + most
-    along = np.square((r * a) @ vectors[:most].T) @ (1 - others / values[:most])
-    q = np.square(r * a).sum(axis=1) - along
-    expected = np.log(np.maximum(q, 0) + ROUNDING * np.mean(a**2))
-    np.testing.assert_allclose(log_scores(form, left), expected, atol=1e-6)
+    # directions: the largest of the weighted covariance of a r, up to their signs
+    _, vectors = np.linalg.eigh((r * a).T @ (weight[:, None] * (r * a)) / weight.sum())
+    most = 60 // SAMPLES_PER_DIRECTION
+    D = form[1:] / a
+    np.testing.assert_allclose(D.T @ D, vectors[:, -most:] @ vectors[:, -most:].T, atol=1e-6)
+    assert means.shape == (60 // SAMPLES_PER_MEAN, most)
+    # the nearest of the means, or the centroid, in all features
+    points = np.vstack([np.zeros(12), means @ D])
+    q = np.square((r * a)[:, None] - points).sum(axis=2).min(axis=1)
+    expected = np.log(q + ROUNDING * np.mean(a**2))
+    np.testing.assert_allclose(log_scores(form, means, left), expected, atol=1e-9)
+    # a file of an older version: nothing along its directions counts
+    q = np.square(r * a).sum(axis=1) - np.square((r * a) @ D.T).sum(axis=1)
+    expected = np.log(q + ROUNDING * np.mean(a**2))
+    np.testing.assert_allclose(log_scores(form, means[:0], left), expected, atol=1e-9)
+
+
+def test_means_of_neighbours_by_hand():
+    """Three far groups of weights 1 and 3, and one sample alone, which is not shown as it is."""
+    P = np.array([[0.0, 0], [0, 4], [0, 0], [0, 4], [90, 0], [90, 4], [90, 0], [90, 4],
+                  [0, 900], [4, 900], [0, 900], [4, 900], [0, 900], [4, 900], [5000, 5000],
+                  [0, 0], [0, 4], [0, 0], [0, 4], [0, 0]])  # fmt: skip
+    weight = np.where(P.sum(axis=1) % 10 == 4, 3.0, 1.0)
+    means = means_of(P, weight)
+    assert len(means) == len(P) // SAMPLES_PER_MEAN
+    alone = (np.array([5000, 5000]) + P[8]) / 2, (np.array([5000, 5000]) + P[9]) / 2
+    far = means[means.sum(axis=1) > 2000]
+    assert len(far) == 1
+    assert any(np.allclose(far[0], one) for one in alone)
+    one, other, third = sorted(means[means.sum(axis=1) < 2000].tolist())
+    np.testing.assert_allclose(one, [0, 4 * 12 / 17])
+    np.testing.assert_allclose(other, [3, 900])
+    np.testing.assert_allclose(third, [90, 3])
+    assert means_of(P[:4], weight[:4]).shape == (0, 2)
+    assert means_of(P[:, :0], weight).shape == (0, 0)
+
+
+def test_a_cluster_is_wide_only_where_its_samples_are(global_random_seed):
+    """Samples on a ring around a ray vary in two directions; those outside it are strangers."""
+    rng = np.random.default_rng(global_random_seed)
+    angle = rng.uniform(0, 2 * np.pi, 800)
+    ring = 10 + np.zeros((800, 6))
+    ring[:, 0] += 4 * np.cos(angle)
+    ring[:, 1] += 4 * np.sin(angle)
+    ring += rng.normal(0, 0.1, ring.shape)
+    model = ONMF(1, random_state=0).fit(ring[:600])
+    assert model.strangers(ring[600:]).mean() < 0.08
+    far = ring[600:].copy()
+    far[:, :2] = 10 + 1.5 * (far[:, :2] - 10)
+    assert model.strangers(far).mean() > 0.9
 
 
 def test_what_is_missing_is_neither_strange_nor_known():
@@ -149,21 +192,23 @@ def test_clusters_are_known_by_id():
     np.testing.assert_allclose(other[Y == 3], ratio * known[Y == 3], rtol=1e-9)
 
 
-SOUND = [np.ones((1, 4)), np.ones(2), np.array([1.0, 0.0, 0.0])]
+SOUND = [np.ones((2, 4)), np.ones(2), np.array([1.0, 0.0, 0.0]), np.ones((3, 1))]
 
 
 @pytest.mark.parametrize(
     ("place", "part"),
     [
-        (0, np.ones((1, 3))),
-        (0, np.full((1, 4), np.nan)),
+        (0, np.ones((2, 3))),
+        (0, np.full((2, 4), np.nan)),
         (0, np.ones((0, 4))),
-        (0, np.ones((1, 4), int)),
+        (0, np.ones((2, 4), int)),
         (1, np.full(2, np.nan)),
         (1, np.ones(0)),
         (2, np.ones(2)),
         (2, np.zeros(3)),
         (2, np.array([1.0, -1.0, 0.0])),
+        (3, np.ones((3, 2))),
+        (3, np.full((3, 1), np.inf)),
     ],
 )
 def test_a_damaged_rule_is_refused(place, part):
@@ -193,7 +238,7 @@ def test_what_is_left_counts_for_all_features_though_some_are_missing():
     form = np.ones((1, 40))
     q = left.weighted_squares(form[0])
     assert q.min() > 0
-    np.testing.assert_allclose(np.exp(log_scores(form, left)), 4 * q + ROUNDING)
+    np.testing.assert_allclose(np.exp(log_scores(form, np.zeros((0, 0)), left)), 4 * q + ROUNDING)
 
 
 @pytest.mark.parametrize("loss", ["frobenius", "kl"])

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -209,3 +210,17 @@ def test_a_folder_of_texts_is_recognised(tmp_path):
 def test_a_column_that_is_dropped_has_no_documents(tmp_path):
     (tmp_path / "x.csv").write_text(f"u,talk\n1,{TALK}\n")
     assert find_documents(tmp_path / "x.csv", drop=["talk"]) is None
+
+
+def test_a_long_table_of_numbers_is_not_read_to_look_for_texts(tmp_path):
+    pytest.importorskip("pyarrow")
+    n, m = 40_000, 10
+    pd.DataFrame(np.random.default_rng(0).random((n, m))).rename(columns=str).to_parquet(
+        tmp_path / "x.parquet"
+    )
+    find_documents(tmp_path / "x.parquet")  # imports
+    tracemalloc.start()
+    assert find_documents(tmp_path / "x.parquet") is None
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 24 * n * m / 10  # a float of Python has 24 bytes

@@ -168,3 +168,10 @@ def test_the_limit_of_a_share_leaves_that_share_outside(loss):
     state = alternation.with_first_limit(W).begin(W)
     outside = WEIGHT[state.labels(alternation.data) < 0].sum() / WEIGHT.sum()
     assert 0.15 < outside <= 0.2
+
+
+def test_every_sweep_is_one_turn(loss):
+    X, W = case_of(loss)[1:3]
+    alternation = alternation_of(loss, X, WEIGHT)
+    state = alternation.begin(W)
+    assert (state.turn, alternation.after(state).turn) == (0, 1)

@@ -176,3 +176,81 @@ def test_samples_of_one_profile_leave_nothing_to_explain(size):
     other = flat * rng.lognormal(0, 0.1, flat.shape)
     for X, error in ((flat, 0), (other, 1)):  # of one cluster for all
         assert ONMF(1, loss="kl").fit(X).relative_error_ == pytest.approx(error)
+
+
+def count_alternation(X, weight=None):
+    data = InMemory(X, weight)
+    rows, totals = data.sweep(MeasureTotals(by_count))
+    settings = Settings(SearchSettings(), SNCP())
+    return CountAlternation(data, settings, totals=totals, row_totals=rows)
+
+
+@pytest.mark.parametrize(("entries", "most"), [(400, 40), (4000, 100), (40, 20), (800, 80)])
+def test_rows_to_search_have_counts_and_weight_and_are_not_too_many(monkeypatch, entries, most):
+    """At most so many entries, ten for each row; fifty rows, here ten, for each of two clusters."""
+    monkeypatch.setattr(divergence, "SEARCH_ENTRIES", entries)
+    monkeypatch.setattr(divergence, "MIN_SEARCH_ROWS_PER_CLUSTER", 10)
+    monkeypatch.setattr(divergence, "SEARCH_ROWS", 100)
+    X, weight = np.ones((200, 10)) * np.arange(1, 201)[:, None], np.ones(200)
+    X[::20], weight[5::20] = 0, 0
+    rule = count_alternation(X, weight)
+    rows = rule.rows_to_search(2, np.random.default_rng(0)).X[:, 0]
+    assert len(rows) == most
+    assert (np.diff(rows) > 0).all()  # none twice, in their order
+    assert not set(rows.astype(int) - 1) & {*range(0, 200, 20), *range(5, 200, 20)}
+    few = rule.rows_to_search(100, np.random.default_rng(0)).X
+    assert len(few) == 180  # all there are
+
+
+@pytest.mark.parametrize("module", [exchange, None], ids=["numpy", "as installed"])
+def test_a_sure_row_is_left_alone_for_two_rounds(module, monkeypatch):
+    """A row that is surer than .1 nats a count is not looked at in the next two rounds."""
+    if module is not None:
+        monkeypatch.setattr(exchange, "kernels", lambda: module)
+    X = np.array([[9.0, 1], [8, 2], [1, 9], [2, 8], [5, 5.1]])
+    looks = []
+    plain = exchange.move_gains
+
+    def noted(j, x, *rest):
+        looks.append(float(x[0]))
+        return plain(j, x, *rest)
+
+    monkeypatch.setattr(exchange, "move_gains", noted)
+    labels, first = np.array([0, 0, 1, 1, 0]), np.zeros(5, int)
+    monkeypatch.setattr(exchange, "FEW", -1.0)  # all rounds, also without a move
+    end = exchange.exchange_rows(counts_of(X), labels, first, 2, 4, np.random.default_rng(0))
+    np.testing.assert_array_equal(end.labels[:4], labels[:4])
+    if module is not None:
+        assert [looks.count(x) for x in (9.0, 8.0, 1.0, 2.0)] == [2] * 4  # rounds 0 and 3
+        assert looks.count(5.0) == 4
+
+
+def test_moves_are_within_the_clusters_of_a_row():
+    X, rng = some(80, 10, 4), np.random.default_rng(0)
+    first = 2 * rng.integers(0, 3, 80)
+    labels = first + rng.integers(0, 2, 80)
+    end = exchange.exchange_rows(counts_of(X), labels, first, 2, 9, rng)
+    assert {*(end.labels - first)} == {0, 1}
+    for c in range(6):
+        np.testing.assert_allclose(end.S[:, c], X[end.labels == c].sum(axis=0))
+    whole = left(X, np.zeros(80, int), 1)
+    assert end.explained() == pytest.approx(whole - left(X, end.labels, 6))
+
+
+def test_a_round_that_moves_few_rows_is_the_last_and_rounding_is_no_gain(monkeypatch):
+    seen = []
+
+    class Stand:
+        def move_rows(self, rows, labels, first, width, shape, order, limits):
+            seen.append((limits, shape, sorted(order)))
+            return labels, np.ones((12, 3)), np.zeros((12, 3))
+
+    monkeypatch.setattr(exchange, "kernels", Stand)
+    X = some(1000)
+    labels = np.arange(1000) % 3
+    exchange.exchange_rows(counts_of(X), labels, 0 * labels, 3, 7, np.random.default_rng(0))
+    (((rounds, few, least), shape, order),) = seen
+    assert (rounds, few) == (7, 5)  # half a percent of the rows
+    assert least == pytest.approx(1e-9 * X.sum())
+    assert shape == (12, 3)
+    assert order == list(range(1000))

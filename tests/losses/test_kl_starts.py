@@ -220,3 +220,9 @@ def test_large_data_have_fewer_starts(monkeypatch):
         monkeypatch.setattr(kl_starts, "AFFORDABLE", affordable)
         find_clusterings(counts_of(X), 8, np.random.default_rng(0))
     assert taken == [kl_starts.FEWEST_STARTS, 5, kl_starts.MOST_STARTS]
+
+
+def test_records_are_better_than_all_before_them():
+    bests = [kl_starts.Clustering(None, value) for value in (1.0, 3, 3, 2, 5)]
+    found = kl_starts.records(iter([kl_starts.Progress(best, False) for best in bests]))
+    assert [one.best.explained for one in found] == [1, 3, 5]

@@ -231,3 +231,10 @@ def test_a_feature_that_was_shown_moves_what_was_not():
     )
     moved = sums.centroids(W, NON_NEGATIVE)[0]
     np.testing.assert_allclose(moved / moved[0], [1, 0, 3 * 12 / 25], rtol=1e-12)
+
+
+def test_every_sweep_is_one_turn():
+    X, W = samples(0)[0], np.random.default_rng(1).random((3, 14))
+    alternation = alternation_of(placed(X))
+    state = alternation.begin(W)
+    assert (state.turn, alternation.after(state).turn) == (0, 1)

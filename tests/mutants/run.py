@@ -3,8 +3,11 @@
     python tests/mutants/run.py losses --count 40 --seed 0
 
 A fault is another operator, a negated condition, a number that is one larger, True for False, or a
-condition of two that is dropped; not `strict` of zip, whose change nobody could see. Every test run
-is a forked process, into which the changed module is loaded from memory: nothing on disk changes.
+condition of two that is dropped. Two kinds are left out. `strict` of zip and `copy` of astype show
+in no result. Whole numbers that are constants of a module (MAX_HEIRS = 4) say how much is tried or
+how large a block is: one more is as right, a test could only repeat the number, and `make bench`
+sets them. Other constants are tolerances, and count. Every test run is a forked process, into which
+the changed module is loaded from memory: nothing on disk changes.
 The tests of the module run first, those of the package next, and the first failure ends the run. A
 run that takes ten times as long as without a fault counts as found. Faults that survive are printed
 with their line.
@@ -82,11 +85,15 @@ class Places(ast.NodeTransformer):
         node.body = [self.visit(one) for one in node.body]
         return node
 
+    def visit_Module(self, node):
+        node.body = [one if is_limit(one) else self.visit(one) for one in node.body]
+        return node
+
     def visit_Raise(self, node):  # what is said is tested elsewhere
         return node
 
     def visit_keyword(self, node):  # zip(strict=True) can only fail where something else is wrong
-        return node if node.arg == "strict" else self.generic_visit(node)
+        return node if node.arg in ("strict", "copy") else self.generic_visit(node)
 
     def visit_Compare(self, node):
         self.generic_visit(node)
@@ -134,6 +141,16 @@ class Places(ast.NodeTransformer):
             new = node.value + 1 if type(node.value) is int else node.value * 2 + 1
             return ast.copy_location(ast.Constant(new), node)
         return node
+
+
+def is_limit(node: ast.stmt) -> bool:
+    """Whether this is a constant whose numbers are whole, as in MAX_HEIRS = 4 or SIZE = 1 << 16."""
+    if not isinstance(node, ast.Assign):
+        return False
+    kinds = ast.Constant | ast.Tuple | ast.BinOp | ast.operator | ast.expr_context
+    parts = list(ast.walk(node.value))
+    plain = all(isinstance(one, kinds) for one in parts)
+    return plain and all(type(one.value) is int for one in parts if isinstance(one, ast.Constant))
 
 
 def _is_text(node: ast.BinOp) -> bool:

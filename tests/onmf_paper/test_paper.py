@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import adjusted_rand_score
 
 from onmf import ONMF, Baseline
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy
 
-# Means over starts 1-10 at -3 dB: ACC, ARI, PALM iterations (Tables I and II, and an independent
-# re-implementation).
-EXPECTED = {"sncp": (91.9, 91.4, 1601), "nsncp": (90.6, 90.3, 1329)}
-ITERATIONS = {"sncp": (1172, 1588, 1505), "nsncp": (939, 1221, 1167)}  # starts 1-3
+# PALM iterations and ACC of starts 1-3 at -3 dB, by an independent re-implementation. Its means
+# over starts 1-10 are those of Tables I and II, which `make paper` repeats.
+STARTS = {
+    "sncp": ((1172, 1588, 1505), (93.3, 92.2, 93.0)),
+    "nsncp": ((939, 1221, 1167), (93.4, 89.1, 91.4)),
+}
 
 
 @pytest.mark.slow
@@ -20,15 +21,12 @@ def test_the_minus_3_db_row(penalty_name):
     X, y = make_paper_synthetic(-3)
     models = [
         ONMF(10, solver="palm", penalty=penalty_name, random_state=seed).fit(X)
-        for seed in range(1, 11)
+        for seed in (1, 2, 3)
     ]
-    assert tuple(model.n_iter_ for model in models[:3]) == ITERATIONS[penalty_name]
-    acc = 100 * np.mean([clustering_accuracy(y, model.labels_) for model in models])
-    ari = 100 * np.mean([adjusted_rand_score(y, model.labels_) for model in models])
-    sweeps = np.mean([model.n_iter_ for model in models])
-    assert acc == pytest.approx(EXPECTED[penalty_name][0], abs=0.3)
-    assert ari == pytest.approx(EXPECTED[penalty_name][1], abs=0.3)
-    assert sweeps == pytest.approx(EXPECTED[penalty_name][2], rel=0.02)
+    iterations, accuracies = STARTS[penalty_name]
+    assert tuple(model.n_iter_ for model in models) == iterations
+    found = [100 * clustering_accuracy(y, model.labels_) for model in models]
+    np.testing.assert_allclose(found, accuracies, atol=0.06)  # half of one sample
 
 
 # Starts, mean ACC and mean iterations of an independent implementation at -3 dB.

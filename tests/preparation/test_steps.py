@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 from onmf.preparation.arrays import feature_variances
+from onmf.preparation.expression import are_raw_counts
 from onmf.preparation.steps import STEPS, Depth, Log, Rescale, Tfidf, Unit, Variable, apply
 from onmf.preparation.texts import Words
 
@@ -155,3 +156,26 @@ def test_a_pattern_that_does_not_end_is_given_up(monkeypatch):
         Words(("aa",), (1, 1), "(?:a+)+b")(["a" * 60])
     assert signal.getsignal(signal.SIGALRM) is before
     assert Words(("aa",), (1, 1), "a+")(["aa b"]).toarray().tolist() == [[1]]
+
+
+def counts_with(change):
+    """Counts of 1,200 samples, changed."""
+    X = np.random.default_rng(0).poisson(2, (1200, 5)) * np.linspace(1, 9, 1200)[:, None] // 1
+    change(X)
+    return X
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda X: None, True),
+        (lambda X: X.__setitem__((0, 0), np.nan), True),
+        (lambda X: X.__setitem__((0, 0), 0.5), False),
+        (lambda X: X.__setitem__((-1, 0), 0.5), False),
+        (lambda X: X.__setitem__((0, 0), -1), False),
+        (lambda X: X.__setitem__((0, 0), np.inf), False),
+    ],
+)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_raw_counts_are_whole_in_every_row(change, found, kind):
+    assert are_raw_counts(kind(counts_with(change))) == found

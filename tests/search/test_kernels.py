@@ -410,3 +410,23 @@ def test_sparse_rows_give_the_same_bits_whatever_numbers_their_places():
     }.items():
         function = getattr(compiled, name)
         np.testing.assert_array_equal(function(*args(wide)), function(*args(X)))
+
+
+def test_rows_of_more_entries_than_32_bits_number_are_left_to_scipy(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, V = sp.random_array((30, 9), density=0.3, rng=rng).tocsr(), rng.random((9, 4))
+    labels = rng.integers(0, 3, 30)
+    assert compiled.sparse_parts(X, V) is not None
+    expected = X @ V, X.T @ (X @ V), plain.sums(labels, np.ones(30), X, 3)
+    monkeypatch.setattr(compiled, "has_few_entries", lambda X: False)
+    assert compiled.sparse_parts(X, V) is None
+    found = compiled.products(X, V), compiled.image(X, V), compiled.sums(labels, np.ones(30), X, 3)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-320, 1e200])
+def test_rows_whose_squares_are_no_numbers_have_length_one(size):
+    """Each alone beside a row of length one."""
+    found = unit(np.array([[3 * size, 4 * size], [0.6, 0.8], [0, 0]]), otherwise=np.ones((3, 2)))
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0.6, 0.8], [1, 1]], rtol=1e-3)

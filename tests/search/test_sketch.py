@@ -117,6 +117,23 @@ def test_dependent_and_zero_columns_are_dropped():
     np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-8)
 
 
+@pytest.mark.parametrize("size", [1e-3, -1.0, -1e250, 1e-250])
+def test_the_span_is_that_of_the_columns_whatever_their_size_and_sign(size):
+    B = np.random.default_rng(0).random((40, 5))
+    Q = orthonormal(size * B)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(5), atol=1e-10)
+    np.testing.assert_allclose(Q @ (Q.T @ B), B, atol=1e-10)
+
+
+def test_of_many_rows_twenty_thousand_are_looked_at():
+    data = InMemory(np.ones((20_002, 1)) * (np.arange(20_002) > 0)[:, None])
+    wanted = data.gather(sample(data, np.random.default_rng(0)))
+    assert wanted.sum() == 20_000
+    assert not wanted[0]
+    few = InMemory(np.ones((20_001, 1)) * (np.arange(20_001) > 0)[:, None])
+    assert few.gather(sample(few, np.random.default_rng(0))).sum() == 20_000
+
+
 def test_a_sketch_has_four_columns_a_cluster_or_forty_more_and_twenty_to_spare():
     assert [width(k) for k in (1, 10, 13, 14, 100)] == [24, 60, 72, 74, 160]
 

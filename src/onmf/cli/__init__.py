@@ -190,7 +190,7 @@ def commands(context: click.Context) -> None:
 
     \b
     Example:
-      onmf cluster tumours.csv -k 10 -o result
+      onmf cluster tumours.csv
 
     For completion with the tab key, add the line of your shell to its start-up file:
 

@@ -12,7 +12,8 @@ from onmf.estimators.predictor import PredictMixin
 from onmf.explain.certainty import Calibration
 from onmf.explain.mixtures import mixed_scores
 from onmf.explain.probabilities import curve_of_samples, probabilities
-from onmf.explain.strangers import Left, StrangerJudge, StrangerRule
+from onmf.explain.remainders import Left
+from onmf.explain.strangers import StrangerJudge, StrangerRule
 from onmf.result import cluster_ids
 from onmf.rows import Placement, is_dask
 from onmf.rows.assign import labels_of
@@ -26,6 +27,7 @@ LEARNT = (
     "stranger_form_",
     "stranger_limits_",
     "stranger_chance_",
+    "stranger_means_",
 )  # from the kept samples
 KEPT_ENTRIES = 1 << 21  # of X that a fit keeps to judge new samples: 16 MB at most, ...
 KEPT_PER_CLUSTER, MOST_KEPT = 20, 3000  # ... or so many samples; what the fits of halves need
@@ -98,9 +100,10 @@ class JudgingMixin(PredictMixin):
     """Probabilities and strangers, by some samples of the fit, when first asked; and mixtures."""
 
     _kept: KeptSamples
-    stranger_form_: NDArray[np.float64]
+    stranger_form_: NDArray[np.float32]
     stranger_limits_: NDArray[np.float64]
     stranger_chance_: NDArray[np.float64]
+    stranger_means_: NDArray[np.float32]
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of every cluster for each sample; the largest is that of its label.
@@ -286,7 +289,8 @@ class JudgingMixin(PredictMixin):
         share = self._kept.part * influence / divisor(own)
         left, ids = Left.of(X, labels, W, self._loss, scale), np.asarray(cluster_ids(self))
         rule = StrangerRule.learn(left, weight, share, ids)
-        return dict(zip(LEARNT[1:], (rule.form, rule.limits, rule.chance), strict=True))
+        parts = rule.form, rule.limits, rule.chance, rule.means
+        return dict(zip(LEARNT[1:], parts, strict=True))
 
     def _learn_all(self) -> None:
         """Have all that is learnt as attributes: the kept samples are not saved."""

@@ -114,7 +114,7 @@ class PartialFitMixin(Clusterer):
             self.__dict__.pop("tree_", None)  # of the samples and centroids before
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Any:
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.intp]:
         """Cluster the samples of X, and return the cluster of each.
 
         With ``Fast(passes=1)``, which leaves no `labels_`, X is read once more, by `predict`.

@@ -4,18 +4,20 @@ Both have `get_params`, so that a grid search can set ``solver__rho``. A paramet
 the default of the solver.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from onmf.estimators.bases import BaseEstimator, DocumentedEstimator
 from onmf.estimators.fitting import FastSolver, FitRequest, Solver
 from onmf.estimators.paper_solver import PaperSolver
-from onmf.estimators.parameters import check_number, without_none
+from onmf.estimators.parameters import CenterBounds, Init, check_number, without_none
 from onmf.losses.alternation import Settings
 from onmf.paper.inertia import Inertia
 from onmf.paper.palm import PalmSettings, Plain
 from onmf.paper.path import Path as PenaltyPath
-from onmf.paper.penalties import RowPenalty
+from onmf.paper.penalties import Penalty, RowPenalty
+from onmf.result import Event
 from onmf.rows.summary import BottomKSampler
 from onmf.search.solver import SearchSettings
 
@@ -234,3 +236,20 @@ def solver_of(solver: Any) -> Fast | PALM:
         return solver
     known = ", ".join(f"{name!r}" for name in SOLVERS)
     raise ValueError(f"solver must be one of {known}, Fast(...) or PALM(...), not {solver!r}.")
+
+
+class OtherParameters(TypedDict, total=False):
+    """Types of the parameters of `ONMF` that a function such as `cluster_texts` hands on."""
+
+    penalty: Literal["sncp", "nsncp"] | Penalty
+    outliers: float | Literal["auto"] | None
+    equal_votes: bool
+    center_bounds: CenterBounds
+    init: Init
+    n_init: int | Literal["auto"]
+    solver: Literal["fast", "palm"] | Fast | PALM
+    tol: float | None
+    max_iter: int | None
+    n_jobs: int | None
+    verbose: int
+    callback: Callable[[Event], bool] | None

@@ -241,8 +241,11 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
     _check_limit(attributes.get(LIMIT, (0.0, 0.0)))
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")
-    if rule := [arrays[name] for name in LEARNT[1:] if name in arrays]:
-        StrangerRule.sound(rule, W.shape[1])
+    *rule, means = LEARNT[1:]
+    if any(name in arrays for name in rule):
+        if means not in arrays and arrays.get(rule[0], W).ndim == 2:  # of an older version
+            arrays[means] = np.zeros((0, len(arrays.get(rule[0], W)) - 1))
+        StrangerRule.sound([arrays[name] for name in (*rule, means) if name in arrays], W.shape[1])
     return W.shape[1]
 
 

@@ -27,12 +27,13 @@ SEARCH_PARAMETERS = ("penalty", "n_init", "solver")  # which a fit from a model 
 class StreamONMF(ONMF):
     """`ONMF` for a stream in which new kinds of samples appear and old ones end.
 
-    `partial_fit` takes the batches. The first samples, seventy per cluster, are kept and clustered
-    again now and then until they are all there. From then on a sample that is novel to every
-    centroid waits for two batches. Where eight of them agree on a direction of their own, a cluster
-    is born. A cluster without samples for ten times its mean interval is removed. `lineage_` says
-    what the batch changed, `cluster_ids_` gives the ids, `n_novel_` is the number of samples of the
-    last batch that are in no new cluster and wait. `fit` starts a new stream.
+    `partial_fit` takes the batches. The first samples, seventy per cluster and 280 where none can
+    be born, are kept and clustered again now and then until they are all there. From then on a
+    sample that is novel to every centroid waits for two batches. Where eight of them agree on a
+    direction of their own, a cluster is born. A cluster without samples for ten times its mean
+    interval is removed. `lineage_` says what the batch changed, `cluster_ids_` gives the ids,
+    `n_novel_` is the number of samples of the last batch that are in no new cluster and wait. `fit`
+    starts a new stream.
 
     Parameters
     ----------
@@ -119,7 +120,9 @@ n_jobs, verbose, callback
             rows = self._place_batch(X, sample_weight)
             state = self._remember(rows)
             batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
-            self._stream_history = StreamHistory.begin(batch, own_weight(rows), len(state.W))
+            self._stream_history = StreamHistory.begin(
+                batch, own_weight(rows), len(state.W), self._most_clusters() > len(state.W)
+            )
         return self
 
     @classmethod
@@ -186,12 +189,15 @@ n_jobs, verbose, callback
             W = self._centers_beside(rows.data)
             before = self.lineage_ or Lineage.first(len(W))
             now = StreamState(self._stream, self._stream_history, W, before)
-            most = self.max_clusters or self.n_clusters or len(W)
-            now = now.after(rows.data, comparison, most)
+            now = now.after(rows.data, comparison, self._most_clusters())
             self._stream, self._stream_history = now.sums, now.history
             self.cluster_centers_, self.lineage_ = now.W, now.lineage
             self.n_novel_ = now.n_novel
         self._show_batch(rows.data, self._state_of(rows))
+
+    def _most_clusters(self) -> int:
+        """At a time."""
+        return self.max_clusters or self.n_clusters or len(self.cluster_centers_)
 
     def _state_of(self, rows: Placement) -> Any:
         """A batch with the present centroids, by one sweep."""
@@ -207,7 +213,8 @@ n_jobs, verbose, callback
         before, k = self._stream_history, len(self.cluster_centers_)
         X = sp.vstack([before.warmup, batch.X], format="csr")
         weight, t = np.append(before.warmup_weight, weight), before.batch + 1
-        if unless_enough(X, weight, k)[0].shape[0] and t & (t - 1):
+        births = self._most_clusters() > k
+        if unless_enough(X, weight, k, births)[0].shape[0] and t & (t - 1):
             view = self._loss.view_rows(self.cluster_centers_)
             self._stream_history = before._replace(batch=t, warmup=X, warmup_weight=weight)
             self.lineage_ = Lineage.between(view, self.lineage_ or Lineage.first(k), view)[0]
@@ -225,7 +232,7 @@ n_jobs, verbose, callback
         state = self._remember(rows)
         self._stream = self._stream.as_mean_of(t)
         batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
-        first = StreamHistory.begin(batch, weight, len(state.W))
+        first = StreamHistory.begin(batch, weight, len(state.W), births)
         self._stream_history = first._replace(batch=t, last=first.last + before.batch)
 
     def _check_support(self, *others: str) -> None:

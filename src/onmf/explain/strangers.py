@@ -1,134 +1,59 @@
 """Strangers: samples that are unlike all samples of the fit, whatever cluster is nearest.
 
-    q(x) = sum_j a_j^2 r_j^2 - sum_i <d_i, r>^2,      r = x / ||x|| - c u,   c = <x, u> / ||x||
+    q(x) = min_p || a r - sum_i p_i d_i ||^2,      r = x / ||x|| - c u,   c = <x, u> / ||x||
 
 r is what the unit ray u of the cluster leaves of a sample (of the roots of its shares, for counts:
 `Loss.view_rows`), so lengths do not matter. A feature that hardly varies within clusters counts
-more: a_j^2 = 1 / (v_j + mean(v) / 10), v_j being the mean of r_j^2. A few directions d_i in which
-the samples of a cluster vary together, such as the quality of a measurement, count less: for the
-i-th principal direction of a_j r_j, with variance l_i, it is what makes it count as much as the
-mean of all others.
+more: (a r)_j = a_j r_j, a_j^2 = 1 / (v_j + mean(v) / 10), v_j being the mean of r_j^2. Clusters are
+wide in some directions, and seldom round: d_i are the principal directions of a r, and a sample is
+compared with the nearest p, a mean of a few neighbouring samples of the fit in these directions, or
+with p = 0, the centroid itself. In all other directions it is compared with its centroid.
 
 Of few counts more is left than of many, by chance alone: q is divided by f + g / t, t being the
 total of the sample, with f, g >= 0 that fit the samples best; by 1 for other data.
 
 A sample is a stranger if log q is above the limit of its cluster. The limit is taken from samples
-of the fit as they would be had they not been in it: v and d_i are those of other samples, and r is
-divided by 1 - p, p being the share of the sample in its centroid.
+of the fit as they would be had they not been in it: v, d_i and p are those of other samples, and r
+is divided by 1 - s, s being the share of the sample in its centroid.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import nnls
 from scipy.sparse.linalg import LinearOperator, svds
+from sklearn.cluster import kmeans_plusplus
 
+from onmf.explain.remainders import Left
 from onmf.losses.base import Loss
-from onmf.losses.missing import Fill, mask_missing
-from onmf.losses.profiles import row_sums
-from onmf.rows.assign import Rays
-from onmf.rows.sweep import Array, Matrix, row_sqnorm
+from onmf.rows.sweep import Array, Matrix, divisor
 
 SHARE_BEYOND = 0.025  # of known samples that may be called strangers: 3 % is the promise
 FLOOR = 0.1  # of the mean variance, in that of every feature: of .01, .1, .3 and 1 best on texts,
 # cells and tumours (classes left out; 3 % of the others beyond the limit)
-MOST_DIRECTIONS = 10  # 10, 20 and 30 differ little on tumours; texts and cells need none
+MOST_DIRECTIONS = 30  # tumours and digits have as many (10 find fewer left-out classes), texts few
+SAMPLES_PER_DIRECTION = 16  # directions of fewer samples are those of chance
 LEAST_VARIANCE = 0.005  # of all that is left: directions with less are not worth their storage
+SAMPLES_PER_MEAN, MOST_MEANS = 5, 200  # 100, 300 and 1000 differ by up to 3 % (digits: 5 %)
+ROUNDS = 10  # of K-means
+TOL = 0.3  # of the directions: 1e-15 and .03 find no more classes, and take three times as long
 FOLDS = 4  # of the samples, to compare each with what is known without it
 MIN_OWN = 10  # samples of a cluster, for a limit of its own
 MOST_SHARE = 0.5  # of a sample in its centroid: alone in its cluster it says nothing of others
 ROUNDING = 1e-5  # share of a sample that may always be left
 
 
-class Left(NamedTuple):
-    """Samples and what their rays leave of them: r_i = s_i x_i - c_i u_i, never written out.
-
-    X : samples as the loss compares them (n, m); zeros explained by the ray where one is missing.
-    scale : s (n,), 0 for a sample of zeros.
-    labels, cosines : the nearest ray, -1 for none, and c (n,).
-    units : the rays (k, m).
-    completion : features per observed entry (n,).
-    noise : 1 / t for counts, 0 for other data (n,).
-    """
-
-    X: Matrix
-    scale: Array
-    labels: Array
-    cosines: Array
-    units: Array
-    completion: Array
-    noise: Array
-
-    @classmethod
-    def of(cls, X: Matrix, labels: Array, W: Array, loss: Loss, factor: float = 1.0) -> Self:
-        """Of samples with these labels, multiplied by a factor, beside the centroids W."""
-        totals = row_sums(X) / factor if loss.takes_counts else np.zeros(len(labels))
-        noise = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
-        masked = mask_missing(X)
-        completion = np.ones(len(labels))
-        if masked is not None:
-            X, completion = Fill.by(W).within(X, masked), masked.completion
-        X, units = loss.view_rows(X), Rays.of(loss.view_rows(W.astype(np.float64))).units.T
-        size = np.sqrt(row_sqnorm(X))
-        scale = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
-        if not sp.issparse(X):
-            X = X.astype(np.float64, copy=False)  # once, and not in each product
-        own = np.asarray(X @ units.T)[np.arange(len(labels)), labels] * scale
-        cosines = np.where(labels >= 0, np.clip(own, 0, 1), 0)
-        return cls(X, scale, labels, cosines, units, completion, noise)
-
-    def take(self, some: Array) -> Self:
-        """Some of them."""
-        numbers = self.scale[some], self.labels[some], self.cosines[some]
-        return type(self)(
-            self.X[some], *numbers, self.units, self.completion[some], self.noise[some]
-        )
-
-    @property
-    def codes(self) -> Any:
-        """c at the label (n, k), sparse."""
-        inside, shape = np.flatnonzero(self.labels >= 0), (len(self.labels), len(self.units))
-        cells = inside, self.labels[inside]
-        return sp.coo_array((self.cosines[inside], cells), shape).tocsr()
-
-    def variances(self, weight: Array) -> Array:
-        """sum_i w_i r_ij^2 (m,)."""
-        X, C, w = self.X, self.codes, weight
-        squares = (w * self.scale**2) @ (X.multiply(X) if sp.issparse(X) else np.square(X))
-        across = (C * (w * self.scale)[:, None]).T @ X
-        across = across.toarray() if sp.issparse(across) else across
-        own = np.asarray((C.multiply(C) * w[:, None]).sum(axis=0)).ravel()
-        v = np.asarray(squares).ravel() - 2 * np.einsum("km,km->m", across, self.units)
-        return np.maximum(v + own @ np.square(self.units), 0)
-
-    def along(self, D: Array) -> Array:
-        """<d, r> (n, directions)."""
-        of_rays = self.cosines[:, None] * (self.units @ D.T)[self.labels]
-        return np.asarray(self.X @ D.T) * self.scale[:, None] - of_rays
-
-    def weighted_squares(self, a: Array) -> Array:
-        """sum_j a_j^2 r_ij^2 (n,)."""
-        square = np.square(a)
-        X = self.X.multiply(self.X) if sp.issparse(self.X) else np.square(self.X)
-        beside = np.asarray(self.X @ (self.units * square).T)[
-            np.arange(len(self.labels)), self.labels
-        ]
-        rays = (np.square(self.units) @ square)[self.labels]
-        q = np.asarray(X @ square).ravel() * self.scale**2
-        return np.maximum(q + self.cosines * (self.cosines * rays - 2 * self.scale * beside), 0)
-
-
-def forms(left: Left, weight: Array) -> Array:
-    """a (m,), and below it the directions d (directions, m), of samples with these weights."""
+def forms(left: Left, weight: Array) -> tuple[Array, Array]:
+    """a and the d_i times a (1 + directions, m), and the means p, of samples with these weights."""
     weight = weight / weight.sum()
-    v, m = left.variances(weight), left.X.shape[1]
+    v, (n, m) = left.variances(weight), left.X.shape
     a = 1 / np.sqrt(v + FLOOR * v.mean()) if v.any() else np.ones(m)
-    most = min(MOST_DIRECTIONS, m // 4, len(weight) // 4)
+    most = min(MOST_DIRECTIONS, m // 2, n // SAMPLES_PER_DIRECTION)
     if not most or not v.any():
-        return a[None]
+        return a[None], np.zeros((0, 0))
     root = np.sqrt(weight) * left.scale
     codes = sp.csr_array(left.codes.multiply(np.sqrt(weight)[:, None]))
     rays = left.units * a
@@ -141,19 +66,46 @@ def forms(left: Left, weight: Array) -> Array:
         y = y.ravel()
         return np.asarray(a * (left.X.T @ (root * y)) - rays.T @ np.atleast_1d(codes.T @ y))
 
-    shape = left.X.shape
-    operator = LinearOperator(shape, matvec=times, rmatvec=back, dtype=np.float64)
-    _, values, D = svds(operator, most, v0=np.ones(min(shape)))
-    total, variance = float(v @ np.square(a)), np.square(values)
-    others = max(total - variance.sum(), 0) / (min(shape) - most)
-    much = (variance > LEAST_VARIANCE * total) & (variance > others)
-    less = np.sqrt(1 - others / variance[much])
-    return np.vstack([a, D[much] * less[:, None] * a])
+    operator = LinearOperator((n, m), matvec=times, rmatvec=back, dtype=np.float64)
+    _, values, D = svds(operator, most, v0=np.ones(min(n, m)), tol=TOL)
+    D = D[np.square(values) > LEAST_VARIANCE * float(v @ np.square(a))] * a
+    return np.vstack([a, D]), means_of(left.along(D), weight)
 
 
-def log_scores(form: Array, left: Left) -> Array:
-    """log q of each sample, by forms (1 + directions, m); -inf for a sample of zeros."""
-    q = left.weighted_squares(form[0]) - np.square(left.along(form[1:])).sum(axis=1)
+def means_of(P: Array, weight: Array) -> Array:
+    """Means of neighbouring rows of P, at least two each: K-means from one start."""
+    k = min(MOST_MEANS, len(P) // SAMPLES_PER_MEAN)
+    if not k or not P.shape[1]:
+        return np.zeros((0, P.shape[1]))
+    means, _ = kmeans_plusplus(P, k, sample_weight=weight, random_state=0)
+    for _ in range(ROUNDS):
+        nearest = _beside(means, P).argmin(axis=0)
+        groups = sp.csr_array((weight, (nearest, np.arange(len(P)))), shape=(k, len(P)))
+        total = np.asarray(groups.sum(axis=1))
+        means = np.where(total[:, None] > 0, (groups @ P) / divisor(total)[:, None], means)
+    alone = np.bincount(nearest, minlength=k) < 2  # a mean of two, for no sample gets into a file
+    two = _beside(P, means[alone]).argpartition(1, axis=0)[:2]
+    means[alone] = P[two].mean(axis=0)
+    return means
+
+
+def _beside(means: Array, P: Array) -> Array:
+    """||p||^2 - 2 <p, x> (means, rows of P): squared distances, less what depends on x alone."""
+    return np.asarray(np.square(means).sum(axis=1)[:, None] - 2 * means @ P.T)
+
+
+def log_scores(form: Array, means: Array, left: Left) -> Array:
+    """log q of each sample, by `forms`; -inf for a sample of zeros.
+
+    q = ||a r||^2 + min_p ||p||^2 - 2 <p, (<d_i, a r>)_i>. Without means, as in files of older
+    versions, the least over all p.
+    """
+    along = left.along(form[1:])
+    if len(means):
+        nearest = np.minimum(_beside(means, along).min(axis=0), 0)
+    else:
+        nearest = -np.square(along).sum(axis=1)
+    q = left.weighted_squares(form[0]) + nearest
     least = ROUNDING * float(np.square(form[0]).mean())
     score = np.log(np.maximum(q, 0) * left.completion + least)
     return np.where(left.scale > 0, score, -np.inf)
@@ -166,28 +118,31 @@ class StrangerRule:
     form : a, and the directions (1 + directions, m).
     limits : of log q, for clusters by id (ids,); NaN for an id that no cluster has.
     chance : f, g, and the least 1 / t that was seen (3,).
+    means : p, in the directions (means, directions).
     """
 
     form: Array
     limits: Array
     chance: Array
+    means: Array
 
     @classmethod
     def learn(cls, left: Left, weight: Array, share: Array, ids: Array) -> Self:
-        """From some samples of a fit, their weights and shares p, and the ids of the clusters."""
+        """From some samples of a fit, their weights and shares s, and the ids of the clusters."""
         inside = np.flatnonzero((left.labels >= 0) & (weight > 0))
         left, weight = left.take(inside), weight[inside].astype(np.float64)
         outside = -2 * np.log(1 - np.minimum(share[inside], MOST_SHARE))
         limits = np.full(int(max(ids)) + 1, np.nan)
         if len(inside) < 2:
             limits[ids] = np.inf
-            return cls(np.ones((1, left.X.shape[1])), limits, np.array([1.0, 0.0, 0.0]))
+            form, chance = np.ones((1, left.X.shape[1])), np.array([1.0, 0.0, 0.0])
+            return cls(form, limits, chance, np.zeros((0, 0)))
         order = np.random.default_rng(len(inside)).permutation(len(inside))
         score = np.empty(len(inside))
         for own in np.array_split(order, min(FOLDS, len(inside))):
             other = np.setdiff1d(order, own)
-            form = forms(left.take(other), weight[other])
-            score[own] = log_scores(form, left.take(own)) + outside[own]
+            known = forms(left.take(other), weight[other])
+            score[own] = log_scores(*known, left.take(own)) + outside[own]
         chance = chance_of(score, left.noise, weight)
         score -= usual_logs(chance, left.noise)
         middle = np.full(len(ids), quantile(score, weight, 0.5))
@@ -195,18 +150,21 @@ class StrangerRule:
             if np.sum(own := left.labels == k) >= MIN_OWN:
                 middle[k] = quantile(score[own], weight[own], 0.5)
         limits[ids] = middle + upper_limit(score - middle[left.labels], weight)
-        return cls(forms(left, weight), limits, chance)
+        form, means = (part.astype(np.float32) for part in forms(left, weight))  # for small files
+        return cls(form, limits, chance, means)
 
     @classmethod
     def sound(cls, parts: Sequence[Array], m: int) -> Self:
         """From a file; ValueError if the parts cannot be a rule for m features."""
         shapes = [part.shape for part in parts if part.dtype.kind == "f"]
         match shapes:
-            case [(int(), columns), (int(),), (3,)] if columns == m and all(map(len, parts)):
-                form, limits, chance = parts
-                sound = np.isfinite(form).all() and np.isfinite(chance).all()
-                if sound and not np.isnan(limits).all() and chance.min() >= 0 < chance.max():
-                    return cls(form, limits, chance)
+            case [(int(rows), columns), (int(),), (3,), (int(), directions)] if (
+                columns == m and directions == rows - 1 and all(map(len, parts[:3]))
+            ):
+                form, limits, chance, means = parts
+                finite = all(np.isfinite(part).all() for part in (form, chance, means))
+                if finite and not np.isnan(limits).all() and chance.min() >= 0 < chance.max():
+                    return cls(form, limits, chance, means)
         raise ValueError("its rule for strangers is damaged.")
 
     def excess(self, left: Left, ids: Array) -> Array:
@@ -215,8 +173,8 @@ class StrangerRule:
         known = np.append(self.limits, usual)
         limits = known[np.minimum(np.append(ids, len(self.limits)), len(self.limits))]
         limits = np.where(np.isnan(limits), usual, limits)[left.labels]
-        score = log_scores(self.form, left) - usual_logs(self.chance, left.noise) - limits
-        return np.asarray(np.exp(np.minimum(score, 700)))
+        score = log_scores(self.form, self.means, left) - usual_logs(self.chance, left.noise)
+        return np.asarray(np.exp(np.minimum(score - limits, 700)))
 
 
 @dataclass(frozen=True)

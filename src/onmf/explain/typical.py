@@ -35,8 +35,10 @@ def smallest(values: Array, n: int) -> Array:
 
 def decimals(values: Array, least: int = 2, more: int = 0) -> int:
     """After how many decimals these values differ, `more` digits further; at least so many."""
-    finite = np.asarray(values, np.float64)
-    finite = finite[np.isfinite(finite)]
-    spread = float(np.ptp(finite)) if len(finite) else 0.0
+    finite = np.asarray(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(finite.sum()):
+            finite = finite[np.isfinite(finite)]
+    spread = float(finite.max()) - float(finite.min()) if len(finite) else 0.0
     needed = math.ceil(-math.log10(spread)) + more if spread > 0 else least
     return min(max(needed, least), MOST_DECIMALS)

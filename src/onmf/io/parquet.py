@@ -34,6 +34,7 @@ except ImportError as missing:
 
 ENTRIES_PER_BATCH = 1_000_000  # 8 MB of double precision: columns become rows in the cache
 LARGEST_ROW_GROUP = 64_000_000  # entries; 512 MB of double precision
+ROWS_AT_ONCE = 1000  # as Python objects: the first rows of a long table tell what it is
 # Of files here: buffers that are fetched ahead are kept until the end.
 IN_ORDER = ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 NUMERIC_TYPES = (  # a column of nulls only is one of missing numbers
@@ -100,7 +101,7 @@ def open_dataset(path: AnyFile) -> Any:
 def read_rows(path: AnyFile) -> Iterator[dict[str, Any]]:
     """The rows of a table of texts, as dictionaries by column name."""
     with parquet_errors(path.name):
-        for batch in open_dataset(path).to_batches():
+        for batch in open_dataset(path).to_batches(batch_size=ROWS_AT_ONCE):
             yield from batch.to_pylist()
 
 

@@ -160,7 +160,7 @@ class MaskedSums(NamedTuple):
         images = np.where(seen, self.cross / np.where(seen, self.shown, 1), 0)
         if common is not None:
             size = np.where(seen, common * common, 0).sum(axis=1)
-            along = np.where(size > 0, (images @ common) / divisor(size), 0)
+            along = (images @ common) / divisor(size)
             images = np.where(seen, images, along[:, None] * common)
         rays = unit(W.astype(np.float64))
         return np.where(images.any(axis=1, keepdims=True), images, rays)

@@ -26,6 +26,8 @@ FEWEST_GENES = 100  # in a panel of fewer, one gene changes the shares of all ot
 SMALLEST_MAXIMUM = 10  # counts of mutations or copies are smaller, and no depth is in them
 UNEQUAL = 1.1  # ratio of the 95th to the 5th percentile of totals; below, they were made equal
 
+FIRST_LOOK = 1000  # rows of measurements nearly always have a fraction: the others are not read
+
 DEFAULT_WORDS = {  # what is said of the default steps
     Depth.name: "raw counts were scaled to the same total (--cp10k)",
     Log.name: "logarithms were taken (--log)",
@@ -42,6 +44,8 @@ def are_raw_counts(X: Any) -> bool:
     if part is None or not part.shape[0]:
         return False
     values = part.data if sp.issparse(part) else np.asarray(part)
+    if any((np.floor(some) < some).any() for some in (values[:FIRST_LOOK], values)):
+        return False
     if values.dtype.kind == "f":
         values = values[~np.isnan(values)]
     zeros = (
@@ -49,7 +53,7 @@ def are_raw_counts(X: Any) -> bool:
     )
     if not values.size or not zeros or values.min() < 0 or not SMALLEST_MAXIMUM < values.max():
         return False
-    if not np.isfinite(values.max()) or (values != np.floor(values)).any():
+    if not np.isfinite(values.max()):
         return False
     low, high = np.percentile(known_totals(part), [5, 95])
     return bool(high > UNEQUAL * low)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onmf.io.table import Array
-from onmf.preparation.arrays import feature_squares, parts_of, without_missing
+from onmf.preparation.arrays import feature_squares, parts_of
 from onmf.preparation.expression import are_counts_of_events
 from onmf.preparation.steps import Rescale
 
@@ -49,7 +49,7 @@ def default_scaling(X: Any) -> dict[str, dict[str, Any]]:
     part = next(iter(parts_of(X)), None)
     if not isinstance(part, np.ndarray) or not part.size or are_counts_of_events(part):
         return {}
-    known = without_missing(part)
     with np.errstate(over="ignore"):  # the entries are not checked yet
-        found = dominant_features(feature_squares(known))
-    return {} if found is None or known.min() < 0 else {Rescale.name: {}}
+        found = dominant_features(feature_squares(part))
+    signed = found is not None and np.fmin.reduce(part, axis=None) < 0
+    return {} if found is None or signed else {Rescale.name: {}}

@@ -23,7 +23,7 @@ def display_name(name: Any, longest: int = MAX_NAME) -> str:
 
 def whole_text(text: str) -> str:
     """A text of any length that can be written in UTF-8: lone surrogates are invalid."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def first_words(name: str, text: str) -> str:

@@ -111,7 +111,7 @@ def promising(gain: Array, loss: Array, touched: list[bool]) -> Iterator[tuple[i
     leaving = np.argsort(loss, kind="stable").tolist()
     splits = np.argsort(-gain, kind="stable").tolist()
     losses, gains = loss[leaving].tolist(), gain[splits].tolist()
-    heap, begun = [(losses[0] - gains[0], 0, 0)], 1
+    heap, begun = [(0.0, 0, 0)], 1  # alone, so it comes first whatever it gains
     for _ in range(PAIRS_PER_CLUSTER * len(loss)):
         if not heap:
             return

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
+from onmf.explain.trust import in_words
 from onmf.io.table import listing
 
 MAX_TURN = 5.0  # degrees: a cluster that turns further in one batch is reported
@@ -36,11 +37,7 @@ class Changes(NamedTuple):
         known = sum(one["samples"] for one in before)
         usual = sum(one["strangers"] for one in before) / max(known, 1)
         many = usual * n + DEVIATIONS * math.sqrt(n * usual * (1 - usual))
-        alerts = [
-            f"cluster {i} turned by {angle:.1f} degrees."
-            for i, angle in turned.items()
-            if angle > MAX_TURN
-        ]
+        alerts = far_turns({i: angle for i, angle in turned.items() if angle > MAX_TURN})
         if strangers > max(many, MAX_STRANGERS * n):
             alerts.append(f"{strangers} of {n} samples fit no cluster, and wait.")
         return cls(
@@ -67,3 +64,11 @@ class Changes(NamedTuple):
             return [*self.alerts]
         return [f"{self.zeros} of {self.samples} samples are all zero: they are in no cluster "
                 "and change nothing.", *self.alerts]  # fmt: skip
+
+
+def far_turns(degrees: Mapping[int, float]) -> list[str]:
+    """One sentence on the clusters that turned far, or none."""
+    if len(degrees) < 2:
+        return [f"cluster {i} turned by {angle:.1f} degrees." for i, angle in degrees.items()]
+    low, high = min(degrees.values()), max(degrees.values())
+    return [f"clusters {in_words([*degrees])} turned by {low:.1f} to {high:.1f} degrees."]

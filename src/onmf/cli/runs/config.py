@@ -22,17 +22,32 @@ def read_config(context: click.Context, option: click.Parameter, path: Path | No
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{path} is not TOML: {error}.") from error
     own = content.get(str(context.info_name), {})
-    every = {name: value for name, value in content.items() if not isinstance(value, dict)}
+    shared = {name: value for name, value in content.items() if not isinstance(value, dict)}
+    every = {name: value for name, value in shared.items() if not only_of_others(context, name)}
     values: dict[str, Any] = {}
     for name, value in (every | own).items():
         values |= option_value(context, path, name, value)
     context.default_map = {**(context.default_map or {}), **values}
 
 
+def options_of(command: click.Command | None) -> dict[str, click.Parameter]:
+    """The parameters of a command by their long names."""
+    params = [] if command is None else command.params
+    return {flag.lstrip("-"): one for one in params for flag in one.opts}
+
+
+def only_of_others(context: click.Context, name: str) -> bool:
+    """Whether other commands have an option of this name, and this one has not."""
+    group = context.parent and context.parent.command
+    if name in options_of(context.command) or not isinstance(group, click.Group):
+        return False
+    others = (group.get_command(context, other) for other in group.list_commands(context))
+    return any(name in options_of(command) for command in others)
+
+
 def option_value(context: click.Context, path: Path, name: str, value: Any) -> dict[str, Any]:
     """The parameter that an option sets, and its value; nothing for a flag that is false."""
-    known = {flag.lstrip("-"): one for one in context.command.params for flag in one.opts}
-    found = known.get(name)
+    found = options_of(context.command).get(name)
     if not isinstance(found, click.Option) or name == "config":
         raise click.UsageError(
             f"{path} has {name!r}, which is no option of {context.command_path}: see --help for "

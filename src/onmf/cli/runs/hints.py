@@ -46,7 +46,7 @@ def before_fit(source: Input, table: Table, signed: bool = True) -> list[str]:
             *dates_of_genes(table),
             *sums_of_others(source, table, totals),
             *id_columns(source, table),
-            *class_columns(source, table),
+            *class_columns(source, table, totals),
             *depth_before(source, totals),
             *units(source, table, totals),
             *single_feature(table),
@@ -58,8 +58,8 @@ def missing_entries(table: Table, totals: "Totals") -> Iterator[str]:
     if totals.n_missing:
         share = totals.n_missing / np.prod(table.X.shape, dtype=float)
         yield (
-            f"{totals.n_missing} entries ({100 * share:.2g} %) have no value: they are treated as "
-            "missing, and the error does not count them."
+            f"{100 * share:.2g} % of the entries ({totals.n_missing}) have no value: they are "
+            "treated as missing, and the error does not count them."
         )
 
 
@@ -183,16 +183,24 @@ def id_columns(source: Input, table: Table) -> Iterator[str]:
                 )
 
 
-def class_columns(source: Input, table: Table) -> Iterator[str]:
-    """Few different whole numbers under the name of a class: the answer among the features."""
-    known = enumerate(table.features[:MOST_NAMES_READ])
-    asked = [i for i, name in known if CLASS_NAME.search(name)][:MOST_ID_COLUMNS]
-    for i, row in zip(asked, some_columns(table.X, asked) if asked else (), strict=True):
-        if (row == np.floor(row)).all() and 1 < len(np.unique(row)) <= np.sqrt(len(row)):
-            name = table.features[i]
+def class_columns(source: Input, table: Table, totals: Totals) -> Iterator[str]:
+    """Few different whole numbers where classes are: the answer among the features.
+
+    In a column with the name of a class, among counts only the first or last, for a "diagnosis" in
+    their midst is a word; or 0, 1, ... or 1, 2, ... in the last column of what is no count.
+    """
+    names, last = table.features, len(table.features) - 1
+    known = sorted({0, last}) if totals.counts else range(last + 1)[:MOST_NAMES_READ]
+    asked = [i for i in known if CLASS_NAME.search(names[i])][:MOST_ID_COLUMNS]
+    tried = asked if totals.counts or isinstance(table.X, Source) else sorted({*asked, last})
+    for i, row in zip(tried, some_columns(table.X, tried) if tried else (), strict=True):
+        found = np.unique(row)
+        numbered = found[0] in (0, 1) and found[-1] - found[0] == len(found) - 1
+        whole = (row == np.floor(row)).all() and 1 < len(found) <= np.sqrt(len(row))
+        if whole and (numbered or i in asked):
             yield (
-                f"feature {name!r} looks like known classes, not amounts: compare the clusters "
-                f"with it by --labels {name}, or {leave_out(source, 'feature', name)}."
+                f"feature {names[i]!r} looks like known classes, not amounts: compare the clusters "
+                f"with it by --labels {names[i]}, or {leave_out(source, 'feature', names[i])}."
             )
 
 
@@ -223,17 +231,14 @@ def units(source: Input, table: Table, totals: Totals) -> Iterator[str]:
         return
     names = ", ".join(repr(table.features[j]) for j in found.features)
     has = "has" if len(found.features) == 1 else "have"
-    told = f"{names} alone {has} {100 * found.share:.3g} % of the sum of squares"
-    if Rescale.name in source.steps:
-        yield (
-            f"{told}, as in different units: every feature gets the same weight (--scale); --raw "
-            "leaves the numbers as they are."
-        )
-    else:
-        yield (
-            f"{told}, so other features hardly count: use --scale for measurements in different "
-            "units, --log for counts."
-        )
+    remedy = (
+        "as in different units: every feature gets the same weight (--scale); --raw leaves the "
+        "numbers as they are."
+        if Rescale.name in source.steps
+        else "so other features hardly count: use --scale for measurements in different units, "
+        "--log for counts."
+    )
+    yield f"{names} alone {has} {100 * found.share:.3g} % of the sum of squares, {remedy}"
 
 
 def single_feature(table: Table) -> Iterator[str]:

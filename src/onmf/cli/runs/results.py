@@ -26,7 +26,6 @@ from onmf.io.output import Content
 from onmf.io.remote import HIDDEN, RemoteFile
 from onmf.io.terms import Terms
 from onmf.losses import loss_of
-from onmf.preparation.steps import units_after
 from onmf.rows.sweep import Array
 
 
@@ -157,14 +156,12 @@ class FinishedFit:
 
     def files(self, raw_names: bool = False) -> dict[str, Content]:
         """All files except the report and run.json."""
-        steps = getattr(self.model, "preprocessing_", ())
-        ids, W = self.findings.ids, self.model.cluster_centers_ * units_after(steps)
         sheets = {
             records.LABELS: self.labels().sheet(),
             records.CLUSTERS: tables.clusters_sheet(self.clusters(), self.source.terms),
             records.MARKERS: tables.markers_sheet(self.findings.markers),
-            records.CENTERS: tables.centers_sheet(ids, W, self.table.features),
-            records.TOP: tables.top_sheet(ids, self.findings.top),
+            records.CENTERS: tables.centers_sheet(self.model, self.table.features),
+            records.TOP: tables.top_sheet(self.findings.ids, self.findings.top),
         }
         if self.choice is not None and len(self.choice.labels) == len(self.table.samples):
             sheets[records.SCALES] = tables.scales_sheet(self.table.samples, self.choice.scales)

@@ -244,7 +244,7 @@ class StreamRun:
         """The files of `onmf cluster` that a batch changes."""
         model, ids = self.model, tables.ids_of_clusters(self.model)
         top = model.top_features(tables.TOP_FEATURES)
-        centers = tables.centers_sheet(ids, model.cluster_centers_, feature_names(model))
+        centers = tables.centers_sheet(model, feature_names(model))
         sheets = {records.CENTERS: centers, records.TOP: tables.top_sheet(ids, top)}
         return {**csv_writers(sheets), records.MODEL_FILE: model_bytes(model, samples=False)}
 

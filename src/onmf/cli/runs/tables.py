@@ -20,6 +20,7 @@ from onmf.metrics import (
     clustering_accuracy,
     normalized_mutual_info_score,
 )
+from onmf.preparation.steps import units_after
 from onmf.rows.sweep import Array
 
 LONGEST_CELL = 32_767  # characters in Excel, which puts the rest into other rows
@@ -162,9 +163,10 @@ def _cell(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else "" if value is None else value
 
 
-def centers_sheet(ids: Array, centers: Array, features: Sequence[str]) -> Sheet:
-    """centers.csv."""
-    rows = [[i, *row] for i, row in zip(ids.tolist(), centers.tolist(), strict=True)]
+def centers_sheet(model: Model, features: Sequence[str]) -> Sheet:
+    """centers.csv, in the units of the input."""
+    W = model.cluster_centers_ * units_after(getattr(model, "preprocessing_", ()))
+    rows = [[i, *row] for i, row in zip(ids_of_clusters(model).tolist(), W.tolist(), strict=True)]
     return Sheet(["cluster", *features], rows)
 
 

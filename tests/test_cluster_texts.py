@@ -32,7 +32,7 @@ def texts():
     return documents()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def model(texts):
     return onmf.cluster_texts(texts, 2)
 

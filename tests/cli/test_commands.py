@@ -556,7 +556,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
         (["texts.txt", "--text", "--min-df", "44"], "no word is in at least 44"),
         (["x.csv", "--layer", "counts"], "x.csv has no layers"),
         (["."], "the output folder is inside the input folder"),
-        ([".."], "the output folder is inside the input folder"),
+        (["folder/.."], "the output folder is inside the input folder"),
         (["folder"], "is a folder"),
         (["minus.npy", "--log"], "Negative values in data"),
         (["missing.csv"], "missing.csv"),

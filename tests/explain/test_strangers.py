@@ -102,6 +102,8 @@ def test_a_cluster_is_wide_only_where_its_samples_are(global_random_seed):
     far = ring[600:].copy()
     far[:, :2] = 10 + 1.5 * (far[:, :2] - 10)
     assert model.strangers(far).mean() > 0.9
+    both = np.vstack([ring, far])  # a ring is near to means, and not to its centroid
+    np.testing.assert_array_equal(model.strangers(both), model.stranger_score(both) > 1)
 
 
 def test_what_is_missing_is_neither_strange_nor_known():

@@ -1,5 +1,6 @@
 """What a fitted model says of the doubt about samples: probabilities, strangers, mixtures."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -138,10 +139,8 @@ class JudgingMixin(PredictMixin):
             return self._lazily("predict_proba", X, dtype, k, **known)
         curve = Calibration.of(known["certainty_curve_"])
         data, assignment, scale = self._with_assignment(X)
-        assignment, by_loss = (
-            self._limited(assignment, scale),
-            self._assignment_by_loss(data, scale),
-        )
+        assignment = self._limited(assignment, scale)
+        by_loss = self._assignment_by_loss(data, scale)
 
         def judge(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
             labels = assignment(block, None)[0].labels
@@ -176,18 +175,7 @@ class JudgingMixin(PredictMixin):
         >>> bool((model.stranger_score(X[200:, ::-1]) > 1).all())
         True
         """
-        self._check_fitted()
-        if is_dask(X):
-            known = {name: self._learnt(name) for name in LEARNT[1:]}
-            return self._lazily("stranger_score", X, np.float64, None, **known)
-        excess = self._stranger_judge()
-        data, assignment, scale = self._with_assignment(X)
-
-        def judge(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
-            return excess(block.X, assignment(block, None)[0].labels, scale), ()
-
-        with single_threaded_blas():
-            return data.gather(data.sweep(judge)[0])
+        return self._judged("stranger_score", X, np.float64, StrangerJudge.excess)
 
     def strangers(self, X: Any) -> NDArray[np.bool_]:
         """Whether each sample is unlike all samples of the fit: `stranger_score` above 1.
@@ -212,7 +200,7 @@ class JudgingMixin(PredictMixin):
         >>> bool(model.strangers(X[200:]).mean() < 0.1)
         True
         """
-        return self.stranger_score(X) > 1
+        return self._judged("strangers", X, np.bool_, StrangerJudge.beyond)
 
     def mixed_score(self, X: Any) -> NDArray[np.float64]:
         """Share of what the nearest centroid leaves of a sample that a second one explains.
@@ -250,11 +238,24 @@ class JudgingMixin(PredictMixin):
         with single_threaded_blas():
             return data.gather(data.sweep(judge)[0])
 
+    def _judged(self, name: str, X: Any, dtype: Any, look: Callable[..., Array]) -> Array:
+        """What the method of this name says of samples: how the rule looks at a block."""
+        self._check_fitted()
+        if is_dask(X):
+            known = {name: self._learnt(name) for name in LEARNT[1:]}
+            return self._lazily(name, X, dtype, None, **known)
+        rule, (data, assignment, scale) = self._stranger_judge(), self._with_assignment(X)
+
+        def judge(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
+            return look(rule, block.X, assignment(block, None)[0].labels, scale), ()
+
+        with single_threaded_blas():
+            return data.gather(data.sweep(judge)[0])
+
     def _stranger_judge(self) -> StrangerJudge:
         """By which `stranger_score` judges samples."""
         rule = StrangerRule(*(self._learnt(name) for name in LEARNT[1:]))
-        ids = np.asarray(cluster_ids(self))
-        return StrangerJudge(rule, self.cluster_centers_, ids, self._loss)
+        return StrangerJudge(rule, self.cluster_centers_, np.asarray(cluster_ids(self)), self._loss)
 
     def _learnt(self, name: str) -> Array:
         """An attribute that is learnt from the kept samples, unless the model has it already."""

@@ -87,7 +87,7 @@ class ReadBlock:
     def __call__(self, block: Block, own: Part) -> tuple[Look, PowerSums]:
         near, _ = self.assignment.nearness(block, None)
         nearest = self.assignment(block, None)[0].labels
-        stranger = self.judge(block.X, nearest) > 1
+        stranger = self.judge(block.X, nearest)
         _, whole = self.sums(block, own.labels[:, None])
         if len(own.seen) < len(own.labels):
             block = Block(block.X[own.seen], block.weight[own.seen])
@@ -100,7 +100,7 @@ class ReadBlock:
 
 def no_judge(X: Matrix, labels: Array) -> Array:
     """Strangers are not asked for."""
-    return np.empty(0)
+    return np.empty(0, bool)
 
 
 def read_clusters(
@@ -132,7 +132,7 @@ def read_clusters(
             loss.view_rows,
             HalfLabels.of(halves, data),
             SumPowers(k, data.n_missing),
-            no_judge if strangers is None else partial(strangers, factor=samples.scale),
+            no_judge if strangers is None else partial(strangers.beyond, factor=samples.scale),
         )
         rows, sums = data.sweep(move, parts(data, labels.astype(np.intp), tried))
     moved, margin, distance, stranger, looks = (

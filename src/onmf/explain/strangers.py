@@ -18,7 +18,7 @@ is divided by 1 - s, s being the share of the sample in its centroid.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -176,6 +176,14 @@ class StrangerRule:
         score = log_scores(self.form, self.means, left) - usual_logs(self.chance, left.noise)
         return np.asarray(np.exp(np.minimum(score - limits, 700)))
 
+    def beyond(self, left: Left, ids: Array) -> Array:
+        """Which samples are strangers. With p = 0 alone q is no smaller, and below for most."""
+        centroid = replace(self, form=self.form[:1], means=np.zeros((1, 0)))
+        far = centroid.excess(left, ids) > 1
+        some = np.flatnonzero(far)
+        far[some] = self.excess(left.take(some), ids) > 1
+        return far
+
 
 @dataclass(frozen=True)
 class StrangerJudge:
@@ -186,9 +194,13 @@ class StrangerJudge:
     ids: Array
     loss: Loss
 
-    def __call__(self, X: Matrix, labels: Array, factor: float) -> Array:
+    def excess(self, X: Matrix, labels: Array, factor: float) -> Array:
         """q over its limit, of samples with the labels of the nearest centroids, times a factor."""
         return self.rule.excess(Left.of(X, labels, self.W, self.loss, factor), self.ids)
+
+    def beyond(self, X: Matrix, labels: Array, factor: float) -> Array:
+        """Which of these are strangers."""
+        return self.rule.beyond(Left.of(X, labels, self.W, self.loss, factor), self.ids)
 
 
 def chance_of(score: Array, noise: Array, weight: Array) -> Array:

@@ -13,7 +13,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from onmf.io import read_table
+from onmf.io import open_source, read_table
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 3.0, 0.0]])
 
@@ -109,6 +109,20 @@ def test_parquet_without_names_and_with_classes(tmp_path):
     table = read_table(tmp_path / "x.parquet", labels="type")
     np.testing.assert_array_equal(table.X, X)
     assert table[1:] == (["0", "1"], ["u", "v", "w"], ["LUAD", "KIRC"])
+
+
+@pytest.mark.parametrize("rows", [slice(3, 17), slice(0, 24), slice(8, 12), slice(23, 24)], ids=str)
+def test_rows_of_several_row_groups_and_files_are_those_of_the_table(tmp_path, rows):
+    """The number of rows of a row group is not that of its file."""
+    pytest.importorskip("pyarrow")
+    X = np.random.default_rng(0).random((24, 3))
+    (tmp_path / "x.parquet").mkdir()
+    for i, part in enumerate(np.split(X, 2)):
+        frame = pd.DataFrame(part, columns=[*"abc"])
+        frame.to_parquet(tmp_path / "x.parquet" / f"{i}.parquet", row_group_size=4)
+    source = open_source(tmp_path / "x.parquet").in_order()
+    assert [*source.edges] == [*range(0, 25, 4)]
+    np.testing.assert_array_equal(source.rows(rows.start, rows.stop), X[rows])
 
 
 def test_gaps_of_a_parquet_file_are_nan(tmp_path):

@@ -116,14 +116,14 @@ class ColumnMatrix:
     dtype: np.dtype[Any]
 
     def __getitem__(self, rows: slice) -> Array:
-        return self.numbers(self.data)[rows]
+        return self.numbers(self.data, self.shape[0])[rows]
 
-    def batches(self, part: Any) -> Iterator[Array]:
-        """The rows of a part of the data, some at a time: a copy of all doubles the memory."""
+    def batches(self, part: Any, n: int) -> Iterator[Array]:
+        """The n rows of a part of the data, some at a time: a copy of all doubles the memory."""
         size = max(1, ENTRIES_PER_BATCH // max(1, len(self.names)))
         kind = pa.from_numpy_dtype(self.dtype)
         with parquet_errors(self.path.name):
-            declared, done = part.count_rows(), 0
+            done = 0
             for batch in part.to_batches(
                 columns=self.names,
                 batch_size=size,
@@ -133,19 +133,19 @@ class ColumnMatrix:
                 fragment_scan_options=IN_ORDER if isinstance(self.path, Path) else None,
             ):
                 done += batch.num_rows
-                if done > declared:
+                if done > n:
                     break
                 X = np.empty((batch.num_rows, len(self.names)), self.dtype)
                 for j, column in enumerate(batch.columns):
                     X[:, j] = column.cast(kind, safe=False).to_numpy(zero_copy_only=False)
                 yield X
-            if done != declared:
-                raise ValueError(f"it declares {declared:,} rows, but its columns have others")
+            if done != n:
+                raise ValueError(f"it declares {n:,} rows, but its columns have others")
 
-    def numbers(self, part: Any) -> Array:
-        """All rows of a part of the data."""
-        X, done = np.empty((part.count_rows(), len(self.names)), self.dtype), 0
-        for rows in self.batches(part):
+    def numbers(self, part: Any, n: int) -> Array:
+        """All n rows of a part of the data, whose own count of a row group is that of its file."""
+        X, done = np.empty((n, len(self.names)), self.dtype), 0
+        for rows in self.batches(part, n):
             X[done : done + len(rows)] = rows
             done += len(rows)
         pa.default_memory_pool().release_unused()
@@ -156,7 +156,7 @@ class ColumnMatrix:
         n, m = self.shape
         folder = room_for(n * m * self.dtype.itemsize, self.path.name)
         with (folder.path / "rows").open("wb") as file:
-            for batch in self.batches(self.data):
+            for batch in self.batches(self.data, n):
                 batch.tofile(file)
         return FlatFile(folder.path / "rows", 0, self.shape, self.dtype, folder)
 
@@ -186,7 +186,9 @@ class RowGroups:
         i, j, _ = rows.indices(self.shape[0])
         first = bisect_right(self.edges, i) - 1
         last = max(bisect_left(self.edges, j), first + 1)
-        parts = [self.whole.numbers(group) for group in self.groups[first:last]]
+        sizes = np.diff(self.edges[first : last + 1]).tolist()
+        read = zip(self.groups[first:last], sizes, strict=True)
+        parts = [self.whole.numbers(group, size) for group, size in read]
         X = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return X[i - self.edges[first] : j - self.edges[first]]
 

@@ -11,7 +11,8 @@ from onmf.io.annotation import read_labels
 from onmf.io.cells import guard_cell, is_number, unguard_cell
 from onmf.io.table import one_line, printable
 
-FORMULAS = ["=1+1", "+A1", "-2+3", "@SUM(A1)", "'=x", "''=x", "\t=1", "=cmd|' /C calc'!A0", "＝1", "﹦1"]  # noqa: RUF001
+FORMULAS = ["=1+1", "+A1", "-2+3", "@SUM(A1)", "'=x", "''=x", "\t=1", "=cmd|' /C calc'!A0", "＝1"]  # noqa: RUF001
+FORMULAS += ["﹦1"]
 PLAIN = ["gene", "a=b", "'quoted'", "don't", "-5", "+1.5e3", "", "é"]
 
 

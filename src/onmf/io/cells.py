@@ -16,7 +16,7 @@ Number = Callable[[str], float]  # the number in a cell; ValueError if there is 
 
 SPACES = " \u00a0\u202f"  # all of them may group digits
 
-# Full-width and small signs work, too, and what no one sees before them is dropped by some programs.
+# Full-width and small signs work, too; what no one sees before them is dropped by some programs.
 SIGNS = "=+@＝＋－＠﹦﹢﹣﹫-"  # noqa: RUF001
 UNSEEN = "\ufeff" + "".join(
     c for c in map(chr, range(0x3001)) if c.isspace() or category(c) in ("Cc", "Cf")

@@ -59,15 +59,18 @@ class PartialFitMixin(WarmUpMixin):
         """Update the clusters with one batch of a stream.
 
         A model that is not fitted clusters the first batch as `fit` does; a fitted one continues
-        from its centroids. Each later batch is read once: its samples go to their nearest
-        centroids, and every centroid moves towards the mean, over all batches, of its samples, by
-        steps that shrink as t^(-3/4). The centroids converge to a fixed point of the alternation
-        that ends `fit`, for the distribution of the batches, or for the data set if its batches are
-        given again and again.
+        from its centroids. The first 280 samples per cluster are kept, and clustered again whenever
+        there are twice as many batches, for a single batch is too little to start from; a model
+        that was fitted before needs none. From then on each batch is read once: its samples go to
+        their nearest centroids, and every centroid moves towards the mean, over all batches, of its
+        samples, by steps that shrink as t^(-3/4). The centroids converge to a fixed point of the
+        alternation that ends `fit`, for the distribution of the batches, or for the data set if its
+        batches are given again and again.
 
         Clusters keep their ids. `labels_`, `membership_` and `relative_error_` are those of the
-        last batch, with the centroids before it. `save` stores the state of the stream. For new
-        clusters in a stream see `StreamONMF`.
+        last batch, with the centroids before it, or with the present ones as long as the first
+        samples are kept. `save` stores the state of the stream, with the samples that are kept. For
+        new clusters in a stream see `StreamONMF`.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ class StreamONMF(ONMF):
 
     `partial_fit` takes the batches. The first samples, seventy per cluster and 280 where none can
     be born, are kept and clustered again now and then until they are all there. From then on a
-    sample that is novel to every centroid waits for two batches. Where eight of them agree on a
+    sample that is novel to every centroid waits for two batches. Where six of them agree on a
     direction of their own, a cluster is born. A cluster without samples for ten times its mean
     interval is removed. `lineage_` says what the batch changed, `cluster_ids_` gives the ids,
     `n_novel_` is the number of samples of the last batch that are in no new cluster and wait. `fit`

@@ -26,6 +26,9 @@ MAX_CHANCE. Then a third of the gap is enough, if the centroids explain less tha
 of what M explains itself. It is also enough for a ray that has little in common with every
 centroid, a cosine of MAX_COSINE, as long as the batch has that many outside the groups found: of
 several small kinds at once none is many. A tail, or a part of a wide kind, is there at all times.
+
+A group that has most samples of a cluster, and is within its reach, is that cluster, turned:
+centroids move by ever smaller steps, so that one that drifts falls behind its samples.
 """
 
 from collections.abc import Iterator
@@ -37,13 +40,7 @@ from scipy.special import pdtr
 
 from onmf.rows.assign import first_largest
 from onmf.rows.sweep import Array, divisor, row_sqnorm, same_pattern, zero_missing
-from onmf.streams.evidence import (
-    MIN_COSINE_SHARE,
-    MIN_MEMBERS,
-    CosineSums,
-    Gains,
-    Surplus,
-)
+from onmf.streams.evidence import MIN_COSINE_SHARE, MIN_MEMBERS, CosineSums, Gains, Surplus
 from onmf.streams.lineage import degrees, reach_of
 
 MIN_GAP = 3.0  # standard deviations; sparse counts have false births at half of it

@@ -22,10 +22,11 @@ was made from. The tail of a normal distribution, cut off at 2 standard deviatio
 
 Time: wide kinds, as topics of texts, have no such gap, but the batch has more novel samples than
 batches had before. Were they as frequent as before, that many in M would have a probability of
-MAX_CHANCE. Then a third of the gap is enough, if the centroids explain less than MIN_COSINE_SHARE
-of what M explains itself. It is also enough for a ray that has little in common with every
-centroid, a cosine of MAX_COSINE, as long as the batch has that many outside the groups found: of
-several small kinds at once none is many. A tail, or a part of a wide kind, is there at all times.
+SURPLUS_CHANCE. Then a third of the gap is enough for MIN_SURPLUS samples, if the centroids explain
+less than MIN_COSINE_SHARE of what M explains itself. It is also enough for a ray that has little in
+common with every centroid, a cosine of MAX_COSINE, as long as the batch has that many outside the
+groups found: of several small kinds at once none is many. A tail, or a part of a wide kind, is
+there at all times.
 
 A group that has most samples of a cluster, and is within its reach, is that cluster, turned:
 centroids move by ever smaller steps, so that one that drifts falls behind its samples.
@@ -45,6 +46,7 @@ from onmf.streams.lineage import degrees, reach_of
 
 MIN_GAP = 3.0  # standard deviations; sparse counts have false births at half of it
 MAX_CHANCE = 1 / 64  # of a valley in a tail: six samples in the core and nobody on the edge
+MIN_SURPLUS, SURPLUS_CHANCE = 8, 0.01  # of wide kinds: with 6 and 1/64, twice the false births
 RARE = 0.05  # probability; with .01, a drifting kind of 2 % of the samples was born again
 MAX_COSINE = 1 / 4  # between rays that have little in common; 1/3: four times the false births
 MAX_COMPARED = 500  # samples whose products with each other are computed
@@ -209,12 +211,14 @@ class Pool(NamedTuple):
 
     def is_surplus(self, found: NewCluster, cosines: Array) -> bool:
         """Whether a group far from the centroids is too many, or one of too many."""
+        if len(found.members) < MIN_SURPLUS:
+            return False
         every, near = np.ones(len(self.near), bool), self.near[found.members]
         inside = np.isin(np.arange(len(every)), found.members)
         far = near.mean() < MIN_COSINE_SHARE * found.own.mean()
-        alone = far and self.surplus.chance(inside) <= MAX_CHANCE
+        alone = far and self.surplus.chance(inside) <= SURPLUS_CHANCE
         return bool(
-            alone or (cosines.max() <= MAX_COSINE and self.surplus.chance(every) <= MAX_CHANCE)
+            alone or (cosines.max() <= MAX_COSINE and self.surplus.chance(every) <= SURPLUS_CHANCE)
         )
 
     def is_aside(self, found: NewCluster, cosines: Array) -> bool:

@@ -22,7 +22,7 @@ was made from. The tail of a normal distribution, cut off at 2 standard deviatio
 
 Time: wide kinds, as topics of texts, have no such gap, but the batch has more novel samples than
 batches had before. Were they as frequent as before, that many in M would have a probability of
-SURPLUS_CHANCE. Then a third of the gap is enough for MIN_SURPLUS samples, if the centroids explain
+SURPLUS_CHANCE. Then a third of the gap is enough for N_ALIKE samples, if the centroids explain
 less than MIN_COSINE_SHARE of what M explains itself. It is also enough for a ray that has little in
 common with every centroid, a cosine of MAX_COSINE, as long as the batch has that many outside the
 groups found: of several small kinds at once none is many. A tail, or a part of a wide kind, is
@@ -46,7 +46,8 @@ from onmf.streams.lineage import degrees, reach_of
 
 MIN_GAP = 3.0  # standard deviations; sparse counts have false births at half of it
 MAX_CHANCE = 1 / 64  # of a valley in a tail: six samples in the core and nobody on the edge
-MIN_SURPLUS, SURPLUS_CHANCE = 8, 0.01  # of wide kinds: with 6 and 1/64, twice the false births
+N_ALIKE = 8  # samples that a group begins with, and of a wide kind; 6: twice the births in topics
+SURPLUS_CHANCE = 0.003  # with .01, 21 of 41 births in searchsnippets are in a known class
 RARE = 0.05  # probability; with .01, a drifting kind of 2 % of the samples was born again
 MAX_COSINE = 1 / 4  # between rays that have little in common; 1/3: four times the false births
 MAX_COMPARED = 500  # samples whose products with each other are computed
@@ -152,7 +153,7 @@ class Pool(NamedTuple):
         who = who[np.unique(np.linspace(0, len(who) - 1, MAX_COMPARED).astype(int))]
         alike = self.alike(who)
         np.fill_diagonal(alike, np.inf)  # a seed is in its own group
-        order = np.argsort(-alike, axis=1, kind="stable")[:, :MIN_MEMBERS]
+        order = np.argsort(-alike, axis=1, kind="stable")[:, :N_ALIKE]
         company = np.take_along_axis(alike, order[:, -1:], axis=1)[:, 0]
         tried = np.zeros(len(self.near), bool)
         for seed in np.argsort(-company, kind="stable")[:GROUP_SEEDS]:
@@ -211,7 +212,7 @@ class Pool(NamedTuple):
 
     def is_surplus(self, found: NewCluster, cosines: Array) -> bool:
         """Whether a group far from the centroids is too many, or one of too many."""
-        if len(found.members) < MIN_SURPLUS:
+        if len(found.members) < N_ALIKE:
             return False
         every, near = np.ones(len(self.near), bool), self.near[found.members]
         inside = np.isin(np.arange(len(every)), found.members)

@@ -154,7 +154,7 @@ class Pool(NamedTuple):
         alike = self.alike(who)
         np.fill_diagonal(alike, np.inf)  # a seed is in its own group
         order = np.argsort(-alike, axis=1, kind="stable")[:, :N_ALIKE]
-        company = np.take_along_axis(alike, order[:, -1:], axis=1)[:, 0]
+        company = np.take_along_axis(alike, order[:, [MIN_MEMBERS - 1]], axis=1)[:, 0]
         tried = np.zeros(len(self.near), bool)
         for seed in np.argsort(-company, kind="stable")[:GROUP_SEEDS]:
             if tried[who[seed]]:

@@ -96,7 +96,9 @@ BAD_PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "message"), BAD_PARAMETERS, ids=str)
+@pytest.mark.parametrize(
+    ("parameters", "message"), BAD_PARAMETERS, ids=[", ".join(given) for given, _ in BAD_PARAMETERS]
+)
 def test_bad_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         ONMF(**{"n_clusters": 4, "solver": "palm", **parameters}).fit(GOOD)

@@ -159,7 +159,7 @@ def run_cluster(
     Examples:
       onmf cluster tumours.csv
       onmf cluster tumours.csv -k 10 -o result --labels cancer_type
-      onmf cluster talks/
+      onmf cluster talks/ -o topics
       onmf cluster talks.csv --text-column abstract -o topics --time year --tree
       onmf cluster embeddings.npy -k 20 --describe talks.csv --text-column abstract
       onmf cluster counts.h5ad -k 12 -o cells --outliers auto

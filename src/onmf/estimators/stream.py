@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from onmf.estimators.onmf import ONMF
 from onmf.estimators.parameters import CenterBounds, Init, RandomSeed
-from onmf.estimators.solvers import PALM, Fast
+from onmf.estimators.solvers import Fast
 from onmf.losses.edits import flat_edits
 from onmf.losses.support import EVERY_FEATURE, refusal
 from onmf.paper.penalties import Penalty
@@ -66,7 +66,7 @@ n_jobs, verbose, callback
         center_bounds: CenterBounds = "auto",
         init: Init = "random",
         n_init: int | Literal["auto"] = "auto",
-        solver: Literal["fast", "palm"] | Fast | PALM = "fast",
+        solver: Literal["fast"] | Fast = "fast",
         tol: float | None = None,
         max_iter: int | None = None,
         random_state: RandomSeed = None,

@@ -18,14 +18,20 @@ SPACES = " \u00a0\u202f"  # all of them may group digits
 # Full-width characters work, too, and what no one sees before them is dropped by some programs.
 UNSEEN = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "\u200b\ufeff"
 FORMULA = re.compile(rf"'*(?:[\t\r\n]|[{UNSEEN}]*[=+\-@＝＋－＠])")  # noqa: RUF001
+NO_VALUE = {
+    "", "-", ".", "?", "na", "n/a", "#n/a", "<na>", "nan", "null", "<null>", "none", "missing",
+}  # fmt: skip
+MINUS_SIGNS = str.maketrans("\u2212\u2013", "--")  # of a text program
+AMOUNT = re.compile(r"\s*[<>≤≥]?=?\s*[+-]?\d[\d.,'_\s]*%?\s*")  # a number in any notation
 FORMULA_STARTS = {*"'=+-@＝＋－＠", *UNSEEN}  # noqa: RUF001
 
 
 def to_number(cell: str) -> float:
-    """The number in a cell; ValueError also for 1_000 and digits of other scripts."""
-    if "_" in cell or not cell.strip().isascii():
+    """The number in a cell, 5 for 5%; ValueError also for 1_000 and digits of other scripts."""
+    plain = cell.translate(MINUS_SIGNS).strip().removesuffix("%")
+    if "_" in plain or not plain.isascii():
         raise ValueError(f"{cell!r} is not a number.")
-    return float(cell)
+    return float(plain)
 
 
 def to_count(word: str) -> int:
@@ -41,6 +47,24 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_cell(number: Number, cell: str, gaps: bool = False) -> bool:
+    """Whether a cell is a number or, if there may be gaps, has no value."""
+    try:
+        number(cell)
+    except ValueError:
+        return gaps and has_no_value(cell)
+    return True
+
+
+def is_amount(cell: str) -> bool:
+    """Whether a cell is a number in some notation, perhaps a limit or in percent."""
+    return AMOUNT.fullmatch(cell) is not None
+
+
+def has_no_value(cell: str) -> bool:
+    return cell.strip().lower() in NO_VALUE
 
 
 def guard_cell(cell: Any) -> Any:

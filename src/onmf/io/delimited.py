@@ -1,4 +1,4 @@
-"""Text tables: `.csv`, `.tsv` and `.txt`, also compressed by gzip; read as a whole when opened.
+"""Text tables: `.csv`, `.tsv`, `.txt` and `.data`, also compressed by gzip; read as a whole when opened.
 
 The cells of a workbook become numbers, names and classes here, too. A cell without a value is NaN;
 one that is not a number is an error that names its line and column.
@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from onmf.exceptions import FormatError, TableWarning
-from onmf.io.cells import Number, number_reader, to_number, unguard_cell
-from onmf.io.columns import ID_HEADINGS, ROWS_INSPECTED, Columns, class_names, find_columns, remedy
+from onmf.io.cells import Number, has_no_value, is_cell, number_reader, to_number, unguard_cell
+from onmf.io.columns import ROWS_INSPECTED, Columns, are_classes, class_names, find_columns, remedy
+from onmf.io.headers import is_header, is_text
 from onmf.io.layouts import (
     LINES_INSPECTED,
     Lines,
@@ -41,10 +42,9 @@ from onmf.io.table import MOST_LISTED, Options, Table, listing, numbered, one_li
 from onmf.io.text_files import text_lines
 
 ROWS_PER_MEMORY_CHECK = 4096
+PLAIN_TEXT = (".txt", ".dat", ".data")  # endings of documents, too
 
-DIGITS = re.compile(r"\s*[+-]?\d[\d.,'_\s]*")  # a number in any notation
 DECIMAL_COMMA = re.compile(r"[+-]?[\d.\s]*\d,\d+([eE][+-]?\d+)?")
-NO_VALUE = {"", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "missing"}
 
 
 class Layout(NamedTuple):
@@ -56,15 +56,14 @@ class Layout(NamedTuple):
 
     @property
     def features(self) -> list[str]:
-        chosen = self.columns.features
-        return [self.headings[j] for j in chosen] if self.header else numbered(len(chosen))
+        return [self.headings[j] for j in self.columns.features]
 
 
 def open_delimited(path: AnyFile, options: Options) -> Source:
     try:
         table = _by_decimal_sign(path, options)
     except ValueError as error:
-        if ".txt" not in path.name.lower():
+        if not path.name.lower().removesuffix(".gz").endswith(PLAIN_TEXT):
             raise
         said = str(error).removesuffix(".")
         raise ValueError(f"{said}; for documents, add --text.") from error
@@ -114,7 +113,7 @@ def text_cells(path: AnyFile, options: Options, inspected: int = 1) -> Lines:
 
 
 def separator(lines: Sequence[str], name: str) -> str:
-    """The separator of cells: by the ending, or the mark that is as often in most lines."""
+    """The separator of cells: by the ending, the mark that is as often in most lines, or spaces."""
     if name.endswith((".tsv", ".tab", ".gct")):
         return "\t"
     same = {}
@@ -124,7 +123,8 @@ def separator(lines: Sequence[str], name: str) -> str:
     best = max(same, key=lambda mark: same[mark])
     if best in "".join(lines):
         return best
-    return " " if name.endswith(".txt") and len(lines[0].split() if lines else ()) > 1 else ","
+    words = Counter(len(line.split()) for line in lines if line.strip()).most_common(1)
+    return " " if words and words[0][0] > 1 else ","
 
 
 def as_table(lines: Lines, name: str, options: Options) -> Table:
@@ -133,7 +133,7 @@ def as_table(lines: Lines, name: str, options: Options) -> Table:
     about: dict[str, list[str]] = {}
     lines = without_notes(lines, options.skip_rows, about)
     try:
-        head = find_head(lines, partial(_is, number), about)
+        head = find_head(lines, partial(is_cell, number), about)
     except FormatError:
         raise
     except ValueError as error:
@@ -167,26 +167,30 @@ def _layout(
     """Header and names, from the first two lines; columns of text, from some more."""
     first, second = top[0], top[min(1, len(top) - 1)]
     short = len(top) > 1 and len(first) == len(second) - 1  # R leaves the first heading out
-    is_id = len(first) > 1 and first[0].strip().lower() in ID_HEADINGS
-    counted = len(first) > 1 and first == numbered(len(first))  # as pandas numbers columns
-    marked = first[0].startswith("# ") and _is(number, second[0])  # as numpy.savetxt writes it
-    header = short or is_id or counted or marked or not _is_data(number, first[1:] or first)
+    marked = first[0].startswith("# ") and is_cell(number, second[0])  # as numpy.savetxt writes it
+    below = [row for row in top[1:] if len(row) == len(first)]
+    header = short or marked or is_header(number, first, below)
     if header and len(top) < 2:
         raise ValueError(f"{name} has a header but no samples.")
     headings = [unguard_cell(cell.strip()) for cell in (["", *first] if short else first)]
     if marked:
         headings[0] = headings[0].removeprefix("# ")
     rows = [row for row in top[header:] if len(row) == len(headings)]
-    columns = zip(*rows, strict=True) if header else ()
     empty, text = set(beside), {}
-    for j, cells in enumerate(columns):
-        if _is_text(number, cells):
-            text[j] = [cell for cell in cells if not _has_no_value(cell)]
+    for j, cells in enumerate(zip(*rows, strict=True)):
+        if is_text(number, cells):
+            text[j] = [cell for cell in cells if not has_no_value(cell)]
         elif j and not headings[j] and not filled(cells):
             empty.add(j)  # a separator at the end of each line
-    starts = [row[0] for row in top[1:] or top if not _has_no_value(row[0])]
-    names = [] if not starts or _is(number, starts[0]) else starts
-    found = find_columns(headings, text, names, name, options, header=header, unused=empty)
+    starts = [row[0] for row in top[header:] or top if not has_no_value(row[0])]
+    names = [] if not starts or is_cell(number, starts[0]) else starts
+    if not header:
+        named = names and not are_classes(names)
+        headings = ["", *numbered(len(first) - 1)] if named else numbered(len(first))
+    found = find_columns(headings, text, names, name, options, unused=empty)
+    if not header and {*text} - {found.names}:
+        said = f"{name} has no header: its first line is a sample, and columns are numbered from 0."
+        warnings.warn(said, TableWarning, stacklevel=2)
     return Layout(header, headings, found)
 
 
@@ -219,10 +223,10 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
         except ValueError:
             numbers, limits = without_limits(numbers, limits)
             pairs = zip(features, numbers, strict=True)
-            bad += [(line, column, c) for column, c in pairs if not _is(number, c, gaps=True)]
+            bad += [(line, column, c) for column, c in pairs if not is_cell(number, c, gaps=True)]
             if len(bad) >= MOST_LISTED:
                 break
-            values.extend(number(c) if _is(number, c) else math.nan for c in numbers)
+            values.extend(number(c) if is_cell(number, c) else math.nan for c in numbers)
     if bad:
         raise NotNumbersError(name, bad[:MOST_LISTED], options, columns.texts)
     note_left_out(name, limits, "is beyond a limit, and the limit is taken")
@@ -259,30 +263,6 @@ class NotNumbersError(ValueError):
         if texts is not None:
             advice = f"; {remedy(texts)}"
         super().__init__(f"{name} has cells that are not numbers: {where}{advice}.")
-
-
-def _is_text(number: Number, cells: Sequence[str]) -> bool:
-    """Whether a column has values, and none of them is a number in any notation."""
-    values = [cell for cell in cells if not _has_no_value(cell)]
-    return bool(values) and not any(DIGITS.fullmatch(c) or _is(number, c) for c in values)
-
-
-def _is_data(number: Number, cells: list[str]) -> bool:
-    """Whether cells are numbers, some of which may be missing."""
-    return any(_is(number, c) for c in cells) and all(_is(number, c, gaps=True) for c in cells)
-
-
-def _is(number: Number, cell: str, gaps: bool = False) -> bool:
-    """Whether a cell is a number or, if there may be gaps, has no value."""
-    try:
-        number(cell)
-    except ValueError:
-        return gaps and _has_no_value(cell)
-    return True
-
-
-def _has_no_value(cell: str) -> bool:
-    return cell.strip().lower() in NO_VALUE
 
 
 def _quick(number: Number, cells: list[str]) -> Number:

@@ -28,6 +28,8 @@ FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".txt.gz": "delimited",
     ".tab": "delimited",
     ".tab.gz": "delimited",
+    ".dat": "delimited",
+    ".data": "delimited",
     ".gct": "delimited",
     ".gct.gz": "delimited",
     ".xlsx": "workbook",

@@ -22,7 +22,9 @@ NO_VALUE = {
     "", "-", ".", "?", "na", "n/a", "#n/a", "<na>", "nan", "null", "<null>", "none", "missing",
 }  # fmt: skip
 MINUS_SIGNS = str.maketrans("\u2212\u2013", "--")  # of a text program
-AMOUNT = re.compile(r"\s*[<>≤≥]?=?\s*[+-]?\d[\d.,'_\s]*%?\s*")  # a number in any notation
+AMOUNT = re.compile(  # a number in any notation, also a limit or in percent; no date
+    r"\s*[<>≤≥]?=?\s*[+-]?(\d{1,3}([.,'_\s]\d{3})+([.,]\d+)?|\d+([.,]\d*)?|[.,]\d+)\s*%?\s*"
+)
 FORMULA_STARTS = {*"'=+-@＝＋－＠", *UNSEEN}  # noqa: RUF001
 
 

@@ -1,4 +1,4 @@
-"""Text tables: `.csv`, `.tsv`, `.txt` and `.data`, also compressed by gzip; read as a whole when opened.
+"""Text tables: `.csv`, `.tsv`, `.txt` and `.data`, also `.gz`; read as a whole when opened.
 
 The cells of a workbook become numbers, names and classes here, too. A cell without a value is NaN;
 one that is not a number is an error that names its line and column.
@@ -10,7 +10,7 @@ import re
 import warnings
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
@@ -146,7 +146,7 @@ def as_table(lines: Lines, name: str, options: Options) -> Table:
     layout = _layout(few, name, own, number, head.beside)
     rows = without_remarks(chain(head.lines[layout.header :], lines), len(layout.headings), name)
     table = without_sums(_parse(rows, layout, name, own, number), name)
-    heading = layout.headings[0] if layout.header else ""
+    heading = "" if layout.columns.names is None else layout.headings[0]
     genes = options.transpose is None and rows_are_genes(table.samples, table.features, heading)
     if turned or genes:
         if options.transpose is None:
@@ -198,7 +198,7 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
     samples: list[str] = []
     labels: list[str] = []
     values = array("d")
-    bad: list[tuple[int, str, str]] = []  # line, column, cell
+    bad: dict[str, list[tuple[int, str]]] = {}  # lines and cells, by column
     left_out: set[str] = set()
     limits: list[str] = []
     columns, features, width = layout.columns, layout.features, len(layout.headings)
@@ -222,13 +222,12 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
             values.extend(list(map(_quick(number, numbers), numbers)))
         except ValueError:
             numbers, limits = without_limits(numbers, limits)
-            pairs = zip(features, numbers, strict=True)
-            bad += [(line, column, c) for column, c in pairs if not is_cell(number, c, gaps=True)]
-            if len(bad) >= MOST_LISTED:
-                break
+            for feature, c in zip(features, numbers, strict=True):
+                if not is_cell(number, c, gaps=True) and len(bad.get(feature, ())) < MOST_LISTED:
+                    bad.setdefault(feature, []).append((line, c))
             values.extend(number(c) if is_cell(number, c) else math.nan for c in numbers)
     if bad:
-        raise NotNumbersError(name, bad[:MOST_LISTED], options, columns.texts)
+        raise NotNumbersError(name, bad, options, columns.texts)
     note_left_out(name, limits, "is beyond a limit, and the limit is taken")
     if unknown := [repr(row) for row in sorted(columns.rows_to_drop - left_out)]:
         raise ValueError(f"{name} has no column or row {listing(unknown)} to drop.")
@@ -243,25 +242,28 @@ class NotNumbersError(ValueError):
     """Which cells are not numbers, and what may help."""
 
     def __init__(
-        self, name: str, bad: list[tuple[int, str, str]], options: Options, texts: str | None
+        self,
+        name: str,
+        bad: Mapping[str, list[tuple[int, str]]],
+        options: Options,
+        texts: str | None,
     ) -> None:
-        shown = bad if texts is None else bad[:1]
-        where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for i, f, c in shown)
-        cells = [cell.strip() for _, _, cell in bad]
+        each = MOST_LISTED if len(bad) == 1 else 1
+        listed = [(c, line, column) for column in bad for line, c in bad[column][:each]]
+        shown = listed[: MOST_LISTED if texts is None else 1]
+        where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for c, i, f in shown)
+        where += f"; and in {more} more columns" if (more := len(listed) - len(shown)) > 0 else ""
+        cells = [cell.strip() for found in bad.values() for _, cell in found]
         commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
         groups = [cell for cell in cells if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", cell)]
         self.decimal_commas = len(groups) < len(commas) == len(cells)
-        advice = ""
+        drop = " ".join(f"--drop {one_line(column)!r}" for column in bad)
+        advice = f"; columns that are no features are left out with {drop}"
         if (commas or groups) and options.decimal != "," and not options.thousands:
             advice = "; if the comma is a decimal sign, use --decimal , and if it groups digits, "
             advice += "use --thousands ,"
-        columns = dict.fromkeys(one_line(column) for _, column, _ in bad)
-        if not advice and len(columns) < 3:
-            advice = (
-                f"; a column that is no feature is left out with --drop {next(iter(columns))!r}"
-            )
         if texts is not None:
-            advice = f"; {remedy(texts)}"
+            advice = f"; {remedy(texts)}{advice}"
         super().__init__(f"{name} has cells that are not numbers: {where}{advice}.")
 
 

@@ -45,20 +45,20 @@ def _is_numeric(number: Number, cells: Sequence[str]) -> bool:
 def _number_columns(first: Sequence[float], below: Sequence[Sequence[float]]) -> bool:
     """Whether numbers are those of columns: years, times or wavelengths above other numbers.
 
-    They lie at equal steps or rise, and most lines below do not. Few of them must also lie outside
-    the numbers below them.
+    Most lines below do not lie at equal steps, or rise, as they do. A few at equal steps also lie
+    outside the numbers below them, and none of numbers that only rise is found below it.
     """
-    spaced = len(first) >= FEWEST_SPACED and _is_spaced(first)
-    property_ = _is_spaced if spaced else _is_rising
-    if not spaced and (len(first) < FEWEST_RISING or not _is_rising(first)):
+    columns = [*zip(*below, strict=True)]
+    if not columns:
         return False
-    if 2 * sum(map(property_, below)) > len(below):
-        return False
-    outside = all(
-        not min(column) <= x <= max(column)
-        for x, column in zip(first, zip(*below, strict=True), strict=True)
-    )
-    return bool(below) and (outside or not spaced or len(first) >= CERTAIN)
+    pairs = [*zip(first, columns, strict=True)]
+    if len(first) >= FEWEST_SPACED and _is_spaced(first):
+        usual = 2 * sum(map(_is_spaced, below)) > len(below)
+        outside = all(not min(column) <= x <= max(column) for x, column in pairs)
+        return not usual and (len(first) >= CERTAIN or outside)
+    usual = 2 * sum(map(_is_rising, below)) > len(below)
+    rising = len(first) >= FEWEST_RISING and _is_rising(first)
+    return rising and not usual and all(x not in column for x, column in pairs)
 
 
 def _is_rising(values: Sequence[float]) -> bool:

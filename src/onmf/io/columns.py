@@ -60,7 +60,7 @@ def find_columns(
     named_rows : whether rows can be dropped by name.
     unused : columns that are no features, whatever they hold.
     """
-    classes = [*headings].index(options.labels) if options.labels in headings else None
+    classes = next((j for j, name in enumerate(headings) if name == options.labels), None)
     if options.labels is not None and classes is None:
         check_file(options.labels, file)  # before a warning blames a column of text
     dropped = {j for j, heading in enumerate(headings) if heading in options.drop}

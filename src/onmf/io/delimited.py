@@ -42,6 +42,7 @@ from onmf.io.table import MOST_LISTED, Options, Table, listing, numbered, one_li
 from onmf.io.text_files import text_lines
 
 ROWS_PER_MEMORY_CHECK = 4096
+LINE_ENDS = re.compile(r"(?<=\r)(?!\n)(?=.)", re.DOTALL)  # of old Macintosh programs
 PLAIN_TEXT = (".txt", ".dat", ".data")  # endings of documents, too
 
 DECIMAL_COMMA = re.compile(r"[+-]?[\d.\s]*\d,\d+([eE][+-]?\d+)?")
@@ -98,7 +99,8 @@ def _by_decimal_sign(path: AnyFile, options: Options) -> Table:
 
 def text_cells(path: AnyFile, options: Options, inspected: int = 1) -> Lines:
     """The cells of every line that is not blank; the first lines show what separates them."""
-    text = text_lines(path, options.progress, options.encoding)
+    lines = text_lines(path, options.progress, options.encoding)
+    text = chain.from_iterable(map(LINE_ENDS.split, lines))
     top = list(islice(text, inspected))
     mark = separator(top, path.name.lower().removesuffix(".gz"))
     reader = csv.reader(chain(top, text), delimiter=mark, skipinitialspace=mark == " ")
@@ -252,7 +254,11 @@ class NotNumbersError(ValueError):
         listed = [(c, line, column) for column in bad for line, c in bad[column][:each]]
         shown = listed[: MOST_LISTED if texts is None else 1]
         where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for c, i, f in shown)
-        where += f"; and in {more} more columns" if (more := len(listed) - len(shown)) > 0 else ""
+        where += (
+            f"; and in {more} more columns"
+            if (more := len(bad) - len({f for *_, f in shown}))
+            else ""
+        )
         cells = [cell.strip() for found in bad.values() for _, cell in found]
         commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
         groups = [cell for cell in cells if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", cell)]

@@ -29,7 +29,9 @@ FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".tab": "delimited",
     ".tab.gz": "delimited",
     ".dat": "delimited",
+    ".dat.gz": "delimited",
     ".data": "delimited",
+    ".data.gz": "delimited",
     ".gct": "delimited",
     ".gct.gz": "delimited",
     ".xlsx": "workbook",
@@ -54,6 +56,7 @@ REMEDIES = {  # for files that other programs read
     ".rda": "in R, load it and write the matrix with write.csv",
     ".loom": 'in Python, anndata.io.read_loom("FILE").write_h5ad("cells.h5ad")',
     ".mat": 'in Python, numpy.save("X.npy", scipy.io.loadmat("FILE")["X"])',
+    ".sas7bdat": "export it from SAS as .csv",
     ".sav": "export it from SPSS as .csv",
     ".dta": "export it from Stata as .csv",
     ".pkl": "load it in Python and save the array with numpy.save",
@@ -184,12 +187,13 @@ def read_table(
 ) -> Table:
     """Read samples x features from a file, by its ending.
 
-    * `.csv`, `.tsv`, `.tab`, `.txt`, `.gct`, also `.gz`. A first line with a cell that is not a
-      number, after the first cell, is a header. A first column of text, or with the heading `id`,
-      `index`, `sample`, `sample_id` or none, has the sample names. Other columns without numbers
-      are not used, with a `TableWarning`. Lines above the table are left out; so is what GEO,
-      featureCounts, HTSeq, cBioPortal and .gct files have beside the numbers.
-    * `.xlsx`: a sheet, in the same way.
+    * `.csv`, `.tsv`, `.tab`, `.txt`, `.dat`, `.data`, `.gct`, also `.gz`. A first line with a word
+      above a column of numbers, or with numbers at equal steps, is a header. A first column of
+      text, or with the heading `id`, `index`, `sample`, `sample_id` or none, has the sample names.
+      Other columns without numbers are not used, with a `TableWarning`. Lines above the table are
+      left out; so is what GEO, featureCounts, HTSeq, cBioPortal and .gct files have beside the
+      numbers.
+    * `.xlsx`: the first sheet with numbers, in the same way.
     * `.parquet`: in the same way; the index of a pandas table names the samples.
     * `.npy`, `.npz`: one array, or one matrix saved by `scipy.sparse.save_npz`.
     * `.mtx`, also `.gz`: Matrix Market, with names from `barcodes.tsv` and `features.tsv` (or
@@ -219,7 +223,7 @@ def read_table(
     encoding : str, optional
         Of a text table, such as "latin-1"; None takes UTF-8, or else what it looks like.
     sheet : str, optional
-        Of a workbook; None takes the first.
+        Of a workbook; None takes the first with numbers.
     drop : collection of str, optional
         Columns, and rows of a text table or workbook, to leave out.
     duplicates : {"number", "sum", "first", "refuse"}, default="number"

@@ -24,7 +24,7 @@ def is_header(number: Number, first: Sequence[str], below: Sequence[Sequence[str
     if len(first) > 1 and first[0].strip().lower() in ID_HEADINGS:
         return True
     if not below:
-        return not any(is_cell(number, cell) for cell in first[1:] or first)
+        return not _is_numeric(number, first[1:] or first)
     columns = [*zip(*below, strict=True)]
     numeric = [j for j, cells in enumerate(columns) if _is_numeric(number, cells)]
     if not numeric or not all(is_cell(number, first[j], gaps=True) for j in numeric):

@@ -1,5 +1,6 @@
 """Is the first line a header? Tables as people keep them, with and without one."""
 
+import json
 import warnings
 
 import numpy as np
@@ -136,3 +137,17 @@ def test_words_are_no_genes_and_a_column_of_risks_no_names(tmp_path):
     assert (table.samples, said) == (words, "")
     table, said = read(tmp_path / "x.csv", "symbol,a\n" + lines([i % 5, i * i] for i in range(9)))
     assert (table.features, said) == (["symbol", "a"], "")
+
+
+def test_json_objects_are_a_table(tmp_path):
+    rows = [{"id": f"s{i}", "u": i, "v": i / 4, "kind": "ab"[i % 2]} for i in range(9)]
+    del rows[3]["v"]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    one, said = read(tmp_path / "x.json", json.dumps(rows))
+    assert (one.features, one.samples[1]) == (["u", "v"], "s1")
+    assert "not used: kind" in said
+    np.testing.assert_array_equal(one.X[2:4], [[2, 0.5], [3, np.nan]])
+    with pytest.warns(TableWarning, match="not used: kind"):
+        np.testing.assert_array_equal(read_table(tmp_path / "x.jsonl").X, one.X)
+    with pytest.raises(ValueError, match="is a list of objects"):
+        read(tmp_path / "x.json", '{"u": [1, 2]}')

@@ -35,6 +35,9 @@ FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".gct": "delimited",
     ".gct.gz": "delimited",
     ".xlsx": "workbook",
+    ".json": "records",
+    ".jsonl": "records",
+    ".ndjson": "records",
     ".npy": "npy",
     ".npz": "npz",
     ".mtx": "market",
@@ -68,7 +71,7 @@ REMEDIES = {  # for files that other programs read
 READERS_TERMS = {".h5ad": CELLS}  # of formats that say what their rows are
 ANNOTATIONS = ("obs", "var")  # folders of annotated data in a Zarr store
 LAYERED = ("hdf5", "zarr")
-ROWS_BY_NAME = ("delimited", "workbook")
+ROWS_BY_NAME = ("delimited", "workbook", "records")
 WITH_COLUMNS = (*ROWS_BY_NAME, "parquet")
 MANY_BYTES = 1 << 28  # of rows that are read a few times; 256 MB are read from disk in .1 s
 NAMED_ROWS = ("parquet",)  # as tables; rows of annotated data are always samples
@@ -190,10 +193,10 @@ def read_table(
     * `.csv`, `.tsv`, `.tab`, `.txt`, `.dat`, `.data`, `.gct`, also `.gz`. A first line with a word
       above a column of numbers, or with numbers at equal steps, is a header. A first column of
       text, or with the heading `id`, `index`, `sample`, `sample_id` or none, has the sample names.
-      Other columns without numbers are not used, with a `TableWarning`. Lines above the table are
-      left out; so is what GEO, featureCounts, HTSeq, cBioPortal and .gct files have beside the
-      numbers.
+      Other columns without numbers are not used, with a `TableWarning`; nor is what stands above
+      the table, or beside it in files of GEO, featureCounts, HTSeq, cBioPortal and .gct.
     * `.xlsx`: the first sheet with numbers, in the same way.
+    * `.json`, a list of objects, and `.jsonl`, `.ndjson`, one per line: in the same way.
     * `.parquet`: in the same way; the index of a pandas table names the samples.
     * `.npy`, `.npz`: one array, or one matrix saved by `scipy.sparse.save_npz`.
     * `.mtx`, also `.gz`: Matrix Market, with names from `barcodes.tsv` and `features.tsv` (or

@@ -277,9 +277,7 @@ def test_what_is_left_counts_for_all_features_though_some_are_missing():
     form = np.ones((1, 40))
     q = left.weighted_squares(form[0])
     assert q.min() > 0
-    np.testing.assert_allclose(
-        np.exp(log_scores(form, np.zeros((0, 0)), np.zeros(0), left)), 4 * q + ROUNDING
-    )
+    np.testing.assert_allclose(np.exp(log_scores(form, np.zeros((0, 0)), np.zeros(0), left)), 4 * q + ROUNDING)
 
 
 @pytest.mark.parametrize("loss", ["frobenius", "kl"])

@@ -38,9 +38,7 @@ from onmf.rows.sweep import Array, Matrix, divisor
 SHARE_BEYOND = 0.025  # of known samples that may be called strangers: 3 % is the promise
 FLOOR = 0.1  # of the mean variance, in that of every feature: of .01, .1, .3 and 1 best on texts,
 # cells and tumours (classes left out; 3 % of the others beyond the limit)
-POWER = (
-    -1 / 3
-)  # of the variance, for a: with -1/2 fewer tumours and digits of other kinds are found
+POWER = -1 / 3  # of the variance, for a: with -1/2 fewer tumours and digits of other kinds are found
 MOST_DIRECTIONS = 30  # tumours and digits have as many (10 find fewer left-out classes), texts few
 SAMPLES_PER_DIRECTION = 16  # directions of fewer samples are those of chance
 LEAST_VARIANCE = 0.005  # of all that is left: directions with less are not worth their storage
@@ -186,10 +184,8 @@ class StrangerRule:
         shapes = [part.shape for part in parts if part.dtype.kind == "f"]
         match shapes:
             case [(int(rows), columns), (int(),), (3,), (number, along), (usual,)] if (
-                columns,
-                along,
-                usual,
-            ) == (m, rows - 1, number) and all(map(len, parts[:3])):
+                (columns, along, usual) == (m, rows - 1, number) and all(map(len, parts[:3]))
+            ):
                 form, limits, chance, *rest = parts
                 finite = all(np.isfinite(part).all() for part in (form, chance, *rest))
                 if finite and not np.isnan(limits).all() and chance.min() >= 0 < chance.max():
@@ -202,9 +198,7 @@ class StrangerRule:
         known = np.append(self.limits, usual)
         limits = known[np.minimum(np.append(ids, len(self.limits)), len(self.limits))]
         limits = np.where(np.isnan(limits), usual, limits)[left.labels]
-        score = log_scores(self.form, self.means, self.usual, left) - usual_logs(
-            self.chance, left.noise
-        )
+        score = log_scores(self.form, self.means, self.usual, left) - usual_logs(self.chance, left.noise)
         return np.asarray(np.exp(np.minimum(score - limits, 700)))
 
     def beyond(self, left: Left, ids: Array) -> Array:

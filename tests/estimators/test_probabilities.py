@@ -195,7 +195,7 @@ def test_a_rule_for_strangers_without_means_loads(tmp_path, monkeypatch):
     """As files had it first: what is along its directions does not count."""
     model = ONMF(4, random_state=0).fit(X)
     model._learn_all()
-    del model.stranger_means_
+    del model.stranger_means_, model.stranger_usual_
     monkeypatch.setattr(type(model), "_learn_all", lambda self: None)
     model.save(tmp_path / "model.onmf")
     again = onmf.load(tmp_path / "model.onmf")

@@ -185,11 +185,11 @@ def test_runs_and_choices_of_k_count_votes():
 def test_halves_of_the_samples_count_votes():
     """With equal votes a half sees samples of length one: as rows that have it already."""
     cut = Cut.of(np.arange(len(X)), X.shape[1], 0)
-    ours, theirs = (RayHalf(Z, WEIGHT, True, cut, False).seen(2, 5) for Z in (X, UNIT))
+    ours, theirs = (RayHalf(Z, WEIGHT, True, cut, False).labels_by_k(2, 5) for Z in (X, UNIT))
     assert ours.keys() == theirs.keys() == set(range(2, 6))
     for k in ours:
         np.testing.assert_array_equal(ours[k].labels, theirs[k].labels)
-    plain = RayHalf(X, WEIGHT, False, cut, False).seen(2, 5)
+    plain = RayHalf(X, WEIGHT, False, cut, False).labels_by_k(2, 5)
     assert any((plain[k].labels != ours[k].labels).any() for k in ours)
 
 

@@ -143,6 +143,24 @@ def test_groups_are_joined_while_there_is_no_gap():
     assert nearest_group((0, 1), [(0, 1), (2,)], scores, labels) == (2,)
 
 
+def test_two_parts_of_one_cloud_have_no_gap_though_a_third_part_lies_between_them():
+    """A square, cut into three from its middle: the third part takes a bite out of the other two."""
+    rng = np.random.default_rng(0)
+    sketch = rng.uniform(-1, 1, (3000, 2))
+    centres = np.array([[-0.6, -0.4], [0.6, -0.4], [0, 0.9]])
+    for _ in range(10):
+        scores = -((sketch[:, None] - centres) ** 2).sum(axis=2)
+        labels = scores.argmax(axis=1)
+        centres = np.array([sketch[labels == c].mean(axis=0) for c in range(3)])
+    inside = rng.permutation(len(labels)) % 2 == 0
+    halves = [SampleHalf(labels, sketch, side) for side in (inside, ~inside)]
+    found = separate(halves, scores, labels)
+    assert gap_of_halves(halves, [0], [1]).p < 0.001
+    assert found.neighbour[:2].tolist() == [1, 0]
+    assert found.group.tolist() == [0, 0, 0]
+    assert found.p_one_cloud.min() > 0.05
+
+
 def test_a_small_cloud_beside_a_large_one_has_a_gap():
     rng = np.random.default_rng(0)
     sketch = np.vstack([rng.standard_normal((3000, 2)), 0.3 * rng.standard_normal((40, 2)) + 9])

@@ -9,6 +9,8 @@ from onmf.datasets import make_rays
 from onmf.explain.remainders import Left
 from onmf.explain.strangers import (
     FLOOR,
+    LOCAL,
+    NEIGHBOURS,
     ROUNDING,
     SAMPLES_PER_DIRECTION,
     SAMPLES_PER_MEAN,
@@ -19,6 +21,7 @@ from onmf.explain.strangers import (
     means_of,
     quantile,
     upper_limit,
+    usual_around,
     usual_logs,
 )
 from onmf.losses import LOSSES
@@ -49,7 +52,7 @@ def test_scores_by_their_definition(kind):
     r = by_definition(data, labels, W)
     v = (weight @ r**2) / weight.sum()
     np.testing.assert_allclose(left.variances(weight / weight.sum()), v, atol=1e-14)
-    a = 1 / np.sqrt(v + FLOOR * v.mean())
+    a = (v + FLOOR * v.mean()) ** (-1 / 3)
     form, means = forms(left, weight)
     np.testing.assert_allclose(form[0], a, rtol=1e-10)
     # directions: the largest of the weighted covariance of a r, up to their signs
@@ -62,11 +65,16 @@ def test_scores_by_their_definition(kind):
     points = np.vstack([np.zeros(12), means @ D])
     q = np.square((r * a)[:, None] - points).sum(axis=2).min(axis=1)
     expected = np.log(q + ROUNDING * np.mean(a**2))
-    np.testing.assert_allclose(log_scores(form, means, left), expected, atol=1e-9)
+    none = np.zeros(len(means))
+    np.testing.assert_allclose(log_scores(form, means, none, left), expected, atol=1e-9)
+    # less what is usual at the nearest mean, whatever the distance of the centroid
+    usual = rng.random(len(means))
+    lower = usual[np.square((r * a)[:, None] - points[1:]).sum(axis=2).argmin(axis=1)]
+    np.testing.assert_allclose(log_scores(form, means, usual, left), expected - lower, atol=1e-9)
     # a file of an older version: nothing along its directions counts
     q = np.square(r * a).sum(axis=1) - np.square((r * a) @ D.T).sum(axis=1)
     expected = np.log(q + ROUNDING * np.mean(a**2))
-    np.testing.assert_allclose(log_scores(form, means[:0], left), expected, atol=1e-9)
+    np.testing.assert_allclose(log_scores(form, means[:0], none[:0], left), expected, atol=1e-9)
 
 
 def test_means_of_neighbours_by_hand():
@@ -87,6 +95,33 @@ def test_means_of_neighbours_by_hand():
     np.testing.assert_allclose(third, [90, 3])
     assert means_of(P[:4], weight[:4]).shape == (0, 2)
     assert means_of(P[:, :0], weight).shape == (0, 0)
+
+
+def test_what_is_usual_is_that_of_the_neighbours_by_hand():
+    """On a line: each mean has NEIGHBOURS samples around it, or half as many of twice the weight."""
+    P = np.add.outer([0.0, 50.0, 60.0], np.arange(NEIGHBOURS) / 99).reshape(-1, 1)
+    score = np.repeat([1.0, 4.0, 7.0], NEIGHBOURS)
+    means = np.array([[0.0], [50.0]])
+    ones = np.ones(len(P))
+    np.testing.assert_allclose(usual_around(means, P, score, ones), LOCAL * np.array([-3, 0]))
+    half = np.arange(len(P)) % 2 == 0
+    again = usual_around(means, P[half], score[half], 10 * ones[half])
+    expected = LOCAL * (np.array([(1 + 4) / 2, (4 + 7) / 2]) - 4)  # of ten samples of each kind
+    np.testing.assert_allclose(again, expected)
+
+
+def test_a_dense_kind_has_a_narrower_limit_than_a_wide_one_in_the_same_cluster():
+    """One ray; half of its samples spread along two features, half hardly at all."""
+    rng = np.random.default_rng(0)
+    size = np.repeat([0.1, 1.0], 400)[:, None]
+    data = 10 + size * rng.standard_normal((800, 6))
+    data[:400, 0] += 4
+    data[400:, 1] += 4
+    model = ONMF(1, random_state=0).fit(data)
+    new = np.repeat([[14.0, 10, 10, 10, 10, 10], [10.0, 14, 10, 10, 10, 10]], 200, axis=0)
+    new += 0.7 * rng.standard_normal(new.shape)
+    dense, wide = np.split(model.stranger_score(new), 2)
+    assert np.median(dense) > 2 * np.median(wide)
 
 
 def test_a_cluster_is_wide_only_where_its_samples_are(global_random_seed):
@@ -194,7 +229,7 @@ def test_clusters_are_known_by_id():
     np.testing.assert_allclose(other[Y == 3], ratio * known[Y == 3], rtol=1e-9)
 
 
-SOUND = [np.ones((2, 4)), np.ones(2), np.array([1.0, 0.0, 0.0]), np.ones((3, 1))]
+SOUND = [np.ones((2, 4)), np.ones(2), np.array([1.0, 0.0, 0.0]), np.ones((3, 1)), np.ones(3)]
 
 
 @pytest.mark.parametrize(
@@ -211,6 +246,8 @@ SOUND = [np.ones((2, 4)), np.ones(2), np.array([1.0, 0.0, 0.0]), np.ones((3, 1))
         (2, np.array([1.0, -1.0, 0.0])),
         (3, np.ones((3, 2))),
         (3, np.full((3, 1), np.inf)),
+        (4, np.ones(2)),
+        (4, np.full(3, np.nan)),
     ],
 )
 def test_a_damaged_rule_is_refused(place, part):
@@ -240,7 +277,7 @@ def test_what_is_left_counts_for_all_features_though_some_are_missing():
     form = np.ones((1, 40))
     q = left.weighted_squares(form[0])
     assert q.min() > 0
-    np.testing.assert_allclose(np.exp(log_scores(form, np.zeros((0, 0)), left)), 4 * q + ROUNDING)
+    np.testing.assert_allclose(np.exp(log_scores(form, np.zeros((0, 0)), np.zeros(0), left)), 4 * q + ROUNDING)
 
 
 @pytest.mark.parametrize("loss", ["frobenius", "kl"])

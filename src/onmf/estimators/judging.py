@@ -29,6 +29,7 @@ LEARNT = (
     "stranger_limits_",
     "stranger_chance_",
     "stranger_means_",
+    "stranger_usual_",
 )  # from the kept samples
 KEPT_ENTRIES = 1 << 21  # of X that a fit keeps to judge new samples: 16 MB at most, ...
 KEPT_PER_CLUSTER, MOST_KEPT = 20, 3000  # ... or so many samples; what the fits of halves need
@@ -105,6 +106,7 @@ class JudgingMixin(PredictMixin):
     stranger_limits_: NDArray[np.float64]
     stranger_chance_: NDArray[np.float64]
     stranger_means_: NDArray[np.float32]
+    stranger_usual_: NDArray[np.float64]
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of every cluster for each sample; the largest is that of its label.
@@ -290,7 +292,7 @@ class JudgingMixin(PredictMixin):
         share = self._kept.part * influence / divisor(own)
         left, ids = Left.of(X, labels, W, self._loss, scale), np.asarray(cluster_ids(self))
         rule = StrangerRule.learn(left, weight, share, ids)
-        parts = rule.form, rule.limits, rule.chance, rule.means
+        parts = rule.form, rule.limits, rule.chance, rule.means, rule.usual
         return dict(zip(LEARNT[1:], parts, strict=True))
 
     def _learn_all(self) -> None:

@@ -241,11 +241,13 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
     _check_limit(attributes.get(LIMIT, (0.0, 0.0)))
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")
-    *rule, means = LEARNT[1:]
+    *rule, means, usual = LEARNT[1:]
     if any(name in arrays for name in rule):
         if means not in arrays and arrays.get(rule[0], W).ndim == 2:  # of an older version
             arrays[means] = np.zeros((0, len(arrays.get(rule[0], W)) - 1))
-        StrangerRule.sound([arrays[name] for name in (*rule, means) if name in arrays], W.shape[1])
+        if usual not in arrays:  # of an older version
+            arrays[usual] = np.zeros(len(np.atleast_1d(arrays.get(means, ()))))
+        StrangerRule.sound([arrays[name] for name in LEARNT[1:] if name in arrays], W.shape[1])
     return W.shape[1]
 
 

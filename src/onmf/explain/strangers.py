@@ -4,7 +4,7 @@
 
 r is what the unit ray u of the cluster leaves of a sample (of the roots of its shares, for counts:
 `Loss.view_rows`), so lengths do not matter. A feature that hardly varies within clusters counts
-more: (a r)_j = a_j r_j, a_j^2 = 1 / (v_j + mean(v) / 10), v_j being the mean of r_j^2. Clusters are
+more: (a r)_j = a_j r_j, a_j^3 = 1 / (v_j + mean(v) / 10), v_j being the mean of r_j^2. Clusters are
 wide in some directions, and seldom round: d_i are the principal directions of a r, and a sample is
 compared with the nearest p, a mean of a few neighbouring samples of the fit in these directions, or
 with p = 0, the centroid itself. In all other directions it is compared with its centroid.
@@ -12,7 +12,11 @@ with p = 0, the centroid itself. In all other directions it is compared with its
 Of few counts more is left than of many, by chance alone: q is divided by f + g / t, t being the
 total of the sample, with f, g >= 0 that fit the samples best; by 1 for other data.
 
-A sample is a stranger if log q is above the limit of its cluster. The limit is taken from samples
+Where samples of the fit lie close together, less makes a stranger, as in local outlier factors
+(Breunig et al. 2000): log q is lowered by LOCAL times the mean of log q, less that of its cluster,
+of the NEIGHBOURS samples of the fit that are nearest to the nearest mean p.
+
+A sample is a stranger if this is above the limit of its cluster. The limit is taken from samples
 of the fit as they would be had they not been in it: v, d_i and p are those of other samples, and r
 is divided by 1 - s, s being the share of the sample in its centroid.
 """
@@ -34,6 +38,7 @@ from onmf.rows.sweep import Array, Matrix, divisor
 SHARE_BEYOND = 0.025  # of known samples that may be called strangers: 3 % is the promise
 FLOOR = 0.1  # of the mean variance, in that of every feature: of .01, .1, .3 and 1 best on texts,
 # cells and tumours (classes left out; 3 % of the others beyond the limit)
+POWER = -1 / 3  # of the variance, for a: with -1/2 fewer tumours and digits of other kinds are found
 MOST_DIRECTIONS = 30  # tumours and digits have as many (10 find fewer left-out classes), texts few
 SAMPLES_PER_DIRECTION = 16  # directions of fewer samples are those of chance
 LEAST_VARIANCE = 0.005  # of all that is left: directions with less are not worth their storage
@@ -42,6 +47,7 @@ ROUNDS = 10  # of K-means
 TOL = 0.3  # of the directions: 1e-15 and .03 find no more classes, and take three times as long
 FOLDS = 4  # of the samples, to compare each with what is known without it
 MIN_OWN = 10  # samples of a cluster, for a limit of its own
+NEIGHBOURS, LOCAL = 20, 0.5  # 10 and 50 samples are as good; 0 finds fewer classes, 1 fewer texts
 MOST_SHARE = 0.5  # of a sample in its centroid: alone in its cluster it says nothing of others
 ROUNDING = 1e-5  # share of a sample that may always be left
 
@@ -50,7 +56,7 @@ def forms(left: Left, weight: Array) -> tuple[Array, Array]:
     """a and the d_i times a (1 + directions, m), and the means p, of samples with these weights."""
     weight = weight / weight.sum()
     v, (n, m) = left.variances(weight), left.X.shape
-    a = 1 / np.sqrt(v + FLOOR * v.mean()) if v.any() else np.ones(m)
+    a = (v + FLOOR * v.mean()) ** POWER if v.any() else np.ones(m)
     most = min(MOST_DIRECTIONS, m // 2, n // SAMPLES_PER_DIRECTION)
     if not most or not v.any():
         return a[None], np.zeros((0, 0))
@@ -94,21 +100,31 @@ def _beside(means: Array, P: Array) -> Array:
     return np.asarray(np.square(means).sum(axis=1)[:, None] - 2 * means @ P.T)
 
 
-def log_scores(form: Array, means: Array, left: Left) -> Array:
-    """log q of each sample, by `forms`; -inf for a sample of zeros.
+def log_scores(form: Array, means: Array, usual: Array, left: Left) -> Array:
+    """log q of each sample, less what is usual at the nearest mean; -inf for a sample of zeros.
 
     q = ||a r||^2 + min_p ||p||^2 - 2 <p, (<d_i, a r>)_i>. Without means, as in files of older
     versions, the least over all p.
     """
     along = left.along(form[1:])
     if len(means):
-        nearest = np.minimum(_beside(means, along).min(axis=0), 0)
+        beside = _beside(means, along)
+        nearest, local = np.minimum(beside.min(axis=0), 0), usual[beside.argmin(axis=0)]
     else:
-        nearest = -np.square(along).sum(axis=1)
+        nearest, local = -np.square(along).sum(axis=1), np.zeros(1)
     q = left.weighted_squares(form[0]) + nearest
     least = ROUNDING * float(np.square(form[0]).mean())
-    score = np.log(np.maximum(q, 0) * left.completion + least)
+    score = np.log(np.maximum(q, 0) * left.completion + least) - local
     return np.where(left.scale > 0, score, -np.inf)
+
+
+def usual_around(means: Array, P: Array, score: Array, weight: Array) -> Array:
+    """LOCAL times the mean score of the NEIGHBOURS rows of P nearest to each mean, 0 on average."""
+    order = _beside(P, means).T.argsort(axis=1, kind="stable")
+    w = weight[order]
+    w[w.cumsum(axis=1) - w >= NEIGHBOURS * weight.mean()] = 0
+    around = (w * score[order]).sum(axis=1) / w.sum(axis=1)
+    return np.asarray(LOCAL * (around - np.average(score, weights=weight)))
 
 
 @dataclass(frozen=True)
@@ -119,12 +135,14 @@ class StrangerRule:
     limits : of log q, for clusters by id (ids,); NaN for an id that no cluster has.
     chance : f, g, and the least 1 / t that was seen (3,).
     means : p, in the directions (means, directions).
+    usual : what log q is lowered by at each mean (means,).
     """
 
     form: Array
     limits: Array
     chance: Array
     means: Array
+    usual: Array
 
     @classmethod
     def learn(cls, left: Left, weight: Array, share: Array, ids: Array) -> Self:
@@ -136,35 +154,42 @@ class StrangerRule:
         if len(inside) < 2:
             limits[ids] = np.inf
             form, chance = np.ones((1, left.X.shape[1])), np.array([1.0, 0.0, 0.0])
-            return cls(form, limits, chance, np.zeros((0, 0)))
+            return cls(form, limits, chance, np.zeros((0, 0)), np.zeros(0))
         order = np.random.default_rng(len(inside)).permutation(len(inside))
         score = np.empty(len(inside))
         for own in np.array_split(order, min(FOLDS, len(inside))):
             other = np.setdiff1d(order, own)
-            known = forms(left.take(other), weight[other])
-            score[own] = log_scores(*known, left.take(own)) + outside[own]
+            form, means = forms(left.take(other), weight[other])
+            score[own] = log_scores(form, means, np.zeros(len(means)), left.take(own))
+        score += outside
         chance = chance_of(score, left.noise, weight)
         score -= usual_logs(chance, left.noise)
         middle = np.full(len(ids), quantile(score, weight, 0.5))
         for k in range(len(ids)):
             if np.sum(own := left.labels == k) >= MIN_OWN:
                 middle[k] = quantile(score[own], weight[own], 0.5)
-        limits[ids] = middle + upper_limit(score - middle[left.labels], weight)
+        score -= middle[left.labels]
         form, means = (part.astype(np.float32) for part in forms(left, weight))  # for small files
-        return cls(form, limits, chance, means)
+        usual = np.zeros(len(means))
+        if len(means):
+            along = left.along(form[1:])
+            usual = usual_around(means, along, score, weight)
+            score -= usual[_beside(means, along).argmin(axis=0)]
+        limits[ids] = middle + upper_limit(score, weight)
+        return cls(form, limits, chance, means, usual)
 
     @classmethod
     def sound(cls, parts: Sequence[Array], m: int) -> Self:
         """From a file; ValueError if the parts cannot be a rule for m features."""
         shapes = [part.shape for part in parts if part.dtype.kind == "f"]
         match shapes:
-            case [(int(rows), columns), (int(),), (3,), (int(), directions)] if (
-                columns == m and directions == rows - 1 and all(map(len, parts[:3]))
+            case [(int(rows), columns), (int(),), (3,), (number, along), (usual,)] if (
+                (columns, along, usual) == (m, rows - 1, number) and all(map(len, parts[:3]))
             ):
-                form, limits, chance, means = parts
-                finite = all(np.isfinite(part).all() for part in (form, chance, means))
+                form, limits, chance, *rest = parts
+                finite = all(np.isfinite(part).all() for part in (form, chance, *rest))
                 if finite and not np.isnan(limits).all() and chance.min() >= 0 < chance.max():
-                    return cls(form, limits, chance, means)
+                    return cls(*parts)
         raise ValueError("its rule for strangers is damaged.")
 
     def excess(self, left: Left, ids: Array) -> Array:
@@ -173,12 +198,13 @@ class StrangerRule:
         known = np.append(self.limits, usual)
         limits = known[np.minimum(np.append(ids, len(self.limits)), len(self.limits))]
         limits = np.where(np.isnan(limits), usual, limits)[left.labels]
-        score = log_scores(self.form, self.means, left) - usual_logs(self.chance, left.noise)
+        score = log_scores(self.form, self.means, self.usual, left) - usual_logs(self.chance, left.noise)
         return np.asarray(np.exp(np.minimum(score - limits, 700)))
 
     def beyond(self, left: Left, ids: Array) -> Array:
         """Which samples are strangers. With p = 0 alone q is no smaller, and below for most."""
-        centroid = replace(self, form=self.form[:1], means=np.zeros((1, 0)))
+        least = np.array([self.usual.min(initial=0)])
+        centroid = replace(self, form=self.form[:1], means=np.zeros((1, 0)), usual=least)
         far = centroid.excess(left, ids) > 1
         some = np.flatnonzero(far)
         far[some] = self.excess(left.take(some), ids) > 1

@@ -132,7 +132,7 @@ class StreamRun:
         if later:
             raise ValueError(
                 f"{name} is not the last batch: take out {listing(later[::-1])} with --undo, "
-                "replace it, and add them again."
+                f"replace {name}, and add {listing(later)} again."
             )
         return self.before_last()
 

@@ -189,6 +189,7 @@ def test_signals_are_left_alone_outside_the_first_thread(tmp_path):
         ("input", {}),
         ("results", {}),
         ("choice", 3),
+        ("files", None),
         ("choice", {"": None}),
         ("lineage", ["a"]),
     ],

@@ -146,7 +146,7 @@ def check_shape(value: Any, shape: Any, name: str) -> None:
     if isinstance(value, dict):
         for key in shape if isinstance(shape, dict) else ():
             known = key.removesuffix("?")
-            if value.get(known) is not None:
+            if value.get(known) is not None or known in value.keys() & {"files", "versions"}:
                 check_shape(value[known], shape[key], known)
             elif key == known:
                 raise TypeError(f"its {name} has no {key}")

@@ -52,7 +52,7 @@ def test_scores_by_their_definition(kind):
     r = by_definition(data, labels, W)
     v = (weight @ r**2) / weight.sum()
     np.testing.assert_allclose(left.variances(weight / weight.sum()), v, atol=1e-14)
-    a = (v + FLOOR * v.mean()) ** (-1 / 3)
+    a = 1 / np.sqrt(v + FLOOR * v.mean())
     form, means = forms(left, weight)
     np.testing.assert_allclose(form[0], a, rtol=1e-10)
     # directions: the largest of the weighted covariance of a r, up to their signs

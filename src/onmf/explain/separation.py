@@ -5,7 +5,8 @@ samples (`sample_halves`). p-values are adjusted after Bonferroni for the pairs 
 the largest is above LEVEL, that pair is joined to one group and compared with its own neighbours.
 What is left are groups that are separate from their neighbours; all clusters of one cloud are one
 group. If a cluster and its neighbour are in one group, their p-value is no smaller than that of the
-pair by which they came together: a third part of a cloud may lie between two others. No gap is no evidence of one cloud if there were too few samples to see it (`Gap.enough`).
+pair by which they came together: a third part of a cloud may lie between two others. No gap is no
+evidence of one cloud if there were too few samples to see it (`Gap.enough`).
 """
 
 from typing import NamedTuple

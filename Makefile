@@ -15,11 +15,11 @@ setup: $(READY)   ## the environment alone
 demo: $(READY)   ## documents, digits and the paper's data beside K-means, and a page in ./demo
 	$(VENV)/bin/onmf demo
 
-test: $(READY)   ## the whole suite
-	$(PY) -m pytest
+test: $(READY)   ## the whole suite, in JOBS processes (2)
+	$(PY) -m pytest --numprocesses $(or $(JOBS),2) --dist worksteal
 
 quick: $(READY)   ## the suite without its slow tests
-	ONMF_FUZZ_CASES=40 $(PY) -m pytest -m "not slow"
+	ONMF_FUZZ_CASES=40 $(PY) -m pytest -m "not slow" --numprocesses $(or $(JOBS),2) --dist worksteal
 
 fuzz: $(READY)   ## thousands of generated cases; prints how many were tried and failed
 	ONMF_FUZZ_CASES=$${CASES:-5000} $(PY) -m pytest tests/test_properties.py --timeout 0

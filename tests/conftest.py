@@ -5,6 +5,7 @@ import gc
 import io
 import os
 import signal
+import sys
 from datetime import date
 from importlib import util
 from pathlib import Path
@@ -21,6 +22,9 @@ OFFLINE = Path(__file__).parent / "offline"
 
 def load_guard():
     """Refuse the network here, and in every Python that a test starts."""
+    loaded = sys.modules.get("sitecustomize")
+    if loaded is not None and Path(loaded.__file__).parent == OFFLINE:
+        return loaded  # in a worker of pytest-xdist
     known = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(OFFLINE), known]))
     spec = util.spec_from_file_location("offline", OFFLINE / "sitecustomize.py")

@@ -18,6 +18,7 @@ SHARED = {
         "dtype_object",
         "estimator_cloneable",
         "estimator_repr",
+        "estimator_sparse_matrix",  # becomes an array where it comes in
         "estimator_sparse_tag",
         "estimator_tags_renamed",
         "estimators_empty_data_messages",

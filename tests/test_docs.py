@@ -120,6 +120,21 @@ def test_links_to_files_lead_to_files():
     assert lost == []
 
 
+INCLUDED = re.compile(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ADDING, ids=name_of)
+def test_what_a_page_includes_of_a_file_is_in_it(page):
+    for target, options in INCLUDED.findall(page.read_text(encoding="utf-8")):
+        text = source((page.parent / target).resolve())
+        for option, value in re.findall(r":([\w-]+): (.+)", options):
+            name = value.strip('"').rpartition(".")[2]
+            word = (
+                rf"^ *(def|class) {name}\b" if option == "pyobject" else re.escape(value.strip('"'))
+            )
+            assert re.search(word, text, re.MULTILINE), f"{target} has no {value}"
+
+
 # --- what the pages cite ----------------------------------------------------------------------
 
 CITED = re.compile(r"((?:\w+/)*test_\w+\.py|tests/\w[\w/]*(?:\.\w+)?)?(?:::(test_\w+))?")

@@ -46,6 +46,13 @@ def test_samples_of_features_that_no_centroid_has_are_told_with_them():
     assert not model.cluster_centers_[:, features].any()
 
 
+@pytest.mark.filterwarnings("ignore::onmf.exceptions.SignedDataWarning")
+def test_samples_that_point_away_from_every_centroid_share_features_with_them():
+    X = np.array([[3.0, 1], [2, 1], [4, 1], [-1, -2]])
+    with pytest.warns(UnassignedSampleWarning, match=r"90 degrees or more .* label -1: 3\.$"):
+        assert ONMF(1, random_state=0).fit(X).labels_.tolist() == [0, 0, 0, -1]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_blocks_have_the_dtype_of_the_first(dtype):
     X = np.random.default_rng(0).random((40, 3)).astype(dtype)

@@ -77,8 +77,8 @@ class Ledger:
     def __init__(self, path: str | Path = ":memory:") -> None:
         self.path = str(path)
         self._base = sqlite3.connect(self.path, timeout=30)
-        self._until = time.monotonic() + MAX_SECONDS
-        self._base.set_progress_handler(self._is_late, STEPS_PER_CLOCK)
+        until = time.monotonic() + MAX_SECONDS
+        self._base.set_progress_handler(lambda: time.monotonic() > until, STEPS_PER_CLOCK)
         try:
             self._open()
         except sqlite3.DatabaseError as error:
@@ -112,9 +112,6 @@ class Ledger:
                     f"{self.path} has more or other tables than a ledger of onmf: name another "
                     "file."
                 )
-
-    def _is_late(self) -> bool:
-        return time.monotonic() > self._until
 
     def __enter__(self) -> Self:
         return self

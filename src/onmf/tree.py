@@ -156,11 +156,12 @@ def tree_of(
     nodes = [Node(0, None, 0, int(inside.sum()), None, ())]
     above = np.where(inside, 0, -1)  # node of each sample
     ids = model.cluster_ids_.tolist()
+    words = any(step.of_texts for step in getattr(model, "preprocessing_", ()))
+    rank: Any = "presence" if words else "mean"
     for number, labels in enumerate(levels):
         known, at = np.unique(labels[labels >= 0]), above.copy()
         top: list[list[str]] = [[] for _ in known]
         if has_groups(labels):
-            rank: Any = "presence" if is_of_texts(model) else "mean"
             top = groups(labels, X, feature_names=names, rank=rank).top(WORDS)
         for place, own in enumerate(known.tolist()):
             rows = np.flatnonzero(labels == own)
@@ -174,8 +175,3 @@ def tree_of(
             nodes.append(Node(len(nodes), *facts))
         above = at
     return Tree(nodes, above, coarse.merges)
-
-
-def is_of_texts(model: Any) -> bool:
-    """Whether the features are words."""
-    return any(step.of_texts for step in getattr(model, "preprocessing_", ()))

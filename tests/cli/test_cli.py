@@ -286,6 +286,8 @@ def test_help_of_cluster_is_grouped_and_begins_with_the_shortest_command(capsys)
     assert examples[0] == min(examples, key=len)
     model = said.split("\nModel:")[1].split("\nOutput:")[0]
     assert all(option in model for option in ("-k,", "--loss", "--outliers", "--seed"))
+    others = said.split("\nOptions:")[1].split("\nAdvanced:")[0]
+    assert others.split() == ["-h,", "--help", "Show", "this", "message", "and", "exit."]
     known = {
         flag for option in cli.commands.get_command(None, "cluster").params for flag in option.opts
     }

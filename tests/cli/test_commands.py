@@ -204,7 +204,7 @@ def test_documents_are_weighted_clustered_and_predicted(here, page, kind):
     "words", few([[], ["--log"], ["--tfidf"], ["--solver", "palm"], ["--bounds", "data"]], 2)
 )
 def test_predicting_the_input_gives_its_own_labels(here, words):
-    good("cluster", "x.csv", "-k", 3, "-o", "out", *words)
+    good("cluster", "x.csv", "-k", 3, "-o", "out", "--no-report", *words)
     good("predict", "out", "x.csv", "-o", "again.csv")
     assert Path("again.csv").read_text() == Path("out/labels.csv").read_text()
 

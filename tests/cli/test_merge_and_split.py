@@ -230,7 +230,7 @@ def killed_at(number, words):
 def test_a_killed_command_leaves_the_run_as_it_was_or_done(out, words):
     copy = out.with_name("copy")
     before, old = contents(out), clusters()
-    outcomes = []
+    outcomes, checked = [], []
     for number in range(1, 60):
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(out, copy)
@@ -238,9 +238,11 @@ def test_a_killed_command_leaves_the_run_as_it_was_or_done(out, words):
             break
         finish_replacement(copy)  # as any later command does
         now = contents(copy)
-        assert run("explain", "copy") == 0
-        assert run("predict", "copy", "x.csv", "-o", "p.csv", "--force") == 0
-        np.testing.assert_array_equal(pd.read_csv("p.csv").cluster, clusters("copy"))
+        if now not in checked:
+            checked.append(now)
+            assert run("explain", "copy") == 0
+            assert run("predict", "copy", "x.csv", "-o", "p.csv", "--force") == 0
+            np.testing.assert_array_equal(pd.read_csv("p.csv").cluster, clusters("copy"))
         unchanged = np.array_equal(clusters("copy"), old)
         outcomes.append(unchanged)
         if unchanged:

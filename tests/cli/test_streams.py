@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -155,7 +156,7 @@ def test_a_killed_update_is_made_good_by_the_same_command(here):
     words = [sys.executable, "-m", "onmf", "update", "out", "b.csv"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         while process.poll() is None and not Path("out/batches/00001.csv").exists():
-            pass
+            time.sleep(0.002)  # the core is for the process
         process.send_signal(signal.SIGKILL)
     assert run("update", "out", "b.csv") in (0, cli.ALREADY_COUNTED)
     good("predict", "out", "b.csv", "-o", "p.csv")

@@ -183,7 +183,15 @@ def test_signals_are_left_alone_outside_the_first_thread(tmp_path):
 
 @pytest.mark.parametrize(
     ("section", "value"),
-    [("parameters", 5), ("parameters", []), ("input", {}), ("results", {}), ("choice", 3)],
+    [
+        ("parameters", 5),
+        ("parameters", []),
+        ("input", {}),
+        ("results", {}),
+        ("choice", 3),
+        ("choice", {"": None}),
+        ("lineage", ["a"]),
+    ],
 )
 def test_a_record_with_other_sections_is_refused_in_a_sentence(section, value, capsys):
     assert cluster() == 0
@@ -193,3 +201,34 @@ def test_a_record_with_other_sections_is_refused_in_a_sentence(section, value, c
     for command in ("explain", "status", "report"):
         assert cli.main([command, "out"]) == 2
         assert f"is not the record of an onmf cluster run: its {section}" in capsys.readouterr().err
+
+
+def test_files_of_a_run_that_no_reader_can_take_are_refused_in_a_sentence(capsys):
+    """Nested without end, a cell without end, a cluster that the model does not have."""
+    assert cluster() == 0
+    facts = json.loads(Path("out", RUN).read_text())
+    facts["results"]["clusters"][0]["cluster"] = 99
+    Path("out", RUN).write_text(json.dumps(facts))
+    assert cli.main(["rename", "out", "1", "b"]) == 0
+    record = Path("out", RUN).read_text()
+    for name, text in ((RUN, "[" * 100_000 + "]" * 100_000), ("clusters.csv", "[" * 200_000)):
+        Path("out", RUN).write_text(record)
+        Path("out", name).write_text(text)
+        capsys.readouterr()
+        assert cli.main(["rename", "out", "1", "c"]) == 2
+        assert capsys.readouterr().err.startswith(f"Error: {Path('out', name)} is not ")
+
+
+def test_what_an_import_makes_of_the_signal_to_end_is_no_error(monkeypatch):
+    """NumPy says "initialization failed" if it is ended while it is imported."""
+
+    def importing(*args, **options):
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except SystemExit as error:
+            raise ImportError("initialization failed") from error
+
+    monkeypatch.setattr(cli.commands, "main", importing)
+    with pytest.raises(SystemExit) as ended:
+        cli.main([])
+    assert ended.value.code == 143

@@ -401,7 +401,7 @@ def result(folder):
 @pytest.mark.parametrize("solver", ["fast", "palm"])
 def test_a_process_that_is_killed_ends_with_the_same_labels(solver, tmp_path):
     """SIGKILL: nothing can be tidied up. Two moments here, 20 in the benchmark."""
-    np.save(tmp_path / "X.npy", make_rays(2000, 300, 6, noise=3.0, random_state=0)[0])
+    np.save(tmp_path / "X.npy", make_rays(800, 100, 6, noise=3.0, random_state=0)[0])
     sweeps, code = run(tmp_path, solver)
     assert code == 0
     whole = result(tmp_path)

@@ -471,7 +471,7 @@ def test_fewer_directions_than_clusters_leave_the_others_empty(place, tmp_path):
     X = np.repeat(rays, 6, axis=0) * np.arange(1, 19)[:, None]
     np.save(tmp_path / "X.npy", X)
     model = ONMF(7, random_state=0)
-    with pytest.warns(EmptyClusterWarning, match="only 3 distinct .* other 4 clusters are empty"):
+    with pytest.warns(EmptyClusterWarning, match="only 3 distinct .* 4 of 7 clusters are empty"):
         model.fit(X if place == "memory" else tmp_path / "X.npy")
     assert sorted(np.bincount(model.labels_)) == [6, 6, 6]  # and ids 0, 1, 2
     assert model.cluster_centers_.shape == (7, 5)

@@ -268,3 +268,20 @@ def test_outliers_do_not_depend_on_chunks_or_form(seed, dtype):
         for rows in (sp.csr_array(X), da.from_array(X, chunks=(1, 150))):
             labels = ONMF(6, outliers=0.1, random_state=0).fit(rows).labels_
             np.testing.assert_array_equal(labels, expected)
+
+
+def test_a_count_is_of_samples_that_are_there():
+    """Samples of zeros and without weight took their part of the count."""
+    padded, weight = np.vstack([X, np.zeros_like(X), X]), np.repeat([1.0, 1.0, 0.0], len(X))
+    expected = model(40).fit(X).labels_
+    assert np.sum(expected < 0) == 40
+    with pytest.warns(UnassignedSampleWarning):
+        labels = model(40).fit(padded, sample_weight=weight).labels_
+    np.testing.assert_array_equal(labels[: len(X)], expected)
+
+
+def test_a_count_is_of_all_samples_where_a_summary_stands_for_them():
+    """25,000 samples have a summary of 20,000 rows, of which 100 were 125 samples."""
+    rows, _ = make_rays(25_000, 3, 2, noise=0.3, random_state=0)
+    found = ONMF(2, outliers=1000, solver=Fast(passes=2), random_state=0, n_init=1).fit(rows)
+    assert abs(np.sum(found.labels_ < 0) - 1000) < 100

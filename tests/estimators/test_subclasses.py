@@ -73,12 +73,17 @@ def test_the_view_in_a_notebook_links_the_page_of_the_documentation(estimator):
     assert re.search(rf"currentmodule:: onmf\n.*:toctree: generated.*\n   {name}\n", listed, re.S)
 
 
-TRUSTED = ["onmf.estimators.onmf.ONMF", "onmf.result.Stage"]
+TRUSTED = ["onmf.estimators.judging.KeptSamples", "onmf.estimators.onmf.ONMF", "onmf.result.Stage"]
 
 
 def test_the_guide_names_the_types_to_trust():
     guide = (DOCS / "guide" / "saving.md").read_text(encoding="utf-8")
     assert all(f'"{name}"' in guide for name in TRUSTED)
+    model = ONMF(3, random_state=0).fit(X)
+    model.predict_proba(X)
+    parts = [model, *vars(model).values(), *model.history_]
+    kinds = {f"{type(part).__module__}.{type(part).__name__}" for part in parts}
+    assert sorted(kind for kind in kinds if kind.startswith("onmf.")) == TRUSTED
 
 
 def test_skops_stores_a_model_and_asks_for_our_types_only(tmp_path):

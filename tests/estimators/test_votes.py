@@ -185,11 +185,11 @@ def test_runs_and_choices_of_k_count_votes():
 def test_halves_of_the_samples_count_votes():
     """With equal votes a half sees samples of length one: as rows that have it already."""
     cut = Cut.of(np.arange(len(X)), X.shape[1], 0)
-    ours, theirs = (RayHalf(Z, WEIGHT, True, cut, False).seen(2, 5) for Z in (X, UNIT))
+    ours, theirs = (RayHalf(Z, WEIGHT, True, cut, False).labels_by_k(2, 5) for Z in (X, UNIT))
     assert ours.keys() == theirs.keys() == set(range(2, 6))
     for k in ours:
         np.testing.assert_array_equal(ours[k].labels, theirs[k].labels)
-    plain = RayHalf(X, WEIGHT, False, cut, False).seen(2, 5)
+    plain = RayHalf(X, WEIGHT, False, cut, False).labels_by_k(2, 5)
     assert any((plain[k].labels != ours[k].labels).any() for k in ours)
 
 
@@ -197,3 +197,15 @@ def test_certainty_is_that_of_samples_of_length_one():
     model, scaled = vote().fit(X), ONMF(K, random_state=0).fit(UNIT)
     ours, theirs = clusters(model, X).certainty, clusters(scaled, UNIT).certainty
     np.testing.assert_allclose(ours, theirs, atol=0.02)
+
+
+@pytest.mark.parametrize("chunks", few([None, 2]))
+def test_votes_beyond_single_precision_are_kept_in_double(chunks):
+    """1 / ||x||^2 of samples of length 1e-20 was cut at the largest number: another clustering."""
+    steps = np.array([[1, 9], [2, 8], [7, 1], [9, 2], [1, 8], [8, 1]])
+    lengths = np.array([2.0**37, 1, 2**10, 1, 2**20, 2**5])[:, None]
+    rows = (np.ldexp(steps * lengths, -70)).astype(np.float32)
+    given = rows if chunks is None else pytest.importorskip("dask.array").from_array(rows, chunks)
+    found, large = (ONMF(3, equal_votes=True, random_state=0).fit(x) for x in (given, rows * 2**30))
+    np.testing.assert_array_equal(found.labels_, large.labels_)
+    assert found.relative_error_ == pytest.approx(large.relative_error_, rel=1e-5)

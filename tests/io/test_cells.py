@@ -12,12 +12,13 @@ from onmf.io.cells import guard_cell, is_number, unguard_cell
 from onmf.io.table import one_line, printable
 
 FORMULAS = ["=1+1", "+A1", "-2+3", "@SUM(A1)", "'=x", "''=x", "\t=1", "=cmd|' /C calc'!A0", "＝1"]  # noqa: RUF001
+FORMULAS += ["﹦1"]
 PLAIN = ["gene", "a=b", "'quoted'", "don't", "-5", "+1.5e3", "", "é"]
 
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_no_cell_begins_as_a_formula_does(name):
-    assert re.match(r"'+[=+\-@\t\r＝]", guard_cell(name))  # noqa: RUF001
+    assert re.match(r"'+[=+\-@\t\r＝﹦]", guard_cell(name))  # noqa: RUF001
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -30,7 +31,7 @@ def test_every_name_comes_back_as_it_was(name):
     assert unguard_cell(guard_cell(name)) == name
 
 
-@pytest.mark.parametrize("space", " \xa0\x0b\x1c\x85\u2028\u200b\ufeff")
+@pytest.mark.parametrize("space", " \xa0\x0b\x1c\x85\u2028\u200b\ufeff\0\xad\u200e\u2060")
 def test_what_no_one_sees_hides_no_formula(space):
     assert csv_text([f"{space}=1+1"], []).lstrip("\ufeff").strip('"\n') == f"'{space}=1+1"
     assert unguard_cell(guard_cell(f"{space}=1")) == f"{space}=1"

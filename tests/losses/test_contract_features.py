@@ -145,7 +145,7 @@ def test_a_feature_that_a_loss_lacks_is_refused_by_its_name(loss, feature, tmp_p
     monkeypatch.setitem(LOSSES, loss.name, poor)
     with pytest.raises((ValueError, AttributeError)) as refused:
         ASKED[feature](loss, tmp_path)
-    words = {"missing": "NaN", "streams": "partial_fit", "births": "max_clusters"}
+    words = {"missing": "NaN", "streams": "partial_fit", "births": "StreamONMF"}
     words["guide"] = "y with unknown labels"
     assert words.get(feature, feature if feature != "signed" else "center_bounds") in str(refused)
     sentence = refusal(loss.name, poor.supports, "fast", {feature})

@@ -4,7 +4,7 @@
 
 A fault is another operator, a negated condition, a number that is one larger, True for False, or a
 condition of two that is dropped. Two kinds are left out. `strict` of zip and `copy` of astype show
-in no result. Whole numbers that are constants of a module (MAX_HEIRS = 4) say how much is tried or
+in no result. Whole numbers that are constants of a module (MAX_NEAR = 4) say how much is tried or
 how large a block is: one more is as right, a test could only repeat the number, and `make bench`
 sets them. Other constants are tolerances, and count. Every test run is a forked process, into which
 the changed module is loaded from memory: nothing on disk changes.
@@ -144,7 +144,7 @@ class Places(ast.NodeTransformer):
 
 
 def is_limit(node: ast.stmt) -> bool:
-    """Whether this is a constant whose numbers are whole, as in MAX_HEIRS = 4 or SIZE = 1 << 16."""
+    """Whether this is a constant whose numbers are whole, as in MAX_NEAR = 4 or SIZE = 1 << 16."""
     if not isinstance(node, ast.Assign):
         return False
     kinds = ast.Constant | ast.Tuple | ast.BinOp | ast.operator | ast.expr_context

@@ -382,7 +382,7 @@ def test_one_round_brings_a_summary_and_survives_its_worker(client, dense, tmp_p
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("solver", ["fast", "palm"])
 def test_a_worker_that_is_killed_changes_nothing(client, dense, solver):
-    options = {"fast": {"tol": 1e-12}, "palm": {"solver": "palm", "max_iter": 25}}[solver]
+    options = {"fast": {"tol": 1e-12}, "palm": {"solver": "palm", "max_iter": 12}}[solver]
     expected = ONMF(5, random_state=0, **options).fit(dense)
     killed = []
 

@@ -70,6 +70,16 @@ def test_polars_frames_are_read_and_their_text_is_named():
     assert fit(frame.with_columns(f=polars.Series([None, *[1.0] * 59]))).n_missing_ == 1
 
 
+def test_tables_of_pyarrow_are_read_and_their_text_is_named():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table(pd.DataFrame(X, columns=list("abcde")))
+    assert fit(table).feature_names_in_.tolist() == list("abcde")
+    days = np.arange(60).astype("datetime64[D]")
+    for column in (["x"] * 60, days, days.astype("datetime64[ns]")):
+        with pytest.raises(ValueError, match=r"column\(s\) 'f' of X hold.*drop_columns"):
+            fit(table.append_column("f", pa.array(column)))
+
+
 def test_sparse_arrays_of_pydata_are_refused_with_the_way_out():
     sparse = pytest.importorskip("sparse")
     there = sparse.COO.from_numpy(X)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -95,7 +96,9 @@ BAD_PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "message"), BAD_PARAMETERS, ids=str)
+@pytest.mark.parametrize(
+    ("parameters", "message"), BAD_PARAMETERS, ids=[", ".join(given) for given, _ in BAD_PARAMETERS]
+)
 def test_bad_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         ONMF(**{"n_clusters": 4, "solver": "palm", **parameters}).fit(GOOD)
@@ -139,7 +142,6 @@ def test_entries_that_became_duplicates_after_a_look_are_added():
 
 @pytest.mark.parametrize("left_out", [0.0, 1.0, np.nan])
 def test_sparse_columns_may_leave_out_any_number(left_out):
-    pd = pytest.importorskip("pandas")
     X = np.where(GOOD > 0.9, left_out, np.where(GOOD < 0.3, 1.0, GOOD))
     frame = pd.DataFrame(X, columns=[*"abcde"]).astype(pd.SparseDtype("float", left_out))
     model, expected = (ONMF(3, random_state=0).fit(rows) for rows in (frame, X))
@@ -217,13 +219,34 @@ def test_strict_arrays_work_with_dispatch():
     assert done.stdout.splitlines() == ["[0, 0, 1] [0, 0, 1]"] * 2, done.stderr
 
 
-def test_texts_are_told_what_takes_them():
-    with pytest.raises(ValueError, match=r"X is a list of texts: .*TfidfVectorizer"):
-        ONMF(2).fit(["stars and planets", "genes and cells"])
+@pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series])
+def test_texts_are_told_what_takes_them(kind):
+    with pytest.raises(ValueError, match=r"X is a list of texts: .*cluster_texts.*TfidfVectorizer"):
+        ONMF(2).fit(kind(["stars and planets", "genes and cells"]))
+
+
+@pytest.mark.parametrize(
+    ("X", "sentence"),
+    [
+        ({"a": [1, 2]}, "X is a dict, which has no rows: pass an array or a DataFrame."),
+        (iter([[1, 2], [2, 1]]), "X is a list_iterator, which has no rows"),
+        (np.array([["2026-01-01"], ["2026-02-01"]], "M8[D]"), "X is an array of datetime64"),
+        (np.zeros(3, [("a", "f8"), ("b", "f8")]), "X is an array of .*: pass one of numbers."),
+    ],
+    ids=["dict", "iterator", "times", "records"],
+)
+def test_what_is_no_table_of_numbers_is_refused_by_name(X, sentence):
+    with pytest.raises(TypeError, match=sentence):
+        ONMF(1).fit(X)
+
+
+def test_columns_of_the_same_name_are_named():
+    frame = pd.DataFrame([[1.0, 2, 3], [3, 2, 1]], columns=list("aba"))
+    with pytest.raises(ValueError, match="X has more than one column 'a': rename them"):
+        ONMF(1).fit(frame)
 
 
 def test_columns_of_a_frame_that_are_no_numbers_are_named():
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(
         {
             "mass": [1.0, 2.0, 3.0],

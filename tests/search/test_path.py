@@ -14,7 +14,7 @@ from onmf.search.moves import refitted, relocate
 from onmf.search.path import SKIP_TAU_MOVE, alternate, draw, drawn, follow, spread, unexplained
 from onmf.search.refit import least_loss, refit_from
 from onmf.search.row_problems import pulled, solve_rows, unit
-from onmf.search.swaps import improve, likely_heirs, members, merge_losses, splits
+from onmf.search.swaps import improve, members, merge_losses, nearest_clusters, splits
 
 ROW_PENALTIES = {name: kind for name, kind in PENALTIES.items() if isinstance(kind, RowPenalty)}
 
@@ -371,7 +371,7 @@ def test_heirs_are_the_clusters_that_would_get_most_by_brute_force():
     rng = np.random.default_rng(0)
     labels, second = rng.integers(0, 7, (2, 200))
     flow, k = np.where(rng.random(200) < 0.2, 0, rng.random(200)), 6  # place 6 is no cluster
-    heirs = likely_heirs(labels, second, flow, 7, k)
+    heirs = nearest_clusters(labels, second, flow, 7, k)
     for place in range(7):
         total = [flow[(labels == place) & (second == heir)].sum() for heir in range(k)]
         order = sorted((heir for heir in range(k) if total[heir] > 0), key=lambda h: -total[h])

@@ -40,7 +40,7 @@ def test_a_round_ends_after_sixteen_vain_trials_or_one_for_two_clusters(monkeypa
     rng = np.random.default_rng(0)
     assert swapped(Y, row_sqnorm(Y), now, rng, None, 1e-7) is None
     assert len(trials) == most
-    assert max(trials) <= 2 + 2 * swaps.MAX_HEIRS
+    assert max(trials) <= 2 + 2 * swaps.MAX_NEIGHBOURS
 
 
 def test_a_swap_must_gain_the_share_that_is_asked_for():

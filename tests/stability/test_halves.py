@@ -16,7 +16,7 @@ from onmf.rows.sweep import Block
 from onmf.stability.counts import CountClusters, CountHalf, with_features_summed
 from onmf.stability.evidence import ByPath
 from onmf.stability.fits import ByFits, by_centres, centres
-from onmf.stability.halves import Cut, Seen, borders, compare, groups_of, kept_share, overlaps
+from onmf.stability.halves import Cut, HalfLabels, borders, compare, groups_of, kept_share, overlaps
 from onmf.stability.path import beginning, line
 from onmf.stability.rays import RayClusters, RayHalf, basis, damped, precision, typical_power
 
@@ -27,7 +27,9 @@ def both(X, first, last, half=RayHalf, number=0, weight=None, equal_votes=False)
     """The comparisons of two halves for every K."""
     weight = np.ones(X.shape[0]) if weight is None else weight
     cut = Cut.of(groups_of(X), X.shape[1], number)
-    one, other = (half(X, weight, equal_votes, cut, side).seen(first, last) for side in (0, 1))
+    one, other = (
+        half(X, weight, equal_votes, cut, side).labels_by_k(first, last) for side in (0, 1)
+    )
     return {k: compare((one[k], other[k]), cut.samples, k) for k in sorted(one) if k in other}
 
 
@@ -74,8 +76,8 @@ def test_only_samples_of_the_other_half_judge_a_ray():
     samples = np.array([False, False, True, True])
     labels, other = np.array([0, 1, 0, 1]), np.array([0, 0, 0, 1])  # they differ on sample 1 alone
     agree, differ = np.array([labels, labels]), np.array([labels, other])
-    first = Seen(labels, agree, np.ones(4))  # of the half False: judged by samples 2 and 3
-    last = Seen(labels, differ, np.ones(4))
+    first = HalfLabels(labels, agree, np.ones(4))  # of the half False: judged by samples 2 and 3
+    last = HalfLabels(labels, differ, np.ones(4))
     found = compare((first, last), samples, 2)
     assert (found.found, found.kept) == (1, 1)
     # the second half is judged by samples 0 and 1: {0}, {1} by features 1, {0, 1} by features 2
@@ -87,7 +89,7 @@ def test_clusters_with_an_overlap_of_three_quarters_are_found_again():
     one, other = np.repeat([0, 1, 2], [20, 4, 8]), np.repeat([0, 1, 2], [20, 3, 9])
     other[20:24] = [1, 1, 1, 0]  # overlaps 20/21, 3/4, 1
     other[24:] = 2
-    seen = tuple(Seen(a, np.array([a, a]), np.ones(32)) for a in (one, other))
+    seen = tuple(HalfLabels(a, np.array([a, a]), np.ones(32)) for a in (one, other))
     assert compare(seen, np.arange(32) % 2 == 0, 3).n_found == 3
     other[22] = 0  # 2/4
     assert compare(seen, np.arange(32) % 2 == 0, 3).n_found == 2
@@ -96,7 +98,7 @@ def test_clusters_with_an_overlap_of_three_quarters_are_found_again():
 def test_j_and_m_of_halves_that_differ():
     samples = np.arange(6) % 2 == 0
     a, b = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 1, 1])
-    seen = [Seen(own, np.array([own, own]), np.ones(6)) for own in (a, b)]
+    seen = [HalfLabels(own, np.array([own, own]), np.ones(6)) for own in (a, b)]
     found = compare(tuple(seen), samples, 2)
     assert found.found == pytest.approx((2 / 3 + 3 / 4) / 2)
     assert found.kept == pytest.approx(5 / 6)
@@ -105,7 +107,7 @@ def test_j_and_m_of_halves_that_differ():
 
 def test_the_largest_score_labels_and_the_lead_is_the_margin():
     scores = np.array([[3.0, 1.0, 2.0], [0.5, 0.5, 4.0], [1.0, 2.0, 3.0]])
-    seen = Seen.by_scores(scores, [scores, scores[:, ::-1].copy()], np.array([2.0, 1.0, 0.0]))
+    seen = HalfLabels.by_scores(scores, [scores, scores[:, ::-1].copy()], np.array([2.0, 1.0, 0.0]))
     np.testing.assert_array_equal(seen.labels, [0, 2, -1])
     np.testing.assert_array_equal(seen.by_features, [[0, 2, -1], [2, 0, -1]])
     np.testing.assert_allclose(seen.margins[:2], [0.5, 3.5])
@@ -186,7 +188,7 @@ def test_topics_of_long_rows_come_back(monkeypatch):
     half = CountHalf(X, np.ones(200), False, Cut.of(groups_of(X), X.shape[1], 0), True)
     assert half.X.shape[1] < X.shape[1]
     np.testing.assert_allclose(half.X.sum(axis=1), X.sum(axis=1))
-    assert adjusted_rand_score(y, half.seen(1, 6)[4].labels) > 0.95
+    assert adjusted_rand_score(y, half.labels_by_k(1, 6)[4].labels) > 0.95
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-4])
@@ -198,7 +200,7 @@ def test_counts_are_carried_over_by_the_assignment_of_the_loss(size):
         0.5, 30, (3, 60)
     )  # of no cluster: many doubtful samples
     sums[:, ~half.counts.X.sum(axis=0).astype(bool)] = 0
-    seen = half.look(sums)
+    seen = half.label_all(sums)
     mean = sums.sum(axis=0) / sums.sum()
     W = 0.99 * sums / sums.sum(axis=1, keepdims=True) + 0.01 * mean
     code, _ = KullbackLeibler().assignment(W)(Block(X, np.ones((60, 1))), None)
@@ -254,7 +256,9 @@ def test_rays_label_by_the_angle_in_each_half_of_the_features():
     rng = np.random.default_rng(0)
     X, U = rng.random((50, 12)), rng.random((4, 12))
     cut = Cut.of(groups_of(X), 12, 0)
-    seen = RayHalf(X, np.ones(50), False, cut, False).look(U / np.linalg.norm(U, axis=1)[:, None])
+    seen = RayHalf(X, np.ones(50), False, cut, False).label_all(
+        U / np.linalg.norm(U, axis=1)[:, None]
+    )
     for labels, inside in zip(
         (seen.labels, *seen.by_features), (slice(None), cut.features, ~cut.features), strict=True
     ):
@@ -383,11 +387,11 @@ def test_rows_without_weight_have_no_part_in_fits():
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     weight = np.where(y < 2, 1.0, 0.0)
     work = ByFits(X, weight, groups_of(X), KMeans(n_init=1), "n_clusters")
-    seen = work.seen(Cut.of(work.groups, 20, 0), True, 2)
+    seen = work.labels_of_half(Cut.of(work.groups, 20, 0), True, 2)
     np.testing.assert_array_equal(seen.labels == -1, y == 2)
     np.testing.assert_array_equal(seen.by_features == -1, [y == 2] * 2)
     assert adjusted_rand_score(y[y < 2], seen.labels[y < 2]) == 1
-    again = work.seen(Cut.of(work.groups, 20, 0), True, 2)  # the seed is 0, not None
+    again = work.labels_of_half(Cut.of(work.groups, 20, 0), True, 2)  # the seed is 0, not None
     np.testing.assert_array_equal(seen.labels, again.labels)
 
 
@@ -413,14 +417,16 @@ def test_of_many_rows_some_are_searched_and_all_are_labelled(half, monkeypatch):
         assert len(np.unique(made.counts.X.toarray(), axis=0)) == made.counts.X.shape[0]
         monkeypatch.setattr("onmf.stability.counts.MOST_ENTRIES", 1)
         assert half(X, np.ones(240), False, cut, True).counts.X.shape[0] == 40
-    assert adjusted_rand_score(y, made.seen(3, 3)[3].labels) > 0.9
+    assert adjusted_rand_score(y, made.labels_by_k(3, 3)[3].labels) > 0.9
 
 
 def test_with_equal_votes_the_length_of_a_sample_changes_no_half():
     X, _ = make_rays(90, 20, 3, noise=0.4, random_state=0)
     length = 4.0 ** np.random.default_rng(0).integers(-6, 7, (90, 1))
     cut = Cut.of(groups_of(X), 20, 0)
-    one, other = (RayHalf(Z, np.ones(90), True, cut, True).seen(2, 4) for Z in (X, length * X))
+    one, other = (
+        RayHalf(Z, np.ones(90), True, cut, True).labels_by_k(2, 4) for Z in (X, length * X)
+    )
     for k, seen in one.items():
         np.testing.assert_array_equal(seen.labels, other[k].labels)
         np.testing.assert_allclose(seen.margins, other[k].margins, atol=1e-5)

@@ -41,7 +41,8 @@ def onp_mf(
     """From the largest entries of the start's H; two sweeps an iteration, one before the first."""
     labels = np.where(start.H.any(axis=1), start.H.argmax(axis=1), -1)
     root = np.sqrt(data.weight)[:, None]
-    G = unit_columns(one_sparse(labels, root[:, 0], len(start.W)))
+    G = one_sparse(labels, root[:, 0], len(start.W))
+    G = G / divisor(np.linalg.norm(G, axis=0))
     begin = unweigh(G, root), start.W
     found = iterate(data, begin, updates(data, G, root), tol, max_iter, watch)
     return found._replace(H=np.maximum(found.H, 0))
@@ -88,8 +89,3 @@ def polar(Y: Array) -> Array:
 def unweigh(G: Array, root: Array) -> Array:
     """H = D^-1/2 G; samples without weight have no membership."""
     return G / divisor(root)
-
-
-def unit_columns(G: Array) -> Array:
-    length = np.linalg.norm(G, axis=0)
-    return G / divisor(length)

@@ -186,7 +186,7 @@ def show_version(context: click.Context, option: click.Parameter, wanted: bool) 
 )  # fmt: skip
 @click.pass_context
 def commands(context: click.Context) -> None:
-    """Cluster non-negative data by orthogonal NMF.
+    """Cluster the samples of tables, texts and arrays by orthogonal NMF.
 
     \b
     Example:

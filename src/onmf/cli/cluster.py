@@ -158,21 +158,13 @@ def run_cluster(
     \b
     Examples:
       onmf cluster tumours.csv
-      onmf cluster tumours.csv -k 10 -o result
-      onmf cluster tumours.csv -k 10 -o result --cpm --log --labels cancer_type
-      onmf cluster talks.csv --text-column abstract -k auto -o topics
-      onmf cluster talks/ --text -k auto -o topics --jobs -1
-      onmf cluster talks/ --text -k 20 -o topics --tfidf
-      onmf cluster talks.csv --text-column abstract -k 20 -o topics --time year
-      onmf cluster talks.csv --text-column abstract -k auto -o topics --seeds seeds.txt
-      onmf cluster talks.csv --text-column abstract -k auto -o topics --tree
-      onmf cluster counts.h5ad -k 12 -o cells --equal-votes --outliers auto
-      onmf cluster embeddings.npy -k 20 -o topics --describe talks.csv --text-column abstract
+      onmf cluster tumours.csv -k 10 -o result --labels cancer_type
+      onmf cluster talks/ -o topics
+      onmf cluster talks.csv --text-column abstract -o topics --time year --tree
+      onmf cluster embeddings.npy -k 20 --describe talks.csv --text-column abstract
+      onmf cluster counts.h5ad -k 12 -o cells --outliers auto
       onmf cluster parts/ -k 20 -o result --passes 2    (a folder of .parquet files)
-      onmf cluster tumours.csv -k 10 -o paper --cpm --log --solver palm --accelerate
       onmf cluster tonight.csv --like result -o tonight
-      onmf cluster other.csv --like-run result/run.json -o other
-      onmf cluster tumours.csv --config tumours.toml -o result
 
     INPUT is a table, an array, a sparse matrix or annotated data: ENDINGS. Samples are rows. Header
     and sample names are found automatically; an empty cell or NA is a missing value. With --text

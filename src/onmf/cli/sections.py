@@ -9,7 +9,13 @@ import click
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 PREPARATION, DOCUMENTS = "Preparation, in this order", "Documents (--text)"
 SECTIONS = ("Input", PREPARATION, DOCUMENTS, "Model", "Output", "Options", "Advanced")
-MAIN_OPTIONS = {"k": "Model", "out": "Output", "like": "Input", "time": "Input"}
+MAIN_OPTIONS = {
+    **dict.fromkeys(("like", "like_run", "time", "batch"), "Input"),
+    "center_batches": PREPARATION,
+    "describe": DOCUMENTS,
+    **dict.fromkeys(("k", "seeds"), "Model"),
+    **dict.fromkeys(("out", "images"), "Output"),
+}
 ADVANCED_OPTIONS = {
     *("--duplicates", "--decimal", "--thousands", "--skip-rows", "--encoding", "--log-file"),
     *("--follow-links", "--token-pattern", "--starts", "--bounds", "--max-iter", "--passes"),

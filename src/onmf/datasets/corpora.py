@@ -1,7 +1,6 @@
 """Term counts of documents with known topics: TDT2 and 20 Newsgroups."""
 
 import os
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -77,11 +76,6 @@ def load_newsgroups(path: str | os.PathLike[str] | None = None) -> Bunch:
     return Bunch(
         data=sp.csr_array(raw["A"], dtype=float),
         target=raw["gnd3"].ravel().astype(int),
-        feature_names=_cell_texts(raw["vocab"]),
+        feature_names=np.array([str(own[0]) if own.size else "" for own in raw["vocab"].ravel()]),
         DESCR=load_newsgroups.__doc__,
     )
-
-
-def _cell_texts(cells: Any) -> Any:
-    """A MATLAB cell array of texts as an array of str."""
-    return np.array([str(cell[0]) if cell.size else "" for cell in cells.ravel()])

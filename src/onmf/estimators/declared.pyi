@@ -1,7 +1,7 @@
 """Declarations of what is used of scikit-learn's base classes, for mypy alone: see `bases`."""
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,9 @@ class TransformerMixin:
     """Memberships of the samples of a fit, and requests of metadata."""
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any: ...
-    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def set_output(
+        self, *, transform: Literal["default", "pandas", "polars"] | None = None
+    ) -> Self: ...
     def set_fit_request(self, *, sample_weight: bool | str | None = ...) -> Self: ...
     def set_partial_fit_request(self, *, sample_weight: bool | str | None = ...) -> Self: ...
     def set_score_request(self, *, sample_weight: bool | str | None = ...) -> Self: ...

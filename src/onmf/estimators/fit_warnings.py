@@ -36,10 +36,7 @@ def warn_of(model: Any, solution: Solution, rows: Placement) -> None:
         warnings.warn(unobserved_sentence(missing, unobserved), UnobservedWarning, level)
     elif len(missing):
         warnings.warn(
-            f"{len(missing)} sample(s) are all zero or share no feature with any cluster and "
-            f"have label -1: {listing(missing)}{features_alone(rows, missing)}.",
-            UnassignedSampleWarning,
-            stacklevel=level,
+            unassigned_sentence(model, rows, missing), UnassignedSampleWarning, stacklevel=level
         )
     empty = len(model.cluster_centers_) - len(np.unique(labels[labels >= 0]))
     if empty:
@@ -59,13 +56,22 @@ def warn_of(model: Any, solution: Solution, rows: Placement) -> None:
         )
 
 
-def features_alone(rows: Placement, samples: Array) -> str:
-    """The features of these samples, which no centroid has; nothing if all are zero."""
+def unassigned_sentence(model: Any, rows: Placement, samples: Array) -> str:
+    """What to say of samples that have a positive cosine with no centroid."""
     X = rows.data.take(samples[:MOST_LISTED]).X
     there = np.unique((X if sp.issparse(X) else sp.csr_array(X)).nonzero()[1])
+    if model.cluster_centers_[:, there].any():  # of negative entries, there or here
+        return (
+            f"{len(samples)} sample(s) are all zero or 90 degrees or more from every centroid and "
+            f"have label -1: {listing(samples)}."
+        )
     names = None if rows.features is None else rows.features.names
     shown = there if names is None else [repr(names[j]) for j in there[: MOST_LISTED + 1]]
-    return f" (no centroid has their feature(s) {listing(shown, len(there))})" if len(there) else ""
+    own = f" (no centroid has their feature(s) {listing(shown, len(there))})" if len(there) else ""
+    return (
+        f"{len(samples)} sample(s) are all zero or share no feature with any cluster and have "
+        f"label -1: {listing(samples)}{own}."
+    )
 
 
 def unobserved_sentence(samples: Array, features: Array) -> str:

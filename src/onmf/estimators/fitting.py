@@ -22,7 +22,7 @@ from onmf.losses.settling import finish, fit
 from onmf.paper.penalties import Penalty
 from onmf.result import NO_CHECKPOINT, CheckpointStore, Factorization, Recorder, Watch
 from onmf.rows import Placement
-from onmf.rows.memory import InMemory
+from onmf.rows.memory import InMemory, count_nonzero_samples
 from onmf.rows.scale import Scale, safe_scale
 from onmf.rows.summary import BottomKSampler
 from onmf.rows.sweep import Array, Data, count_missing
@@ -108,12 +108,18 @@ class FastSolver(Solver):
     def penalty(self) -> Any:
         return self.settings.penalty
 
-    def settings_for(self, data: Data) -> SearchSettings:
-        """With bounds on the centroids for these data, and outliers as a share of them."""
+    def settings_for(self, rows: Placement, data: Data) -> SearchSettings:
+        """With bounds on the centroids for these data, and outliers as a share of all samples."""
         search = self.settings.search
         outliers = search.outliers
         if outliers is not None:
-            outliers = outliers.among(data.shape[0], self.begin.n_clusters)
+            some = rows.summary  # of its rows each stands for many
+            present = (
+                data.reduce_blocks(count_nonzero_samples, data.row_sqnorms)
+                if some is None
+                else some.count
+            )
+            outliers = outliers.among(present, self.begin.n_clusters)
         return replace(search, bounds=self.bounds(data.extremes), outliers=outliers)
 
     def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
@@ -126,7 +132,7 @@ class FastSolver(Solver):
     ) -> tuple[Factorization, Any, Alternation]:
         """k clusters of these rows, or as many as they have directions."""
         begin, seed = self.begin, self.begin.seeds(checkpoints)[0]
-        settings = self.settings._replace(search=self.settings_for(data))
+        settings = self.settings._replace(search=self.settings_for(rows, data))
         alternation, given = self.loss.alternation(data, settings), None
         if begin.previous is not None:
             given = Given(begin.previous.centers, is_model=True)

@@ -120,10 +120,6 @@ class Initialization:
         old = self.previous.with_features(features)
         return replace(self, init=old.centers, previous=old)
 
-    def with_seed(self) -> "Initialization":
-        """The same with its first seed as `random_state`."""
-        return replace(self, random_state=self.seeds()[0])
-
     def seeds(self, checkpoints: CheckpointStore = NO_CHECKPOINT) -> list[int]:
         """One per start: from the checkpoint, or drawn; an integer `random_state` is the first."""
         varies = self.is_search or callable(self.init)

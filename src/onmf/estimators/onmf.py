@@ -243,7 +243,7 @@ class ONMF(EditingMixin):
         k = len(self.cluster_centers_)
         return (
             f"X has only {k - empty} distinct directions that double precision tells apart, fewer "
-            f"than n_clusters={k}: the other {empty} clusters are empty; ask for fewer."
+            f"than n_clusters={k}: {empty} of {k} clusters are empty; ask for fewer."
         )
 
     def _check_support(self, *others: str) -> None:

@@ -5,6 +5,7 @@ the default of the solver.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -98,7 +99,7 @@ class Fast(DocumentedEstimator):
         settings = Settings(search, request.penalty, request.equal_votes)
         sampler = None
         if self.passes is not None:
-            begin = begin.with_seed()  # the summary and the search share one seed
+            begin = replace(begin, random_state=begin.seeds()[0])  # of summary and search
             size = max(MIN_SUMMARY_ROWS, SUMMARY_ROWS_PER_CLUSTER * begin.n_clusters)
             sampler = BottomKSampler(
                 size,

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from onmf.estimators.onmf import ONMF
 from onmf.estimators.parameters import CenterBounds, Init, RandomSeed
-from onmf.estimators.solvers import PALM, Fast
+from onmf.estimators.solvers import Fast
 from onmf.io import Table
 from onmf.losses.edits import flat_edits
 from onmf.losses.support import EVERY_FEATURE, refusal
@@ -70,7 +70,7 @@ n_jobs, verbose, callback
         center_bounds: CenterBounds = "auto",
         init: Init = "random",
         n_init: int | Literal["auto"] = "auto",
-        solver: Literal["fast", "palm"] | Fast | PALM = "fast",
+        solver: Literal["fast"] | Fast = "fast",
         tol: float | None = None,
         max_iter: int | None = None,
         random_state: RandomSeed = None,

@@ -10,15 +10,19 @@ apostrophe, and read with one less. Numbers are not changed.
 import re
 from collections.abc import Callable
 from typing import Any
+from unicodedata import category
 
 Number = Callable[[str], float]  # the number in a cell; ValueError if there is none
 
 SPACES = " \u00a0\u202f"  # all of them may group digits
 
-# Full-width characters work, too, and what no one sees before them is dropped by some programs.
-UNSEEN = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "\u200b\ufeff"
-FORMULA = re.compile(rf"'*(?:[\t\r\n]|[{UNSEEN}]*[=+\-@＝＋－＠])")  # noqa: RUF001
-FORMULA_STARTS = {*"'=+-@＝＋－＠", *UNSEEN}  # noqa: RUF001
+# Full-width and small signs work, too; what no one sees before them is dropped by some programs.
+SIGNS = "=+@＝＋－＠﹦﹢﹣﹫-"  # noqa: RUF001
+UNSEEN = "\ufeff" + "".join(
+    c for c in map(chr, range(0x3001)) if c.isspace() or category(c) in ("Cc", "Cf")
+)
+FORMULA = re.compile(rf"'*(?:[\t\r\n]|[{UNSEEN}]*[{SIGNS}])")
+FORMULA_STARTS = {"'", *SIGNS, *UNSEEN}
 
 
 def to_number(cell: str) -> float:

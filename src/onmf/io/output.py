@@ -217,9 +217,4 @@ def _write(file: IO[bytes], content: Content) -> None:
     if callable(content):
         content(file)
     else:
-        file.write(content_bytes(content))
-
-
-def content_bytes(content: str | bytes) -> bytes:
-    """Text in UTF-8."""
-    return content.encode("utf-8") if isinstance(content, str) else content
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)

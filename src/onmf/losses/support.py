@@ -16,7 +16,7 @@ FEATURES = {  # feature -> what the user asked for, as a message names it
     "bounds": "center_bounds",
     "passes": "passes",
     "streams": "partial_fit",
-    "births": "max_clusters",
+    "births": "StreamONMF",
     "checkpoint": "checkpoint",
     "bound": "certify",
     "penalty": "penalty (with its rho and growth)",

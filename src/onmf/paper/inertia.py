@@ -63,7 +63,7 @@ class Past(NamedTuple):
     undone: bool = False  # the last pass
 
 
-class Gait(NamedTuple):
+class Momentum(NamedTuple):
     """How a pass goes."""
 
     beta: float
@@ -88,26 +88,26 @@ class Inertia:
 
     def advance(self, problem: Problem, point: Position) -> Position:
         palm, data, penalty, rho = problem
-        past, gait = point.past, self._gait(point.past)
-        move = palm.move(data, point.W, with_margin(penalty, gait.margin), rho)
-        rows, sums = data.sweep(Glide(move.cW, move.step, gait.beta, penalty), point.rows)
-        V = palm.bounds.clip(point.W + gait.beta * (point.W - past.W))
-        W = with_margin(palm, gait.margin).centroids(data, V, sums)
+        past, momentum = point.past, self._momentum(point.past)
+        move = palm.move(data, point.W, with_margin(penalty, momentum.margin), rho)
+        rows, sums = data.sweep(Glide(move.cW, move.step, momentum.beta, penalty), point.rows)
+        V = palm.bounds.clip(point.W + momentum.beta * (point.W - past.W))
+        W = with_margin(palm, momentum.margin).centroids(data, V, sums)
         drift = float(np.vdot(W - V, W - V))
         if not past.undone and not descends(problem, point, W, sums, drift):
             return point._replace(residual=np.inf, past=past._replace(undone=True))
         # A shorter step is no sign of rest: what the paper's step length would have made of it.
-        residual = stretch(penalty, gait.margin) * root_ratio(sums.moved, point.length)
+        residual = stretch(penalty, momentum.margin) * root_ratio(sums.moved, point.length)
         size = float(np.vdot(point.W, point.W))
-        residual += stretch(palm, gait.margin) * root_ratio(drift, size)
-        residual *= self.strict if gait.beta else 1.0
+        residual += stretch(palm, momentum.margin) * root_ratio(drift, size)
+        residual *= self.strict if momentum.beta else 1.0
         now = Past(None, point.W, sums, residual)
         return Position(rows, W, float(np.trace(sums.gram)), sums, residual, now)
 
-    def _gait(self, past: Past) -> Gait:
+    def _momentum(self, past: Past) -> Momentum:
         if past.undone:
-            return Gait(0.0, SAFE_MARGIN)
-        return Gait(self.beta, self.margin) if past.residual < self.calm else Gait(0.0, 0.0)
+            return Momentum(0.0, SAFE_MARGIN)
+        return Momentum(self.beta, self.margin) if past.residual < self.calm else Momentum(0.0, 0.0)
 
     def memberships(self, data: Data, point: Position) -> Any:
         return data.map_blocks(newer, point.rows)

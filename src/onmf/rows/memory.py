@@ -35,9 +35,7 @@ class InMemory:
         self, X: Matrix, weight: Array | None = None, n_threads: int = 1, n_missing: int = 0
     ) -> None:
         self.X, self.shape, self.dtype, self._holes = X, X.shape, X.dtype, n_missing
-        self.weight = (
-            np.ones(X.shape[0], X.dtype) if weight is None else weight.astype(X.dtype, copy=False)
-        )
+        self.weight = np.ones(X.shape[0], X.dtype) if weight is None else weight
         self._threads: Callable[..., Any] = (
             ThreadPoolExecutor(n_threads).map if n_threads > 1 else map
         )
@@ -264,9 +262,14 @@ def count_present(block: Block, rows: Any) -> tuple[Array, Present]:
 
 
 def votes(weight: Array, sqnorms: Array) -> Array:
-    """d_i / ||x_i||^2: the same say for all directions; 0 for a sample of zeros."""
-    share = weight / np.where(sqnorms > 0, sqnorms, np.inf)
-    return np.minimum(share, np.finfo(weight.dtype).max).astype(weight.dtype)
+    """d_i / ||x_i||^2: the same say for all directions; 0 for a sample of zeros.
+
+    In double precision if single cannot hold them all.
+    """
+    share = np.minimum(weight / np.where(sqnorms > 0, sqnorms, np.inf), np.finfo(np.float64).max)
+    info, there = np.finfo(weight.dtype), share[share > 0]
+    fits = ((there >= info.tiny) & (there <= info.max)).all()
+    return share.astype(weight.dtype) if fits else share
 
 
 def is_there(sqnorms: Array) -> Array:

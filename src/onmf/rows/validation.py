@@ -3,7 +3,8 @@
 Every error is one sentence: what is wrong, where (up to ten places), what to do.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -51,12 +52,21 @@ def _is_as_it_should_be(X: Any) -> bool:
 
 def _converted(X: Any, check: Check) -> Matrix:
     """Numbers in rows and columns, by scikit-learn's rules."""
-    if isinstance(X, list | tuple) and any(isinstance(row, str) for row in X[:1]):
+    in_a_row = isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 1
+    if in_a_row and any(isinstance(row, str) for row in X[:1]):
         raise ValueError(
-            "X is a list of texts: count their words first, as "
+            "X is a list of texts: use onmf.cluster_texts, or count their words first, as "
             "make_pipeline(TfidfVectorizer(), ONMF()) of scikit-learn does."
         )
-    if has_times(X):
+    if getattr(getattr(X, "dtype", None), "kind", "f") in "mMV":
+        raise TypeError(f"X is an array of {X.dtype}: pass one of numbers.")
+    names = Counter(name for name, _ in columns_and_types(X))
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise ValueError(
+            f"X has more than one column {listing(map(repr, twice))}: rename them, or pass "
+            "X.to_numpy()."
+        )
+    if any(is_time(kind) for _, kind in columns_and_types(X)):
         raise not_numbers(X, columns_of_text(X))
     if any(getattr(kind, "fill_value", 0) != 0 for _, kind in columns_and_types(X)):
         X = np.asarray(X)  # sparse columns that leave out NaN, say: scikit-learn wants zeros there
@@ -81,20 +91,20 @@ def columns_of_text(X: Any) -> list[Any]:
     return [
         name
         for name, kind in columns_and_types(X)
-        if getattr(kind, "kind", "O") not in "biuf" and not _are_numbers(X[name])
+        if is_time(kind) or (getattr(kind, "kind", "O") not in "biuf" and not _are_numbers(X[name]))
     ]
 
 
-def has_times(X: Any) -> bool:
-    """Whether a DataFrame has a column of times, which would become numbers of nanoseconds."""
-    return any(
-        getattr(kind, "kind", "O") in "mM" or getattr(kind, "is_temporal", bool)()
-        for _, kind in columns_and_types(X)
-    )
+def is_time(kind: Any) -> bool:
+    """Whether the type of a column is of times, which would become numbers of nanoseconds."""
+    of_pyarrow = str(kind).startswith(("timestamp", "date", "time", "duration"))
+    return of_pyarrow or getattr(kind, "kind", "O") in "mM" or getattr(kind, "is_temporal", bool)()
 
 
 def columns_and_types(X: Any) -> list[tuple[Any, Any]]:
-    """Of a DataFrame of pandas or polars; none if X is something else."""
+    """Of a DataFrame of pandas or polars or a table of pyarrow; none if X is something else."""
+    if hasattr(X, "schema") and hasattr(X, "column_names"):
+        return list(zip(X.column_names, X.schema.types, strict=True))
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return []
     return list(zip(X.columns, X.dtypes, strict=True))
@@ -102,11 +112,15 @@ def columns_and_types(X: Any) -> list[tuple[Any, Any]]:
 
 def not_numbers(X: Any, columns: Sequence[Any]) -> ValueError:
     """What to say of columns with text or times, in the words of the library that X is of."""
-    pandas = hasattr(X, "select_dtypes")
-    numbers = "X.select_dtypes('number')" if pandas else "X.select(polars.selectors.numeric())"
+    ways = {
+        "select_dtypes": "X.select_dtypes('number')",
+        "drop_columns": "X.drop_columns([...])",
+        "select": "X.select(polars.selectors.numeric())",
+    }
+    way = next(way for method, way in ways.items() if hasattr(X, method))
     return ValueError(
         f"column(s) {listing(map(repr, columns))} of X hold text or times, not numbers: leave them "
-        f"out, as {numbers} does."
+        f"out, as {way} does."
     )
 
 
@@ -142,6 +156,8 @@ def as_numpy(X: Any) -> Any:
 
 def cannot_be_read(X: Any, library: str) -> str | None:
     """What to pass instead of an object that NumPy would fail to read, or would read wrongly."""
+    if isinstance(X, dict | set | Iterator):
+        return f"X is a {type(X).__name__}, which has no rows: pass an array or a DataFrame."
     if library == "polars" and type(X).__name__ == "LazyFrame":
         return "X is a LazyFrame, which has no values yet: pass X.collect()."
     if library == "sparse":

@@ -20,7 +20,9 @@ from onmf.search.row_problems import GAIN, kernels, unit
 SPLIT_TRIALS = 4  # tried for each split
 OUTLIER_DIRECTIONS = 40  # outliers whose directions are compared for a ray through several of them
 SPLIT_ALTERNATIONS = 3  # alternations of the two halves of a cluster
-MAX_HEIRS = 4  # clusters next to the one given up, and as many next to the other, that may adapt
+MAX_NEIGHBOURS = (
+    4  # clusters next to the one given up, and as many next to the other, that may adapt
+)
 TRIAL_ALTERNATIONS = 4  # alternations of a trial
 ROUND_ALTERNATIONS, ROUND_MOVES = 1, 2  # alternations and moves of all rows after a round
 MIN_GAIN_SHARE = 0.4  # of the loss of the removed cluster: below it 1 of 100 trials gained
@@ -74,7 +76,7 @@ def swapped(
     lows = np.empty(0, Y.dtype) if floor is None else floor[order].astype(Y.dtype, copy=False)
     second, runner = kernels().runners_up(now.scores, now.labels)
     flow = np.square(runner)
-    heirs = likely_heirs(now.labels, second, flow, places, k)
+    neighbours = nearest_clusters(now.labels, second, flow, places, k)
     gain, halves = splits(Y, sqnorms, now, own, order, edges, rng)
     if floor is not None:
         gain[k], halves[1, k] = entrance(Y, now, float(own[k]), floor, rng)
@@ -83,7 +85,7 @@ def swapped(
     touched, left, total = [False] * places, max(MAX_VAIN_TRIALS, k // 2), now.explained
     energy, outside = own.tolist(), list(range(k, places))
     for leaving, split in promising(gain, loss, touched):
-        near = [leaving, split, *heirs[leaving], *heirs[split]]
+        near = [leaving, split, *neighbours[leaving], *neighbours[split]]
         J = [j for j in dict.fromkeys(near) if j < k and not touched[j]]
         start, goal = U[J], sum([energy[j] for j in J + outside]) + least * total
         if split < k:
@@ -127,17 +129,19 @@ def promising(gain: Array, loss: Array, touched: list[bool]) -> Iterator[tuple[i
             yield leaving[p], splits[q]
 
 
-def likely_heirs(labels: Array, second: Array, flow: Array, places: int, k: int) -> list[list[int]]:
-    """For each place the clusters, at most MAX_HEIRS, that would get most of its rows."""
+def nearest_clusters(
+    labels: Array, second: Array, flow: Array, places: int, k: int
+) -> list[list[int]]:
+    """For each place the clusters, at most MAX_NEIGHBOURS, that would get most of its rows."""
     pairs, where = np.unique((labels * places + second)[flow > 0], return_inverse=True)
     total = np.bincount(where, flow[flow > 0], len(pairs))
     order = np.lexsort((-total, pairs // places))
-    heirs: list[list[int]] = [[] for _ in range(places)]
+    neighbours: list[list[int]] = [[] for _ in range(places)]
     for pair in pairs[order].tolist():
-        place, heir = divmod(pair, places)
-        if heir < k and len(heirs[place]) < MAX_HEIRS:
-            heirs[place].append(heir)
-    return heirs
+        place, neighbour = divmod(pair, places)
+        if neighbour < k and len(neighbours[place]) < MAX_NEIGHBOURS:
+            neighbours[place].append(neighbour)
+    return neighbours
 
 
 def entrance(

@@ -21,7 +21,7 @@ from onmf.losses.kl_starts import MOVES, annealed, merge_pieces
 from onmf.losses.profiles import SMOOTHING, CountProfiles, influence_of, row_sums
 from onmf.rows.sweep import Block
 from onmf.search.row_problems import unit
-from onmf.stability.halves import Cut, Seen
+from onmf.stability.halves import Cut, HalfLabels
 from onmf.stability.path import beginning, line
 
 Array = NDArray[Any]
@@ -55,7 +55,7 @@ class CountHalf:
         self.part = X[:, self.halves[0]] if self.halves else None
         self.known = [np.asarray(X @ (inside & known).astype(float)) for inside in self.halves]
 
-    def seen(self, first: int, last: int) -> dict[int, Seen]:
+    def labels_by_k(self, first: int, last: int) -> dict[int, HalfLabels]:
         """All samples by the clusters of this half, for the K from first to last."""
         n = len(self.counts.totals)
         if not n:
@@ -65,9 +65,9 @@ class CountHalf:
         if labels.max() < min(last, k) - 1:  # profiles so alike that soft clusters stay the same
             labels = without_empty(labels_by_roots(self.counts, k, self.rng))
         start = CountClusters(self.counts, labels, int(labels.max()) + 1, self.rng)
-        return {k: self.look(one.sums) for k, one in line(start, first, last).items()}
+        return {k: self.label_all(one.sums) for k, one in line(start, first, last).items()}
 
-    def look(self, sums: Array) -> Seen:
+    def label_all(self, sums: Array) -> HalfLabels:
         """All samples by clusters with these sums: nats a count more than the next are the margin.
 
         By some of the features, the shares of a cluster are those among these features.
@@ -82,7 +82,7 @@ class CountHalf:
             for part, inside, known in told:
                 shares = np.maximum(W[:, inside].sum(axis=1), np.finfo(float).tiny)
                 parts.append(self.positive(part - np.outer(known, np.log(shares))))
-        return Seen.by_scores(self.positive(scores), parts, self.totals)
+        return HalfLabels.by_scores(self.positive(scores), parts, self.totals)
 
     def positive(self, scores: Array) -> Array:
         """The same differences, above zero."""

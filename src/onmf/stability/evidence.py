@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onmf.ledger import Ledger, Row, Trial, run
 from onmf.rows.threads import single_threaded_blas
 from onmf.stability.fits import ByFits
-from onmf.stability.halves import Cut, Seen, compare, packed
+from onmf.stability.halves import Cut, HalfLabels, compare, packed
 from onmf.stability.rule import Figures
 
 Array = NDArray[Any]
@@ -28,7 +28,7 @@ EDITION = 5  # of what a trial keeps: a ledger with another is not mistaken for 
 class Half(Protocol):
     """One half of the samples."""
 
-    def seen(self, first: int, last: int) -> dict[int, Seen]:
+    def labels_by_k(self, first: int, last: int) -> dict[int, HalfLabels]:
         """All samples by its clusters, for the K from first to last that it has directions for."""
 
 
@@ -50,7 +50,7 @@ class ByPath:
     def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
         cut = Cut.of(self.groups, self.n_features, trial["cut"])
         span = trial["first"], trial["last"]
-        one, other = (self.half(cut, side).seen(*span) for side in (False, True))
+        one, other = (self.half(cut, side).labels_by_k(*span) for side in (False, True))
         both = sorted(one.keys() & other.keys())
         return packed({k: compare((one[k], other[k]), cut.samples, k) for k in both})
 

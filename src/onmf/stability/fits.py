@@ -18,7 +18,7 @@ from sklearn.base import ClusterMixin, clone
 
 from onmf.ledger import Trial
 from onmf.rows.sweep import divisor, row_sqnorm
-from onmf.stability.halves import Cut, Seen, compare, packed
+from onmf.stability.halves import Cut, HalfLabels, compare, packed
 
 Array = NDArray[Any]
 
@@ -42,10 +42,10 @@ class ByFits:
     def __call__(self, trial: Trial) -> tuple[dict[str, Any], Array]:
         cut = Cut.of(self.groups, self.X.shape[1], trial["cut"])
         k = trial["last"]
-        first, second = (self.seen(cut, side, k) for side in (False, True))
+        first, second = (self.labels_of_half(cut, side, k) for side in (False, True))
         return packed({k: compare((first, second), cut.samples, k)})
 
-    def seen(self, cut: Cut, side: bool, k: int) -> Seen:
+    def labels_of_half(self, cut: Cut, side: bool, k: int) -> HalfLabels:
         """All samples by the clusters that the model finds in one half."""
         rows = cut.rows(side)
         model, X = clone(self.model).set_params(**{self.name: k}), self.X[rows]
@@ -61,7 +61,7 @@ class ByFits:
         return seen
 
 
-def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> Seen:
+def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> HalfLabels:
     """All samples by given centroids (k, m): the nearest rays, or the nearest means."""
     parts = [W, W] if features is None else [W * features, W * ~features]
     scores, *told = (closeness(X, part, rays) for part in (W, *parts))
@@ -75,7 +75,7 @@ def by_centres(X: Any, W: Array, rays: bool, features: Array | None) -> Seen:
         apart = W[order[:, 0]] - W[order[:, 1]]
         norm = np.sqrt(row_sqnorm(X)) if rays else np.linalg.norm(apart, axis=1)
         margins = (first - second) / divisor(norm)
-    return Seen(labels, by_features, margins)
+    return HalfLabels(labels, by_features, margins)
 
 
 def closeness(X: Any, W: Array, rays: bool) -> Array:

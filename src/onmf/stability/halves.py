@@ -72,7 +72,7 @@ def groups_of(X: Any) -> Array:
     return np.unique(np.rint(value / scale * 1e12), return_inverse=True)[1]
 
 
-class Seen(NamedTuple):
+class HalfLabels(NamedTuple):
     """Labels of all samples by the clusters of one half (-1: none), and how they came about."""
 
     labels: Array  # (n,)
@@ -80,7 +80,7 @@ class Seen(NamedTuple):
     margins: Array  # (n,)
 
     @classmethod
-    def by_scores(cls, scores: Array, parts: list[Array], length: Array) -> "Seen":
+    def by_scores(cls, scores: Array, parts: list[Array], length: Array) -> "HalfLabels":
         """The largest of the scores (n, k), by all features and by parts of them.
 
         The margin is a share of the length of the sample; one of length zero has no cluster.
@@ -107,7 +107,7 @@ class Comparison(NamedTuple):
     labels: Array
 
 
-def compare(seen: tuple[Seen, Seen], samples: Array, k: int) -> Comparison:
+def compare(seen: tuple[HalfLabels, HalfLabels], samples: Array, k: int) -> Comparison:
     """How the clusters of two halves compare; `samples` says which half each sample is in."""
     labels = np.array([side.labels for side in seen])
     J = overlaps(labels[0], labels[1], k)

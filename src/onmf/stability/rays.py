@@ -16,7 +16,7 @@ from onmf.search.path import Clustering, alternate, spread
 from onmf.search.row_problems import unit
 from onmf.search.sketch import orthonormal
 from onmf.search.swaps import merge_losses
-from onmf.stability.halves import Cut, Seen
+from onmf.stability.halves import Cut, HalfLabels
 from onmf.stability.path import ONE_BY_ONE, beginning, line
 
 Array = NDArray[Any]
@@ -51,7 +51,7 @@ class RayHalf:
         self.weight = weight[self.rows]
         self.length = np.where(weight > 0, np.sqrt(row_sqnorm(Y)), 0)  # without weight: no label
 
-    def seen(self, first: int, last: int) -> dict[int, Seen]:
+    def labels_by_k(self, first: int, last: int) -> dict[int, HalfLabels]:
         """All samples by the clusters of this half, for the K from first to last."""
         rows, weight = self.rows, self.weight
         if len(rows) > MOST_ROWS:
@@ -62,9 +62,9 @@ class RayHalf:
             return {}
         U = spread(Y, row_sqnorm(Y), beginning(last, len(Y)), self.rng)
         found = line(RayClusters(Y, U, ROUGH), first, last)
-        return {k: self.look(clusters.now.U) for k, clusters in found.items()}
+        return {k: self.label_all(clusters.now.U) for k, clusters in found.items()}
 
-    def look(self, U: Array) -> Seen:
+    def label_all(self, U: Array) -> HalfLabels:
         """All samples by these prototypes; by parts of the features, rays have other lengths."""
         U = U.astype(self.number)
         scores, parts = self.Y @ U.T, []
@@ -74,7 +74,7 @@ class RayHalf:
                 size = np.sqrt(np.maximum(np.einsum("kr,kr->k", U @ gram, U), 0))
                 inverse = np.divide(1, size, out=np.zeros_like(size), where=size > 0)
                 parts.append(part * inverse.astype(self.number))
-        return Seen.by_scores(scores, parts, self.length)
+        return HalfLabels.by_scores(scores, parts, self.length)
 
 
 class RayClusters:

@@ -96,13 +96,13 @@ class Labels(NamedTuple):
 
     def columns(self) -> dict[str, Any]:
         """All columns, as text only when they are written."""
-        texts = {} if self.texts is None else {"text": [one_cell(text) for text in self.texts]}
+        texts = [" ".join(text.split())[:LONGEST_CELL] for text in self.texts or ()]
         own = {
             "sample": self.samples,
             "cluster": self.ids,
             "name": names_of_ids(self.ids, self.names),
         }
-        return {**own, **self.numbers, **texts}
+        return {**own, **self.numbers} | ({} if self.texts is None else {"text": texts})
 
     def sheet(self) -> Sheet:
         """labels.csv."""
@@ -134,11 +134,6 @@ def names_of_ids(ids: Array, names: Mapping[int, str]) -> Coded:
     """The name of the cluster of each sample, by its id; none for -1."""
     known = np.array(sorted({-1, *names}))
     return Coded([names.get(i, "") for i in known.tolist()], np.searchsorted(known, ids))
-
-
-def one_cell(text: str) -> str:
-    """A text in one line, as much of it as a cell of a spreadsheet holds."""
-    return " ".join(text.split())[:LONGEST_CELL]
 
 
 def scales_sheet(samples: Sequence[str], scales: Sequence[Any]) -> Sheet:

@@ -23,14 +23,8 @@ from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, Matrix, count_missing, divisor
 from onmf.rows.threads import single_threaded_blas
 
-LEARNT = (
-    "certainty_curve_",
-    "stranger_form_",
-    "stranger_limits_",
-    "stranger_chance_",
-    "stranger_means_",
-    "stranger_usual_",
-)  # from the kept samples
+LEARNT = ("certainty_curve_", "stranger_form_", "stranger_limits_", "stranger_chance_",
+          "stranger_means_", "stranger_usual_")  # fmt: skip  # from the kept samples
 KEPT_ENTRIES = 1 << 21  # of X that a fit keeps to judge new samples: 16 MB at most, ...
 KEPT_PER_CLUSTER, MOST_KEPT = 20, 3000  # ... or so many samples; what the fits of halves need
 RUNS_ON_DISK = 32  # of consecutive rows: others would mean reading all of a packed file

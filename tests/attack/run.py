@@ -23,9 +23,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from attack import answers, files, kills, names, races
+from attack import answers, files, kills, laws, names, races
 
-WEIGHTS = {kills: 3, races: 1, files: 1, names: 1, answers: 2}  # of each attack's time
+WEIGHTS = {kills: 3, races: 1, files: 1, names: 1, answers: 2, laws: 1}  # of each attack's time
 KINDS = {attack.__name__: attack for module in WEIGHTS for attack in module.ATTACKS}
 SHARES = {attack: weight for module, weight in WEIGHTS.items() for attack in module.ATTACKS}
 MOST_TOLD = 20  # failures

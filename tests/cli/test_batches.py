@@ -87,7 +87,7 @@ def test_other_content_under_a_name_is_an_error_or_replaces_it(begun, capsys):
     assert run("update", "out", "c.csv") == 0
     Path("b.csv").write_bytes(whole[: len(whole) // 2])
     said = ask(capsys, "update", "out", "b.csv", "--replace", code=2)
-    assert "b.csv is not the last batch: take out c.csv with --undo" in said
+    assert "take out c.csv with --undo, replace b.csv, and add c.csv again" in said
 
 
 def test_batches_are_taken_out_one_after_the_other(begun, capsys):
@@ -177,7 +177,7 @@ def test_strangers_are_many_beside_the_usual_number():
     )
     assert Changes.of(batch, [usual]).alerts == ("cluster 7 turned by 5.5 degrees.",)  # 60 +- 7
     assert len(Changes.of({**batch, "strangers": 83}, [usual]).alerts) == 2
-    assert alone.sentence() == "born 4, turned by at most 5.5 degrees"
+    assert alone.sentence() == "cluster 4 born, clusters turned by at most 5.5 degrees"
     assert Changes.of({**batch, "strangers": 40, "drift": [None, 5.0]}).alerts == ()
     both = Changes.of({**batch, "strangers": 40, "ids": [4, 7, 8], "drift": [9.25, 5, 5.5]})
     assert both.alerts == ("clusters 4 and 8 turned by 5.5 to 9.2 degrees.",)

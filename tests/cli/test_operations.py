@@ -72,6 +72,7 @@ def test_options_come_from_a_file_unless_typed(begun, capsys):
     wrong = "which is no option of onmf cluster"
     for text, message in [
         ("clusters =", "is not TOML"),
+        ("clusters = " + "[" * 100_000, "is not TOML"),
         ("unit = 3", "unit is a flag"),
         ("sede = 3", f"bad.toml has 'sede', {wrong}"),
         ("[cluster]\nundo = true", f"bad.toml has 'undo', {wrong}"),

@@ -10,7 +10,7 @@ from cases import few
 from onmf import StreamONMF
 from onmf.datasets import make_rays
 from onmf.losses import LOSSES
-from onmf.streams import births, novelty
+from onmf.streams import births, evidence, novelty
 
 OLD, M = 6, 40
 
@@ -22,7 +22,7 @@ def unit(X):
 def pool_of(X, rays, novel=None):
     novel = np.ones(len(X), bool) if novel is None else novel
     low, once = np.full(rays.shape[1], 0.4), np.ones(len(X), int)
-    surplus = novelty.Surplus(level(0.5), 0, novel)
+    surplus = novelty.Surplus(level(0.5), 0, novel, np.zeros(1))
     return novelty.Pool.of(sp.csr_array(unit(X)), unit(rays.T).T, novel, 0.325, low, once, surplus)
 
 
@@ -149,7 +149,7 @@ def test_the_chance_of_a_surplus_is_that_of_novel_samples_that_come_at_any_time(
     """By hand: of 5 + (2 + 3) novel samples, each is of these ten of 110 with probability 1/11."""
     levels = novelty.CosineSums.of(np.zeros(97, int), np.ones(97), 1, np.arange(97) < 2)
     free = np.arange(13) < 9
-    surplus = novelty.Surplus(levels, 3, free)
+    surplus = novelty.Surplus(levels, 3, free, levels.number)
     five = np.isin(np.arange(13), [0, 3, 4, 5, 6, 7, 12])  # one of them waited, one is not free
     heads = [math.comb(10, n) * 10 ** (10 - n) for n in range(5, 11)]
     assert surplus.chance(five) == pytest.approx(sum(heads) / 11**10)
@@ -185,7 +185,7 @@ def test_the_tail_of_a_kind_is_no_kind():
     X = np.abs(np.column_stack([np.cos(position), np.sin(position) + 1, np.ones(2000)]))
     ray = unit(X).sum(axis=0)[:, None]
     cosine = (unit(X) @ ray / np.linalg.norm(ray))[:, 0]
-    novel = cosine < cosine.mean() - novelty.MAX_DEVIATIONS_BELOW * cosine.std()
+    novel = cosine < cosine.mean() - evidence.MAX_DEVIATIONS_BELOW * cosine.std()
     levels = novelty.CosineSums.of(np.zeros(len(X), int), cosine, 1)
     found = novelty.find_new_clusters(sp.csr_array(X), novel, unit(ray.T).T, levels)
     assert novel.sum() > 50
@@ -296,3 +296,48 @@ def test_a_new_kind_of_clean_counts_leaves_the_others_their_ids():
         model.partial_fit(draw(np.arange(300) % 4))
     assert model.cluster_ids_.tolist() == [0, 1, 2, 3]
     assert model.lineage_.next_id == 4
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_kind_that_turns_a_little_every_batch_keeps_its_id(loss):
+    """By 4 degrees, more than its samples differ: the mean over all batches falls behind."""
+    rng = np.random.default_rng(8)
+    W, aim = rng.exponential(size=(3, M)), rng.exponential(size=M)
+    aim -= aim @ W[0] / (W[0] @ W[0]) * W[0]
+    aim *= np.linalg.norm(W[0]) / np.linalg.norm(aim)
+
+    def draw(n, degrees):
+        now, turn, y = W.copy(), np.deg2rad(degrees), rng.integers(0, 3, n)
+        now[0] = np.cos(turn) * W[0] + np.sin(turn) * aim
+        return np.maximum(now[y] * rng.lognormal(0, 0.1, (n, M)), 0), y
+
+    model = StreamONMF(3, max_clusters=9, loss=loss, random_state=0).fit(draw(300, 0)[0])
+    X, y = draw(90, 0)
+    before = [set(model.cluster_ids_[model.predict(X[y == kind])]) for kind in range(3)]
+    for degrees in range(0, 41, 4):
+        X, y = draw(90, degrees)
+        assert model.partial_fit(X).lineage_.born == ()
+    assert [set(model.cluster_ids_[model.predict(X[y == kind])]) for kind in range(3)] == before
+
+
+def test_a_cluster_has_turned_only_if_a_group_has_its_samples():
+    """Half of the samples of a batch that turned are a new kind, all of them the same cluster."""
+    ray, aside, other = np.eye(3)[0], np.array([0.9, 0.5, 0]), np.eye(3)[2]
+    rays, levels = (
+        np.stack([ray, other]).T,
+        novelty.CosineSums.of(np.arange(200) % 2, np.tile([0.99, 0.999], 100), 2),
+    )
+    rng = np.random.default_rng(0)
+    for left, turned in ((0, 0), (10, -1)):
+        X = np.vstack([np.tile(aside, (20 - left, 1)), np.tile(ray, (left, 1)), [other] * 20])
+        X = sp.csr_array(X * rng.lognormal(0, 0.02, X.shape))
+        novel = np.arange(40) < 20 - left
+        (found,) = novelty.find_new_clusters(X, novel, rays, levels)
+        assert found.turned == turned
+        np.testing.assert_array_equal(found.members, np.flatnonzero(novel))
+    assert births.places([found._replace(turned=one) for one in (-1, 1)], 3).tolist() == [
+        0,
+        4,
+        2,
+        3,
+    ]

@@ -196,7 +196,7 @@ def test_names_of_kmeans_and_nmf_are_there_too(model, planted, container):
     assert model.inertia_ == pytest.approx(1e100 * weight @ left.sum(axis=1), rel=1e-9)
     assert not hasattr(ONMF(), "components_")
     assert not hasattr(ONMF(), "reconstruction_err_")
-    first = ONMF(4, random_state=0).partial_fit(X[:60])
+    first = ONMF(4, random_state=0).fit(X[:60])
     before = first.cluster_centers_
     first.partial_fit(X[60:])
     left = np.sum((X[60:] - first.membership_ @ before) ** 2)

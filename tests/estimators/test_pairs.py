@@ -232,7 +232,7 @@ def fit(names, loss="frobenius", solver="fast"):
 @pytest.mark.parametrize("pair", CONFLICTS, ids=lambda pair: " ".join(sorted(pair)))
 def test_a_pair_that_makes_no_sense_is_refused(pair, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    words = {"bound": "certify", "missing": "NaN", "births": "max_clusters", "model": "model as"}
+    words = {"bound": "certify", "missing": "NaN", "births": "StreamONMF", "model": "model as"}
     words["guide"] = "y with unknown labels"
     with pytest.raises(ValueError, match=r"\.$") as refused:
         fit(pair)
@@ -243,7 +243,7 @@ def test_a_pair_that_makes_no_sense_is_refused(pair, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("feature", sorted(FEATURES.keys() - OF_PALM))
 def test_what_the_paper_has_not_is_refused_with_its_method(feature):
-    words = {"missing": "NaN", "streams": "partial_fit", "births": "max_clusters"}
+    words = {"missing": "NaN", "streams": "partial_fit", "births": "StreamONMF"}
     words["guide"] = "y with unknown labels"
     with pytest.raises((ValueError, AttributeError), match=words.get(feature, feature)):
         fit({feature}, solver="palm")

@@ -595,3 +595,9 @@ def test_a_model_of_nearly_parallel_samples_is_kept_in_full(tmp_path):
     again = onmf.load(tmp_path / "model.onmf")
     np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_what_is_no_file_is_not_read():
+    """Of a pipe or /dev/zero the end of the archive was looked for without end."""
+    with pytest.raises(FormatError, match="is not a model: it is a pipe or a device"):
+        onmf.load(os.devnull)

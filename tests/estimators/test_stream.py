@@ -75,8 +75,8 @@ def test_one_step_by_hand():
 
 
 def test_weights_count_as_repetitions(X):
-    once, twice = ONMF(3, random_state=0), ONMF(3, random_state=0)
-    for batch in np.split(X[:900], 3):
+    once, twice = (ONMF(3, random_state=0).partial_fit(X[:900]) for _ in range(2))
+    for batch in np.split(X[900:1500], 2):
         once.partial_fit(np.repeat(batch, 2, axis=0))
         twice.partial_fit(batch, sample_weight=np.full(300, 2.0))
     np.testing.assert_allclose(
@@ -85,7 +85,7 @@ def test_weights_count_as_repetitions(X):
 
 
 def test_a_batch_of_zeros_changes_nothing(X):
-    model = ONMF(3, random_state=0).partial_fit(X[:500])
+    model = ONMF(3, random_state=0).partial_fit(X[:900])
     before = model.cluster_centers_.copy()
     model.partial_fit(np.zeros((5, 40)))
     np.testing.assert_array_equal(model.cluster_centers_, before)

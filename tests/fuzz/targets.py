@@ -372,6 +372,7 @@ TARGETS = {
     ),
     "tsv": Target("x.tsv", use_table, partial(csv_seeds, "\t")),
     "csv, transposed": Target("x.csv", partial(use_table, transpose=True), csv_seeds),
+    "json": Target("x.json", use_table, lambda: [b'[{"id": "a", "u": 1}, {"u": 2.5, "v": null}]']),
     "csv.gz": Target("x.csv.gz", use_table, lambda: map(gzip.compress, csv_seeds())),
     "documents": Target("x.txt", read_documents, lambda: [b"stars\n\ngenes \xc3\xa9\n"]),
     "classes": Target(

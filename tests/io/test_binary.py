@@ -392,3 +392,20 @@ def test_a_missing_library_is_named_with_what_to_install(tmp_path, ending, libra
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert f'pip install "onmf[{ending}]"' in done.stdout
     assert library in done.stdout
+
+
+def test_annotated_data_from_before_anndata_0_7_have_tables_as_arrays(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "old.h5ad"
+    with h5py.File(path, "w") as file:
+        file["X"] = np.arange(6.0).reshape(3, 2)
+        obs = [(b"c1", 1, 5.0), (b"c2", 0, 6.0), (b"c3", 1, 7.0)]
+        file["obs"] = np.array(obs, [("index", "S2"), ("type", "i1"), ("depth", "f4")])
+        file["var"] = np.array([(b"g1",), (b"g2",)], [("index", "S2")])
+        file["uns/type_categories"] = np.array([b"B", b"T"])
+    table = read_table(path, labels="type")
+    assert (table.samples, table.features) == (["c1", "c2", "c3"], ["g1", "g2"])
+    assert table.labels == ["T", "B", "T"]
+    assert read_table(path, labels="depth").labels == ["5", "6", "7"]
+    with pytest.raises(ValueError, match="no column 'batch'"):
+        read_table(path, labels="batch")

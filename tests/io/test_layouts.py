@@ -152,9 +152,8 @@ def test_a_workbook_with_title_merged_header_and_two_sheets(tmp_path):
     book.save(path)
     with pytest.warns(TableWarning) as caught:
         table = read_table(path, labels="header", transpose=True)
-    assert "only the first, 'Sheet', is read (--sheet reads another: Annotation)" in str(
-        caught[0].message
-    )
+    said = " ".join(str(warning.message) for warning in caught)
+    assert "only the first, 'Sheet', is read (--sheet reads another: Annotation)" in said
     assert (table.samples, table.features) == (SAMPLES, GENES)
     assert table.labels == ["treated", "treated", "control"]
     np.testing.assert_allclose(table.X, X.T)
@@ -163,3 +162,18 @@ def test_a_workbook_with_title_merged_header_and_two_sheets(tmp_path):
         read(path, sheet="annot")
     with pytest.raises(ValueError, match="no column of numbers"):
         read(path, sheet="Annotation")
+
+
+def test_of_a_workbook_the_first_sheet_with_numbers_is_read(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["Report", "of", "2024"])
+    more = book.create_sheet("Data")
+    for line in (["id", "u", "v"], ["a", 1, 2.5], ["b", 3, 4]):
+        more.append(line)
+    book.save(tmp_path / "x.xlsx")
+    with pytest.warns(TableWarning, match="first with a table of numbers, 'Data', is read"):
+        table = read_table(tmp_path / "x.xlsx")
+    assert table.X.tolist() == [[1, 2.5], [3, 4]]
+    with pytest.raises(ValueError, match="header but no samples"):
+        read_table(tmp_path / "x.xlsx", sheet="Sheet")

@@ -97,7 +97,7 @@ def test_sums_are_means_over_the_batches_that_had_samples(loss):
 
 
 def test_a_cluster_without_samples_in_a_batch_stays_where_it_is(loss):
-    model = ONMF(K, loss=loss.name, random_state=0).partial_fit(X)
+    model = ONMF(K, loss=loss.name, random_state=0).fit(X)
     before, kind = model.cluster_centers_, model.labels_[0]
     other = model.labels_ != kind
     model.partial_fit(X[other] * np.random.default_rng(0).lognormal(0, 0.3, (other.sum(), M)))

@@ -11,6 +11,7 @@ from onmf.preparation.arrays import feature_variances
 from onmf.preparation.expression import are_raw_counts
 from onmf.preparation.steps import STEPS, Depth, Log, Rescale, Tfidf, Unit, Variable, apply
 from onmf.preparation.texts import Words
+from onmf.preparation.units import default_scaling
 
 TEXTS = [
     "Stars and planets, planets and moons.",
@@ -179,3 +180,13 @@ def counts_with(change):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_raw_counts_are_whole_in_every_row(change, found, kind):
     assert are_raw_counts(kind(counts_with(change))) == found
+
+
+def test_large_amounts_are_scaled_also_beside_negative_entries_and_large_scores_are_not():
+    rng = np.random.default_rng(0)
+    mass, ratio = 3000 + 900 * rng.random(50), rng.random((50, 3))
+    assert default_scaling(np.column_stack([mass, ratio])) == {"scale": {}}
+    assert default_scaling(np.column_stack([mass, -ratio])) == {"scale": {}}
+    assert default_scaling(np.column_stack([mass, ratio - 0.5])) == {"scale": {}}
+    assert default_scaling(np.column_stack([-mass, ratio])) == {"scale": {}}
+    assert default_scaling(np.column_stack([mass - mass.mean(), ratio - 0.5])) == {}

@@ -240,6 +240,12 @@ def test_what_is_no_table_of_numbers_is_refused_by_name(X, sentence):
         ONMF(1).fit(X)
 
 
+@pytest.mark.parametrize("model", [ONMF(2, random_state=0), Baseline("k-means", 2, random_state=0)])
+def test_a_sparse_array_that_is_a_dict_has_rows(model):
+    X = sp.dok_array(np.array(GOOD))
+    np.testing.assert_array_equal(model.fit(X).labels_, clone(model).fit(X.toarray()).labels_)
+
+
 def test_columns_of_the_same_name_are_named():
     frame = pd.DataFrame([[1.0, 2, 3], [3, 2, 1]], columns=list("aba"))
     with pytest.raises(ValueError, match="X has more than one column 'a': rename them"):

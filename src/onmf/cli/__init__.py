@@ -130,9 +130,19 @@ def leaving_when_terminated() -> Iterator[None]:
     if current_thread() is not main_thread():
         yield
         return
-    usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    told: list[int] = []
+
+    def leave(number: int, frame: object) -> None:
+        told.append(number)
+        sys.exit(TERMINATED)
+
+    usual = signal.signal(signal.SIGTERM, leave)
     try:
         yield
+    except Exception:
+        if told:  # what a library makes of it that is being imported
+            sys.exit(TERMINATED)
+        raise
     finally:
         signal.signal(signal.SIGTERM, usual)
 

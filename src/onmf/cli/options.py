@@ -196,8 +196,9 @@ def preparation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     raw = click.option(
         "--raw",
         is_flag=True,
-        help="Cluster the numbers as they are, by squares; else raw counts of genes get --cp10k "
-        "--log, other counts --loss kl, measurements in different units --scale.",
+        help="Cluster all numbers as they are, by squares; else raw counts of genes get --cp10k "
+        "--log, other counts --loss kl, measurements in different units --scale, and columns of "
+        "row numbers, ids or years are left out.",
     )
     return section(PREPARATION, *numbers, raw)(command)
 

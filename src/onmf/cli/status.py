@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from onmf.cli.console import say
+from onmf.cli.runs.changes import named
 from onmf.cli.runs.metrics import metrics_text
 from onmf.cli.runs.records import RUN, STREAM_FILE
 from onmf.cli.runs.stream_batches import heavy_words
@@ -101,10 +102,11 @@ def sentences(facts: dict[str, Any], terms: Terms) -> str:
         "Batches:" if len(batches) <= LAST_BATCHES else f"The last {LAST_BATCHES} batches:",
     ]
     for one in batches[-LAST_BATCHES:]:
-        changed = [f"{word} {listing(one[word])}" for word in ("born", "closed") if one[word]]
-        changed += [f"{one['strangers']} waited"] if one["strangers"] else []
-        changed += [f"turned by at most {one['turned']:.1f} degrees"] if one["turned"] else []
+        changed = [f"{named(one[word])} {word}" for word in ("born", "closed") if one[word]]
+        if one["turned"]:
+            changed.append(f"clusters turned by at most {one['turned']:.1f} degrees")
+        changed += [f"{one['strangers']} fit no cluster"] if one["strangers"] else []
         own = f"{one['name']}: {terms.counted(one['samples'], 'sample')}"
-        lines.append(f"  {', '.join([own, *changed])}")
+        lines.append(f"  {', '.join([own, *map(terms.say, changed)])}")
         lines += [f"    {terms.say(alert)}" for alert in one["alerts"]]
     return "\n".join(lines)

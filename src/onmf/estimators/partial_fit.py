@@ -4,32 +4,25 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onmf.estimators.bases import available_if
-from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.fitting import Solution
 from onmf.estimators.initialization import is_model
-from onmf.estimators.parameters import CenterBounds, as_bounds, is_automatic
-from onmf.estimators.progress import caller_level, watcher
+from onmf.estimators.parameters import as_bounds, is_automatic
+from onmf.estimators.progress import caller_level
 from onmf.estimators.solvers import solver_of
+from onmf.estimators.warmup import WarmUpMixin
 from onmf.exceptions import SignedDataWarning
-from onmf.losses.alternation import Settings
 from onmf.losses.batches import BatchSums
 from onmf.losses.edits import Edits, flat_edits, forget_edits
 from onmf.losses.support import refusal
-from onmf.paper.penalties import SNCP
-from onmf.result import Event, Stage
 from onmf.rows import Placement
-from onmf.rows.scale import check_squares
-from onmf.rows.sweep import Array, Data
+from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
-from onmf.search.solver import SearchSettings
-from onmf.streams.births import Comparison
 
 
 def _has_partial_fit(model: "PartialFitMixin") -> bool:
@@ -38,12 +31,10 @@ def _has_partial_fit(model: "PartialFitMixin") -> bool:
     return not refusal(loss.name, loss.supports, solver.name, {"streams"})
 
 
-class PartialFitMixin(Clusterer):
+class PartialFitMixin(WarmUpMixin):
     """`partial_fit`, and clusters with ids that outlive a fit."""
 
     solver: Any
-    center_bounds: CenterBounds
-    _stream: BatchSums  # once the stream has begun
     _has_ids = True
 
     @property
@@ -68,15 +59,18 @@ class PartialFitMixin(Clusterer):
         """Update the clusters with one batch of a stream.
 
         A model that is not fitted clusters the first batch as `fit` does; a fitted one continues
-        from its centroids. Each later batch is read once: its samples go to their nearest
-        centroids, and every centroid moves towards the mean, over all batches, of its samples, by
-        steps that shrink as t^(-3/4). The centroids converge to a fixed point of the alternation
-        that ends `fit`, for the distribution of the batches, or for the data set if its batches are
-        given again and again.
+        from its centroids. The first 280 samples per cluster are kept, and clustered again whenever
+        there are twice as many batches, for a single batch is too little to start from; a model
+        that was fitted before needs none. From then on each batch is read once: its samples go to
+        their nearest centroids, and every centroid moves towards the mean, over all batches, of its
+        samples, by steps that shrink as t^(-3/4). The centroids converge to a fixed point of the
+        alternation that ends `fit`, for the distribution of the batches, or for the data set if its
+        batches are given again and again.
 
         Clusters keep their ids. `labels_`, `membership_` and `relative_error_` are those of the
-        last batch, with the centroids before it. `save` stores the state of the stream. For new
-        clusters in a stream see `StreamONMF`.
+        last batch, with the centroids before it, or with the present ones as long as the first
+        samples are kept. `save` stores the state of the stream, with the samples that are kept. For
+        new clusters in a stream see `StreamONMF`.
 
         Parameters
         ----------
@@ -110,7 +104,11 @@ class PartialFitMixin(Clusterer):
                 with self._rays_as_clusters() as sizes:
                     if not hasattr(self, "_stream"):
                         self._continue_fit(rows.data.shape[0], sizes)
-                    self._take_in(rows)
+                    known = getattr(self, "_stream_history", None)
+                    if known is not None and known.warmup.shape[0]:
+                        self._fit_again(rows)
+                    else:
+                        self._take_in(rows)
             self.__dict__.pop("tree_", None)  # of the samples and centroids before
         return self
 
@@ -143,15 +141,6 @@ class PartialFitMixin(Clusterer):
         with single_threaded_blas():
             self._remember(self._place_batch(X, sample_weight))
         return self
-
-    def _remember(self, rows: Placement) -> Any:
-        """Start the sums with a batch, as the centroids see it: its state."""
-        comparison = self._comparison(rows.data)
-        alternation = self._loss.alternation(rows.data, comparison.settings)
-        W = self._centers_beside(rows.data)
-        state = replace(alternation, limit=self._limit).begin(W)
-        self._stream = self._loss.batch(state)
-        return state
 
     @contextmanager
     def _rays_as_clusters(self) -> Iterator[Array | None]:
@@ -221,33 +210,6 @@ class PartialFitMixin(Clusterer):
                 SignedDataWarning,
                 stacklevel=caller_level(),
             )
-
-    def _show_batch(self, data: Data, state: Any) -> None:
-        """The attributes that describe the last batch; the callback hears of it."""
-        alternation = self._loss.alternation(data, self._comparison(data).settings)
-        self.labels_, self.membership_ = state.labels(data), alternation.membership(state)
-        self.relative_error_ = alternation.error(state)
-        self.inertia_ = alternation.loss(state)
-        if (excess := alternation.excess(state)) is not None:
-            self.outlier_score_ = excess
-        clusters = 0.0, 0.0, state.residual, len(state.empty)
-        stage = Stage(1.0, 1, self.relative_error_, *clusters)
-        watch = watcher(self.verbose, self.callback, None)
-        watch(Event(0, 1, 1, stage, lambda: self.membership_))
-
-    def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
-        """A batch of the stream: on the scale that all others have."""
-        return self._place(
-            X, sample_weight, check_squares, reset=False, equal_votes=self.equal_votes
-        )
-
-    def _comparison(self, data: Data) -> Comparison:
-        """How a batch is compared with the centroids."""
-        (low, high), W = data.extremes, self.cluster_centers_
-        extremes = min(low, float(W.min())), max(high, float(W.max()))  # of all batches so far
-        bounds = as_bounds(self.center_bounds)(extremes)
-        search = SearchSettings(tol=0.0, bounds=bounds)
-        return Comparison(self._loss, Settings(search, SNCP(), self.equal_votes))
 
 
 def join_columns(H: Array, place: Array) -> Array:

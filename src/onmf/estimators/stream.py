@@ -6,22 +6,18 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from onmf.estimators.onmf import ONMF
 from onmf.estimators.parameters import CenterBounds, Init, RandomSeed
 from onmf.estimators.solvers import Fast
-from onmf.io import Table
 from onmf.losses.edits import flat_edits
 from onmf.losses.support import EVERY_FEATURE, refusal
 from onmf.paper.penalties import Penalty
 from onmf.result import Event
 from onmf.rows import Placement
 from onmf.rows.sweep import Array
-from onmf.streams.births import BatchRows, StreamHistory, StreamState, unless_enough
+from onmf.streams.births import BatchRows, StreamHistory, StreamState
 from onmf.streams.lineage import Lineage
-
-SEARCH_PARAMETERS = ("penalty", "n_init", "solver")  # which a fit from a model does not need
 
 
 class StreamONMF(ONMF):
@@ -29,7 +25,7 @@ class StreamONMF(ONMF):
 
     `partial_fit` takes the batches. The first samples, seventy per cluster and 280 where none can
     be born, are kept and clustered again now and then until they are all there. From then on a
-    sample that is novel to every centroid waits for two batches. Where eight of them agree on a
+    sample that is novel to every centroid waits for two batches. Where six of them agree on a
     direction of their own, a cluster is born. A cluster without samples for ten times its mean
     interval is removed. `lineage_` says what the batch changed, `cluster_ids_` gives the ids,
     `n_novel_` is the number of samples of the last batch that are in no new cluster and wait. `fit`
@@ -117,12 +113,7 @@ n_jobs, verbose, callback
         """
         with self._all_or_nothing():
             super().fit(X, y, sample_weight, soft=soft)
-            rows = self._place_batch(X, sample_weight)
-            state = self._remember(rows)
-            batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
-            self._stream_history = StreamHistory.begin(
-                batch, own_weight(rows), len(state.W), self._most_clusters() > len(state.W)
-            )
+            self._remember(self._place_batch(X, sample_weight))
         return self
 
     @classmethod
@@ -181,64 +172,18 @@ n_jobs, verbose, callback
 
     def _take_in(self, rows: Placement) -> None:
         """A batch by which clusters may be born and removed."""
-        comparison = self._comparison(rows.data)
-        if self._stream_history.warmup.shape[0]:
-            batch = comparison.batch(rows.data, self._state_of(rows), self._stream)
-            self._fit_again(batch, own_weight(rows))
-        else:
-            W = self._centers_beside(rows.data)
-            before = self.lineage_ or Lineage.first(len(W))
-            now = StreamState(self._stream, self._stream_history, W, before)
-            now = now.after(rows.data, comparison, self._most_clusters())
-            self._stream, self._stream_history = now.sums, now.history
-            self.cluster_centers_, self.lineage_ = now.W, now.lineage
-            self.n_novel_ = now.n_novel
+        W = self._centers_beside(rows.data)
+        before = self.lineage_ or Lineage.first(len(W))
+        now = StreamState(self._stream, self._stream_history, W, before)
+        now = now.after(rows.data, self._comparison(rows.data), self._most_clusters())
+        self._stream, self._stream_history = now.sums, now.history
+        self.cluster_centers_, self.lineage_ = now.W, now.lineage
+        self.n_novel_ = now.n_novel
         self._show_batch(rows.data, self._state_of(rows))
 
     def _most_clusters(self) -> int:
         """At a time."""
         return self.max_clusters or self.n_clusters or len(self.cluster_centers_)
 
-    def _state_of(self, rows: Placement) -> Any:
-        """A batch with the present centroids, by one sweep."""
-        W = self._centers_beside(rows.data)
-        settings = self._comparison(rows.data).settings
-        return self._loss.alternation(rows.data, settings).begin(W)
-
-    def _fit_again(self, batch: BatchRows, weight: Array) -> None:
-        """Cluster all samples so far, from the centroids of fewer.
-
-        That is done whenever there are twice as many batches, and once there are enough samples.
-        """
-        before, k = self._stream_history, len(self.cluster_centers_)
-        X = sp.vstack([before.warmup, batch.X], format="csr")
-        weight, t = np.append(before.warmup_weight, weight), before.batch + 1
-        births = self._most_clusters() > k
-        if unless_enough(X, weight, k, births)[0].shape[0] and t & (t - 1):
-            view = self._loss.view_rows(self.cluster_centers_)
-            self._stream_history = before._replace(batch=t, warmup=X, warmup_weight=weight)
-            self.lineage_ = Lineage.between(view, self.lineage_ or Lineage.first(k), view)[0]
-            return
-        values = self._parameters()
-        for name in ("max_clusters", *SEARCH_PARAMETERS):
-            del values[name]
-        again = clone(ONMF(**values | {"init": "random", "callback": None}))
-        again.set_params(init=self, n_clusters=None)
-        names = getattr(self, "feature_names_in_", None)
-        every = X if names is None else Table(X, [], [str(name) for name in names])
-        again.fit(every, sample_weight=weight)
-        self.cluster_centers_, self.lineage_ = again.cluster_centers_, again.lineage_
-        rows = self._place_batch(every, weight)
-        state = self._remember(rows)
-        self._stream = self._stream.as_mean_of(t)
-        batch = self._comparison(rows.data).batch(rows.data, state, self._stream)
-        first = StreamHistory.begin(batch, weight, len(state.W), births)
-        self._stream_history = first._replace(batch=t, last=first.last + before.batch)
-
     def _check_support(self, *others: str) -> None:
         super()._check_support("births", *others)
-
-
-def own_weight(rows: Placement) -> Array:
-    """The weights of samples as they were given."""
-    return np.ones(rows.data.shape[0]) if rows.weight is None else np.asarray(rows.weight)

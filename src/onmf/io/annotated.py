@@ -68,8 +68,8 @@ def open_matrix(stored: Any, where: str, member: MemberOf | None = None, **names
 def observations(root: Any, name: str, member: MemberOf) -> list[Any]:
     """A column of `obs`, None where a value is missing."""
     frame = member(root, "obs")
-    if name not in frame:
-        raise ValueError(f"obs has no column {name!r}, only {listing(frame)}")
+    if name not in (known := _columns(frame)):
+        raise ValueError(f"obs has no column {name!r}, only {listing(known)}")
     return _column(frame, name, member)
 
 
@@ -128,22 +128,22 @@ def _index(root: Any, axis: str, member: MemberOf) -> list[str] | None:
     if axis not in list(root):
         return None
     frame = member(root, axis)
-    if is_array(frame):
-        raise ValueError("it was written before anndata 0.7: read and save it with a newer version")
-    name = str(frame.attrs.get("_index", "_index"))
+    name = "index" if is_array(frame) else str(frame.attrs.get("_index", "_index"))
     return [str(value) for value in _column(frame, name, member)]
 
 
 def _classes(root: Any, name: str, samples: list[str], member: MemberOf) -> list[str] | None:
     """A column of `obs`, if there is one of this name."""
     frame = member(root, "obs")
-    if name not in frame:
+    if name not in _columns(frame):
         return None
     return class_names(_column(frame, name, member), samples, f"its column {name!r}")
 
 
 def _column(frame: Any, name: str, member: MemberOf) -> list[Any]:
     """The values of a column, None where they are missing."""
+    if is_array(frame):
+        return _field(frame, name, member)
     stored = member(frame, name)
     if not is_array(stored) and "categories" in stored:
         return _by_code(member(stored, "categories"), member(stored, "codes"))
@@ -153,6 +153,19 @@ def _column(frame: Any, name: str, member: MemberOf) -> list[Any]:
     if "categories" in stored.attrs:  # written by anndata 0.7
         return _by_code(frame.file[stored.attrs["categories"]], stored)
     return _values(stored)
+
+
+def _columns(frame: Any) -> list[str]:
+    """The names of the columns of a table: a group, or an array of rows as before anndata 0.7."""
+    return list((frame.dtype.names or ()) if is_array(frame) else frame)
+
+
+def _field(rows: Any, name: str, member: MemberOf) -> list[Any]:
+    """A column of a table as it was before anndata 0.7: categories are in `uns`."""
+    if name not in _columns(rows):
+        raise ValueError(f"a table has no column {name!r}")
+    root, place = getattr(rows, "file", {}), f"uns/{name}_categories"
+    return _by_code(member(root, place), rows[name]) if place in root else _values(rows[name])
 
 
 def _by_code(categories: Any, codes: Any) -> list[Any]:

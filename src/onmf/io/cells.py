@@ -16,6 +16,13 @@ Number = Callable[[str], float]  # the number in a cell; ValueError if there is 
 
 SPACES = " \u00a0\u202f"  # all of them may group digits
 
+NO_VALUE = {
+    "", "-", ".", "?", "na", "n/a", "#n/a", "<na>", "nan", "null", "<null>", "none", "missing",
+}  # fmt: skip
+MINUS_SIGNS = str.maketrans("\u2212\u2013", "--")  # of a text program
+AMOUNT = re.compile(  # a number in any notation, also a limit or in percent; no date
+    r"\s*[<>≤≥]?=?\s*[+-]?(\d{1,3}([.,'_\s]\d{3})+([.,]\d+)?|\d+([.,]\d*)?|[.,]\d+)\s*%?\s*"
+)
 # Full-width and small signs work, too; what no one sees before them is dropped by some programs.
 SIGNS = "=+@＝＋－＠﹦﹢﹣﹫-"  # noqa: RUF001
 UNSEEN = "\ufeff" + "".join(
@@ -26,10 +33,11 @@ FORMULA_STARTS = {"'", *SIGNS, *UNSEEN}
 
 
 def to_number(cell: str) -> float:
-    """The number in a cell; ValueError also for 1_000 and digits of other scripts."""
-    if "_" in cell or not cell.strip().isascii():
+    """The number in a cell, 5 for 5%; ValueError also for 1_000 and digits of other scripts."""
+    plain = cell.translate(MINUS_SIGNS).strip().removesuffix("%")
+    if "_" in plain or not plain.isascii():
         raise ValueError(f"{cell!r} is not a number.")
-    return float(cell)
+    return float(plain)
 
 
 def to_count(word: str) -> int:
@@ -45,6 +53,24 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_cell(number: Number, cell: str, gaps: bool = False) -> bool:
+    """Whether a cell is a number or, if there may be gaps, has no value."""
+    try:
+        number(cell)
+    except ValueError:
+        return gaps and has_no_value(cell)
+    return True
+
+
+def is_amount(cell: str) -> bool:
+    """Whether a cell is a number in some notation, perhaps a limit or in percent."""
+    return AMOUNT.fullmatch(cell) is not None
+
+
+def has_no_value(cell: str) -> bool:
+    return cell.strip().lower() in NO_VALUE
 
 
 def guard_cell(cell: Any) -> Any:

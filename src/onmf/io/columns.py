@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from onmf.exceptions import TableWarning
 from onmf.io.table import Options, listing, one_line
 
-ID_HEADINGS = {"", "id", "index", "sample", "sample_id"}
+ID_HEADINGS = {"", "id", "index", "sample", "sample_id", "unnamed: 0"}
 ROWS_INSPECTED = 20  # enough to tell text from one wrong cell, and classes from names
 WORDS_OF_A_TEXT = 4  # in most cells of a column; names and classes have fewer
 MEASURED = 10  # columns of numbers, from which on they are what the table is about
@@ -44,7 +44,6 @@ def find_columns(
     file: str,
     options: Options,
     *,
-    header: bool = True,
     index: int | None = None,
     named_rows: bool = True,
     unused: Collection[int] = (),
@@ -53,7 +52,7 @@ def find_columns(
 
     Parameters
     ----------
-    headings : of all columns; without a `header`, any names.
+    headings : of all columns; their numbers if there is no header.
     text : the first cells of each column without numbers, by its position.
     first_cells : of the first column if it holds text, otherwise none.
     file : its name, for messages.
@@ -61,22 +60,21 @@ def find_columns(
     named_rows : whether rows can be dropped by name.
     unused : columns that are no features, whatever they hold.
     """
-    known = [*headings] if header else []
-    classes = known.index(options.labels) if options.labels in known else None
+    classes = next((j for j, name in enumerate(headings) if name == options.labels), None)
     if options.labels is not None and classes is None:
         check_file(options.labels, file)  # before a warning blames a column of text
-    dropped = {j for j, heading in enumerate(known) if heading in options.drop}
+    dropped = {j for j, heading in enumerate(headings) if heading in options.drop}
     is_id = len(headings) > 1 and headings[0].strip().lower() in ID_HEADINGS
-    is_name = bool(first_cells) and not (header and are_classes(first_cells))
+    is_name = bool(first_cells) and not are_classes(first_cells)
     candidates = [index, 0 if is_id or is_name else None]
     names = next((j for j in candidates if j not in {None, classes, *dropped}), None)
-    unknown = {*options.drop} - {known[j] for j in dropped}
+    unknown = {*options.drop} - {headings[j] for j in dropped}
     if unknown and (names is None or not named_rows):
         raise ValueError(f"{file} has no column {listing(map(repr, sorted(unknown)))} to drop.")
     others = [j for j in range(len(headings)) if j not in {names, classes, *dropped}]
     features = [j for j in others if j not in text and j not in unused]
     texts = column_of_texts(headings, text) if len(features) < MEASURED else None
-    if others and not features:
+    if not features:
         raise ValueError(
             f"{file} has no column of numbers; {remedy(texts)}, and classes of the samples of "
             "another table are read with --labels FILE:COLUMN."

@@ -96,6 +96,8 @@ def _lowest_byte_first(array: Array) -> Array:
 
 def read_container(path: Path, kind: str) -> Container:
     """The content of a file, after all checks."""
+    if path.exists() and not (path.is_file() or path.is_dir()):  # it could be read for ever
+        raise FormatError(f"{path.name} is not a model: it is a pipe or a device.")
     with path.open("rb") as file:
         try:
             with ZipFile(file) as archive:

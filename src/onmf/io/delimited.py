@@ -1,4 +1,4 @@
-"""Text tables: `.csv`, `.tsv` and `.txt`, also compressed by gzip; read as a whole when opened.
+"""Text tables: `.csv`, `.tsv`, `.txt` and `.data`, also `.gz`; read as a whole when opened.
 
 The cells of a workbook become numbers, names and classes here, too. A cell without a value is NaN;
 one that is not a number is an error that names its line and column.
@@ -10,7 +10,7 @@ import re
 import warnings
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from onmf.exceptions import FormatError, TableWarning
-from onmf.io.cells import Number, number_reader, to_number, unguard_cell
-from onmf.io.columns import ID_HEADINGS, ROWS_INSPECTED, Columns, class_names, find_columns, remedy
+from onmf.io.cells import Number, has_no_value, is_cell, number_reader, to_number, unguard_cell
+from onmf.io.columns import ROWS_INSPECTED, Columns, are_classes, class_names, find_columns, remedy
+from onmf.io.headers import is_header, is_text
 from onmf.io.layouts import (
     LINES_INSPECTED,
     Lines,
@@ -41,10 +42,10 @@ from onmf.io.table import MOST_LISTED, Options, Table, listing, numbered, one_li
 from onmf.io.text_files import text_lines
 
 ROWS_PER_MEMORY_CHECK = 4096
+LINE_ENDS = re.compile(r"(?<=\r)(?!\n)(?=.)", re.DOTALL)  # of old Macintosh programs
+PLAIN_TEXT = (".txt", ".dat", ".data")  # endings of documents, too
 
-DIGITS = re.compile(r"\s*[+-]?\d[\d.,'_\s]*")  # a number in any notation
 DECIMAL_COMMA = re.compile(r"[+-]?[\d.\s]*\d,\d+([eE][+-]?\d+)?")
-NO_VALUE = {"", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "missing"}
 
 
 class Layout(NamedTuple):
@@ -56,15 +57,14 @@ class Layout(NamedTuple):
 
     @property
     def features(self) -> list[str]:
-        chosen = self.columns.features
-        return [self.headings[j] for j in chosen] if self.header else numbered(len(chosen))
+        return [self.headings[j] for j in self.columns.features]
 
 
 def open_delimited(path: AnyFile, options: Options) -> Source:
     try:
         table = _by_decimal_sign(path, options)
     except ValueError as error:
-        if ".txt" not in path.name.lower():
+        if not path.name.lower().removesuffix(".gz").endswith(PLAIN_TEXT):
             raise
         said = str(error).removesuffix(".")
         raise ValueError(f"{said}; for documents, add --text.") from error
@@ -99,7 +99,8 @@ def _by_decimal_sign(path: AnyFile, options: Options) -> Table:
 
 def text_cells(path: AnyFile, options: Options, inspected: int = 1) -> Lines:
     """The cells of every line that is not blank; the first lines show what separates them."""
-    text = text_lines(path, options.progress, options.encoding)
+    lines = text_lines(path, options.progress, options.encoding)
+    text = chain.from_iterable(map(LINE_ENDS.split, lines))
     top = list(islice(text, inspected))
     mark = separator(top, path.name.lower().removesuffix(".gz"))
     reader = csv.reader(chain(top, text), delimiter=mark, skipinitialspace=mark == " ")
@@ -114,7 +115,7 @@ def text_cells(path: AnyFile, options: Options, inspected: int = 1) -> Lines:
 
 
 def separator(lines: Sequence[str], name: str) -> str:
-    """The separator of cells: by the ending, or the mark that is as often in most lines."""
+    """The separator of cells: by the ending, the mark that is as often in most lines, or spaces."""
     if name.endswith((".tsv", ".tab", ".gct")):
         return "\t"
     same = {}
@@ -124,7 +125,8 @@ def separator(lines: Sequence[str], name: str) -> str:
     best = max(same, key=lambda mark: same[mark])
     if best in "".join(lines):
         return best
-    return " " if name.endswith(".txt") and len(lines[0].split() if lines else ()) > 1 else ","
+    words = Counter(len(line.split()) for line in lines if line.strip()).most_common(1)
+    return " " if words and words[0][0] > 1 else ","
 
 
 def as_table(lines: Lines, name: str, options: Options) -> Table:
@@ -133,7 +135,7 @@ def as_table(lines: Lines, name: str, options: Options) -> Table:
     about: dict[str, list[str]] = {}
     lines = without_notes(lines, options.skip_rows, about)
     try:
-        head = find_head(lines, partial(_is, number), about)
+        head = find_head(lines, partial(is_cell, number), about)
     except FormatError:
         raise
     except ValueError as error:
@@ -146,7 +148,7 @@ def as_table(lines: Lines, name: str, options: Options) -> Table:
     layout = _layout(few, name, own, number, head.beside)
     rows = without_remarks(chain(head.lines[layout.header :], lines), len(layout.headings), name)
     table = without_sums(_parse(rows, layout, name, own, number), name)
-    heading = layout.headings[0] if layout.header else ""
+    heading = "" if layout.columns.names is None else layout.headings[0]
     genes = options.transpose is None and rows_are_genes(table.samples, table.features, heading)
     if turned or genes:
         if options.transpose is None:
@@ -167,26 +169,30 @@ def _layout(
     """Header and names, from the first two lines; columns of text, from some more."""
     first, second = top[0], top[min(1, len(top) - 1)]
     short = len(top) > 1 and len(first) == len(second) - 1  # R leaves the first heading out
-    is_id = len(first) > 1 and first[0].strip().lower() in ID_HEADINGS
-    counted = len(first) > 1 and first == numbered(len(first))  # as pandas numbers columns
-    marked = first[0].startswith("# ") and _is(number, second[0])  # as numpy.savetxt writes it
-    header = short or is_id or counted or marked or not _is_data(number, first[1:] or first)
+    marked = first[0].startswith("# ") and is_cell(number, second[0])  # as numpy.savetxt writes it
+    below = [row for row in top[1:] if len(row) == len(first)]
+    header = short or marked or is_header(number, first, below)
     if header and len(top) < 2:
         raise ValueError(f"{name} has a header but no samples.")
     headings = [unguard_cell(cell.strip()) for cell in (["", *first] if short else first)]
     if marked:
         headings[0] = headings[0].removeprefix("# ")
     rows = [row for row in top[header:] if len(row) == len(headings)]
-    columns = zip(*rows, strict=True) if header else ()
     empty, text = set(beside), {}
-    for j, cells in enumerate(columns):
-        if _is_text(number, cells):
-            text[j] = [cell for cell in cells if not _has_no_value(cell)]
+    for j, cells in enumerate(zip(*rows, strict=True)):
+        if is_text(number, cells):
+            text[j] = [cell for cell in cells if not has_no_value(cell)]
         elif j and not headings[j] and not filled(cells):
             empty.add(j)  # a separator at the end of each line
-    starts = [row[0] for row in top[1:] or top if not _has_no_value(row[0])]
-    names = [] if not starts or _is(number, starts[0]) else starts
-    found = find_columns(headings, text, names, name, options, header=header, unused=empty)
+    starts = [row[0] for row in top[header:] or top if not has_no_value(row[0])]
+    names = [] if not starts or is_cell(number, starts[0]) else starts
+    if not header:
+        named = names and not are_classes(names)
+        headings = ["", *numbered(len(first) - 1)] if named else numbered(len(first))
+    found = find_columns(headings, text, names, name, options, unused=empty)
+    if not header and {*text} - {found.names}:
+        said = f"{name} has no header: its first line is a sample, and columns are numbered from 0."
+        warnings.warn(said, TableWarning, stacklevel=2)
     return Layout(header, headings, found)
 
 
@@ -194,7 +200,7 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
     samples: list[str] = []
     labels: list[str] = []
     values = array("d")
-    bad: list[tuple[int, str, str]] = []  # line, column, cell
+    bad: dict[str, list[tuple[int, str]]] = {}  # lines and cells, by column
     left_out: set[str] = set()
     limits: list[str] = []
     columns, features, width = layout.columns, layout.features, len(layout.headings)
@@ -218,13 +224,12 @@ def _parse(lines: Lines, layout: Layout, name: str, options: Options, number: Nu
             values.extend(list(map(_quick(number, numbers), numbers)))
         except ValueError:
             numbers, limits = without_limits(numbers, limits)
-            pairs = zip(features, numbers, strict=True)
-            bad += [(line, column, c) for column, c in pairs if not _is(number, c, gaps=True)]
-            if len(bad) >= MOST_LISTED:
-                break
-            values.extend(number(c) if _is(number, c) else math.nan for c in numbers)
+            for feature, c in zip(features, numbers, strict=True):
+                if not is_cell(number, c, gaps=True) and len(bad.get(feature, ())) < MOST_LISTED:
+                    bad.setdefault(feature, []).append((line, c))
+            values.extend(number(c) if is_cell(number, c) else math.nan for c in numbers)
     if bad:
-        raise NotNumbersError(name, bad[:MOST_LISTED], options, columns.texts)
+        raise NotNumbersError(name, bad, options, columns.texts)
     note_left_out(name, limits, "is beyond a limit, and the limit is taken")
     if unknown := [repr(row) for row in sorted(columns.rows_to_drop - left_out)]:
         raise ValueError(f"{name} has no column or row {listing(unknown)} to drop.")
@@ -239,50 +244,33 @@ class NotNumbersError(ValueError):
     """Which cells are not numbers, and what may help."""
 
     def __init__(
-        self, name: str, bad: list[tuple[int, str, str]], options: Options, texts: str | None
+        self,
+        name: str,
+        bad: Mapping[str, list[tuple[int, str]]],
+        options: Options,
+        texts: str | None,
     ) -> None:
-        shown = bad if texts is None else bad[:1]
-        where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for i, f, c in shown)
-        cells = [cell.strip() for _, _, cell in bad]
+        each = MOST_LISTED if len(bad) == 1 else 1
+        listed = [(c, line, column) for column in bad for line, c in bad[column][:each]]
+        shown = listed[: MOST_LISTED if texts is None else 1]
+        where = "; ".join(f"{c[:50]!r} in line {i}, column {one_line(f)}" for c, i, f in shown)
+        where += (
+            f"; and in {more} more columns"
+            if (more := len(bad) - len({f for *_, f in shown}))
+            else ""
+        )
+        cells = [cell.strip() for found in bad.values() for _, cell in found]
         commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
         groups = [cell for cell in cells if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", cell)]
         self.decimal_commas = len(groups) < len(commas) == len(cells)
-        advice = ""
+        drop = " ".join(f"--drop {one_line(column)!r}" for column in bad)
+        advice = f"; columns that are no features are left out with {drop}"
         if (commas or groups) and options.decimal != "," and not options.thousands:
             advice = "; if the comma is a decimal sign, use --decimal , and if it groups digits, "
             advice += "use --thousands ,"
-        columns = dict.fromkeys(one_line(column) for _, column, _ in bad)
-        if not advice and len(columns) < 3:
-            advice = (
-                f"; a column that is no feature is left out with --drop {next(iter(columns))!r}"
-            )
         if texts is not None:
-            advice = f"; {remedy(texts)}"
+            advice = f"; {remedy(texts)}{advice}"
         super().__init__(f"{name} has cells that are not numbers: {where}{advice}.")
-
-
-def _is_text(number: Number, cells: Sequence[str]) -> bool:
-    """Whether a column has values, and none of them is a number in any notation."""
-    values = [cell for cell in cells if not _has_no_value(cell)]
-    return bool(values) and not any(DIGITS.fullmatch(c) or _is(number, c) for c in values)
-
-
-def _is_data(number: Number, cells: list[str]) -> bool:
-    """Whether cells are numbers, some of which may be missing."""
-    return any(_is(number, c) for c in cells) and all(_is(number, c, gaps=True) for c in cells)
-
-
-def _is(number: Number, cell: str, gaps: bool = False) -> bool:
-    """Whether a cell is a number or, if there may be gaps, has no value."""
-    try:
-        number(cell)
-    except ValueError:
-        return gaps and _has_no_value(cell)
-    return True
-
-
-def _has_no_value(cell: str) -> bool:
-    return cell.strip().lower() in NO_VALUE
 
 
 def _quick(number: Number, cells: list[str]) -> Number:

@@ -1,7 +1,6 @@
 """Texts: the files of a folder, the lines of a file, or a column of a table."""
 
 import csv
-import json
 import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -24,6 +23,7 @@ from onmf.io.columns import (
 from onmf.io.delimited import text_cells
 from onmf.io.formats import known_ending
 from onmf.io.layouts import LINES_INSPECTED
+from onmf.io.records import Row, json_objects
 from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.table import (
     Options,
@@ -36,7 +36,6 @@ from onmf.io.table import (
 )
 from onmf.io.text_files import LONGEST_LINE, decode_text, text_lines, visible_files
 
-Row = dict[str, Any]
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".xlsx")
 NO_CLASS = "no text"  # of an empty text whose cell with the class is empty
 MOST_NUMBERS = 2  # columns of numbers beside texts; with more, the numbers may be what is meant
@@ -205,24 +204,11 @@ def _spelled(name: str | None, known: list[str]) -> str | None:
 
 def _rows(path: AnyFile, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
     if ending in (".jsonl", ".ndjson"):
-        return _objects(path, progress, encoding)
+        return json_objects(path, progress, encoding)
     if ending in (".parquet", ".pq"):
         rows: Iterator[Row] = import_module("onmf.io.parquet").read_rows(path)
         return rows
     return _cells(path, ending, progress, encoding)
-
-
-def _objects(path: AnyFile, progress: Progress, encoding: str | None) -> Iterator[Row]:
-    for number, line in enumerate(text_lines(path, progress, encoding), 1):
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path.name} is not JSON in line {number}: {error}.") from None
-        if not isinstance(found, dict):
-            raise ValueError(f"{path.name} has no JSON object in line {number}.")
-        yield found
 
 
 def _cells(path: AnyFile, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:

@@ -28,9 +28,16 @@ FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".txt.gz": "delimited",
     ".tab": "delimited",
     ".tab.gz": "delimited",
+    ".dat": "delimited",
+    ".dat.gz": "delimited",
+    ".data": "delimited",
+    ".data.gz": "delimited",
     ".gct": "delimited",
     ".gct.gz": "delimited",
     ".xlsx": "workbook",
+    ".json": "records",
+    ".jsonl": "records",
+    ".ndjson": "records",
     ".npy": "npy",
     ".npz": "npz",
     ".mtx": "market",
@@ -52,6 +59,7 @@ REMEDIES = {  # for files that other programs read
     ".rda": "in R, load it and write the matrix with write.csv",
     ".loom": 'in Python, anndata.io.read_loom("FILE").write_h5ad("cells.h5ad")',
     ".mat": 'in Python, numpy.save("X.npy", scipy.io.loadmat("FILE")["X"])',
+    ".sas7bdat": "export it from SAS as .csv",
     ".sav": "export it from SPSS as .csv",
     ".dta": "export it from Stata as .csv",
     ".pkl": "load it in Python and save the array with numpy.save",
@@ -63,7 +71,7 @@ REMEDIES = {  # for files that other programs read
 READERS_TERMS = {".h5ad": CELLS}  # of formats that say what their rows are
 ANNOTATIONS = ("obs", "var")  # folders of annotated data in a Zarr store
 LAYERED = ("hdf5", "zarr")
-ROWS_BY_NAME = ("delimited", "workbook")
+ROWS_BY_NAME = ("delimited", "workbook", "records")
 WITH_COLUMNS = (*ROWS_BY_NAME, "parquet")
 MANY_BYTES = 1 << 28  # of rows that are read a few times; 256 MB are read from disk in .1 s
 NAMED_ROWS = ("parquet",)  # as tables; rows of annotated data are always samples
@@ -182,12 +190,13 @@ def read_table(
 ) -> Table:
     """Read samples x features from a file, by its ending.
 
-    * `.csv`, `.tsv`, `.tab`, `.txt`, `.gct`, also `.gz`. A first line with a cell that is not a
-      number, after the first cell, is a header. A first column of text, or with the heading `id`,
-      `index`, `sample`, `sample_id` or none, has the sample names. Other columns without numbers
-      are not used, with a `TableWarning`. Lines above the table are left out; so is what GEO,
-      featureCounts, HTSeq, cBioPortal and .gct files have beside the numbers.
-    * `.xlsx`: a sheet, in the same way.
+    * `.csv`, `.tsv`, `.tab`, `.txt`, `.dat`, `.data`, `.gct`, also `.gz`. A first line with a word
+      above a column of numbers, or with numbers at equal steps, is a header. A first column of
+      text, or with the heading `id`, `index`, `sample`, `sample_id` or none, has the sample names.
+      Other columns without numbers are not used, with a `TableWarning`; nor is what stands above
+      the table, or beside it in files of GEO, featureCounts, HTSeq, cBioPortal and .gct.
+    * `.xlsx`: the first sheet with numbers, in the same way.
+    * `.json`, a list of objects, and `.jsonl`, `.ndjson`, one per line: in the same way.
     * `.parquet`: in the same way; the index of a pandas table names the samples.
     * `.npy`, `.npz`: one array, or one matrix saved by `scipy.sparse.save_npz`.
     * `.mtx`, also `.gz`: Matrix Market, with names from `barcodes.tsv` and `features.tsv` (or
@@ -217,7 +226,7 @@ def read_table(
     encoding : str, optional
         Of a text table, such as "latin-1"; None takes UTF-8, or else what it looks like.
     sheet : str, optional
-        Of a workbook; None takes the first.
+        Of a workbook; None takes the first with numbers.
     drop : collection of str, optional
         Columns, and rows of a text table or workbook, to leave out.
     duplicates : {"number", "sum", "first", "refuse"}, default="number"

@@ -42,7 +42,7 @@ def rows_are_genes(rows: Sequence[str], columns: Sequence[str], heading: str = "
         return False
     if heading.lower() in GENE_HEADINGS:
         return True
-    return share_of_genes(rows) > 0.5 > 2 * share_of_genes(columns)
+    return are_genes(rows) and share_of_genes(columns) < 0.25
 
 
 def are_genes(names: Sequence[str]) -> bool:

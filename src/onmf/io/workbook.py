@@ -34,21 +34,44 @@ PIECE_BYTES = 1 << 20  # of XML; a cell has at most 32,767 characters, so many p
 ENDLESS = ((b"<!--", b"-->"), (b"<![CDATA[", b"]]>"), (b"<?", b"?>"))
 SECONDS, SECONDS_PER_MB = 10.0, 2.0  # of processor time; openpyxl took .1 to .2 for a MB of XML
 ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # in XML
+MOST_SHEETS_TRIED = 20  # for the first table of numbers
 MOST_ROWS = 1_048_576  # of a sheet
 
 
 def open_workbook(path: AnyFile, options: Options) -> Source:
     plain = options._replace(decimal=".", thousands="")  # cells are numbers already
-    lines = sheet_cells(path, plain, LINES_INSPECTED)
-    try:
-        return InMemoryTable.of(as_table(lines, path.name, plain), path.name)
-    except ValueError as error:
-        lines.close()
-        sheets = sheet_names(path)
-        if len(sheets) < 2 or isinstance(error, FormatError):
+    names = sheet_names(path)
+    tried = [options.sheet] if options.sheet is not None else names[:MOST_SHEETS_TRIED]
+    errors: list[ValueError] = []
+    for sheet in tried:
+        lines = sheet_cells(path, plain._replace(sheet=sheet), LINES_INSPECTED)
+        try:
+            table = as_table(lines, path.name, plain)
+        except FormatError:
             raise
-        said = str(error).removesuffix(".")
-        raise ValueError(f"{said}; --sheet reads another sheet: {listing(sheets)}.") from error
+        except ValueError as error:
+            errors.append(error)
+            lines.close()
+            continue
+        if options.sheet is None and len(names) > 1:
+            _note_sheet(path.name, str(sheet), names)
+        return InMemoryTable.of(table, path.name)
+    if len(names) < 2:
+        raise errors[0]
+    said = str(errors[0]).removesuffix(".")
+    raise ValueError(f"{said}; --sheet reads another sheet: {listing(names)}.") from errors[0]
+
+
+def _note_sheet(file: str, sheet: str, names: Sequence[str]) -> None:
+    """Warn that of several sheets only the first with a table is read."""
+    others = listing([name for name in names if name != sheet])
+    which = "the first" if sheet == names[0] else "the first with a table of numbers"
+    warnings.warn(
+        f"{file} has {len(names)} sheets; only {which}, {sheet!r}, is read "
+        f"(--sheet reads another: {others}).",
+        TableWarning,
+        stacklevel=3,
+    )
 
 
 def workbook_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
@@ -94,12 +117,7 @@ def sheet_cells(path: AnyFile, options: Options, inspected: int = 1) -> Generato
                 f"{path.name} has no sheet {options.sheet!r}; its sheets are {listing(names)}."
             )
         if len(names) > 1 and options.sheet is None:
-            warnings.warn(
-                f"{path.name} has {len(names)} sheets; only the first, {names[0]!r}, is read "
-                f"(--sheet reads another: {listing(names[1:])}).",
-                TableWarning,
-                stacklevel=2,
-            )
+            _note_sheet(path.name, names[0], names)
         sheet = book[options.sheet or names[0]]
         sheet.reset_dimensions()  # what a sheet says about its size may be wrong
         rows = enumerate(_rows(sheet, file), 1)

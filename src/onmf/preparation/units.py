@@ -41,15 +41,18 @@ def dominant_features(squares: Array) -> Dominant | None:
 
 
 def default_scaling(X: Any) -> dict[str, dict[str, Any]]:
-    """`Rescale` for measurements in different units; nothing for counts of events and signed data.
+    """`Rescale` for measurements in different units; nothing for counts of events and scores.
 
-    Counts have one unit, and a direction of any sign is that of an embedding. Judged by the first
-    part of rows on disk.
+    Counts have one unit. Features that dominate and have both signs are principal components or
+    entries of an embedding, whose sizes mean something. Judged by the first part of rows on disk.
     """
     part = next(iter(parts_of(X)), None)
     if not isinstance(part, np.ndarray) or not part.size or are_counts_of_events(part):
         return {}
     with np.errstate(over="ignore"):  # the entries are not checked yet
         found = dominant_features(feature_squares(part))
-    signed = found is not None and np.fmin.reduce(part, axis=None) < 0
-    return {} if found is None or signed else {Rescale.name: {}}
+    if found is None:
+        return {}
+    largest = part[:, found.features]
+    signed = ((np.fmin.reduce(largest) < 0) & (np.fmax.reduce(largest) > 0)).any()
+    return {} if signed else {Rescale.name: {}}

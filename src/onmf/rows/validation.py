@@ -156,7 +156,7 @@ def as_numpy(X: Any) -> Any:
 
 def cannot_be_read(X: Any, library: str) -> str | None:
     """What to pass instead of an object that NumPy would fail to read, or would read wrongly."""
-    if isinstance(X, dict | set | Iterator):
+    if isinstance(X, dict | set | Iterator) and not hasattr(X, "shape"):  # as a dok_array has
         return f"X is a {type(X).__name__}, which has no rows: pass an array or a DataFrame."
     if library == "polars" and type(X).__name__ == "LazyFrame":
         return "X is a LazyFrame, which has no values yet: pass X.collect()."

@@ -12,6 +12,7 @@ the loss.
 
 from dataclasses import replace
 from functools import reduce
+from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,8 +25,9 @@ from onmf.paper.palm import Bounds
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Data, Matrix, count_missing, divisor, row_sqnorm, zero_missing
+from onmf.streams.evidence import CosineSums
 from onmf.streams.lineage import Lineage
-from onmf.streams.novelty import CosineSums, NewCluster, filled_in, find_new_clusters
+from onmf.streams.novelty import NewCluster, filled_in, find_new_clusters
 
 WAIT_BATCHES, MAX_WAITING = 2, 500  # batches that a sample waits; samples that wait
 MAX_SILENCE = 10
@@ -173,8 +175,10 @@ class StreamHistory(NamedTuple):
     def with_new_clusters(self, born: list[NewCluster]) -> Self:
         """They have come, and wait no more."""
         now = np.full(len(born), self.batch)
-        facts = [(len(one.own), one.own.sum(), np.square(one.own).sum(), 0) for one in born]
-        levels = CosineSums(*map(np.append, self.levels, np.array(facts).reshape(-1, 4).T))
+        before = np.vstack([np.stack(self.levels, axis=1), np.zeros(4)])  # the last: of a new one
+        own = [(len(one.own), one.own.sum(), np.square(one.own).sum(), 0) for one in born]
+        facts = np.reshape(own, (-1, 4)) + before[[one.turned for one in born]]
+        levels = CosineSums(*map(np.append, self.levels, facts.T))
         return self._replace(
             first=np.append(self.first, now), last=np.append(self.last, now), levels=levels
         )
@@ -236,32 +240,43 @@ class StreamState(NamedTuple):
     def with_births(
         self, batch: BatchRows, comparison: Comparison, most: int
     ) -> tuple[Self, BatchRows]:
-        """With the clusters that are born of those who wait and a batch; the rest of the batch."""
-        history, n = self.history, len(self.history.since)
+        """With the clusters that are born of those who wait and a batch; the rest of the batch.
+
+        A cluster that has turned starts again with the samples that it has now.
+        """
+        history, n, k = self.history, len(self.history.since), len(self.W)
         X = sp.vstack([history.waiting, batch.X], format="csr")
         weight = np.append(history.waiting_weight, batch.weight)
         novel = np.append(np.full(n, True), history.is_novel(batch))
-        room = range(max(most - len(self.W), 0))
         rays = comparison.rays(self.W, self.sums)
         seen, batches = comparison.view(X, rays), 1 + len(np.unique(history.since))
-        found = find_new_clusters(seen, novel, rays, history.levels, batches, n)
-        born = [one for _, one in zip(room, found, strict=False)]
+        silent = history.batch - history.last
+        found = find_new_clusters(seen, novel, rays, history.levels, batches, n, silent)
+        born = list(islice(found, max(most - k, 0)))
         if not born:
             return self, batch
         first = (comparison.first_sums(X[one.members], weight[one.members]) for one in born)
         young = reduce(lambda a, b: a.with_more(b), first)
         new = young.centroids(np.ones((len(born), X.shape[1]), self.W.dtype), comparison.bounds)
-        members = np.concatenate([one.members for one in born])
+        members, order = np.concatenate([one.members for one in born]), places(born, k)
         grown = self._replace(
-            W=np.vstack([self.W, new]),
-            sums=self.sums.with_more(young),
-            history=history.with_new_clusters(born).without(members[members < n]),
+            W=np.vstack([self.W, new])[order],
+            sums=self.sums.with_more(young).only(order),
+            history=history.with_new_clusters(born).only(order).without(members[members < n]),
         )
         rest = batch.some(np.setdiff1d(np.arange(len(batch.labels)), members - n))
         if len(rest.labels):
             data = InMemory(rest.X, rest.weight, n_missing=count_missing(rest.X))
             rest = comparison.rows(data, grown.W, grown.sums)
         return grown, rest
+
+
+def places(born: list[NewCluster], k: int) -> Array:
+    """The order in which those of k clusters that have turned are in their old places."""
+    turned = np.array([one.turned for one in born])
+    order, new = np.arange(k), k + np.arange(len(born))
+    order[turned[turned >= 0]] = new[turned >= 0]
+    return np.append(order, new[turned < 0])
 
 
 def no_more_than(usual: BatchRows, X: sp.csr_array, weight: Array) -> Array:

@@ -118,8 +118,7 @@ def nearest_heirs(old: Array, new: Array) -> tuple[Array, Array]:
     """The heir of each old ray, or -1, and by how many degrees each new ray turned, or NaN."""
     rays = Rays.of(old).units
     angles = degrees(Rays.of(new).units.T @ rays)
-    apart = degrees(rays.T @ rays) + np.where(np.eye(len(old)), np.inf, 0)
-    reach = np.minimum(MAX_TURN_DEGREES, np.round(apart.min(axis=1) / 2, DEGREE_DIGITS))
+    reach = reach_of(rays)
     parent, each = first_largest(-angles), np.arange(len(new))
     turn = np.round(angles[each, parent], DEGREE_DIGITS)
     heir, drift = np.full(len(old), -1), np.full(len(new), np.nan)
@@ -130,6 +129,12 @@ def nearest_heirs(old: Array, new: Array) -> tuple[Array, Array]:
     heirs = heir[heir >= 0]
     drift[heirs] = turn[heirs]
     return heir, drift
+
+
+def reach_of(rays: Array) -> Array:
+    """By how many degrees each of the unit rays (m, k) may turn and be the same cluster."""
+    apart = degrees(rays.T @ rays) + np.where(np.eye(rays.shape[1]), np.inf, 0)
+    return np.asarray(np.minimum(MAX_TURN_DEGREES, np.round(apart.min(axis=1) / 2, DEGREE_DIGITS)))
 
 
 def degrees(cosines: Array) -> Array:

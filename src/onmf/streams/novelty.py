@@ -22,10 +22,14 @@ was made from. The tail of a normal distribution, cut off at 2 standard deviatio
 
 Time: wide kinds, as topics of texts, have no such gap, but the batch has more novel samples than
 batches had before. Were they as frequent as before, that many in M would have a probability of
-MAX_CHANCE. Then a third of the gap is enough, if the centroids explain less than MIN_COSINE_SHARE
-of what M explains itself. It is also enough for a ray that has little in common with every
-centroid, a cosine of MAX_COSINE, as long as the batch has that many outside the groups found: of
-several small kinds at once none is many. A tail, or a part of a wide kind, is there at all times.
+SURPLUS_CHANCE. Then a third of the gap is enough for N_ALIKE samples, if the centroids explain
+less than MIN_COSINE_SHARE of what M explains itself. It is also enough for a ray that has little in
+common with every centroid, a cosine of MAX_COSINE, as long as the batch has that many outside the
+groups found: of several small kinds at once none is many. A tail, or a part of a wide kind, is
+there at all times.
+
+A group that has most samples of a cluster, and is within its reach, is that cluster, turned:
+centroids move by ever smaller steps, so that one that drifts falls behind its samples.
 """
 
 from collections.abc import Iterator
@@ -33,60 +37,32 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import bdtrc
+from scipy.special import pdtr
 
 from onmf.rows.assign import first_largest
 from onmf.rows.sweep import Array, divisor, row_sqnorm, same_pattern, zero_missing
+from onmf.streams.evidence import MIN_COSINE_SHARE, MIN_MEMBERS, CosineSums, Gains, Surplus
+from onmf.streams.lineage import degrees, reach_of
 
-MAX_DEVIATIONS_BELOW = 2.0  # standard deviations below the mean of its cluster: a novel sample
-MIN_MEMBERS = 8  # of a new cluster
 MIN_GAP = 3.0  # standard deviations; sparse counts have false births at half of it
-MAX_CHANCE = 0.01  # of a valley in a tail; a group of eight with nobody on the edge has .004
+MAX_CHANCE = 1 / 64  # of a valley in a tail: six samples in the core and nobody on the edge
+N_ALIKE = 8  # samples that a group begins with, and of a wide kind; 6: twice the births in topics
+SURPLUS_CHANCE = 0.003  # with .01, 21 of 41 births in searchsnippets are in a known class
+RARE = 0.05  # probability; with .01, a drifting kind of 2 % of the samples was born again
 MAX_COSINE = 1 / 4  # between rays that have little in common; 1/3: four times the false births
-MIN_COSINE_SHARE = 0.65  # of the usual cosine: below it a sample is novel, and no member of a group
 MAX_COMPARED = 500  # samples whose products with each other are computed
 GROUP_SEEDS, GROUP_ROUNDS = 20, 5  # samples tried as the first of a group; rounds until it settles
 
 
-class CosineSums(NamedTuple):
-    """Cosines of the samples of each cluster with its centroid: number, sum and sum of squares.
-
-    novel : number of the samples that were novel when they came.
-    """
-
-    number: Array
-    total: Array
-    square: Array
-    novel: Array
-
-    @classmethod
-    def of(cls, labels: Array, near: Array, k: int, novel: Array | None = None) -> Self:
-        """Of samples with these clusters and cosines; those of no cluster do not count."""
-        novel = np.zeros(len(labels)) if novel is None else novel
-        where, cosine, novel = (part[labels >= 0] for part in (labels, near, novel))
-        sums = [np.bincount(where, part, k) for part in (cosine**0, cosine, cosine**2, novel)]
-        return cls(*(total.astype(np.float64) for total in sums))
-
-    def low(self) -> Array:
-        """Below which a sample of each cluster is novel; that of all clusters for small ones."""
-        own = np.stack(self[:3], axis=1)
-        every = own.sum(axis=0)
-        n, total, square = np.where(own[:, :1] >= MIN_MEMBERS, own, every).T
-        mean = total / np.maximum(n, 1)
-        deviation = np.sqrt(np.maximum(square / np.maximum(n, 1) - mean**2, 0))
-        return np.maximum(mean - MAX_DEVIATIONS_BELOW * deviation, MIN_COSINE_SHARE * mean)
-
-    @property
-    def mean(self) -> float:
-        """Of all samples."""
-        return float(self.total.sum() / max(self.number.sum(), 1.0))
-
-
 class NewCluster(NamedTuple):
-    """Samples that agree, by number, and the cosine of each with the ray of the others."""
+    """Samples that agree, by number, and the cosine of each with the ray of the others.
+
+    turned : the cluster that they are, if its samples have turned; -1 for a new one.
+    """
 
     members: Array
     own: Array
+    turned: int = -1
 
 
 def find_new_clusters(
@@ -96,26 +72,33 @@ def find_new_clusters(
     levels: CosineSums,
     batches: int = 1,
     n_waiting: int = 0,
+    silent: Array | int = 1,
 ) -> Iterator[NewCluster]:
     """New clusters of the samples X beside the rays (m, k) of clusters with these levels.
 
     batches : from which the novel samples are; the others are from one of them.
     n_waiting : so many samples waited, and come first.
+    silent : for how many batches, with this one, each cluster had none but novel samples.
     """
     least, low = MIN_COSINE_SHARE * levels.mean, levels.low()
     size = np.sqrt(row_sqnorm(X))
     X = sp.csr_array(X.multiply(1 / divisor(size)[:, None]))
     free = novel & (size > 0)
     stands_for = np.where(novel, 1, batches)
-    surplus = Surplus(levels, n_waiting, free)  # which sees what leaves `free`
+    surplus = Surplus(
+        levels, n_waiting, free, levels.number * silent
+    )  # which sees what leaves `free`
     while (
         found := Pool.of(X, rays, novel, least, low, stands_for, surplus).group(free)
     ) is not None:
         yield found
         free[found.members] = False
         ray = np.asarray(X[found.members].sum(axis=0)).ravel()
-        rays = np.column_stack([rays, ray / np.linalg.norm(ray)])
-        low = np.append(low, least)
+        ray /= np.linalg.norm(ray)
+        if found.turned < 0:
+            rays, low = np.column_stack([rays, ray]), np.append(low, least)
+        else:
+            rays = np.where(np.arange(len(low)) == found.turned, ray[:, None], rays)
 
 
 def filled_in(X: sp.csr_array, rays: Array) -> sp.csr_array:
@@ -135,47 +118,6 @@ def filled_in(X: sp.csr_array, rays: Array) -> sp.csr_array:
     values = X.data.copy()
     values[holes] = multiple[rows] * rays[X.indices[holes], nearest[rows]]
     return same_pattern(X, values)
-
-
-class Gains(NamedTuple):
-    """Of the samples of a group and of those beside it, each of which stands for some."""
-
-    gain: Array
-    inside: Array
-    stands_for: Array
-
-    def gap(self) -> float:
-        """Between the means, in standard deviations."""
-        ours, theirs = self.gain[self.inside], self.gain[~self.inside]
-        theirs = theirs if len(theirs) else np.zeros(1)
-        spread = max(float(ours.std() + theirs.std()), np.finfo(float).tiny)
-        return float(ours.mean() - theirs.mean()) / spread
-
-    def chance_of_valley(self) -> float:
-        """P(B >= core), B ~ binomial(core + edge, 1/2)."""
-        half = float(np.median(self.gain[self.inside])) / 2
-        core = int(np.sum((half < self.gain) & (self.gain <= 3 * half)))
-        edge = int(self.stands_for[(-half < self.gain) & (self.gain <= half)].sum())
-        return float(bdtrc(core - 1, core + edge, 0.5)) if core else 1.0
-
-
-class Surplus(NamedTuple):
-    """Novel samples of a batch beside those before it.
-
-    levels : of all samples before, but those that wait.
-    n_waiting : so many samples wait, and come first in `free`.
-    free : which samples are novel and in no group.
-    """
-
-    levels: CosineSums
-    n_waiting: int
-    free: Array
-
-    def chance(self, some: Array) -> float:
-        """P(B >= b), B ~ binomial(a + b, n / (n + N)): b of these n came now, a of N before."""
-        before, known = (part.sum() + self.n_waiting for part in (self.levels[-1], self.levels[0]))
-        n, came = len(self.free) - self.n_waiting, int((some & self.free)[self.n_waiting :].sum())
-        return float(bdtrc(came - 1, came + int(before), n / (n + known))) if came else 1.0
 
 
 class Pool(NamedTuple):
@@ -211,8 +153,8 @@ class Pool(NamedTuple):
         who = who[np.unique(np.linspace(0, len(who) - 1, MAX_COMPARED).astype(int))]
         alike = self.alike(who)
         np.fill_diagonal(alike, np.inf)  # a seed is in its own group
-        order = np.argsort(-alike, axis=1, kind="stable")[:, :MIN_MEMBERS]
-        company = np.take_along_axis(alike, order[:, -1:], axis=1)[:, 0]
+        order = np.argsort(-alike, axis=1, kind="stable")[:, :N_ALIKE]
+        company = np.take_along_axis(alike, order[:, [MIN_MEMBERS - 1]], axis=1)[:, 0]
         tried = np.zeros(len(self.near), bool)
         for seed in np.argsort(-company, kind="stable")[:GROUP_SEEDS]:
             if tried[who[seed]]:
@@ -220,7 +162,7 @@ class Pool(NamedTuple):
             tried[who[order[seed]]] = True
             found = self.settle(who[order[seed]])
             if found is not None and self.is_kind(found):
-                return found
+                return self.with_turned(found)
             if found is not None:
                 tried[found.members] = True
         return None
@@ -270,12 +212,14 @@ class Pool(NamedTuple):
 
     def is_surplus(self, found: NewCluster, cosines: Array) -> bool:
         """Whether a group far from the centroids is too many, or one of too many."""
+        if len(found.members) < N_ALIKE:
+            return False
         every, near = np.ones(len(self.near), bool), self.near[found.members]
         inside = np.isin(np.arange(len(every)), found.members)
         far = near.mean() < MIN_COSINE_SHARE * found.own.mean()
-        alone = far and self.surplus.chance(inside) <= MAX_CHANCE
+        alone = far and self.surplus.chance(inside) <= SURPLUS_CHANCE
         return bool(
-            alone or (cosines.max() <= MAX_COSINE and self.surplus.chance(every) <= MAX_CHANCE)
+            alone or (cosines.max() <= MAX_COSINE and self.surplus.chance(every) <= SURPLUS_CHANCE)
         )
 
     def is_aside(self, found: NewCluster, cosines: Array) -> bool:
@@ -287,6 +231,29 @@ class Pool(NamedTuple):
         main = np.bincount(self.nearest[found.members]).argmax()
         left = np.sum(self.nearest == main) - np.sum(self.nearest[found.members] == main)
         return bool(left >= MIN_MEMBERS or cosines[main] < self.low[main])
+
+    def with_turned(self, found: NewCluster) -> NewCluster:
+        """A group as it is, or as the cluster that has turned, with all its novel samples.
+
+        A cluster has turned if the group has most of its samples: the others are less than half of
+        those that it usually has, and so few would have a probability of RARE. And the ray of the
+        group must be where that of the cluster may be after a refit (`lineage`).
+        """
+        main = int(np.bincount(self.nearest[found.members]).argmax())
+        if main >= len(self.surplus.usual):  # found a moment ago
+            return found
+        others = (self.nearest == main) & ~self.novel
+        others[found.members] = False
+        share = self.surplus.usual[main] / max(self.surplus.levels.number.sum(), 1)
+        n, usual = others.sum(), share * self.surplus.n_now
+        ray = np.asarray(self.X[found.members].sum(axis=0)).ravel()
+        turn = degrees(ray @ self.rays[:, main] / np.linalg.norm(ray))
+        within = turn <= reach_of(self.rays)[main]
+        if not within or 2 * n >= usual or pdtr(n, usual) > RARE:
+            return found
+        others = self.novel & (self.nearest == main)
+        others[found.members] = True
+        return NewCluster(np.flatnonzero(others), self.own(others)[others], main)
 
     def gains(self, members: Array) -> Gains:
         """Of a group, and of the samples of the same centroids beside it."""

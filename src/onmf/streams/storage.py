@@ -14,7 +14,7 @@ from onmf.losses import LOSSES
 from onmf.losses.batches import BatchSums
 from onmf.rows.sweep import Array
 from onmf.streams.births import StreamHistory
-from onmf.streams.novelty import MAX_DEVIATIONS_BELOW, CosineSums
+from onmf.streams.evidence import MAX_DEVIATIONS_BELOW, CosineSums
 
 SUMS_PREFIX, HISTORY_PREFIX = "stream.", "life."
 KEPT_ROWS = ("waiting", "warmup")  # fields of a history that are matrices

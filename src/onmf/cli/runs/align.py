@@ -35,7 +35,8 @@ def align_features(table: Table, model: Any, fill: float | None = None) -> tuple
             return table._replace(X=apply(chain, table.X), features=list(step.vocabulary)), []
     wanted, width = feature_names(model), model.n_features_in_
     have = table.features
-    if not wanted or have == numbered(len(have)) or wanted == numbered(width):
+    plain = have == numbered(len(have)) and not {*wanted} <= {*have}  # without names of features
+    if not wanted or plain or wanted == numbered(width):
         if len(have) != width:
             turned = ": add or leave out --transpose" if len(table.samples) == width else ""
             raise ValueError(f"the input has {len(have)} features, the model {width}{turned}.")

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from onmf.explain.trust import in_words
-from onmf.io.table import listing
 
 MAX_TURN = 5.0  # degrees: a cluster that turns further in one batch is reported
 MAX_STRANGERS = 0.1  # share of a batch
@@ -52,11 +51,11 @@ class Changes(NamedTuple):
 
     def sentence(self) -> str:
         """Which clusters came and went, and how far the others turned."""
-        came = [f"born {listing(self.born)}"] if self.born else []
-        went = [f"closed {listing(self.closed)}"] if self.closed else []
+        came = [f"{named(self.born)} born"] if self.born else []
+        went = [f"{named(self.closed)} closed"] if self.closed else []
         most = max(self.turned.values(), default=0.0)
-        changed = ", ".join(came + went) or "no cluster born or closed"
-        return f"{changed}, turned by at most {most:.1f} degrees"
+        turned = [f"clusters turned by at most {most:.1f} degrees"] if most else []
+        return ", ".join([*(came + went or ["no cluster born or closed"]), *turned])
 
     def notes(self) -> list[str]:
         """What to print besides."""
@@ -66,9 +65,14 @@ class Changes(NamedTuple):
                 "and change nothing.", *self.alerts]  # fmt: skip
 
 
+def named(ids: Sequence[int]) -> str:
+    """Cluster 4; clusters 4 and 7."""
+    return f"cluster{'s' if len(ids) > 1 else ''} {in_words(ids)}"
+
+
 def far_turns(degrees: Mapping[int, float]) -> list[str]:
     """One sentence on the clusters that turned far, or none."""
     if len(degrees) < 2:
-        return [f"cluster {i} turned by {angle:.1f} degrees." for i, angle in degrees.items()]
+        return [f"{named([i])} turned by {angle:.1f} degrees." for i, angle in degrees.items()]
     low, high = min(degrees.values()), max(degrees.values())
-    return [f"clusters {in_words([*degrees])} turned by {low:.1f} to {high:.1f} degrees."]
+    return [f"{named([*degrees])} turned by {low:.1f} to {high:.1f} degrees."]

@@ -19,7 +19,7 @@ def read_config(context: click.Context, option: click.Parameter, path: Path | No
         return
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise click.UsageError(f"{path} is not TOML: {error}.") from error
     own = content.get(str(context.info_name), {})
     shared = {name: value for name, value in content.items() if not isinstance(value, dict)}

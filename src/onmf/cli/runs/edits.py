@@ -81,7 +81,7 @@ def _edit_fit(folder: Path, remote: bool, change: Change) -> Edited:
         "before": Counter(one for one in before if one >= 0),
         "moves": sorted([old, new, n] for (old, new), n in moves.items()),
     }
-    lineage = [*record.get("lineage", []), to_json_values(entry)]
+    lineage = [*(record.get("lineage") or []), to_json_values(entry)]
     record |= {"lineage": lineage, "results": to_json_values(run.results())}
     files = replace(run, choice=None).files()
     if (folder / REPORT).exists():

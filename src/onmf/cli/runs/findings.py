@@ -17,7 +17,6 @@ from onmf.explain.explanation import clusters_or_none
 from onmf.explain.markers import FEATURES_PER_NAME, short_names
 from onmf.explain.pairs import names_by_pairs
 from onmf.io import Table
-from onmf.io.table import numbered
 from onmf.metrics import topic_coherence, topic_diversity
 from onmf.preparation import Words
 from onmf.preparation.steps import Log, Step, units_after
@@ -105,7 +104,7 @@ def with_names(
 
 def are_named(features: Sequence[str]) -> bool:
     """Whether the names of features are more than their numbers."""
-    return [*features] != numbered(len(features))
+    return not all(map(str.isdecimal, features))
 
 
 def name_new_clusters(model: ONMF, X: Any, labels: Array, features: Sequence[str]) -> None:

@@ -40,7 +40,7 @@ def fit_input(
     check_in_memory(raw, name, tree)
     if previous is None:
         bounds = settings.get("center_bounds", "auto")
-        source, loss = note_before_fit(source, raw, settings.get("loss"), bounds)
+        source, raw, loss = note_before_fit(source, raw, settings.get("loss"), bounds)
         settings = settings | {"loss": loss}
     distinct, copies = one_of_each(raw, source.duplicates)
     table, steps = source.learn(distinct)

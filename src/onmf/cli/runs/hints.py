@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from onmf.cli.runs.inputs import Input
 from onmf.cli.runs.text_hints import about_texts, uncounted_texts
+from onmf.cli.runs.unused import ID_NAME, SUM_TOL
 from onmf.io import Source, Table
 from onmf.io.formats import can_drop
 from onmf.io.names import MOST_NAMES_READ, dates, rows_are_genes, share_of_genes
@@ -24,8 +25,6 @@ from onmf.preparation.units import dominant_features
 from onmf.rows.sweep import Array, count_missing, zero_missing
 
 CLASS_NAME = re.compile(r"^(class|classes|target|label|labels|y|species|diagnosis|cluster)$", re.I)
-ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|index|row|number)$|entrez|gene_?id|ncbi|pmid", re.I)
-SUM_TOL = 1e-6  # relative difference from a sum that rounding may leave
 UNEVEN_DEPTH = 2.0  # ratio of the 95th to the 5th percentile of totals that a logarithm shows
 MOST_ID_COLUMNS = 50  # that are read
 FEWEST_FOR_DEPTH = 10  # samples of a cluster, below which its totals are too uncertain

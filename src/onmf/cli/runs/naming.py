@@ -57,8 +57,8 @@ def rename_clusters(folder: Path, names: Mapping[int, str]) -> tuple[dict[int, s
     files[records.MODEL_FILE] = model_bytes(model, samples=False)
     results = record["results"]
     results["cluster_names"] = [*model.cluster_names_.values()]
-    for row in results.get("clusters", ()):
-        row["name"] = model.cluster_names_[row["cluster"]]
+    for row in results.get("clusters") or ():
+        row["name"] = model.cluster_names_.get(row["cluster"])
     replace_together(folder, records.with_record(record, files))
     return model.cluster_names_, terms
 
@@ -96,7 +96,10 @@ def _renamed(
 def _csv(path: Path, names: Mapping[str, str], ids: NewIds) -> str:
     safe = {i: guard_cell(name) for i, name in names.items()}  # as the other cells are already
     with path.open(encoding="utf-8-sig", newline="") as file:
-        header, *rows = _renamed(path, csv.reader(file), safe, ids)
+        try:
+            header, *rows = _renamed(path, csv.reader(file), safe, ids)
+        except (ValueError, LookupError, csv.Error) as error:
+            raise ValueError(f"{path} is not a table of a run: {error}.") from error
     return csv_text(header, rows, raw=True)
 
 

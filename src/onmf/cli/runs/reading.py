@@ -9,6 +9,7 @@ import numpy as np
 from onmf.cli.console import note, notes, waiting, within_memory
 from onmf.cli.runs.hints import before_fit
 from onmf.cli.runs.inputs import Input, one_of_each
+from onmf.cli.runs.unused import without_unused
 from onmf.estimators.parameters import allows_negative
 from onmf.io import Table
 from onmf.io.table import Progress
@@ -33,18 +34,19 @@ def read_and_learn(
     """The input with its default steps, the loss, and the table after the steps; with notes."""
     with reading(source) as progress:
         table = source.read(progress)
-    source, loss = note_before_fit(source, table, loss, bounds)
+    source, table, loss = note_before_fit(source, table, loss, bounds)
     return source, loss, source.learn(one_of_each(table, source.duplicates)[0])[0]
 
 
 def note_before_fit(
     source: Input, table: Table, loss: str | None, bounds: Any = "auto"
-) -> tuple[Input, str]:
-    """The input with its default steps, and the loss; prints them and what looks wrong.
+) -> tuple[Input, Table, str]:
+    """The input with its default steps, its features, and the loss; prints what looks wrong, too.
 
     loss : None takes the one that suits the data.
     """
-    given, said = source, []
+    source, table, said = without_unused(source, table)
+    given = source
     if loss is None or not LOSSES[loss].takes_counts:
         source = source.with_default_steps(table)
     if loss is None:
@@ -52,12 +54,12 @@ def note_before_fit(
         counts = not source.steps and not source.raw and are_counts_of_events(table.X)
         if counts and not any(np.isnan(part.sum()) for part in parts_of(table.X)):
             loss = Words.loss
-            said = [f"these are counts: they are clustered by --loss {loss}; --raw takes squares."]
+            said += [f"these are counts: they are clustered by --loss {loss}; --raw takes squares."]
     if added := [name for name in source.steps if name in {*DEFAULT_WORDS} - {*given.steps}]:
         done = ", ".join(DEFAULT_WORDS[name] for name in added).format(len(table.features))
-        said = [f"gene expression: {done}; --raw leaves it as it is."]
+        said += [f"gene expression: {done}; --raw leaves it as it is."]
     with waiting(f"Checking {source.path.name}"):
         signed = allows_negative(bounds) and "signed" in LOSSES[loss].supports
         said += before_fit(source, table, signed)
     note(source.path.name, said, source.terms)
-    return source, loss
+    return source, table, loss

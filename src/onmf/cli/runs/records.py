@@ -44,15 +44,17 @@ READING = ("labels", "layer", "decimal", "thousands", "drop", "duplicates", "tra
 SEARCH_PARAMETERS = ("n_init", "tol", "max_iter", "passes", "rho", "growth")
 KEPT_PARAMETERS = ("penalty", "solver", "center_bounds", "equal_votes", "outliers", "loss")
 
-# What is in run.json, if it is there: readers of it rely on these.
-SECTIONS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("files", "parameters", "results", "input", "source", "versions"), (dict,)),
-    "choice": (dict, type(None)),
-    "lineage": (list, type(None)),
-}
-FACTS: dict[str, tuple[str, tuple[type, ...]]] = {
-    "input": ("sha256", (str,)),
-    "results": ("seconds", (int, float)),
+# What run.json contains: readers of it rely on these. An object has at least these keys, except
+# those with a question mark, and all parts of a list are alike.
+SHAPE: dict[str, Any] = {
+    "files?": dict,
+    "parameters": dict,
+    "results": {"seconds": int | float, "clusters?": [{"cluster": int}]},
+    "input": {"sha256": str},
+    "source": dict,
+    "versions?": dict,
+    "choice?": {"best_k": int, "reason": str, "table": [{"k": int}]},
+    "lineage?": [{"ids?": [int], "drift?": [object], "moves?": [[int]], "before?": dict}],
 }
 
 
@@ -97,7 +99,7 @@ def stored_tree(folder: Path, record: dict[str, Any]) -> Tree | None:
         if not is_of_run(folder, TREE, record):
             raise ValueError("it has changed")
         return Tree.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{path} is not the tree of this run: {error}. Remove it, or run onmf cluster again."
         ) from error
@@ -126,16 +128,28 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 def _record_in(path: Path) -> dict[str, Any]:
     try:
-        record = dict(json.loads(path.read_text(encoding="utf-8")))
-        for name, kinds in SECTIONS.items():
-            if not isinstance(record.get(name, kinds[0]()), kinds):
-                raise TypeError(f"its {name} is a {type(record[name]).__name__}")
-        for name, (fact, kinds) in FACTS.items():
-            if name in record and not isinstance(record[name].get(fact), kinds):
-                raise TypeError(f"its {name} has no {fact}")
-        return record
-    except (ValueError, TypeError, AttributeError) as error:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        check_shape(record, SHAPE, "content")
+        return dict(record)
+    except (ValueError, TypeError, RecursionError) as error:
         raise _not_a_record(path, error) from error
+
+
+def check_shape(value: Any, shape: Any, name: str) -> None:
+    """TypeError if a value of JSON is not of this shape: a type, a list, the keys of an object."""
+    kind = type(shape) if isinstance(shape, dict | list) else shape
+    if not isinstance(value, kind):
+        raise TypeError(f"its {name} is a {type(value).__name__}")
+    if isinstance(value, list):
+        for i, part in enumerate(value if isinstance(shape, list) else ()):
+            check_shape(part, shape[0], f"{name}[{i}]")
+    if isinstance(value, dict):
+        for key in shape if isinstance(shape, dict) else ():
+            known = key.removesuffix("?")
+            if value.get(known) is not None:
+                check_shape(value[known], shape[key], known)
+            elif key == known:
+                raise TypeError(f"its {name} has no {key}")
 
 
 def read_source(record: dict[str, Any], folder: Path) -> Input:
@@ -237,4 +251,4 @@ class PreviousRun:
             "before": Counter(before[before >= 0].tolist()),
             "moves": sorted([old, new, n] for (old, new), n in moves.items()),
         }
-        return [*self.record.get("lineage", []), to_json_values(entry)]
+        return [*(self.record.get("lineage") or []), to_json_values(entry)]

@@ -60,10 +60,13 @@ def stream_sentence(
     said = f"{terms.counted(totals['samples'], 'sample')} in {batches_counted(totals['batches'])}, "
     said += f"{terms.counted(len(totals['clusters']), 'cluster')}. "
     said += f"The last batch, {last['name']}: {terms.counted(last['samples'], 'sample')}, "
-    said += f"{terms.say(changes.sentence())}, "
+    said += f"{terms.say(changes.sentence())}"
+    if changes.strangers:
+        said += f", {changes.strangers} fit no {terms.cluster}"
     if last.get("marked_strangers"):
-        said += f"{last['marked_strangers']} of them strangers, "
-    return f"{said}{totals['waiting']} {terms.samples} wait."
+        said += f", {last['marked_strangers']} marked as strangers"
+    waiting = totals["waiting"]
+    return f"{said}. {terms.counted(waiting, 'sample')} {'waits' if waiting == 1 else 'wait'}."
 
 
 def sizes_by_id(model: ONMF, labels: Array) -> dict[str, int]:

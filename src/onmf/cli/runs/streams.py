@@ -111,7 +111,7 @@ class StreamRun:
         name, path = self.batches[-1]["name"], self.state_file(len(self.batches) - 1)
         if len(self.batches) == 1:
             raise ValueError(f"{self.folder} has no batch: {name} is the input of onmf cluster.")
-        if any(e.get("after") == len(self.batches) for e in self.record.get("lineage", [])):
+        if any(e.get("after") == len(self.batches) for e in self.record.get("lineage") or []):
             said = f"{name} can no longer be taken out: clusters were merged or split after it."
             raise ValueError(self.terms.say(said))
         if not path.exists():
@@ -132,7 +132,7 @@ class StreamRun:
         if later:
             raise ValueError(
                 f"{name} is not the last batch: take out {listing(later[::-1])} with --undo, "
-                "replace it, and add them again."
+                f"replace {name}, and add {listing(later)} again."
             )
         return self.before_last()
 
@@ -205,7 +205,7 @@ class StreamRun:
                     sizes[str(new)] = sizes.get(str(new), 0) + n
                 words.setdefault(str(new), words.pop(str(old), []))
         facts = {"after": len(self.batches), **lineage._asdict()}
-        done = [*self.record.get("lineage", []), to_json_values(facts)]
+        done = [*(self.record.get("lineage") or []), to_json_values(facts)]
         self.record = self.record | {"lineage": done}
 
     def state(self) -> bytes:
@@ -237,7 +237,7 @@ class StreamRun:
         page = stream_page(title, periods, names, self.sentence(), self.terms)
         files = self.derived_files() | {records.STREAM_PAGE: page}
         chain = [{name: entry.get(name) for name in RECORDED_FIELDS} for entry in self.batches[1:]]
-        lineage = {"lineage": [*self.record.get("lineage", []), *chain], "stream": state}
+        lineage = {"lineage": [*(self.record.get("lineage") or []), *chain], "stream": state}
         replace_files(self.folder, seal_files(files, records.RUN, self.record | lineage)[1])
 
     def derived_files(self) -> dict[str, Content]:

@@ -144,7 +144,7 @@ def test_groups_are_joined_while_there_is_no_gap():
 
 
 def test_two_parts_of_one_cloud_have_no_gap_though_a_third_part_lies_between_them():
-    """A square, cut into three from its middle: the third part takes a bite out of the other two."""
+    """A square, cut into three from its middle: the third part is between the other two."""
     rng = np.random.default_rng(0)
     sketch = rng.uniform(-1, 1, (3000, 2))
     centres = np.array([[-0.6, -0.4], [0.6, -0.4], [0, 0.9]])

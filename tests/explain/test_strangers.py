@@ -52,7 +52,7 @@ def test_scores_by_their_definition(kind):
     r = by_definition(data, labels, W)
     v = (weight @ r**2) / weight.sum()
     np.testing.assert_allclose(left.variances(weight / weight.sum()), v, atol=1e-14)
-    a = (v + FLOOR * v.mean()) ** (-1 / 3)
+    a = 1 / np.sqrt(v + FLOOR * v.mean())
     form, means = forms(left, weight)
     np.testing.assert_allclose(form[0], a, rtol=1e-10)
     # directions: the largest of the weighted covariance of a r, up to their signs
@@ -98,7 +98,7 @@ def test_means_of_neighbours_by_hand():
 
 
 def test_what_is_usual_is_that_of_the_neighbours_by_hand():
-    """On a line: each mean has NEIGHBOURS samples around it, or half as many of twice the weight."""
+    """Groups of NEIGHBOURS samples on a line, and of half as many."""
     P = np.add.outer([0.0, 50.0, 60.0], np.arange(NEIGHBOURS) / 99).reshape(-1, 1)
     score = np.repeat([1.0, 4.0, 7.0], NEIGHBOURS)
     means = np.array([[0.0], [50.0]])
@@ -277,7 +277,8 @@ def test_what_is_left_counts_for_all_features_though_some_are_missing():
     form = np.ones((1, 40))
     q = left.weighted_squares(form[0])
     assert q.min() > 0
-    np.testing.assert_allclose(np.exp(log_scores(form, np.zeros((0, 0)), np.zeros(0), left)), 4 * q + ROUNDING)
+    score = log_scores(form, np.zeros((0, 0)), np.zeros(0), left)
+    np.testing.assert_allclose(np.exp(score), 4 * q + ROUNDING)
 
 
 @pytest.mark.parametrize("loss", ["frobenius", "kl"])

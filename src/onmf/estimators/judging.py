@@ -23,14 +23,8 @@ from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, Matrix, count_missing, divisor
 from onmf.rows.threads import single_threaded_blas
 
-LEARNT = (
-    "certainty_curve_",
-    "stranger_form_",
-    "stranger_limits_",
-    "stranger_chance_",
-    "stranger_means_",
-    "stranger_usual_",
-)  # from the kept samples
+OF_STRANGERS = tuple(f"stranger_{part}_" for part in ("form", "limits", "chance", "means", "usual"))
+LEARNT = ("certainty_curve_", *OF_STRANGERS)  # from the kept samples
 KEPT_ENTRIES = 1 << 21  # of X that a fit keeps to judge new samples: 16 MB at most, ...
 KEPT_PER_CLUSTER, MOST_KEPT = 20, 3000  # ... or so many samples; what the fits of halves need
 RUNS_ON_DISK = 32  # of consecutive rows: others would mean reading all of a packed file
@@ -244,7 +238,7 @@ class JudgingMixin(PredictMixin):
         """What the method of this name says of samples: how the rule looks at a block."""
         self._check_fitted()
         if is_dask(X):
-            known = {name: self._learnt(name) for name in LEARNT[1:]}
+            known = {name: self._learnt(name) for name in OF_STRANGERS}
             return self._lazily(name, X, dtype, None, **known)
         rule, (data, assignment, scale) = self._stranger_judge(), self._with_assignment(X)
 
@@ -256,7 +250,7 @@ class JudgingMixin(PredictMixin):
 
     def _stranger_judge(self) -> StrangerJudge:
         """By which `stranger_score` judges samples."""
-        rule = StrangerRule(*(self._learnt(name) for name in LEARNT[1:]))
+        rule = StrangerRule(*(self._learnt(name) for name in OF_STRANGERS))
         return StrangerJudge(rule, self.cluster_centers_, np.asarray(cluster_ids(self)), self._loss)
 
     def _learnt(self, name: str) -> Array:
@@ -293,7 +287,7 @@ class JudgingMixin(PredictMixin):
         left, ids = Left.of(X, labels, W, self._loss, scale), np.asarray(cluster_ids(self))
         rule = StrangerRule.learn(left, weight, share, ids)
         parts = rule.form, rule.limits, rule.chance, rule.means, rule.usual
-        return dict(zip(LEARNT[1:], parts, strict=True))
+        return dict(zip(OF_STRANGERS, parts, strict=True))
 
     def _learn_all(self) -> None:
         """Have all that is learnt as attributes: the kept samples are not saved."""

@@ -18,7 +18,7 @@ import numpy as np
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
 from onmf.estimators.encoding import decode, encode, encode_all
-from onmf.estimators.judging import LEARNT, JudgingMixin
+from onmf.estimators.judging import OF_STRANGERS, JudgingMixin
 from onmf.estimators.naming import check_names
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.explain.strangers import StrangerRule
@@ -241,13 +241,13 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
     _check_limit(attributes.get(LIMIT, (0.0, 0.0)))
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")
-    *rule, means, usual = LEARNT[1:]
+    *rule, means, usual = OF_STRANGERS
     if any(name in arrays for name in rule):
         if means not in arrays and arrays.get(rule[0], W).ndim == 2:  # of an older version
             arrays[means] = np.zeros((0, len(arrays.get(rule[0], W)) - 1))
         if usual not in arrays:  # of an older version
             arrays[usual] = np.zeros(len(np.atleast_1d(arrays.get(means, ()))))
-        StrangerRule.sound([arrays[name] for name in LEARNT[1:] if name in arrays], W.shape[1])
+        StrangerRule.sound([arrays[name] for name in OF_STRANGERS if name in arrays], W.shape[1])
     return W.shape[1]
 
 

@@ -3,10 +3,10 @@
 Each cluster is compared with its nearest neighbour, the one that is second nearest for most of its
 samples (`sample_halves`). p-values are adjusted after Bonferroni for the pairs of neighbours. While
 the largest is above LEVEL, that pair is joined to one group and compared with its own neighbours.
-Two clusters in one group have the largest p-value on the way to it: they may be parts of one cloud
-although a third one cuts a notch between them.
 What is left are groups that are separate from their neighbours; all clusters of one cloud are one
-group. No gap is no evidence of one cloud if there were too few samples to see it (`Gap.enough`).
+group. If a cluster and its neighbour are in one group, their p-value is no smaller than that of the
+pair by which they came together: a third part of a cloud may lie between two others. No gap is no
+evidence of one cloud if there were too few samples to see it (`Gap.enough`).
 """
 
 from typing import NamedTuple
@@ -92,9 +92,8 @@ def separate(halves: list[SampleHalf], scores: Array, labels: Array) -> Separati
         if p[worst] <= LEVEL:
             break
         both = tuple(sorted(sum(worst, ())))
-        one, other = worst
         for c in both:
-            if {c, int(neighbour[c])} & {*one} and {c, int(neighbour[c])} & {*other}:
+            if all(c in side or neighbour[c] in side for side in worst):
                 p_one_cloud[c] = max(p_one_cloud[c], p[worst])
         enough[[*both]] &= enough[[*both]].all() & known[worst].enough
         groups = [*(group for group in groups if group not in worst), both]

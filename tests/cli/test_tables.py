@@ -471,7 +471,8 @@ CLASSES = [  # name, place and numbers of a column, and whether it looks like cl
 
 @pytest.mark.parametrize(("name", "place", "numbers", "said"), few(CLASSES))
 def test_known_classes_among_the_features_are_told(capsys, name, place, numbers, said):
-    X = np.insert(in_different_units(), place, np.resize(numbers, 40), axis=1)
+    classes = np.random.default_rng(0).permutation(np.resize(numbers, 40))
+    X = np.insert(in_different_units(), place, classes, axis=1)
     write(X, features=np.insert(np.array([*"abcd"], object), place, name))
     found = ask(capsys, "cluster", "x.csv", "-k", 2, "-o", "out")
     assert (f"by --labels {name}, or leave it out with --drop {name!r}" in found) is said

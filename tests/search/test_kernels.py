@@ -398,7 +398,7 @@ def test_as_many_rays_as_the_kernel_has_room_for(k, floors):
 
 def test_sparse_rows_give_the_same_bits_whatever_numbers_their_places():
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 40), density=0.6, format="csr", rng=rng)
+    X = sp.csr_array(sp.random(60, 40, density=0.6, random_state=rng))
     wide = sp.csr_array((X.data, X.indices.astype("i8"), X.indptr.astype("i8")), X.shape)
     wide.indices, wide.indptr = wide.indices.astype("i8"), wide.indptr.astype("i8")
     V, labels = rng.random((40, 7)), rng.integers(0, 7, 60)
@@ -414,7 +414,7 @@ def test_sparse_rows_give_the_same_bits_whatever_numbers_their_places():
 
 def test_rows_of_more_entries_than_32_bits_number_are_left_to_scipy(monkeypatch):
     rng = np.random.default_rng(0)
-    X, V = sp.random_array((30, 9), density=0.3, rng=rng).tocsr(), rng.random((9, 4))
+    X, V = sp.csr_array(sp.random(30, 9, density=0.3, random_state=rng)), rng.random((9, 4))
     labels = rng.integers(0, 3, 30)
     assert compiled.sparse_parts(X, V) is not None
     expected = X @ V, X.T @ (X @ V), plain.sums(labels, np.ones(30), X, 3)

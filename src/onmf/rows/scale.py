@@ -30,7 +30,9 @@ def rescale_to_safe_range(X: Matrix) -> tuple[Matrix, float]:
 
 def rows_to_safe_range(X: Matrix) -> tuple[Matrix, Any]:
     """(2^-e_i x_i, e_i), so that the largest entry of each row is about 1; exact."""
-    top = abs(X).max(axis=-1).toarray() if sp.issparse(X) else abs(X).max(axis=-1, initial=0)
+    largest = abs(X).max(axis=-1) if sp.issparse(X) else abs(X).max(axis=-1, initial=0)
+    # SciPy gives sparse arrays, before 1.15 as a column.
+    top = largest.toarray().ravel() if sp.issparse(X) else largest
     limit = np.finfo(X.dtype).maxexp - 2
     exponent = np.frexp(top)[1].clip(-limit, limit)  # the factor itself must be a number, too
     factor = np.ldexp(X.dtype.type(1), -exponent)

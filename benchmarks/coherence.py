@@ -13,9 +13,9 @@ from onmf import ONMF, explain
 from onmf.datasets import load_newsgroups
 from onmf.io import read_documents
 from onmf.metrics import topic_coherence, topic_diversity
-from onmf.preparation import Log, Tfidf, Words, tfidf
-from onmf.preparation.stop_words import stop_words_of
-from onmf.preparation.texts import WORD
+from onmf.prepare import Log, Tfidf, Words, tfidf
+from onmf.prepare.stop_words import stop_words_of
+from onmf.prepare.texts import WORD
 from tables import table, write_section
 
 SEEDS = (2701, 2702, 2703)  # never used while the ranking of words was made

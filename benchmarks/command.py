@@ -15,7 +15,7 @@ from sets import folder, newsgroups
 from tables import best_times, table, write_section
 
 K, REPEATS, SEED = 20, 3, 0
-PROGRAM = "import sys; from onmf.cli import main; sys.exit(main(sys.argv[1:]))"
+PROGRAM = "import sys; from onmf_app import main; sys.exit(main(sys.argv[1:]))"
 
 
 ROWS, FEATURES, RAYS, ROWS_PER_GROUP = 10_000_000, 20, 8, 250_000
@@ -56,7 +56,7 @@ def measured(place: Path) -> str:
         "onmf --help": lambda: command(place, "--help"),
         "onmf cluster --no-report": lambda: command(place, *base, "--no-report"),
     }
-    if find_spec("onmf.report"):
+    if find_spec("onmf.page"):
         tasks["onmf cluster"] = lambda: command(place, *base)
     tasks["onmf predict"] = lambda: command(
         place, "predict", "out", "news.npz", "-o", "new.csv", "--force"

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import sets
 from onmf import ONMF
-from onmf.preparation import tfidf
+from onmf.prepare import tfidf
 from tables import table, write_section
 from votes import counts_of_cells
 

@@ -17,8 +17,8 @@ import sets
 from onmf import ONMF, explain
 from onmf.explain.sums import sum_by_cluster
 from onmf.losses.ray_alternation import Assign
-from onmf.preparation.transformers import log_expression
-from onmf.report import html
+from onmf.page import html
+from onmf.prepare.transformers import log_expression
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from tables import table, write_section

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onmf import cli
+import onmf_app as cli
 from onmf.io import read_table
 from sets import folder
 from tables import table, write_section

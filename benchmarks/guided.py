@@ -13,7 +13,7 @@ from sklearn.semi_supervised import LabelSpreading
 import sets
 from onmf import ONMF
 from onmf.metrics import clustering_accuracy
-from onmf.preparation import tfidf
+from onmf.prepare import tfidf
 from tables import table, write_section
 
 SEEDS = (2704, 2705, 2706)  # of which samples are known; the rule was made on 1 and 2

@@ -26,10 +26,10 @@ from sklearn.utils.estimator_checks import check_estimator
 import onmf
 from onmf import ONMF, Baseline
 from onmf.baselines import METHODS
-from onmf.cli import main
 from onmf.datasets import make_rays
 from onmf.losses import LOSSES, Loss
 from onmf.losses.support import FEATURES, refusal
+from onmf_app import main
 from tables import table, write_section
 
 ROOT = Path(onmf.__file__).parent

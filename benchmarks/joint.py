@@ -20,7 +20,7 @@ from sklearn.decomposition import NMF, TruncatedSVD
 from sklearn.metrics import adjusted_rand_score
 
 from onmf import ONMF
-from onmf.preparation.transformers import graph_laplacian, smallest_eigenvectors
+from onmf.prepare.transformers import graph_laplacian, smallest_eigenvectors
 from onmf_paper.data_sets import SUBSETS, documents
 from tables import table, write_section
 

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 import explain as certainty
 import sets
 from onmf import ONMF
-from onmf.preparation import Words, tfidf
+from onmf.prepare import Words, tfidf
 from tables import table, write_section
 
 SEED = 2801

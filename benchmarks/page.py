@@ -10,7 +10,7 @@ import numpy as np
 
 from onmf import ONMF
 from onmf.io.terms import DOCUMENTS
-from onmf.report import html
+from onmf.page import html
 from tables import table, write_section
 
 SIZES = (2_000, 20_000, 100_000)
@@ -28,7 +28,7 @@ CHANGED = """(act) => new Promise((done) => {
 })"""
 NOTE = """
 
-Texts of random words, lognormal lengths. *Page* is the processor time of `onmf.report.html` without
+Texts of random words, lognormal lengths. *Page* is the processor time of `onmf.page.html` without
 the fit; *open* the seconds until the first page of the list is drawn, *search* the slowest of four
 searches, both in Chromium. Texts are carried up to 40 million characters, samples up to 100,000."""
 

@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from onmf import ONMF
 from onmf.datasets import make_paper_synthetic
-from onmf.paper.palm import PalmSettings
-from onmf.paper.penalties import PENALTIES
-from onmf.paper.start import paper_start
+from onmf.palm.palm import PalmSettings
+from onmf.palm.penalties import PENALTIES
+from onmf.palm.start import paper_start
 from onmf.rows.memory import InMemory
 from tables import best_times, table, write_section
 

@@ -17,7 +17,7 @@ from onmf.losses.alternation import Settings
 from onmf.losses.ray_alternation import RayAlternation
 from onmf.losses.settling import settle
 from onmf.metrics import clustering_accuracy, partition_error
-from onmf.paper.penalties import NSNCP, SNCP
+from onmf.palm.penalties import NSNCP, SNCP
 from onmf.rows.memory import InMemory
 from onmf.rows.threads import single_threaded_blas
 from onmf.search.solver import SearchSettings

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf import ONMF, choose_k
-from onmf.preparation import Variable
-from onmf.preparation.expression import VARIABLE_GENES
+from onmf.prepare import Variable
+from onmf.prepare.expression import VARIABLE_GENES
 from sets import pbmc
 from tables import table, write_section
 

@@ -20,7 +20,7 @@ from onmf.baselines.onp_mf import (
 )
 from onmf.datasets import make_paper_synthetic
 from onmf.metrics import clustering_accuracy, partition_error
-from onmf.paper.start import paper_start
+from onmf.palm.start import paper_start
 from onmf.rows.memory import InMemory
 from onmf.rows.threads import single_threaded_blas
 from tables import best_times, table, write_section

@@ -14,7 +14,7 @@ from growth import planted, seconds
 from onmf import ONMF
 from onmf.datasets import make_rays
 from onmf.metrics import partition_error
-from onmf.preparation import tfidf
+from onmf.prepare import tfidf
 from tables import table, write_section
 
 SEED = 2501  # never used while the solver was made

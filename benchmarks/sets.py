@@ -18,7 +18,7 @@ from onmf.datasets import (
     load_tdt2,
     make_paper_synthetic,
 )
-from onmf.preparation import Words, log_expression, tfidf, used_features
+from onmf.prepare import Words, log_expression, tfidf, used_features
 
 
 class Set(NamedTuple):

@@ -22,7 +22,7 @@ from onmf.estimators.storage import model_bytes
 from onmf.explain.reading import read_clusters
 from onmf.explain.separation import Separation
 from onmf.explain.significance import Significance
-from onmf.preparation.transformers import log_expression
+from onmf.prepare.transformers import log_expression
 from ranking import compare_rankings
 from tables import table, write_section
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from onmf.preparation.transformers import graph_laplacian, smallest_eigenvectors
+from onmf.prepare.transformers import graph_laplacian, smallest_eigenvectors
 from onmf_paper.data_sets import documents
 from tables import best_times, table, write_section
 
@@ -18,7 +18,7 @@ def run() -> None:
                "eig (s)", "eig / sparse", "both routes span the same"]  # fmt: skip
     note = (
         "\n\nOne thread. The ratios are of the eigenvector part alone: ten eigenvectors by Lanczos "
-        "on the sparse Laplacian (`smallest_eigenvectors` of `onmf.preparation`) against all of "
+        "on the sparse Laplacian (`smallest_eigenvectors` of `onmf.prepare`) against all of "
         "them by LAPACK on the dense one. `eigh` knows that the matrix is symmetric; the paper's "
         "program calls the general `eig` (run here on the smaller set only, for it takes minutes). "
         "The search for neighbours that both need is the column `graph`."

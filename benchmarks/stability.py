@@ -29,7 +29,7 @@ import sets
 from onmf import ONMF, choose_k
 from onmf.datasets import make_rays
 from onmf.ledger import Ledger
-from onmf.stability import rule
+from onmf.number import rule
 from tables import table, write_section
 
 FINDABLE = 0.3  # best adjusted Rand index from which on a set has clusters that can be found

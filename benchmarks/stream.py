@@ -19,12 +19,12 @@ from sklearn.metrics import adjusted_rand_score
 
 import sets
 from onmf import ONMF, StreamONMF
-from onmf.cli import ALREADY_COUNTED, LOCKED
 from onmf.datasets import make_rays
 from onmf.io import checksum
 from onmf.metrics import partition_error
-from onmf.preparation import tfidf
-from onmf.report.panels import unit_rays
+from onmf.page.panels import unit_rays
+from onmf.prepare import tfidf
+from onmf_app import ALREADY_COUNTED, LOCKED
 from tables import table, write_section
 
 K, BATCH_SIZE = 30, 102

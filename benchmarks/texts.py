@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 import sets
 from onmf import ONMF
 from onmf.metrics import clustering_accuracy
-from onmf.preparation import Log, Tfidf, apply
+from onmf.prepare import Log, Tfidf, apply
 from tables import table, write_section
 
 SEEDS = tuple(range(2601, 2604))  # never used while the search was made

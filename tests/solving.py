@@ -4,8 +4,8 @@ from onmf.losses import LOSSES
 from onmf.losses.alternation import Given, Settings
 from onmf.losses.ray_alternation import RayAlternation
 from onmf.losses.settling import fit
-from onmf.paper.palm import NON_NEGATIVE
-from onmf.paper.penalties import SNCP
+from onmf.palm.palm import NON_NEGATIVE
+from onmf.palm.penalties import SNCP
 from onmf.result import NO_CHECKPOINT, Recorder, unwatched
 from onmf.search.solver import SearchSettings
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from cases import few
-from onmf import ONMF, choose_k, cluster_anndata, explain, load, preparation
+from onmf import ONMF, choose_k, cluster_anndata, explain, load, prepare
 from onmf.exceptions import SignedDataWarning, TableWarning
 from onmf.io import read_table
 
@@ -123,7 +123,7 @@ def test_raw_counts_are_prepared_unless_that_is_refused():
             model = cluster_anndata(adata, 3)
         assert adjusted_rand_score(kinds, model.labels_) == 1
         assert [step.name for step in model.preprocessing_] == ["depth", "log"]
-        new = preparation.apply(model.preprocessing_, 3 * X)
+        new = prepare.apply(model.preprocessing_, 3 * X)
         new = sp.csr_matrix(new) if sp.issparse(new) else new  # as older versions of anndata need
         other = anndata.AnnData(new, var=adata.var)
         np.testing.assert_array_equal(model.predict(other), model.labels_)

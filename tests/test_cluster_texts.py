@@ -9,11 +9,11 @@ import pytest
 
 import onmf
 from onmf import ONMF, certify, explain
-from onmf.cli import main
 from onmf.estimators.solvers import OtherParameters
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.explain import Explanation
-from onmf.preparation import word_counts
+from onmf.prepare import word_counts
+from onmf_app import main
 
 SKY, CELL = (
     ["moon", "star", "planet", "orbit", "comet"],

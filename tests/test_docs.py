@@ -72,7 +72,7 @@ def meant(page):
 
 def run_shell(text):
     """The lines of a shell block that call the command; they must succeed."""
-    main = importlib.import_module("onmf.cli").main
+    main = importlib.import_module("onmf_app").main
     for line in text.splitlines():
         words = shlex.split(line, comments=True)
         if words[:1] == ["onmf"]:
@@ -206,7 +206,7 @@ def test_the_page_on_benchmarks_lists_every_section():
 
 
 def test_the_page_on_the_command_has_every_subcommand():
-    commands = importlib.import_module("onmf.cli").COMMANDS
+    commands = importlib.import_module("onmf_app").COMMANDS
     text = (DOCS / "api" / "command.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"onmf-help:: ([\w-]+)", text)) == sorted(commands)
 
@@ -382,8 +382,8 @@ def test_what_would_need_the_network_is_found(complaints, tag):
 # --- the reference ----------------------------------------------------------------------------
 
 MODULES = (
-    "onmf", "onmf.metrics", "onmf.preparation", "onmf.datasets", "onmf.plot", "onmf.report",
-    "onmf.stability", "onmf.exceptions", "onmf.explain",
+    "onmf", "onmf.metrics", "onmf.prepare", "onmf.datasets", "onmf.plot", "onmf.page",
+    "onmf.number", "onmf.exceptions", "onmf.explain",
     "onmf.bounds",
 )  # fmt: skip
 PUBLIC = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from cases import few
 from onmf import ONMF, choose_k
 from onmf.datasets import make_rays
-from onmf.paper.palm import PalmSettings
+from onmf.palm.palm import PalmSettings
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.search.sketch import orthonormal

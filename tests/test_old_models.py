@@ -138,7 +138,7 @@ def folder(request, tmp_path):
 
 def command(*words):
     pytest.importorskip("rich")
-    return pytest.importorskip("onmf.cli").main([str(word) for word in words])
+    return pytest.importorskip("onmf_app").main([str(word) for word in words])
 
 
 def test_an_old_run_predicts_what_it_wrote(folder):

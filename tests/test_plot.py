@@ -8,8 +8,8 @@ import pytest
 import onmf
 from onmf import ONMF
 from onmf.exceptions import SignedDataWarning
-from onmf.report import embedding
-from report.standins import choice, consensus
+from onmf.page import embedding
+from page.standins import choice, consensus
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

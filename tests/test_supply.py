@@ -69,7 +69,7 @@ def test_importing_and_fitting_ask_for_no_network_and_for_nothing_optional():
         "import sys, numpy as np, onmf\n"
         "onmf.ONMF(3, random_state=0).fit(np.random.default_rng(0).random((60, 5)))\n"
         "assert not {'dask', 'h5py', 'zarr'} & {*sys.modules}\n"
-        "import onmf.metrics, onmf.datasets, onmf.stability, onmf.report"
+        "import onmf.metrics, onmf.datasets, onmf.number, onmf.page"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

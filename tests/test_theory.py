@@ -12,7 +12,7 @@ import pytest
 from onmf import NSNCP, ONMF, SNCP
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score, partition_error
-from onmf.paper.steps import largest_eigenvalue
+from onmf.palm.steps import largest_eigenvalue
 from onmf.search.row_problems import unit
 from onmf.search.sketch import width
 

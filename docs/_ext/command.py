@@ -5,7 +5,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from onmf.cli import commands
+from onmf_app import commands
 
 WIDTH = 88  # columns
 

@@ -29,7 +29,7 @@ def arrows() -> dict[str, set[str]]:
         packages, below = line.split("->")
         for package in packages.split(","):
             found[package.strip()] = set(below.split()) - {package.strip(), FACE}
-    everything = set(found) - {FACE, "cli"}
+    everything = set(found) - {FACE}
     del found[FACE]
     return {package: everything if below == {"*"} else below for package, below in found.items()}
 

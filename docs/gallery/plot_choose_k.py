@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 from onmf import ONMF, choose_k, plot
 from onmf.datasets import make_rays
 from onmf.metrics import adjusted_rand_score
-from onmf.stability import consensus
+from onmf.number import consensus
 
 X, kind = make_rays(500, 60, 6, noise=2.0, imbalance=3, random_state=0)
 choice = choose_k(ONMF(random_state=0), X, range(2, 12))

@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans
 
 from onmf import ONMF, plot
 from onmf.metrics import adjusted_rand_score
-from onmf.preparation import tfidf
+from onmf.prepare import tfidf
 
 topics = {
     "sea": "ship harbour wave sailor storm tide anchor captain deck island",

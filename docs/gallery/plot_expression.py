@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 
 from onmf import ONMF, plot
 from onmf.metrics import adjusted_rand_score
-from onmf.preparation import log_expression
+from onmf.prepare import log_expression
 
 rng = np.random.default_rng(1)
 types = np.array(["B cell", "T cell", "NK cell", "monocyte"])

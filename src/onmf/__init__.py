@@ -11,12 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onmf import exceptions, explain, plot, report
+    from onmf import exceptions, explain, page, plot
     from onmf.bounds import certify
     from onmf.cells import cluster_anndata
     from onmf.estimators import ONMF, PALM, Baseline, Fast, StreamONMF, load
-    from onmf.paper.penalties import NSNCP, SNCP, General
-    from onmf.stability import choose_k
+    from onmf.number import choose_k
+    from onmf.palm.penalties import NSNCP, SNCP, General
     from onmf.texts import cluster_texts
     from onmf.tree import build_tree
 
@@ -38,29 +38,29 @@ __all__ = [
     "exceptions",
     "explain",
     "load",
+    "page",
     "plot",
-    "report",
 ]
 __version__ = "0.2.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
 HOMES = {
-    "NSNCP": "onmf.paper.penalties",
+    "NSNCP": "onmf.palm.penalties",
     "ONMF": "onmf.estimators",
     "PALM": "onmf.estimators",
-    "SNCP": "onmf.paper.penalties",
+    "SNCP": "onmf.palm.penalties",
     "Baseline": "onmf.estimators",
     "Fast": "onmf.estimators",
     "StreamONMF": "onmf.estimators",
-    "General": "onmf.paper.penalties",
+    "General": "onmf.palm.penalties",
     "build_tree": "onmf.tree",
     "certify": "onmf.bounds",
-    "choose_k": "onmf.stability",
+    "choose_k": "onmf.number",
     "cluster_anndata": "onmf.cells",
     "cluster_texts": "onmf.texts",
     "load": "onmf.estimators",
 }
-MODULES = ("exceptions", "explain", "plot", "report")
+MODULES = ("exceptions", "explain", "page", "plot")
 
 
 if not TYPE_CHECKING:  # to which every name would be Any, misspelt ones too

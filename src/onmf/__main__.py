@@ -7,7 +7,7 @@ USUAL = signal.getsignal(signal.SIGINT)  # ignored, for a job in the background
 if USUAL is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback while modules are imported
 
-from onmf.cli import main  # noqa: E402
+from onmf_app import main  # noqa: E402
 
 
 def run() -> int:

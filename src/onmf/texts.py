@@ -14,11 +14,11 @@ from onmf.explain.checks import has_groups
 from onmf.explain.pairs import names_by_pairs
 from onmf.io import Table
 from onmf.losses import loss_of
-from onmf.preparation.cleaning import CLEANERS, Strip
-from onmf.preparation.seeds import Seeds, labels_by_seeds
-from onmf.preparation.steps import WEIGHTS_OF_WORDS
-from onmf.preparation.texts import WORD, Words, as_texts
-from onmf.stability import choose_k
+from onmf.number import choose_k
+from onmf.prepare.cleaning import CLEANERS, Strip
+from onmf.prepare.seeds import Seeds, labels_by_seeds
+from onmf.prepare.steps import WEIGHTS_OF_WORDS
+from onmf.prepare.texts import WORD, Words, as_texts
 
 
 def cluster_texts(
@@ -49,10 +49,10 @@ def cluster_texts(
     n_clusters : int, "auto" or iterable of int, default="auto"
         "auto" lets `choose_k` choose, an iterable from its numbers. ``model.reason_`` says why.
     stop_words, min_df, max_df, ngrams, pattern, strip
-        What is counted: as for `onmf.preparation.word_counts`.
+        What is counted: as for `onmf.prepare.word_counts`.
     seeds : dict of str to list of str, optional
         Words of topics that you expect, by the name of the topic. Texts with two words of one topic
-        and fewer of all others are in that topic; `onmf.preparation.labels_by_seeds`. There are at
+        and fewer of all others are in that topic; `onmf.prepare.labels_by_seeds`. There are at
         least as many clusters, and the others are free.
     loss : {"kl", "frobenius"}, default="kl"
         With "frobenius" the counts are weighted by sublinear tf-idf.

@@ -21,7 +21,7 @@ from onmf.datasets import (
     make_paper_synthetic,
     make_three_rays,
 )
-from onmf.preparation import (
+from onmf.prepare import (
     SpectralReduction,
     log_expression,
     select_genes,

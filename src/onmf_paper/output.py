@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmf.ledger import Ledger, Row
-from onmf.report import package_versions
+from onmf.page import package_versions
 from onmf_paper.escapes import judge_settings, tally_settings
 from onmf_paper.methods import NAMES
 from onmf_paper.page import Picture, Section, paper_page

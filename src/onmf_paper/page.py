@@ -1,4 +1,4 @@
-"""The page of results, in the frame and the colours of `onmf.report`.
+"""The page of results, in the frame and the colours of `onmf.page`.
 
 Every text goes through `escape`; figures are pictures in data addresses, so that they can neither
 run anything nor disturb each other.
@@ -10,7 +10,7 @@ from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 
-from onmf.report import document
+from onmf.page import document
 from onmf_paper.methods import NAMES, PAPER
 from onmf_paper.tables import ResultTable, TableEntry
 from onmf_paper.verdicts import Verdict

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 import onmf
-from onmf.cli import ALREADY_COUNTED
 from onmf.datasets import make_rays
+from onmf_app import ALREADY_COUNTED
 
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": str(Path(onmf.__file__).parents[1]),
@@ -107,8 +107,8 @@ def check_run(folder, ks):
         assert "Traceback" not in said, said
         assert not (folder / "out" / "run.json").exists(), said
         return
-    from onmf.cli.runs.records import read_record
     from onmf.io import checksum
+    from onmf_app.runs.records import read_record
 
     record = read_record(folder / "out")
     sums = {name: checksum(folder / "out" / name) for name in record["files"]}

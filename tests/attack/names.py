@@ -7,7 +7,8 @@ import warnings
 
 import numpy as np
 
-from onmf import ONMF, cli
+import onmf_app as cli
+from onmf import ONMF
 from onmf.exceptions import EmptyClusterWarning
 from onmf.io import csv_text, read_table
 from onmf.io.cells import is_number

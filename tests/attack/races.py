@@ -9,9 +9,9 @@ from threadpoolctl import threadpool_info
 
 from attack.kills import check_run, cluster, start, write_table
 from onmf import ONMF
-from onmf.cli import BAD_INPUT, LOCKED
 from onmf.datasets import make_rays
 from onmf.rows.threads import blas_threads
+from onmf_app import BAD_INPUT, LOCKED
 
 
 def of_two_runs_into_one_folder_one_stays(rng, folder):

@@ -10,7 +10,7 @@ from onmf.baselines.hals import update_centroids
 from onmf.baselines.iterate import multiply_by_ratio
 from onmf.baselines.onp_mf import descend_memberships, objective, polar
 from onmf.datasets import make_rays
-from onmf.paper.start import paper_start
+from onmf.palm.start import paper_start
 from onmf.rows.memory import InMemory
 from reference import (
     dtpp_pass,

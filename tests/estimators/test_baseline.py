@@ -16,7 +16,7 @@ from onmf import ONMF, Baseline
 from onmf.baselines import METHODS, shared_draws
 from onmf.datasets import make_rays
 from onmf.exceptions import ConvergenceWarning, EmptyClusterWarning, UnassignedSampleWarning
-from onmf.paper.start import paper_start
+from onmf.palm.start import paper_start
 from onmf.rows.memory import InMemory
 
 QUICK = 40  # iterations that are enough for a check

@@ -15,7 +15,7 @@ from onmf.datasets import make_paper_synthetic, make_rays
 from onmf.exceptions import FormatError, UnassignedSampleWarning
 from onmf.io.container import MODEL, container_bytes, read_container
 from onmf.metrics import clustering_accuracy
-from onmf.stability import consensus
+from onmf.number import consensus
 
 K = 4
 X, Y = make_rays(400, 40, K, noise=0.3, outliers=0.08, random_state=0)

@@ -22,8 +22,8 @@ from onmf import NSNCP, ONMF, PALM, Fast, General
 from onmf.datasets import make_rays
 from onmf.exceptions import FormatError, UnsavedParameterWarning
 from onmf.io.container import MODEL, container_bytes, read_container
-from onmf.paper.penalties import PENALTIES
-from onmf.preparation import Log, Tfidf, Unit, Words
+from onmf.palm.penalties import PENALTIES
+from onmf.prepare import Log, Tfidf, Unit, Words
 
 X, _ = make_rays(60, 8, 3, noise=0.1, random_state=0)
 

@@ -9,12 +9,12 @@ from cases import few
 from onmf import ONMF, choose_k
 from onmf.datasets import make_rays
 from onmf.explain import clusters
+from onmf.number import consensus
+from onmf.number.halves import Cut
+from onmf.number.rays import RayHalf
 from onmf.rows import Check, PlacementRequest
 from onmf.rows import place as place_rows
 from onmf.search.sketch import damping
-from onmf.stability import consensus
-from onmf.stability.halves import Cut
-from onmf.stability.rays import RayHalf
 
 pytestmark = pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
 

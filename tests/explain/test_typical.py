@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from onmf import ONMF
-from onmf.cli.runs.tables import Labels
 from onmf.explain.typical import decimals, typical_samples
 from onmf.io import csv_text
+from onmf_app.runs.tables import Labels
 
 
 def test_typical_is_in_the_middle_and_certain():

@@ -30,7 +30,6 @@ import zarr
 
 import onmf
 from onmf import ONMF
-from onmf.cli.runs.results import recorded_input
 from onmf.estimators import checkpoint
 from onmf.io import read_documents, read_table
 from onmf.io.annotation import read_labels
@@ -39,6 +38,7 @@ from onmf.io.memory import NoRoomError
 from onmf.ledger import Ledger
 from onmf.rows import Check, PlacementRequest, place
 from onmf.rows.scale import safe_scale
+from onmf_app.runs.results import recorded_input
 
 DOCUMENTED = (
     ValueError,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onmf.losses.batches import CountBatches, MaskedBatches, RayBatches
-from onmf.paper.palm import NON_NEGATIVE, Bounds
+from onmf.palm.palm import NON_NEGATIVE, Bounds
 from onmf.search.row_problems import unit
 
 SIGNED = Bounds(-np.inf, np.inf)

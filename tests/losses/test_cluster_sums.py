@@ -18,7 +18,7 @@ from onmf.losses.ray_alternation import (
     with_length,
 )
 from onmf.losses.squares import Squares
-from onmf.paper.palm import NON_NEGATIVE, Bounds
+from onmf.palm.palm import NON_NEGATIVE, Bounds
 from onmf.rows.assign import Code
 from onmf.rows.sweep import Block
 from onmf.search.row_problems import unit

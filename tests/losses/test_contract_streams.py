@@ -14,8 +14,8 @@ from onmf.estimators.parameters import bounds_by_sign
 from onmf.losses.alternation import Settings
 from onmf.losses.batches import DECAY, MaskedBatches, RayBatches
 from onmf.losses.settling import settle
-from onmf.paper.palm import NON_NEGATIVE, Bounds
-from onmf.paper.penalties import SNCP
+from onmf.palm.palm import NON_NEGATIVE, Bounds
+from onmf.palm.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.search.solver import SearchSettings
 from onmf.streams.births import Comparison, StreamHistory

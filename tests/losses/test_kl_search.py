@@ -14,8 +14,8 @@ from onmf.losses.kl_alternation import CountAlternation
 from onmf.losses.kl_search import Counts, less
 from onmf.losses.profiles import MeasureTotals, by_count, by_sample, explained_information, phi
 from onmf.losses.settling import finish
-from onmf.paper.palm import NON_NEGATIVE
-from onmf.paper.penalties import SNCP
+from onmf.palm.palm import NON_NEGATIVE
+from onmf.palm.penalties import SNCP
 from onmf.result import Recorder
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block

@@ -13,8 +13,8 @@ from onmf.losses.masked_alternation import MaskedAlternation
 from onmf.losses.missing import Fill
 from onmf.losses.ray_alternation import TooFewDirectionsError
 from onmf.losses.settling import fit, settle
-from onmf.paper.palm import NON_NEGATIVE, Bounds
-from onmf.paper.penalties import PENALTIES
+from onmf.palm.palm import NON_NEGATIVE, Bounds
+from onmf.palm.penalties import PENALTIES
 from onmf.result import Recorder
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import count_missing

@@ -10,7 +10,7 @@ from cases import few
 from onmf.datasets import make_rays
 from onmf.losses.ray_alternation import Assign, RayState, next_rays, refill_empty, six_digits
 from onmf.losses.settling import settle
-from onmf.paper.palm import NON_NEGATIVE, Bounds
+from onmf.palm.palm import NON_NEGATIVE, Bounds
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.search import kernels as compiled

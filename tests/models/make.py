@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from onmf import NSNCP, ONMF, PALM, SNCP, Baseline, Fast, General, StreamONMF
-from onmf.cli import main
 from onmf.datasets import make_rays
+from onmf_app import main
 
 NAMES = ["size", "größe", "a, b", "width", 'the "long" one', "x5", "x6", "last"]
 TOPICS = ["stars planets moons orbit", "genes cells protein tissue", "goals match players league"]

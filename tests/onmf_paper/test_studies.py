@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from onmf import PALM
-from onmf.cli import main
 from onmf.ledger import Ledger, Row, run
+from onmf_app import main
 from onmf_paper.data_sets import (
     DATA_SETS,
     DataSet,

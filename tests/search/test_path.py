@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from onmf.paper.penalties import PENALTIES, RowPenalty
+from onmf.palm.penalties import PENALTIES, RowPenalty
 from onmf.rows.sweep import row_sqnorm
 from onmf.search import kernels as compiled
 from onmf.search import moves

@@ -9,7 +9,7 @@ import pytest
 
 from onmf import ONMF
 from onmf.datasets import make_rays
-from onmf.paper.penalties import NSNCP, SNCP
+from onmf.palm.penalties import NSNCP, SNCP
 from onmf.search import row_problems as rows
 from onmf.search.row_problems import unit
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf.paper.palm import Bounds
+from onmf.palm.palm import Bounds
 from onmf.rows import memory as blocks
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block

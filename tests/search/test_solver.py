@@ -12,7 +12,7 @@ from onmf import NSNCP, ONMF, Fast, General
 from onmf.datasets import make_paper_synthetic, make_rays, make_three_rays
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 from onmf.metrics import clustering_accuracy, relative_error
-from onmf.paper.penalties import SNCP
+from onmf.palm.penalties import SNCP
 from onmf.result import gram_orthogonality
 from onmf.rows import memory as blocks
 from onmf.rows.memory import InMemory

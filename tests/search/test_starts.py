@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from onmf.paper.penalties import SNCP
+from onmf.palm.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import row_sqnorm
 from onmf.search import solver

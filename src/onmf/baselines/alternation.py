@@ -13,7 +13,7 @@ from onmf.baselines.iterate import MAX_ITER, TOL, Start
 from onmf.losses.alternation import Settings
 from onmf.losses.ray_alternation import RayAlternation
 from onmf.losses.settling import finish
-from onmf.paper.penalties import SNCP
+from onmf.palm.penalties import SNCP
 from onmf.result import Factorization, Recorder, Watch, unwatched
 from onmf.rows.sweep import Data
 from onmf.search.solver import SearchSettings

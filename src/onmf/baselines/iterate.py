@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from onmf.paper.palm import (
+from onmf.palm.palm import (
     relative_change,
     root_ratio,
     sqdistance_of_rows,

@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from onmf.baselines.iterate import MAX_ITER, Iterate, Start, WholeRows, one_stage_result, summarise
-from onmf.paper.palm import relative_change
+from onmf.palm.palm import relative_change
 from onmf.result import Factorization, Watch, unwatched
 from onmf.rows.assign import Code, ExplainedShare, one_sparse
 from onmf.rows.sweep import Array, Block, Matrix, divisor, row_sqnorm

@@ -15,7 +15,7 @@ from sklearn.decomposition import non_negative_factorization
 from sklearn.exceptions import ConvergenceWarning
 
 from onmf.baselines.iterate import MAX_ITER, Iterate, Start, WholeRows, one_stage_result, summarise
-from onmf.paper.palm import relative_change
+from onmf.palm.palm import relative_change
 from onmf.result import Factorization, Watch, unwatched
 from onmf.rows.sweep import Array, Matrix, divisor
 

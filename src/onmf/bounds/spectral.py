@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.stats import chi2
 
-from onmf.paper.start import Image, Power
+from onmf.palm.start import Image, Power
 from onmf.rows.sweep import Array, Block, Data
 
 DOUBT = 1e-6  # the probability that the bound on ||C|| does not hold

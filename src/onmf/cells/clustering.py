@@ -18,8 +18,8 @@ from onmf.estimators import ONMF
 from onmf.exceptions import SignedDataWarning, TableWarning
 from onmf.explain.explanation import clusters_or_none
 from onmf.losses import loss_of
-from onmf.preparation.batches import batch_sentence
-from onmf.stability import KChoice, choose_k
+from onmf.number import KChoice, choose_k
+from onmf.prepare.batches import batch_sentence
 
 MAX_AUTO_CLUSTERS = 20
 
@@ -89,14 +89,14 @@ def cluster_anndata(
         variable. All if None.
     prepare : bool, default=True
         Scale raw counts to a total of 10,000 and take logarithms first, with a `TableWarning`.
-        ``model.preprocessing_`` then has these steps, for `onmf.preparation.apply`.
+        ``model.preprocessing_`` then has these steps, for `onmf.prepare.apply`.
     rank_key : str, optional
         Key of ``uns`` for the ranking, for example "rank_genes_groups", which scanpy reads by
         default; None is an own key.
     batch_key : str, optional
         Column of ``obs`` with batches: a `TableWarning` says if clusters are batches.
     center_batches : bool, default=False
-        Give variables the same mean in all batches first (`onmf.preparation.center_batches`).
+        Give variables the same mean in all batches first (`onmf.prepare.center_batches`).
     random_state : int, RandomState instance or None, default=0
     copy : bool, default=False
         Whether to leave `adata` unchanged, and also return a copy with the result.

@@ -9,8 +9,8 @@ from onmf.estimators import ONMF, Baseline
 from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
 from onmf.io.annotated import OBSM, RAW
+from onmf.number import KChoice
 from onmf.rows.sweep import Array
-from onmf.stability import KChoice
 
 TOP_VARIABLES = 20  # per cluster, in uns
 

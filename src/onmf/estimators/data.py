@@ -14,8 +14,8 @@ from onmf.estimators.bases import DocumentedEstimator
 from onmf.io import Table
 from onmf.losses import Loss, loss_of
 from onmf.losses.edits import Edits
-from onmf.preparation.steps import apply
-from onmf.preparation.texts import as_texts
+from onmf.prepare.steps import apply
+from onmf.prepare.texts import as_texts
 from onmf.result import Stage
 from onmf.rows import Check, Features, Placement, PlacementRequest, place
 from onmf.rows.assign import Assignment

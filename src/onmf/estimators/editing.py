@@ -281,7 +281,7 @@ def merged_places(ids: tuple[int, ...], merged: tuple[int, ...]) -> Array:
 
 def number_of_parts(model: Any, X: Any, weight: Any, own: int) -> int:
     """By `choose_k`, if the samples of the cluster fall apart at all."""
-    from onmf.stability import choose_k
+    from onmf.number import choose_k
 
     choice = choose_k(model, X, sample_weight=weight, n_jobs=model.n_jobs)
     if not choice.evidence:

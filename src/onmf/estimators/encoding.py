@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onmf.estimators.solvers import SOLVERS
-from onmf.paper.penalties import PENALTY_CLASSES
+from onmf.palm.penalties import PENALTY_CLASSES
 
 STORED_PENALTIES: dict[str, Any] = {kind.__name__: kind for kind in PENALTY_CLASSES}
 NOT_FINITE = {"inf", "-inf", "nan"}  # JSON has no words for them

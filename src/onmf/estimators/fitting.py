@@ -19,7 +19,7 @@ from onmf.losses.alternation import Alternation, Given, Settings
 from onmf.losses.filling import fill_along_common_ray
 from onmf.losses.ray_alternation import TooFewDirectionsError
 from onmf.losses.settling import finish, fit
-from onmf.paper.penalties import Penalty
+from onmf.palm.penalties import Penalty
 from onmf.result import NO_CHECKPOINT, CheckpointStore, Factorization, Recorder, Watch
 from onmf.rows import Placement
 from onmf.rows.memory import InMemory, count_nonzero_samples

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from onmf.io.table import numbered
-from onmf.paper.start import STARTS
+from onmf.palm.start import STARTS
 from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.sweep import Array, Data
 from onmf.rows.validation import Features

@@ -43,7 +43,7 @@ def load(path: str | Path) -> ONMF | Baseline:
 
     No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
     `preprocessing_` of a model made by ``onmf cluster`` are the steps that its data went through;
-    ``onmf.preparation.steps.apply(model.preprocessing_, X)`` does the same to new samples.
+    ``onmf.prepare.steps.apply(model.preprocessing_, X)`` does the same to new samples.
 
     Parameters
     ----------

@@ -25,8 +25,8 @@ from onmf.estimators.progress import caller_level
 from onmf.estimators.solvers import PALM, Fast, solver_of
 from onmf.exceptions import UnusedParameterWarning
 from onmf.losses.support import OF_PALM, refusal
-from onmf.paper.palm import NON_NEGATIVE
-from onmf.paper.penalties import PENALTIES, Penalty
+from onmf.palm.palm import NON_NEGATIVE
+from onmf.palm.penalties import PENALTIES, Penalty
 from onmf.result import Event
 from onmf.rows import Check
 
@@ -56,7 +56,7 @@ class ONMF(EditingMixin):
         hundredth of the overall mean, and raw counts need no preparation.
     penalty : {"sncp", "nsncp"} or penalty object, default="sncp"
         The penalty that drives the rows of H towards one non-zero entry: smooth, non-smooth, or an
-        object like those in `onmf.paper.penalties`, for example ``General(p=1, q=3, v=3)``.
+        object like those in `onmf.palm.penalties`, for example ``General(p=1, q=3, v=3)``.
     outliers : "auto", float or int, optional
         Samples that no cluster explains are outliers: they have label -1, do not move a centroid
         and use no cluster. "auto": samples whose distance from their centroid is far beyond that of

@@ -8,10 +8,10 @@ import numpy as np
 
 from onmf.estimators.fitting import Solution, Solver
 from onmf.estimators.parameters import BoundsOf
-from onmf.paper.palm import PalmSettings
-from onmf.paper.path import Path, tighten
-from onmf.paper.penalties import Penalty
-from onmf.paper.start import from_centroids
+from onmf.palm.palm import PalmSettings
+from onmf.palm.path import Path, tighten
+from onmf.palm.penalties import Penalty
+from onmf.palm.start import from_centroids
 from onmf.result import CheckpointStore, Factorization, Stage, Watch
 from onmf.rows import Placement
 from onmf.rows.assign import Assignment, Code, Rays, labels_of

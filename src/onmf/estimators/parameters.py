@@ -15,9 +15,9 @@ from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.initialization import is_model
 from onmf.io.table import listing
 from onmf.losses import LOSSES
-from onmf.paper.palm import NON_NEGATIVE, Bounds
-from onmf.paper.penalties import PENALTIES
-from onmf.paper.start import STARTS
+from onmf.palm.palm import NON_NEGATIVE, Bounds
+from onmf.palm.penalties import PENALTIES
+from onmf.palm.start import STARTS
 from onmf.search.outliers import Outliers
 
 Init: TypeAlias = str | Path | ArrayLike | Sequence[Any] | Callable[..., Any] | BaseEstimator

@@ -11,9 +11,9 @@ from onmf.estimators.parameters import check_number
 from onmf.estimators.storage import write_model
 from onmf.io import replace_files
 from onmf.io.terms import DOCUMENTS
-from onmf.preparation.cleaning import Strip
-from onmf.preparation.steps import apply
-from onmf.preparation.texts import as_texts
+from onmf.prepare.cleaning import Strip
+from onmf.prepare.steps import apply
+from onmf.prepare.texts import as_texts
 from onmf.rows.sweep import Array, divisor
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class ReportMixin(NamingMixin):
             Known classes: adds the confusion table and the scores.
         **panels
             `samples`, `features`, `texts`, `images`, `terms`, `run`, `choice`, `consensus`: see
-            `onmf.report.html`.
+            `onmf.page.html`.
 
         Examples
         --------
@@ -155,7 +155,7 @@ class ReportMixin(NamingMixin):
         True
         """
         from onmf.explain.checks import has_groups
-        from onmf.report import html
+        from onmf.page import html
 
         self._check_labels()
         rows, own = self._prepared(X), {}
@@ -181,7 +181,7 @@ class ReportMixin(NamingMixin):
         The format is described in `onmf.io.container`. Parameters that only Python could store
         (a callable, a RandomState, arrays given as `init`) are left out with a warning.
         `preprocessing_`, if it was set after the fit, is stored with the model: a tuple of steps of
-        ``onmf.preparation.steps`` that the data went through before, as ``onmf cluster`` sets it.
+        ``onmf.prepare.steps`` that the data went through before, as ``onmf cluster`` sets it.
 
         Parameters
         ----------

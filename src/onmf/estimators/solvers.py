@@ -14,10 +14,10 @@ from onmf.estimators.fitting import FastSolver, FitRequest, Solver
 from onmf.estimators.paper_solver import PaperSolver
 from onmf.estimators.parameters import CenterBounds, Init, check_number, without_none
 from onmf.losses.alternation import Settings
-from onmf.paper.inertia import Inertia
-from onmf.paper.palm import PalmSettings, Plain
-from onmf.paper.path import Path as PenaltyPath
-from onmf.paper.penalties import Penalty, RowPenalty
+from onmf.palm.inertia import Inertia
+from onmf.palm.palm import PalmSettings, Plain
+from onmf.palm.path import Path as PenaltyPath
+from onmf.palm.penalties import Penalty, RowPenalty
 from onmf.result import Event
 from onmf.rows.summary import BottomKSampler
 from onmf.search.solver import SearchSettings

@@ -1,7 +1,7 @@
 """A fitted estimator as arrays and JSON, and back.
 
 Stored are the class, the parameters, every fitted attribute, the names of the features, and the
-steps of `onmf.preparation` that come before the model (`preprocessing_`). A parameter that
+steps of `onmf.prepare` that come before the model (`preprocessing_`). A parameter that
 only Python could store (a function, a random generator, arrays to start from) is left out with a
 warning; after loading it has its default, which matters only if the model is fitted again.
 """
@@ -26,7 +26,7 @@ from onmf.explain.tree import Tree
 from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
 from onmf.losses.edits import Edits
-from onmf.preparation.steps import STEPS, Step
+from onmf.prepare.steps import STEPS, Step
 from onmf.result import Stage
 from onmf.rows.sweep import Array
 from onmf.search.outliers import POWERS

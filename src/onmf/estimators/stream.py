@@ -12,7 +12,7 @@ from onmf.estimators.parameters import CenterBounds, Init, RandomSeed
 from onmf.estimators.solvers import Fast
 from onmf.losses.edits import flat_edits
 from onmf.losses.support import EVERY_FEATURE, refusal
-from onmf.paper.penalties import Penalty
+from onmf.palm.penalties import Penalty
 from onmf.result import Event
 from onmf.rows import Placement
 from onmf.rows.sweep import Array

@@ -15,7 +15,7 @@ from onmf.estimators.progress import watcher
 from onmf.io import Table
 from onmf.losses.alternation import Settings
 from onmf.losses.batches import BatchSums
-from onmf.paper.penalties import SNCP
+from onmf.palm.penalties import SNCP
 from onmf.result import Event, Stage
 from onmf.rows import Placement
 from onmf.rows.scale import check_squares

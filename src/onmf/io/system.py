@@ -1,6 +1,6 @@
 """What differs between operating systems: locks, signals, renames.
 
-Nothing else asks which system it is. (`onmf.cli` handles SIGTERM itself, which all of them have.)
+Nothing else asks which system it is. (`onmf_app` handles SIGTERM itself, which all of them have.)
 """
 
 import os

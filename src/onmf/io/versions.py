@@ -22,7 +22,7 @@ def package_versions(packages: Iterable[str] = REQUIRED_PACKAGES) -> dict[str, s
 
     Examples
     --------
-    >>> from onmf.report import package_versions
+    >>> from onmf.page import package_versions
     >>> list(package_versions(["onmf", "numpy"]))
     ['python', 'onmf', 'numpy']
     """

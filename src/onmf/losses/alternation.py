@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 
 from onmf.losses.guide import Guide, GuidedMove, KnownRows
-from onmf.paper.palm import Bounds
-from onmf.paper.penalties import RowPenalty
+from onmf.palm.palm import Bounds
+from onmf.palm.penalties import RowPenalty
 from onmf.result import Recorder, Stage
 from onmf.rows.assign import labels_of
 from onmf.rows.sweep import Array, Data, Move

@@ -17,7 +17,7 @@ import numpy as np
 from onmf.losses.kl_alternation import CountSums, as_centroids
 from onmf.losses.missing import MaskedSums
 from onmf.losses.ray_alternation import ClusterSums, with_length
-from onmf.paper.palm import Bounds
+from onmf.palm.palm import Bounds
 from onmf.rows.sweep import Array, divisor
 from onmf.search.row_problems import unit
 

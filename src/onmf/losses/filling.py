@@ -22,7 +22,7 @@ from onmf.losses.missing import (
     fill_entries,
     mask_missing,
 )
-from onmf.paper.start import Power
+from onmf.palm.start import Power
 from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Data, Matrix, count_missing, same_pattern

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.losses.profiles import Influence, explained_information, phi, row_sums
-from onmf.paper.penalties import SNCP
+from onmf.palm.penalties import SNCP
 from onmf.rows.assign import first_largest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, divisor

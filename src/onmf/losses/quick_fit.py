@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from onmf.losses.filling import estimate_fill
 from onmf.losses.ray_alternation import Assign, KernelRays
-from onmf.paper.palm import NON_NEGATIVE, Bounds
-from onmf.paper.penalties import SNCP
+from onmf.palm.palm import NON_NEGATIVE, Bounds
+from onmf.palm.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, Data, count_missing, row_sqnorm
 from onmf.search.row_problems import unit

@@ -28,7 +28,7 @@ from onmf.losses.alternation import (
     is_still,
     no_membership,
 )
-from onmf.paper.palm import Bounds
+from onmf.palm.palm import Bounds
 from onmf.result import Recorder
 from onmf.rows.assign import Code, Rays
 from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm

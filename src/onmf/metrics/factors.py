@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import svds
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
-from onmf.paper.palm import PalmSettings
-from onmf.paper.penalties import PENALTIES, Penalty
+from onmf.palm.palm import PalmSettings
+from onmf.palm.penalties import PENALTIES, Penalty
 from onmf.result import gram_orthogonality
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, divisor

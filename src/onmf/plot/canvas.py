@@ -3,7 +3,7 @@
 from io import BytesIO
 from typing import Any
 
-from onmf.report.palette import LIGHT, SHAPES, style
+from onmf.page.palette import LIGHT, SHAPES, style
 from onmf.rows.sweep import Array
 
 try:

@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from onmf.page.names import display_names
+from onmf.page.palette import LIGHT
+from onmf.page.panels import heat_columns, heaviest_features, unit_rays
 from onmf.plot.canvas import (
     ACCENT,
     MUTED,
@@ -14,9 +17,6 @@ from onmf.plot.canvas import (
     shades_of,
     two_shades,
 )
-from onmf.report.names import display_names
-from onmf.report.palette import LIGHT
-from onmf.report.panels import heat_columns, heaviest_features, unit_rays
 from onmf.result import FittedModel, known_feature_names
 
 

@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.utils import check_array
 
 from onmf.explain import Markers, groups
+from onmf.page.clustering import check_samples
+from onmf.page.embedding import embed
+from onmf.page.markers import CARD_NAME, dot_values, shown_features
+from onmf.page.names import display_name
+from onmf.page.palette import LIGHT
+from onmf.page.panels import class_agreement
 from onmf.plot.canvas import ACCENT, MUTED, axes_or_new, cluster_look, plain_text, shades_of
-from onmf.report.clustering import check_samples
-from onmf.report.embedding import embed
-from onmf.report.markers import CARD_NAME, dot_values, shown_features
-from onmf.report.names import display_name
-from onmf.report.palette import LIGHT
-from onmf.report.panels import class_agreement
 from onmf.result import FittedModel, known_feature_names
 
 

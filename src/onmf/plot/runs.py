@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from onmf.page.runs import K_MEASURES, choice_rows, linkage_order
 from onmf.plot.canvas import (
     ACCENT,
     MUTED,
@@ -13,7 +14,6 @@ from onmf.plot.canvas import (
     panels,
     shades_of,
 )
-from onmf.report.runs import K_MEASURES, choice_rows, linkage_order
 
 MAX_CONSENSUS_SIDE = 1_000  # samples along a side of the consensus map
 
@@ -24,7 +24,7 @@ def consensus_map(consensus: Any, ax: Any = None) -> Any:
     Parameters
     ----------
     consensus : Consensus
-        From `onmf.stability.consensus`. At most 1,000 samples are shown, evenly spaced in the
+        From `onmf.number.consensus`. At most 1,000 samples are shown, evenly spaced in the
         order of the linkage.
     ax : Axes, optional
 
@@ -36,7 +36,7 @@ def consensus_map(consensus: Any, ax: Any = None) -> Any:
     --------
     >>> from onmf import ONMF, plot
     >>> from onmf.datasets import make_rays
-    >>> from onmf.stability import consensus
+    >>> from onmf.number import consensus
     >>> X, y = make_rays(60, 8, 3, random_state=0)
     >>> runs = consensus(ONMF(n_clusters=3, random_state=0), X, n_runs=3)
     >>> plot.consensus_map(runs).get_title(loc="left")
@@ -80,7 +80,7 @@ def cluster_stability(consensus: Any, ax: Any = None) -> Any:
     --------
     >>> from onmf import ONMF, plot
     >>> from onmf.datasets import make_rays
-    >>> from onmf.stability import consensus
+    >>> from onmf.number import consensus
     >>> X, y = make_rays(60, 8, 3, random_state=0)
     >>> runs = consensus(ONMF(n_clusters=3, random_state=0), X, n_runs=3)
     >>> plot.cluster_stability(runs).get_ylabel()

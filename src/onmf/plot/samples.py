@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.explain import Markers
+from onmf.page.markers import shown_features
 from onmf.plot.canvas import (
     ACCENT,
     MUTED,
@@ -16,7 +17,6 @@ from onmf.plot.canvas import (
     plain_text,
     two_shades,
 )
-from onmf.report.markers import shown_features
 from onmf.rows.sweep import Array
 
 OTHER = "#23459f"  # of values below the mean of a feature

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onmf.paper.penalties import RowPenalty
+from onmf.palm.penalties import RowPenalty
 from onmf.rows.assign import first_largest
 from onmf.rows.sweep import Array, row_sqnorm
 from onmf.search.row_problems import kernels, unit

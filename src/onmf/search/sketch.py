@@ -19,8 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import qr
 
-from onmf.paper.palm import Bounds
-from onmf.paper.start import Image
+from onmf.palm.palm import Bounds
+from onmf.palm.start import Image
 from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.memory import weighted_sum
 from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm, same_pattern

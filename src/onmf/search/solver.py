@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from onmf.paper.palm import NON_NEGATIVE, Bounds
-from onmf.paper.penalties import RowPenalty
+from onmf.palm.palm import NON_NEGATIVE, Bounds
+from onmf.palm.penalties import RowPenalty
 from onmf.result import NO_CHECKPOINT, CheckpointStore, Stage, gram_orthogonality
 from onmf.rows.sweep import Array, Data, Traffic
 from onmf.rows.threads import in_threads

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from onmf.losses import Loss
 from onmf.losses.alternation import Settings
 from onmf.losses.batches import BatchSums
-from onmf.paper.palm import Bounds
+from onmf.palm.palm import Bounds
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Data, Matrix, count_missing, divisor, row_sqnorm, zero_missing

@@ -1,7 +1,0 @@
-"""How many clusters, and can they be believed? For `ONMF` and for any scikit-learn clusterer."""
-
-from onmf.stability.agreement import Consensus
-from onmf.stability.choice import KChoice, KRow, Scale
-from onmf.stability.choose import choose_k, consensus
-
-__all__ = ["Consensus", "KChoice", "KRow", "Scale", "choose_k", "consensus"]

@@ -1,0 +1,209 @@
+"""What the subcommands print: progress, notes and results."""
+
+import json
+import logging
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
+from rich.text import Text
+
+from onmf.exceptions import SignedDataWarning
+from onmf.io.remote import without_secrets
+from onmf.io.table import one_line, printable
+from onmf.io.terms import SAMPLES, Terms
+from onmf_app import COMMAND_LOG
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+LONGEST_BAR = 1000  # sweeps; a longer bar would stay empty
+SECONDS_BETWEEN_LINES = 10
+
+
+class Description(ProgressColumn):
+    """The name of a task, without characters that control the terminal."""
+
+    def render(self, task: Task) -> Text:
+        return Text(printable(task.description))
+
+
+class Follower:
+    """Progress: a bar on a terminal; elsewhere, and in --log-file, a line every few seconds."""
+
+    def __init__(self, bar: Progress) -> None:
+        self.bar = bar
+        self.begin = self.printed = time.monotonic()
+
+    @property
+    def lines(self) -> bool:
+        return self.bar.disable or COMMAND_LOG.isEnabledFor(logging.INFO)
+
+    def add_task(self, description: str, total: float | None = None) -> TaskID:
+        return self.bar.add_task(description, total=total)
+
+    def update(self, task: TaskID, **facts: Any) -> None:
+        """As `Progress.update` of rich."""
+        self.bar.update(task, **facts)
+        now = time.monotonic()
+        if self.lines and now - self.printed >= SECONDS_BETWEEN_LINES:
+            self.printed = now
+            state = next(known for known in self.bar.tasks if known.id == task)
+            far = f"{state.completed:.0f}" + (
+                "" if state.total is None else f" of {state.total:.0f}"
+            )
+            line = f"{printable(state.description)}: {far}, {now - self.begin:.0f} s"
+            COMMAND_LOG.info(line)
+            if self.bar.disable:
+                click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)
+
+    def advance(self, task: TaskID) -> None:
+        self.update(task, advance=1)
+
+
+@contextmanager
+def progress_bar(*middle: ProgressColumn) -> Iterator[Follower]:
+    """A bar with elapsed and remaining time, if stderr is a terminal."""
+    console = Console(stderr=True)
+    console.quiet = not console.is_terminal  # older rich ends a disabled bar with a line
+    columns = (
+        SpinnerColumn(),
+        Description(Column(no_wrap=True)),
+        BarColumn(),
+        *middle,
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        yield Follower(bar)
+
+
+@contextmanager
+def waiting(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar, and the function (done, total) that moves it; it pulses before the first call."""
+    with progress_bar() as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def show_sweeps(label: str, terms: Terms = SAMPLES) -> Iterator[Callable[[Any], bool]]:
+    """The callback that shows the progress of a fit; warnings become notes."""
+    with notes(label, terms), progress_bar(TextColumn("{task.completed} passes")) as bar:
+        yield sweep_callback(bar, bar.add_task(label, total=None))
+
+
+def fit_with_progress(model: "BaseEstimator", X: Any, label: str) -> float:
+    """Fit with progress, warnings as notes; return the seconds."""
+    with show_sweeps(label) as callback:
+        followed = hasattr(model, "callback")
+        if followed:
+            model.set_params(callback=callback)
+        begin = time.perf_counter()
+        try:
+            model.fit(X)
+        finally:
+            if followed:
+                model.set_params(callback=None)
+        return time.perf_counter() - begin
+
+
+@contextmanager
+def notes(label: str, terms: Terms = SAMPLES) -> Iterator[None]:
+    """Print warnings as notes on stderr at the end of the block; errors, too, in these words."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", SignedDataWarning)  # a note says more
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(terms.say(str(error))) from error
+    note(label, [str(warning.message) for warning in caught], terms)
+
+
+def note(label: str, sentences: Sequence[str], terms: Terms = SAMPLES) -> None:
+    """Print each sentence once, in the words of the reader, on a line of stderr."""
+    if not sentences:
+        return
+    label = one_line(label)
+    for sentence in dict.fromkeys(one_line(terms.say(one)) for one in sentences):
+        named = sentence if sentence.startswith(label) else f"{label}: {sentence}"
+        click.echo(f"Note: {named}", err=True)
+        COMMAND_LOG.warning(named)
+
+
+def say(text: str) -> None:
+    """Print a result on stdout, without characters that control the terminal."""
+    shown = printable(text)
+    click.echo(shown)
+    COMMAND_LOG.info(shown)
+
+
+class JSONLines(logging.Formatter):
+    """One JSON object a line: time (ISO 8601, UTC), level and message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time_of_day = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        facts = {"time": time_of_day, "level": record.levelname, "message": record.getMessage()}
+        return json.dumps(facts, ensure_ascii=False)
+
+
+def write_log(context: click.Context, option: click.Parameter, path: Path | None) -> None:
+    """Copy messages and progress to this file from now on."""
+    if path is None:
+        return
+    handler = logging.FileHandler(path, encoding="utf-8")
+    plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    handler.setFormatter(JSONLines() if path.suffix == ".jsonl" else plain)
+    COMMAND_LOG.addHandler(handler)
+    COMMAND_LOG.setLevel(logging.INFO)
+    COMMAND_LOG.info("onmf %s", one_line(without_secrets(" ".join(sys.argv[1:]))))
+
+
+@contextmanager
+def within_memory(file: str) -> Iterator[None]:
+    """Name the file in an out-of-memory error."""
+    try:
+        yield
+    except MemoryError as error:
+        said = one_line(error).removesuffix(".")
+        raise MemoryError(
+            f"{file} does not fit{f' ({said})' if said else ''}; use .npy, .parquet, .h5ad or "
+            ".zarr, which are read in blocks."
+        ) from error
+
+
+def sweep_callback(bar: Follower, task: TaskID) -> Callable[[Any], bool]:
+    """A callback that moves a progress bar and never stops the fit.
+
+    The bar pulses if the limit of sweeps is much larger than the number a fit needs.
+    """
+
+    def callback(event: Any) -> bool:
+        total = event.max_sweeps if event.max_sweeps <= LONGEST_BAR else None
+        bar.update(task, completed=event.sweep, total=total)
+        return False
+
+    return callback

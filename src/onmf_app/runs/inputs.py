@@ -1,0 +1,299 @@
+"""The input of a command: how it is read and prepared, and its record in run.json."""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self, get_args
+
+import numpy as np
+
+from onmf.io import Source, Table, complete_table, open_source, read_documents
+from onmf.io.columns import class_file
+from onmf.io.duplicates import Duplicates
+from onmf.io.flat import TemporaryFolder
+from onmf.io.formats import can_drop, stays_on_disk, terms_of_file
+from onmf.io.remote import AnyFile, RemoteFile, as_file, is_remote
+from onmf.io.table import Progress, check_text, no_progress
+from onmf.io.terms import DOCUMENTS, EMBEDDED, PICTURES, Terms
+from onmf.prepare.cleaning import Strip
+from onmf.prepare.expression import default_steps
+from onmf.prepare.steps import STEPS, Step, Variable, apply, apply_step
+from onmf.prepare.units import default_scaling
+from onmf.rows.check import Check
+from onmf.rows.sweep import Array
+from onmf_app.runs.batches import corrected
+
+STANDARD_INPUT = Path("-")
+FIRST_BYTES = {  # of binary formats, for standard input
+    b"PAR1": ".parquet",
+    b"\x93NUMPY": ".npy",
+    b"\x89HDF": ".h5",
+    b"%%MatrixMarket": ".mtx",
+    b"PK\x03\x04": ".npz",
+    b"{": ".jsonl",
+}
+VARIABLE = "variable"  # the setting of `Variable`; zero takes all features
+OF_SAMPLES = ("labels", "time", "batch")  # columns, or files, with a value for each sample
+_TEMPORARY_FOLDERS: list[TemporaryFolder] = []  # deleted when the process ends
+SAMPLES_TO_CHOOSE_K = 20_000  # at most, if the rows stay on disk
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input and everything that is needed to read and prepare it again.
+
+    path : file or folder, local or remote.
+    text : whether it holds documents.
+    transpose : whether its rows are features; None finds it.
+    labels : column or file of true classes.
+    layer : of annotated data.
+    decimal, thousands, skip_rows, encoding, sheet, drop : see `onmf.io.read_table`.
+    duplicates : for features of the same name, see `onmf.io.read_table`; for texts, "first" if
+        only the first of equal texts takes part in the fit.
+    text_column, id_column : of a table of documents.
+    follow_links : whether a folder of documents may have links to files outside it.
+    time : column or file with the time of each sample.
+    batch : column or file with the batch of each sample.
+    center_batches : whether features get the same mean in all batches, after all steps.
+    describe : file of texts whose words describe the clusters.
+    images : HEIGHTxWIDTH, or HEIGHTxWIDTHx3, of samples that are images.
+    raw : whether counts and measurements are clustered as they are.
+    steps : names of the steps of `onmf.prepare`, in order.
+    settings : parameters of the steps, by name.
+    """
+
+    path: AnyFile
+    text: bool = False
+    transpose: bool | None = None
+    labels: str | None = None
+    layer: str | None = None
+    decimal: str | None = None
+    thousands: str = ""
+    skip_rows: int = 0
+    encoding: str | None = None
+    sheet: str | None = None
+    drop: tuple[str, ...] = ()
+    duplicates: Duplicates | Literal["keep"] | None = None
+    text_column: str | None = None
+    id_column: str | None = None
+    follow_links: bool = False
+    time: str | None = None
+    batch: str | None = None
+    center_batches: bool = False
+    describe: str | None = None
+    images: str | None = None
+    raw: bool = False
+    steps: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def for_model(cls, model: Any, path: AnyFile, **options: Any) -> Self:
+        """New samples for a model: documents, if it counts words."""
+        text = any(step.of_texts for step in getattr(model, "preprocessing_", ()))
+        return cls(path, text=text, **options).received()
+
+    @property
+    def terms(self) -> Terms:
+        """What the reader calls samples, features and clusters."""
+        if self.describe is not None:
+            return EMBEDDED
+        if self.images is not None:
+            return PICTURES
+        return DOCUMENTS if self.text else terms_of_file(self.path)
+
+    def received(self) -> Self:
+        """The same; standard input (`-`) is copied to a temporary file first."""
+        if self.path != STANDARD_INPUT:
+            return self
+        stream = sys.stdin.buffer
+        start = stream.read(max(map(len, FIRST_BYTES)))
+        plain = ".txt" if self.text and self.text_column is None else ".csv"
+        ending = next((e for first, e in FIRST_BYTES.items() if start.startswith(first)), plain)
+        packed = ".gz" if start.startswith(b"\x1f\x8b") else ""
+        _TEMPORARY_FOLDERS.append(TemporaryFolder())
+        place = _TEMPORARY_FOLDERS[-1].path / f"stdin{ending}{packed}"
+        with place.open("wb") as file:
+            file.write(start)
+            shutil.copyfileobj(stream, file)
+        return replace(self, path=place)
+
+    def read(self, progress: Progress = no_progress, few: bool = False) -> Table:
+        """The input before any step; rows that would fill the memory stay on disk.
+
+        few : whether the rows are read a few times only, so that many of them stay there, too.
+        """
+        table = self._read(progress, few and not self.center_batches)
+        check_text(table.samples, "sample", self.path.name)
+        check_text(table.features, "feature", self.path.name)
+        check_text(table.labels or [], "class", self.path.name)
+        return table
+
+    def _read(self, progress: Progress, few: bool) -> Table:
+        if self.text:
+            return read_documents(
+                self.path, column=self.text_column, id_column=self.id_column, labels=self.labels,
+                encoding=self.encoding, follow_links=self.follow_links, progress=progress,
+            )  # fmt: skip
+        duplicates: Any = self.duplicates or "number"
+        source = open_source(
+            self.path, transpose=self.transpose, labels=self.labels, layer=self.layer,
+            decimal=self.decimal, thousands=self.thousands, skip_rows=self.skip_rows,
+            encoding=self.encoding, sheet=self.sheet, drop=self._unused_columns(),
+            progress=progress,
+        )  # fmt: skip
+        table = source.outline() if stays_on_disk(source, few) else source.load()
+        return complete_table(table, self.labels, self.path.name, duplicates)
+
+    def _unused_columns(self) -> tuple[str, ...]:
+        """Columns to drop, and the columns of times and batches."""
+        own = [name for name in (self.time, self.batch) if name and class_file(name) is None]
+        columns = not self.transpose and can_drop(self.path.name, rows=False)
+        return (*self.drop, *own) if columns else self.drop
+
+    def with_default_steps(self, table: Table) -> Self:
+        """The same with the default steps of gene expression or of different units."""
+        if self.raw or self.text or {*self.steps} - {Variable.name}:
+            return self
+        found = default_steps(table.X, table.features) or default_scaling(table.X)
+        if self.settings.get(VARIABLE) is not None:
+            found.pop(Variable.name, None)  # the user chose, or chose all
+        if not found:
+            return self
+        steps = tuple(name for name in STEPS if name in {*found, *self.steps})
+        learnt = {name: value for step in found.values() for name, value in step.items()}
+        return replace(self, steps=steps, settings=self.settings | learnt)
+
+    def learn(self, table: Table) -> tuple[Table, tuple[Step, ...]]:
+        """The table after all steps, and the steps, fitted to it."""
+        X, features, chain = table.X, table.features, []
+        for name in self.steps:
+            own = {option.parameter for option in STEPS[name].options}
+            given = {n: v for n, v in self.settings.items() if n in own and v is not None}
+            try:
+                step = STEPS[name].fit(X, **given)
+                X = apply_step(step, X)
+            except ValueError:
+                if not isinstance(X, list | Source):  # name the entries that are wrong, if any
+                    names = table.samples, features
+                    Check(f"step {name}", allow_missing=True, names=names)(X)
+                raise
+            chain.append(step)
+            features = list(getattr(step, "vocabulary", features))
+        return corrected(self, table._replace(X=X, features=features)), tuple(chain)
+
+    def record(self, folder: Path) -> dict[str, Any]:
+        """As JSON, with paths relative to the folder of the result, so both can be moved."""
+        facts = asdict(self) | {"path": relative_path(folder, self.path)}
+        if self.describe is not None:
+            facts["describe"] = relative_path(folder, as_file(self.describe))
+        for name in OF_SAMPLES:
+            if facts[name] is not None and (found := class_file(facts[name])) is not None:
+                facts[name] = _spec(relative_path(folder, found[0]), found[1])
+        return facts | facts.pop("settings")
+
+    @classmethod
+    def from_record(cls, facts: dict[str, Any], folder: Path) -> Self:
+        """From the record in a folder; older records have fewer keys."""
+        facts = {name: tuple(v) if isinstance(v, list) else v for name, v in facts.items()}
+        settings = {name: facts.pop(name) for name in step_parameters() & facts.keys()}
+        if unknown := facts.keys() - {own.name for own in fields(cls)}:
+            raise ValueError(f"its source has unknown keys: {', '.join(sorted(unknown))}")
+        for own in fields(cls):
+            if own.name in facts.keys() - {"path"} and not is_of_kind(facts[own.name], own.type):
+                raise ValueError(f"its {own.name} is {facts[own.name]!r}")
+        path = facts["path"] if is_remote(facts["path"]) else folder / facts["path"]
+        recorded = cls(**facts | {"path": as_file(path), "settings": settings})
+        if recorded.describe is not None and not is_remote(recorded.describe):
+            recorded = replace(recorded, describe=str(folder / recorded.describe))
+        for name in OF_SAMPLES:
+            found = class_file(folder / (getattr(recorded, name) or "."))
+            if found is not None:
+                changed: dict[str, Any] = {name: _spec(str(found[0]), found[1])}
+                recorded = replace(recorded, **changed)
+        return recorded
+
+
+def _spec(file: str, column: str | None) -> str:
+    """FILE or FILE:COLUMN."""
+    return file if column is None else f"{file}:{column}"
+
+
+def is_of_kind(value: Any, kind: Any) -> bool:
+    """Whether a value of a record can be what the annotation of its field says."""
+    try:
+        return isinstance(value, kind)
+    except TypeError:  # words: several, or one of a few
+        parts = value if isinstance(value, tuple) else (value,)
+        words = all(isinstance(part, str) for part in parts)
+        return words or (value is None and type(None) in get_args(kind))
+
+
+def step_parameters() -> set[str]:
+    """The names of all parameters of steps that an option sets."""
+    options = (option for step in STEPS.values() for option in step.options)
+    return {option.parameter for option in options if option.parameter}
+
+
+def relative_path(folder: Path, path: AnyFile) -> str:
+    """A path relative to a folder; an address without its password."""
+    if isinstance(path, RemoteFile):
+        return str(path)
+    try:
+        return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+    except ValueError:  # on another drive
+        return str(path.resolve())
+
+
+class Copies(NamedTuple):
+    """Which rows are equal: x_i = x_first[place[i]].
+
+    first : row of the first of each.
+    place : of each row, among these.
+    """
+
+    first: Array
+    place: Array
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Self:
+        """Equal texts, whatever their white space."""
+        known: dict[str, int] = {}
+        place = [known.setdefault(" ".join(text.split()), len(known)) for text in texts]
+        return cls(np.unique(place, return_index=True)[1], np.array(place))
+
+    def sizes(self) -> Array:
+        """How often each text occurs."""
+        return np.bincount(self.place)
+
+
+def one_of_each(table: Table, duplicates: str | None) -> tuple[Table, Copies | None]:
+    """Only the first of equal texts, if that is asked for, and which rows are its copies."""
+    if not isinstance(table.X, list) or duplicates != "first":
+        return table, None
+    copies = Copies.of(table.X)
+    return rows_of(table, copies.first), copies
+
+
+def rows_of(table: Table, rows: Array) -> Table:
+    """Some samples of a table."""
+    X = [table.X[i] for i in rows] if isinstance(table.X, list) else table.X[rows]
+    labels = None if table.labels is None else [table.labels[i] for i in rows]
+    return table._replace(X=X, samples=[table.samples[i] for i in rows], labels=labels)
+
+
+def cleaned(table: Table, chain: Sequence[Step]) -> Table:
+    """Texts as a person reads them: without what `Strip` removes."""
+    if not isinstance(table.X, list):
+        return table
+    return table._replace(X=apply([step for step in chain if isinstance(step, Strip)], table.X))
+
+
+def sample_in_memory(table: Table, seed: Any) -> Table:
+    """The table in memory; a random sample of the rows if they are on disk."""
+    if not isinstance(table.X, Source):
+        return table
+    order = np.random.default_rng(seed).permutation(len(table.samples))
+    return rows_of(table, np.sort(order[:SAMPLES_TO_CHOOSE_K]))

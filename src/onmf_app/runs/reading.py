@@ -1,0 +1,65 @@
+"""Reading the input of a command, with notes on what was done to it and what looks wrong."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from onmf.estimators.parameters import allows_negative
+from onmf.io import Table
+from onmf.io.table import Progress
+from onmf.losses import LOSSES
+from onmf.prepare import Words
+from onmf.prepare.arrays import parts_of
+from onmf.prepare.expression import DEFAULT_WORDS, are_counts_of_events
+from onmf.prepare.steps import suited_loss
+from onmf_app.console import note, notes, waiting, within_memory
+from onmf_app.runs.hints import before_fit
+from onmf_app.runs.inputs import Input, one_of_each
+from onmf_app.runs.unused import without_unused
+
+
+@contextmanager
+def reading(source: Input) -> Iterator[Progress]:
+    """A progress bar while the input is read; warnings and lack of memory name it."""
+    name = source.path.name
+    with within_memory(name), notes(name, source.terms), waiting(f"Reading {name}") as progress:
+        yield progress
+
+
+def read_and_learn(
+    source: Input, loss: str | None, bounds: Any = "auto"
+) -> tuple[Input, str, Table]:
+    """The input with its default steps, the loss, and the table after the steps; with notes."""
+    with reading(source) as progress:
+        table = source.read(progress)
+    source, table, loss = note_before_fit(source, table, loss, bounds)
+    return source, loss, source.learn(one_of_each(table, source.duplicates)[0])[0]
+
+
+def note_before_fit(
+    source: Input, table: Table, loss: str | None, bounds: Any = "auto"
+) -> tuple[Input, Table, str]:
+    """The input with its default steps, its features, and the loss; prints what looks wrong, too.
+
+    loss : None takes the one that suits the data.
+    """
+    source, table, said = without_unused(source, table)
+    given = source
+    if loss is None or not LOSSES[loss].takes_counts:
+        source = source.with_default_steps(table)
+    if loss is None:
+        loss = suited_loss(source.steps)
+        counts = not source.steps and not source.raw and are_counts_of_events(table.X)
+        if counts and not any(np.isnan(part.sum()) for part in parts_of(table.X)):
+            loss = Words.loss
+            said += [f"these are counts: they are clustered by --loss {loss}; --raw takes squares."]
+    if added := [name for name in source.steps if name in {*DEFAULT_WORDS} - {*given.steps}]:
+        done = ", ".join(DEFAULT_WORDS[name] for name in added).format(len(table.features))
+        said += [f"gene expression: {done}; --raw leaves it as it is."]
+    with waiting(f"Checking {source.path.name}"):
+        signed = allows_negative(bounds) and "signed" in LOSSES[loss].supports
+        said += before_fit(source, table, signed)
+    note(source.path.name, said, source.terms)
+    return source, table, loss

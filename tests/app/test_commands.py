@@ -1,0 +1,818 @@
+"""From a file to an answer and on to new samples: `onmf cluster`, `predict` and `report`."""
+
+import errno
+import gzip
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from sklearn.preprocessing import normalize
+
+import onmf
+from cases import few
+from onmf import ONMF, PALM, metrics
+from onmf.datasets import make_rays
+from onmf.estimators.solvers import with_solver
+from onmf.explain import ClusterRow
+from onmf.explain.explanation import clusters_or_none
+from onmf.io import checksum, output
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from rich.console import Console
+
+from command_line import run
+from onmf_app import console
+from onmf_app.runs.inputs import Input
+from onmf_app.runs.records import RESULTS
+from onmf_app.runs.summary import doubts
+from onmf_app.runs.tables import stranger_sentence
+
+pytestmark = pytest.mark.usefixtures("page")
+
+RAYS, Y = make_rays(60, 8, 3, noise=0.05, random_state=0)
+COUNTS = np.round(20 * RAYS)
+NAMES = [f"gene{j}" for j in range(8)]
+CELLS = [f"cell{i}" for i in range(60)]
+TOPICS = ["stars planets moons orbit", "genes cells protein tissue", "goals match players league"]
+TEXTS = [" ".join(np.random.default_rng(i).choice(TOPICS[i % 3].split(), 6)) for i in range(45)]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(COUNTS, CELLS, NAMES)
+    frame.to_csv("x.csv")
+    frame.assign(type=Y).to_csv("typed.csv")
+    Path("texts.txt").write_text("\n".join(TEXTS))
+    return tmp_path
+
+
+def good(*words):
+    assert run(*words) == 0
+
+
+def bad(capsys, *words, code=2):
+    """The one sentence on stderr of a command that is refused."""
+    capsys.readouterr()
+    assert run(*words) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("Error: ")
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def labels(path):
+    return pd.read_csv(path, index_col="sample", dtype={"sample": str})
+
+
+def record(folder="out"):
+    return json.loads(Path(folder, "run.json").read_text())
+
+
+def write_h5ad(path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file["X"], file["obs/_index"], file["var/_index"] = COUNTS, CELLS, NAMES
+
+
+def write_mtx(path):
+    text = io.BytesIO()
+    scipy.io.mmwrite(text, sp.csr_array(COUNTS.T))
+    path.write_bytes(gzip.compress(text.getvalue()))
+    Path("features.tsv").write_text("\n".join(NAMES))
+    Path("barcodes.tsv").write_text("\n".join(CELLS))
+
+
+def test_a_file_alone_is_enough(here, capsys):
+    good("cluster", "x.csv")
+    said = capsys.readouterr().out
+    assert "to x-clusters.\n" in said
+    assert (
+        record("x-clusters")["choice"]["best_k"]
+        == 3
+        == labels("x-clusters/labels.csv").cluster.nunique()
+    )
+    assert "x-clusters" in bad(capsys, "cluster", "x.csv", "-k", 4)  # nothing is replaced unasked
+
+
+def test_documents_need_no_option(here, capsys):
+    pd.DataFrame({"year": 2000, "talk": TEXTS}).to_csv("talks.csv", index=False)
+    good("cluster", "talks.csv", "-k", 3)
+    assert "its column 'talk' has the texts" in capsys.readouterr().err
+    good("cluster", "talks.csv", "-k", 3, "--text-column", "talk", "-o", "typed")
+    one, two = (Path(run, "labels.csv").read_bytes() for run in ("talks-clusters", "typed"))
+    assert one == two
+    assert record("talks-clusters")["input"] == record("typed")["input"]
+
+
+FORMATS = {
+    "x.csv.gz": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_csv(path),
+    "x.tsv": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_csv(path, sep="\t"),
+    "x.parquet": lambda path: pd.DataFrame(COUNTS, CELLS, NAMES).to_parquet(path),
+    "x.h5ad": write_h5ad,
+    "x.mtx.gz": write_mtx,
+}
+
+
+@pytest.mark.parametrize("name", few(FORMATS))
+def test_every_format_gives_the_same_answer_with_the_same_names(here, name):
+    good("cluster", "x.csv", "-k", 3, "-o", "plain")
+    FORMATS[name](here / name)
+    good("cluster", name, "-k", 3, "-o", "out", *(["--transpose"] if "mtx" in name else []))
+    for file in ("labels.csv", "top_features.csv"):
+        assert Path("out", file).read_text() == Path("plain", file).read_text()
+
+
+def by_hand(name, X=COUNTS):
+    return {
+        "log": lambda: np.log2(1 + X),
+        "unit": lambda: normalize(X),
+        "tfidf": lambda: TfidfTransformer().fit(COUNTS).transform(X),
+    }[name]()
+
+
+@pytest.mark.parametrize("step", ["log", "unit", "tfidf"])
+def test_the_steps_before_the_fit_are_those_named_and_are_repeated_for_new_samples(here, step):
+    good("cluster", "x.csv", "-k", 3, "-o", "out", f"--{step}")
+    model = ONMF(3, random_state=0).fit(by_hand(step))
+    np.testing.assert_array_equal(labels("out/labels.csv").cluster, model.labels_)
+    assert record()["source"]["steps"] == [step]
+    # New samples alone would have other idf: those of the model must be used.
+    new = 3 * COUNTS[:7] + np.eye(7, 8)
+    pd.DataFrame(new, CELLS[:7], NAMES).to_csv("new.csv")
+    good("predict", "out", "new.csv", "-o", "new_labels.csv")
+    found = labels("new_labels.csv")
+    np.testing.assert_array_equal(found.cluster, model.predict(by_hand(step, new)))
+    np.testing.assert_allclose(found.distance, model.distance(by_hand(step, new)), atol=1e-6)
+
+
+def test_steps_are_applied_in_one_order(here):
+    good("cluster", "x.csv", "-k", 3, "-o", "out", "--unit", "--tfidf", "--log")
+    assert record()["source"]["steps"] == ["log", "tfidf", "unit"]
+    L = np.log2(1 + COUNTS)
+    model = ONMF(3, random_state=0).fit(normalize(TfidfTransformer().fit_transform(L)))
+    np.testing.assert_allclose(
+        labels("out/labels.csv").distance,
+        model.distance(normalize(TfidfTransformer().fit_transform(L))),
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("kind", few(["folder", "file"]))
+def test_documents_are_weighted_clustered_and_predicted(here, page, kind):
+    if kind == "folder":
+        Path("texts").mkdir()
+        for i, text in enumerate(TEXTS):
+            Path("texts", f"{i:02}.txt").write_text(text)
+    given = "texts" if kind == "folder" else "texts.txt"
+    good("cluster", given, "--text", "-k", 3, "-o", "out")
+    theirs = TfidfVectorizer(min_df=2, max_df=0.5, stop_words="english").fit(TEXTS)
+    model = ONMF(3, random_state=0).fit(theirs.transform(TEXTS))
+    found = labels("out/labels.csv")
+    np.testing.assert_array_equal(found.cluster, model.labels_)
+    assert metrics.clustering_accuracy(np.arange(45) % 3, found.cluster) == 1
+    assert found.index[1] == ("01.txt" if kind == "folder" else "2")
+    top = pd.read_csv("out/top_features.csv")
+    words = {frozenset(names) for _, names in top[top["rank"] <= 4].groupby("cluster").feature}
+    assert words == {frozenset(topic.split()) for topic in TOPICS}
+    assert page[0].features == theirs.get_feature_names_out().tolist()
+    Path("new.txt").write_text("moons and more moons\nno known word\nplayers of a league\n")
+    good("predict", "out/model.onmf", "new.txt", "-o", "new.csv")
+    expected = model.predict(theirs.transform(Path("new.txt").read_text().splitlines()))
+    np.testing.assert_array_equal(labels("new.csv").cluster, expected)
+    assert expected[1] == -1
+
+
+@pytest.mark.parametrize(
+    "words", few([[], ["--log"], ["--tfidf"], ["--solver", "palm"], ["--bounds", "data"]], 2)
+)
+def test_predicting_the_input_gives_its_own_labels(here, words):
+    good("cluster", "x.csv", "-k", 3, "-o", "out", "--no-report", *words)
+    good("predict", "out", "x.csv", "-o", "again.csv")
+    assert Path("again.csv").read_text() == Path("out/labels.csv").read_text()
+
+
+def test_features_are_matched_by_name(here, capsys):
+    good("cluster", "x.csv", "-k", 3, "-o", "out", "--tfidf")
+    mixed = pd.DataFrame(COUNTS, CELLS, NAMES)[NAMES[::-1]]
+    mixed.insert(3, "unheard", 1.0)
+    mixed.to_csv("mixed.csv")
+    good("predict", "out", "mixed.csv", "-o", "mixed_labels.csv")
+    assert "Note: mixed.csv: 1 features are not in the model" in capsys.readouterr().err
+    assert Path("mixed_labels.csv").read_text() == Path("out/labels.csv").read_text()
+    np.save("bare.npy", COUNTS)  # without names: their number must do
+    good("predict", "out", "bare.npy", "-o", "bare.csv")
+    np.testing.assert_array_equal(labels("bare.csv").cluster, labels("out/labels.csv").cluster)
+
+
+def test_missing_features_are_listed_and_nothing_is_written(here, capsys):
+    wide = pd.DataFrame(np.hstack([COUNTS, COUNTS]), CELLS, [f"g{j}" for j in range(16)])
+    wide.to_csv("wide.csv")
+    good("cluster", "wide.csv", "-k", 3, "-o", "out")
+    wide[["g0", "g7"]].to_csv("few.csv")
+    said = bad(capsys, "predict", "out", "few.csv", "-o", "labels.csv")
+    assert "lacks 14 of the 16 features of the model: 'g1', 'g2', 'g3'" in said
+    assert "and 4 more" in said
+    np.save("few.npy", COUNTS)
+    said = bad(capsys, "predict", "out", "few.npy", "-o", "labels.csv")
+    assert "the input has 8 features, the model 16" in said
+    assert not Path("labels.csv").exists()
+
+
+def test_true_classes_are_taken_out_and_scored(here, capsys, page):
+    good("cluster", "typed.csv", "-k", 3, "-o", "out", "--labels", "type")
+    found = labels("out/labels.csv").cluster
+    assert record()["results"]["scores"] == {
+        "accuracy": metrics.clustering_accuracy(Y, found),
+        "adjusted_rand_index": metrics.adjusted_rand_score(Y, found),
+        "normalized_mutual_information": metrics.normalized_mutual_info_score(Y, found),
+    }
+    assert "accuracy 1.000" in capsys.readouterr().out
+    assert page[0].truth == [str(y) for y in Y]
+    assert page[0].features == NAMES
+    Path("y.txt").write_text("\n".join(map(str, Y)))
+    good("cluster", "x.csv", "-k", 3, "-o", "two", "--labels", "y.txt")
+    assert record("two")["results"]["scores"] == record()["results"]["scores"]
+    good("predict", "out", "typed.csv", "-o", "new.csv", "--labels", "type", "--json")
+    said = capsys.readouterr().out
+    facts = json.loads(said[said.index("{") :])
+    assert facts["scores"]["accuracy"] == 1
+    assert sum(facts["cluster_sizes"]) == facts["samples"] == 60
+
+
+def test_signed_data_are_clustered_with_a_note_and_refused_where_they_make_no_sense(here, capsys):
+    np.save("signed.npy", RAYS - 0.2)
+    good("cluster", "signed.npy", "-k", 3, "-o", "out")
+    assert "negative" in capsys.readouterr().err
+    assert record()["parameters"]["center_bounds"] == "auto"
+    words = "cluster", "signed.npy", "-k", 3, "-o", "o"
+    for more in (["--loss", "kl"], ["--bounds", "0:"], ["--log"]):
+        assert "Negative values" in bad(capsys, *words, *more)
+    for bounds, value in (("data", "data"), (":", [None, None]), ("-9:9", [-9, 9])):
+        good("cluster", "signed.npy", "-k", 3, "-o", "out", "--bounds", bounds, "--force")
+        assert record()["parameters"]["center_bounds"] == value
+    assert "--bounds" in bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "o", "--bounds", "wide")
+
+
+def test_run_json_is_enough_to_repeat_the_run(here):
+    words = ["--log", "--unit", "--labels", "type", "--seed", 7, "--starts", 3]
+    good("cluster", "typed.csv", "-k", 3, "-o", "deep/out", *words)
+    facts = record("deep/out")
+    source = Input.from_record(facts["source"], Path("deep/out"))
+    assert source.path.resolve() == Path("typed.csv").resolve()
+    table, _ = source.learn(source.read())
+    model = ONMF(**with_solver(facts["parameters"])).fit(table.X)
+    assert facts["parameters"]["n_init"] == 3
+    np.testing.assert_array_equal(model.labels_, labels("deep/out/labels.csv").cluster)
+
+
+# --- choosing K ----------------------------------------------------------------------------------
+
+
+class Row(dict):
+    pass
+
+
+@pytest.fixture
+def chooser(monkeypatch):
+    asked = []
+
+    def choose_k(model, X, k_range, *, n_jobs, progress):
+        asked.append((model.random_state, X.shape, k_range))
+        progress(1, 3)
+        table = [Row(k=np.int64(k), error=np.nan if k == 2 else 1 / k) for k in (2, 3, 4)]
+        labels = np.arange(len(X)) % 3 - (np.arange(len(X)) == 5)
+        scale = {"score": 1.5, "comes_back": np.float32(0.5), "inside": None, "labels": labels}
+        scales = [SimpleNamespace(k=3, names=["0", "1_0", "1_1"], **scale)]
+        rest = {"reason": "3 clusters: because.", "evidence": True, "labels": labels}
+        return SimpleNamespace(best_k=np.int64(3), scales=scales, table=table, **rest)
+
+    monkeypatch.setattr("onmf_app.runs.fits.choose_k", choose_k)
+    return asked
+
+
+def test_auto_lets_choose_k_choose_and_keeps_the_reason(here, chooser, capsys, page):
+    good("cluster", "x.csv", "-k", "auto", "-o", "out", "--seed", 5)
+    assert chooser == [(5, (60, 8), None)]
+    assert len(record()["results"]["cluster_sizes"]) == 3
+    choice = record()["choice"]
+    assert (choice["best_k"], choice["reason"]) == (3, "3 clusters: because.")
+    assert choice["table"][:2] == [{"k": 2, "error": None}, {"k": 3, "error": 1 / 3}]
+    assert choice["scales"] == [{"k": 3, "score": 1.5, "comes_back": 0.5, "inside": None}]
+    scales = pd.read_csv("out/scales.csv")
+    assert scales["K=3"][:6].tolist() == ["0", "1_0", "1_1", "0", "1_0", "1_0"]
+    assert capsys.readouterr().out.startswith("3 clusters: because.")
+    good("report", "out")
+    assert [asked.choice.best_k for asked in page] == [3, 3]
+
+
+def test_the_range_of_k_may_be_given_and_ends_before_the_samples(here, chooser):
+    good("cluster", "x.csv", "-k", "3:5", "-o", "out")
+    np.save("few.npy", COUNTS[:10])
+    good("cluster", "few.npy", "-k", "2:20", "-o", "few")
+    assert [asked[2] for asked in chooser] == [range(3, 6), range(2, 10)]
+
+
+@pytest.mark.parametrize("k", ["0", "many", "5:3", "1:4", "2:", "-1", "3.5"])
+def test_other_numbers_of_clusters_are_refused(here, capsys, k):
+    assert "-k" in bad(capsys, "cluster", "x.csv", "-k", k, "-o", "out")
+
+
+# --- the report ----------------------------------------------------------------------------------
+
+
+def test_the_report_is_made_of_what_was_found_and_can_be_made_again(here, page, monkeypatch):
+    good("cluster", "typed.csv", "-k", 3, "-o", "out", "--labels", "type", "--log")
+    Path("out/report.html").unlink()
+    monkeypatch.chdir(here / "out")  # paths are those of the result, not of the caller
+    good("report", ".")
+    assert Path("report.html").read_text() == "<!doctype html>"
+    first, again = page
+    np.testing.assert_array_equal(first.X, np.log2(1 + COUNTS))
+    np.testing.assert_array_equal(again.X, first.X)
+    np.testing.assert_array_equal(again.model.labels_, first.model.labels_)
+    assert first.samples == again.samples == CELLS
+    assert first.truth == again.truth
+    last = record(".")
+    assert {*last} - {*first.run} == {"files"}  # whose checksums come when they are made
+    assert all(first.run[name] == again.run[name] == last[name] for name in first.run)
+
+
+def test_the_checksum_is_that_of_the_input_as_it_was_read(here, monkeypatch, page):
+    """And not of what somebody put in its place during the fit."""
+    before, fit = checksum(Path("x.csv")), ONMF.fit
+
+    def disturbed(model, X, y=None):
+        Path("x.csv").write_text("a,b\n1,2\n")
+        return fit(model, X, y)
+
+    monkeypatch.setattr(ONMF, "fit", disturbed)
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    assert record("out")["input"]["sha256"] == before != checksum(Path("x.csv"))
+
+
+def test_the_clusters_are_explained_once_for_all_files(here, monkeypatch, page):
+    asked = []
+    monkeypatch.setattr(
+        "onmf_app.runs.findings.clusters_or_none",
+        lambda *args, **options: asked.append(1) or clusters_or_none(*args, **options),
+    )
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    assert len(asked) == 1
+    found = page[0].explanation
+    np.testing.assert_allclose(labels("out/labels.csv").certainty, found.certainty, atol=1e-6)
+    np.testing.assert_allclose(labels("out/labels.csv").distance, found.distance, atol=1e-6)
+    markers = pd.read_csv("out/markers.csv")
+    for k, features in enumerate(found.markers.top(100)):
+        assert markers[markers.cluster == k].feature.tolist() == features
+
+
+def test_a_report_needs_its_input_and_its_model(here, capsys):
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    Path("x.csv").rename("y.csv")
+    assert "no longer exists" in bad(capsys, "report", "out")
+    Path("x.csv").write_text("u,v\n1,2\n")
+    assert "has changed: run" in bad(capsys, "report", "out")
+    Path("out/run.json").write_text("{}")
+    assert "not the record of an onmf cluster run" in bad(capsys, "report", "out")
+    assert "run.json" in bad(capsys, "report", ".")
+
+
+def test_without_report_an_older_one_does_not_stay(here):
+    good("cluster", "x.csv", "-k", 2, "-o", "out")
+    good("cluster", "x.csv", "-k", 3, "-o", "out", "--no-report", "--force")
+    assert {path.name for path in Path("out").iterdir()} == set(RESULTS) - {
+        "report.html",
+        "scales.csv",
+    }
+
+
+# --- bad input, full disks, interruptions --------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_an_existing_result_is_refused_before_the_long_part(here, capsys, monkeypatch, name):
+    monkeypatch.setattr(ONMF, "fit", None)
+    Path("out").mkdir()
+    Path("out", name).write_text("precious")
+    said = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out")
+    assert f"out already has {name}" in said
+    assert "--force" in said
+    assert Path("out", name).read_text() == "precious"
+
+
+def test_predict_says_how_many_are_in_no_cluster_and_how_many_strangers_are_usual(here, capsys):
+    run("cluster", "x.csv", "-k", 3, "-o", "out")
+    pd.DataFrame(np.vstack([COUNTS[:9], 0 * COUNTS[:2]]), CELLS[:11], NAMES).to_csv("new_x.csv")
+    capsys.readouterr()
+    assert run("predict", "out", "new_x.csv", "-o", "new.csv") == 0
+    assert ", 2 in none: new.csv." in capsys.readouterr().out
+    assert stranger_sentence(1, 274).startswith("1 of 274 samples is a stranger, unlike")
+    assert "2 of 9 samples are strangers" in stranger_sentence(2, 9)
+    assert "up to 3 %" in stranger_sentence(2, 9)
+
+
+def test_an_existing_prediction_is_refused(here, capsys):
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    Path("new.csv").write_text("precious")
+    said = bad(capsys, "predict", "out", "x.csv", "-o", "new.csv")
+    assert "this folder already has new.csv: choose another folder" in said
+    assert "--force" in said
+    assert Path("new.csv").read_text() == "precious"
+    good("predict", "out", "x.csv", "-o", "new.csv", "--force")
+    assert Path("new.csv").read_text() != "precious"
+
+
+@pytest.mark.parametrize("command", ["cluster", "predict"])
+def test_an_unwritable_folder_is_said_before_the_long_part(here, capsys, monkeypatch, command):
+    good("cluster", "x.csv", "-k", 3, "-o", "model")
+
+    def denied(*args, **kwargs):
+        raise PermissionError(errno.EACCES, "Permission denied", "out")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", denied)
+    monkeypatch.setattr(ONMF, "fit", None)
+    monkeypatch.setattr(ONMF, "predict", None)
+    words = {
+        "cluster": ["x.csv", "-k", 3, "-o", "out"],
+        "predict": ["model", "x.csv", "-o", "out/deep/new.csv"],
+    }
+    assert "Permission denied" in bad(capsys, command, *words[command])
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("failing", few(range(1, 7), 2))
+def test_a_disk_that_fills_up_leaves_nothing_half_written(here, capsys, monkeypatch, failing):
+    written, write = [], output._write
+
+    def fill(file, content):
+        written.append(file)
+        if len(written) == failing:
+            file.write(b"0123456789")
+            raise OSError(errno.ENOSPC, "No space left on device", "temporary")
+        write(file, content)
+
+    monkeypatch.setattr(output, "_write", fill)
+    said = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "out", code=5)
+    assert re.match(r"Error: out/[\w.]+: No space left on device\.\n", said)
+    assert len(written) == failing
+    assert not Path("out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "code", "sentence"), [(signal.SIGINT, 130, "Interrupted."), (signal.SIGTERM, 143, "")]
+)
+def test_an_interrupted_command_leaves_nothing(kind, code, sentence, here):
+    program = (
+        "import sys, time; import onmf_app as cli; from onmf import ONMF\n"
+        "def fit(*args): print('now', flush=True); time.sleep(60)\n"
+        "ONMF.fit = fit\n"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    words = ["cluster", "x.csv", "-k", "3", "-o", "out", "--no-report"]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(Path(onmf.__file__).parents[1])},
+        text=True,
+    ) as process:
+        ready = process.stdout.readline()
+        process.send_signal(kind)
+        _, said = process.communicate(timeout=60)
+    assert ready == "now\n"
+    assert process.returncode == code
+    assert said.strip() == sentence
+    assert not Path("out").exists()
+
+
+def forged(change):
+    def write(path):
+        good("cluster", "x.csv", "-k", 3, "-o", "out")
+        path.write_bytes(change(Path("out/model.onmf").read_bytes()))
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (lambda path: path.write_text("no model"), "not a model"),
+        (forged(lambda content: content[:-100]), "not a model, or is damaged"),
+        (forged(lambda content: content.replace(b'"version": 1', b'"version": 9')), "damaged"),
+    ],
+)
+def test_a_model_that_is_none_is_refused(here, capsys, write, said):
+    write(here / "m.onmf")
+    assert said in bad(capsys, "predict", "m.onmf", "x.csv", "-o", "new.csv")
+    assert not Path("new.csv").exists()
+
+
+BAD_INPUT = {
+    "twice.csv": ("id,u,v\na,1,2\na,3,4\n", "samples of the same name: 'a'"),
+    "ragged.csv": ("id,u,v\na,1,2\nb,3\n", "2 cells in line 3 but 3 above"),
+    "words.csv": ("id,u,v\na,1,x\nb,3,4\n", "'x' in line 2, column v"),
+    "gap.csv": (
+        "id,u,v\na,1,inf\nb,3,4\n",
+        "infinity at (sample 'a', feature 'v')",
+    ),
+    "empty.csv": ("", "empty.csv is empty"),
+    "strange.xyz": ("1,2", "does not end in"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
+    text, said = BAD_INPUT[name]
+    Path(name).write_text(text)
+    assert said in bad(capsys, "cluster", name, "-k", 2, "-o", "out")
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["x.csv", "--labels", "kind"], "no column 'kind'"),
+        (["x.csv", "--labels", "texts.txt"], "45 classes for 60 samples"),
+        (["texts.txt", "--text", "--transpose"], "--text does not combine with --transpose"),
+        (["texts.txt", "--text", "--min-df", "44"], "no word is in at least 44"),
+        (["x.csv", "--layer", "counts"], "x.csv has no layers"),
+        (["."], "the output folder is inside the input folder"),
+        (["folder/.."], "the output folder is inside the input folder"),
+        (["folder"], "is a folder"),
+        (["minus.npy", "--log"], "Negative values in data"),
+        (["missing.csv"], "missing.csv"),
+    ],
+)
+def test_options_that_do_not_fit_the_input_are_refused(here, capsys, words, said):
+    np.save("minus.npy", -COUNTS)
+    Path("folder").mkdir()
+    assert said in bad(capsys, "cluster", *words, "-k", 2, "-o", "out")
+    assert not Path("out").exists()
+
+
+# --- terminals -----------------------------------------------------------------------------------
+
+
+def test_a_terminal_sees_progress_with_the_time_left_and_nothing_stays(monkeypatch):
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(console, "Console", lambda **_: terminal)
+    with console.waiting("Reading x.csv") as progress:
+        progress(50, 100)
+        time.sleep(0.3)
+    shown = screen.getvalue()
+    assert "Reading x.csv" in shown
+    assert "left:" in shown
+    assert shown.endswith("\x1b[2K")  # the line is wiped
+
+
+def test_no_label_of_a_bar_or_a_line_steers_the_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(console, "SECONDS_BETWEEN_LINES", 0)
+    with console.waiting("Reading a\x1b[31mb.csv") as progress:
+        progress(50, 100)
+    assert "a\\x1b[31mb.csv: 50 of 100" in capsys.readouterr().err
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(console, "Console", lambda **_: terminal)
+    with console.waiting("Reading a\x1b[31mb.csv") as progress:
+        progress(50, 100)
+    assert "a\\x1b[31mb.csv" in screen.getvalue()
+    assert "a\x1b[31mb.csv" not in screen.getvalue()
+
+
+@pytest.mark.parametrize("shell", few(["bash", "zsh", "fish"]))
+def test_shells_can_complete_the_command_without_waiting_for_scikit_learn(shell):
+    code = "import sys, onmf_app as c\ntry: c.main()\nfinally: assert 'sklearn' not in sys.modules"
+
+    def ask(**settings):
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | settings,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert f"_ONMF_COMPLETE={shell}_complete" in ask(_ONMF_COMPLETE=f"{shell}_source")
+    at = "pre" if shell == "fish" else "1"
+    found = ask(_ONMF_COMPLETE=f"{shell}_complete", COMP_WORDS="onmf pre", COMP_CWORD=at)
+    assert "predict" in found
+    assert "demo" not in found
+
+
+def test_csv_tables_of_results_read_back(here):
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    model = onmf.load("out/model.onmf")
+    centers = pd.read_csv("out/centers.csv", index_col="cluster", float_precision="round_trip")
+    np.testing.assert_array_equal(centers.to_numpy(), model.cluster_centers_)
+    assert centers.columns.tolist() == NAMES
+    top = pd.read_csv("out/top_features.csv")
+    first = top[(top.cluster == 1) & (top["rank"] == 1)].iloc[0]
+    name, weight = model.top_features(1)[1][0]
+    assert first.feature == name
+    assert first.weight == pytest.approx(weight, rel=1e-5)
+
+
+def test_explain_says_what_makes_the_clusters_of_a_run(here, capsys):
+    good("cluster", "x.csv", "-k", 3, "-o", "out", "--log")
+    before = labels("out/labels.csv")
+    Path("out/markers.csv").unlink()
+    capsys.readouterr()
+    good("explain", "out", "--top", 2)
+    printed = capsys.readouterr().out
+    good("explain", "out", "--top", 2, "--json")
+    facts = json.loads(capsys.readouterr().out)
+    assert labels("out/labels.csv").equals(before)
+    found = pd.read_csv("out/markers.csv")
+    for own in facts:
+        names = [name for name, _ in own["features"]]
+        assert names == found[found.cluster == own["cluster"]].feature.tolist()[:2]
+        assert own["samples"] == sum(before.cluster == own["cluster"])
+        inside = before[before.cluster == own["cluster"]]
+        sure = inside[inside.certainty >= inside.certainty.median()]
+        away = (sure.distance - inside.distance.median()).abs()
+        assert away[own["typical"][0]] == pytest.approx(away.min(), abs=2e-6)
+        assert f"Cluster {own['cluster']}: {own['name']}" in printed
+
+
+def test_every_run_says_which_clusters_can_be_trusted(here, capsys, page):
+    """Three true clusters, and five: parts of clouds, of which half are not found again."""
+    good("cluster", "x.csv", "-k", 3, "-o", "out")
+    found = page[0].explanation
+    table = pd.read_csv("out/clusters.csv", keep_default_na=False)
+    assert tuple(table) == ClusterRow._fields
+    np.testing.assert_allclose(table.found_again.astype(float), found.found_again, rtol=1e-5)
+    assert record("out")["results"]["clusters"] == [row._asdict() for row in found.clusters()]
+    markers = pd.read_csv("out/markers.csv")
+    for k in range(3):
+        own = markers[markers.cluster == k]
+        assert own.neighbour.tolist() == [found.markers.neighbour[k]] * len(own)
+        np.testing.assert_allclose(own.p_one_cloud, found.markers.p_one_cloud[k], rtol=1e-5)
+    capsys.readouterr()
+    good("cluster", "x.csv", "-k", 7, "-o", "more")
+    told, rows = capsys.readouterr().out, page[-1].explanation.clusters()
+    doubted = [row for row in rows if row.note]
+    assert any(row.found_again < 0.5 for row in doubted)
+    for row in doubted:
+        assert (f"Cluster {row.cluster}: Only" in told) == (row.found_again < 0.5)
+        words = (
+            "No gap"
+            if row.enough_samples
+            else "Samples too few or too noisy to tell whether there is a gap"
+        )
+        assert f"{words} between clusters" in told or not row.one_cloud_with
+    Path("more/clusters.csv").unlink()
+    good("explain", "more")
+    assert "do not rely on it" in capsys.readouterr().out
+    assert len(pd.read_csv("more/clusters.csv")) == len(rows)
+
+
+def test_topics_are_told_by_words_and_first_words_of_documents(here, capsys):
+    texts = ["stars and planets far away " * 9, "genes of cells in tissue " * 9] * 6
+    Path("talks.txt").write_text("\n".join(f"{text} {i}" for i, text in enumerate(texts)))
+    good("cluster", "talks.txt", "--text", "-k", 2, "-o", "topics")
+    capsys.readouterr()
+    good("explain", "topics")
+    printed = capsys.readouterr().out
+    assert "typical   stars and planets far away" in printed
+    assert max(map(len, printed.splitlines()[:-1])) < 300
+
+
+def test_a_single_cluster_has_nothing_to_be_explained_by(here, capsys):
+    good("cluster", "x.csv", "-k", 1, "-o", "out")
+    assert "feature names" not in capsys.readouterr().err  # of scikit-learn, from the page
+    assert (labels("out/labels.csv").certainty == 1).all()
+    assert "nothing to compare" in bad(capsys, "explain", "out")
+
+
+def test_equal_votes_are_those_of_the_model(here):
+    assert run("cluster", "x.csv", "-k", 3, "-o", "out", "--equal-votes") == 0
+    model, own = onmf.load("out/model.onmf"), ONMF(3, equal_votes=True, random_state=0).fit(COUNTS)
+    assert model.equal_votes
+    assert json.loads(Path("out/run.json").read_text())["parameters"]["equal_votes"] is True
+    np.testing.assert_allclose(model.cluster_centers_, own.cluster_centers_, rtol=1e-9)
+    assert not np.allclose(
+        own.cluster_centers_, ONMF(3, random_state=0).fit(COUNTS).cluster_centers_, rtol=1e-3
+    )
+
+
+def test_inertia_is_that_of_the_model(here, capsys):
+    run("cluster", "x.csv", "-k", 3, "-o", "out", "--solver", "palm", "--accelerate", "--no-report")
+    model = onmf.load("out/model.onmf")
+    own = ONMF(3, random_state=0, solver=PALM(accelerate=True)).fit(COUNTS)
+    assert model.solver.accelerate
+    assert model.n_iter_ == own.n_iter_
+    wrong = bad(capsys, "cluster", "x.csv", "-k", 3, "-o", "other", "--accelerate")
+    assert "accelerate needs solver='palm'" in wrong
+
+
+def test_equal_votes_change_nothing_for_documents(here):
+    for folder, words in (("plain", []), ("equal", ["--equal-votes"])):
+        assert run("cluster", "texts.txt", "--text", "-k", 3, "-o", folder, *words) == 0
+    first, second = (pd.read_csv(f"{folder}/labels.csv") for folder in ("plain", "equal"))
+    assert first.cluster.equals(second.cluster)
+
+
+@pytest.mark.slow
+def test_the_result_is_written_back_into_annotated_data(here, capsys):
+    anndata = pytest.importorskip("anndata")
+    frames = pd.DataFrame(index=CELLS), pd.DataFrame(index=NAMES)
+    anndata.AnnData(COUNTS, *frames).write_h5ad("x.h5ad")
+    words = ["cluster", "x.h5ad", "-k", 3, "-o", "result", "--log"]
+    assert run(*words, "--write-h5ad", "with.h5ad") == 0
+    adata, model = anndata.read_h5ad("with.h5ad"), onmf.load("result/model.onmf")
+    np.testing.assert_array_equal(
+        adata.obs["onmf"].astype(int), labels("result/labels.csv").cluster
+    )
+    np.testing.assert_array_equal(adata.X, anndata.read_h5ad("x.h5ad").X)
+    np.testing.assert_allclose(adata.varm["onmf_centers"], model.cluster_centers_.T)
+    scores = model.decision_function(pd.DataFrame(np.log2(1 + COUNTS), columns=NAMES))
+    np.testing.assert_allclose(adata.obsm["X_onmf"], scores, atol=1e-6)
+    assert adata.uns["onmf"]["top_features"]["feature"].isin(NAMES).all()
+    capsys.readouterr()
+    for target, said in (
+        ("x.h5ad", "names the input x.h5ad"),
+        ("with.h5ad", "with.h5ad already exists"),
+    ):
+        assert run(*words, "--write-h5ad", target) != 0
+        assert said in capsys.readouterr().err
+    assert run("cluster", "x.csv", "-k", 3, "-o", "more", "--write-h5ad", "more.h5ad") != 0
+    assert "needs a local .h5ad file as input" in capsys.readouterr().err
+    assert run(*words, "--force", "--write-h5ad", "with.h5ad") == 0
+
+
+@pytest.mark.slow
+def test_annotated_data_say_what_was_clustered_and_why_so_many(here):
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(COUNTS, pd.DataFrame(index=CELLS), pd.DataFrame(index=NAMES))
+    adata.layers["raw"] = COUNTS + 1
+    adata.write_h5ad("x.h5ad")
+    words = ["cluster", "x.h5ad", "--layer", "raw", "--log", "-k", "2:4", "-o", "result"]
+    assert run(*words, "--write-h5ad", "with.h5ad") == 0
+    told, table = anndata.read_h5ad("with.h5ad").uns, pd.read_csv("result/markers.csv")
+    assert told["onmf"]["params"]["layer"] == "raw"
+    assert " clusters: " in told["onmf"]["reason"]
+    top = told["onmf"]["top_features"]  # the same numbers as in the table beside the page
+    table = table.groupby("cluster").head(20).reset_index(drop=True)
+    np.testing.assert_allclose(top["log2_fold_change"], table["log2_fold_change"], rtol=1e-5)
+
+
+def test_outliers_are_named_and_told_again_of_new_samples(here, capsys):
+    strange = np.vstack([COUNTS, np.full((2, COUNTS.shape[1]), COUNTS.max())])
+    names = [*CELLS, "odd", "=odder"]
+    pd.DataFrame(strange, names, NAMES).to_csv("strange.csv")
+    good("cluster", "strange.csv", "-k", 3, "-o", "out", "--outliers", 2)
+    assert "2 outliers in no cluster: odd" in capsys.readouterr().out
+    found, record = labels("out/labels.csv"), json.loads(Path("out/run.json").read_text())
+    assert (found.cluster[-2:] == -1).all()
+    assert ((found.cluster < 0) == (found.outlier_score > 1)).all()
+    told = record["results"]["outliers"]
+    assert told["samples"] == 2
+    assert {each["sample"] for each in told["worst"]} == {"odd", "=odder"}
+    assert record["results"]["proof"] is None
+    good("predict", "out", "strange.csv", "-o", "new.csv")
+    again = labels("new.csv")
+    assert again.cluster.equals(found.cluster)
+    np.testing.assert_allclose(again.outlier_score, found.outlier_score, atol=1e-5)
+    good("report", "out")
+    assert "'1.5' is not auto or SHARE or N" in bad(
+        capsys, "cluster", "x.csv", "-k", 3, "-o", "o", "--outliers", "1.5"
+    )
+
+
+def test_every_cloud_is_said_once():
+    row = {"cluster": 0, "found_again": 0.9, "one_cloud_with": "", "note": ""}
+    parts = [
+        row | {"cluster": 3, "one_cloud_with": "5 7", "note": "x"},
+        row | {"cluster": 5, "one_cloud_with": "3 7", "note": "x"},
+        row | {"cluster": 7, "one_cloud_with": "3 5", "note": "x", "found_again": 0.2},
+    ]
+    assert doubts([row, *parts]) == [
+        "Cluster 7: Only 20 % of it found again in halves of the samples: do not rely on it.",
+        "No gap between clusters 3, 5 and 7: they may be parts of one cloud.",
+    ]
+    few = [own | {"enough_samples": False, "found_again": 0.9} for own in parts]
+    assert doubts(few) == [
+        "Samples too few or too noisy to tell whether there is a gap between clusters 3, 5 and 7."
+    ]
+    assert doubts([row]) == []
+    assert doubts(5 * parts) == ["15 of 15 clusters are doubtful: clusters.csv says why."]

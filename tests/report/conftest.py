@@ -1,5 +1,0 @@
-"""Fixtures of the tests of pages."""
-
-from report.browsing import browser
-
-__all__ = ["browser"]

@@ -46,7 +46,7 @@ for line in ARROWS.strip().splitlines():
 MATHEMATICS = {"result", "palm", "search", "losses", "streams", "bounds"}
 NUMERICAL = {"numpy", "scipy"}  # all that the mathematics may import of others
 HOMES = {  # an optional dependency and the only file, or folder, that imports it
-    "matplotlib": "plot/canvas.py",
+    "matplotlib": "plot.py",
     "h5py": "io/hdf5.py",
     "pyarrow": "io/parquet.py",
     "zarr": "io/zarr.py",

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from cases import few
-from onmf import ONMF, PALM, Baseline
+from onmf import ONMF, PALM
 from onmf.datasets import make_rays
 from onmf.io import flat
 from onmf.rows import disk
@@ -28,8 +28,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarn
 MODELS = {
     "fast": lambda: ONMF(4, random_state=0, n_init=2),
     "palm": lambda: ONMF(4, random_state=0, max_iter=40, solver=PALM(growth=3.0)),
-    "rival": lambda: Baseline("hals", 4, random_state=0, max_iter=20),
-    "k-means": lambda: Baseline("k-means", 4, random_state=0),
 }
 
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onmf import exceptions, explain, page, plot
-    from onmf.bounds import certify
     from onmf.cells import cluster_anndata
-    from onmf.estimators import ONMF, PALM, Baseline, Fast, StreamONMF, load
+    from onmf.estimators import ONMF, PALM, Fast, StreamONMF, load
     from onmf.number import choose_k
     from onmf.palm.penalties import NSNCP, SNCP, General
     from onmf.texts import cluster_texts
@@ -25,13 +24,11 @@ __all__ = [
     "ONMF",
     "PALM",
     "SNCP",
-    "Baseline",
     "Fast",
     "General",
     "StreamONMF",
     "__version__",
     "build_tree",
-    "certify",
     "choose_k",
     "cluster_anndata",
     "cluster_texts",
@@ -49,12 +46,10 @@ HOMES = {
     "ONMF": "onmf.estimators",
     "PALM": "onmf.estimators",
     "SNCP": "onmf.palm.penalties",
-    "Baseline": "onmf.estimators",
     "Fast": "onmf.estimators",
     "StreamONMF": "onmf.estimators",
     "General": "onmf.palm.penalties",
     "build_tree": "onmf.tree",
-    "certify": "onmf.bounds",
     "choose_k": "onmf.number",
     "cluster_anndata": "onmf.cells",
     "cluster_texts": "onmf.texts",

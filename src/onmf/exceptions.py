@@ -39,7 +39,7 @@ class CheckpointWarning(UserWarning):
 class EmptyClusterWarning(UserWarning):
     """Fewer clusters than asked for have samples.
 
-    ``solver="palm"`` and some methods of `Baseline` may leave clusters empty; the default solver
+    ``solver="palm"`` may leave clusters empty; the default solver
     does so only if X has fewer directions than clusters were asked for: those that there are then
     explain X without error, and no further one could.
 

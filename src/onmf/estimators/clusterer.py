@@ -75,7 +75,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             a missing value is a stored NaN; an entry that is not stored is zero. `ONMF` reads a
             path (.npy, .npz, .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of
             h5py or zarr block by block, and leaves a Dask array or DataFrame on its workers.
-            `Baseline` needs X in memory. An ``onmf.io.Table`` is a matrix with named features.
+            An ``onmf.io.Table`` is a matrix with named features.
         y : array of shape (n_samples,), optional
             Known classes, -1 (or None, NaN, "") where a class is not known: the fit then keeps the
             known samples in their classes. Cluster 0 is the first class, and so on in their order,
@@ -213,7 +213,6 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_, self.n_missing_ = solution.stationarity, n_missing
-        self.bound_, self.gap_ = solution.proof or (None, None)
         if self._has_ids:
             self.lineage_ = solution.lineage
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))

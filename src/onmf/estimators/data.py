@@ -73,8 +73,6 @@ class DataMixin(DocumentedEstimator):
     history_: list[Stage]
     stationarity_: float
     converged_: bool
-    bound_: float | None
-    gap_: float | None
     n_disagreements_: int
     n_missing_: int
     outlier_score_: NDArray[np.float64]
@@ -85,7 +83,6 @@ class DataMixin(DocumentedEstimator):
     certainty_curve_: NDArray[Any]
     equal_votes = False  # whether the length of a sample has no influence
     loss = "frobenius"
-    _put = staticmethod(place)  # where the samples go
 
     @property
     def _loss(self) -> Loss:
@@ -121,7 +118,7 @@ class DataMixin(DocumentedEstimator):
         if not reset and (counts := self._prepared(X)) is not X:  # texts
             names = None if known is None else known.names
             X = counts if names is None else Table(counts, [], [str(name) for name in names])
-        rows = self._put(
+        rows = place(
             X, sample_weight, PlacementRequest(self._check, scale, known, n_threads, **sampling)
         )
         if equal_votes and not sampling.get("once"):

@@ -186,7 +186,6 @@ class EditingMixin(PartialFitMixin):
         Instead of those of these ids, the model has these names.
         """
         self.__dict__.update(edits.as_attributes())
-        self.bound_ = self.gap_ = None  # of another number of clusters
         for name in OUTDATED:
             self.__dict__.pop(name, None)
         found = dict(getattr(self, "names_found_", ()))

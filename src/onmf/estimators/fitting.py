@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from onmf.bounds.spectral import cheap_bound
 from onmf.estimators.initialization import Initialization
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.parameters import BoundsOf
@@ -54,7 +53,6 @@ class Solution(NamedTuple):
     nearest: Array
     stationarity: float
     whole: float  # what the relative error is a share of
-    proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
     limit: OutlierLimit | None = None  # beyond which samples are outliers
     excess: Array | None = None  # loss of each sample over its cap: above 1 for outliers
     unobserved: Array | None = None  # features that no sample shows, where values are missing
@@ -163,10 +161,6 @@ class FastSolver(Solver):
             excess=alternation.excess(state),
             unobserved=getattr(state, "unobserved", None),
         )
-        plain = state.limit is None and not data.n_missing
-        if plain and self.passes is None and "bound" in self.loss.supports:
-            proof = cheap_bound(data, result.W, result.relative_error)
-            solution = solution._replace(proof=proof)
         if len(result.W) == k:
             return solution
         given = None if isinstance(self.begin.init, str) else np.asarray(self.begin.init)

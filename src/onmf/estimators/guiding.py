@@ -90,7 +90,7 @@ class GuidedSolver(FastSolver):
         stop = "converged" if best.settled else "max_iter"
         result = result._replace(stop=stop, iterations=best.turn + 1)
         solution = self._solution(data, result, state, measured)
-        return solution._replace(nearest=self._nearest(alternation, state), proof=None)
+        return solution._replace(nearest=self._nearest(alternation, state))
 
     def _starts(self, data: Data, guide: Any, W: Array, labels: Array) -> list[Array]:
         """Centroids to start from, those of the classes first."""

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from onmf.estimators.baseline import Baseline
 from onmf.estimators.onmf import ONMF
 from onmf.estimators.parameters import check_parameters
 from onmf.estimators.solvers import SOLVERS, check_solver_parameters, is_given, solver_of
@@ -11,10 +10,9 @@ from onmf.estimators.storage import read_model
 from onmf.estimators.stream import StreamONMF
 from onmf.exceptions import FormatError
 
-ESTIMATORS: dict[str, type[ONMF] | type[Baseline]] = {
+ESTIMATORS: dict[str, type[ONMF]] = {
     "ONMF": ONMF,
     "StreamONMF": StreamONMF,
-    "Baseline": Baseline,
 }
 FORMER_PARAMETERS = (  # of ONMF in version 0.1, which are now those of a solver
     *("rho", "growth", "passes", "mu_h", "mu_w", "inner_tol", "accelerate", "checkpoint"),
@@ -38,7 +36,7 @@ def with_solver_object(kind: str, parameters: dict[str, Any]) -> tuple[str, dict
     return "StreamONMF", kept | {"max_clusters": parameters["max_clusters"]}
 
 
-def load(path: str | Path) -> ONMF | Baseline:
+def load(path: str | Path) -> ONMF:
     """Read a fitted model that `save`, or ``onmf cluster``, wrote.
 
     No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
@@ -51,7 +49,7 @@ def load(path: str | Path) -> ONMF | Baseline:
 
     Returns
     -------
-    ONMF or Baseline
+    ONMF
         With all fitted attributes.
 
     Raises

@@ -17,7 +17,6 @@ from onmf.prepare.texts import as_texts
 from onmf.rows.sweep import Array, divisor
 
 if TYPE_CHECKING:
-    from onmf.bounds import Certificate
     from onmf.explain import Explanation
 
 
@@ -102,31 +101,6 @@ class ReportMixin(NamingMixin):
         found = clusters(self, self._prepared(X), **options)
         self.certainty_curve_ = found.calibration.array()
         return found
-
-    def certify(self, X: Any, **options: Any) -> "Certificate":
-        """How much lower the error of another clustering could be, at most: `onmf.certify`.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        **options
-            `sample_weight`, `effort`, `seconds`, `gap`, `random_state`, `progress`.
-
-        Returns
-        -------
-        onmf.bounds.Certificate
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> X = [[3, 0], [2, 0], [0, 1], [0, 2]]
-        >>> print(ONMF(n_clusters=2, random_state=0).fit(X).certify(X))
-        proved: no clustering into 2 clusters has a lower error
-        """
-        from onmf.bounds import certify
-
-        self._check_fitted()
-        return certify(self, self._prepared(X), **options)
 
     def report(self, path: str | Path, X: Any, labels: Any = None, **panels: Any) -> None:
         """Write a page about the fit: one HTML file that needs no network, to look at in a browser.

@@ -43,7 +43,6 @@ COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers o
 ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("relative_error_", "inertia_", "stationarity_"), (float, int)),
     **dict.fromkeys(("n_iter_", "n_features_in_", "n_missing_", "n_disagreements_"), (int,)),
-    **dict.fromkeys(("bound_", "gap_"), (float, int, type(None))),
     "converged_": (bool,),
 }  # of those that are numbers
 HEADER_PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}

@@ -44,7 +44,7 @@ class KullbackLeibler:
 
     name = "kl"
     words = Words("relative divergence", "Kullback-Leibler divergence")
-    supports = EVERY_FEATURE - {"missing", "signed", "bounds", "bound", "penalty"}
+    supports = EVERY_FEATURE - {"missing", "signed", "bounds", "penalty"}
     degree = 1
     takes_counts = True
     min_sweeps = 3

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from onmf.number.halves import Cut, HalfLabels
 from onmf.number.path import ONE_BY_ONE, beginning, line
-from onmf.rows.sweep import divisor, row_sqnorm
+from onmf.rows.sweep import row_sqnorm
 from onmf.search.path import Clustering, alternate, spread
 from onmf.search.row_problems import unit
 from onmf.search.sketch import orthonormal
@@ -34,9 +34,9 @@ ALONG_ONE = 1e-3  # share of the energy beside one ray, below which single preci
 class RayHalf:
     """A sketch of the samples in a basis that this half alone made, and a line of rays in it."""
 
-    def __init__(self, X: Any, weight: Array, equal_votes: bool, cut: Cut, side: bool) -> None:
+    def __init__(self, X: Any, weight: Array, cut: Cut, side: bool) -> None:
         self.rows, sqnorms = cut.rows(side), row_sqnorm(X)
-        chosen = divisor(sqnorms) if equal_votes else typical_power(sqnorms)
+        chosen = typical_power(sqnorms)
         scale = (1 / np.sqrt(chosen)).astype(X.dtype)
         mass = weight[self.rows] * np.square(scale[self.rows], dtype=np.float64)
         V = basis(X[self.rows], mass, WIDTH, seed=int(side)).astype(X.dtype)

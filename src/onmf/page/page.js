@@ -4,7 +4,6 @@ function lead() {
   $("title").textContent = data.title;
   $("sentence").textContent = data.sentence;
   $("fit").textContent = data.fit;
-  $("bound").textContent = data.bound;
   figures($("fit-figures"), Object.entries(data.fit_figures));
   $("answer").hidden = data.choice === null;
   if (data.choice) $("answer").prepend(data.choice.answer);

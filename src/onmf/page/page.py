@@ -28,7 +28,6 @@ from onmf.page.periods import Period, periods_section
 from onmf.page.runs import choice_panel, consensus_panel
 from onmf.page.samples import SampleTimes, listed_rows, sample_columns
 from onmf.page.summary_text import (
-    bound_sentence,
     fit_figures,
     fit_sentence,
     key_figures,
@@ -130,7 +129,6 @@ def html(
         "sentence": opening_sentence(model, clustering),
         "figures": key_figures(clustering) | topic_figures(run),
         "fit": fit_sentence(model, clustering),
-        "bound": bound_sentence(run, model),
         "fit_figures": fit_figures(model),
         "outside": int((labels < 0).sum()),
         "orders": [

@@ -122,19 +122,6 @@ def _with_summary(rows: Placement, request: PlacementRequest, look: Any) -> Plac
     return rows._replace(summary=look.summary)
 
 
-def place_in_memory(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
-    """As `place`, for those who need X as one array; a memory map is taken as such."""
-    request = _with_table_names(X, request)
-    rows, names = _with_names(as_numpy(X))
-    array = isinstance(rows, np.ndarray) or sp.issparse(rows)
-    if not array and (is_dask(rows) or open_rows(rows) is not None):
-        raise ValueError(
-            f"{request.check.name} needs X in memory: load it first, or use ONMF, which reads it "
-            "where it is."
-        )
-    return _in_memory(rows, names, sample_weight, request)
-
-
 def _with_table_names(X: Any, request: PlacementRequest) -> PlacementRequest:
     """The request with a check whose messages have the names of a table."""
     if not isinstance(X, Table):

@@ -8,7 +8,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from onmf.datasets import (
+from onmf_paper.loaders import (
     load_expression,
     load_newsgroups,
     load_tcga_mirna,
@@ -167,48 +167,6 @@ def test_names_that_never_meet_are_an_error_that_shows_both(own):
 def test_a_table_without_that_column_says_what_it_has(own):
     with pytest.raises(ValueError, match=r"no column .stage.; its header is patient, age, type"):
         load_expression(*own, column="stage")
-
-
-@pytest.mark.parametrize("layout", ["dense", "csr_matrix", "csc_matrix"])
-def test_h5ad_files_in_each_layout(tmp_path, layout):
-    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
-    path = tmp_path / "tumours.h5ad"
-    with h5py.File(path, "w") as file:
-        write_matrix(file, layout)
-        for name, index in (("obs", ["s1", "s2", "s3", "s4"]), ("var", ["g1", "g2", "g3"])):
-            group = file.create_group(name)
-            group.attrs["_index"] = "_index"
-            group["_index"] = np.array(index, dtype=h5py.string_dtype())
-        kind = file["obs"].create_group("cancer")
-        kind["categories"] = np.array(["BRCA", "OV"], dtype=h5py.string_dtype())
-        kind["codes"] = np.array([1, 0, -1, 0], dtype=np.int8)
-        file["obs"]["site"] = np.array(["x", "x", "y", "y"], dtype=h5py.string_dtype())
-    found = load_expression(path, "cancer")
-    data = found.data.toarray() if sp.issparse(found.data) else found.data
-    assert data.tolist() == COUNTS[[0, 1, 3]].tolist()
-    assert found.target.tolist() == ["OV", "BRCA", "BRCA"]
-    assert found.untyped == ["s3"]
-    assert load_expression(path, "site").target.tolist() == ["x", "x", "y", "y"]
-    with pytest.raises(ValueError, match=r"obs has no column 'stage', only .*cancer"):
-        load_expression(path, "stage")
-
-
-def write_matrix(file, layout):
-    if layout == "dense":
-        file["X"] = COUNTS
-        return
-    stored = getattr(sp, layout)(COUNTS)
-    group = file.create_group("X")
-    group.attrs["encoding-type"], group.attrs["shape"] = layout, stored.shape
-    for part in ("data", "indices", "indptr"):
-        group[part] = getattr(stored, part)
-
-
-def test_text_is_not_an_h5ad_file(tmp_path):
-    pytest.importorskip("h5py", reason="h5py is not installed")
-    (tmp_path / "x.h5ad").write_text("genes")
-    with pytest.raises(ValueError, match="cannot be read as HDF5"):
-        load_expression(tmp_path / "x.h5ad", {"a": "b"})
 
 
 @real

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
-from onmf.io.table import Array
+Array = NDArray[Any]
 
 __all__ = ["make_paper_synthetic", "make_rays", "make_three_rays"]
 

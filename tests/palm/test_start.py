@@ -27,7 +27,7 @@ def test_paper_start_is_the_published_recipe(planted):
     W = s * rng.random_sample((M, K))
     H = (s * rng.random_sample((N, K))).T
     data = InMemory(X.T)
-    raw_H, raw_W = shared_draws(X, K, 7)
+    raw_H, raw_W = shared_draws(X.T, K, 7)
     np.testing.assert_allclose(raw_W, W.T, rtol=1e-14)
     np.testing.assert_allclose(raw_H, H.T, rtol=1e-14)
     marks = (H == H.max(axis=0)).astype(float)

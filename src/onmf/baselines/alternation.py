@@ -10,13 +10,11 @@ at once.
 """
 
 from onmf.baselines.iterate import MAX_ITER, TOL, Start
-from onmf.losses.alternation import Settings
 from onmf.losses.ray_alternation import RayAlternation
 from onmf.losses.settling import finish
-from onmf.palm.penalties import SNCP
 from onmf.result import Factorization, Recorder, Watch, unwatched
 from onmf.rows.sweep import Data
-from onmf.search.solver import SearchSettings
+from onmf.search.starts import Settings
 
 
 def alternation(
@@ -28,5 +26,5 @@ def alternation(
     watch: Watch = unwatched,
 ) -> Factorization:
     """From the centroids of the start, until no label changes and the rays move less than `tol`."""
-    settings = Settings(SearchSettings(tol=tol), SNCP())
-    return finish(RayAlternation(data, settings), [start.W], Recorder(watch, max_iter))[0]
+    alternate = RayAlternation(data, Settings(tol=tol))
+    return finish(alternate, [start.W], Recorder(watch, max_iter))[0]

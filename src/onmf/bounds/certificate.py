@@ -169,7 +169,7 @@ def certify(
             f"X has {rows.data.n_missing} NaN: certify needs complete samples. Drop or fill the "
             "samples with NaN, and certify a fit to the others."
         )
-    data = loss.with_equal_votes(rows.data) if getattr(model, "equal_votes", False) else rows.data
+    data = rows.data
     k, best, enough = len(model.cluster_centers_), None, 0.0 if effort == "exact" else gap
 
     def has_time(share: float = 1.0) -> bool:

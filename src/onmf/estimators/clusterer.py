@@ -121,7 +121,6 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 solver.scale,
                 reset=True,
                 n_threads=n_threads,
-                equal_votes=self.equal_votes,
                 **solver.sampling,
             )
             with single_threaded_blas():
@@ -207,7 +206,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         error = float(best.relative_error * solution.whole)
-        for _ in range(0 if self.equal_votes else degree):  # shares have no unit
+        for _ in range(degree):
             error /= rows.scale
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))

@@ -43,7 +43,7 @@ def own_class(model: Any) -> type:
 class KnownAssignment(NamedTuple):
     """What was made of these centroids times `size`, for the next call."""
 
-    how: tuple[Any, ...]  # loss, missing values, equal votes, dtype
+    how: tuple[Any, ...]  # loss, missing values, dtype
     centers: Array
     size: float
     assignment: Any
@@ -83,7 +83,6 @@ class DataMixin(DocumentedEstimator):
     reason_: str
     tree_: Any  # of `onmf.build_tree`
     certainty_curve_: NDArray[Any]
-    equal_votes = False  # whether the length of a sample has no influence
     loss = "frobenius"
     _put = staticmethod(place)  # where the samples go
 
@@ -113,7 +112,6 @@ class DataMixin(DocumentedEstimator):
         *,
         reset: bool,
         n_threads: int = 1,
-        equal_votes: bool = False,
         **sampling: Any,
     ) -> Placement:
         """Validated samples, where they are; their features become those of the fit, or are."""
@@ -124,9 +122,6 @@ class DataMixin(DocumentedEstimator):
         rows = self._put(
             X, sample_weight, PlacementRequest(self._check, scale, known, n_threads, **sampling)
         )
-        if equal_votes and not sampling.get("once"):
-            with single_threaded_blas():
-                rows = rows._replace(data=self._loss.with_equal_votes(rows.data))
         if rows.features is None:
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset:
@@ -151,21 +146,19 @@ class DataMixin(DocumentedEstimator):
         if "cluster_centers_" not in vars(self):
             check_is_fitted(self)
 
-    def _assign(
-        self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
-    ) -> Assigned:
+    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> Assigned:
         """The cluster of every sample; reads X once."""
-        data, assignment, scale = self._with_assignment(X, sample_weight, equal_votes)
+        data, assignment, scale = self._with_assignment(X, sample_weight)
         assignment = self._limited(assignment, scale)
         with single_threaded_blas():
             return Assigned(data, assignment, *data.sweep(assignment))
 
     def _with_assignment(
-        self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
+        self, X: Any, sample_weight: ArrayLike | None = None
     ) -> tuple[Data, Any, float]:
         """Samples in a safe range, what gives them to clusters, and the factor of X."""
         self._check_fitted()
-        rows = self._place(X, sample_weight, safe_scale, reset=False, equal_votes=equal_votes)
+        rows = self._place(X, sample_weight, safe_scale, reset=False)
         return rows.data, self._assignment(rows.data, rows.scale), rows.scale
 
     def _assignment(self, data: Data, scale: float) -> Any:
@@ -177,10 +170,10 @@ class DataMixin(DocumentedEstimator):
         if (edits := Edits.of(self)) is not None:
             return self._edited_assignment(edits, data, scale)
         W, known = self._centers_beside(data), ASSIGNMENTS.get(self)
-        how = self.loss, data.n_missing > 0, self.equal_votes, W.dtype
+        how = self.loss, data.n_missing > 0, W.dtype
         if known is None or not known.holds(how, W):
             centers, size = rescale_to_safe_range(W)
-            made = self._loss.assignment(centers, data.n_missing, self.equal_votes)
+            made = self._loss.assignment(centers, data.n_missing)
             known = KnownAssignment(how, W, size, made)
             if W.size <= MAX_KNOWN_ENTRIES:
                 ASSIGNMENTS[self] = known._replace(centers=W.copy())
@@ -191,7 +184,7 @@ class DataMixin(DocumentedEstimator):
         rays = edits.rays.astype(np.promote_types(edits.rays.dtype, data.dtype), copy=False)
         rays, size = rescale_to_safe_range(rays)
         made = edits._replace(rays=rays).assignment(
-            lambda W: self._loss.assignment(W, data.n_missing, self.equal_votes)
+            lambda W: self._loss.assignment(W, data.n_missing)
         )
         return made.rescaled(rays.dtype.type(size / scale))
 

@@ -225,7 +225,7 @@ class EditingMixin(PartialFitMixin):
         rows = self._place(X, sample_weight, no_rescaling, reset=False)
         some = rows.data.take(inside)
         weight = None if rows.weight is None else some.weight[:, 0]
-        names = ("loss", "equal_votes", "center_bounds", "random_state", "n_jobs")
+        names = ("loss", "random_state", "n_jobs")
         part = ONMF(**{name: getattr(self, name) for name in names})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SignedDataWarning)
@@ -256,7 +256,7 @@ class EditingMixin(PartialFitMixin):
         gone = np.array(old.rays_of_clusters()[own])
         born = (own, *(one for one in new.ids if one not in old.ids))
         weight, batches = self._stream.weight[gone].sum(), self._stream.batches[gone].max()
-        sums = self._loss.batch_of_centroids(parts, shares * weight, self.equal_votes)
+        sums = self._loss.batch_of_centroids(parts, shares * weight)
         sums = replace(sums, batches=np.full(len(parts), batches))
         k, ids = len(old.ids), [-1 if j in gone else one for j, one in enumerate(old.ids)]
         order = np.array([[*ids, *born].index(one) for one in new.ids])

@@ -61,7 +61,8 @@ def decode(value: Any) -> Any:
 
 def solver(name: str, settings: dict[str, Any]) -> Any:
     known = {key: decode(value) for key, value in settings.items() if key != "checkpoint"}
-    plain = all(value is None or type(value) in (int, float, bool) for value in known.values())
+    kinds = (type(None), int, float, bool, str, tuple, list, *STORED_PENALTIES.values())
+    plain = all(type(value) in kinds for value in known.values())
     if name not in SOLVERS or not plain:
         raise ValueError(f"its solver {name!r} is unknown.")
     try:

@@ -13,13 +13,11 @@ from scipy.optimize import linear_sum_assignment
 from onmf.bounds.spectral import cheap_bound
 from onmf.estimators.initialization import Initialization
 from onmf.estimators.ordering import number_clusters
-from onmf.estimators.parameters import BoundsOf
 from onmf.losses import Loss
-from onmf.losses.alternation import Alternation, Given, Settings
+from onmf.losses.alternation import Alternation, Given
 from onmf.losses.filling import fill_along_common_ray
 from onmf.losses.ray_alternation import TooFewDirectionsError
 from onmf.losses.settling import finish, fit
-from onmf.palm.penalties import Penalty
 from onmf.result import NO_CHECKPOINT, CheckpointStore, Factorization, Recorder, Watch
 from onmf.rows import Placement
 from onmf.rows.memory import InMemory, count_nonzero_samples
@@ -28,7 +26,7 @@ from onmf.rows.summary import BottomKSampler
 from onmf.rows.sweep import Array, Data, count_missing
 from onmf.search.outliers import OutlierLimit, Outliers
 from onmf.search.row_problems import unit
-from onmf.search.solver import SearchSettings
+from onmf.search.starts import Settings
 from onmf.streams.lineage import Lineage
 
 
@@ -38,10 +36,7 @@ class FitRequest(NamedTuple):
     loss: Loss
     init: Initialization
     n_threads: int
-    penalty: Penalty
-    bounds: BoundsOf
     outliers: Outliers | None
-    equal_votes: bool
     tol: float | None
     max_iter: int | None
 
@@ -90,13 +85,12 @@ class FastSolver(Solver):
 
     loss: Loss
     settings: Settings
-    bounds: BoundsOf
     passes: int | None = None
     sampler: BottomKSampler | None = None
 
     @property
     def most_sweeps(self) -> int | None:
-        return self.settings.search.max_sweeps
+        return self.settings.max_sweeps
 
     @property
     def sampling(self) -> dict[str, Any]:
@@ -104,14 +98,9 @@ class FastSolver(Solver):
             return {}
         return {"sampler": self.sampler, "once": self.passes == 1}
 
-    @property
-    def penalty(self) -> Any:
-        return self.settings.penalty
-
-    def settings_for(self, rows: Placement, data: Data) -> SearchSettings:
-        """With bounds on the centroids for these data, and outliers as a share of all samples."""
-        search = self.settings.search
-        outliers = search.outliers
+    def settings_for(self, rows: Placement, data: Data) -> Settings:
+        """For data of any sign, with outliers as a share of all samples."""
+        outliers = self.settings.outliers
         if outliers is not None:
             some = rows.summary  # of its rows each stands for many
             present = (
@@ -120,7 +109,7 @@ class FastSolver(Solver):
                 else some.count
             )
             outliers = outliers.among(present, self.begin.n_clusters)
-        return replace(search, bounds=self.bounds(data.extremes), outliers=outliers)
+        return replace(self.settings, signed=data.extremes[0] < 0, outliers=outliers)
 
     def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
         if self.passes is not None:
@@ -132,14 +121,14 @@ class FastSolver(Solver):
     ) -> tuple[Factorization, Any, Alternation]:
         """k clusters of these rows, or as many as they have directions."""
         begin, seed = self.begin, self.begin.seeds(checkpoints)[0]
-        settings = self.settings._replace(search=self.settings_for(rows, data))
+        settings = self.settings_for(rows, data)
         alternation, given = self.loss.alternation(data, settings), None
         if begin.previous is not None:
             given = Given(begin.previous.centers, is_model=True)
         elif not begin.is_search:
             full = fill_along_common_ray(data) if data.n_missing else data
             given = Given(begin.factors(full, rows.X, seed)[1], is_model=False)
-        most, k = settings.search.max_sweeps, begin.n_clusters
+        most, k = settings.max_sweeps, begin.n_clusters
         recorder = Recorder(watch, most, checkpoints=checkpoints)
         while True:
             try:
@@ -203,11 +192,9 @@ class FastSolver(Solver):
         """The summary as a place of its own."""
         assert rows.summary is not None  # asked for by `sampling`
         X, weight = rows.summary.rows()
-        threads = self.settings.search.n_threads
+        threads = self.settings.n_threads
         some = InMemory(X, weight[:, 0], threads, count_missing(X))
         some.extremes = rows.data.extremes
-        if self.settings.equal_votes:
-            some = self.loss.with_equal_votes(some)  # type: ignore[assignment]
         return some
 
 

@@ -76,7 +76,7 @@ class GuidedSolver(FastSolver):
         n_known = int(np.sum(known.numbers >= 0))
         equal = guide._replace(influence=max((len(known.numbers) - n_known) / n_known, 1.0))
         guided = alternation if known.soft else replace(alternation, guide=equal)
-        most = self.settings.search.max_sweeps
+        most = self.settings.max_sweeps
         results = [
             settle(guided, alternation.as_start(W), most)
             for W in self._starts(data, guide.known, free.W, state.labels(data))

@@ -279,9 +279,9 @@ class JudgingMixin(PredictMixin):
         labels = data.gather(data.map_blocks(labels_of, codes))
         if name == "certainty_curve_":
             facts = {"labels_": labels, "cluster_centers_": W, "loss": self.loss}
-            model: Any = SimpleNamespace(**facts, equal_votes=self.equal_votes)
+            model: Any = SimpleNamespace(**facts)
             return {name: curve_of_samples(model, X, weight).array()}
-        influence = weight if self.equal_votes else weight * self._loss.sampling_weight(X)
+        influence = weight * self._loss.sampling_weight(X)
         own = np.bincount(np.maximum(labels, 0), influence * (labels >= 0), len(W))[labels]
         share = self._kept.part * influence / divisor(own)
         left, ids = Left.of(X, labels, W, self._loss, scale), np.asarray(cluster_ids(self))

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from onmf.estimators.bases import available_if
 from onmf.estimators.fitting import Solution
 from onmf.estimators.initialization import is_model
-from onmf.estimators.parameters import as_bounds, is_automatic
 from onmf.estimators.progress import caller_level
 from onmf.estimators.solvers import solver_of
 from onmf.estimators.warmup import WarmUpMixin
@@ -170,8 +169,8 @@ class PartialFitMixin(WarmUpMixin):
         """
         W, k = self.cluster_centers_, int(place.max()) + 1
         first = np.array([np.flatnonzero(place == own)[0] for own in range(k)])
-        bounds = as_bounds(self.center_bounds)((float(W.min()), float(W.max())))
-        joint = self._present_sums(sizes).merged(place, k).centroids(W[first], bounds)
+        sums = self._present_sums(sizes).merged(place, k)
+        joint = sums.centroids(W[first], bool(W.min() < 0))
         return np.where((np.bincount(place) > 1)[:, None], joint, W[first])
 
     def _present_sums(self, sizes: Array | None = None) -> BatchSums:
@@ -182,7 +181,7 @@ class PartialFitMixin(WarmUpMixin):
         if sizes is None:
             labels = getattr(self, "labels_", np.arange(len(W)))
             sizes = np.bincount(labels[labels >= 0], minlength=len(W)).astype(np.float64)
-        return self._loss.batch_of_centroids(W, sizes, self.equal_votes)
+        return self._loss.batch_of_centroids(W, sizes)
 
     def _continue_fit(self, batch_size: int, sizes: Array | None) -> None:
         """Sums as if the samples of the fit had come in batches of this size."""
@@ -203,10 +202,10 @@ class PartialFitMixin(WarmUpMixin):
 
     def _warn_if_signed(self, rows: Placement) -> None:
         """Say that the centroids are free, where nobody asked for it."""
-        if is_automatic(self.center_bounds) and rows.data.extremes[0] < 0:
+        bounds = getattr(self.solver, "center_bounds", "auto")
+        if isinstance(bounds, str) and bounds == "auto" and rows.data.extremes[0] < 0:
             warnings.warn(
-                "X has negative entries: the centroids are directions of any sign. Set "
-                "center_bounds to bound them.",
+                "X has negative entries: the centroids are directions of any sign.",
                 SignedDataWarning,
                 stacklevel=caller_level(),
             )

@@ -145,8 +145,7 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of ``||X||^2`` that the clusters explain: 1 - relative error of `transform`.
 
-        With `equal_votes` the mean over the samples of the share of each that is explained. With
-        ``loss="kl"`` 1 - KL(X || HW) / KL of a single cluster for all samples of this X.
+        With ``loss="kl"`` 1 - KL(X || HW) / KL of a single cluster for all samples of this X.
 
         Parameters
         ----------
@@ -166,7 +165,7 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         >>> model.score([[0.0, 5.0], [0.0, 7.0]])
         1.0
         """
-        fit = self._assign(X, sample_weight, self.equal_votes).fit
+        fit = self._assign(X, sample_weight).fit
         return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
 
     def outlier_score(self, X: Any) -> NDArray[np.float64]:

@@ -8,11 +8,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from onmf.estimators.onmf import ONMF
-from onmf.estimators.parameters import CenterBounds, Init, RandomSeed
+from onmf.estimators.parameters import Init, RandomSeed
 from onmf.estimators.solvers import Fast
 from onmf.losses.edits import flat_edits
 from onmf.losses.support import EVERY_FEATURE, refusal
-from onmf.palm.penalties import Penalty
 from onmf.result import Event
 from onmf.rows import Placement
 from onmf.rows.sweep import Array
@@ -37,7 +36,7 @@ class StreamONMF(ONMF):
         Number of clusters to start with, as for `ONMF`.
     max_clusters : int, optional
         The largest number of clusters at a time; None: `n_clusters`, none is born.
-    loss, penalty, equal_votes, center_bounds, init, n_init, solver, tol, max_iter, random_state, \
+    loss, init, n_init, solver, tol, max_iter, random_state, \
 n_jobs, verbose, callback
         As for `ONMF`. `outliers` is not available: samples that fit no cluster wait.
 
@@ -61,9 +60,6 @@ n_jobs, verbose, callback
         *,
         max_clusters: int | None = None,
         loss: Literal["frobenius", "kl"] = "frobenius",
-        penalty: Literal["sncp", "nsncp"] | Penalty = "sncp",
-        equal_votes: bool = False,
-        center_bounds: CenterBounds = "auto",
         init: Init = "random",
         n_init: int | Literal["auto"] = "auto",
         solver: Literal["fast"] | Fast = "fast",
@@ -77,9 +73,6 @@ n_jobs, verbose, callback
         super().__init__(
             n_clusters,
             loss=loss,
-            penalty=penalty,
-            equal_votes=equal_votes,
-            center_bounds=center_bounds,
             init=init,
             n_init=n_init,
             solver=solver,
@@ -150,7 +143,7 @@ n_jobs, verbose, callback
         sizes = np.bincount(labels[labels >= 0], minlength=len(W)).astype(np.float64)
         if edits is not None:
             W, sizes = edits.rays, np.array(edits.sizes, np.float64)
-        sums = stream._loss.batch_of_centroids(W, sizes, stream.equal_votes)
+        sums = stream._loss.batch_of_centroids(W, sizes)
         stream._stream = sums.as_mean_of(n_batches)
         X = sp.csr_array((0, W.shape[1]), dtype=W.dtype)
         known = BatchRows(X, np.empty(0), labels, stream._loss.cosine(distance))

@@ -10,29 +10,24 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from onmf.estimators.clusterer import Clusterer
-from onmf.estimators.parameters import CenterBounds, as_bounds
 from onmf.estimators.progress import watcher
 from onmf.io import Table
-from onmf.losses.alternation import Settings
 from onmf.losses.batches import BatchSums
-from onmf.palm.penalties import SNCP
 from onmf.result import Event, Stage
 from onmf.rows import Placement
 from onmf.rows.scale import check_squares
 from onmf.rows.sweep import Array, Data
-from onmf.search.solver import SearchSettings
+from onmf.search.starts import Settings
 from onmf.streams.births import Comparison, StreamHistory, unless_enough
 from onmf.streams.lineage import Lineage
 
-PLAIN_SEARCH = {"penalty": "sncp", "n_init": "auto", "solver": "fast"}  # from a model
+PLAIN_SEARCH = {"n_init": "auto", "solver": "fast"}  # from a model
 LEARNT_AGAIN = "cluster_centers_", "lineage_", "outlier_limit_"
 
 
 class WarmUpMixin(Clusterer):
     """A stream that has begun: its batches as the loss sees them, and its warm-up."""
 
-    center_bounds: CenterBounds
-    equal_votes: bool
     _stream: BatchSums  # once the stream has begun
     _stream_history: StreamHistory  # of a stream that did not begin with a fit
 
@@ -102,17 +97,12 @@ class WarmUpMixin(Clusterer):
 
     def _place_batch(self, X: Any, sample_weight: ArrayLike | None) -> Placement:
         """A batch of the stream: on the scale that all others have."""
-        return self._place(
-            X, sample_weight, check_squares, reset=False, equal_votes=self.equal_votes
-        )
+        return self._place(X, sample_weight, check_squares, reset=False)
 
     def _comparison(self, data: Data) -> Comparison:
         """How a batch is compared with the centroids."""
-        (low, high), W = data.extremes, self.cluster_centers_
-        extremes = min(low, float(W.min())), max(high, float(W.max()))  # of all batches so far
-        bounds = as_bounds(self.center_bounds)(extremes)
-        search = SearchSettings(tol=0.0, bounds=bounds)
-        return Comparison(self._loss, Settings(search, SNCP(), self.equal_votes))
+        signed = min(data.extremes[0], float(self.cluster_centers_.min())) < 0  # of all batches
+        return Comparison(self._loss, Settings(tol=0.0, signed=signed))
 
 
 def own_weight(rows: Placement) -> Array:

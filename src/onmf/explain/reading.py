@@ -120,8 +120,8 @@ def read_clusters(
             f"X has {data.shape[1]} features but the model was fitted to {centers.shape[1]}: give "
             "the X that it was fitted to."
         )
-    loss, votes = loss_of(model), getattr(model, "equal_votes", False)
-    voters = loss.view(loss.with_equal_votes(samples.data) if votes else samples.data, votes)
+    loss = loss_of(model)
+    voters = loss.view(samples.data)
     rays = loss.view_rows(rescale_to_safe_range(centers)[0])
     tried = some_numbers(len(labels), seed)
     with single_threaded_blas():

@@ -16,13 +16,11 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 
 from onmf.losses.guide import Guide, GuidedMove, KnownRows
-from onmf.palm.palm import Bounds
-from onmf.palm.penalties import RowPenalty
-from onmf.result import Recorder, Stage
+from onmf.result import Recorder
 from onmf.rows.assign import labels_of
 from onmf.rows.sweep import Array, Data, Move
-from onmf.search.outliers import OutlierLimit, next_limit, sample_counts
-from onmf.search.solver import SearchSettings
+from onmf.search.outliers import OutlierLimit, next_limit
+from onmf.search.starts import Settings
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,21 +69,12 @@ def is_still(residual: float, tol: float, dtype: Any) -> bool:
     return bool(residual <= max(tol, ROUNDING_STEPS * np.finfo(dtype).eps))
 
 
-class Settings(NamedTuple):
-    """What the alternation and the search for its starts need to know."""
-
-    search: SearchSettings
-    penalty: RowPenalty
-    equal_votes: bool = False
-
-
 class Starts(NamedTuple):
-    """Centroids to start from, the alternation to start, and what led to them."""
+    """Centroids to start from, the alternation to start, and the sweeps that led to them."""
 
     Ws: list[Array]
     alternation: Any
-    path: list[Stage]
-    sweeps: int = 0  # that no stage of the path counts
+    sweeps: int
 
 
 @dataclass(frozen=True)
@@ -103,10 +92,6 @@ class Alternation:
 
     kind_of_state: ClassVar[Any]
 
-    @property
-    def bounds(self) -> Bounds:
-        return self.settings.search.bounds
-
     def assignment(self, W: Array, limit: OutlierLimit | None = None) -> Any:
         """What gives a sample to one of these centroids."""
         raise NotImplementedError
@@ -123,7 +108,8 @@ class Alternation:
 
     def as_start(self, W: Array) -> Array:
         """Given centroids, such as a sweep can begin with."""
-        return self.bounds.clip(W.astype(self.data.dtype))
+        W = W.astype(self.data.dtype)
+        return W if self.settings.signed else np.maximum(W, 0)
 
     def begin(self, W: Array) -> Any:
         """The state after a first sweep with W."""
@@ -199,7 +185,7 @@ class Alternation:
 
     def with_next_limit(self, state: S) -> S:
         """The state with the limit for the next sweep; reads no X."""
-        outliers = self.settings.search.outliers
+        outliers = self.settings.outliers
         if outliers is None or state.limit is None:
             return state
         limit, same = next_limit(
@@ -209,7 +195,7 @@ class Alternation:
 
     def with_first_limit(self, W: Array) -> Self:
         """This alternation with the limit for the samples around W; reads X once."""
-        outliers = self.settings.search.outliers
+        outliers = self.settings.outliers
         if outliers is None:
             return self
         plain = replace(self, settings=without_outliers(self.settings), limit=NO_LIMIT)
@@ -232,7 +218,7 @@ class Alternation:
 
     @cached_property
     def _counts(self) -> Array:
-        return sample_counts(self.data)
+        return self.data.weight.astype(np.float64)
 
 
 class Given(NamedTuple):
@@ -248,7 +234,7 @@ def in_precision(data: Data, dtype: Any) -> Data:
 
 
 def without_outliers(settings: Settings) -> Settings:
-    return settings._replace(search=replace(settings.search, outliers=None))
+    return replace(settings, outliers=None)
 
 
 def _excess(limit: OutlierLimit, pair: tuple[Array, Array]) -> Array:

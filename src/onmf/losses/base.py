@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from onmf.losses.alternation import Alternation, Settings
+from onmf.losses.alternation import Alternation
 from onmf.losses.batches import BatchSums
 from onmf.losses.quick_fit import Look
 from onmf.rows.assign import Assignment
-from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place
+from onmf.rows.sweep import Array, Block, Data, Matrix, Move
+from onmf.search.starts import Settings
 
 
 class Words(NamedTuple):
@@ -47,7 +48,7 @@ class Loss(Protocol):
     def min_sweeps(self) -> int:
         """The lowest `max_iter`: reads of X before the alternation, and one for it."""
 
-    def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Assignment:
+    def assignment(self, W: Array, n_missing: int = 0) -> Assignment:
         """What gives a sample to one of the centroids W: labels, scores, memberships, margins."""
 
     def value(self, X: Matrix, H: Array, W: Array) -> float:
@@ -63,22 +64,19 @@ class Loss(Protocol):
     def batch(self, state: Any) -> BatchSums:
         """What a stream remembers of a batch, after one sweep of the alternation."""
 
-    def batch_of_centroids(self, W: Array, sizes: Array, equal_votes: bool) -> BatchSums:
+    def batch_of_centroids(self, W: Array, sizes: Array) -> BatchSums:
         """The sums of a fit that ended with these centroids, for clusters of these sizes."""
-
-    def with_equal_votes(self, data: Place) -> Place:
-        """The rows in which every sample counts the same, whatever its length."""
 
     def sampling_weight(self, X: Matrix) -> Array:
         """What a sample of a block counts for (b,); 0 for a sample of zeros."""
 
-    def measure(self, equal_votes: bool) -> Move | None:
+    def measure(self) -> Move | None:
         """A move whose totals `Alternation.moved_to` needs; None if it needs none."""
 
     def cosine(self, distance: Array) -> Array:
         """Cosine in the view of samples at this distance from their centroid."""
 
-    def view(self, data: Data, equal_votes: bool) -> Data:
+    def view(self, data: Data) -> Data:
         """The rows in which cosines compare samples as this loss does."""
 
     def quick_look(self, seen: Block, k: int, rng: np.random.Generator) -> Look:

@@ -17,7 +17,6 @@ import numpy as np
 from onmf.losses.kl_alternation import CountSums, as_centroids
 from onmf.losses.missing import MaskedSums
 from onmf.losses.ray_alternation import ClusterSums, with_length
-from onmf.palm.palm import Bounds
 from onmf.rows.sweep import Array, divisor
 from onmf.search.row_problems import unit
 
@@ -83,13 +82,13 @@ class BatchSums:
         }
         return type(self)(**parts)
 
-    def centroids(self, W: Array, bounds: Bounds) -> Array:
+    def centroids(self, W: Array, signed: bool) -> Array:
         """The best centroids; W where a cluster never had samples."""
         raise NotImplementedError
 
-    def directions(self, W: Array, bounds: Bounds) -> Array:
+    def directions(self, W: Array, signed: bool) -> Array:
         """What the samples of each cluster are multiples of: its centroid."""
-        return self.centroids(W, bounds)
+        return self.centroids(W, signed)
 
 
 def has_samples(weight: Array) -> Array:
@@ -114,16 +113,16 @@ class RayBatches(BatchSums):
         shown = np.repeat(self.explained[:, None], self.image.shape[1], axis=1)
         return MaskedBatches(**self.as_dict(), shown=shown, mass=self.explained)
 
-    def centroids(self, W: Array, bounds: Bounds) -> Array:
+    def centroids(self, W: Array, signed: bool) -> Array:
         """Along the images, as long as a typical sample."""
         typical = self.explained / divisor(self.weight)
-        return self._along(self.image, typical, W, bounds)
+        return self._along(self.image, typical, W, signed)
 
     @staticmethod
-    def _along(images: Array, sqlength: Array, W: Array, bounds: Bounds) -> Array:
+    def _along(images: Array, sqlength: Array, W: Array, signed: bool) -> Array:
         U = unit(images, otherwise=unit(W.astype(np.float64)))
-        U = U if bounds.lower < 0 else np.maximum(U, 0)
-        return with_length(U, sqlength, bounds, W.dtype)
+        U = U if signed else np.maximum(U, 0)
+        return with_length(U, sqlength, W.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +142,7 @@ class MaskedBatches(RayBatches):
     def masked(self) -> "MaskedBatches":
         return self
 
-    def centroids(self, W: Array, bounds: Bounds) -> Array:
+    def centroids(self, W: Array, signed: bool) -> Array:
         """As before where no batch showed a feature of a cluster."""
         seen, old = self.shown > 0, unit(W.astype(np.float64))
         images = np.where(seen, self.image / np.where(seen, self.shown, 1), 0)
@@ -151,7 +150,7 @@ class MaskedBatches(RayBatches):
         along = (images * old).sum(axis=1) / divisor(size)
         images = np.where(seen, images, along[:, None] * old)
         typical = self.mass / divisor(self.weight)
-        return self._along(images, np.square(images).sum(axis=1) * typical, W, bounds)
+        return self._along(images, np.square(images).sum(axis=1) * typical, W, signed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,13 +165,13 @@ class CountBatches(BatchSums):
     def of(cls, sums: CountSums) -> Self:
         return cls(has_samples(sums.weight), sums.weight, np.ascontiguousarray(sums.sums))
 
-    def centroids(self, W: Array, bounds: Bounds) -> Array:
+    def centroids(self, W: Array, signed: bool) -> Array:
         """The mean samples."""
         mean = self.sums.sum(axis=0) / max(self.sums.sum(), np.finfo(float).tiny)
         new = as_centroids(self.sums, self.weight, mean).astype(W.dtype)
         return np.where(self.batches[:, None] > 0, new, W)
 
-    def directions(self, W: Array, bounds: Bounds) -> Array:
+    def directions(self, W: Array, signed: bool) -> Array:
         """Without the overall mean in the centroids, which moves with every other cluster."""
         some = self.sums.sum(axis=1, keepdims=True) > 0
         return np.where(some, self.sums.astype(W.dtype), W)

@@ -27,9 +27,7 @@ from onmf.losses.profiles import (
     CountCode,
     CountProfiles,
     CountTotals,
-    Influence,
     cross_information,
-    influence_of,
     phi,
     row_sums,
 )
@@ -68,16 +66,16 @@ class AssignCounts:
         if self.profiles.limit is not None:
             own = row_sums(X, phi) - phi(code.scores)
             code = self.profiles.limited(CountCode(code.labels, code.scores, own - best))
-        influence, inside = self.profiles.influence(weight, code.scores), code.labels >= 0
-        sums = one_sparse(code.labels, influence, k).T @ X
+        inside = code.labels >= 0
+        sums = one_sparse(code.labels, weight, k).T @ X
         where, mass = code.labels[inside], weight[inside]
         outside = np.zeros(X.shape[1])
         if self.profiles.limit is not None:
-            outside = np.asarray(np.where(inside, 0, influence) @ X, np.float64).ravel()
+            outside = np.asarray(np.where(inside, 0, weight) @ X, np.float64).ravel()
             best = np.where(inside, best, 0)
         counts = CountSums(
             np.asarray(sums, np.float64),
-            float(influence @ best),
+            float(weight @ best),
             outside,
             np.bincount(where, mass, k),
             np.bincount(where, mass > 0, k),
@@ -105,10 +103,6 @@ class CountAlternation(Alternation):
     kind_of_state: ClassVar[Any] = CountState
 
     @property
-    def influence(self) -> Influence:
-        return influence_of(self.settings.equal_votes)
-
-    @property
     def known(self) -> CountTotals:
         assert self.totals is not None  # measured when the alternation is made
         return self.totals
@@ -119,7 +113,7 @@ class CountAlternation(Alternation):
         return self.known.whole
 
     def assignment(self, W: Array, limit: OutlierLimit | None = None) -> CountProfiles:
-        return replace(CountProfiles.of(W, self.influence), limit=limit)
+        return replace(CountProfiles.of(W), limit=limit)
 
     def moved_to(self, data: Data, totals: Any) -> Self:
         return replace(super().moved_to(data, totals), totals=totals, row_totals=None)
@@ -129,9 +123,9 @@ class CountAlternation(Alternation):
     ) -> Starts:
         recorder.tell(1, no_membership(self.data, k, self.row_totals))
         rows = self.rows_to_search(k, rng)
-        counts = Counts.of(rows, self.influence)
+        counts = Counts.of(rows)
         if given is None:
-            settings = self.settings.search
+            settings = self.settings
             seen = counts if settings.outliers is None else counts.with_limited_totals()
             found = find_clusterings(seen, k, rng, settings.n_starts)
             found = [self.without_outliers(seen, rows, k, labels, rng) for labels in found]
@@ -142,13 +136,13 @@ class CountAlternation(Alternation):
             inside = np.flatnonzero(labels >= 0)
             weight = np.bincount(labels[inside], rows.weight[inside, 0], k)
             Ws.append(self.centroids(counts.take(inside).sums(labels[inside], k), weight))
-        return Starts(Ws, self.with_first_limit(Ws[0]), [], SWEEPS_BEFORE)
+        return Starts(Ws, self.with_first_limit(Ws[0]), SWEEPS_BEFORE)
 
     def without_outliers(
         self, counts: Counts, rows: Block, k: int, labels: Array, rng: np.random.Generator
     ) -> Array:
         """Labels of rows, improved without the outliers, which have label -1."""
-        outliers = self.settings.search.outliers
+        outliers = self.settings.outliers
         inside = np.ones(len(labels), bool)
         for _ in range(0 if outliers is None else TRIM_ROUNDS):
             where = np.flatnonzero(labels >= 0)
@@ -207,7 +201,7 @@ class CountAlternation(Alternation):
         fall = before - self.loss(new)
         if fall < 0 and limit is None:  # by the overall mean in the centroids, and by very little
             return None
-        settled = not sums.moves or bool(abs(fall) <= self.settings.search.tol * before)
+        settled = not sums.moves or bool(abs(fall) <= self.settings.tol * before)
         return self.with_next_limit(replace(new, settled=settled))
 
     def images(self, state: CountState) -> Array:

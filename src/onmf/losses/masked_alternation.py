@@ -25,7 +25,7 @@ from onmf.result import Recorder
 from onmf.rows.sweep import Array, divisor
 from onmf.search.outliers import OutlierLimit
 from onmf.search.row_problems import kernels, unit
-from onmf.search.solver import find_starts
+from onmf.search.starts import find_starts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,28 +63,19 @@ class MaskedAlternation(SquaresAlternation):
         self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
     ) -> Starts:
         """The search, in rows whose missing values are filled; the filled values are not kept."""
-        data, search = self.data, self.settings.search
+        data, settings = self.data, self.settings
         nothing = no_membership(data, k, data.row_sqnorms)
-        fill = estimate_fill(data, k, rng, search.max_sweeps - 2, recorder.checkpoints)
+        fill = estimate_fill(data, k, rng, settings.max_sweeps - 2)
         recorder.tell(fill.sweeps, nothing)
-        found = find_starts(
-            replace(search, max_sweeps=2),  # the sketch takes one sweep: its basis is known
-            fill.view(data),
-            k,
-            self.settings.penalty,
-            rng,
-            given,
-            basis=fill.V,
-        )
-        sweeps = fill.sweeps + found.small.sweeps
-        found = found._replace(small=found.small._replace(sweeps=sweeps))
-        recorder.tell(found.small.sweeps, nothing)
-        if found.precise and data.dtype != np.float64:  # as must be what is filled in
+        settings = replace(settings, max_sweeps=2)  # the sketch takes one sweep: its basis is known
+        Ws, small = find_starts(settings, fill.view(data), k, rng, given, basis=fill.V)
+        sweeps = fill.sweeps + small.sweeps
+        recorder.tell(sweeps, nothing)
+        if small.precise and data.dtype != np.float64:  # as must be what is filled in
             return replace(self, data=data.in_double()).starts(k, rng, recorder, given)
         common = fill.common.astype(np.float64)
         alternation: MaskedAlternation = replace(self, common=common)
-        alternation = alternation.with_first_limit(found.Ws[0])
-        return Starts(found.Ws, alternation, found.stages(data.traffic))
+        return Starts(Ws, alternation.with_first_limit(Ws[0]), sweeps)
 
     def move(self, W: Array, limit: OutlierLimit | None) -> AssignMasked:
         return AssignMasked(self.assignment(W, limit))
@@ -96,7 +87,7 @@ class MaskedAlternation(SquaresAlternation):
         W, limit = self.next_centroids(state), state.next_limit
         rows, totals = self.sweep(W, limit, state.rows)
         residual = float(kernels().ray_distance(W, state.W))
-        still = is_still(residual, self.settings.search.tol, W.dtype)
+        still = is_still(residual, self.settings.tol, W.dtype)
         new = replace(
             state,
             W=W,
@@ -112,11 +103,11 @@ class MaskedAlternation(SquaresAlternation):
     def next_centroids(self, state: MaskedState) -> Array:
         """Centroids for the next sweep; none of them stays without samples."""
         images, totals = state.images(), state.sums
-        U = unit(images if self.bounds.lower < 0 else np.maximum(images, 0))
+        U = unit(images if self.settings.signed else np.maximum(images, 0))
         if len(state.empty):
             filled = FilledView(self.data, Fill.by(state.W))
             U = refill_empty(filled, U, state.empty, without_outlier_loss(self.data, state))
-        return with_length(U, typical_sqlength(images, totals), self.bounds, self.data.dtype)
+        return with_length(U, typical_sqlength(images, totals), self.data.dtype)
 
     def stationarity(self, state: MaskedState) -> float:
         """How far the rays are from their own images: zero at a fixed point."""

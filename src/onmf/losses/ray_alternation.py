@@ -28,13 +28,12 @@ from onmf.losses.alternation import (
     is_still,
     no_membership,
 )
-from onmf.palm.palm import Bounds
 from onmf.result import Recorder
 from onmf.rows.assign import Code, Rays
 from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm
 from onmf.search.outliers import OutlierLimit
 from onmf.search.row_problems import kernels, unit
-from onmf.search.solver import find_starts
+from onmf.search.starts import find_starts
 
 LEAST_ENERGY = 1e-290  # of a sample: less would be lost in sums, or lose its digits
 SPARE_CANDIDATES = 20  # badly fitted samples, and four more per empty cluster
@@ -169,29 +168,17 @@ class RayAlternation(SquaresAlternation):
         self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
     ) -> Starts:
         tell = partial(recorder.tell, membership=no_membership(self.data, k, self.data.row_sqnorms))
-        found = find_starts(
-            self.settings.search,
-            self.data,
-            k,
-            self.settings.penalty,
-            rng,
-            given,
-            tell=tell,
-            checkpoints=recorder.checkpoints,
-        )
-        data = self.data.in_double() if found.precise else self.data
-        alternation: RayAlternation = replace(self, data=data, limit=found.limit)
-        if found.limit is None:
-            alternation = alternation.with_first_limit(found.Ws[0])
-        return Starts(found.Ws, alternation, found.stages(self.data.traffic))
+        Ws, small = find_starts(self.settings, self.data, k, rng, given, tell=tell)
+        data = self.data.in_double() if small.precise else self.data
+        return Starts(Ws, replace(self, data=data).with_first_limit(Ws[0]), small.sweeps)
 
     def move(self, W: Array, limit: OutlierLimit | None) -> Assign:
         return Assign(KernelRays.of(W), limit)
 
     def after(self, state: RayState) -> RayState:
-        W = next_centroids(self.data, state, self.bounds)
+        W = next_centroids(self.data, state, self.settings.signed)
         rows, sums = self.sweep(W, state.next_limit, state.rows)
-        return self.with_next_limit(state.after(W, rows, sums, self.settings.search.tol))
+        return self.with_next_limit(state.after(W, rows, sums, self.settings.tol))
 
     def stationarity(self, state: RayState) -> float:
         """How far the rays are from their own images: zero at a fixed point."""
@@ -199,12 +186,12 @@ class RayAlternation(SquaresAlternation):
         return float(kernels().ray_distance(images, state.W))
 
 
-def next_centroids(data: Data, state: RayState, bounds: Bounds) -> Array:
+def next_centroids(data: Data, state: RayState, signed: bool) -> Array:
     """Centroids for the next sweep; none of them stays without samples."""
-    U, sums = next_rays(state, bounds.lower < 0), state.sums
+    U, sums = next_rays(state, signed), state.sums
     if len(state.empty):
         U = refill_empty(data, U, state.empty, without_outlier_loss(data, state))
-    return with_length(U, sums.explained / divisor(sums.weight), bounds, data.dtype)
+    return with_length(U, sums.explained / divisor(sums.weight), data.dtype)
 
 
 def next_rays(state: RayState, signed: bool) -> Array:
@@ -287,12 +274,7 @@ class Worst:
         return replace(self, left=both[0], numbers=both[1])._cut()
 
 
-def with_length(U: Array, sqnorms: Array, bounds: Bounds, dtype: Any) -> Array:
-    """Centroids along the rays U, as long as samples of this energy, within the bounds."""
+def with_length(U: Array, sqnorms: Array, dtype: Any) -> Array:
+    """Centroids along the rays U, as long as samples of this energy."""
     length = np.where(sqnorms > 0, np.sqrt(sqnorms), 1)
-    if bounds.lower <= 0 and (bounds.upper < np.inf or -np.inf < bounds.lower < 0):
-        high, low = U.max(axis=1), U.min(axis=1)
-        over, under = high * length > bounds.upper, low * length < bounds.lower
-        length[over] = bounds.upper / high[over]
-        length[under] = np.minimum(length[under], bounds.lower / low[under])
-    return bounds.clip((U * length[:, None]).astype(dtype, copy=False))
+    return (U * length[:, None]).astype(dtype, copy=False)

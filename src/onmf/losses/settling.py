@@ -36,7 +36,6 @@ def fit(
         before, known = noted["sweeps_before"], noted.get("known")
         return *finish(alternation, Ws, recorder, state, before, known), alternation
     starts = alternation.starts(k, np.random.default_rng(seed), recorder, given)
-    recorder.history += starts.path
     alternation, known = starts.alternation, None
     if given is not None and len(given.W) == k:
         known = alternation.as_start(given.W)
@@ -94,8 +93,7 @@ def finish(
         recorder.note("alternation", lambda: state.facts() | facts())
         return record(state, (recorder.sweeps or before) + 1)
 
-    begun = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=before)
-    left, most = recorder.max_sweeps - (recorder.sweeps or before), recorder.max_sweeps - begun
+    left, most = recorder.max_sweeps - (recorder.sweeps or before), recorder.max_sweeps - before
     state = settle(alternation, W, left, enter, since)
     if others and not recorder.stopped:
         sweeps = recorder.sweeps

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onmf.losses.alternation import Alternation, Settings
+from onmf.losses.alternation import Alternation
 from onmf.losses.base import Words
 from onmf.losses.batches import BatchSums, MaskedBatches, RayBatches, has_samples
 from onmf.losses.masked_alternation import MaskedAlternation, MaskedState
@@ -21,7 +21,8 @@ from onmf.losses.ray_alternation import KernelRays, RayAlternation
 from onmf.losses.support import EVERY_FEATURE
 from onmf.rows.assign import Rays
 from onmf.rows.summary import quick_sqnorm
-from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place, divisor, row_sqnorm
+from onmf.rows.sweep import Array, Block, Data, Matrix, Move, row_sqnorm
+from onmf.search.starts import Settings
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Squares:
     min_sweeps = 2
     kinds_of_batch = (RayBatches, MaskedBatches)
 
-    def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Rays:
+    def assignment(self, W: Array, n_missing: int = 0) -> Rays:
         return MaskedRays.of(W) if n_missing else KernelRays.of(W)
 
     def value(self, X: Matrix, H: Array, W: Array) -> float:
@@ -53,28 +54,23 @@ class Squares:
         batch: BatchSums = kind.of(state.sums)
         return batch
 
-    def batch_of_centroids(self, W: Array, sizes: Array, equal_votes: bool) -> BatchSums:
+    def batch_of_centroids(self, W: Array, sizes: Array) -> BatchSums:
         """At a fixed point the image of a ray is along it; the centroid is a typical sample."""
         W = W.astype(np.float64)
         sqnorm = np.einsum("km,km->k", W, W)
-        weight = sizes / divisor(sqnorm) if equal_votes else sizes
-        image = np.ascontiguousarray(W * (weight * np.sqrt(sqnorm))[:, None])
-        return RayBatches(has_samples(weight), weight, image, weight * sqnorm)
-
-    def with_equal_votes(self, data: Place) -> Place:
-        """Weights d_i / ||x_i||^2."""
-        return data.one_vote_each()
+        image = np.ascontiguousarray(W * (sizes * np.sqrt(sqnorm))[:, None])
+        return RayBatches(has_samples(sizes), sizes, image, sizes * sqnorm)
 
     def sampling_weight(self, X: Matrix) -> Array:
         return quick_sqnorm(X)
 
-    def measure(self, equal_votes: bool) -> Move | None:
+    def measure(self) -> Move | None:
         return None
 
     def cosine(self, distance: Array) -> Array:
         return np.sqrt(np.maximum(1 - np.square(distance), 0))
 
-    def view(self, data: Data, equal_votes: bool) -> Data:
+    def view(self, data: Data) -> Data:
         return data
 
     def quick_look(self, seen: Block, k: int, rng: np.random.Generator) -> Look:

@@ -54,7 +54,7 @@ class ByFits:
         weights = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         labels = np.asarray(model.fit_predict(X, **weights), np.intp)
         rays = hasattr(model, "membership_")
-        W = centres(X, labels, k, rays, getattr(model, "equal_votes", False))
+        W = centres(X, labels, k, rays)
         seen = by_centres(self.X, W, rays, cut.features)
         if self.weight is not None:
             seen.labels[self.weight == 0] = seen.by_features[:, self.weight == 0] = -1
@@ -86,18 +86,16 @@ def closeness(X: Any, W: Array, rays: bool) -> Array:
     return products - size / 2
 
 
-def centres(X: Any, labels: Array, k: int, rays: bool, equal_votes: bool = False) -> Array:
+def centres(X: Any, labels: Array, k: int, rays: bool) -> Array:
     """Means (k, m) of the clusters, or their rays by a few power steps from the means."""
     inside = np.flatnonzero(labels >= 0)
     X, where, each = X[inside], labels[inside], np.arange(len(inside))
-    norm = np.sqrt(row_sqnorm(X)) if equal_votes else np.ones(len(inside))
-    vote, codes = 1 / divisor(norm), np.ones(len(inside))
-    W = np.zeros((k, X.shape[1]))
+    codes, W = np.ones(len(inside)), np.zeros((k, X.shape[1]))
     for step in range(1 + CENTRE_POWER_STEPS * rays):
         if step:
-            products = np.asarray(X @ W.T, np.float64)[each, where] * vote
+            products = np.asarray(X @ W.T, np.float64)[each, where]
             codes = np.maximum(products, 0) / np.maximum(row_sqnorm(W), np.finfo(float).tiny)[where]
-        H = sp.csr_array((codes * vote, (where, each)), (k, len(inside)))
+        H = sp.csr_array((codes, (where, each)), (k, len(inside)))
         sizes, sums = np.bincount(where, np.square(codes), k), H @ X
         W = np.asarray(sums.toarray() if sp.issparse(sums) else sums, np.float64)
         W /= divisor(sizes)[:, None]

@@ -77,7 +77,7 @@ class Experiment(NamedTuple):
         """Fit the model from each seed; those of `ONMF` are threads, others processes."""
         model, n_jobs, backend = self.model, self.n_jobs or 1, "loky"
         if self.solver is not None:
-            n_jobs, backend = self.solver.settings.search.n_threads, "threading"
+            n_jobs, backend = self.solver.settings.n_threads, "threading"
             model = clone(model)
             model.n_jobs = 1  # plain attributes: a subclass may not have them as parameters
             if model.n_init == "auto":
@@ -96,8 +96,8 @@ class Experiment(NamedTuple):
             return Evidence(fits, key, book, n_cuts, self.n_jobs or 1, progress)
         X, _ = rescale_to_safe_range(self.X)
         weight = np.ones(X.shape[0]) if self.weight is None else self.weight
-        half = partial(PATHS[type(self.solver.loss)], X, weight, self.model.equal_votes)
-        n_threads = self.solver.settings.search.n_threads
+        half = partial(PATHS[type(self.solver.loss)], X, weight)
+        n_threads = self.solver.settings.n_threads
         return Evidence(ByPath(half, X.shape[1], groups), key, book, n_cuts, n_threads, progress)
 
     def fit(self, k: int, X: Any) -> Any:

@@ -69,18 +69,11 @@ def from_centroids(data: Data, W: Array) -> Any:
 
 
 def indicator(data: Data, labels: Any, k: int) -> Any:
-    """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row.
-
-    Where every sample has one vote they are multiples of its length.
-    """
+    """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row."""
     sizes = data.reduce_blocks(lambda weight, own: np.bincount(own[own >= 0], minlength=k), labels)
     dtype = data.dtype  # what is sent to the rows must not hold the place they are in
     height = (1 / np.sqrt(np.maximum(sizes, 1))).astype(dtype)
-    return data.map_blocks(
-        lambda own, unit: one_sparse(own, (height[own] * unit).astype(dtype), k),
-        labels,
-        data.membership_scale,
-    )
+    return data.map_blocks(lambda own: one_sparse(own, height[own], k), labels)
 
 
 def nndsvd_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:

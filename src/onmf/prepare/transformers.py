@@ -147,7 +147,7 @@ class SpectralReduction(TransformerMixin, BaseEstimator):
 
     The graph joins every sample to itself and its nearest neighbours, and is averaged with its
     transpose. A sparse solver computes the eigenvectors of its unnormalised Laplacian, without an
-    n x n array. The result has negative entries: cluster it with ``ONMF(center_bounds="data")``.
+    n x n array. The result has negative entries: its centroids are then free.
 
     Parameters
     ----------

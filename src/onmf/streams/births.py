@@ -19,12 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf.losses import Loss
-from onmf.losses.alternation import Settings
 from onmf.losses.batches import BatchSums
-from onmf.palm.palm import Bounds
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Data, Matrix, count_missing, divisor, row_sqnorm, zero_missing
+from onmf.search.starts import Settings
 from onmf.streams.evidence import CosineSums
 from onmf.streams.lineage import Lineage
 from onmf.streams.novelty import NewCluster, filled_in, find_new_clusters
@@ -55,8 +54,8 @@ class Comparison(NamedTuple):
     settings: Settings
 
     @property
-    def bounds(self) -> Bounds:
-        return self.settings.search.bounds
+    def signed(self) -> bool:
+        return self.settings.signed
 
     def view(self, X: Matrix, rays: Array) -> sp.csr_array:
         """Rows for cosines with these rays; what is missing is as the nearest ray has it."""
@@ -64,7 +63,7 @@ class Comparison(NamedTuple):
 
     def rays(self, W: Array, sums: BatchSums) -> Array:
         """Unit directions (m, k) of the clusters, for cosines."""
-        directions = self.loss.view_rows(sums.directions(W, self.bounds))
+        directions = self.loss.view_rows(sums.directions(W, self.signed))
         return Rays.of(directions).units.astype(np.float64)
 
     def batch(self, data: Data, state: Any, sums: BatchSums) -> BatchRows:
@@ -88,7 +87,7 @@ class Comparison(NamedTuple):
         alternation = self.loss.alternation(data, self.settings)
         state = replace(alternation, limit=limit).begin(W)
         sums, some = sums.after(self.loss.batch(state)), state.sums.weight > 0
-        return state, sums, np.where(some[:, None], sums.centroids(W, self.bounds), W)
+        return state, sums, np.where(some[:, None], sums.centroids(W, self.signed), W)
 
     def first_sums(self, X: sp.csr_array, weight: Array) -> BatchSums:
         """Of a new cluster with these samples."""
@@ -257,7 +256,7 @@ class StreamState(NamedTuple):
             return self, batch
         first = (comparison.first_sums(X[one.members], weight[one.members]) for one in born)
         young = reduce(lambda a, b: a.with_more(b), first)
-        new = young.centroids(np.ones((len(born), X.shape[1]), self.W.dtype), comparison.bounds)
+        new = young.centroids(np.ones((len(born), X.shape[1]), self.W.dtype), comparison.signed)
         members, order = np.concatenate([one.members for one in born]), places(born, k)
         grown = self._replace(
             W=np.vstack([self.W, new])[order],

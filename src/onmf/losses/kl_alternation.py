@@ -20,7 +20,7 @@ import numpy as np
 
 from onmf.losses.alternation import Alternation, AlternationState, Given, Starts, no_membership
 from onmf.losses.kl_search import Counts, labels_by_roots
-from onmf.losses.kl_starts import MOVES, find_clusterings, improved, moved
+from onmf.losses.kl_starts import MOVES, find_clusterings, moved
 from onmf.losses.profiles import (
     NO_INFORMATION,
     SMOOTHING,
@@ -157,7 +157,7 @@ class CountAlternation(Alternation):
             if np.array_equal(before, inside) or inside.sum() < k:
                 break
             near, labels = code.labels[inside], np.full(len(labels), -1)
-            labels[inside] = improved(counts.take(np.flatnonzero(inside)), near, k, rng).labels
+            labels[inside] = moved(counts.take(np.flatnonzero(inside)), near, k, MOVES, rng).labels
         return labels
 
     def near_given(self, counts: Counts, k: int, given: Given, rng: np.random.Generator) -> Array:

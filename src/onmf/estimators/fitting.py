@@ -12,6 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from onmf.bounds.spectral import cheap_bound
 from onmf.estimators.initialization import Initialization
+from onmf.estimators.lineage import Lineage
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.parameters import BoundsOf
 from onmf.losses import Loss
@@ -20,7 +21,7 @@ from onmf.losses.filling import fill_along_common_ray
 from onmf.losses.ray_alternation import TooFewDirectionsError
 from onmf.losses.settling import finish, fit
 from onmf.palm.penalties import Penalty
-from onmf.result import NO_CHECKPOINT, CheckpointStore, Factorization, Recorder, Watch
+from onmf.result import Factorization, Recorder, Watch
 from onmf.rows import Placement
 from onmf.rows.memory import InMemory, count_nonzero_samples
 from onmf.rows.scale import Scale, safe_scale
@@ -29,7 +30,6 @@ from onmf.rows.sweep import Array, Data, count_missing
 from onmf.search.outliers import OutlierLimit, Outliers
 from onmf.search.row_problems import unit
 from onmf.search.solver import SearchSettings
-from onmf.streams.lineage import Lineage
 
 
 class FitRequest(NamedTuple):
@@ -79,7 +79,7 @@ class Solver:
         """What the validation of the rows must bring, as `rows.PlacementRequest` has it."""
         return {}
 
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+    def solve(self, rows: Placement, watch: Watch) -> Solution:
         """The clusters of these rows."""
         raise NotImplementedError
 
@@ -122,16 +122,16 @@ class FastSolver(Solver):
             outliers = outliers.among(present, self.begin.n_clusters)
         return replace(search, bounds=self.bounds(data.extremes), outliers=outliers)
 
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+    def solve(self, rows: Placement, watch: Watch) -> Solution:
         if self.passes is not None:
             return self._solve_by_summary(rows, watch)
-        return self._solution(rows.data, *self._fit(rows, rows.data, watch, checkpoints))
+        return self._solution(rows.data, *self._fit(rows, rows.data, watch))
 
     def _fit(
-        self, rows: Placement, data: Data, watch: Watch, checkpoints: CheckpointStore
+        self, rows: Placement, data: Data, watch: Watch
     ) -> tuple[Factorization, Any, Alternation]:
         """k clusters of these rows, or as many as they have directions."""
-        begin, seed = self.begin, self.begin.seeds(checkpoints)[0]
+        begin, seed = self.begin, self.begin.seeds()[0]
         settings = self.settings._replace(search=self.settings_for(rows, data))
         alternation, given = self.loss.alternation(data, settings), None
         if begin.previous is not None:
@@ -140,7 +140,7 @@ class FastSolver(Solver):
             full = fill_along_common_ray(data) if data.n_missing else data
             given = Given(begin.factors(full, rows.X, seed)[1], is_model=False)
         most, k = settings.search.max_sweeps, begin.n_clusters
-        recorder = Recorder(watch, most, checkpoints=checkpoints)
+        recorder = Recorder(watch, most)
         while True:
             try:
                 return fit(alternation, k, seed, recorder, given)
@@ -175,7 +175,7 @@ class FastSolver(Solver):
     def _solve_by_summary(self, rows: Placement, watch: Watch) -> Solution:
         """Clusters of the summary, then labels and further sweeps on all rows."""
         some = self._summary(rows)
-        result, state, alternation = self._fit(rows, some, watch, NO_CHECKPOINT)
+        result, state, alternation = self._fit(rows, some, watch)
         solution = self._solution(some, result, state, alternation)
         solution = number_clusters(solution, some.weight, self.begin, self.loss)
         traffic = rows.data.traffic._asdict()

@@ -9,13 +9,12 @@ every sweep. `settling` goes on to a fixed point.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from onmf.losses.guide import Guide, GuidedMove, KnownRows
 from onmf.palm.palm import Bounds
 from onmf.palm.penalties import RowPenalty
 from onmf.result import Recorder, Stage
@@ -38,8 +37,6 @@ class AlternationState:
     next_limit: OutlierLimit | None = None  # and those of the next sweep
     turn: int = 0  # sweeps before this one
 
-    kind_of_sums: ClassVar[Any]
-
     @property
     def empty(self) -> Array:
         """The clusters without samples."""
@@ -49,18 +46,7 @@ class AlternationState:
         """Of all samples."""
         return data.gather(data.map_blocks(labels_of, self.rows))
 
-    def facts(self) -> dict[str, Any]:
-        """All except the codes, which one sweep with W gives again."""
-        return vars(self) | {"rows": None, "sums": self.sums._asdict()}
 
-    @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Self:
-        known = {field.name: facts[field.name] for field in fields(cls)}
-        limits = {name: facts[name] and OutlierLimit(*facts[name]) for name in LIMITS}
-        return cls(**known | limits | {"sums": cls.kind_of_sums(**facts["sums"])})
-
-
-LIMITS = ("limit", "next_limit")
 NO_LIMIT = OutlierLimit(np.inf, 0.0)  # losses of samples are measured; none is an outlier
 ROUNDING_STEPS = 4  # times eps: centroids at rest were seen to move by up to 0.8 eps
 S = TypeVar("S", bound=AlternationState)
@@ -99,7 +85,6 @@ class Alternation:
     data: Data
     settings: Settings
     limit: OutlierLimit | None = None  # to begin with; samples beyond it have no cluster
-    guide: Guide | None = None  # samples of known classes, which stay in their clusters
 
     kind_of_state: ClassVar[Any]
 
@@ -133,13 +118,7 @@ class Alternation:
 
     def sweep(self, W: Array, limit: OutlierLimit | None, last: Any = None) -> tuple[Any, Any]:
         """The codes and sums of all samples, `last` being their codes before."""
-        if self.guide is None:
-            return self.data.sweep(self.move(W, limit), last)
-        classes = [self.move(W[k : k + 1], None) for k in range(len(W))]
-        rows, influence = self.guide
-        if last is not None:
-            rows = self.data.map_blocks(KnownRows, rows, last)
-        return self.data.sweep(GuidedMove(self.move(W, limit), classes, influence), rows)
+        return self.data.sweep(self.move(W, limit), last)
 
     def after(self, state: Any) -> Any:
         """The state after the next sweep; None if it would be no better."""

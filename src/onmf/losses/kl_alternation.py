@@ -92,8 +92,6 @@ class CountState(AlternationState):
 
     residual: float = 1.0
 
-    kind_of_sums: ClassVar[Any] = CountSums
-
 
 @dataclass(frozen=True)
 class CountAlternation(Alternation):

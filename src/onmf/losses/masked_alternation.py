@@ -34,8 +34,6 @@ class MaskedState(AlternationState):
 
     common: Array | None = None  # the one ray of all samples (m,)
 
-    kind_of_sums: ClassVar[Any] = MaskedSums
-
     @property
     def unobserved(self) -> Array:
         """The features that no sample of any cluster shows."""
@@ -65,7 +63,7 @@ class MaskedAlternation(SquaresAlternation):
         """The search, in rows whose missing values are filled; the filled values are not kept."""
         data, search = self.data, self.settings.search
         nothing = no_membership(data, k, data.row_sqnorms)
-        fill = estimate_fill(data, k, rng, search.max_sweeps - 2, recorder.checkpoints)
+        fill = estimate_fill(data, k, rng, search.max_sweeps - 2)
         recorder.tell(fill.sweeps, nothing)
         found = find_starts(
             replace(search, max_sweeps=2),  # the sketch takes one sweep: its basis is known

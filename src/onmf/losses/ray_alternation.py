@@ -121,8 +121,6 @@ class RayState(AlternationState):
     last_W: Array | None = None  # of the sweep before, and their images
     last_cross: Array | None = None
 
-    kind_of_sums: ClassVar[Any] = ClusterSums
-
     def after(self, W: Array, rows: Any, sums: ClusterSums, tol: float) -> "RayState":
         """The state after the next sweep, with the centroids W."""
         residual = kernels().ray_distance(W, self.W)
@@ -177,7 +175,6 @@ class RayAlternation(SquaresAlternation):
             rng,
             given,
             tell=tell,
-            checkpoints=recorder.checkpoints,
         )
         data = self.data.in_double() if found.precise else self.data
         alternation: RayAlternation = replace(self, data=data, limit=found.limit)

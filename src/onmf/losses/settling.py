@@ -2,8 +2,8 @@
 
     W  ->  sweep  ->  W  ->  sweep  ->  ...  until no sample changes its cluster and no W moves
 
-Each sweep from the first start is a stage, and can be resumed from. The other starts follow without
-a record, and the best result is one more stage.
+Each sweep from the first start is a stage. The other starts follow without a record, and the best
+result is one more stage.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,21 +26,13 @@ def fit(
     recorder: Recorder,
     given: Given | None = None,
 ) -> tuple[Factorization, Any, Alternation]:
-    """k clusters: starts, then the alternation. The factors, the state, the alternation.
-
-    A fit that was interrupted is resumed from its checkpoint.
-    """
-    if noted := recorder.recall("alternation"):
-        state = alternation.kind_of_state.from_facts(noted)
-        alternation, Ws = alternation.resumed(state), [noted["W"], *noted["rivals"]]
-        before, known = noted["sweeps_before"], noted.get("known")
-        return *finish(alternation, Ws, recorder, state, before, known), alternation
+    """k clusters: starts, then the alternation. The factors, the state, the alternation."""
     starts = alternation.starts(k, np.random.default_rng(seed), recorder, given)
     recorder.history += starts.path
     alternation, known = starts.alternation, None
     if given is not None and len(given.W) == k:
         known = alternation.as_start(given.W)
-    return *finish(alternation, starts.Ws, recorder, None, starts.sweeps, known), alternation
+    return *finish(alternation, starts.Ws, recorder, starts.sweeps, known), alternation
 
 
 def settle(
@@ -48,14 +40,9 @@ def settle(
     W: Array,
     sweeps: int,
     watch: Callable[[Any], bool] = lambda state: False,
-    since: Any = None,
 ) -> Any:
-    """Alternate from W for at most `sweeps` sweeps; `watch(state)` may stop earlier.
-
-    `since` is the state with these W of an alternation that was interrupted, without the codes.
-    """
+    """Alternate from W for at most `sweeps` sweeps; `watch(state)` may stop earlier."""
     state = alternation.begin(W)
-    state = state if since is None else replace(since, rows=state.rows)
     for _ in range(sweeps - 1):
         if watch(state) or state.settled:
             return state
@@ -71,7 +58,6 @@ def finish(
     alternation: Alternation,
     Ws: Sequence[Array],
     recorder: Recorder,
-    since: Any = None,
     before: int = 0,
     known: Array | None = None,
 ) -> tuple[Factorization, Any]:
@@ -87,16 +73,12 @@ def finish(
         stage = Stage(1.0, sweeps, alternation.error(state), *clusters, *data.traffic)
         return recorder.record(stage, lambda: alternation.membership(state))
 
-    def facts() -> dict[str, Any]:
-        return {"rivals": others, "sweeps_before": before, "known": known}
-
     def enter(state: Any) -> bool:
-        recorder.note("alternation", lambda: state.facts() | facts())
         return record(state, (recorder.sweeps or before) + 1)
 
     begun = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=before)
     left, most = recorder.max_sweeps - (recorder.sweeps or before), recorder.max_sweeps - begun
-    state = settle(alternation, W, left, enter, since)
+    state = settle(alternation, W, left, enter)
     if others and not recorder.stopped:
         sweeps = recorder.sweeps
 
@@ -112,8 +94,7 @@ def finish(
     if known is not None and not recorder.stopped:
         better = improved(alternation, state, known, most)
         if better is not state:
-            state, others, known = better, [], None
-            recorder.note("alternation", lambda: state.facts() | facts())
+            state = better
             record(state, recorder.sweeps + 1)
     stop = "callback" if recorder.stopped else "max_iter"
     stop = "converged" if state.settled else stop

@@ -12,7 +12,6 @@ have in common is shrunk: see `common_part`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from scipy.linalg import qr
 
 from onmf.palm.palm import Bounds
 from onmf.palm.start import Image
-from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.memory import weighted_sum
 from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm, same_pattern
 from onmf.search.common_part import SINGLE_ENOUGH, CommonPart
@@ -111,7 +109,6 @@ def sketch(
     rng: np.random.Generator,
     max_sweeps: int,
     tell: Callable[[int], object],
-    checkpoints: CheckpointStore = NO_CHECKPOINT,
     settings: SketchSettings = PLAIN,
     basis: Array | None = None,
 ) -> Sketch:
@@ -120,25 +117,21 @@ def sketch(
     r = width(k) if n > 2 * width(k) else n  # few samples: all of their span
     iterations, V = min(settings.iterations, max_sweeps - 2), None
     if 2 * r < m:  # otherwise the sketch would save nothing
-        V, done = rng.random((m, r), np.float32) - np.float32(0.5), 0
-        key, kind = "precise basis" if settings.precise else "basis", np.float32
+        V, kind = rng.random((m, r), np.float32) - np.float32(0.5), np.float32
         if settings.precise:
             iterations = settings.iterations
         if settings.precise or settings.stable:
             kind = np.float64  # type: ignore[assignment]
         if basis is not None and not settings.precise:
             V, iterations = basis, 0
-        elif noted := checkpoints.recall(key):
-            V, done = noted["V"], noted["sweeps"]
         damp = damping(data, settings.heavy)
         scale = 1 / np.sqrt(
             data.reduce_blocks(weighted_sum, data.map_blocks(np.multiply, data.row_sqnorms, damp))
             or 1
         )
-        for sweep in range(done + 1, iterations + 1):  # subspace iteration
+        for sweep in range(1, iterations + 1):  # subspace iteration
             _, image = data.sweep(SubspaceStep(V.astype(kind, copy=False), scale), damp)
             V = orthonormal(image.cross)
-            checkpoints.note(key, partial(dict, V=V, sweeps=sweep))
             tell(sweep)
         V = V if iterations else orthonormal(V)
     seen = sample(data, rng)

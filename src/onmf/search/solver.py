@@ -17,7 +17,7 @@ import numpy as np
 
 from onmf.palm.palm import NON_NEGATIVE, Bounds
 from onmf.palm.penalties import RowPenalty
-from onmf.result import NO_CHECKPOINT, CheckpointStore, Stage, gram_orthogonality
+from onmf.result import Stage, gram_orthogonality
 from onmf.rows.sweep import Array, Data, Traffic
 from onmf.rows.threads import in_threads
 from onmf.search.outlier_rows import Rows, RowsWithOutliers, with_samples
@@ -118,7 +118,6 @@ def find_starts(
     given: GivenCentroids | None = None,
     *,
     tell: Callable[[int], object] = lambda sweeps: None,
-    checkpoints: CheckpointStore = NO_CHECKPOINT,
     basis: Array | None = None,
 ) -> FoundStarts:
     """Centroids for k clusters of these rows; a `basis` of the sketch may be known already."""
@@ -128,7 +127,7 @@ def find_starts(
         def count(done: int, before: int = sweeps) -> object:
             return tell(before + done)
 
-        small = sketch(data, k, rng, settings.max_sweeps, count, checkpoints, effort, basis)
+        small = sketch(data, k, rng, settings.max_sweeps, count, effort, basis)
         small = small._replace(sweeps=small.sweeps + sweeps)
         ends = descents(settings, data, small, k, penalty, rng, given)
         if effort.precise or small.tells_apart(ends[0].found.U, ends[0].left):

@@ -157,7 +157,7 @@ def test_where_single_precision_is_too_little_there_is_a_second_sketch_if_sweeps
         def lift(self, U, bounds, dtype):
             return U
 
-    def fake_sketch(data, k, rng, most, tell, checkpoints, settings, known):
+    def fake_sketch(data, k, rng, most, tell, settings, known):
         seen.append((settings, data.dtype))
         tell(1)
         return Small(sweeps=3, shrunk=None, V=known)

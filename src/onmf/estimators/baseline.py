@@ -10,7 +10,7 @@ from onmf.estimators.fitting import Solution, Solver
 from onmf.estimators.initialization import Initialization
 from onmf.estimators.paper_solver import with_labels
 from onmf.estimators.parameters import Init, RandomSeed, check_parameters, without_none
-from onmf.result import CheckpointStore, Event, Watch
+from onmf.result import Event, Watch
 from onmf.rows import Placement, place_in_memory
 from onmf.rows.assign import Rays
 from onmf.rows.check import Check
@@ -39,7 +39,7 @@ class RivalSolver(Solver):
     def most_sweeps(self) -> int | None:
         return self.settings.get("max_iter")
 
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+    def solve(self, rows: Placement, watch: Watch) -> Solution:
         data, seed = rows.data, self.begin.seeds()[0]
         zero = data.gather(data.row_sqnorms) == 0
         H, W = self._start(data, rows.X, seed)

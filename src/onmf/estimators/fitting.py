@@ -12,13 +12,14 @@ from scipy.optimize import linear_sum_assignment
 
 from onmf.bounds.spectral import cheap_bound
 from onmf.estimators.initialization import Initialization
+from onmf.estimators.lineage import Lineage
 from onmf.estimators.ordering import number_clusters
 from onmf.losses import Loss
 from onmf.losses.alternation import Alternation, Given
 from onmf.losses.filling import fill_along_common_ray
 from onmf.losses.ray_alternation import TooFewDirectionsError
 from onmf.losses.settling import finish, fit
-from onmf.result import NO_CHECKPOINT, CheckpointStore, Factorization, Recorder, Watch
+from onmf.result import Factorization, Recorder, Watch
 from onmf.rows import Placement
 from onmf.rows.memory import InMemory, count_nonzero_samples
 from onmf.rows.scale import Scale, safe_scale
@@ -27,7 +28,6 @@ from onmf.rows.sweep import Array, Data, count_missing
 from onmf.search.outliers import OutlierLimit, Outliers
 from onmf.search.row_problems import unit
 from onmf.search.starts import Settings
-from onmf.streams.lineage import Lineage
 
 
 class FitRequest(NamedTuple):
@@ -51,7 +51,7 @@ class Solution(NamedTuple):
     whole: float  # what the relative error is a share of
     proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
     limit: OutlierLimit | None = None  # beyond which samples are outliers
-    excess: Array | None = None  # loss of each sample over its cap: above 1 for outliers
+    beyond: Array | None = None  # whether each sample is beyond the limit
     unobserved: Array | None = None  # features that no sample shows, where values are missing
     lineage: Lineage | None = None  # what became of the clusters of an earlier model
 
@@ -74,7 +74,7 @@ class Solver:
         """What the validation of the rows must bring, as `rows.PlacementRequest` has it."""
         return {}
 
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+    def solve(self, rows: Placement, watch: Watch) -> Solution:
         """The clusters of these rows."""
         raise NotImplementedError
 
@@ -99,7 +99,7 @@ class FastSolver(Solver):
         return {"sampler": self.sampler, "once": self.passes == 1}
 
     def settings_for(self, rows: Placement, data: Data) -> Settings:
-        """For data of any sign, with outliers as a share of all samples."""
+        """For data of this sign, with outliers as a share of all samples."""
         outliers = self.settings.outliers
         if outliers is not None:
             some = rows.summary  # of its rows each stands for many
@@ -111,16 +111,16 @@ class FastSolver(Solver):
             outliers = outliers.among(present, self.begin.n_clusters)
         return replace(self.settings, signed=data.extremes[0] < 0, outliers=outliers)
 
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+    def solve(self, rows: Placement, watch: Watch) -> Solution:
         if self.passes is not None:
             return self._solve_by_summary(rows, watch)
-        return self._solution(rows.data, *self._fit(rows, rows.data, watch, checkpoints))
+        return self._solution(rows.data, *self._fit(rows, rows.data, watch))
 
     def _fit(
-        self, rows: Placement, data: Data, watch: Watch, checkpoints: CheckpointStore
+        self, rows: Placement, data: Data, watch: Watch
     ) -> tuple[Factorization, Any, Alternation]:
         """k clusters of these rows, or as many as they have directions."""
-        begin, seed = self.begin, self.begin.seeds(checkpoints)[0]
+        begin, seed = self.begin, self.begin.seeds()[0]
         settings = self.settings_for(rows, data)
         alternation, given = self.loss.alternation(data, settings), None
         if begin.previous is not None:
@@ -129,7 +129,7 @@ class FastSolver(Solver):
             full = fill_along_common_ray(data) if data.n_missing else data
             given = Given(begin.factors(full, rows.X, seed)[1], is_model=False)
         most, k = settings.max_sweeps, begin.n_clusters
-        recorder = Recorder(watch, most, checkpoints=checkpoints)
+        recorder = Recorder(watch, most)
         while True:
             try:
                 return fit(alternation, k, seed, recorder, given)
@@ -149,8 +149,8 @@ class FastSolver(Solver):
             alternation.stationarity(state),
             alternation.whole,
             limit=state.limit,
-            excess=alternation.excess(state),
-            unobserved=getattr(state, "unobserved", None),
+            beyond=state.limit and state.limit.beyond(*alternation.gathered_pairs(state)),
+            unobserved=alternation.unobserved(state),
         )
         plain = state.limit is None and not data.n_missing
         if plain and self.passes is None and "bound" in self.loss.supports:
@@ -164,7 +164,7 @@ class FastSolver(Solver):
     def _solve_by_summary(self, rows: Placement, watch: Watch) -> Solution:
         """Clusters of the summary, then labels and further sweeps on all rows."""
         some = self._summary(rows)
-        result, state, alternation = self._fit(rows, some, watch, NO_CHECKPOINT)
+        result, state, alternation = self._fit(rows, some, watch)
         solution = self._solution(some, result, state, alternation)
         solution = number_clusters(solution, some.weight, self.begin, self.loss)
         traffic = rows.data.traffic._asdict()
@@ -172,19 +172,20 @@ class FastSolver(Solver):
         stop = "summary" if result.stop == "max_iter" else result.stop
         result = solution.result._replace(history=history, sweeps=1, iterations=1, stop=stop)
         totals = None if rows.summary is None else rows.summary.totals
-        alternation = alternation.resumed(state).moved_to(rows.data, totals)
+        alternation = alternation.moved_to(rows.data, totals)
         if self.passes == 1:
             nobody = np.empty(0, np.intp)
             return solution._replace(
                 result=result._replace(H=result.H[:0]),
                 labels=nobody,
                 nearest=nobody,
-                excess=None,
+                beyond=None,
                 whole=alternation.whole,
             )
         passes = self.passes or 2
         passes = passes if result.W.any(axis=1).all() else 2  # no direction to fill empty ones
-        last, state = finish(alternation, [result.W], Recorder(watch, passes, history=history))
+        recorder = Recorder(watch, passes, history=history)
+        last, state = finish(alternation, [result.W], recorder, limit=state.limit)
         stop = result.stop if last.stop == "max_iter" else last.stop
         return self._solution(rows.data, last._replace(stop=stop), state, alternation)
 

@@ -2,15 +2,11 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from onmf.estimators.editing import EditingMixin
-from onmf.estimators.fitting import FastSolver, FitRequest, Solver
-from onmf.estimators.guiding import GuidedSolver, KnownClasses
+from onmf.estimators.fitting import FitRequest, Solver
 from onmf.estimators.initialization import Initialization, is_model
-from onmf.estimators.naming import Names, as_pairs
 from onmf.estimators.parameters import (
     Init,
     RandomSeed,
@@ -41,8 +37,7 @@ class ONMF(EditingMixin):
     Parameters
     ----------
     n_clusters : int, optional
-        Number of clusters; None is 8, or as many as the model given as `init`, or a `y` of `fit`
-        with unknown samples, has.
+        Number of clusters; None is 8, or as many as the model or classes given as `init` have.
     loss : {"frobenius", "kl"}, default="frobenius"
         What is minimised: squares, or for counts (words, reads) the Kullback-Leibler divergence
         KL(X || HW), the sum of ``x log(x / y) - x + y`` over the entries of X and HW. With "kl" a
@@ -57,7 +52,8 @@ class ONMF(EditingMixin):
         "random", which with an integer `random_state` is the paper's shared start of that seed,
         "k-means++" or "nndsvd". An array gives centroids (n_clusters, n_features), a pair also
         memberships (n_samples, n_clusters); cluster ids then keep the given order. A callable
-        receives ``(X, n_clusters, random_state)`` and returns either. A fitted model, or the path
+        receives ``(X, n_clusters, random_state)`` and returns either, such as
+        ``onmf.class_means(y)`` for known classes. A fitted model, or the path
         of a saved one (.onmf): the fit starts from its centroids, moves them no more than needed,
         and `cluster_ids_` tells which clusters are those of that model. Features are matched by
         name.
@@ -100,10 +96,17 @@ class ONMF(EditingMixin):
     cluster_names_ : dict of int to str
         The name of each cluster, by id: that given by `rename`, else the one that was found, else
         "cluster 0" and so on.
+    rays_ : ndarray of shape (n_rays, n_features)
+        What samples are given to: the centroids, unless clusters were merged.
+    cluster_of_ray_ : ndarray of shape (n_rays,)
+        The cluster that owns each ray, as a row of `cluster_centers_`.
+    ray_weight_ : ndarray of shape (n_rays,)
+        Sum of the weights of the samples of each ray: with it, a ray stands for them.
     lineage_ : Lineage or None
         What became of the clusters of the model before: `kept`, `born` and `vanished` ids, `drift`
         in degrees, and how many features are new and lost; None if there was none. After `merge`
-        and `split` pairs of ids, `merged` and `split`.
+        and `split` pairs of ids, `merged` and `split`, and how many samples of other clusters
+        `moved`.
     membership_ : ndarray of shape (n_samples, n_clusters)
         H; one non-zero entry per row after a converged fit. For rows on disk a memory map of a
         temporary file, if large; for rows on Dask a Dask array.
@@ -111,9 +114,6 @@ class ONMF(EditingMixin):
         ||X - HW||^2 / ||X||^2. The row of an outlier in H is zero: all of it counts as error, and
         ``1 - model.score(X[model.labels_ >= 0])`` is the error of the others. With ``loss="kl"``
         KL(X || HW) over that of a single cluster for all samples.
-    outlier_score_ : ndarray of shape (n_samples,)
-        With `outliers`: the loss of each sample over the limit for a sample of its size. Above 1
-        for outliers; higher is worse.
     outlier_limit_ : (float, float)
         With `outliers`: (c, p); a sample is an outlier if its loss exceeds c s^p, where s is
         ||hW||^2, or the total of the sample with ``loss="kl"``. p says how noise grows with the
@@ -137,7 +137,7 @@ class ONMF(EditingMixin):
     bound_, gap_ : float or None
         No clustering into n_clusters rays has a relative error below `bound_`; none is better by
         more than the share `gap_`. Known after a default fit with at most 100 features or samples;
-        otherwise use `certify`. None with ``loss="kl"``, outliers or missing values.
+        otherwise use `onmf.certify`. None with ``loss="kl"``, outliers or missing values.
     n_disagreements_ : int
         Training samples for which `predict` differs from `labels_` ("palm" keeps the paper's
         argmax of H).
@@ -205,10 +205,6 @@ class ONMF(EditingMixin):
         remedy = SIGNED_REMEDY if "signed" in supports else of_loss
         return Check(type(self).__name__, signed, remedy, "missing" in supports)
 
-    @property
-    def _checkpoint(self) -> str | Path | None:
-        return solver_of(self.solver).checkpoint
-
     def _why_empty(self, empty: int) -> str:
         if solver_of(self.solver).name == "palm":
             return f"{super()._why_empty(empty)[:-1]}, or use solver='fast', which leaves none."
@@ -251,15 +247,3 @@ class ONMF(EditingMixin):
                 self.max_iter,
             )
         )
-
-    def _guided(self, solver: Solver, y: Any, soft: bool) -> tuple[Solver, Names]:
-        known = KnownClasses.of(y, soft)
-        if known is None:
-            return solver, ()
-        self._check_support("guide")
-        if not isinstance(self.init, str):
-            raise ValueError("y with unknown labels says where to start: leave out init.")
-        assert isinstance(solver, FastSolver)  # the only one that passes the refusals
-        if self.n_clusters is None:
-            solver = replace(solver, begin=replace(solver.begin, n_clusters=len(known.names)))
-        return GuidedSolver.guiding(solver, known), as_pairs(dict(enumerate(known.names)))

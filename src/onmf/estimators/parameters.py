@@ -55,9 +55,6 @@ def check_parameters(values: dict[str, Any]) -> None:
         return
     if values.get("outliers") is not None:
         as_outliers(values["outliers"])
-    if values.get("max_clusters") is not None:
-        low = values.get("n_clusters") or 1
-        check_number(values["max_clusters"], "max_clusters", low, whole=True)
 
 
 def check_number(

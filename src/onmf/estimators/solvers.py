@@ -6,7 +6,6 @@ the default of the solver.
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from onmf.estimators.bases import BaseEstimator, DocumentedEstimator
@@ -45,10 +44,6 @@ class Fast(DocumentedEstimator):
         all samples, later ones continue the exact alternation. With 1 there are no `labels_` and
         `membership_`, and `relative_error_` is that of the summary: for streams of blocks
         (`onmf.io.Blocks`) and for labels that stay on Dask (`predict`).
-    checkpoint : str or Path, optional
-        Folder in which the fit saves its state after every sweep. A fit with the same data and
-        parameters resumes from it and ends as if it had not been interrupted. A fit that ends
-        removes the files.
 
     Examples
     --------
@@ -60,14 +55,12 @@ class Fast(DocumentedEstimator):
     name = "fast"
     signed = True  # whether X may have negative entries
 
-    def __init__(self, passes: int | None = None, checkpoint: str | Path | None = None) -> None:
+    def __init__(self, passes: int | None = None) -> None:
         self.passes = passes
-        self.checkpoint = checkpoint
 
     def features(self) -> set[str]:
         """What was asked for, by the names of `losses.support`."""
-        given = self.get_params(deep=False)
-        return {name for name in ("passes", "checkpoint") if given[name] is not None}
+        return set() if self.passes is None else {"passes"}
 
     def prepare(self, request: FitRequest) -> Solver:
         """The parameters, checked and resolved."""
@@ -120,8 +113,6 @@ class PALM(DocumentedEstimator):
     accelerate : bool, default=False
         Adds momentum to PALM; a step that raises the objective is undone. Fewer sweeps, different
         iterates from the paper.
-    checkpoint : str or Path, optional
-        Folder in which the fit saves its state after every stage, as for `Fast`.
 
     Examples
     --------
@@ -143,7 +134,6 @@ class PALM(DocumentedEstimator):
         mu_w: float | None = None,
         inner_tol: float | None = None,
         accelerate: bool = False,
-        checkpoint: str | Path | None = None,
     ) -> None:
         self.penalty = penalty
         self.center_bounds = center_bounds
@@ -153,7 +143,6 @@ class PALM(DocumentedEstimator):
         self.mu_w = mu_w
         self.inner_tol = inner_tol
         self.accelerate = accelerate
-        self.checkpoint = checkpoint
 
     @property
     def signed(self) -> bool:
@@ -162,7 +151,7 @@ class PALM(DocumentedEstimator):
 
     def features(self) -> set[str]:
         """What was asked for, by the names of `losses.support`."""
-        return set() if self.checkpoint is None else {"checkpoint"}
+        return set()
 
     def prepare(self, request: FitRequest) -> Solver:
         """The parameters, checked and resolved."""

@@ -6,12 +6,11 @@
 contract tests of ``tests/losses/test_contract.py`` run over that registry.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from onmf.losses.alternation import Alternation
-from onmf.losses.batches import BatchSums
 from onmf.losses.quick_fit import Look
 from onmf.rows.assign import Assignment
 from onmf.rows.sweep import Array, Block, Data, Matrix, Move
@@ -58,14 +57,14 @@ class Loss(Protocol):
         """What a fit repeats, and how it finds its starts."""
 
     @property
-    def kinds_of_batch(self) -> tuple[type[BatchSums], ...]:
-        """The kinds of sums that `batch` gives, for files."""
+    def stream_rows(self) -> int:
+        """How many samples per cluster a stream keeps."""
 
-    def batch(self, state: Any) -> BatchSums:
-        """What a stream remembers of a batch, after one sweep of the alternation."""
+    def typical_samples(self, W: Array, weight: Array) -> Array:
+        """The row for each centroid (k, m) that, with its weight, stands for all its samples."""
 
-    def batch_of_centroids(self, W: Array, sizes: Array) -> BatchSums:
-        """The sums of a fit that ended with these centroids, for clusters of these sizes."""
+    def joint_centroids(self, rows: Array, weight: Array, cluster: Array, k: int) -> Array:
+        """The best centroids (k, m) of such rows, each in one of k clusters."""
 
     def sampling_weight(self, X: Matrix) -> Array:
         """What a sample of a block counts for (b,); 0 for a sample of zeros."""

@@ -8,7 +8,6 @@ divergence is close to four times their squared distance.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,8 +15,7 @@ from scipy.special import xlogy
 
 from onmf.losses.alternation import Alternation
 from onmf.losses.base import Words
-from onmf.losses.batches import BatchSums, CountBatches, has_samples
-from onmf.losses.kl_alternation import CountAlternation, sums_of_centroids
+from onmf.losses.kl_alternation import CountAlternation, as_centroids, sums_of_centroids
 from onmf.losses.kl_search import Counts
 from onmf.losses.kl_starts import find_clusterings
 from onmf.losses.profiles import (
@@ -48,7 +46,7 @@ class KullbackLeibler:
     degree = 1
     takes_counts = True
     min_sweeps = 3
-    kinds_of_batch = (CountBatches,)
+    stream_rows = 600  # 20 Newsgroups: ARI 42, with 280 below 40
 
     def assignment(self, W: Array, n_missing: int = 0) -> CountProfiles:
         return CountProfiles.of(W)
@@ -74,12 +72,17 @@ class KullbackLeibler:
             rows, totals = data.sweep(measure_totals)
         return CountAlternation(data, settings, totals=totals, row_totals=rows)
 
-    def batch(self, state: Any) -> BatchSums:
-        return CountBatches.of(state.sums)
+    def typical_samples(self, W: Array, weight: Array) -> Array:
+        """The mean of the samples: the overall mean in the centroid is taken out again."""
+        rows = sums_of_centroids(W, weight) / divisor(weight)[:, None]
+        return np.where(weight[:, None] > 0, rows, W).astype(W.dtype)
 
-    def batch_of_centroids(self, W: Array, sizes: Array) -> BatchSums:
-        """A centroid is the mean of its samples; the overall mean in it is taken out again."""
-        return CountBatches(has_samples(sizes), sizes, sums_of_centroids(W, sizes))
+    def joint_centroids(self, rows: Array, weight: Array, cluster: Array, k: int) -> Array:
+        """The mean samples, all with the same overall mean."""
+        S = np.zeros((k, rows.shape[1]))
+        np.add.at(S, cluster, rows * weight[:, None])
+        mean = S.sum(axis=0) / max(S.sum(), np.finfo(float).tiny)
+        return as_centroids(S, np.bincount(cluster, weight, k), mean).astype(rows.dtype)
 
     def sampling_weight(self, X: Matrix) -> Array:
         return row_sums(X)

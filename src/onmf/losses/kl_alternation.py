@@ -14,7 +14,7 @@ covers features that a cluster happens not to have: one word does not rule out a
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -84,23 +84,12 @@ class AssignCounts:
         return code, counts
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CountState(AlternationState):
-    """The clustering after a sweep with the centroids W."""
-
-    residual: float = 1.0
-
-    kind_of_sums: ClassVar[Any] = CountSums
-
-
 @dataclass(frozen=True)
 class CountAlternation(Alternation):
     """Until no label changes or the divergence no longer falls."""
 
     totals: CountTotals | None = None  # of all samples
     row_totals: Any = None  # of each sample, cut like the data
-
-    kind_of_state: ClassVar[Any] = CountState
 
     @property
     def known(self) -> CountTotals:
@@ -136,7 +125,7 @@ class CountAlternation(Alternation):
             inside = np.flatnonzero(labels >= 0)
             weight = np.bincount(labels[inside], rows.weight[inside, 0], k)
             Ws.append(self.centroids(counts.take(inside).sums(labels[inside], k), weight))
-        return Starts(Ws, self.with_first_limit(Ws[0]), SWEEPS_BEFORE)
+        return Starts(Ws, self, SWEEPS_BEFORE)
 
     def without_outliers(
         self, counts: Counts, rows: Block, k: int, labels: Array, rng: np.random.Generator
@@ -185,43 +174,35 @@ class CountAlternation(Alternation):
     def move(self, W: Array, limit: OutlierLimit | None) -> AssignCounts:
         return AssignCounts(self.assignment(W, limit))
 
-    def after(self, state: CountState) -> CountState | None:
-        W, limit = self.images(state), state.next_limit
-        rows, sums = self.sweep(W, limit, state.rows)
-        residual, before = profile_distance(W, state.W), self.loss(state)
-        new = CountState(
-            W=W,
-            rows=rows,
-            sums=sums,
-            residual=residual,
-            limit=limit,
-            next_limit=limit,
-            turn=state.turn + 1,
-        )
+    def after(self, state: AlternationState, limit: OutlierLimit | None) -> AlternationState | None:
+        W = self.images(state)
+        rows, sums = self.data.sweep(self.move(W, limit), state.rows)
+        new = AlternationState(W, rows, sums, limit, profile_distance(W, state.W))
+        before = self.loss(state)
         fall = before - self.loss(new)
         if fall < 0 and limit is None:  # by the overall mean in the centroids, and by very little
             return None
-        settled = not sums.moves or bool(abs(fall) <= self.settings.tol * before)
-        return self.with_next_limit(replace(new, settled=settled))
+        still = bool(abs(fall) <= self.settings.tol * before)
+        return new._replace(settled=not sums.moves or still)
 
-    def images(self, state: CountState) -> Array:
+    def images(self, state: AlternationState) -> Array:
         """The centroids of the samples of each cluster."""
         return self.centroids(state.sums.sums, state.sums.weight)
 
     def centroids(self, S: Array, weight: Array) -> Array:
         return as_centroids(S, weight, self.known.mean).astype(self.data.dtype)
 
-    def error(self, state: CountState) -> float:
+    def error(self, state: AlternationState) -> float:
         """As a share of KL of one cluster for all."""
         flat = self.whole <= NO_INFORMATION * abs(self.known.own)
         return 0.0 if flat else self.loss(state) / self.whole
 
-    def loss(self, state: CountState) -> float:
+    def loss(self, state: AlternationState) -> float:
         """KL(X || HW); of an outlier that of one cluster for all."""
         outside = cross_information(state.sums.outside, self.known.sums)
         return max(self.known.own - state.sums.inside - outside, 0.0)
 
-    def stationarity(self, state: CountState) -> float:
+    def stationarity(self, state: AlternationState) -> float:
         return profile_distance(self.images(state), state.W)
 
 

@@ -15,7 +15,7 @@ over its samples. Two things are better than the plain power step w <- Sw / ||Sw
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -113,34 +113,6 @@ def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RayState(AlternationState):
-    """The clustering after a sweep with the centroids W."""
-
-    last_W: Array | None = None  # of the sweep before, and their images
-    last_cross: Array | None = None
-
-    kind_of_sums: ClassVar[Any] = ClusterSums
-
-    def after(self, W: Array, rows: Any, sums: ClusterSums, tol: float) -> "RayState":
-        """The state after the next sweep, with the centroids W."""
-        residual = kernels().ray_distance(W, self.W)
-        still = is_still(residual, tol, W.dtype)
-        settled = still and not sums.moves.any() and sums.samples.all()
-        return RayState(
-            W=W,
-            rows=rows,
-            sums=sums,
-            residual=residual,
-            settled=bool(settled),
-            limit=self.next_limit,
-            next_limit=self.next_limit,
-            turn=self.turn + 1,
-            last_W=self.W,
-            last_cross=self.sums.cross,
-        )
-
-
 @dataclass(frozen=True)
 class SquaresAlternation(Alternation):
     """error = 1 - sum_k explained_k / ||X||^2, over the entries that are observed."""
@@ -159,8 +131,6 @@ class SquaresAlternation(Alternation):
 class RayAlternation(SquaresAlternation):
     """Squares, all entries observed."""
 
-    kind_of_state: ClassVar[Any] = RayState
-
     def assignment(self, W: Array, limit: OutlierLimit | None = None) -> Rays:
         return replace(KernelRays.of(W), limit=limit)
 
@@ -170,38 +140,41 @@ class RayAlternation(SquaresAlternation):
         tell = partial(recorder.tell, membership=no_membership(self.data, k, self.data.row_sqnorms))
         Ws, small = find_starts(self.settings, self.data, k, rng, given, tell=tell)
         data = self.data.in_double() if small.precise else self.data
-        return Starts(Ws, replace(self, data=data).with_first_limit(Ws[0]), small.sweeps)
+        return Starts(Ws, replace(self, data=data), small.sweeps)
 
     def move(self, W: Array, limit: OutlierLimit | None) -> Assign:
         return Assign(KernelRays.of(W), limit)
 
-    def after(self, state: RayState) -> RayState:
-        W = next_centroids(self.data, state, self.settings.signed)
-        rows, sums = self.sweep(W, state.next_limit, state.rows)
-        return self.with_next_limit(state.after(W, rows, sums, self.settings.tol))
+    def after(self, state: AlternationState, limit: OutlierLimit | None) -> AlternationState:
+        W = self.next_centroids(state)
+        rows, sums = self.data.sweep(self.move(W, limit), state.rows)
+        residual = kernels().ray_distance(W, state.W)
+        still = is_still(residual, self.settings.tol, W.dtype)
+        settled = bool(still and not sums.moves.any() and sums.samples.all())
+        last = state.W, state.sums.cross
+        return AlternationState(W, rows, sums, limit, residual, settled, last)
 
-    def stationarity(self, state: RayState) -> float:
+    def next_centroids(self, state: AlternationState) -> Array:
+        """Centroids for the next sweep; none of them stays without samples."""
+        U, sums = next_rays(state, self.settings.signed), state.sums
+        if len(state.empty):
+            rows = without_outlier_loss(self.data, state)
+            U = refill_empty(self.data, U, state.empty, rows)
+        return with_length(U, sums.explained / divisor(sums.weight), self.data.dtype)
+
+    def stationarity(self, state: AlternationState) -> float:
         """How far the rays are from their own images: zero at a fixed point."""
         images = np.where(state.sums.cross.any(axis=1, keepdims=True), state.sums.cross, state.W)
         return float(kernels().ray_distance(images, state.W))
 
 
-def next_centroids(data: Data, state: RayState, signed: bool) -> Array:
-    """Centroids for the next sweep; none of them stays without samples."""
-    U, sums = next_rays(state, signed), state.sums
-    if len(state.empty):
-        U = refill_empty(data, U, state.empty, without_outlier_loss(data, state))
-    return with_length(U, sums.explained / divisor(sums.weight), data.dtype)
-
-
-def next_rays(state: RayState, signed: bool) -> Array:
+def next_rays(state: AlternationState, signed: bool) -> Array:
     """Rays for the next sweep: doubled steps, and Ritz vectors where no sample moved."""
-    W, sums, last_W, last_cross = state.W, state.sums, state.last_W, state.last_cross
-    if last_W is None or last_cross is None:
+    W, sums = state.W, state.sums
+    if state.last is None:
         return unit(sums.cross, otherwise=unit(W.astype(np.float64)))
-    return np.asarray(
-        kernels().ray_steps(W, sums.cross, last_W, last_cross, sums.moves == 0, signed)
-    )
+    kept = sums.moves == 0
+    return np.asarray(kernels().ray_steps(W, sums.cross, *state.last, kept, signed))
 
 
 def without_outlier_loss(data: Data, state: AlternationState) -> Any:

@@ -15,24 +15,16 @@ FEATURES = {  # feature -> what the user asked for, as a message names it
     "signed": "negative entries",
     "passes": "passes",
     "streams": "partial_fit",
-    "births": "StreamONMF",
-    "checkpoint": "checkpoint",
     "bound": "certify",
     "model": "a model as init",
     "n_init": "n_init",
-    "guide": "y with unknown labels (-1)",
 }
 EVERY_FEATURE = frozenset(FEATURES)
-OF_PALM = EVERY_FEATURE - {"outliers", "missing", "passes", "streams", "births", "guide"}
+OF_PALM = EVERY_FEATURE - {"outliers", "missing", "passes", "streams"}
 # Pairs that make no sense for any loss, and why.
 CONFLICTS = {
-    frozenset({"outliers", "births"}): "new clusters are made of the samples that fit none",
-    frozenset({"passes", "checkpoint"}): "a fit that reads X a few times has nothing to resume",
     frozenset({"bound", "missing"}): "the bound is that of a complete matrix",
     frozenset({"bound", "outliers"}): "the bound is that of all samples",
-    frozenset({"guide", "model"}): "both say where to start",
-    frozenset({"guide", "passes"}): "the summary does not know the labels",
-    frozenset({"guide", "checkpoint"}): "a guided fit is not saved on its way",
     frozenset({"model", "n_init"}): "a fit from a model has one start",
 }
 

@@ -44,10 +44,14 @@ def k_means_plus_plus_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     return from_centroids(data, W), W
 
 
-def spread_rays(X: Matrix, k: int, rng: np.random.RandomState) -> Array:
-    """Greedy k-means++ on the energy ||x||^2 (1 - cos^2) that the chosen rays leave unexplained."""
+def spread_rays(X: Matrix, k: int, rng: np.random.RandomState, given: Array | None = None) -> Array:
+    """Greedy k-means++ on the energy ||x||^2 (1 - cos^2) that the chosen rays leave unexplained,
+    and those given."""
     sqnorms = row_sqnorm(X)
     left, trials = sqnorms.copy(), 2 + int(np.log(k))
+    if given is not None:
+        explained = np.square(np.maximum(X @ Rays.of(given).units, 0)).max(axis=1)
+        left = np.maximum(sqnorms - explained, 0)
     chosen = []
     for _ in range(k):
         shares = left if left.sum() > 0 else sqnorms

@@ -55,15 +55,13 @@ class OutlierLimit(NamedTuple):
             least = 2 * total / divisor(root)
         return np.minimum(least, np.sqrt((1 - MIN_UNEXPLAINED) * total))
 
-    def excess(self, total: Array, scores: Array) -> Array:
-        """Loss over its cap: above 1 for outliers, 0 for a sample of zeros."""
-        cost = total - np.square(self.floor(total))
-        left = np.maximum(total - np.square(scores, dtype=np.float64), 0)
-        return left / divisor(cost)
+    def beyond(self, total: Array, scores: Array) -> Array:
+        """Whether samples are outliers."""
+        return np.asarray(scores < self.floor(total))
 
     def applied(self, total: Array, scores: Array, code: Any) -> Any:
         """The codes with label -1 for outliers; their scores stay, to measure the distance."""
-        return code._replace(labels=np.where(scores < self.floor(total), -1, code.labels))
+        return code._replace(labels=np.where(self.beyond(total, scores), -1, code.labels))
 
     def capped_loss(self, weight: Array, pair: tuple[Array, Array]) -> float:
         """sum_i d_i min(total_i - score_i^2, cost_i)."""
@@ -84,6 +82,9 @@ class OutlierLimit(NamedTuple):
                 "squares of them: divide X by its largest entry."
             )
         return self._replace(height=height)
+
+
+NO_LIMIT = OutlierLimit(np.inf, 0.0)  # losses of samples are measured; none is an outlier
 
 
 @dataclass(frozen=True)
@@ -122,17 +123,14 @@ class Outliers:
 
 
 def next_limit(
-    outliers: Outliers, total: Array, scores: Array, counts: Array, last: OutlierLimit, turn: int
-) -> tuple[OutlierLimit, bool]:
-    """The limit for these samples, and whether its outliers are those of the `last` limit.
+    outliers: Outliers, total: Array, scores: Array, weight: Array, last: OutlierLimit, turn: int
+) -> OutlierLimit:
+    """The limit for these samples, of the same power as the last one.
 
     Centroids and outliers could alternate for ever: after FREE_UPDATES the limit can only rise.
     """
-    limit = outliers.limit(total, scores, counts, last.power)
-    if turn >= FREE_UPDATES:
-        limit = max(limit, last)
-    now, before = (scores < one.floor(total) for one in (limit, last))
-    return limit, np.array_equal(now, before)
+    limit = outliers.limit(total, scores, weight, last.power)
+    return limit if turn < FREE_UPDATES else max(limit, last)
 
 
 def with_samples(data: Data, small: Sketch) -> Array:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onmf import exceptions, explain, page, plot
     from onmf.cells import cluster_anndata
-    from onmf.estimators import ONMF, PALM, Fast, StreamONMF, load
+    from onmf.estimators import ONMF, PALM, Fast, class_means, load
     from onmf.number import choose_k
     from onmf.palm.penalties import NSNCP, SNCP, General
     from onmf.texts import cluster_texts
@@ -26,10 +26,10 @@ __all__ = [
     "SNCP",
     "Fast",
     "General",
-    "StreamONMF",
     "__version__",
     "build_tree",
     "choose_k",
+    "class_means",
     "cluster_anndata",
     "cluster_texts",
     "exceptions",
@@ -38,7 +38,7 @@ __all__ = [
     "page",
     "plot",
 ]
-__version__ = "0.2.0"
+__version__ = "1.0.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
 HOMES = {
@@ -47,10 +47,10 @@ HOMES = {
     "PALM": "onmf.estimators",
     "SNCP": "onmf.palm.penalties",
     "Fast": "onmf.estimators",
-    "StreamONMF": "onmf.estimators",
     "General": "onmf.palm.penalties",
     "build_tree": "onmf.tree",
     "choose_k": "onmf.number",
+    "class_means": "onmf.estimators",
     "cluster_anndata": "onmf.cells",
     "cluster_texts": "onmf.texts",
     "load": "onmf.estimators",

@@ -74,7 +74,7 @@ class FormatError(ValueError):
 
 
 class SignedDataWarning(UserWarning):
-    """X has negative entries, and ``center_bounds="auto"`` made the centroids free.
+    """X has negative entries, so that the centroids are free.
 
     Examples
     --------

@@ -164,8 +164,9 @@ def centers(model: FittedModel, shape: tuple[int, int], axes: Any = None) -> Any
     if axes is None:
         across = min(len(images), 5)
         down = -(-len(images) // across)
-        look = {"figsize": (1.5 * across, 1.7 * down), "squeeze": False, "layout": "constrained"}
-        axes = plt.subplots(down, across, **look)[1].ravel()
+        size = 1.5 * across, 1.7 * down
+        _, panels = plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
+        axes = panels.ravel()
         for ax in axes[len(images) :]:
             ax.remove()
     axes = np.ravel(axes)[: len(images)]

@@ -132,7 +132,7 @@ def largest_gap(heights: Array) -> int:
 
 def split_all(model: ONMF, X: Any, labels: Array) -> Array | None:
     """The parts of all clusters that have some; None if none has."""
-    names = ("loss", "equal_votes", "center_bounds", "random_state", "n_jobs")
+    names = ("loss", "random_state", "n_jobs")
     part = ONMF(**{name: getattr(model, name) for name in names})
     finer, n = labels.copy(), int(labels.max()) + 1
     for own in range(n):

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple, Self, cast
 
 import click
 import numpy as np
+from onmf.baselines import METHODS
+from onmf.bounds.certificate import LARGEST_USEFUL_GAP
+from onmf.estimators.baseline import NEAREST
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn
 
-from onmf import ONMF, Baseline, certify
-from onmf.baselines import METHODS
-from onmf.bounds.certificate import LARGEST_USEFUL_GAP
+from onmf import ONMF, PALM, Baseline, certify
 from onmf.datasets import make_rays
-from onmf.estimators.baseline import NEAREST
 from onmf.explain import Markers, groups
 from onmf.io import Table
 from onmf.io.table import one_line, printable
@@ -52,7 +52,7 @@ from onmf_app.sections import SectionedCommand
 OWN_METHOD = "onmf"
 COMPARED: dict[str, Callable[..., ONMF | Baseline]] = {
     OWN_METHOD: ONMF,
-    **{name: partial(ONMF, solver="palm", penalty=cast(Any, name)) for name in PENALTIES},
+    **{name: partial(ONMF, solver=PALM(penalty=cast(Any, name))) for name in PENALTIES},
     **{name: partial(Baseline, cast(Any, name)) for name in METHODS},
 }
 NEGATIVE = re.compile(r"^Negative values in data passed to \w+ at .*: (?=[^:]*$)")  # cells

@@ -91,18 +91,11 @@ def build_estimator(
         exponents = [chosen.pop(name) for name in ("p", "q", "v") if name in chosen]
         penalty = SNCP() if method == "sncp" else NSNCP(settings.margin)
         steps = {name: chosen.pop(name) for name in PALM().get_params() if name in chosen}
-        return ONMF(
-            k,
-            penalty=General(*exponents) if exponents else penalty,
-            solver=PALM(**steps),
-            center_bounds=settings.center_bounds(X),
-            random_state=seed,
-            n_jobs=1,
-            **chosen,
-        )
+        steps["penalty"] = General(*exponents) if exponents else penalty
+        steps["center_bounds"] = settings.center_bounds(X)
+        return ONMF(k, solver=PALM(**steps), random_state=seed, n_jobs=1, **chosen)
     if method == "default":
-        bounds: Any = "data" if lowest(X) < 0 else (0, None)
-        return ONMF(k, center_bounds=bounds, random_state=seed, n_jobs=1, **changes)
+        return ONMF(k, random_state=seed, n_jobs=1, **changes)
     if method == "k-means-10":
         return KMeans(k, n_init=10, random_state=seed)
     if family == "plane":

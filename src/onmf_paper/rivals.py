@@ -215,7 +215,8 @@ def onp_mf(X: Any, H: Array, W: Array) -> Iterates:
     F. Pompili, N. Gillis, P.-A. Absil and F. Glineur, "Two algorithms for orthogonal nonnegative
     matrix factorization with application to clustering", Neurocomputing 141, 2014.
     """
-    H = np.eye(len(W))[H.argmax(axis=1)] * H.any(axis=1)[:, None]
+    labels = np.where(H.any(axis=1), H.argmax(axis=1), -1)
+    H = one_sparse(labels, np.ones(len(H)), len(W))
     H = H / divisor(np.linalg.norm(H, axis=0))
     Z, rho = np.zeros_like(H), ONP_RHO
     for t in count(1):

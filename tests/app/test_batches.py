@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from onmf.streams import births
 
 import onmf_app as cli
 from cases import few
@@ -15,7 +16,6 @@ from command_line import ask, labels, run
 from onmf.datasets import make_rays
 from onmf.io import checksum, output
 from onmf.io.output import sole_writer
-from onmf.streams import births
 from onmf_app.runs import inputs, streams
 from onmf_app.runs.changes import Changes
 

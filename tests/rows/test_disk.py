@@ -575,7 +575,6 @@ def test_archives_hide_nothing_behind_their_names(dense, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
-def test_margin_and_distance_of_rows_on_disk(dense, tmp_path):
+def test_distance_of_rows_on_disk(dense, tmp_path):
     model, path = ONMF(5, random_state=0).fit(dense), npy(dense, tmp_path)
-    np.testing.assert_array_equal(model.margin(path), model.margin(dense))
     np.testing.assert_array_equal(model.distance(path), model.distance(dense))

@@ -85,11 +85,11 @@ def test_a_table_is_a_matrix_whose_features_have_names(kind, tmp_path):
         assert model.feature_names_in_.tolist() == NAMES
         assert model.n_features_in_ == 4
         np.testing.assert_array_equal(model.predict(table), model.labels_)
-        margin = model.nearness(table).margin
+        distance = model.distance(table)
     bare = table.X
     own = ONMF(2, random_state=0).fit(bare)
     np.testing.assert_array_equal(own.cluster_centers_, model.cluster_centers_)
-    np.testing.assert_array_equal(own.margin(bare), margin)
+    np.testing.assert_array_equal(own.distance(bare), distance)
     assert not hasattr(own, "feature_names_in_")
     swapped = table._replace(features=["b", "a", "c", "d"])
     with pytest.raises(ValueError, match=r"should match .* unlike 'b' instead of 'a', 'a' instead"):

@@ -15,7 +15,6 @@ from onmf.estimators.initialization import is_model
 from onmf.io.table import listing
 from onmf.losses import LOSSES
 from onmf.palm.palm import NON_NEGATIVE, Bounds
-from onmf.palm.penalties import PENALTIES
 from onmf.palm.start import STARTS
 from onmf.search.outliers import Outliers
 
@@ -49,18 +48,8 @@ def check_parameters(values: dict[str, Any]) -> None:
     callback = values.get("callback")
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be callable, not {callback!r}.")
-    penalty = values.get("penalty", "sncp")
-    if isinstance(penalty, str) or not hasattr(penalty, "step"):
-        check_choice(penalty, "penalty", list(PENALTIES), " or a penalty object")
-    equal_votes = values.get("equal_votes", False)
-    if not isinstance(equal_votes, bool | np.bool_):
-        raise ValueError(f"equal_votes must be True or False, not {equal_votes!r}.")
-    as_bounds(values.get("center_bounds", "auto"))
     if values.get("outliers") is not None:
         as_outliers(values["outliers"])
-    if values.get("max_clusters") is not None:
-        low = values.get("n_clusters") or 1
-        check_number(values["max_clusters"], "max_clusters", low, whole=True)
 
 
 def check_number(
@@ -138,16 +127,6 @@ def as_bounds(center_bounds: Any) -> BoundsOf:
         "center_bounds must be 'auto', 'data' or a pair (lower, upper) of numbers or None with "
         f"lower < upper and upper > 0, not {center_bounds!r}."
     )
-
-
-def is_automatic(center_bounds: Any) -> bool:
-    """Whether the bounds depend on the sign of the data alone."""
-    return isinstance(center_bounds, str) and center_bounds == "auto"
-
-
-def allows_negative(center_bounds: Any) -> bool:
-    """Whether the data may have negative entries."""
-    return as_bounds(center_bounds)((-1.0, 1.0)).lower < 0
 
 
 def without_none(**parameters: Any) -> dict[str, Any]:

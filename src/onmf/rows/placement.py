@@ -12,7 +12,7 @@ from onmf.rows.disk import OnDisk, open_rows
 from onmf.rows.memory import InMemory, Size
 from onmf.rows.scale import Scale, no_rescaling
 from onmf.rows.summary import BottomKSampler, Summary
-from onmf.rows.sweep import Array, Move, Place
+from onmf.rows.sweep import Array, Data, Move
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import Features, as_numpy, as_samples, as_weights, is_dask
 
@@ -55,7 +55,7 @@ class Placement(NamedTuple):
     summary : of the rows, if one was wanted.
     """
 
-    data: Place
+    data: Data
     scale: float
     weight: Array | None
     weight_exponent: int

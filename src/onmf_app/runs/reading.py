@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from onmf.estimators.parameters import allows_negative
 from onmf.io import Table
 from onmf.io.table import Progress
 from onmf.losses import LOSSES
@@ -59,7 +58,7 @@ def note_before_fit(
         done = ", ".join(DEFAULT_WORDS[name] for name in added).format(len(table.features))
         said += [f"gene expression: {done}; --raw leaves it as it is."]
     with waiting(f"Checking {source.path.name}"):
-        signed = allows_negative(bounds) and "signed" in LOSSES[loss].supports
+        signed = "signed" in LOSSES[loss].supports
         said += before_fit(source, table, signed)
     note(source.path.name, said, source.terms)
     return source, table, loss

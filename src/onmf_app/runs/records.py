@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from onmf.streams.lineage import Lineage
 
 from onmf.io import checksum, finish_replacement, seal_files, to_json_values
 from onmf.io.cells import unguard_cell
@@ -17,7 +18,6 @@ from onmf.io.output import Content
 from onmf.io.remote import AnyFile
 from onmf.io.terms import Terms
 from onmf.rows.sweep import Array
-from onmf.streams.lineage import Lineage
 from onmf.tree import Tree
 from onmf_app.runs.inputs import Input
 

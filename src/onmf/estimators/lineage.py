@@ -9,7 +9,7 @@ a cluster that is as far away as another one is another one. Every other new clu
 id that no cluster had before, and every old id without an heir has vanished, for good.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +31,7 @@ class Lineage(NamedTuple):
     new_features, lost_features : of X that the model before did not know; the other way round.
     merged : pairs (id that is no more, id that it became a part of), if a person merged clusters.
     split : pairs (id, id of a part that it gave away), if a person split a cluster.
+    moved : samples of other clusters that are nearer to a part, if a person split a cluster.
     """
 
     ids: tuple[int, ...]
@@ -43,6 +44,7 @@ class Lineage(NamedTuple):
     lost_features: int = 0
     merged: tuple[tuple[int, int], ...] = ()
     split: tuple[tuple[int, int], ...] = ()
+    moved: int = 0
 
     @classmethod
     def first(cls, k: int) -> Self:
@@ -56,12 +58,12 @@ class Lineage(NamedTuple):
         lineage = cls(*parts)
         pairs = [one for pair in (*lineage.merged, *lineage.split) for one in pair]
         numbers = (*lineage.ids, *lineage.kept, *lineage.born, *lineage.vanished, *pairs)
-        numbers = (*numbers, lineage.next_id)
+        numbers = (*numbers, lineage.next_id, lineage.moved)
         if not all(type(number) is int and number >= 0 for number in numbers):
             raise ValueError("its lineage has ids that are no numbers.")
         if not len({*lineage.ids}) == len(lineage.ids) == len(lineage.drift) == k:
             raise ValueError("its lineage is not about its clusters.")
-        if max(numbers[:-1], default=0) >= lineage.next_id:
+        if max(numbers[:-2], default=0) >= lineage.next_id:
             raise ValueError("its lineage would give an id twice.")
         return lineage
 
@@ -73,25 +75,27 @@ class Lineage(NamedTuple):
         merged = tuple((own, first) for own in others)
         return Lineage(left, left, (), tuple(others), turned, self.next_id, merged=merged)
 
-    def joined(self, clusters: Mapping[int, list[int]], before: "Lineage") -> "Lineage":
-        """This lineage of rays as that of clusters, whose rays have these numbers."""
-        ids, drift = tuple(clusters), tuple(self.drift[rays[0]] for rays in clusters.values())
-        kept = tuple(own for own in ids if own in before.ids)
-        return self._replace(
-            ids=ids,
-            kept=kept,
-            born=tuple(own for own in ids if own not in before.ids),
-            vanished=tuple(own for own in before.ids if own not in ids),
-            drift=drift,
-        )
+    def unchanged(self) -> "Lineage":
+        """After samples that moved no cluster."""
+        return Lineage(self.ids, self.ids, (), (), (0.0,) * len(self.ids), self.next_id)
 
-    def after_split(self, own: int, n_parts: int, drift: float) -> "Lineage":
+    def followed_by(self, ids: list[int], drift: list[float]) -> "Lineage":
+        """After a fit with clusters of these ids, increasing, each turned by `drift`."""
+        kept = tuple(own for own in ids if own in self.ids)
+        born = tuple(own for own in ids if own not in self.ids)
+        gone = tuple(own for own in self.ids if own not in ids)
+        after = max(self.next_id, max(ids) + 1)
+        return Lineage(tuple(ids), kept, born, gone, tuple(drift), after)
+
+    def after_split(self, own: int, n_parts: int, drift: float, moved: int) -> "Lineage":
         """After a cluster was split: its first part keeps the id, the others get new ones."""
         born = tuple(range(self.next_id, self.next_id + n_parts - 1))
         turned = tuple(drift if one == own else 0.0 for one in self.ids) + (np.nan,) * len(born)
         pairs = tuple((own, new) for new in born)
         after = self.next_id + len(born)
-        return Lineage((*self.ids, *born), self.ids, born, (), turned, after, split=pairs)
+        return Lineage(
+            (*self.ids, *born), self.ids, born, (), turned, after, split=pairs, moved=moved
+        )
 
     @classmethod
     def between(cls, old: Array, before: "Lineage", new: Array) -> tuple[Self, Array]:
@@ -112,6 +116,30 @@ class Lineage(NamedTuple):
             next_id=before.next_id + n_born,
         )
         return lineage, order
+
+
+def ids_of_rays(
+    old: Array, ids: Array, new: Array, heirs: Sequence[int], next_id: int
+) -> list[int]:
+    """The cluster of each new ray, by the ids of the clusters of the old rays.
+
+    `heirs` are the number of the old ray that each new one is, or a higher number. A ray that is
+    none of them belongs to the cluster of the nearest one if that has several rays and no ray of
+    another cluster is nearly as near; otherwise it is a cluster with a new id.
+    """
+    apart = degrees(Rays.of(new).units.T @ Rays.of(old).units)
+    among = degrees((units := Rays.of(old).units).T @ units)
+    found = []
+    for j, heir in enumerate(heirs):
+        i = heir if heir < len(old) else int(first_largest(-apart[j : j + 1])[0])
+        others = ids != ids[i]
+        reach = min(MAX_TURN_DEGREES, among[i, others].min(initial=np.inf) / 2)
+        if heir < len(old) or (np.sum(~others) > 1 and apart[j, i] <= reach):
+            found.append(int(ids[i]))
+        else:
+            found.append(next_id)
+            next_id += 1
+    return found
 
 
 def nearest_heirs(old: Array, new: Array) -> tuple[Array, Array]:

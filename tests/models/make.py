@@ -118,7 +118,7 @@ def write_runs(folder):
     with chdir(folder), open(os.devnull, "w") as nowhere:
         for name, words in RUNS.items():
             with redirect_stdout(nowhere), redirect_stderr(nowhere):
-                code = main(["cluster", *words, "-o", name, "--no-report"])
+                code = main(["cluster", *words, "-o", name])
             assert code == 0, name
 
 

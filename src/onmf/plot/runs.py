@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import leaves_list
 
-from onmf.page.runs import K_MEASURES, choice_rows, linkage_order
+from onmf.page.runs import K_MEASURES, choice_rows
 from onmf.plot.canvas import (
     ACCENT,
     MUTED,
@@ -42,7 +43,9 @@ def consensus_map(consensus: Any, ax: Any = None) -> Any:
     >>> plot.consensus_map(runs).get_title(loc="left")
     '3 runs, cophenetic correlation 1.000'
     """
-    ax, samples = axes_or_new(ax), linkage_order(consensus, MAX_CONSENSUS_SIDE)
+    order = np.asarray(consensus.shown)[leaves_list(consensus.linkage)]
+    some = np.unique(np.linspace(0, len(order) - 1, MAX_CONSENSUS_SIDE).astype(int))
+    ax, samples = axes_or_new(ax), order[some]
     n, k = len(samples), len(consensus.cluster_stability)
     image = ax.imshow(
         consensus.values(samples), cmap=shades_of(ACCENT), vmin=0, vmax=1, interpolation="nearest"

@@ -166,8 +166,7 @@ def page(monkeypatch):
         asked.append(SimpleNamespace(model=model, X=X, **facts))
         return "<!doctype html>"
 
-    for command in ("report", "choose_k"):
-        monkeypatch.setattr(f"onmf_app.{command}.html", html)
+    monkeypatch.setattr("onmf_app.runs.page.html", html)
     return asked
 
 

@@ -102,7 +102,6 @@ def test_the_command_finds_the_same(tmp_path, monkeypatch, texts):
                 "auto",
                 "-o",
                 "out",
-                "--no-report",
             ]
         )
         == 0

@@ -69,7 +69,7 @@ def test_the_input_drops_them_again_and_new_samples_need_not_have_them(tmp_path)
 def run(path, *options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        code = main(["cluster", str(path), "-k", "2", "--no-report", *options])
+        code = main(["cluster", str(path), "-k", "2", *options])
     assert code in (0, None)
 
 

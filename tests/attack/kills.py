@@ -89,7 +89,7 @@ def a_killed_fit_of_a_memory_map_goes_on(rng, folder):
 
 
 def cluster(folder, k, *words):
-    given = ("-k", k, "-o", folder / "out", "--no-report", *words)
+    given = ("-k", k, "-o", folder / "out", *words)
     return start("-m", "onmf", "cluster", folder / "x.csv", *given)
 
 

@@ -58,7 +58,7 @@ def names_come_back_and_run_nowhere(rng, folder):
     assert table.features == features
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        words = ["cluster", str(path), "-k", "3", "-o", str(folder / "o\x1b[2Jut"), "--no-report"]
+        words = ["cluster", str(path), "-k", "3", "-o", str(folder / "o\x1b[2Jut")]
         assert cli.main(words) == 0
         words = ["cluster", str(path), "-k", "99", "-o", str(folder / "\x1b[2J")]
         assert cli.main(words) == 2

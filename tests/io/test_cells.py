@@ -53,10 +53,6 @@ def test_our_readers_take_the_guard_away(tmp_path):
     assert read_labels(tmp_path / "classes.csv", ["=s", "s"]) == ["=1", "2"]
 
 
-def test_raw_names_are_written_as_they_are():
-    assert csv_text(["=a"], [["=b"]], raw=True) == "=a\n=b\n"
-
-
 @pytest.mark.parametrize("cell", ["1_000", "١٢", "１２", "0x10", "1 000", "1_0.5"])  # noqa: RUF001
 def test_only_python_takes_these_for_numbers(cell, tmp_path):
     assert not is_number(cell)

@@ -212,12 +212,11 @@ def test_the_levels_open_and_lead_to_the_documents_of_a_topic(browser, page_file
     page.close()
 
 
-def test_a_new_name_is_shown_once_the_page_is_made_again(browser, tmp_path, monkeypatch, texts):
+def test_a_new_name_is_shown(browser, tmp_path, monkeypatch, texts):
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("\n".join(text.replace("\n", " ") for text in texts))
     assert run("cluster", "a.txt", "--text", "-k", 3, "-o", "out") == 0
-    assert run("rename", "out", 2, "Motor sport & <b>co</b>") == 0
-    assert run("report", "out") == 0
+    assert run("edit", "out", "--rename", "2=Motor sport & <b>co</b>") == 0
     page = browser.new_page()
     page.goto(Path("out/report.html").resolve().as_uri())
     assert page.locator(".card h3").nth(2).text_content() == "Motor sport & <b>co</b>"

@@ -45,10 +45,10 @@ class Columns(NamedTuple):
         named = [own.words if isinstance(own, Coded) else own for own in named]
         return all("".join(some).isascii() for own in named for some in in_blocks(own))
 
-    def lines(self, raw: bool) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """The rows as text, some at a time."""
         digits = self.digits or [6] * len(self.parts)
-        written = [_Column.of(own, raw, n) for own, n in zip(self.parts, digits, strict=True)]
+        written = [_Column.of(own, n) for own, n in zip(self.parts, digits, strict=True)]
         entries = (in_blocks(own.entries, ROWS_PER_BLOCK) for own in written)
         for blocks in zip(*entries, strict=True):
             yield _joined([own.cells(block) for own, block in zip(written, blocks, strict=True)])
@@ -64,20 +64,20 @@ class _Column(NamedTuple):
     cells: Callable[[Any], list[str] | Array]
 
     @classmethod
-    def of(cls, column: Any, raw: bool, digits: int) -> Self:
+    def of(cls, column: Any, digits: int) -> Self:
         if isinstance(column, Numbered):
             return cls(range(len(column)), lambda block: _whole(np.array(block)))
         if isinstance(column, Coded):
-            words = _byte_rows(text_cells(column.words, raw))
+            words = _byte_rows(text_cells(column.words))
             return cls(column.codes, lambda block: words[block])
         kind = column.dtype.kind if isinstance(column, np.ndarray) else "O"
         if kind == "b":  # yes and no as most programs read them
-            return cls.of(Coded(["false", "true"], column.view(np.int8)), raw, digits)
+            return cls.of(Coded(["false", "true"], column.view(np.int8)), digits)
         if kind in "iu":
             return cls(column, _whole)
         if kind == "f":
             return cls(column, lambda block: _decimals(block, digits))
-        return cls(column, lambda block: text_cells(block, raw))
+        return cls(column, lambda block: text_cells(block))
 
 
 def _joined(cells: Sequence[list[str] | Array]) -> str:
@@ -148,56 +148,52 @@ def _minus(negative: Array) -> Array:
     return np.where(negative, ord("-"), FILL).astype(np.uint8)[:, None]
 
 
-def csv_text(
-    header: Sequence[str], rows: Iterable[Iterable[Any]] | Columns, raw: bool = False
-) -> str:
-    """The rows as comma-separated text; unless `raw`, formulas are guarded (`onmf.io.cells`).
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[Any]] | Columns) -> str:
+    """The rows as comma-separated text; formulas are guarded (`onmf.io.cells`).
 
     Text that is not all ASCII begins with a byte order mark, by which Excel knows UTF-8.
     """
-    text = "".join(csv_blocks(header, rows, raw))
+    text = "".join(csv_blocks(header, rows))
     return text if text.isascii() else f"{MARK}{text}"
 
 
-def csv_writers(sheets: Mapping[str, Sheet], raw: bool = False) -> dict[str, Content]:
+def csv_writers(sheets: Mapping[str, Sheet]) -> dict[str, Content]:
     """The files of these sheets: functions that write them, some rows at a time."""
-    return {name: csv_writer(sheet, raw) for name, sheet in sheets.items()}
+    return {name: csv_writer(sheet) for name, sheet in sheets.items()}
 
 
-def csv_writer(sheet: Sheet, raw: bool = False) -> Content:
+def csv_writer(sheet: Sheet) -> Content:
     """The same as a function that writes it, some rows at a time."""
     if not isinstance(sheet.rows, Columns):
-        return csv_text(*sheet, raw)
+        return csv_text(*sheet)
     plain = sheet.rows.is_ascii() and "".join(sheet.header).isascii()
 
     def write(file: IO[bytes]) -> None:
-        for text in chain([] if plain else [MARK], csv_blocks(*sheet, raw)):
+        for text in chain([] if plain else [MARK], csv_blocks(*sheet)):
             file.write(text.encode("utf-8"))
 
     return write
 
 
-def csv_blocks(
-    header: Sequence[str], rows: Iterable[Iterable[Any]] | Columns, raw: bool = False
-) -> Iterator[str]:
+def csv_blocks(header: Sequence[str], rows: Iterable[Iterable[Any]] | Columns) -> Iterator[str]:
     """The text, some rows at a time."""
     lines = chain([header], () if isinstance(rows, Columns) else rows)
     while block := list(islice(lines, ROWS_PER_BLOCK)):
-        yield "".join(csv_line(row, raw) for row in block)
+        yield "".join(csv_line(row) for row in block)
     if isinstance(rows, Columns):
-        yield from rows.lines(raw)
+        yield from rows.lines()
 
 
-def csv_line(row: Iterable[Any], raw: bool) -> str:
+def csv_line(row: Iterable[Any]) -> str:
     """One row as a line."""
-    cells = text_cells(["" if cell is None else cell for cell in row], raw)
+    cells = text_cells(["" if cell is None else cell for cell in row])
     return ('""' if cells == [""] else ",".join(cells)) + "\n"
 
 
-def text_cells(cells: Sequence[Any], raw: bool) -> list[str]:
-    """Cells as they stand in a file: guarded unless `raw`, and in quotes if they need them."""
+def text_cells(cells: Sequence[Any]) -> list[str]:
+    """Cells as they stand in a file: guarded, and in quotes if they need them."""
     texts = [*map(str, cells)]
-    if not raw and FORMULA_STARTS & {text[:1] for text in texts}:
+    if FORMULA_STARTS & {text[:1] for text in texts}:
         texts = [*map(guard_cell, texts)]
     if not NEEDS_QUOTES.search("".join(texts)):
         return texts

@@ -37,9 +37,10 @@ page -> bounds explain io losses metrics page result rows
 number -> estimators exceptions explain ledger losses palm plot rows search number
 cells -> cells estimators exceptions explain io losses prepare rows number
 texts -> estimators explain io losses prepare number
+clusters -> cells estimators explain io losses number page prepare result rows
 tree -> estimators explain io page result rows number
 __main__ ->
-__init__ -> bounds cells estimators exceptions explain palm plot page number texts tree
+__init__ -> clusters bounds cells estimators exceptions explain palm plot page number texts tree
 """
 ALLOWED = defaultdict(set)
 for line in ARROWS.strip().splitlines():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onmf import exceptions, explain, page, plot
     from onmf.cells import cluster_anndata
+    from onmf.clusters import Clusters, cluster
     from onmf.estimators import ONMF, PALM, Fast, class_means, load
     from onmf.number import choose_k
     from onmf.palm.penalties import NSNCP, SNCP, General
@@ -24,12 +25,14 @@ __all__ = [
     "ONMF",
     "PALM",
     "SNCP",
+    "Clusters",
     "Fast",
     "General",
     "__version__",
     "build_tree",
     "choose_k",
     "class_means",
+    "cluster",
     "cluster_anndata",
     "cluster_texts",
     "exceptions",
@@ -48,9 +51,11 @@ HOMES = {
     "SNCP": "onmf.palm.penalties",
     "Fast": "onmf.estimators",
     "General": "onmf.palm.penalties",
+    "Clusters": "onmf.clusters",
     "build_tree": "onmf.tree",
     "choose_k": "onmf.number",
     "class_means": "onmf.estimators",
+    "cluster": "onmf.clusters",
     "cluster_anndata": "onmf.cells",
     "cluster_texts": "onmf.texts",
     "load": "onmf.estimators",

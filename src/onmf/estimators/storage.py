@@ -192,7 +192,8 @@ def _sound_model(stored: Container) -> StoredModel:
     private: dict[str, Any] = {"_rays": _taken_rays(arrays)}
     if header["stream"]:
         loss = LOSSES[settings.get("loss", "frobenius")]
-        private["_stream"] = Stream.taken_from(arrays, header["stream"], n_features, loss)
+        rays = private["_rays"][0] if private["_rays"] else arrays["cluster_centers_"]
+        private["_stream"] = Stream.taken_from(arrays, header["stream"], rays, loss)
     chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
     for step in chain:
         step.check(n_features)

@@ -65,6 +65,12 @@ class Loss(Protocol):
     def joint_centroids(self, rows: Array, weight: Array, cluster: Array, k: int) -> Array:
         """The best centroids (k, m) of such rows, each in one of k clusters."""
 
+    def sums(self, X: Matrix, weight: Array, rays: Array, W: Array) -> Array:
+        """What samples of the rays with these numbers (-1 for none) add to each of W (k, m)."""
+
+    def centroids_of_sums(self, S: Array, weight: Array, W: Array) -> Array:
+        """The centroids of rays with these sums and weights; W where there are none."""
+
     def with_equal_votes(self, data: Place) -> Place:
         """The rows in which every sample counts the same, whatever its length."""
 

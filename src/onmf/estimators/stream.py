@@ -16,6 +16,7 @@ from onmf.losses import Loss
 from onmf.rows.summary import BottomKSampler, Candidates, Summary, stack, two_digits, uniform_hash
 from onmf.rows.sweep import Array, Block, Matrix
 
+ROWS_PER_RAY = 600  # that are kept; 280: up to .1 % more error on texts (benchmarks/stream.py)
 PREFIX = "stream."  # of its arrays in a file
 COUNTS = ("count", "weight", "influence")  # of the summary
 
@@ -38,10 +39,10 @@ class Stream:
 
     @classmethod
     def of(
-        cls, X: Matrix, weight: Array, rays: Array, size: int, loss: Loss, samples_only: bool
+        cls, X: Matrix, weight: Array, rays: Array, k: int, loss: Loss, samples_only: bool
     ) -> Self:
-        """That begins with these rows, to which the model is fitted; about `size` are kept."""
-        summary = draw(X, weight, 0, size, loss)
+        """That begins with these rows, to which the k rays of a model are fitted."""
+        summary = draw(X, weight, 0, ROWS_PER_RAY * k, loss)
         known = np.array([np.arange(len(rays)), rays])
         return cls(summary, known, X.shape[0], summary.count, samples_only)
 

@@ -55,10 +55,6 @@ class Loss(Protocol):
     def alternation(self, data: Data, settings: Settings) -> Alternation:
         """What a fit repeats, and how it finds its starts."""
 
-    @property
-    def stream_rows(self) -> int:
-        """How many samples per cluster a stream keeps."""
-
     def typical_samples(self, W: Array, weight: Array) -> Array:
         """The row for each centroid (k, m) that, with its weight, stands for all its samples."""
 

@@ -32,7 +32,6 @@ class Squares:
     degree = 2
     takes_counts = False
     min_sweeps = 2
-    stream_rows = 280  # .1616 on digits, .0295 on miRNA: as with all samples to three digits
 
     def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Rays:
         return MaskedRays.of(W) if n_missing else KernelRays.of(W)

@@ -193,6 +193,7 @@ class PartialFitMixin(Clusterer):
         self.__dict__.update({name: getattr(again, name) for name in OF_A_FIT})
         if again._limit is not None:
             self.outlier_limit_ = again.outlier_limit_
+        assert again.lineage_ is not None  # it started from a model
         new, n, heirs = again.cluster_centers_, again.ray_weight_, again.lineage_.ids
         if not stream.whole:
             old, own = stream.rays_of(rows.numbers), np.array(heirs) < len(W)

@@ -3,6 +3,7 @@
 import sys
 
 import ablate
+
 import expression
 import number
 import outliers

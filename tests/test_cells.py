@@ -32,7 +32,7 @@ def test_everything_is_written_where_scanpy_users_look(adata):
     np.testing.assert_array_equal(adata.obs["onmf"].astype(int), alone.labels_)
     found = explain.clusters(alone, adata.X, feature_names=adata.var_names)
     np.testing.assert_array_equal(adata.obs["onmf_certainty"], found.certainty)
-    np.testing.assert_array_equal(adata.obs["onmf_mixed"], alone.mixed_score(adata.X))
+    np.testing.assert_array_equal(adata.obs["onmf_unusual"], alone.unusual(adata.X))
     np.testing.assert_array_equal(adata.obsm["X_onmf"], alone.decision_function(adata.X))
     np.testing.assert_array_equal(adata.obsm["onmf_membership"], alone.membership_)
     np.testing.assert_array_equal(adata.varm["onmf_centers"], alone.cluster_centers_.T)

@@ -237,7 +237,7 @@ def test_negative_data_and_proofs_are_refused(fitted):
     with pytest.raises(ValueError, match="NaN"):
         kl().fit(np.where(X > 3, np.nan, X))
     with pytest.raises(ValueError, match="certify bounds squared errors"):
-        model.certify(X)
+        onmf.certify(model, X)
 
 
 def test_the_search_may_look_at_some_of_the_samples(monkeypatch):

@@ -85,7 +85,6 @@ def test_without_nan_nothing_of_this_is_used(monkeypatch):
     before = fit(FULL)
     monkeypatch.setattr("onmf.losses.squares.MaskedAlternation", None)
     monkeypatch.setattr("onmf.losses.squares.MaskedRays", None)
-    monkeypatch.setattr("onmf.losses.squares.MaskedBatches", None)
     model = fit(FULL)
     assert np.array_equal(model.predict(FULL), before.labels_)
     assert np.array_equal(model.cluster_centers_, before.cluster_centers_)

@@ -110,7 +110,7 @@ def test_where_the_samples_are_changes_nothing(loss, place, features, tmp_path, 
     there = PLACES[place](X, tmp_path)
     model = model_of(loss, **features).fit(there, sample_weight=WEIGHT)
     assert_same(model, model_of(loss, **features).fit(X, sample_weight=WEIGHT))
-    for method in ("predict", "transform", "decision_function", "margin", "distance"):
+    for method in ("predict", "transform", "decision_function", "distance"):
         answer = np.asarray(getattr(model, method)(there))
         np.testing.assert_allclose(answer, getattr(model, method)(X), 1e-6, 1e-9)
     assert model.score(X if "dask" in place else there) == pytest.approx(model.score(X))

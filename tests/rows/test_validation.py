@@ -191,7 +191,7 @@ def test_arrays_of_other_libraries_are_taken_over(planted, model):
     plain = clone(model).fit(X, sample_weight=weight)
     other = clone(model).fit(OnDevice(X), sample_weight=OnDevice(weight))
     np.testing.assert_array_equal(other.labels_, plain.labels_)
-    for method in ("predict", "transform", "decision_function", "margin"):
+    for method in ("predict", "transform", "decision_function", "distance"):
         answer = getattr(other, method)(OnDevice(X))
         np.testing.assert_array_equal(answer, getattr(plain, method)(X))
     assert other.score(OnDevice(X)) == plain.score(X)

@@ -224,7 +224,8 @@ def _sound_model(stored: Container) -> StoredModel:
 def _taken_rays(arrays: dict[str, Array]) -> tuple[Array, Array] | None:
     """The rays of clusters that have several, and their owners; they leave the arrays."""
     rays, owner = (arrays.pop(name, None) for name in RAYS)
-    W, weight = arrays["cluster_centers_"], arrays["ray_weight_"]
+    W = arrays["cluster_centers_"]
+    weight = arrays.get("ray_weight_", np.ones(len(W)))
     if rays is None or owner is None:
         rays, owner = W, np.arange(len(W))
     sound = rays.ndim == 2 and rays.shape[1] == W.shape[1] and rays.dtype.kind == "f"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from onmf.search.solver import SearchSettings
 
 from counting import counts_of, left, some
 from onmf import ONMF
@@ -17,7 +18,6 @@ from onmf.palm.penalties import SNCP
 from onmf.result import Recorder
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
-from onmf.search.solver import SearchSettings
 
 
 def everywhere(X):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from onmf.search.solver import SearchSettings
 
 from cases import few
 from onmf.datasets import make_rays
@@ -17,7 +18,6 @@ from onmf.palm.penalties import PENALTIES
 from onmf.result import Recorder
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import count_missing
-from onmf.search.solver import SearchSettings
 from solving import cluster
 
 PENALTY, FREE = PENALTIES["sncp"], Bounds(-np.inf, np.inf)

@@ -17,19 +17,27 @@ from onmf.number.evidence import ByPath
 from onmf.number.fits import ByFits, by_centres, centres
 from onmf.number.halves import Cut, HalfLabels, borders, compare, groups_of, kept_share, overlaps
 from onmf.number.path import beginning, line
-from onmf.number.rays import RayClusters, RayHalf, basis, damped, precision, typical_power
+from onmf.number.rays import (
+    RayClusters,
+    RayHalf,
+    basis,
+    damped,
+    merge_losses,
+    precision,
+    typical_power,
+)
 from onmf.rows.sweep import Block
+from onmf.search.rays import alternate
+from onmf.search.row_problems import unit
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 
 
-def both(X, first, last, half=RayHalf, number=0, weight=None, equal_votes=False):
+def both(X, first, last, half=RayHalf, number=0, weight=None):
     """The comparisons of two halves for every K."""
     weight = np.ones(X.shape[0]) if weight is None else weight
     cut = Cut.of(groups_of(X), X.shape[1], number)
-    one, other = (
-        half(X, weight, equal_votes, cut, side).labels_by_k(first, last) for side in (0, 1)
-    )
+    one, other = (half(X, weight, cut, side).labels_by_k(first, last) for side in (0, 1))
     return {k: compare((one[k], other[k]), cut.samples, k) for k in sorted(one) if k in other}
 
 
@@ -146,10 +154,9 @@ def test_planted_clusters_come_back_and_pieces_of_them_do_not(make):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-@pytest.mark.parametrize("equal_votes", [False, True])
-def test_topics_of_counts_come_back(make, equal_votes):
+def test_topics_of_counts_come_back(make):
     X, y = counts(200, 4)
-    found = both(make(X), 1, 6, CountHalf, equal_votes=equal_votes)
+    found = both(make(X), 1, 6, CountHalf)
     back = {k: (c.found + c.kept) / 2 for k, c in found.items()}
     assert max(back, key=lambda k: np.log(k) * back[k] ** 2.5) == 4
     assert all(adjusted_rand_score(y, labels) > 0.95 for labels in found[4].labels)
@@ -185,7 +192,7 @@ def test_the_features_that_tell_most_are_kept_by_brute_force(monkeypatch):
 def test_topics_of_long_rows_come_back(monkeypatch):
     X, y = counts(200, 4)
     monkeypatch.setattr("onmf.number.counts.MOST_OF_LONG_ROWS", np.count_nonzero(X) // 8)
-    half = CountHalf(X, np.ones(200), False, Cut.of(groups_of(X), X.shape[1], 0), True)
+    half = CountHalf(X, np.ones(200), Cut.of(groups_of(X), X.shape[1], 0), True)
     assert half.X.shape[1] < X.shape[1]
     np.testing.assert_allclose(half.X.sum(axis=1), X.sum(axis=1))
     assert adjusted_rand_score(y, half.labels_by_k(1, 6)[4].labels) > 0.95
@@ -195,7 +202,7 @@ def test_topics_of_long_rows_come_back(monkeypatch):
 def test_counts_are_carried_over_by_the_assignment_of_the_loss(size):
     X = size * counts(60, 3)[0]
     cut = Cut.of(groups_of(X), 60, 0)
-    half = CountHalf(X, np.ones(60), False, cut, False)
+    half = CountHalf(X, np.ones(60), cut, False)
     sums = size * np.random.default_rng(1).gamma(
         0.5, 30, (3, 60)
     )  # of no cluster: many doubtful samples
@@ -256,9 +263,7 @@ def test_rays_label_by_the_angle_in_each_half_of_the_features():
     rng = np.random.default_rng(0)
     X, U = rng.random((50, 12)), rng.random((4, 12))
     cut = Cut.of(groups_of(X), 12, 0)
-    seen = RayHalf(X, np.ones(50), False, cut, False).label_all(
-        U / np.linalg.norm(U, axis=1)[:, None]
-    )
+    seen = RayHalf(X, np.ones(50), cut, False).label_all(U / np.linalg.norm(U, axis=1)[:, None])
     for labels, inside in zip(
         (seen.labels, *seen.by_features), (slice(None), cut.features, ~cut.features), strict=True
     ):
@@ -411,25 +416,13 @@ def test_of_many_rows_some_are_searched_and_all_are_labelled(half, monkeypatch):
     monkeypatch.setattr("onmf.number.counts.FEWEST_ROWS", 40)
     monkeypatch.setattr("onmf.number.counts.MOST_ENTRIES", np.count_nonzero(X) // 4)
     cut = Cut.of(groups_of(X), 60, 0)
-    made = half(X, np.ones(240), False, cut, True)
+    made = half(X, np.ones(240), cut, True)
     if half is CountHalf:  # a quarter of the entries of X: half of the rows of this half
         assert made.counts.X.shape[0] == pytest.approx(60, abs=3)
         assert len(np.unique(made.counts.X.toarray(), axis=0)) == made.counts.X.shape[0]
         monkeypatch.setattr("onmf.number.counts.MOST_ENTRIES", 1)
-        assert half(X, np.ones(240), False, cut, True).counts.X.shape[0] == 40
+        assert half(X, np.ones(240), cut, True).counts.X.shape[0] == 40
     assert adjusted_rand_score(y, made.labels_by_k(3, 3)[3].labels) > 0.9
-
-
-def test_with_equal_votes_the_length_of_a_sample_changes_no_half():
-    X, _ = make_rays(90, 20, 3, noise=0.4, random_state=0)
-    length = 4.0 ** np.random.default_rng(0).integers(-6, 7, (90, 1))
-    cut = Cut.of(groups_of(X), 20, 0)
-    one, other = (
-        RayHalf(Z, np.ones(90), True, cut, True).labels_by_k(2, 4) for Z in (X, length * X)
-    )
-    for k, seen in one.items():
-        np.testing.assert_array_equal(seen.labels, other[k].labels)
-        np.testing.assert_allclose(seen.margins, other[k].margins, atol=1e-5)
 
 
 def test_the_basis_of_a_half_has_its_leading_singular_vectors():
@@ -459,19 +452,31 @@ def test_centres_are_means_or_leading_singular_vectors(make):
     labels[:5] = -1
     means = centres(make(X), labels, 3, rays=False)
     np.testing.assert_allclose(means, [X[labels == c].mean(axis=0) for c in range(3)])
-    for votes in (False, True):
-        Z = X / np.linalg.norm(X, axis=1)[:, None] if votes else X
-        for c, w in enumerate(centres(make(X), labels, 3, rays=True, equal_votes=votes)):
-            leading = np.linalg.svd(Z[labels == c])[2][0]
-            assert abs(leading @ w) / np.linalg.norm(w) == pytest.approx(1, abs=1e-4)
+    for c, w in enumerate(centres(make(X), labels, 3, rays=True)):
+        leading = np.linalg.svd(X[labels == c])[2][0]
+        assert abs(leading @ w) / np.linalg.norm(w) == pytest.approx(1, abs=1e-4)
 
 
-@pytest.mark.parametrize("rays", [False, True])
-def test_with_equal_votes_the_length_of_a_sample_does_not_move_a_centre(rays):
-    """Neither below 1 nor above; without equal votes it does."""
+def best_energy(rows):
+    """What the best single ray explains: the largest squared singular value."""
+    return np.linalg.svd(rows, compute_uv=False)[0] ** 2 if len(rows) else 0.0
+
+
+def test_a_merger_of_rays_loses_no_more_than_what_its_promise_says():
+    """And the promise is exact within the span of the two rays."""
     rng = np.random.default_rng(0)
-    X, labels = rng.random((12, 5)), np.arange(12) % 2
-    length = 10.0 ** rng.uniform(-2, 2, (12, 1))
-    one, other = (centres(rows, labels, 2, rays, equal_votes=True) for rows in (X, length * X))
-    np.testing.assert_allclose(one, other, rtol=1e-10)
-    assert not np.allclose(*(centres(rows, labels, 2, rays) for rows in (X, length * X)))
+    rays = rng.gamma(1.0, size=(5, 12))[np.arange(80) % 5]
+    rows = rng.uniform(0.5, 2, (80, 1)) * rays + 0.3 * rng.random((80, 12))
+    now = alternate(rows, unit(rows[:5]), 30)
+    own = np.bincount(now.labels, np.square(now.best), 5)
+    losses = merge_losses(now, own)
+    for k in range(5):
+        for c in range(5):
+            if k == c:
+                assert losses[k, c] == np.inf
+                continue
+            both = rows[np.isin(now.labels, [k, c])]
+            inside = np.linalg.qr(now.U[[k, c]].T)[0]
+            expected = own[k] + own[c] - best_energy(both @ inside)
+            assert losses[k, c] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+            assert losses[k, c] >= own[k] + own[c] - best_energy(both) - 1e-9

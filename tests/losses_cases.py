@@ -9,13 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from onmf import ONMF
-from onmf.estimators.parameters import bounds_by_sign
 from onmf.losses import LOSSES
-from onmf.losses.alternation import Settings
-from onmf.palm.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import count_missing
-from onmf.search.solver import SearchSettings
+from onmf.search.starts import Settings
 from reference import LOSS_DEFINITIONS
 
 K, M = 3, 10
@@ -111,11 +108,9 @@ def assignment_of(loss, X, W, limit=None):
     return replace(loss.assignment(W, count_missing(X)), limit=limit)
 
 
-def alternation_of(loss, X, weight=None, limit=None, outliers=None):
+def alternation_of(loss, X, weight=None, outliers=None):
     data = InMemory(X, weight, n_missing=count_missing(X))
-    search = SearchSettings(bounds=bounds_by_sign(data.extremes), outliers=outliers)
-    settings = Settings(search, SNCP())
-    return replace(loss.alternation(data, settings), limit=limit)
+    return loss.alternation(data, Settings(signed=data.extremes[0] < 0, outliers=outliers))
 
 
 def own(table, labels):

@@ -4,12 +4,12 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from onmf.search.common_part import CommonPart
 from sklearn.metrics import adjusted_rand_score
 
 from cases import few
 from onmf import ONMF, Fast
 from onmf.rows.memory import InMemory
-from onmf.search.common_part import CommonPart
 
 FORMS = {
     "array": np.asarray,

@@ -128,13 +128,10 @@ def test_cosines_in_the_view_compare_samples_nearly_as_the_loss_does(loss):
     assert falling[-1] >= 0
 
 
-@pytest.mark.parametrize("equal_votes", [False, True])
-def test_a_sample_counts_in_the_view_for_its_size_or_for_one(loss, equal_votes):
+def test_a_sample_counts_in_the_view_for_its_size(loss):
     X = case_of(loss).X
-    data = InMemory(X, WEIGHT)
-    data = loss.with_equal_votes(data) if equal_votes else data
-    seen, weight = loss.view(data, equal_votes).take(np.arange(N))
-    size = 1 if equal_votes else np.array([definition(loss).size(x) for x in X])
+    seen, weight = loss.view(InMemory(X, WEIGHT)).take(np.arange(N))
+    size = np.array([definition(loss).size(x) for x in X])
     np.testing.assert_allclose(weight[:, 0] * row_sqnorm(seen), WEIGHT * size)
     alike = loss.view_rows(X)
     np.testing.assert_allclose(

@@ -77,9 +77,9 @@ def test_an_explanation_is_made_in_the_view_of_the_loss(loss, monkeypatch):
     views, model = [], fitted(loss)
 
     class Watched(type(loss)):
-        def view(self, data, equal_votes):
-            views.append(equal_votes)
-            return super().view(data, equal_votes)
+        def view(self, data):
+            views.append(data)
+            return super().view(data)
 
     monkeypatch.setitem(LOSSES, loss.name, Watched())
     found = explain.clusters(model, X, splits=1)
@@ -93,15 +93,12 @@ def test_an_explanation_is_made_in_the_view_of_the_loss(loss, monkeypatch):
 ASKED = {  # feature -> a fit that asks for it
     "outliers": lambda loss: model_of(loss, outliers=3).fit(X),
     "missing": lambda loss: model_of(loss).fit(np.where(X == X.max(), np.nan, X)),
-    "signed": lambda loss: model_of(loss, center_bounds=(None, None)).fit(X),
-    "bounds": lambda loss: model_of(loss, center_bounds=(0, 1e9)).fit(X),
+    "signed": lambda loss: model_of(loss).fit(X - X.mean()),
     "passes": lambda loss: model_of(loss, solver=Fast(passes=3)).fit(X),
     "streams": lambda loss: model_of(loss).partial_fit(X),
     "bound": lambda loss: onmf.certify(fitted(loss), X),
-    "penalty": lambda loss: model_of(loss, penalty="nsncp").fit(X),
     "model": lambda loss: model_of(loss, None, init=fitted(loss)).fit(X),
     "n_init": lambda loss: model_of(loss, n_init=2).fit(X),
-    "equal_votes": lambda loss: model_of(loss, equal_votes=True).fit(X),
 }
 
 
@@ -115,8 +112,8 @@ def test_a_feature_that_a_loss_lacks_is_refused_by_its_name(loss, feature, monke
     monkeypatch.setitem(LOSSES, loss.name, poor)
     with pytest.raises((ValueError, AttributeError)) as refused:
         ASKED[feature](loss)
-    words = {"missing": "NaN", "streams": "partial_fit"}
-    assert words.get(feature, feature if feature != "signed" else "center_bounds") in str(refused)
+    words = {"missing": "NaN", "streams": "partial_fit", "signed": "Negative values"}
+    assert words.get(feature, feature) in str(refused)
     sentence = refusal(loss.name, poor.supports, "fast", {feature})
     assert FEATURES[feature] in sentence
     assert repr(loss.name) in sentence
@@ -127,4 +124,4 @@ def test_pairs_that_make_no_sense_are_refused_for_every_loss(loss):
         sentence = refusal(loss.name, frozenset(FEATURES), "fast", pair)
         assert why in sentence
         assert all(FEATURES[name] in sentence for name in pair)
-    assert refusal(loss.name, frozenset(FEATURES), "fast", {"outliers", "equal_votes"}) == ""
+    assert refusal(loss.name, frozenset(FEATURES), "fast", {"outliers", "n_init"}) == ""

@@ -104,7 +104,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("features", [{}, {"outliers": 5, "equal_votes": True}], ids=["", "all"])
+@pytest.mark.parametrize("features", [{}, {"outliers": 5}], ids=["", "outliers"])
 def test_where_the_samples_are_changes_nothing(loss, place, features, tmp_path, monkeypatch):
     monkeypatch.setattr(disk, "MAX_MAP_AS_ARRAY_BYTES", 0)  # every file is read in blocks
     there = PLACES[place](X, tmp_path)
@@ -123,7 +123,7 @@ def test_single_precision_is_enough(loss):
     assert_same(rough, model, 1e-4)
 
 
-@pytest.mark.parametrize("features", [{}, {"outliers": 0.05}, {"equal_votes": True}])
+@pytest.mark.parametrize("features", [{}, {"outliers": 0.05}])
 def test_weight_two_is_the_sample_twice(loss, features):
     weighted = model_of(loss, init=POOR, **features).fit(X, sample_weight=WEIGHT)
     counts = WEIGHT.astype(int)
@@ -145,24 +145,6 @@ def test_the_unit_of_x_is_that_of_the_centroids_and_changes_nothing_else(loss, f
     assert other.inertia_ == pytest.approx(factor**loss.degree * model.inertia_)
     assert other.relative_error_ == pytest.approx(model.relative_error_)
     np.testing.assert_allclose(other.distance(factor * X), model.distance(X), atol=1e-6)
-
-
-def test_with_equal_votes_the_length_of_a_sample_does_not_count(loss):
-    lengths = np.exp2(np.random.default_rng(4).integers(-4, 5, N))
-    long = X * lengths[:, None]
-    model, other = (model_of(loss, equal_votes=True, init=POOR).fit(A) for A in (X, long))
-    np.testing.assert_array_equal(other.labels_, model.labels_)
-    np.testing.assert_allclose(rays(other.cluster_centers_), rays(model.cluster_centers_), 1e-9)
-    assert other.relative_error_ == pytest.approx(model.relative_error_)
-    assert other.score(long) == pytest.approx(model.score(X))
-    assert other.score(long) == pytest.approx(1 - other.relative_error_)
-    fit = np.einsum("nk,km->nm", other.membership_, other.cluster_centers_)  # in their own units
-    losses = [definition(loss).loss(x, y) for x, y in zip(long.tolist(), fit.tolist(), strict=True)]
-    assert other.inertia_ == pytest.approx((losses / sizes(loss, long)).sum())
-    votes = whole(loss, long / sizes(loss, long)[:, None] ** (1 / max(loss.degree, 1)), np.ones(N))
-    assert other.relative_error_ == pytest.approx(other.inertia_ / votes)
-    plain = [rays(model_of(loss, init=POOR).fit(A).cluster_centers_) for A in (X, long)]
-    assert np.allclose(*plain) == (loss.degree == 0)
 
 
 @pytest.mark.parametrize("factor", [30, 3000])

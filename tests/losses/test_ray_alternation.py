@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from onmf.search.ray_steps import ritz, unit
 
 from cases import few
 from onmf.datasets import make_rays
@@ -15,7 +16,6 @@ from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.search import kernels as compiled
 from onmf.search import row_problems as plain
-from onmf.search.ray_steps import ritz, unit
 from solving import ray_alternation
 
 TIGHT = 1e-9

@@ -14,8 +14,18 @@ from onmf.losses.kl_search import Counts
 from onmf.number.counts import CountClusters, CountHalf, with_features_summed
 from onmf.number.halves import Cut, HalfLabels, borders, compare, groups_of, kept_share, overlaps
 from onmf.number.path import beginning, line
-from onmf.number.rays import RayClusters, RayHalf, basis, damped, precision, typical_power
+from onmf.number.rays import (
+    RayClusters,
+    RayHalf,
+    basis,
+    damped,
+    merge_losses,
+    precision,
+    typical_power,
+)
 from onmf.rows.sweep import Block
+from onmf.search.rays import alternate
+from onmf.search.row_problems import unit
 
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 
@@ -370,3 +380,28 @@ def test_the_typical_power_is_a_power_of_four_near_the_mean():
         assert 1 / 4 < mean / size <= 1
         assert np.log2(size) % 2 == 0
     np.testing.assert_array_equal(typical_power(np.zeros(2)), 1)
+
+
+def best_energy(rows):
+    """What the best single ray explains: the largest squared singular value."""
+    return np.linalg.svd(rows, compute_uv=False)[0] ** 2 if len(rows) else 0.0
+
+
+def test_a_merger_of_rays_loses_no_more_than_what_its_promise_says():
+    """And the promise is exact within the span of the two rays."""
+    rng = np.random.default_rng(0)
+    rays = rng.gamma(1.0, size=(5, 12))[np.arange(80) % 5]
+    rows = rng.uniform(0.5, 2, (80, 1)) * rays + 0.3 * rng.random((80, 12))
+    now = alternate(rows, unit(rows[:5]), 30)
+    own = np.bincount(now.labels, np.square(now.best), 5)
+    losses = merge_losses(now, own)
+    for k in range(5):
+        for c in range(5):
+            if k == c:
+                assert losses[k, c] == np.inf
+                continue
+            both = rows[np.isin(now.labels, [k, c])]
+            inside = np.linalg.qr(now.U[[k, c]].T)[0]
+            expected = own[k] + own[c] - best_energy(both @ inside)
+            assert losses[k, c] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+            assert losses[k, c] >= own[k] + own[c] - best_energy(both) - 1e-9

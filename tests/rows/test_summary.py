@@ -32,12 +32,8 @@ def rows_by_definition(sampler, X, weight):
     """Sort all rows by u / z, take the first of them, and weigh by d / p: numbers and weights."""
     voices = two_digits(np.square(X).sum(axis=1))
     useful = [i for i in range(len(X)) if voices[i] > 0 and weight[i] > 0]
-    if sampler.equal_votes:
-        voices = np.ones(len(X))
-        mean = 1.0
-    else:
-        exact = sum(weight[i] * np.square(X[i]).sum() for i in useful)
-        mean = float(two_digits(np.array(exact / sum(weight[i] for i in useful))))
+    exact = sum(weight[i] * np.square(X[i]).sum() for i in useful)
+    mean = float(two_digits(np.array(exact / sum(weight[i] for i in useful))))
     z = {i: weight[i] * max(mean, voices[i]) for i in useful}
     order = sorted(useful, key=lambda i: lot_by_definition(i, sampler.seed) / z[i])
     if len(order) <= sampler.size:
@@ -65,11 +61,10 @@ def test_lots_are_those_of_splitmix64():
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-@pytest.mark.parametrize("equal_votes", [False, True])
 @pytest.mark.parametrize("size", [SIZE, 1000])
 @pytest.mark.parametrize("cuts", [(), (1, 7, 200, 390), tuple(range(5, N, 5))])
-def test_the_rows_are_those_of_the_definition(kind, equal_votes, size, cuts):
-    sampler = BottomKSampler(size, 7, equal_votes)
+def test_the_rows_are_those_of_the_definition(kind, size, cuts):
+    sampler = BottomKSampler(size, 7)
     numbers, weights = rows_by_definition(sampler, X, WEIGHT)
     order = np.random.default_rng(len(cuts)).permutation(len(cuts) + 1)
     found = drawn(sampler, kind(X), WEIGHT, cuts, order)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from onmf.search.solver import SearchSettings
 
 from onmf.rows.check import Check
 from onmf.rows.disk import OnDisk, open_rows
 from onmf.rows.memory import InMemory
 from onmf.rows.view import View
-from onmf.search.solver import SearchSettings
 from solving import cluster
 
 

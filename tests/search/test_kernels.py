@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from onmf import ONMF
+from onmf.datasets import make_rays
 from onmf.losses import kl_search
 from onmf.losses.profiles import phi
 from onmf.rows.sweep import Block, row_sqnorm
@@ -63,8 +65,6 @@ def calls(n, k, r, dtype, seed=0):
     A[:, -1] = A[:, 0]
     labels, best, _ = plain.images(A, Y, U)
     own = np.bincount(labels, np.square(best), k)
-    H = rng.random((n, k)) * (rng.random((n, k)) < 0.3)
-    Q = 0.9 * U @ U.T + 0.1
     cross, earlier = rng.random((2, k, r))
     cross[0] = 0  # a cluster without samples
     floor = np.full(n, np.median(A) if n else 0, dtype)
@@ -77,9 +77,6 @@ def calls(n, k, r, dtype, seed=0):
     yield "alternate_few", (Y, cut, some, few, np.empty(0, dtype), 3, 0.0)
     yield "alternate_few", (Y, cut, some, few, floor, 3, 0.0)
     yield "alternate_few", (Y, cut, some, U, np.empty(0, dtype), 2, 1e9)
-    squares, products = rng.random((2, k, k))
-    apart = unit(rng.random((k, k + 1)) - 0.2)  # of equal rays only rounding is left
-    yield "merge_losses", (apart @ apart.T, squares, products, 1 + rng.random(k))
     yield "sums", (labels, best, Y, k)
     yield "sums", (labels, best.astype(np.float32), Y, k + 2)
     yield "sums", (labels, best, sp.csr_array(np.where(Y > 0.5, Y, 0)), k)
@@ -94,15 +91,13 @@ def calls(n, k, r, dtype, seed=0):
     yield "nearest_rays", (Y, np.ascontiguousarray(U.T.astype(dtype)))
     yield "nearest_rays", (Y - 0.9, np.ascontiguousarray(U.T.astype(dtype)))
     moved = unit(U + 0.1 * (np.arange(k) % 3 == 0)[:, None] * rng.random(U.shape))
-    yield "alternations", (Y, moved, np.empty(0, dtype), 3, 0.0, (U, A, None))
+    yield "alternations", (Y, moved, np.empty(0, dtype), 3, 0.0, (U, A))
     yield "fit_rays", (Y, labels, U, 3)
     yield "runners_up", (A, labels)
-    yield "pair_sums", (A, labels, best)
     yield "split_clusters", (Y, labels, unit(rng.random((2, k, r))), 3)
     if k > 1 and (A > 0).any():
         some = (A > 0).sum(axis=1) > 1  # else there is nowhere to go: anywhere is right
         yield "transfers", (A[some], labels[some], row_sqnorm(Y)[some], own)
-    yield "pulled", (U, cross, H.T @ H, 2)
     yield "nearest", (A,)
     yield "nearest", (-A,)
     for signed in (True, False):
@@ -110,10 +105,6 @@ def calls(n, k, r, dtype, seed=0):
         yield "ray_steps", (W, cross, last, earlier, np.arange(k) % 2 == 0, signed)
     yield "ray_distance", (W, last)
     yield "ray_distance", (W, earlier)
-    distinct = unit(np.eye(k, max(k, r)) + 0.1 * rng.random((k, max(k, r))))
-    C = rng.random((n, k)).astype(dtype) - dtype(0.3)
-    yield "solve_rows", (0.9 * distinct @ distinct.T + 0.1, C, rng.random((n, k)) < 0.2, Y)
-    yield "solve_rows", (Q, np.zeros_like(C), np.zeros((n, k), bool), Y)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -172,7 +163,7 @@ def test_moves_of_counts_are_those_of_numpy(n, m, k, instructions, monkeypatch):
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = sp.csr_array(rng.poisson(rng.gamma(0.3, 2, (n, m))) + np.eye(n, m))
-        counts = kl_search.Counts.of(Block(X, np.ones((n, 1))), lambda weight, total: weight)
+        counts = kl_search.Counts.of(Block(X, np.ones((n, 1))))
         start, ends = rng.integers(0, k, n), []
         for first, width in ((np.zeros(n, int), k), (2 * (start // 2), 2)):
             for module in (kl_search, kl_kernel):
@@ -205,15 +196,11 @@ def arrays():
         "images": [f, np.zeros((6, 4), np.float32), U, i.copy(), d(6), d((3, 4)), 0.1],
         "alternate_few": [np.zeros((6, 4)), np.array([0, 2, 4, 6]), np.array([0, 1, 2, 0]), U, d(6),
                           U.copy(), d((4, 16)), 0.1, 2, 1.0, 0.1, 2.0],
-        "merge_losses": [d((3, 3)), d((3, 3)), d((3, 3)), d(3), d((3, 3))],
         "sums": [i, d(6), np.zeros((6, 4), np.float32), U],
         "fit_rays": [np.zeros((6, 4), np.float32), i, U, U.copy(), 2],
         "runners_up": [f, i, i.copy(), d(6), np.zeros(3, np.float32), 0.1],
         "split_clusters": [np.zeros((6, 4)), i, d((2, 3, 4)), d((2, 3, 4)), d(3), 2],
-        "pair_sums": [f, i, d(6), d((3, 3)), d((3, 3))],
         "transfers": [f, i, d(6), d(3), d(3), i.copy(), d(6), 0.1],
-        "solve_rows": [d((3, 3)), f, f > 0, np.zeros((6, 4), np.float32), d((6, 3)), d((3, 3)),
-                       U, 0.1, 0.1, 3, 9, 1000],
         "ray_steps": [U, U, U, U, d(3) > 0, U.copy(), 1],
         "ray_distance": [U, U],
         "redirect": [U, U.copy(), np.zeros(3, bool), 0.1],
@@ -221,7 +208,6 @@ def arrays():
         "sparse_sums": [i, d(6), d(5), np.zeros(5, np.int32), np.zeros(7, np.int32), U],
         "sparse_products": [d(5), np.zeros(5, np.int32), np.zeros(7, np.int32), U, d((6, 4))],
         "sparse_image": [d(5), np.zeros(5, np.int32), np.zeros(7, np.int32), U, U.copy(), d(4)],
-        "pulled": [U, U.copy(), d((3, 3)), d(4), 2],
         "phis": [d(6), d(6)],
         "count_sums": [np.arange(7), i, d(6), i, d((5, 3))],
         "pair_costs": [d((3, 5)), d((3, 5)), i, i, d(6)],
@@ -272,7 +258,7 @@ def test_what_is_written_to_must_be_writable(name):
 
 @pytest.mark.parametrize(
     ("name", "place"),
-    [("sums", 0), ("fit_rays", 1), ("runners_up", 1), ("split_clusters", 1), ("pair_sums", 1),
+    [("sums", 0), ("fit_rays", 1), ("runners_up", 1), ("split_clusters", 1),
      ("transfers", 1), ("alternate_few", 1), ("alternate_few", 2),
      *(("move_rows", place) for place in (0, 1, 4, 5, 10)),
      *(("count_sums", place) for place in (0, 1, 3)), ("pair_costs", 2), ("pair_costs", 3)],
@@ -307,19 +293,20 @@ def test_an_instruction_set_that_is_not_there_is_refused():
 # --- while a kernel runs --------------------------------------------------------------------------
 
 
-def long_problem(n=60_000, k=120):
-    """Rows that take a minute in all: their supports are half of all rays."""
+def long_problem(rounds):
+    """Rows of counts whose moves take a second and more a round."""
     rng = np.random.default_rng(0)
-    U = unit(rng.random((k, 400)) + 1)
-    return U @ U.T, rng.random((n, k)), rng.random((n, k)) < 0.5, rng.random((n, 4))
+    X = sp.csr_array(rng.poisson(1.0, (3000, 60)) + np.eye(3000, 60))
+    counts = kl_search.Counts.of(Block(X, np.ones((3000, 1))))
+    return counts, rng.integers(0, 400, 3000), np.zeros(3000, int), 400, rounds, rng
 
 
 def test_other_threads_run_while_a_kernel_does():
-    problem, started, ended = long_problem(300), Event(), Event()
+    problem, started, ended = long_problem(1), Event(), Event()
 
     def work():
         started.set()
-        compiled.solve_rows(*problem)
+        kl_search.exchange_rows(*problem)
         ended.set()
 
     thread, ticks = Thread(target=work), 0
@@ -334,11 +321,11 @@ def test_other_threads_run_while_a_kernel_does():
 LONG = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from test_kernels import compiled, long_problem
-problem = long_problem()
+from test_kernels import kl_search, long_problem
+problem = long_problem(10**6)
 print("ready", flush=True)
 while True:
-    compiled.solve_rows(*problem)
+    kl_search.exchange_rows(*problem)
 """
 
 
@@ -430,3 +417,22 @@ def test_rows_whose_squares_are_no_numbers_have_length_one(size):
     """Each alone beside a row of length one."""
     found = unit(np.array([[3 * size, 4 * size], [0.6, 0.8], [0, 0]]), otherwise=np.ones((3, 2)))
     np.testing.assert_allclose(found, [[0.6, 0.8], [0.6, 0.8], [1, 1]], rtol=1e-3)
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["by the environment", "none was built"])
+def test_without_compiled_kernels_numpy_gives_the_same_answer(asked, monkeypatch):
+    plain.kernel_module.cache_clear()
+    if asked:
+        monkeypatch.setenv("ONMF_KERNELS", "numpy")
+    else:
+        monkeypatch.setitem(sys.modules, "onmf.search.kernels", None)
+        monkeypatch.delattr("onmf.search.kernels")
+    assert plain.kernels() is plain
+    assert not plain.is_compiled()
+    X, _ = make_rays(200, 30, 4, noise=0.2, random_state=0)
+    labels = ONMF(4, random_state=0).fit(X).labels_
+    monkeypatch.undo()
+    plain.kernel_module.cache_clear()
+    assert plain.kernels() is compiled
+    assert plain.is_compiled()
+    np.testing.assert_array_equal(ONMF(4, random_state=0).fit(X).labels_, labels)

@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 from onmf.datasets import make_rays
-from onmf.losses import Squares
 from onmf.losses.ray_alternation import Assign
 from onmf.losses.settling import settle
 from onmf.rows.assign import Code, Rays, nearest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block, row_sqnorm
 from onmf.search import outliers as rules
-from onmf.search.moves import relocate
-from onmf.search.outlier_rows import Rows, RowsWithOutliers, with_samples
-from onmf.search.outliers import POWERS, OutlierLimit, Outliers
-from onmf.search.path import Clustering, alternate
+from onmf.search.outliers import POWERS, OutlierLimit, Outliers, cap, energy, even, with_samples
+from onmf.search.rays import alternate, relocate
 from onmf.search.row_problems import unit
 from onmf.search.sketch import sketch
 from onmf.search.swaps import improve
@@ -44,7 +41,7 @@ def test_a_sample_is_an_outlier_by_the_definition_of_the_fence(power):
                 np.array([sqnorms]), np.array([a]), Code(np.array([2]), np.array([a]))
             )
             assert code.labels[0] == (-1 if beyond else 2)
-            assert (limit.excess(np.array([sqnorms]), np.array([a]))[0] > 1) == beyond
+            assert limit.beyond(np.array([sqnorms]), np.array([a]))[0] == beyond
 
 
 def test_a_sample_that_is_explained_is_no_outlier_however_low_the_fence():
@@ -103,7 +100,7 @@ def test_the_power_is_that_of_the_noise(power):
     sqnorms[:far] = np.square(a[:far]) * 3 + 1000
     limit = Outliers().limit(sqnorms, a, np.ones(len(a)))
     assert limit.power == power
-    strange = limit.excess(sqnorms, a) > 1
+    strange = limit.beyond(sqnorms, a)
     assert strange[:far].mean() > 0.9
     assert strange[far:].mean() < 0.005
 
@@ -117,7 +114,7 @@ def test_samples_of_one_length_do_not_tell_the_power():
 def test_a_share_is_that_of_the_samples_furthest_from_their_rays(share):
     a, sqnorms = planted(0.0)
     limit = Outliers(share=share).limit(sqnorms, a, np.ones(len(a)))
-    strange = limit.excess(sqnorms, a) > 1
+    strange = limit.beyond(sqnorms, a)
     assert strange.sum() == round(share * len(a))
     left = sqnorms - a * a
     assert left[strange].min(initial=np.inf) > left[~strange].max()
@@ -128,14 +125,14 @@ def test_equal_samples_are_outliers_together_or_not_at_all():
     a = np.full(20, 10.0)
     for count in range(16):
         limit = Outliers(share=count / 20).limit(a * a + left, a, np.ones(20))
-        assert (limit.excess(a * a + left, a) > 1).sum() == count // 5 * 5
+        assert limit.beyond(a * a + left, a).sum() == count // 5 * 5
 
 
 def test_samples_on_their_rays_leave_no_outliers_but_those_off_them():
     a = np.array([1.0, 2.0, 5.0, 1.0, 3.0, 2.0])
     sqnorms = a * a + np.array([0, 0, 0, 0, 0, 1.0])
     limit = Outliers().limit(sqnorms, a, np.ones(6))
-    np.testing.assert_array_equal(limit.excess(sqnorms, a) > 1, [False] * 5 + [True])
+    np.testing.assert_array_equal(limit.beyond(sqnorms, a), [False] * 5 + [True])
 
 
 def capped_by_loops(Y, U, floor):
@@ -170,7 +167,7 @@ def test_swaps_and_moves_give_an_outliers_ray_to_a_cluster_among_the_outliers(in
     if not in_c:
         import onmf.search.row_problems as plain
 
-        for module in ("path", "swaps", "moves"):
+        for module in ("rays", "swaps"):
             monkeypatch.setattr(f"onmf.search.{module}.kernels", lambda: plain)
     Y, y = make_rays(200, 20, 4, noise=0.2, outliers=0.05, random_state=2)
     sqnorms = row_sqnorm(Y)
@@ -192,7 +189,7 @@ def test_outliers_pull_no_centroid_while_it_settles():
     data, ask = InMemory(X), Outliers()
     scores = nearest(X @ Rays.of(W).units).scores
     limit = ask.limit(data.gather(data.row_sqnorms), scores, np.ones(300))
-    found = settle(ray_alternation(data, 1e-9, limit=limit, outliers=ask), W, 100)
+    found = settle(ray_alternation(data, 1e-9, outliers=ask), W, 100, limit=limit)
     labels = found.labels(data)
     np.testing.assert_array_equal(labels < 0, y < 0)
     alone = settle(ray_alternation(InMemory(X[y >= 0]), 1e-9), W, 100)
@@ -207,7 +204,7 @@ def test_an_empty_cluster_is_not_given_to_an_outlier():
     X = np.vstack([np.eye(3)[[0, 1] * 20] + 0.05 * RNG.random((40, 3)), [0, 0, 9.0]])
     W = np.eye(3)[[0, 1, 0]]  # the last has no samples
     for limit, nearest_to_the_outlier in ((OutlierLimit(0.1, 1.0), 0.5), (None, 1.0)):
-        found = settle(ray_alternation(InMemory(X), 1e-9, limit=limit), W, 20)
+        found = settle(ray_alternation(InMemory(X), 1e-9), W, 20, limit=limit)
         assert found.sums.samples.all()
         assert unit(found.W)[:, 2].max() <= nearest_to_the_outlier
         assert (unit(found.W)[:, 2].max() > 0.99) == (limit is None)
@@ -226,20 +223,9 @@ def test_a_fence_that_swings_comes_to_rest(monkeypatch):
     monkeypatch.setattr(Outliers, "limit", lambda self, *facts: OutlierLimit(next(heights), 0.0))
     limit = OutlierLimit(1.0, 0.0)
     for turn in range(rules.FREE_UPDATES + 4):
-        limit, _ = rules.next_limit(Outliers(), *np.ones((3, 3)), limit, turn)
+        limit = rules.next_limit(Outliers(), *np.ones((3, 3)), limit, turn)
         if turn > rules.FREE_UPDATES:
             assert limit.height == 2.0
-
-
-def test_the_share_that_rays_leave_is_measured_with_the_outliers():
-    """Rows (3, 0), (0, 4), (3, 4) and the ray (1, 0): 16 + 16 of 9 + 16 + 25 are left."""
-    Y = np.array([[3.0, 0], [0, 4], [3, 4]])
-    about = np.column_stack([np.ones(3), np.linalg.norm(Y, axis=1), np.ones(3)])
-    rows = RowsWithOutliers.from_columns(Outliers(share=0.1), np.hstack([Y, about]))
-    found = Clustering(np.array([[1.0, 0]]), *[None] * (len(Clustering._fields) - 1))
-    assert rows.left(found) == pytest.approx(32 / 50)
-    plain = Rows.of(Y)
-    assert plain.left(plain.alternate(found.U, 0)) == pytest.approx(32 / 50)
 
 
 def test_a_count_is_a_share_and_must_leave_enough_samples():
@@ -257,10 +243,10 @@ def test_equal_samples_at_the_limit_may_all_be_outliers_instead():
     a = np.full(20, 10.0)
     for count in range(1, 20):
         limit = Outliers(share=count / 20, together=True).limit(a * a + left, a, np.ones(20))
-        found = (limit.excess(a * a + left, a) > 1).sum()
+        found = limit.beyond(a * a + left, a).sum()
         assert found == min(-(-count // 5) * 5, 15) or count > 15  # one group must stay
     same = Outliers(share=0.5, together=True).limit(a * a + 1, a, np.ones(20))
-    assert not (same.excess(a * a + 1, a) > 1).any()  # all are equal
+    assert not same.beyond(a * a + 1, a).any()  # all are equal
 
 
 def test_a_share_has_its_limit_between_two_samples_and_near_the_lower():
@@ -294,66 +280,59 @@ def test_a_limit_beyond_the_numbers_is_refused():
     assert OutlierLimit(0.0, 0.0).scaled(2.0**-600, 2).height == 0
 
 
-def test_a_row_stands_for_its_weight_of_samples_with_equal_votes_too():
-    X, weight = 3 * RNG.random((6, 4)), np.array([0.0, 1, 2, 3, 4, 5])
-    data = InMemory(X, weight)
-    np.testing.assert_allclose(rules.sample_counts(data), weight)
-    np.testing.assert_allclose(rules.sample_counts(Squares().with_equal_votes(data)), weight)
-
-
-def rows_for_outliers(Y, weight=1.0, **asked):
-    """With the columns that describe the samples."""
-    root = np.sqrt(np.broadcast_to(weight, len(Y)))
-    length = root * np.linalg.norm(Y, axis=1)
-    columns = np.column_stack([root[:, None] * Y, root, length, root])
-    return RowsWithOutliers.from_columns(Outliers(**asked), columns)
-
-
-def test_rows_with_outliers_know_their_samples():
-    Y, weight = RNG.random((5, 3)), np.array([0.0, 1, 2, 3, 4])
-    rows = rows_for_outliers(Y, weight, share=0.2)
-    np.testing.assert_allclose(rows.Y, np.sqrt(weight)[:, None] * Y)
-    np.testing.assert_allclose(rows.row_sqnorms, weight * row_sqnorm(Y))
-    np.testing.assert_allclose(rows.whole[1:], row_sqnorm(Y)[1:])
-    np.testing.assert_allclose(rows.count, weight)
-    assert rows.outliers == Outliers(share=0.2, together=True)
-
-
-def test_no_row_is_longer_than_the_median_at_the_start_of_a_path():
-    Y = np.diag([1.0, 2, 3, 10])
-    rows = rows_for_outliers(Y, share=0.2)
-    even, sqnorms = rows.with_limited_length()
-    np.testing.assert_allclose(sqnorms, [1, 4, 6.5, 6.5])
-    np.testing.assert_allclose(row_sqnorm(even), sqnorms)
-    np.testing.assert_allclose(even / Y.max(axis=1)[:, None] > 0, np.eye(4) > 0)
-    zeros = rows_for_outliers(np.diag([0.0, 0, 0, 2.0]), share=0.2).with_limited_length()
-    np.testing.assert_allclose(zeros[1], [0, 0, 0, 4])
-
-
-def test_rows_of_high_cost_are_shortened_to_that_of_half_of_them():
-    """Cost_i = ||x_i||^2 - floor_i^2; with power 1 it grows with the length."""
-    Y = np.array([1.0, 2, 3, 4, 50])[:, None] * unit(np.array([[1.0, 0.3]]))
-    rows = rows_for_outliers(Y, share=0.2)
-    found = alternate(Y, np.array([[1.0, 0.0]]), 0)
-    capped, limit = rows.capped(found), rows.limit(found)
-    cost = rows.whole - np.square(limit.floor(rows.whole))
-    shrink = np.sqrt(np.minimum(1, np.sort(cost)[2] / cost))
-    np.testing.assert_allclose(capped.Y, Y * shrink[:, None])
-    np.testing.assert_allclose(capped.row_sqnorms, row_sqnorm(capped.Y))
-    np.testing.assert_allclose(capped.floor, limit.floor(rows.whole) * shrink)
-
-
 def test_the_rows_of_a_sketch_come_with_their_samples():
     X, weight = RNG.random((30, 6)), RNG.integers(0, 4, 30) * 1.0
     X[3] = 0
     data = InMemory(X, weight)
-    small = sketch(data, 2, np.random.default_rng(0), 40, lambda sweeps: None)
+    small = sketch(data, 2, np.random.default_rng(0))
     table = with_samples(data, small)
     there = data.gather(small.seen)
-    np.testing.assert_allclose(table[:, :-3], small.Y)
-    np.testing.assert_allclose(table[:, -3], np.sqrt(weight)[there])
-    np.testing.assert_allclose(table[:, -2], (np.sqrt(weight) * np.linalg.norm(X, axis=1))[there])
-    np.testing.assert_allclose(table[:, -1], np.sqrt(weight)[there])
+    np.testing.assert_allclose(table[:, :-2], small.Y)
+    np.testing.assert_allclose(table[:, -2], np.sqrt(weight)[there])
+    np.testing.assert_allclose(table[:, -1], (np.sqrt(weight) * np.linalg.norm(X, axis=1))[there])
+
+
+def with_facts(Y, root, whole):
+    """Rows with the columns that describe their samples."""
+    return np.column_stack([Y, root, root * np.sqrt(whole)])
+
+
+def test_rows_that_cost_more_than_half_of_them_are_shortened_to_that_cost():
+    rng = np.random.default_rng(0)
+    Y, root = rng.random((31, 4)) * rng.uniform(0.5, 3, (31, 1)), rng.uniform(1, 2, 31)
+    whole, U = row_sqnorm(Y) / root**2, unit(Y[:2])
+    rows, ask = with_facts(Y, root, whole), Outliers(share=0.1)
+    np.testing.assert_allclose(energy(rows, ask), row_sqnorm(Y))
+    capped, sqnorms, floor = cap(rows, ask, U)
+    best = np.maximum(Y @ U.T, 0).max(axis=1)
+    limit = Outliers(share=0.1, together=True).limit(whole, best / root, root**2)
+    cost = whole - limit.floor(whole) ** 2
+    order = np.argsort(cost)
+    typical = cost[order][np.searchsorted(np.cumsum(root[order] ** 2), (root**2).sum() / 2)]
+    shrink = np.sqrt(typical / np.maximum(cost, typical))
+    assert 5 < (shrink < 1).sum() < 25
+    np.testing.assert_allclose(capped, Y * shrink[:, None])
+    np.testing.assert_allclose(sqnorms, row_sqnorm(capped))
+    np.testing.assert_allclose(floor, limit.floor(whole) * root * shrink)
+    alike = with_facts(unit(Y), np.ones(31), np.ones(31))
+    capped, _, floor = cap(alike, ask, U)
+    np.testing.assert_array_equal(capped, unit(Y))  # equal costs: nothing to shorten
+    assert np.ptp(floor) == 0
+    plain, _, none = cap(Y, None, U)
+    assert plain is Y
+    assert none is None
+
+
+def test_no_row_to_start_from_is_above_the_median_length():
+    Y, ask = np.array([[1.0, 0], [2, 0], [0, 3], [0, 4], [50, 0]]), Outliers()
+    rows, sqnorms = even(with_facts(Y, np.ones(5), row_sqnorm(Y)), ask)
+    np.testing.assert_allclose(rows, [[1, 0], [2, 0], [0, 3], [0, 3], [3, 0]])
+    np.testing.assert_allclose(sqnorms, [1, 4, 9, 9, 9])
+    few = np.array([[0.0, 0], [0, 0], [0, 0], [0, 4], [50, 0]])  # a median of nothing
+    rows, sqnorms = even(with_facts(few, np.ones(5), row_sqnorm(few)), ask)
+    np.testing.assert_array_equal(rows, few)
+    np.testing.assert_array_equal(sqnorms, row_sqnorm(few))
+    assert even(Y, None)[0] is Y
 
 
 @pytest.mark.parametrize("ask", [Outliers(), Outliers(share=0.1)], ids=["auto", "share"])

@@ -8,18 +8,15 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from cases import few
-from onmf import NSNCP, ONMF, Fast, General
+from onmf import ONMF
 from onmf.datasets import make_paper_synthetic, make_rays, make_three_rays
 from onmf.exceptions import EmptyClusterWarning, UnassignedSampleWarning
 from onmf.metrics import clustering_accuracy, relative_error
-from onmf.palm.penalties import SNCP
-from onmf.result import gram_orthogonality
 from onmf.rows import memory as blocks
 from onmf.rows.memory import InMemory
-from onmf.rows.sweep import Traffic
 from onmf.search import sketch
-from onmf.search import solver as fast
-from onmf.search.path import Clustering, Point
+from onmf.search import starts as search
+from onmf.search.rays import Clustering
 from onmf.search.row_problems import unit
 from onmf.search.swaps import MIN_GAIN_SHARE, promising
 
@@ -32,8 +29,8 @@ def hard(sparsity=0.0, seed=0, n=400, m=80, k=7):
 
 
 @pytest.fixture
-def model(penalty_name):
-    return ONMF(7, penalty=penalty_name, random_state=0)
+def model():
+    return ONMF(7, random_state=0)
 
 
 @SPARSITY
@@ -62,9 +59,9 @@ def test_scale_does_not_matter_in_single_precision(model, scale):
 @SPARSITY
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("seed", few(range(5)))
-def test_what_a_fit_promises(penalty_name, sparsity, dtype, seed):
+def test_what_a_fit_promises(sparsity, dtype, seed):
     X = hard(sparsity, seed).astype(dtype)
-    model = ONMF(7, penalty=penalty_name, random_state=seed).fit(X)
+    model = ONMF(7, random_state=seed).fit(X)
     assert model.converged_
     assert ((model.membership_ > 0).sum(axis=1) == 1).all()
     assert len(np.unique(model.labels_)) == 7
@@ -122,18 +119,18 @@ def test_bad_starts_are_overcome():
 
 
 @pytest.mark.slow
-def test_on_the_papers_data_it_beats_the_faithful_solver(penalty_name):
+def test_on_the_papers_data_it_beats_the_faithful_solver():
     X, y = make_paper_synthetic(-3)
-    model = ONMF(10, penalty=penalty_name, random_state=11).fit(X)
+    model = ONMF(10, random_state=11).fit(X)
     assert model.relative_error_ <= 0.43652 * 1.0002
     assert adjusted_rand_score(y, model.labels_) > 0.89
     assert model.n_iter_ <= 40
 
 
 @pytest.mark.parametrize("k", [1, 2, 40])
-def test_any_number_of_clusters_up_to_the_number_of_samples(penalty_name, k):
+def test_any_number_of_clusters_up_to_the_number_of_samples(k):
     X = np.random.default_rng(0).random((40, 12))
-    model = ONMF(k, penalty=penalty_name, random_state=0).fit(X)
+    model = ONMF(k, random_state=0).fit(X)
     assert len(np.unique(model.labels_)) == k
     if k == 1:
         expected = 1 - np.linalg.norm(X, 2) ** 2 / np.sum(X**2)
@@ -152,69 +149,69 @@ def test_any_number_of_clusters_up_to_the_number_of_samples(penalty_name, k):
     ids=["parallel", "constant", "duplicates", "one feature", "rays"],
 )
 @pytest.mark.parametrize("make", few([sp.csr_array, np.asarray]))
-def test_fewer_directions_than_clusters_are_told(penalty_name, X, k, found, make):
+def test_fewer_directions_than_clusters_are_told(X, k, found, make):
     with pytest.warns(EmptyClusterWarning, match=f"only {found} distinct direction"):
-        many = ONMF(k, penalty=penalty_name, random_state=0).fit(make(X))
+        many = ONMF(k, random_state=0).fit(make(X))
     assert len(np.unique(many.labels_)) == found
     assert not many.cluster_centers_[found:].any()
-    model = ONMF(found, penalty=penalty_name, random_state=0).fit(make(X))
+    model = ONMF(found, random_state=0).fit(make(X))
     assert len(np.unique(model.labels_)) == found
     assert model.relative_error_ == pytest.approx(0, abs=1e-12)
 
 
-def test_one_giant_outlier_gets_its_own_cluster_and_the_rest_theirs(penalty_name):
+def test_one_giant_outlier_gets_its_own_cluster_and_the_rest_theirs():
     X, y = make_rays(300, 60, 4, noise=0.1, random_state=0)
     X[17] = 1e6 * np.random.default_rng(1).random(60)
     for dtype in (np.float64, np.float32):
-        model = ONMF(5, penalty=penalty_name, random_state=0).fit(X.astype(dtype))
+        model = ONMF(5, random_state=0).fit(X.astype(dtype))
         assert np.sum(model.labels_ == model.labels_[17]) == 1
         rest = np.arange(300) != 17
         assert adjusted_rand_score(y[rest], model.labels_[rest]) == 1
 
 
-def test_almost_all_rows_zero(penalty_name):
+def test_almost_all_rows_zero():
     X = np.zeros((1000, 20))
     X[::100] = np.random.default_rng(0).random((10, 20))
     for made in (X, sp.csr_array(X)):
         with pytest.warns(UnassignedSampleWarning, match="990 sample"):
-            model = ONMF(3, penalty=penalty_name, random_state=0).fit(made)
+            model = ONMF(3, random_state=0).fit(made)
         assert np.sum(model.labels_ >= 0) == 10
         assert len(np.unique(model.labels_)) == 4
 
 
-def test_a_single_nonzero_feature(penalty_name):
+def test_a_single_nonzero_feature():
     X = np.zeros((30, 10))
     X[:, 4] = np.arange(1, 31)
-    assert not ONMF(1, penalty=penalty_name).fit(X).labels_.any()
+    assert not ONMF(1).fit(X).labels_.any()
 
 
-def test_samples_that_share_no_feature_all_get_a_cluster(penalty_name):
+def test_samples_that_share_no_feature_all_get_a_cluster():
     """Ten groups with features of their own: no ray may be left out of the sketch."""
     X = np.kron(np.eye(10), np.ones((5, 6))) * np.random.default_rng(0).uniform(1, 2, (50, 1))
-    model = ONMF(10, penalty=penalty_name, random_state=0).fit(sp.csr_array(X))
+    model = ONMF(10, random_state=0).fit(sp.csr_array(X))
     assert adjusted_rand_score(np.repeat(np.arange(10), 5), model.labels_) == 1
 
 
-def test_weights_count_and_zero_weight_is_absence(penalty_name):
+def test_weights_count_and_zero_weight_is_absence():
     X = hard(n=200)
     weight = np.r_[np.ones(150), np.zeros(50)]
-    model = ONMF(4, penalty=penalty_name, init=(None, X[:4]), tol=1e-9, random_state=0)
+    model = ONMF(4, init=(None, X[:4]), tol=1e-9, random_state=0)
     weighted = model.fit(X, sample_weight=weight).cluster_centers_
     np.testing.assert_allclose(weighted, model.fit(X[:150]).cluster_centers_, rtol=1e-6)
 
 
-def test_samples_beyond_the_picture_are_clustered_too(penalty_name, monkeypatch):
+def test_samples_beyond_the_picture_are_clustered_too(monkeypatch):
     monkeypatch.setattr(sketch, "MAX_SKETCH_ROWS", 200)
-    monkeypatch.setattr(fast, "MIN_PATH_ROWS", 100)
-    monkeypatch.setattr(fast, "PATH_ROWS_PER_CLUSTER", 20)
+    monkeypatch.setattr(search, "MIN_START_ROWS", 100)
+    monkeypatch.setattr(search, "START_ROWS_PER_CLUSTER", 20)
     X, y = make_rays(2000, 50, 5, noise=0.2, random_state=0)
-    assert adjusted_rand_score(y, ONMF(5, penalty=penalty_name, random_state=0).fit_predict(X)) == 1
+    assert adjusted_rand_score(y, ONMF(5, random_state=0).fit_predict(X)) == 1
 
 
 def test_few_samples_among_many_empty_ones_are_found(monkeypatch):
     monkeypatch.setattr(sketch, "MAX_SKETCH_ROWS", 150)
-    monkeypatch.setattr(fast, "MIN_PATH_ROWS", 60)
-    monkeypatch.setattr(fast, "PATH_ROWS_PER_CLUSTER", 10)
+    monkeypatch.setattr(search, "MIN_START_ROWS", 60)
+    monkeypatch.setattr(search, "START_ROWS_PER_CLUSTER", 10)
     X, y = make_rays(100, 50, 5, noise=0.1, random_state=0)
     wide = np.zeros((4000, 50))
     wide[::40] = X
@@ -238,11 +235,9 @@ def test_more_starts_never_give_a_higher_error():
 
 
 def test_of_the_starts_those_better_than_all_before_them_are_finished():
-    def descent(sqnorms):
-        return fast.Descent(Clustering(*4 * [None], sqnorms), [])
-
     def chosen(*energies):
-        return [one.found.explained for one in fast.records([descent(e) for e in energies])]
+        found = [Clustering(*4 * [None], one) for one in energies]
+        return [one.explained for one in search.records(found)]
 
     energies = 3.0, 2.0, 5.0, 5.0, 4.0, 7.0, 6.0
     assert chosen(*energies) == [3, 5, 7]
@@ -250,57 +245,17 @@ def test_of_the_starts_those_better_than_all_before_them_are_finished():
         assert chosen(*energies[:n]) == chosen(*energies)[: len(chosen(*energies[:n]))]
 
 
-@pytest.mark.parametrize(
-    ("energies", "seen"),
-    [
-        ([5.0, 5.0, 6.0], 2),
-        ([5.0, 4.0, 3.0, 5.0, 7.0], 4),
-        ([5.0, 4.0, 4.0, 6.0, 5.0], 5),  # two agree, but on less than the best
-        ([5.0, 5.0 * (1 + 1e-5), 5.0 * (1 + 2e-5)], 3),  # and not by their first digits alone
-        ([0.0, 0.0], 1),  # nothing can be explained
-    ],
-)
-def test_starts_end_when_two_agree_on_the_best(energies, seen):
-    given = (fast.Descent(Clustering(*4 * [None], e), []) for e in energies)
-    assert [one.found.explained for one in fast.until_agreed(given)] == energies[:seen]
-
-
-def test_starts_that_agree_are_the_same_in_any_number_of_threads(monkeypatch):
+def test_three_starts_are_the_same_in_any_number_of_threads(monkeypatch):
     X, _ = make_rays(200, 20, 4, noise=0.5, random_state=0)
-    starts, real = [], fast.Search.descend
-    monkeypatch.setattr(
-        fast.Search, "descend", lambda self, rng: starts.append(1) or real(self, rng)
-    )
+    starts, real = [], search.spread
+    monkeypatch.setattr(search, "spread", lambda *rows: starts.append(1) or real(*rows))
     one = ONMF(4, random_state=0, n_jobs=1).fit(X)
-    assert len(starts) == 2
+    assert len(starts) == 3
     two = ONMF(4, random_state=0, n_jobs=2).fit(X)
     np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
     starts.clear()
     ONMF(4, n_init=5, random_state=0, n_jobs=1).fit(X)
     assert len(starts) == 5  # as many as were asked for
-
-
-def test_penalty_objects_and_what_only_palm_has():
-    X = hard()
-    named, given = (
-        ONMF(7, penalty="nsncp", random_state=0),
-        ONMF(7, penalty=NSNCP(), random_state=0),
-    )
-    np.testing.assert_array_equal(named.fit_predict(X), given.fit_predict(X))
-    with pytest.raises(ValueError, match="use solver='palm'"):
-        ONMF(7, penalty=General(1, 3, 3)).fit(X)
-    with pytest.raises(TypeError, match="mu_h"):
-        Fast(mu_h=1e-3)
-
-
-def test_the_history_shows_the_path_and_then_the_sweeps(model):
-    model.fit(hard())
-    path = [row for row in model.history_ if row.rho < 1]
-    assert path[0].rho == pytest.approx(5e-3)
-    assert 0.05 < path[-1].rho <= 0.6
-    assert path[-1].orthogonality < 0.1 * max(path[0].orthogonality, 1e-3)
-    assert model.history_[-1].sweeps == model.n_iter_
-    assert model.history_[-1].orthogonality == 0
 
 
 def test_the_order_of_arrays_and_read_only_data_do_not_matter(model):
@@ -343,74 +298,22 @@ def test_a_swap_touches_what_later_pairs_must_not_use():
     assert [*pairs] == [(2, 0), (0, 2)]
 
 
-def test_tau_grows_from_its_start_to_one_half():
-    taus = fast.SearchSettings(start=0.01, growth=1.3).taus()
-    assert (taus[0], taus[-1]) == (pytest.approx(0.01), pytest.approx(0.5))
-    steps = taus[1:] / taus[:-1]
-    np.testing.assert_allclose(steps, steps[0])
-    assert 1 < steps[0] <= 1.3
-    assert len(taus) == 2 + int(np.log(50) / np.log(1.3))
-
-
-def test_a_path_of_few_steps_starts_later():
-    settings = fast.SearchSettings(start=1e-3, growth=1.1)
-    few = settings.taus(4)
-    np.testing.assert_allclose(few, 0.5 / 1.4 ** np.arange(3, -1, -1))
-    assert settings.taus(1).tolist() == [1]
-    assert len(settings.taus(1000)) == len(settings.taus())
-
-
-def test_the_effort_is_that_of_a_few_sweeps():
-    """Products of all paths: those of three sweeps, or 18 million if that is more."""
-    many = 3 * 1e9 / (1000 * 50)
-    starts, steps = fast.effort(1e9, (1000, 50), 5, 12)
-    assert (starts, steps) == (3, 12)  # the most there are
-    assert many / (starts * steps) > 1
-    work = 1000 * 50 * 20 / 3  # worth 20 steps, and free are 1.8e7 / (100 * 1000 * 50) = 3.6
-    assert fast.effort(work, (1000, 100), 90, 12) == (1, 10)
-    assert fast.effort(work, (1000, 100), 90, 4) == (2, 4)
-    assert fast.effort(work / 100, (1000, 100), 90, 12) == (1, 8)  # never fewer steps than eight
-    assert fast.effort(work / 100, (1000, 100), 90, 5) == (1, 5)  # unless there are fewer
-    assert fast.effort(0.0, (1000, 50), 12, 10) == (3, 10)  # 1.8e7 products are 30 steps
-    assert fast.effort(0.0, (1000, 50), 18, 10) == (2, 10)
-    assert fast.effort(1e9, (1000, 50), 51, 12) == (1, 1)  # more rays than dimensions
-
-
-def test_a_stored_entry_of_a_sparse_matrix_costs_four():
-    X = np.eye(6)
-    assert fast.sweep_work(InMemory(X)) == 36
-    assert fast.sweep_work(InMemory(sp.csr_array(X))) == 24
-
-
-def test_a_point_of_the_path_is_a_stage():
-    gram = np.array([[4.0, 1, 0], [1, 4, 0], [0, 0, 0]])
-    point = Point(0.1, None, 0.25, 0.2, gram, 0.03)
-    small = sketch.Sketch(None, None, 0.8, 3, None)
-    found = fast.FoundStarts([], None, [point], small)
-    (stage,) = found.stages(Traffic(5, 7))
-    assert (stage.rho, stage.sweeps, stage.penalty, stage.residual) == (0.1, 3, 0.2, 0.03)
-    assert stage.relative_error == pytest.approx(0.4)
-    assert stage.empty_clusters == 1
-    assert (stage.sent, stage.received) == (5, 7)
-    assert stage.orthogonality == pytest.approx(gram_orthogonality(gram))
-
-
 @pytest.mark.parametrize(
     ("k", "rows"), [(2, 1000), (10, 1000), (15, 1500), (20, 2000), (30, 2200), (100, 3600)]
 )
-def test_a_path_works_on_a_hundred_rows_a_cluster(k, rows):
+def test_a_start_works_on_a_hundred_rows_a_cluster(k, rows):
     """On at least 1000, at most 1600 and 20 a cluster; on a quarter more if these are all."""
-    assert fast.path_rows(10**6, k) == rows
-    assert fast.path_rows(rows * 5 // 4, k) == rows * 5 // 4
-    assert fast.path_rows(rows * 5 // 4 + 1, k) == rows
-    assert fast.path_rows(7, k) == 7
+    assert search.start_rows(10**6, k) == rows
+    assert search.start_rows(rows * 5 // 4, k) == rows * 5 // 4
+    assert search.start_rows(rows * 5 // 4 + 1, k) == rows
+    assert search.start_rows(7, k) == 7
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_starts_that_are_found_come_with_the_best_first(seed):
-    X = np.random.default_rng(seed).random((60, 12))
-    settings = fast.SearchSettings(n_starts=6)
-    found = fast.find_starts(settings, InMemory(X), 8, SNCP(), np.random.default_rng(seed))
-    explained = [np.square((X @ unit(W).T).max(axis=1)).sum() for W in found.Ws]
+    X = np.random.default_rng(seed).random((120, 12))
+    settings = search.Settings(n_starts=12)
+    Ws, _ = search.find_starts(settings, InMemory(X), 8, np.random.default_rng(seed))
+    explained = [np.square((X @ unit(W).T).max(axis=1)).sum() for W in Ws]
     assert len(explained) > 1
     assert (np.diff(explained) <= 1e-6 * explained[0]).all()

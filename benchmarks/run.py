@@ -2,115 +2,32 @@
 
 import sys
 
-import certificate
-import checkpoint
-import coherence
-import command
-import counts
-import explain
+import ablate
 import expression
-import fast
-import files
-import growth
-import guided
-import house
-import joint
-import judging
-import large
-import missing
+import number
 import outliers
 import page
-import palm
 import paper
-import passes
-import planted
+import places
 import quality
-import rare
-import rivals
-import scale
-import signals
 import significance
-import spectral
 import speed
-import stability
-import startup
 import stream
 import texts
-import tree
-import votes
-
-
-def run_large() -> None:
-    """Many passes, and few."""
-    large.run()
-    passes.run()
-
-
-def run_stream() -> None:
-    """Planted streams, and real ones."""
-    planted.run()
-    planted.run_tails()
-    stream.run()
-
 
 SECTIONS = {
-    "certificate": certificate.run,
-    "checkpoint": checkpoint.run,
-    "coherence": coherence.run,
-    "counts": counts.run,
-    "explain": explain.run,
-    "expression": expression.run,
-    "fast": fast.run,
-    "files": files.run,
-    "ablation": fast.run_ablation,
-    "palm": palm.run,
-    "paper": paper.run,
     "quality": quality.run,
-    "faithful": quality.run_faithful,
-    "growth": growth.run,
-    "joint": joint.run,
-    "topics": scale.run_topics,
-    "samples": scale.run_samples,
-    "libraries": scale.run_libraries,
-    "luck": scale.run_luck,
-    "large": run_large,
-    "passes": passes.run,
-    "missing": missing.run,
-    "outliers": outliers.run,
-    "outliers-paper": outliers.run_on_paper,
-    "outliers-draws": outliers.run_on_draws,
-    "nmf": quality.run_nmf,
-    "probabilities": judging.run_probabilities,
-    "strangers": judging.run_strangers,
-    "page": page.run,
-    "doublets": judging.run_doublets,
-    "nowhere": judging.run_nowhere,
-    "rare": rare.run,
-    "rivals": rivals.run,
-    "significance": significance.run,
-    "spherical": quality.run_spherical,
-    "command": command.run,
-    "command-large": command.run_large,
-    "signals": signals.run,
-    "speed": speed.run,
-    "startup": startup.run,
-    "spectral": spectral.run,
-    "stability": stability.run,
-    "stream": run_stream,
-    "stream-planted": planted.run,
-    "stream-tails": planted.run_tails,
-    "stream-random": stream.run_random,
-    "stream-topics": stream.run_topics,
-    "stream-nights": stream.run_nights,
-    "stream-kills": stream.run_kills,
     "texts": texts.run,
-    "tree": tree.run,
-    "guided": guided.run,
-    "votes": votes.run,
-    "one-vote": votes.run_for_readme,
-    "units": votes.run_units,
-    "events": votes.run_events,
-    "house": house.run,
+    "expression": expression.run,
+    "number": number.run,
+    "significance": significance.run,
+    "outliers": outliers.run,
+    "stream": stream.run,
+    "speed": speed.run,
+    "places": places.run,
+    "page": page.run,
+    "paper": paper.run,
+    "ablate": ablate.run,
 }
 
 if __name__ == "__main__":

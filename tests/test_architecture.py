@@ -1,6 +1,7 @@
 """Imports may only point downwards."""
 
 import ast
+import subprocess
 import sys
 from collections import defaultdict
 from importlib import import_module
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import house
 import onmf
 from syntax import nodes
 
@@ -46,7 +48,7 @@ for line in ARROWS.strip().splitlines():
 MATHEMATICS = {"result", "palm", "search", "losses", "streams", "bounds"}
 NUMERICAL = {"numpy", "scipy"}  # all that the mathematics may import of others
 HOMES = {  # an optional dependency and the only file, or folder, that imports it
-    "matplotlib": "plot/canvas.py",
+    "matplotlib": "plot.py",
     "h5py": "io/hdf5.py",
     "pyarrow": "io/parquet.py",
     "zarr": "io/zarr.py",
@@ -128,3 +130,28 @@ def test_only_the_command_prints():
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "print"
     ]
     assert printing == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "room", "ceiling"),
+    [(kind, room, own[0]) for kind, rooms in house.house().items() for room, own in rooms.items()],
+)
+def test_no_room_is_above_its_ceiling(kind, room, ceiling):
+    assert house.MEASURES[kind](room) <= ceiling
+
+
+def test_no_commit_raises_a_ceiling():
+    """Compared with the last commit, and in a clean checkout with the one before."""
+    told = ["git", "-C", str(house.ROOT), "show"]
+    for place in ("HEAD:pyproject.toml", "HEAD~1:pyproject.toml"):
+        done = subprocess.run([*told, place], capture_output=True, text=True, check=False)
+        if done.returncode or "[tool.house]" not in done.stdout:
+            pytest.skip(f"there is no {place} with ceilings")
+        before = house.house(done.stdout)
+        raised = [
+            (kind, room)
+            for kind, rooms in house.house().items()
+            for room, (ceiling, _) in rooms.items()
+            if ceiling > before.get(kind, {}).get(room, [ceiling])[0]
+        ]
+        assert raised == []

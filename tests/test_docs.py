@@ -384,7 +384,7 @@ def test_what_would_need_the_network_is_found(complaints, tag):
 MODULES = (
     "onmf", "onmf.metrics", "onmf.prepare", "onmf.datasets", "onmf.plot", "onmf.page",
     "onmf.number", "onmf.exceptions", "onmf.explain",
-    "onmf.bounds",
+    "onmf_paper.bounds", "onmf_paper.rivals",
 )  # fmt: skip
 PUBLIC = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
 

@@ -4,18 +4,9 @@ import numpy as np
 import pytest
 
 from onmf import ONMF
-from onmf.bounds import Certificate
 from onmf.exceptions import UnassignedSampleWarning
 from onmf.io import Blocks
 from onmf.io.remote import RemoteFile
-
-
-@pytest.mark.parametrize("gap", [0.985, 0.9999, 1.0])
-def test_a_bound_of_nothing_proves_nothing(gap):
-    """It was "lower by more than 1e+02 %"."""
-    told = str(Certificate(0.1, 0.1 * (1 - gap), gap, 0.0, "spectral", 3, 0.0))
-    assert not told.startswith("proved")
-    assert "e+" not in told
 
 
 def test_samples_that_vanish_beside_one_are_not_called_zero():

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onmf import exceptions, explain, page, plot
-    from onmf.bounds import certify
     from onmf.cells import cluster_anndata
-    from onmf.estimators import ONMF, PALM, Baseline, Fast, StreamONMF, load
+    from onmf.estimators import ONMF, PALM, Fast, class_means, load
     from onmf.number import choose_k
     from onmf.palm.penalties import NSNCP, SNCP, General
     from onmf.texts import cluster_texts
@@ -25,14 +24,12 @@ __all__ = [
     "ONMF",
     "PALM",
     "SNCP",
-    "Baseline",
     "Fast",
     "General",
-    "StreamONMF",
     "__version__",
     "build_tree",
-    "certify",
     "choose_k",
+    "class_means",
     "cluster_anndata",
     "cluster_texts",
     "exceptions",
@@ -41,7 +38,7 @@ __all__ = [
     "page",
     "plot",
 ]
-__version__ = "0.2.0"
+__version__ = "1.0.0"
 
 # Imported when asked for: the command's --help need not wait for scikit-learn.
 HOMES = {
@@ -49,13 +46,11 @@ HOMES = {
     "ONMF": "onmf.estimators",
     "PALM": "onmf.estimators",
     "SNCP": "onmf.palm.penalties",
-    "Baseline": "onmf.estimators",
     "Fast": "onmf.estimators",
-    "StreamONMF": "onmf.estimators",
     "General": "onmf.palm.penalties",
     "build_tree": "onmf.tree",
-    "certify": "onmf.bounds",
     "choose_k": "onmf.number",
+    "class_means": "onmf.estimators",
     "cluster_anndata": "onmf.cells",
     "cluster_texts": "onmf.texts",
     "load": "onmf.estimators",

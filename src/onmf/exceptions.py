@@ -39,7 +39,7 @@ class CheckpointWarning(UserWarning):
 class EmptyClusterWarning(UserWarning):
     """Fewer clusters than asked for have samples.
 
-    ``solver="palm"`` and some methods of `Baseline` may leave clusters empty; the default solver
+    ``solver="palm"`` may leave clusters empty; the default solver
     does so only if X has fewer directions than clusters were asked for: those that there are then
     explain X without error, and no further one could.
 
@@ -74,7 +74,7 @@ class FormatError(ValueError):
 
 
 class SignedDataWarning(UserWarning):
-    """X has negative entries, and ``center_bounds="auto"`` made the centroids free.
+    """X has negative entries, so that the centroids are free.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """What a solver reports: a `Stage` for each penalty weight, a `Factorization` at the end.
 
-One `Recorder` keeps the stages of a fit, shows them to the callback and saves checkpoints.
+One `Recorder` keeps the stages of a fit and shows them to the callback.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -81,27 +81,6 @@ def unwatched(event: Event) -> bool:
     return False
 
 
-class CheckpointStore:
-    """Where a solver saves its state, so that another process can resume. This one saves nothing.
-
-    Facts are numbers, text, arrays, and lists and dictionaries of them. They come as a function, so
-    that nothing is collected where nothing is saved.
-    """
-
-    def recall(self, name: str) -> dict[str, Any] | None:
-        """What an interrupted fit saved last under this name, if it did."""
-        return None
-
-    def note(self, name: str, facts: Callable[[], dict[str, Any]]) -> None:
-        """Put these facts in the place of those noted before under this name."""
-
-    def close(self, stop: str) -> None:
-        """The fit has ended, for this reason."""
-
-
-NO_CHECKPOINT = CheckpointStore()
-
-
 class Factorization(NamedTuple):
     """X ~ HW as a solver leaves it.
 
@@ -126,7 +105,6 @@ class Recorder:
     watch: Watch = unwatched
     max_sweeps: int = 0
     restart: int = 0
-    checkpoints: CheckpointStore = NO_CHECKPOINT
     history: list[Stage] = field(default_factory=list)
     stopped: bool = False
 
@@ -148,17 +126,6 @@ class Recorder:
         self.history.append(stage)
         return self.tell(stage.sweeps, membership, stage)
 
-    def note(self, name: str, facts: Callable[[], dict[str, Any]]) -> None:
-        """Save the facts and the history so far."""
-        self.checkpoints.note(name, lambda: facts() | {"history": self.history})
-
-    def recall(self, name: str) -> dict[str, Any] | None:
-        """What an interrupted process saved; its history is taken over."""
-        facts = self.checkpoints.recall(name)
-        if facts is not None:
-            self.history = [Stage(*stage) for stage in facts["history"]]
-        return facts
-
     def result(
         self, H: Array, W: Array, rho: float, stop: str, iterations: int | None = None
     ) -> Factorization:
@@ -172,7 +139,7 @@ class FittedModel(Protocol):
     """What explanations, bounds, scores, pages and figures read of a fitted clusterer.
 
     A model may also have `cluster_ids_`, `names_given_`, `names_found_`, `feature_names_in_`,
-    `n_missing_`, `bound_` and `gap_`.
+    and `n_missing_`.
     """
 
     labels_: Any

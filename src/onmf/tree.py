@@ -132,7 +132,7 @@ def largest_gap(heights: Array) -> int:
 
 def split_all(model: ONMF, X: Any, labels: Array) -> Array | None:
     """The parts of all clusters that have some; None if none has."""
-    names = ("loss", "equal_votes", "center_bounds", "random_state", "n_jobs")
+    names = ("loss", "random_state", "n_jobs")
     part = ONMF(**{name: getattr(model, name) for name in names})
     finer, n = labels.copy(), int(labels.max()) + 1
     for own in range(n):
@@ -142,7 +142,7 @@ def split_all(model: ONMF, X: Any, labels: Array) -> Array | None:
         choice = choose_k(part, X[rows], n_jobs=model.n_jobs)
         if choice.evidence:
             number = np.append(own, np.arange(n, n + choice.best_k - 1))
-            finer[rows] = number[np.maximum(choice.labels, 0)]
+            finer[rows] = number[np.maximum(choice.model.labels_, 0)]
             n += choice.best_k - 1
     return finer if n > labels.max() + 1 else None
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onmf import ONMF, Baseline, StreamONMF, load
+from onmf import ONMF, Baseline, load
 from onmf.datasets import make_rays
 from onmf.estimators.storage import model_bytes
 from onmf.exceptions import FormatError
@@ -26,10 +26,9 @@ def test_given_before_found_before_number():
 
 
 def test_names_stay_with_their_cluster(fitted, tmp_path):
-    """Of a saved model, of streams, and of a fit from the model with the clusters reversed."""
+    """Of a saved model, of a stream, and of a fit from the model with the clusters reversed."""
     fitted.save(path := tmp_path / "m.onmf", samples=False)
-    stream = StreamONMF.from_fit(fitted, fitted.labels_, fitted.distance(X), 1)
-    for model in (load(path), load(path).partial_fit(X), stream.partial_fit(X)):
+    for model in (load(path), load(path).partial_fit(X)):
         assert model.cluster_names_[2] == "Motor sport"
     for init in (fitted, str(path)):
         again = ONMF(6, init=init).fit(X[::-1])

@@ -16,6 +16,7 @@ from onmf.exceptions import FormatError, UnassignedSampleWarning
 from onmf.io.container import MODEL, container_bytes, read_container
 from onmf.metrics import clustering_accuracy
 from onmf.number import consensus
+from onmf.page import html
 
 K = 4
 X, Y = make_rays(400, 40, K, noise=0.3, outliers=0.08, random_state=0)
@@ -51,9 +52,6 @@ def test_outliers_are_found_wherever_the_samples_are(place, tmp_path):
     np.testing.assert_array_equal(fitted.labels_ < 0, STRANGE)
     np.testing.assert_array_equal(fitted.labels_, model().fit(X).labels_)
     np.testing.assert_array_equal(np.asarray(fitted.predict(rows)), fitted.labels_)
-    np.testing.assert_array_equal(fitted.outlier_score_ > 1, STRANGE)
-    scores = np.asarray(fitted.outlier_score(rows))
-    np.testing.assert_allclose(scores, fitted.outlier_score_, rtol=1e-3)
     assert not np.asarray(fitted.transform(rows))[STRANGE].any()
 
 
@@ -111,23 +109,23 @@ def test_the_error_is_that_of_the_memberships():
     assert fitted.bound_ is None
 
 
-def test_the_score_is_what_is_left_over_what_may_be_left():
+def test_an_outlier_leaves_more_than_the_limit_allows():
     fitted = model().fit(X)
     c, p = fitted.outlier_limit_
     U = fitted.cluster_centers_ / np.linalg.norm(fitted.cluster_centers_, axis=1, keepdims=True)
-    for x, score in zip(X, fitted.outlier_score_, strict=True):
+    for x, label in zip(X, fitted.labels_, strict=True):
         a, sqnorms = max(x @ u for u in U), x @ x
         low, high = 0.0, sqnorms  # the least a^2 with energy - a^2 <= c (a^2)^p
         for _ in range(200):
             middle = (low + high) / 2
             low, high = (middle, high) if sqnorms - middle > c * middle**p else (low, middle)
-        assert score == pytest.approx((sqnorms - a * a) / (sqnorms - high), rel=1e-6)
+        assert (sqnorms - a * a > sqnorms - high) == (label < 0)
 
 
 @pytest.mark.parametrize("factor", few([2.0**-37, 2.0**11]))
-def test_scores_do_not_depend_on_the_unit_of_the_data(factor):
+def test_outliers_do_not_depend_on_the_unit_of_the_data(factor):
     here, there = model().fit(X), model().fit(X * factor)
-    np.testing.assert_allclose(here.outlier_score_, there.outlier_score_, rtol=1e-9)
+    np.testing.assert_array_equal(here.labels_, there.labels_)
     np.testing.assert_array_equal(there.predict(X * factor), here.labels_)
 
 
@@ -138,8 +136,6 @@ def test_a_share_or_a_number_is_that_of_the_furthest_samples(asked):
     assert fitted.converged_
     assert (fitted.labels_ < 0).sum() == count
     np.testing.assert_array_equal(fitted.predict(X), fitted.labels_)
-    inside = fitted.outlier_score_[fitted.labels_ >= 0]
-    assert fitted.outlier_score_[fitted.labels_ < 0].min(initial=np.inf) > inside.max()
     assert (fitted.labels_[STRANGE] < 0).sum() == min(count, STRANGE.sum())
 
 
@@ -178,7 +174,6 @@ def test_outliers_are_no_unassigned_samples():
     with pytest.warns(UnassignedSampleWarning, match=r"^1 sample\(s\) .* label -1: 400\.$"):
         fitted = model().fit(np.vstack([X, np.zeros(40)]))
     assert fitted.labels_[400] == -1
-    assert fitted.outlier_score_[400] == 0
 
 
 def test_a_saved_model_knows_its_outliers(tmp_path):
@@ -186,7 +181,6 @@ def test_a_saved_model_knows_its_outliers(tmp_path):
     fitted.save(tmp_path / "m.onmf")
     loaded = onmf.load(tmp_path / "m.onmf")
     np.testing.assert_array_equal(loaded.predict(X), fitted.labels_)
-    np.testing.assert_array_equal(loaded.outlier_score_, fitted.outlier_score_)
     assert loaded.outliers == "auto"
     assert tuple(loaded.outlier_limit_) == tuple(fitted.outlier_limit_)
 
@@ -201,24 +195,6 @@ def test_a_forged_limit_is_refused(limit, tmp_path):
         onmf.load(tmp_path / "m.onmf")
 
 
-def test_a_fit_that_was_broken_off_ends_as_if_it_had_not(tmp_path):
-    hard = make_rays(400, 120, 6, noise=2.0, outliers=0.1, random_state=2)[0]
-    whole = ONMF(6, outliers=0.1, random_state=0).fit(hard)
-    assert whole.n_iter_ > 5
-    stop = ONMF(
-        6,
-        outliers=0.1,
-        random_state=0,
-        callback=lambda event: event.sweep >= 5,
-        solver=Fast(checkpoint=tmp_path / "notes"),
-    ).fit(hard)
-    assert not stop.converged_
-    again = stop.set_params(callback=None).fit(hard)
-    np.testing.assert_array_equal(again.labels_, whole.labels_)
-    np.testing.assert_allclose(again.cluster_centers_, whole.cluster_centers_, rtol=1e-9)
-    assert again.outlier_limit_ == pytest.approx(whole.outlier_limit_)
-
-
 def test_a_stream_leaves_outliers_out():
     stream = model()
     for start in range(0, 400, 200):
@@ -229,14 +205,12 @@ def test_a_stream_leaves_outliers_out():
 
 def test_a_fit_without_outliers_forgets_those_before():
     fitted = model().fit(X).set_params(outliers=None).fit(X)
-    assert not hasattr(fitted, "outlier_score_")
+    assert not hasattr(fitted, "outlier_limit_")
     assert (fitted.predict(X) >= 0).all()
-    with pytest.raises(ValueError, match="the model knows no outliers"):
-        fitted.outlier_score(X)
 
 
 @pytest.mark.slow
-def test_other_parts_take_a_model_with_outliers(tmp_path):
+def test_other_parts_take_a_model_with_outliers():
     chosen = choose_k(model(), X, range(2, 7), n_runs=4)
     assert chosen.best_k in (K, K + 1)  # a cluster of outliers may be told from the others
     np.testing.assert_array_equal(chosen.model.labels_[~STRANGE] >= 0, True)
@@ -244,8 +218,7 @@ def test_other_parts_take_a_model_with_outliers(tmp_path):
     np.testing.assert_array_equal(agreed.labels < 0, STRANGE)
     fitted = model().fit(X)
     assert (fitted.explain(X).certainty[STRANGE] == 0).all()
-    fitted.report(tmp_path / "page.html", X)
-    assert "32 samples fit no cluster" in (tmp_path / "page.html").read_text()
+    assert "32 samples fit no cluster" in html(fitted, X)
 
 
 def test_what_cannot_be_asked_for_is_said_in_a_sentence():

@@ -199,7 +199,6 @@ def test_given_models_keep_their_ids():
     [
         ({"passes": 0}, "passes must be a whole number >= 1"),
         ({"passes": 2.5}, "passes must be a whole number >= 1"),
-        ({"passes": 2, "checkpoint": "notes"}, "passes and checkpoint cannot be combined"),
     ],
 )
 def test_what_cannot_be_is_said(options, words):

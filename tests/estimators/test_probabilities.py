@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import onmf
-from onmf import ONMF, Fast, StreamONMF
+from onmf import ONMF, Fast
 from onmf.datasets import make_rays
 from onmf.explain.certainty import Calibration
 from onmf.explain.probabilities import certainty_of, probabilities
@@ -118,10 +118,9 @@ def test_zeros_and_outliers_have_rows_of_zeros():
         lambda: ONMF(1, random_state=0),
         lambda: ONMF(4, random_state=0, equal_votes=True),
         lambda: ONMF(4, random_state=0, solver=Fast(passes=1)),
-        lambda: StreamONMF(4, random_state=0),
         lambda: onmf.Baseline("k-means", 4, random_state=0),
     ],
-    ids=["K = 1", "equal votes", "one pass", "stream", "K-means"],
+    ids=["K = 1", "equal votes", "one pass", "K-means"],
 )
 def test_every_kind_of_model_has_them(make):
     model = make().fit(X)
@@ -149,8 +148,8 @@ def test_places(tmp_path):
     da = pytest.importorskip("dask.array")
     lazy = MODEL.predict_proba(da.from_array(X, chunks=(50, 30)))
     np.testing.assert_allclose(lazy.compute(), expected, atol=1e-12)
-    strange = MODEL.strangers(da.from_array(X, chunks=(50, 30)))
-    np.testing.assert_array_equal(strange.compute(), MODEL.strangers(X))
+    shares = MODEL.unusual(da.from_array(X, chunks=(50, 30)))
+    np.testing.assert_allclose(shares.compute(), MODEL.unusual(X), atol=1e-12)
 
 
 def test_form_scale_and_precision_do_not_matter(loss):
@@ -177,30 +176,9 @@ def test_saved_models_say_the_same_and_keep_no_sample(tmp_path):
     again = onmf.load(tmp_path / "model.onmf")
     assert "_kept" not in vars(again)
     np.testing.assert_array_equal(again.predict_proba(X), MODEL.predict_proba(X))
-    np.testing.assert_array_equal(again.stranger_score(X), MODEL.stranger_score(X))
+    np.testing.assert_array_equal(again.unusual(X), MODEL.unusual(X))
     other = pickle.loads(pickle.dumps(ONMF(4, random_state=0).fit(X)))
     np.testing.assert_allclose(other.predict_proba(X).sum(axis=1), 1)
-
-
-def test_models_of_older_versions_say_that_they_cannot():
-    old = ONMF(4, random_state=0).fit(X)
-    del old._kept
-    with pytest.raises(ValueError, match="older version"):
-        old.predict_proba(X)
-    with pytest.raises(ValueError, match="older version"):
-        old.strangers(X)
-
-
-def test_a_rule_for_strangers_without_means_loads(tmp_path, monkeypatch):
-    """As files had it first: what is along its directions does not count."""
-    model = ONMF(4, random_state=0).fit(X)
-    model._learn_all()
-    del model.stranger_means_, model.stranger_usual_
-    monkeypatch.setattr(type(model), "_learn_all", lambda self: None)
-    model.save(tmp_path / "model.onmf")
-    again = onmf.load(tmp_path / "model.onmf")
-    assert again.stranger_means_.shape == (0, len(model.stranger_form_) - 1)
-    assert (again.stranger_score(X) <= MODEL.stranger_score(X) + 1e-12).all()
 
 
 def test_a_weight_counts_as_repeated_samples():
@@ -208,14 +186,14 @@ def test_a_weight_counts_as_repeated_samples():
     heavy = ONMF(4, random_state=0).fit(X, sample_weight=weight)
     often = ONMF(4, random_state=0).fit(np.repeat(X, weight, axis=0))
     np.testing.assert_allclose(heavy.predict_proba(X), often.predict_proba(X), atol=1e-7)
-    np.testing.assert_allclose(heavy.stranger_score(X), often.stranger_score(X), rtol=1e-6)
+    np.testing.assert_allclose(heavy.unusual(X), often.unusual(X), atol=1e-6)
 
 
 def test_a_fit_keeps_a_bounded_number_of_entries(monkeypatch):
-    from onmf.estimators import judging
+    from onmf.estimators import kept
 
-    monkeypatch.setattr(judging, "KEPT_ENTRIES", 900)
-    monkeypatch.setattr(judging, "KEPT_PER_CLUSTER", 2)
+    monkeypatch.setattr(kept, "KEPT_ENTRIES", 900)
+    monkeypatch.setattr(kept, "KEPT_PER_CLUSTER", 2)
     model = ONMF(4, random_state=0).fit(X)
     assert model._kept.X.shape == (30, 30)
     assert_probabilities(model.predict_proba(X), model.labels_)
@@ -237,3 +215,52 @@ def test_they_are_as_often_right_as_they_say(global_random_seed):
         np.add.at(shared, (labels, model.labels_), 1)
         agree.append(shared.argmax(axis=1)[labels])
     assert abs(P.mean() - np.mean(agree[0] == agree[1])) < 0.12
+
+
+def test_what_cannot_be_learnt_stops_neither_a_fit_nor_a_save(tmp_path, monkeypatch):
+    from onmf.estimators import kept
+
+    def fails(*facts):
+        raise FloatingPointError
+
+    monkeypatch.setattr(kept, "curve_of_samples", fails)
+    model = ONMF(4, random_state=0).fit(X)
+    model.save(tmp_path / "model.onmf")
+    again = onmf.load(tmp_path / "model.onmf")
+    np.testing.assert_array_equal(again.unusual(X), model.unusual(X))
+    with pytest.raises(ValueError, match="was saved without what it needs"):
+        again.predict_proba(X)
+
+
+def test_unusual_by_its_definition(loss):
+    """In loops; the samples of the fit are compared as if they had not been in it."""
+    model = ONMF(4, loss=loss, random_state=0).fit(X)
+    view = np.sqrt if loss == "kl" else (lambda A: A)
+    units = view(X) / np.linalg.norm(view(X), axis=1, keepdims=True)
+    rays = view(model.cluster_centers_)
+    rays = (rays / np.linalg.norm(rays, axis=1, keepdims=True))[model.labels_]
+    left = units - (units * rays).sum(axis=1, keepdims=True) * rays
+    v = np.square(left).mean(axis=0)
+    q = (np.square(left) / (v + v.mean() / 10)).sum(axis=1)
+    size = X.sum(axis=1) if loss == "kl" else np.square(X).sum(axis=1)
+    share = size / np.bincount(model.labels_, size)[model.labels_]
+    kept = q / np.square(1 - np.minimum(share, 0.5))
+    expected = [
+        np.mean(kept[model.labels_ == label] >= own)
+        for own, label in zip(q, model.labels_, strict=True)
+    ]
+    np.testing.assert_allclose(model.unusual(X), expected, atol=0.04)  # a tie may go either way
+    assert np.mean(model.unusual(X) == expected) > 0.9
+
+
+def test_samples_of_a_kind_left_out_are_unusual_and_new_ones_of_known_kinds_are_not(loss):
+    rng = np.random.default_rng(3)
+    profiles = rng.gamma(0.7, size=(5, 40)) + 0.02
+    y = rng.integers(0, 5, 1500)
+    A = rng.poisson(30 * rng.lognormal(0, 0.3, (1500, 1)) * profiles[y]).astype(float)
+    model = ONMF(4, loss=loss, random_state=0).fit(A[:1000][y[:1000] < 4])
+    shares = model.unusual(A[1000:])
+    known = y[1000:] < 4
+    assert np.mean(shares[known] < 0.025) < 0.06
+    assert np.mean(shares[~known] < 0.025) > 0.9
+    assert model.unusual(np.zeros((1, 40))) == 0

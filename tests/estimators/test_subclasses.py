@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import onmf
-from onmf import ONMF, Baseline, Fast, StreamONMF, choose_k
+from onmf import ONMF, Baseline, Fast, choose_k
 from onmf.datasets import make_rays
 
 X, _ = make_rays(120, 12, 3, random_state=0)
@@ -30,12 +30,7 @@ class Rival(Baseline):
         super().__init__("alternation", n_clusters, random_state=0)
 
 
-class Stream(StreamONMF):
-    def __init__(self, n_clusters=3):
-        super().__init__(n_clusters, max_clusters=5, random_state=0)
-
-
-@pytest.mark.parametrize("kind", [Topics, Rival, Stream])
+@pytest.mark.parametrize("kind", [Topics, Rival])
 def test_a_subclass_with_fewer_parameters_does_all_that_its_class_does(kind, tmp_path):
     base = kind.__mro__[1]
     model = kind().fit(X)
@@ -52,18 +47,16 @@ def test_a_subclass_with_fewer_parameters_does_all_that_its_class_does(kind, tmp
     np.testing.assert_array_equal(loaded.labels_, model.labels_)
 
 
-def test_a_subclass_goes_through_streams_choices_and_checks():
+def test_a_subclass_goes_through_starts_streams_choices_and_checks():
     model = Topics().fit(X)
     assert ONMF(init=model).fit(X).cluster_ids_.tolist() == [0, 1, 2]
-    stream = StreamONMF.from_fit(model, model.labels_, model.distance(X), 1)
-    assert type(stream) is StreamONMF
-    assert stream.equal_votes
+    assert type(model.partial_fit(X)) is Topics
     assert choose_k(Topics(), X, range(2, 5)).best_k in range(2, 5)
     with pytest.raises(ValueError, match="n_clusters must be a whole number"):
         Topics(n_clusters=0).fit(X)
 
 
-@pytest.mark.parametrize("estimator", [ONMF(), StreamONMF(), Baseline(), Fast(), onmf.PALM()])
+@pytest.mark.parametrize("estimator", [ONMF(), Baseline(), Fast(), onmf.PALM()])
 def test_the_view_in_a_notebook_links_the_page_of_the_documentation(estimator):
     name = type(estimator).__name__
     link = estimator._get_doc_link()
@@ -73,7 +66,7 @@ def test_the_view_in_a_notebook_links_the_page_of_the_documentation(estimator):
     assert re.search(rf"currentmodule:: onmf\n.*:toctree: generated.*\n   {name}\n", listed, re.S)
 
 
-TRUSTED = ["onmf.estimators.judging.KeptSamples", "onmf.estimators.onmf.ONMF", "onmf.result.Stage"]
+TRUSTED = ["onmf.estimators.kept.KeptSamples", "onmf.estimators.onmf.ONMF", "onmf.result.Stage"]
 
 
 def test_the_guide_names_the_types_to_trust():

@@ -5,13 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from onmf.baselines import METHODS
 from sklearn.base import is_classifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from onmf import ONMF, Baseline, Fast, StreamONMF
-from onmf.baselines import METHODS
+from onmf import ONMF, Baseline, Fast
 from onmf.datasets import make_rays
 from onmf.losses import LOSSES
 
@@ -57,7 +57,6 @@ QUICK = [
     ONMF(3, outliers="auto", random_state=0),
     ONMF(3, loss="kl", random_state=0),
     ONMF(3, solver="palm", max_iter=20, random_state=0),
-    StreamONMF(3, random_state=0),
     *(Baseline(method, 3, max_iter=5, random_state=0) for method in METHODS),
 ]
 

@@ -142,17 +142,6 @@ def test_x_is_not_copied():
     assert all(np.shares_memory(block.X, X) for group in data.groups for _, block in group)
 
 
-def test_a_stream_counts_votes():
-    """Batches scaled to length 1, and their like with votes: the same rays all along."""
-    model, scaled = vote(), ONMF(K, random_state=0)
-    for begin in range(0, 300, 100):
-        some = slice(begin, begin + 100)
-        model.partial_fit(X[some]), scaled.partial_fit(UNIT[some])
-        np.testing.assert_array_equal(model.labels_, scaled.labels_)
-        assert model.relative_error_ == pytest.approx(scaled.relative_error_, rel=1e-6)
-    np.testing.assert_allclose(rays_of(model), rays_of(scaled), atol=1e-6)
-
-
 def test_it_is_stored_with_the_model(tmp_path):
     model = vote().fit(X)
     model.save(tmp_path / "model.onmf")

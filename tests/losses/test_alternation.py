@@ -1,6 +1,6 @@
 """One alternation for every rule: what it keeps, when it stops, what it records. By hand."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 from onmf.losses import alternation as module
 from onmf.losses.alternation import AlternationState
 from onmf.losses.settling import finish, settle
-from onmf.result import CheckpointStore, Recorder
+from onmf.result import Recorder
 from onmf.rows.assign import Rays
 from onmf.rows.memory import InMemory
 from onmf.search.outliers import OutlierLimit, Outliers
@@ -24,8 +24,6 @@ class Sums(NamedTuple):
 
 class Height(AlternationState):
     """A state whose worth is the first entry of W."""
-
-    kind_of_sums = Sums
 
 
 @dataclass(frozen=True)
@@ -74,31 +72,6 @@ def test_the_best_of_all_starts_is_kept_and_every_sweep_is_counted(starts):
     assert heights == [first, first + 1, first + 2, 30]
 
 
-class Notes(CheckpointStore):
-    def __init__(self):
-        self.all = []
-
-    def note(self, name, facts):
-        self.all.append(facts())
-
-
-@pytest.mark.parametrize(("known", "end"), [(38, 40), (18, 30)])
-def test_every_sweep_of_the_first_start_is_noted_and_known_centroids_if_they_win(known, end):
-    recorder = Recorder(max_sweeps=20, checkpoints=Notes())
-    _, state = finish(Climb(), [at(28), at(8)], recorder, before=2, known=at(known))
-    notes = recorder.checkpoints.all
-    assert state.W[0, 0] == end
-    assert [note["W"][0, 0] for note in notes] == [28, 29, 30, 40][: 3 + (end == 40)]
-    for note in notes[:3]:
-        assert [note["rivals"][0][0, 0], note["sweeps_before"]] == [8, 2]
-        assert note["known"][0, 0] == known
-    sweeps = [(stage.sweeps, round(1 / stage.relative_error)) for stage in recorder.history]
-    assert sweeps[:4] == [(3, 28), (4, 29), (5, 30), (8, 30)]  # three of the rival
-    assert sweeps[4:] == [(9, 40)] * (end == 40)
-    if end == 40:
-        assert (notes[3]["rivals"], notes[3]["known"]) == ([], None)
-
-
 def test_a_callback_that_stops_ends_all_starts():
     recorder = Recorder(lambda event: event.sweep == 2, max_sweeps=20)
     result, state = finish(Climb(), [at(11), at(28)], recorder, known=at(38))
@@ -118,15 +91,6 @@ def test_a_state_that_no_sweep_betters_is_settled():
     assert (short.W[0, 0], short.settled) == (14, False)
     stopped = settle(Climb(), at(11), 20, lambda state: state.W[0, 0] == 13)
     assert stopped.W[0, 0] == 13
-
-
-def test_a_broken_off_alternation_goes_on_from_its_facts():
-    begun = replace(settle(Climb(), at(11), 3), residual=0.25)
-    noted = Height.from_facts(begun.facts())
-    assert noted.rows is None
-    again = settle(Climb(), noted.W, 1, since=noted)
-    assert again.residual == 0.25
-    np.testing.assert_array_equal(again.labels(DATA), begun.labels(DATA))
 
 
 @pytest.mark.parametrize("same", [True, False])

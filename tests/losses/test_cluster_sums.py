@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from onmf.losses.alternation import is_still
-from onmf.losses.guide import SumClasses
 from onmf.losses.ray_alternation import (
     LEAST_ENERGY,
     RayState,
@@ -20,7 +19,6 @@ from onmf.losses.ray_alternation import (
 from onmf.losses.squares import Squares
 from onmf.palm.palm import NON_NEGATIVE, Bounds
 from onmf.rows.assign import Code
-from onmf.rows.sweep import Block
 from onmf.search.row_problems import unit
 
 SIGNED = Bounds(-np.inf, np.inf)
@@ -113,29 +111,8 @@ def test_centroids_are_still_if_they_move_by_no_more_than_rounding_or_tol():
     assert not is_still(1.1e-3, 1e-3, np.float32)
 
 
-def test_a_class_is_the_sum_of_its_samples_of_length_one():
-    X = np.array([[3.0, 4], [0, 2], [1, 0], [0, 0], [np.nan, 5]])
-    known, weight = np.array([1, 0, -1, 0, 1]), np.array([2.0, 3, 1, 1, 1])
-    _, sums = SumClasses(3)(Block(X, weight[:, None]), known)
-    np.testing.assert_allclose(sums.total, [[0, 3], [1.2, 2.6], [0, 0]])
-
-
 def test_squares_by_their_definition():
     rng, loss = np.random.default_rng(0), Squares()
     X, H, W = rng.random((6, 4)), rng.random((6, 2)), rng.random((2, 4))
     assert loss.value(X, H, W) == pytest.approx(np.square(X - H @ W).sum())
     np.testing.assert_allclose(loss.cosine(np.array([0, 0.6, 1, 1 + 1e-9])), [1, 0.8, 0, 0])
-
-
-@pytest.mark.parametrize("equal_votes", [False, True])
-def test_centroids_stand_for_the_samples_that_they_are_typical_of(equal_votes):
-    """As many equal samples as a cluster has give the same sums, and these the centroid again."""
-    W, sizes = np.array([[3.0, 4], [1, 0]]), np.array([5.0, 2])
-    found = Squares().batch_of_centroids(W, sizes, equal_votes)
-    for c in range(2):
-        length = np.linalg.norm(W[c])
-        weight = 1 / length**2 if equal_votes else 1.0
-        assert found.weight[c] == pytest.approx(sizes[c] * weight)
-        assert found.explained[c] == pytest.approx(sizes[c] * weight * length**2)
-        np.testing.assert_allclose(found.image[c], sizes[c] * weight * length * W[c])
-    np.testing.assert_allclose(found.centroids(unit(W), SIGNED), W)

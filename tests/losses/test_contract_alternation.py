@@ -114,18 +114,6 @@ def cap(total, height, power):
     return total - brentq(lambda size: size + height * size**power - total, 0, total, rtol=1e-14)
 
 
-def test_a_state_comes_back_from_its_facts(loss):
-    """Of an alternation that was interrupted; the limit and the turn are among them."""
-    X, W = case_of(loss)[1:3]
-    alternation = alternation_of(loss, X, WEIGHT, OutlierLimit(1e6, 0.5))
-    state = alternation.after(alternation.begin(W))
-    again = type(state).from_facts(state.facts())
-    end = settle(alternation_of(loss, X, WEIGHT).resumed(again), again.W, 3, since=again)
-    expected = settle(alternation, W, 4)
-    np.testing.assert_allclose(end.W, expected.W, 1e-12)
-    assert (end.turn, end.limit) == (expected.turn, expected.limit)
-
-
 def test_the_best_of_several_starts_is_kept(loss):
     """Whichever comes first: here one that has two centroids in one kind and one for two kinds."""
     X, y = three_kinds(N, 0)

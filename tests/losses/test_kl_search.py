@@ -3,23 +3,21 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from onmf.search.solver import SearchSettings
 
 from counting import counts_of, left, some
 from onmf import ONMF
 from onmf.losses import kl_alternation as divergence
 from onmf.losses import kl_search as exchange
 from onmf.losses.alternation import Settings
-from onmf.losses.batches import CountBatches
 from onmf.losses.kl_alternation import CountAlternation
 from onmf.losses.kl_search import Counts, less
 from onmf.losses.profiles import MeasureTotals, by_count, by_sample, explained_information, phi
 from onmf.losses.settling import finish
-from onmf.palm.palm import NON_NEGATIVE
 from onmf.palm.penalties import SNCP
 from onmf.result import Recorder
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
-from onmf.search.solver import SearchSettings
 
 
 def everywhere(X):
@@ -123,13 +121,6 @@ def test_what_is_left_of_a_sum_is_nothing_if_it_is_rounding():
     assert less(1e6 * (1 + 1e-10), 1e6) == 0
     assert less(1.0, 1.0) == less(1.0, 1 + 1e-12) == 0
     assert less(1.5e-6, 1e-6) == pytest.approx(0.5e-6)
-
-
-def test_a_cluster_that_no_batch_had_keeps_its_centroid():
-    W, sums = np.array([[1.0, 2, 3], [4, 5, 6]]), np.array([[2.0, 0, 2], [0, 0, 0]])
-    moved = CountBatches(np.array([1, 0]), np.array([2.0, 0]), sums).centroids(W, NON_NEGATIVE)
-    np.testing.assert_array_equal(moved[1], W[1])
-    np.testing.assert_allclose(moved[0], [1, 0, 1])  # the mean sample; all of the mean is its own
 
 
 def test_profiles_are_as_far_apart_as_the_share_they_do_not_have_in_common():

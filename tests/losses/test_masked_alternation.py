@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from onmf.search.solver import SearchSettings
 
 from cases import few
 from onmf.datasets import make_rays
 from onmf.losses.alternation import Settings
-from onmf.losses.batches import MaskedBatches
 from onmf.losses.filling import common_ray, estimate_fill, fill_along_common_ray
 from onmf.losses.masked_alternation import MaskedAlternation
 from onmf.losses.missing import Fill
@@ -18,7 +18,6 @@ from onmf.palm.penalties import PENALTIES
 from onmf.result import Recorder
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import count_missing
-from onmf.search.solver import SearchSettings
 from solving import cluster
 
 PENALTY, FREE = PENALTIES["sncp"], Bounds(-np.inf, np.inf)
@@ -192,45 +191,6 @@ def test_too_few_directions_are_said():
     X[2, 3] = np.nan
     with pytest.raises(TooFewDirectionsError):
         cluster(SearchSettings(), placed(X), 3)
-
-
-def test_features_that_no_batch_showed_follow_the_centroid_before():
-    """The ray (2, 3, 6) / 7 saw its first two features, both doubled: the third doubles, too, so
-    the direction stays. A cluster that saw nothing keeps its own."""
-    W = np.array([[2.0, 3, 6], [1, 2, 2]])
-    shown = np.array([[4.0, 4, 0], [0, 0, 0]])
-    image = shown * 2 * W / np.array([[7], [3]])
-    sums = MaskedBatches(
-        np.array([1, 1]), np.array([2.0, 1]), image, np.array([1.0, 0]), shown, np.array([2.0, 1])
-    )
-    moved = sums.centroids(W, NON_NEGATIVE)
-    unit = moved / np.linalg.norm(moved, axis=1, keepdims=True)
-    np.testing.assert_allclose(unit, W / np.array([[7], [3]]), rtol=1e-12)
-
-
-@pytest.mark.parametrize("weight", [0.5, 8.0])
-def test_a_centroid_of_batches_is_as_long_as_a_typical_sample_in_full(weight):
-    """Multiples h of the ray, whose image is of length 2: the mean of (2 h)^2 is ||w||^2."""
-    ray = np.array([[0.6, 0, 0.8]])
-    sums = MaskedBatches(
-        *(np.array([1]), np.array([weight]), 3 * 2 * ray, np.array([1.0])),
-        *(np.full((1, 3), 3.0), np.array([2.0])),
-    )
-    (w,) = sums.centroids(ray, NON_NEGATIVE)
-    assert np.linalg.norm(w) == pytest.approx(np.sqrt(4 * 2 / weight))
-
-
-def test_a_feature_that_was_shown_moves_what_was_not():
-    """Images (1, 0) on the seen part of the ray (3, 4, 12) / 13: what is not seen is the best
-    multiple of the old ray there, 3 / (9 + 16) * 13 of it."""
-    W = np.array([[3.0, 4, 12]])
-    shown = np.array([[1.0, 1, 0]])
-    sums = MaskedBatches(
-        *(np.array([1.0]), np.array([1.0]), np.array([[1.0, 0, 0]]), np.array([1.0])),
-        *(shown, np.array([1.0])),
-    )
-    moved = sums.centroids(W, NON_NEGATIVE)[0]
-    np.testing.assert_allclose(moved / moved[0], [1, 0, 3 * 12 / 25], rtol=1e-12)
 
 
 def test_every_sweep_is_one_turn():

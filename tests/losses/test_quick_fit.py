@@ -5,11 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from onmf.datasets import make_rays
-from onmf.losses.guide import Guide, GuidedMove, class_centroids
 from onmf.losses.quick_fit import quick_look
-from onmf.losses.ray_alternation import Assign
-from onmf.rows.assign import Rays
-from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Block
 
 X, Y = make_rays(90, 12, 3, noise=0.1, random_state=0)
@@ -68,34 +64,3 @@ def test_weights_count():
 def test_missing_values_do_not_hide_the_rays():
     holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
     assert_found(look(holes).rays, leading(X), atol=0.02)
-
-
-def test_the_centroid_of_a_class_is_the_mean_of_its_samples_of_length_one():
-    known, weight = np.where(np.arange(90) % 4, -1, Y), 1 + np.arange(90) % 3 * 1.0
-    rows = X.copy()
-    rows[0] = 0
-    data = InMemory(rows, weight)
-    found = class_centroids(data, data.scatter(known), 3)
-    size = np.linalg.norm(rows, axis=1)
-    for c in range(3):
-        own = np.flatnonzero((known == c) & (size > 0))
-        expected = (weight[own, None] * rows[own] / size[own, None]).sum(axis=0)
-        np.testing.assert_allclose(found[c], expected)
-
-
-def test_known_samples_go_to_their_class_and_the_others_to_the_nearest_ray():
-    """Their sums are those of two fits, one of the known samples with their influence."""
-    rays, known = leading(X), np.where(np.arange(90) % 5, -1, (Y + 1) % 3)  # all known ones wrong
-    free, *classes = (Assign(Rays.of(some)) for some in (rays, *rays[:, None]))
-    code, sums = GuidedMove(free, classes, 2.5)(Block(X, ONES), Guide(known).known)
-    expected = np.where(known >= 0, known, (X @ rays.T).argmax(axis=1))
-    np.testing.assert_array_equal(code.labels, expected)
-    scores = np.einsum("ij,ij->i", X, rays[expected])
-    np.testing.assert_allclose(code.scores, scores)
-    weight = np.where(known >= 0, 2.5, 1.0)
-    for c in range(3):
-        own = expected == c
-        assert sums.weight[c] == pytest.approx(weight[own].sum())
-        assert sums.explained[c] == pytest.approx((weight * scores**2)[own].sum())
-        np.testing.assert_allclose(sums.cross[c], (weight * scores)[own] @ X[own])
-        assert sums.samples[c] == own.sum()

@@ -57,12 +57,6 @@ def test_it_ends_where_nothing_is_better_or_moves_or_the_watcher_says_so():
     assert (end.number, end.settled) == (6, False)
 
 
-def test_what_was_interrupted_goes_on_with_new_codes():
-    since = State(number=8, rows=None, good=7.0)
-    end = settle(Counting(), np.array(3), 2, since=since)
-    assert (end.number, end.rows, end.good) == (9, "codes", 7.0)
-
-
 @dataclass(frozen=True)
 class Rivals:
     """The alternation from known centroids ends in `rival`; from its own limit in `own`."""

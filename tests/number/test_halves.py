@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import xlogy
-from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from onmf.datasets import make_rays
 from onmf.losses import KullbackLeibler
 from onmf.losses.kl_search import Counts
 from onmf.number.counts import CountClusters, CountHalf, with_features_summed
-from onmf.number.evidence import ByPath
-from onmf.number.fits import ByFits, by_centres, centres
 from onmf.number.halves import Cut, HalfLabels, borders, compare, groups_of, kept_share, overlaps
 from onmf.number.path import beginning, line
 from onmf.number.rays import RayClusters, RayHalf, basis, damped, precision, typical_power
@@ -23,13 +20,11 @@ from onmf.rows.sweep import Block
 MAKE = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 
 
-def both(X, first, last, half=RayHalf, number=0, weight=None, equal_votes=False):
+def both(X, first, last, half=RayHalf, number=0, weight=None):
     """The comparisons of two halves for every K."""
     weight = np.ones(X.shape[0]) if weight is None else weight
     cut = Cut.of(groups_of(X), X.shape[1], number)
-    one, other = (
-        half(X, weight, equal_votes, cut, side).labels_by_k(first, last) for side in (0, 1)
-    )
+    one, other = (half(X, weight, cut, side).labels_by_k(first, last) for side in (0, 1))
     return {k: compare((one[k], other[k]), cut.samples, k) for k in sorted(one) if k in other}
 
 
@@ -146,10 +141,9 @@ def test_planted_clusters_come_back_and_pieces_of_them_do_not(make):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-@pytest.mark.parametrize("equal_votes", [False, True])
-def test_topics_of_counts_come_back(make, equal_votes):
+def test_topics_of_counts_come_back(make):
     X, y = counts(200, 4)
-    found = both(make(X), 1, 6, CountHalf, equal_votes=equal_votes)
+    found = both(make(X), 1, 6, CountHalf)
     back = {k: (c.found + c.kept) / 2 for k, c in found.items()}
     assert max(back, key=lambda k: np.log(k) * back[k] ** 2.5) == 4
     assert all(adjusted_rand_score(y, labels) > 0.95 for labels in found[4].labels)
@@ -185,7 +179,7 @@ def test_the_features_that_tell_most_are_kept_by_brute_force(monkeypatch):
 def test_topics_of_long_rows_come_back(monkeypatch):
     X, y = counts(200, 4)
     monkeypatch.setattr("onmf.number.counts.MOST_OF_LONG_ROWS", np.count_nonzero(X) // 8)
-    half = CountHalf(X, np.ones(200), False, Cut.of(groups_of(X), X.shape[1], 0), True)
+    half = CountHalf(X, np.ones(200), Cut.of(groups_of(X), X.shape[1], 0), True)
     assert half.X.shape[1] < X.shape[1]
     np.testing.assert_allclose(half.X.sum(axis=1), X.sum(axis=1))
     assert adjusted_rand_score(y, half.labels_by_k(1, 6)[4].labels) > 0.95
@@ -195,7 +189,7 @@ def test_topics_of_long_rows_come_back(monkeypatch):
 def test_counts_are_carried_over_by_the_assignment_of_the_loss(size):
     X = size * counts(60, 3)[0]
     cut = Cut.of(groups_of(X), 60, 0)
-    half = CountHalf(X, np.ones(60), False, cut, False)
+    half = CountHalf(X, np.ones(60), cut, False)
     sums = size * np.random.default_rng(1).gamma(
         0.5, 30, (3, 60)
     )  # of no cluster: many doubtful samples
@@ -256,9 +250,7 @@ def test_rays_label_by_the_angle_in_each_half_of_the_features():
     rng = np.random.default_rng(0)
     X, U = rng.random((50, 12)), rng.random((4, 12))
     cut = Cut.of(groups_of(X), 12, 0)
-    seen = RayHalf(X, np.ones(50), False, cut, False).label_all(
-        U / np.linalg.norm(U, axis=1)[:, None]
-    )
+    seen = RayHalf(X, np.ones(50), cut, False).label_all(U / np.linalg.norm(U, axis=1)[:, None])
     for labels, inside in zip(
         (seen.labels, *seen.by_features), (slice(None), cut.features, ~cut.features), strict=True
     ):
@@ -344,66 +336,6 @@ def test_samples_without_weight_or_content_have_no_label(half):
     np.testing.assert_array_equal(np.flatnonzero((labels < 0).all(axis=0)), [5, 9])
 
 
-def test_centroids_label_by_distance_or_by_angle():
-    rng = np.random.default_rng(0)
-    X, W = rng.random((50, 12)), rng.random((4, 12))
-    some = np.arange(12) < 6
-    means = by_centres(X, W, False, some)
-    apart = np.linalg.norm(X[:, None] - W, axis=2)
-    np.testing.assert_array_equal(means.labels, apart.argmin(axis=1))
-    part = np.linalg.norm(X[:, None, some] - W[:, some], axis=2)
-    np.testing.assert_array_equal(means.by_features[0], part.argmin(axis=1))
-    rays = by_centres(X, W, True, some)
-    cosines = X @ W.T / np.linalg.norm(W, axis=1) / np.linalg.norm(X, axis=1)[:, None]
-    np.testing.assert_array_equal(rays.labels, cosines.argmax(axis=1))
-    two = np.sort(cosines, axis=1)[:, -2:]
-    np.testing.assert_allclose(rays.margins, two[:, 1] - two[:, 0])
-
-
-def test_the_margin_of_a_mean_is_twice_the_distance_to_the_border():
-    X, W = np.array([[1.0, 5.0], [3.0, -1.0], [6.0, 0.0]]), np.array([[0.0, 0.0], [4.0, 0.0]])
-    seen = by_centres(X, W, False, None)  # the border is at 2
-    np.testing.assert_array_equal(seen.labels, [0, 1, 1])
-    np.testing.assert_array_equal(seen.by_features, [[0, 1, 1]] * 2)
-    np.testing.assert_allclose(seen.margins, [1, 1, 4])
-    np.testing.assert_array_equal(by_centres(X, W[:1], False, None).margins, 0)
-    np.testing.assert_array_equal(by_centres(X, np.ones((2, 2)), False, None).margins, 0)
-
-
-@MAKE
-def test_a_sample_of_zeros_is_on_no_ray_but_near_a_mean(make):
-    X, W = np.array([[0.0, 0.0], [0.1, 0.0], [-0.3, 0.3]]), np.array([[0.0, 1.0], [0.5, 0.0]])
-    rays, means = (by_centres(make(X), W, kind, np.array([True, False])) for kind in (True, False))
-    np.testing.assert_array_equal(rays.labels, [-1, 1, 0])
-    np.testing.assert_array_equal(rays.by_features[:, 0], -1)
-    np.testing.assert_array_equal(means.labels, [1, 1, 0])
-    np.testing.assert_array_equal(means.by_features[:, 0], [0, 1])
-    empty = by_centres(make(X), np.vstack([0 * W[0], W]), True, None)  # takes nobody it need not
-    np.testing.assert_array_equal(empty.labels, [-1, 2, 1])
-
-
-def test_rows_without_weight_have_no_part_in_fits():
-    X, y = make_rays(80, 20, 3, noise=0.3, random_state=0)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    weight = np.where(y < 2, 1.0, 0.0)
-    work = ByFits(X, weight, groups_of(X), KMeans(n_init=1), "n_clusters")
-    seen = work.labels_of_half(Cut.of(work.groups, 20, 0), True, 2)
-    np.testing.assert_array_equal(seen.labels == -1, y == 2)
-    np.testing.assert_array_equal(seen.by_features == -1, [y == 2] * 2)
-    assert adjusted_rand_score(y[y < 2], seen.labels[y < 2]) == 1
-    again = work.labels_of_half(Cut.of(work.groups, 20, 0), True, 2)  # the seed is 0, not None
-    np.testing.assert_array_equal(seen.labels, again.labels)
-
-
-@pytest.mark.parametrize(
-    ("k", "first", "last"), [(1, 1, 20), (20, 1, 20), (21, 21, 40), (41, 41, 80)]
-)
-def test_a_path_is_for_all_k_up_to_twice_as_many(k, first, last):
-    trial = ByPath(None, 10, None).trial(k, cut=3)
-    assert trial == {"cut": 3, "first": first, "last": last}
-    assert ByFits(None, None, None, None, "").trial(k, 3) == {"cut": 3, "first": k, "last": k}
-
-
 @pytest.mark.parametrize("half", [RayHalf, CountHalf])
 def test_of_many_rows_some_are_searched_and_all_are_labelled(half, monkeypatch):
     X, y = counts(240, 3)
@@ -411,25 +343,13 @@ def test_of_many_rows_some_are_searched_and_all_are_labelled(half, monkeypatch):
     monkeypatch.setattr("onmf.number.counts.FEWEST_ROWS", 40)
     monkeypatch.setattr("onmf.number.counts.MOST_ENTRIES", np.count_nonzero(X) // 4)
     cut = Cut.of(groups_of(X), 60, 0)
-    made = half(X, np.ones(240), False, cut, True)
+    made = half(X, np.ones(240), cut, True)
     if half is CountHalf:  # a quarter of the entries of X: half of the rows of this half
         assert made.counts.X.shape[0] == pytest.approx(60, abs=3)
         assert len(np.unique(made.counts.X.toarray(), axis=0)) == made.counts.X.shape[0]
         monkeypatch.setattr("onmf.number.counts.MOST_ENTRIES", 1)
-        assert half(X, np.ones(240), False, cut, True).counts.X.shape[0] == 40
+        assert half(X, np.ones(240), cut, True).counts.X.shape[0] == 40
     assert adjusted_rand_score(y, made.labels_by_k(3, 3)[3].labels) > 0.9
-
-
-def test_with_equal_votes_the_length_of_a_sample_changes_no_half():
-    X, _ = make_rays(90, 20, 3, noise=0.4, random_state=0)
-    length = 4.0 ** np.random.default_rng(0).integers(-6, 7, (90, 1))
-    cut = Cut.of(groups_of(X), 20, 0)
-    one, other = (
-        RayHalf(Z, np.ones(90), True, cut, True).labels_by_k(2, 4) for Z in (X, length * X)
-    )
-    for k, seen in one.items():
-        np.testing.assert_array_equal(seen.labels, other[k].labels)
-        np.testing.assert_allclose(seen.margins, other[k].margins, atol=1e-5)
 
 
 def test_the_basis_of_a_half_has_its_leading_singular_vectors():
@@ -450,28 +370,3 @@ def test_the_typical_power_is_a_power_of_four_near_the_mean():
         assert 1 / 4 < mean / size <= 1
         assert np.log2(size) % 2 == 0
     np.testing.assert_array_equal(typical_power(np.zeros(2)), 1)
-
-
-@MAKE
-def test_centres_are_means_or_leading_singular_vectors(make):
-    X, y = make_rays(60, 20, 3, noise=0.5, random_state=0)
-    X, labels = np.where(X > 0.6, X, 0), y.copy()
-    labels[:5] = -1
-    means = centres(make(X), labels, 3, rays=False)
-    np.testing.assert_allclose(means, [X[labels == c].mean(axis=0) for c in range(3)])
-    for votes in (False, True):
-        Z = X / np.linalg.norm(X, axis=1)[:, None] if votes else X
-        for c, w in enumerate(centres(make(X), labels, 3, rays=True, equal_votes=votes)):
-            leading = np.linalg.svd(Z[labels == c])[2][0]
-            assert abs(leading @ w) / np.linalg.norm(w) == pytest.approx(1, abs=1e-4)
-
-
-@pytest.mark.parametrize("rays", [False, True])
-def test_with_equal_votes_the_length_of_a_sample_does_not_move_a_centre(rays):
-    """Neither below 1 nor above; without equal votes it does."""
-    rng = np.random.default_rng(0)
-    X, labels = rng.random((12, 5)), np.arange(12) % 2
-    length = 10.0 ** rng.uniform(-2, 2, (12, 1))
-    one, other = (centres(rows, labels, 2, rays, equal_votes=True) for rows in (X, length * X))
-    np.testing.assert_allclose(one, other, rtol=1e-10)
-    assert not np.allclose(*(centres(rows, labels, 2, rays) for rows in (X, length * X)))

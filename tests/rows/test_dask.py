@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import onmf
 from cases import few
-from onmf import ONMF, PALM, Baseline, Fast
+from onmf import ONMF, PALM, Fast
 from onmf.datasets import make_rays
 from onmf.estimators import solvers
 
@@ -102,9 +102,9 @@ def test_predict_and_transform_are_lazy(dense, of_dense):
     assert model.score(X) == pytest.approx(model.score(dense), rel=1e-12)
 
 
-def test_margin_and_distance_are_lazy_too(dense, of_dense):
+def test_distance_and_unusual_are_lazy_too(dense, of_dense):
     model, X = of_dense, chunked(dense, UNEVEN)
-    for method in (model.margin, model.distance):
+    for method in (model.unusual, model.distance):
         assert method(X).chunks == (UNEVEN,)
         np.testing.assert_allclose(method(X).compute(), method(dense), rtol=1e-9, atol=1e-9)
 
@@ -115,16 +115,6 @@ def test_scores_and_samples_from_memberships_are_lazy(dense, of_dense):
     assert scores.chunks == (UNEVEN, (5,))
     np.testing.assert_allclose(scores.compute(), model.decision_function(dense), atol=1e-12)
     np.testing.assert_allclose(back.compute(), model.inverse_transform(model.transform(dense)))
-
-
-def test_rivals_place_chunks_but_are_fitted_in_memory(dense):
-    X = chunked(dense, UNEVEN)
-    for method in ("k-means", "hals"):
-        with pytest.raises(ValueError, match="Baseline needs X in memory: load it first"):
-            Baseline(method, 5).fit(X)
-        model = Baseline(method, 5, random_state=0, max_iter=5).fit(dense)
-        np.testing.assert_array_equal(model.predict(X).compute(), model.predict(dense))
-        np.testing.assert_allclose(model.transform(X).compute(), model.transform(dense))
 
 
 def test_a_model_fitted_on_dask_can_be_stored(dense, tmp_path):
@@ -397,33 +387,6 @@ def test_a_worker_that_is_killed_changes_nothing(client, dense, solver):
     deadline = time.monotonic() + 30
     while len(client.ncores()) < 3 and time.monotonic() < deadline:
         time.sleep(0.1)  # its nanny starts another, for the next test
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-def test_a_fit_on_workers_goes_on_from_its_checkpoint(client, dense, tmp_path):
-    options = {"random_state": 0, "tol": 1e-12}
-    expected = ONMF(5, **options).fit(dense)
-
-    class BrokenOffError(Exception):
-        pass
-
-    def stop(event):
-        if event.sweep == 6:
-            raise BrokenOffError
-
-    X = chunked(dense, UNEVEN)
-    with pytest.raises(BrokenOffError):
-        ONMF(5, **options, callback=stop, solver=Fast(checkpoint=tmp_path)).fit(X)
-    sweeps = []
-    model = ONMF(
-        5,
-        **options,
-        callback=lambda event: bool(sweeps.append(event.sweep)),
-        solver=Fast(checkpoint=tmp_path),
-    )
-    assert_same(model.fit(X), expected)
-    assert sweeps[0] == 6
 
 
 def chunks_of(lengths, declared=50):

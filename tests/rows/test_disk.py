@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from cases import few
-from onmf import ONMF, PALM, Baseline
+from onmf import ONMF, PALM
 from onmf.datasets import make_rays
 from onmf.io import csv_text, formats, open_source
 from onmf.io.formats import stays_on_disk
@@ -575,20 +575,6 @@ def test_archives_hide_nothing_behind_their_names(dense, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
-@pytest.mark.filterwarnings("ignore::onmf.exceptions.ConvergenceWarning")
-def test_rivals_take_a_memory_map_as_an_array_and_refuse_a_path(dense, tmp_path):
-    path = npy(dense, tmp_path)
-    expected = Baseline("hals", 5, random_state=0, max_iter=5).fit(dense)
-    model = Baseline("hals", 5, random_state=0, max_iter=5).fit(np.load(path, mmap_mode="r"))
-    np.testing.assert_array_equal(model.membership_, expected.membership_)
-    with pytest.raises(ValueError, match="Baseline needs X in memory: load it first, or use ONMF"):
-        model.fit(path)
-    with pytest.raises(ValueError, match="Baseline needs X in memory"):
-        model.predict(str(path))
-
-
-@pytest.mark.filterwarnings("ignore::onmf.exceptions.UnassignedSampleWarning")
-def test_margin_and_distance_of_rows_on_disk(dense, tmp_path):
+def test_distance_of_rows_on_disk(dense, tmp_path):
     model, path = ONMF(5, random_state=0).fit(dense), npy(dense, tmp_path)
-    np.testing.assert_array_equal(model.margin(path), model.margin(dense))
     np.testing.assert_array_equal(model.distance(path), model.distance(dense))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from onmf import ONMF, Baseline
+from onmf import ONMF
 from onmf.io import Table
-from onmf.rows import Check, Features, OnDisk, PlacementRequest, place, place_in_memory, placement
+from onmf.rows import Check, Features, OnDisk, PlacementRequest, place, placement
 from onmf.rows.memory import InMemory
 from onmf.rows.scale import safe_scale
 
@@ -85,11 +85,11 @@ def test_a_table_is_a_matrix_whose_features_have_names(kind, tmp_path):
         assert model.feature_names_in_.tolist() == NAMES
         assert model.n_features_in_ == 4
         np.testing.assert_array_equal(model.predict(table), model.labels_)
-        margin = model.nearness(table).margin
+        distance = model.distance(table)
     bare = table.X
     own = ONMF(2, random_state=0).fit(bare)
     np.testing.assert_array_equal(own.cluster_centers_, model.cluster_centers_)
-    np.testing.assert_array_equal(own.margin(bare), margin)
+    np.testing.assert_array_equal(own.distance(bare), distance)
     assert not hasattr(own, "feature_names_in_")
     swapped = table._replace(features=["b", "a", "c", "d"])
     with pytest.raises(ValueError, match=r"should match .* unlike 'b' instead of 'a', 'a' instead"):
@@ -101,16 +101,6 @@ def test_another_fit_forgets_the_names():
     assert not hasattr(model.fit(X), "feature_names_in_")
     model.fit(as_table("array", None))
     assert not hasattr(model.fit(KINDS["csr"](None)), "feature_names_in_")
-
-
-def test_a_rival_takes_a_table_but_nothing_that_is_elsewhere(tmp_path):
-    model = Baseline("alternation", 2, random_state=0).fit(as_table("array", None))
-    assert model.feature_names_in_.tolist() == NAMES
-    for X_elsewhere in (KINDS["file"](tmp_path), as_table("file", tmp_path)):
-        with pytest.raises(ValueError, match="Baseline needs X in memory"):
-            model.fit(X_elsewhere)
-    with pytest.raises(ValueError, match="ONMF needs X in memory"):
-        place_in_memory(KINDS["file"](tmp_path), None, TERMS)
 
 
 @pytest.mark.parametrize(

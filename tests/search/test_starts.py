@@ -4,18 +4,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from onmf.search.common_part import CommonPart
+from onmf.search.outlier_rows import RowsWithOutliers
+from onmf.search.path import alternate, draw, spread
+from onmf.search.solver import SearchSettings, find_starts
 
 from onmf.palm.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import row_sqnorm
 from onmf.search import solver
-from onmf.search.common_part import CommonPart
-from onmf.search.outlier_rows import RowsWithOutliers
 from onmf.search.outliers import Outliers
-from onmf.search.path import alternate, draw, spread
 from onmf.search.row_problems import unit
 from onmf.search.sketch import PLAIN, ROBUST
-from onmf.search.solver import SearchSettings, find_starts
 
 
 def spread_in_loops(Y, k, rng):
@@ -157,7 +157,7 @@ def test_where_single_precision_is_too_little_there_is_a_second_sketch_if_sweeps
         def lift(self, U, bounds, dtype):
             return U
 
-    def fake_sketch(data, k, rng, most, tell, checkpoints, settings, known):
+    def fake_sketch(data, k, rng, most, tell, settings, known):
         seen.append((settings, data.dtype))
         tell(1)
         return Small(sweeps=3, shrunk=None, V=known)

@@ -5,7 +5,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from onmf.cells.matrix import at_variables, log_base
-from onmf.estimators import ONMF, Baseline
+from onmf.estimators import ONMF
 from onmf.explain import Explanation, Markers
 from onmf.explain.explanation import clusters_or_none
 from onmf.io.annotated import OBSM, RAW
@@ -25,7 +25,7 @@ class CellFit(NamedTuple):
     rank_key : the key of `uns` for the ranking.
     """
 
-    model: ONMF | Baseline
+    model: ONMF
     samples: Any
     explanation: Explanation | None
     about: dict[str, Any]
@@ -73,7 +73,6 @@ def write_fit(
     certainty = (labels >= 0).astype(float) if found is None else found.certainty
     adata.obs[key] = pd.Categorical.from_codes(_at(rows, labels, n, -1), names)
     adata.obs[f"{key}_certainty"] = _at(rows, certainty, n, np.nan)
-    adata.obs[f"{key}_mixed"] = _at(rows, model.mixed_score(fit.samples), n, np.nan)
     adata.obsm[f"X_{key}"] = _at(rows, model.decision_function(fit.samples), n)
     adata.obsm[f"{key}_membership"] = _at(rows, np.asarray(model.membership_), n)
     if fit.varm is not None:

@@ -1,16 +1,16 @@
-"""Parameters in, attributes out: `ONMF`, `StreamONMF`, `Baseline`, and their files.
+"""Parameters in, attributes out: `ONMF` and its files.
 
-A fit, in the order in which it is read: `onmf` (or `baseline`) has the parameters, `clusterer` the
-fit itself. The parameters are checked (`parameters`) and resolved into a start (`initialization`)
-and a frozen solver (`solvers`, `fitting`). Then samples come in (`data`), progress is reported
-(`progress`, `checkpoint`), and the clusters are numbered (`ordering`). What a fitted model does:
-`predictor`, `reporting`, `storage`, `loading`. Batch by batch: `partial_fit` and `stream`.
+A fit, in the order in which it is read: `onmf` has the parameters, `clusterer` the
+fit itself. The parameters are checked (`parameters`) and resolved into a start (`initialization`,
+`known`) and a frozen solver (`solvers`, `fitting`). Then samples come in (`data`), progress
+is reported (`progress`), and the clusters are numbered (`ordering`). What a fitted model does:
+`predictor`, with what it learns beside the fit (`kept`), `reporting`, `storage`. Batch by batch:
+`partial_fit`, `stream`; by hand: `editing`; ids that outlive a fit: `lineage`.
 """
 
-from onmf.estimators.baseline import Baseline
-from onmf.estimators.loading import load
+from onmf.estimators.known import class_means
 from onmf.estimators.onmf import ONMF
 from onmf.estimators.solvers import PALM, Fast
-from onmf.estimators.stream import StreamONMF
+from onmf.estimators.storage import load
 
-__all__ = ["ONMF", "PALM", "Baseline", "Fast", "StreamONMF", "load"]
+__all__ = ["ONMF", "PALM", "Fast", "class_means", "load"]

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,25 +11,22 @@ from numpy.typing import ArrayLike
 from sklearn.utils import ClassifierTags
 
 from onmf.estimators.bases import CallbackSupportMixin, with_callbacks
-from onmf.estimators.checkpoint import Checkpoint
 from onmf.estimators.fit_warnings import warn_of
 from onmf.estimators.fitting import Solution, Solver
-from onmf.estimators.judging import LEARNT, KeptSamples
+from onmf.estimators.kept import LEARNT, KeptSamples
+from onmf.estimators.lineage import Lineage
 from onmf.estimators.naming import ATTRIBUTES as NAME_ATTRIBUTES
-from onmf.estimators.naming import Names
+from onmf.estimators.naming import as_pairs
 from onmf.estimators.ordering import number_clusters
 from onmf.estimators.progress import Tasks, watcher
 from onmf.estimators.reporting import ReportMixin
 from onmf.io.table import listing
-from onmf.losses.edits import ATTRIBUTES as EDIT_ATTRIBUTES
-from onmf.result import NO_CHECKPOINT
 from onmf.rows import Placement
 from onmf.rows.assign import labels_of
 from onmf.rows.memory import count_nonzero_samples, count_present
 from onmf.rows.sweep import Array
 from onmf.rows.threads import blas_threads, single_threaded_blas
 from onmf.rows.validation import too_few
-from onmf.streams.lineage import Lineage
 
 STALE_ATTRIBUTES = (  # of an earlier fit
     "labels_",
@@ -40,11 +36,9 @@ STALE_ATTRIBUTES = (  # of an earlier fit
     "reason_",
     "tree_",
     "_stream",
-    "_stream_history",
-    "outlier_score_",
+    "_rays",
     "outlier_limit_",
     *NAME_ATTRIBUTES,
-    *EDIT_ATTRIBUTES,
 )
 
 
@@ -62,9 +56,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
     _has_ids = False  # whether clusters have ids that outlive a fit
 
     @with_callbacks
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, soft: bool = False
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the samples of X.
 
         Parameters
@@ -75,17 +67,11 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             a missing value is a stored NaN; an entry that is not stored is zero. `ONMF` reads a
             path (.npy, .npz, .h5, .h5ad, .zarr, .parquet), a memory map or an open data set of
             h5py or zarr block by block, and leaves a Dask array or DataFrame on its workers.
-            `Baseline` needs X in memory. An ``onmf.io.Table`` is a matrix with named features.
-        y : array of shape (n_samples,), optional
-            Known classes, -1 (or None, NaN, "") where a class is not known: the fit then keeps the
-            known samples in their classes. Cluster 0 is the first class, and so on in their order,
-            `cluster_names_` has their names, and more clusters than classes are free. A `y` without
-            unknown samples is ignored, as by scikit-learn's clusterers: pipelines pass the classes
-            along for the score. `Baseline` ignores `y`.
+            An ``onmf.io.Table`` is a matrix with named features.
+        y : ignored
+            Known classes are a start: ``ONMF(init=onmf.class_means(y))``.
         sample_weight : array of shape (n_samples,), optional
             A sample of weight 2 counts as if it were there twice.
-        soft : bool, default=False
-            Known samples may leave their classes: `y` only says where to start.
 
         Returns
         -------
@@ -94,14 +80,13 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         Warns
         -----
         UnassignedSampleWarning, UnobservedWarning, EmptyClusterWarning, ConvergenceWarning
-            and CheckpointWarning, of ``onmf.exceptions``, which says when.
+            of ``onmf.exceptions``, which says when.
 
         Notes
         -----
         A fit that is interrupted (Ctrl-C) or fails, at whatever stage, leaves the estimator as it
         was before: unfitted, or as the fit before left it. Its threads and temporary files are
-        removed. With a `checkpoint` the same call resumes it. A fit that a callback ends is fitted
-        to the last finished sweep.
+        removed. A fit that a callback ends is fitted to the last finished sweep.
 
         Examples
         --------
@@ -110,7 +95,7 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         array([0, 0, 1])
         """
         n_threads = blas_threads() if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        solver, names = self._guided(self._solver(n_threads), y, soft)
+        solver = self._solver(n_threads)
         weights = None if sample_weight is None else {"sample_weight": sample_weight}
         tasks = Tasks.begin(self, solver, X=X, y=y, metadata=weights)
         watch = watcher(self.verbose, self.callback, tasks)
@@ -121,7 +106,6 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                 solver.scale,
                 reset=True,
                 n_threads=n_threads,
-                equal_votes=self.equal_votes,
                 **solver.sampling,
             )
             with single_threaded_blas():
@@ -135,22 +119,14 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
                     present = data.sweep(count_present)[1].samples
                     raise too_few(n_useful, data.shape[0], k, vanished=present > n_useful)
                 solver = replace(solver, begin=solver.begin.with_features(self._features))
-                notes = None
-                if (folder := self._checkpoint) is not None:
-                    start = solver.begin.previous or solver.begin.init
-                    parameters = self.get_params(deep=False) | self._parameters() | {"init": start}
-                    notes = Checkpoint.of(folder, type(self).__name__, parameters, data)
-                solution = solver.solve(rows, watch, notes or NO_CHECKPOINT)
+                solution = solver.solve(rows, watch)
                 n_missing = data.n_missing
-            if not names:  # classes keep their order
-                solution = number_clusters(solution, rows.weight, solver.begin, self._loss)
+            solution = number_clusters(solution, rows.weight, solver.begin, self._loss)
             self._set_attributes(solution, rows, n_missing)
             if (before := solver.begin.previous) is not None and before.cluster_names:
                 self.names_given_ = before.cluster_names
-            if names:
-                self.names_given_ = names
-        if notes is not None:
-            notes.close(solution.result.stop)
+            if names := getattr(self.init, "names", ()):  # of known classes
+                self.names_given_ = as_pairs(dict(enumerate(names)))
         if tasks is not None:
             tasks.end()
         self._warn(solution, rows)
@@ -170,10 +146,6 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         """The parameters, checked and resolved: all that is below sees nothing of the estimator."""
         raise NotImplementedError
 
-    def _guided(self, solver: Solver, y: Any, soft: bool) -> tuple[Solver, Names]:
-        """The solver with the classes that y knows, if it does, and their names by id."""
-        return solver, ()
-
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Leave the estimator as it was if what is done inside does not come to its end."""
@@ -184,11 +156,6 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-
-    @property
-    def _checkpoint(self) -> str | Path | None:
-        """The folder in which the fit saves its state, if any."""
-        return None
 
     def _set_attributes(self, solution: Solution, rows: Placement, n_missing: int) -> None:
         """What the fit has found, as attributes, in the units of the user."""
@@ -201,19 +168,16 @@ class Clusterer(CallbackSupportMixin, ReportMixin):
         self.cluster_centers_ = check_digits(best.W / scale)
         if len(labels):  # otherwise X was read once
             self.labels_, self.membership_ = labels, best.H
-            if solution.excess is not None:
-                self.outlier_score_ = solution.excess
             if not np.array_equal(self.cluster_centers_ * scale, best.W):  # subnormal numbers
                 self._relabel(rows)
         self.relative_error_, self.n_iter_ = best.relative_error, best.iterations
         error = float(best.relative_error * solution.whole)
-        for _ in range(0 if self.equal_votes else degree):  # shares have no unit
+        for _ in range(degree):
             error /= rows.scale
         with np.errstate(over="ignore", under="ignore"):
             self.inertia_ = float(np.ldexp(error, rows.weight_exponent))
         self.history_, self.converged_ = best.history, best.stop == "converged"
         self.stationarity_, self.n_missing_ = solution.stationarity, n_missing
-        self.bound_, self.gap_ = solution.proof or (None, None)
         if self._has_ids:
             self.lineage_ = solution.lineage
         self.n_disagreements_ = int(np.sum(labels != solution.nearest))

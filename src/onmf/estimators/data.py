@@ -13,12 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onmf.estimators.bases import DocumentedEstimator
 from onmf.io import Table
 from onmf.losses import Loss, loss_of
-from onmf.losses.edits import Edits
 from onmf.prepare.steps import apply
 from onmf.prepare.texts import as_texts
 from onmf.result import Stage
 from onmf.rows import Check, Features, Placement, PlacementRequest, place
-from onmf.rows.assign import Assignment
+from onmf.rows.assign import Assignment, ClustersOfRays
 from onmf.rows.scale import Scale, rescale_to_safe_range, safe_scale
 from onmf.rows.sweep import Array, Data
 from onmf.rows.threads import single_threaded_blas
@@ -43,7 +42,7 @@ def own_class(model: Any) -> type:
 class KnownAssignment(NamedTuple):
     """What was made of these centroids times `size`, for the next call."""
 
-    how: tuple[Any, ...]  # loss, missing values, equal votes, dtype
+    how: tuple[Any, ...]  # loss, missing values, dtype
     centers: Array
     size: float
     assignment: Any
@@ -73,19 +72,25 @@ class DataMixin(DocumentedEstimator):
     history_: list[Stage]
     stationarity_: float
     converged_: bool
-    bound_: float | None
-    gap_: float | None
     n_disagreements_: int
     n_missing_: int
-    outlier_score_: NDArray[np.float64]
     outlier_limit_: tuple[float, float]
     preprocessing_: tuple[Any, ...]
     reason_: str
     tree_: Any  # of `onmf.build_tree`
     certainty_curve_: NDArray[Any]
-    equal_votes = False  # whether the length of a sample has no influence
     loss = "frobenius"
-    _put = staticmethod(place)  # where the samples go
+    _rays: tuple[NDArray[Any], NDArray[np.intp]] | None = None  # of clusters with several
+
+    @property
+    def rays_(self) -> NDArray[Any]:
+        """The rays (R, m): the centroids, unless clusters were merged."""
+        return self.cluster_centers_ if self._rays is None else self._rays[0]
+
+    @property
+    def cluster_of_ray_(self) -> NDArray[np.intp]:
+        """The number of the cluster of each ray (R,)."""
+        return np.arange(len(self.cluster_centers_)) if self._rays is None else self._rays[1]
 
     @property
     def _loss(self) -> Loss:
@@ -113,7 +118,6 @@ class DataMixin(DocumentedEstimator):
         *,
         reset: bool,
         n_threads: int = 1,
-        equal_votes: bool = False,
         **sampling: Any,
     ) -> Placement:
         """Validated samples, where they are; their features become those of the fit, or are."""
@@ -121,12 +125,9 @@ class DataMixin(DocumentedEstimator):
         if not reset and (counts := self._prepared(X)) is not X:  # texts
             names = None if known is None else known.names
             X = counts if names is None else Table(counts, [], [str(name) for name in names])
-        rows = self._put(
+        rows = place(
             X, sample_weight, PlacementRequest(self._check, scale, known, n_threads, **sampling)
         )
-        if equal_votes and not sampling.get("once"):
-            with single_threaded_blas():
-                rows = rows._replace(data=self._loss.with_equal_votes(rows.data))
         if rows.features is None:
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset:
@@ -151,21 +152,19 @@ class DataMixin(DocumentedEstimator):
         if "cluster_centers_" not in vars(self):
             check_is_fitted(self)
 
-    def _assign(
-        self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
-    ) -> Assigned:
+    def _assign(self, X: Any, sample_weight: ArrayLike | None = None) -> Assigned:
         """The cluster of every sample; reads X once."""
-        data, assignment, scale = self._with_assignment(X, sample_weight, equal_votes)
+        data, assignment, scale = self._with_assignment(X, sample_weight)
         assignment = self._limited(assignment, scale)
         with single_threaded_blas():
             return Assigned(data, assignment, *data.sweep(assignment))
 
     def _with_assignment(
-        self, X: Any, sample_weight: ArrayLike | None = None, equal_votes: bool = False
+        self, X: Any, sample_weight: ArrayLike | None = None
     ) -> tuple[Data, Any, float]:
         """Samples in a safe range, what gives them to clusters, and the factor of X."""
         self._check_fitted()
-        rows = self._place(X, sample_weight, safe_scale, reset=False, equal_votes=equal_votes)
+        rows = self._place(X, sample_weight, safe_scale, reset=False)
         return rows.data, self._assignment(rows.data, rows.scale), rows.scale
 
     def _assignment(self, data: Data, scale: float) -> Any:
@@ -174,31 +173,18 @@ class DataMixin(DocumentedEstimator):
 
     def _assignment_by_loss(self, data: Data, scale: float) -> Any:
         """As `_assignment`; what the centroids become is known from the last call."""
-        if (edits := Edits.of(self)) is not None:
-            return self._edited_assignment(edits, data, scale)
-        W, known = self._centers_beside(data), ASSIGNMENTS.get(self)
-        how = self.loss, data.n_missing > 0, self.equal_votes, W.dtype
+        W = self.rays_
+        W = W.astype(np.promote_types(W.dtype, data.dtype), copy=False)  # all digits of both
+        known = ASSIGNMENTS.get(self)
+        how = self.loss, data.n_missing > 0, W.dtype
         if known is None or not known.holds(how, W):
             centers, size = rescale_to_safe_range(W)
-            made = self._loss.assignment(centers, data.n_missing, self.equal_votes)
+            made = self._loss.assignment(centers, data.n_missing)
             known = KnownAssignment(how, W, size, made)
             if W.size <= MAX_KNOWN_ENTRIES:
                 ASSIGNMENTS[self] = known._replace(centers=W.copy())
-        return known.assignment.rescaled(W.dtype.type(known.size / scale))
-
-    def _edited_assignment(self, edits: Edits, data: Data, scale: float) -> Any:
-        """As `_assignment_by_loss`, of clusters that were merged or split."""
-        rays = edits.rays.astype(np.promote_types(edits.rays.dtype, data.dtype), copy=False)
-        rays, size = rescale_to_safe_range(rays)
-        made = edits._replace(rays=rays).assignment(
-            lambda W: self._loss.assignment(W, data.n_missing, self.equal_votes)
-        )
-        return made.rescaled(rays.dtype.type(size / scale))
-
-    def _centers_beside(self, data: Data) -> Array:
-        """The centroids with all digits that they or the samples have."""
-        W = self.cluster_centers_
-        return W.astype(np.promote_types(W.dtype, data.dtype), copy=False)
+        made = known.assignment.rescaled(W.dtype.type(known.size / scale))
+        return made if self._rays is None else ClustersOfRays(made, self.cluster_of_ray_)
 
     @property
     def _limit(self) -> OutlierLimit | None:
@@ -222,8 +208,7 @@ class DataMixin(DocumentedEstimator):
         light = clone(self)
         light.callback = None
         light.cluster_centers_, light.n_features_in_ = self.cluster_centers_, self.n_features_in_
-        if (edits := Edits.of(self)) is not None:
-            light.__dict__.update(edits.as_attributes())
+        light._rays = self._rays
         if self._limit is not None:
             light.outlier_limit_ = self._limit
         light.__dict__.update(known)

@@ -1,44 +1,45 @@
-"""`merge` and `split`: what a person does to clusters after a fit, and nothing else moves."""
+"""`merge` and `split`: what a person does to clusters after a fit.
+
+A model is rays and the cluster of each ray. `merge` changes owners, so nothing else moves; `split`
+puts the rays of parts in the place of those of a cluster.
+"""
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onmf.estimators.kept import LEARNT, OF_UNUSUAL, KeptSamples
+from onmf.estimators.lineage import Lineage
 from onmf.estimators.naming import MOST_CHARACTERS, as_pairs
 from onmf.estimators.parameters import check_number
-from onmf.estimators.partial_fit import PartialFitMixin, join_columns
+from onmf.estimators.partial_fit import PartialFitMixin, turn
 from onmf.exceptions import EmptyClusterWarning, SignedDataWarning
 from onmf.explain.checks import check_fitted_to
 from onmf.io.table import listing
-from onmf.losses.edits import Edits
-from onmf.rows.assign import Rays
-from onmf.rows.scale import no_rescaling
+from onmf.rows import Placement
+from onmf.rows.scale import safe_scale
 from onmf.rows.sweep import Array
-from onmf.streams.lineage import Lineage, degrees
+from onmf.rows.threads import single_threaded_blas
 
 NO_NAMES: Mapping[int, str] = MappingProxyType({})
-OUTDATED = ("certainty_curve_", "reason_", "tree_")  # after a change of the clusters
+OUTDATED = ("reason_", "tree_")  # after a change of the clusters
 
 
 class EditingMixin(PartialFitMixin):
     """Clusters that are merged and split by hand."""
 
-    _stream_history: Any  # of a stream in which clusters are born
-
     def merge(self, clusters: Iterable[int]) -> Self:
         """Make one cluster of several. X is not needed, and no other sample moves.
 
-        The merged cluster keeps the rays of all its parts: `predict` gives a sample to the nearest
-        ray, and then to the cluster that has it. So for every X `predict` says what it said before,
-        the merged ids aside, and in a stream (`partial_fit`) the rays move on by themselves.
-        `relative_error_`, `distance` and memberships are those of the nearest ray.
-        `cluster_centers_` has the centroid of all samples of the cluster, from which a later fit
-        (``init=model``) starts.
+        The merged cluster owns the rays of all its parts (`cluster_of_ray_`), and `predict` gives a
+        sample to the owner of the nearest ray. So for every X `predict` says what it said before,
+        the merged ids aside. `relative_error_`, `distance` and memberships are those of the nearest
+        ray. `cluster_centers_` has the centroid of all samples of the cluster, from which a later
+        fit (``init=model``) starts.
 
         Parameters
         ----------
@@ -65,22 +66,26 @@ class EditingMixin(PartialFitMixin):
         if len(ids) < 2:
             raise ValueError(f"merge needs two clusters or more, not {listing(ids) or 'none'}.")
         with self._all_or_nothing():
-            before, W, edits = self._before_edit()
-            edits = edits._replace(steps=(*edits.steps, (ids, ids[:1])))
-            place, flat = merged_places(before.ids, ids), edits.flat()
-            at, sizes = place[before.ids.index(ids[0])], np.array(flat.sizes, np.float64)
-            new = np.delete(W, [before.ids.index(own) for own in ids[1:]], axis=0)
-            self.cluster_centers_ = flat.rays
-            new[at] = self._centroids_of(flat.place(), np.maximum(sizes, 1))[at]
-            drift = self._angle(W[before.ids.index(ids[0])], new[at])
-            self.lineage_, self.cluster_centers_ = before.after_merger(ids, drift), new
+            W = self.cluster_centers_
+            before = self.lineage_ or Lineage.first(len(W))
+            left = [own for own in before.ids if own not in ids[1:]]
+            place = np.array([left.index(ids[0] if own in ids else own) for own in before.ids])
+            self.__dict__.pop("_stream", None)
+            order = self._set_rays(self.rays_, self.ray_weight_, place[self.cluster_of_ray_])
+            at = place[before.ids.index(ids[0])]
+            drift = turn(
+                W[before.ids.index(ids[0])], self.cluster_centers_[at], self._loss.view_rows
+            )
+            self.lineage_ = before.after_merger(ids, drift)
             found = dict(getattr(self, "names_found_", ()))
             joined = " + ".join(dict.fromkeys(found[own] for own in ids if own in found))
-            self._set_edits(edits, ids, {ids[0]: joined[:MOST_CHARACTERS]} if joined else {})
+            self._forget(ids, {ids[0]: joined[:MOST_CHARACTERS]} if joined else {})
+            if (kept := vars(self).get(OF_UNUSUAL[1])) is not None:
+                rays = np.argsort(order)[kept[:, 0].astype(np.intp)]
+                self.unusual_kept_ = np.column_stack([rays, kept[:, 1:]])
             if hasattr(self, "labels_"):
                 self.labels_ = np.append(place, -1)[self.labels_]
-            if hasattr(self, "membership_"):
-                self.membership_ = join_columns(self.membership_, place)
+                self.membership_ = self.membership_ @ np.eye(len(left), dtype=W.dtype)[place]
         return self
 
     def split(
@@ -91,11 +96,11 @@ class EditingMixin(PartialFitMixin):
         *,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Split a cluster into parts. No sample of another cluster moves.
+        """Split a cluster into parts.
 
-        Its samples are clustered by themselves. `predict` first finds the cluster as before, then
-        the nearest part: so also for new samples, nothing changes in other clusters. Later batches
-        and fits (`partial_fit`, ``init=model``) treat all clusters alike.
+        Its samples are clustered by themselves, and the rays of the parts take the place of its
+        own. A few samples at its border may then be nearer to another cluster, or samples of other
+        clusters nearer to a part: ``lineage_.moved`` says how many.
 
         Parameters
         ----------
@@ -127,38 +132,34 @@ class EditingMixin(PartialFitMixin):
         if n_clusters != "auto":
             check_number(n_clusters, "n_clusters", 2, whole=True)
         with self._all_or_nothing():
-            labels, fitted = self._labels_to_split(X)
-            before, W, edits = self._before_edit()
-            at = before.ids.index(own)
-            inside = np.flatnonzero(labels == at)
-            part = self._fit_parts(own, inside, X, sample_weight, n_clusters)
-            parts, sizes = part.cluster_centers_.astype(W.dtype), np.bincount(part.labels_.clip(0))
-            new = np.vstack([W, parts[1:]])
-            new[at] = parts[0]
-            drift = self._angle(W[at], new[at])
-            self.lineage_ = before.after_split(own, len(parts), drift)
-            step = (own,), (own, *self.lineage_.born)
-            edited = Edits(
-                np.vstack([edits.rays, parts]),
-                edits.ids,
-                (*edits.sizes, *sizes.tolist()),
-                (*edits.steps, step),
-            )
-            self._split_stream(edits.flat(), edited.flat(), own, parts, sizes / sizes.sum())
-            self._set_edits(edited, (own,))
-            self.cluster_centers_ = new
-            numbers = np.array([at, *range(len(W), len(new))])
-            self.labels_ = labels.copy()
-            self.labels_[inside] = numbers[part.labels_.clip(0)]
-            H = getattr(self, "membership_", None)
-            if fitted and type(H) is np.ndarray:
-                H = np.pad(H, ((0, 0), (0, len(new) - len(W))))
-                H[inside] = 0
-                H[inside, self.labels_[inside]] = part.membership_.sum(axis=1)
-                self.membership_ = H
-            elif H is not None:
-                self.membership_ = self.transform(X)
-            self._measure_again(X, sample_weight)
+            rows = self._place(X, sample_weight, safe_scale, reset=False)
+            W = self.cluster_centers_
+            before = self.lineage_ or Lineage.first(len(W))
+            labels, at = self._labels_to_split(X), before.ids.index(own)
+            part = self._fit_parts(own, np.flatnonzero(labels == at), rows, n_clusters)
+            stays = self.cluster_of_ray_ != at
+            rays, owner = self.rays_[stays], self.cluster_of_ray_[stays]
+            share = part.ray_weight_ / part.ray_weight_.sum()
+            weight = np.append(self.ray_weight_[stays], share * self.ray_weight_[~stays].sum())
+            typical = self._loss.typical_samples  # for what all centroids of a loss share
+            new = typical(part.cluster_centers_, part.ray_weight_) / W.dtype.type(rows.scale)
+            every = np.vstack([typical(self.rays_, self.ray_weight_)[stays], new])
+            parts = self._loss.joint_centroids(every, weight, np.arange(len(every)), len(every))
+            rays = np.vstack([rays, parts[len(rays) :]]).astype(W.dtype)
+            k, n_parts = len(W), len(share)
+            now = np.concatenate([owner, [at], np.arange(k, k + n_parts - 1)])
+            self.__dict__.pop("_stream", None)
+            self._set_rays(rays, weight, now)
+            drift = turn(W[at], self.cluster_centers_[at], self._loss.view_rows)
+            self._forget((own,))
+            for name in LEARNT:
+                self.__dict__.pop(name, None)
+            with single_threaded_blas():
+                self._kept = KeptSamples.of(rows, len(self.rays_))
+                self._describe(rows)
+            outside = labels != at
+            moved = int(np.sum(labels[outside] != self.labels_[outside]))
+            self.lineage_ = before.after_split(own, n_parts, drift, moved)
         return self
 
     def _known_clusters(self, clusters: Iterable[int]) -> tuple[int, ...]:
@@ -170,62 +171,37 @@ class EditingMixin(PartialFitMixin):
             )
         return tuple(dict.fromkeys(int(one) for one in ids))
 
-    def _before_edit(self) -> tuple[Lineage, Array, Edits]:
-        """Lineage, centroids and steps so far."""
-        W = self.cluster_centers_
-        before = self.lineage_ or Lineage.first(len(W))
-        labels = getattr(self, "labels_", np.arange(len(W)))
-        sizes = np.bincount(labels[labels >= 0], minlength=len(W))
-        return before, W, Edits.of(self) or Edits(W, before.ids, tuple(sizes.tolist()))
-
-    def _set_edits(
-        self, edits: Edits, ids: tuple[int, ...], names: Mapping[int, str] = NO_NAMES
-    ) -> None:
-        """With these steps; what was found of the clusters before is outdated.
-
-        Instead of those of these ids, the model has these names.
-        """
-        self.__dict__.update(edits.as_attributes())
-        self.bound_ = self.gap_ = None  # of another number of clusters
+    def _forget(self, ids: tuple[int, ...], names: Mapping[int, str] = NO_NAMES) -> None:
+        """What was found of the clusters before; those of these ids now have these names."""
         for name in OUTDATED:
             self.__dict__.pop(name, None)
+        if "_kept" in vars(self):
+            for name in LEARNT:
+                self.__dict__.pop(name, None)
         found = dict(getattr(self, "names_found_", ()))
         kept = {own: name for own, name in found.items() if own not in ids}
         self.names_found_ = as_pairs(kept | dict(names))
 
-    def _cosines(self, W: Array, ray: Array) -> Array:
-        """Of centroids with another one, as the loss compares them."""
-        units = Rays.of(self._loss.view_rows(np.vstack([W, ray]))).units.astype(np.float64)
-        return np.asarray(np.clip(units[:, :-1].T @ units[:, -1], 0, 1))
-
-    def _angle(self, old: Array, new: Array) -> float:
-        return float(np.round(degrees(self._cosines(old[None], new)), 6)[0])
-
-    def _labels_to_split(self, X: Any) -> tuple[Array, bool]:
-        """The labels of X, and whether they are those of the fit."""
+    def _labels_to_split(self, X: Any) -> Array:
+        """The labels of X: those of the fit, which it must be of, or in a stream those of now."""
         known, now = getattr(self, "labels_", None), np.asarray(self.predict(X))
-        if known is None or (hasattr(self, "_stream") and len(known) != len(now)):
-            return now, False
+        if known is None or hasattr(self, "_stream"):
+            return now
         if len(known) != len(now):
             raise ValueError(
                 f"X has {len(now)} samples but the model was fitted to {len(known)}: give the X "
                 "that it was fitted to."
             )
-        if hasattr(self, "_stream") and not np.array_equal(known, now):
-            return now, False  # those of the last batch, with the centroids before it
         check_fitted_to(self, X)
-        return known, True
+        return np.asarray(known)
 
-    def _fit_parts(
-        self, own: int, inside: Array, X: Any, sample_weight: Any, n_clusters: int | str
-    ) -> Any:
-        """The samples of a cluster, clustered."""
+    def _fit_parts(self, own: int, inside: Array, rows: Placement, n_clusters: int | str) -> Any:
+        """A model of the samples of a cluster."""
         from onmf.estimators.onmf import ONMF
 
-        rows = self._place(X, sample_weight, no_rescaling, reset=False)
         some = rows.data.take(inside)
         weight = None if rows.weight is None else some.weight[:, 0]
-        names = ("loss", "equal_votes", "center_bounds", "random_state", "n_jobs")
+        names = ("loss", "random_state", "n_jobs")
         part = ONMF(**{name: getattr(self, name) for name in names})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SignedDataWarning)
@@ -238,45 +214,12 @@ class EditingMixin(PartialFitMixin):
                     f"{n_clusters}."
                 )
             try:
-                part.set_params(n_clusters=int(n_clusters)).fit(some.X, sample_weight=weight)
+                return part.set_params(n_clusters=int(n_clusters)).fit(some.X, sample_weight=weight)
             except EmptyClusterWarning as few:
                 raise ValueError(
                     f"the samples of cluster {own} have too few directions to be split into "
                     f"{n_clusters}: ask for fewer parts."
                 ) from few
-        return part
-
-    def _split_stream(self, old: Edits, new: Edits, own: int, parts: Array, shares: Array) -> None:
-        """The sums and memory of a stream, if there is one: parts instead of the rays of a cluster.
-
-        Both have a row per ray, in the order of ids.
-        """
-        if not hasattr(self, "_stream"):
-            return
-        gone = np.array(old.rays_of_clusters()[own])
-        born = (own, *(one for one in new.ids if one not in old.ids))
-        weight, batches = self._stream.weight[gone].sum(), self._stream.batches[gone].max()
-        sums = self._loss.batch_of_centroids(parts, shares * weight, self.equal_votes)
-        sums = replace(sums, batches=np.full(len(parts), batches))
-        k, ids = len(old.ids), [-1 if j in gone else one for j, one in enumerate(old.ids)]
-        order = np.array([[*ids, *born].index(one) for one in new.ids])
-        self._stream = self._stream.with_more(sums).only(order)
-        if hasattr(self, "_stream_history"):
-            rows = np.where(order < k, order, gone[0])
-            share = np.append(np.ones(k), shares)[order]
-            self._stream_history = self._stream_history.split(rows, share)
-
-    def _measure_again(self, X: Any, sample_weight: Any) -> None:
-        """The errors, with the parts."""
-        old, new = self.relative_error_, max(1 - self.score(X, sample_weight=sample_weight), 0.0)
-        self.inertia_ = float(self.inertia_ * (new / old if old > 0 else 1.0))
-        self.relative_error_ = float(new)
-
-
-def merged_places(ids: tuple[int, ...], merged: tuple[int, ...]) -> Array:
-    """Where each cluster is after the merger of some, which are where the first of them was."""
-    left = [one for one in ids if one not in merged[1:]]
-    return np.array([left.index(merged[0] if one in merged else one) for one in ids])
 
 
 def number_of_parts(model: Any, X: Any, weight: Any, own: int) -> int:

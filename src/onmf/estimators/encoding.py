@@ -31,9 +31,8 @@ def encode(value: Any) -> Any:
         return {"tuple": [encode(part) for part in value]}
     if type(value) in STORED_PENALTIES.values():
         return {"penalty": type(value).__name__, "settings": encode_all(asdict(value))}
-    if type(value) in SOLVERS.values():  # where it saves its state is not part of a model
-        settings = value.get_params(deep=False) | {"checkpoint": None}
-        return {"solver": value.name, "settings": encode_all(settings)}
+    if type(value) in SOLVERS.values():
+        return {"solver": value.name, "settings": encode_all(value.get_params(deep=False))}
     raise TypeError(f"{type(value).__name__} cannot be stored")
 
 
@@ -60,8 +59,9 @@ def decode(value: Any) -> Any:
 
 
 def solver(name: str, settings: dict[str, Any]) -> Any:
-    known = {key: decode(value) for key, value in settings.items() if key != "checkpoint"}
-    plain = all(value is None or type(value) in (int, float, bool) for value in known.values())
+    known = {key: decode(value) for key, value in settings.items()}
+    kinds = (type(None), int, float, bool, str, tuple, list, *STORED_PENALTIES.values())
+    plain = all(type(value) in kinds for value in known.values())
     if name not in SOLVERS or not plain:
         raise ValueError(f"its solver {name!r} is unknown.")
     try:

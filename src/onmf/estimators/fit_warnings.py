@@ -29,7 +29,7 @@ def warn_of(model: Any, solution: Solution, rows: Placement) -> None:
     """Samples without a cluster, clusters without samples, and a fit that did not converge."""
     level = caller_level()
     labels = getattr(model, "labels_", np.arange(len(model.cluster_centers_)))
-    near = getattr(model, "outlier_score_", np.zeros(1)) <= 1  # outliers were asked for
+    near = True if solution.beyond is None else ~solution.beyond  # outliers were asked for
     missing = np.flatnonzero((labels < 0) & near)
     best, unobserved = solution.result, solution.unobserved
     if unobserved is not None and len(missing) + len(unobserved):

@@ -10,17 +10,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from onmf.bounds.spectral import cheap_bound
 from onmf.estimators.initialization import Initialization
+from onmf.estimators.lineage import Lineage
 from onmf.estimators.ordering import number_clusters
-from onmf.estimators.parameters import BoundsOf
 from onmf.losses import Loss
-from onmf.losses.alternation import Alternation, Given, Settings
+from onmf.losses.alternation import Alternation, Given
 from onmf.losses.filling import fill_along_common_ray
 from onmf.losses.ray_alternation import TooFewDirectionsError
 from onmf.losses.settling import finish, fit
-from onmf.palm.penalties import Penalty
-from onmf.result import NO_CHECKPOINT, CheckpointStore, Factorization, Recorder, Watch
+from onmf.result import Factorization, Recorder, Watch
 from onmf.rows import Placement
 from onmf.rows.memory import InMemory, count_nonzero_samples
 from onmf.rows.scale import Scale, safe_scale
@@ -28,8 +26,7 @@ from onmf.rows.summary import BottomKSampler
 from onmf.rows.sweep import Array, Data, count_missing
 from onmf.search.outliers import OutlierLimit, Outliers
 from onmf.search.row_problems import unit
-from onmf.search.solver import SearchSettings
-from onmf.streams.lineage import Lineage
+from onmf.search.starts import Settings
 
 
 class FitRequest(NamedTuple):
@@ -38,10 +35,7 @@ class FitRequest(NamedTuple):
     loss: Loss
     init: Initialization
     n_threads: int
-    penalty: Penalty
-    bounds: BoundsOf
     outliers: Outliers | None
-    equal_votes: bool
     tol: float | None
     max_iter: int | None
 
@@ -54,9 +48,8 @@ class Solution(NamedTuple):
     nearest: Array
     stationarity: float
     whole: float  # what the relative error is a share of
-    proof: tuple[float, float] | None = None  # bound of the error and gap to it, if known
     limit: OutlierLimit | None = None  # beyond which samples are outliers
-    excess: Array | None = None  # loss of each sample over its cap: above 1 for outliers
+    beyond: Array | None = None  # whether each sample is beyond the limit
     unobserved: Array | None = None  # features that no sample shows, where values are missing
     lineage: Lineage | None = None  # what became of the clusters of an earlier model
 
@@ -79,7 +72,7 @@ class Solver:
         """What the validation of the rows must bring, as `rows.PlacementRequest` has it."""
         return {}
 
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+    def solve(self, rows: Placement, watch: Watch) -> Solution:
         """The clusters of these rows."""
         raise NotImplementedError
 
@@ -90,13 +83,12 @@ class FastSolver(Solver):
 
     loss: Loss
     settings: Settings
-    bounds: BoundsOf
     passes: int | None = None
     sampler: BottomKSampler | None = None
 
     @property
     def most_sweeps(self) -> int | None:
-        return self.settings.search.max_sweeps
+        return self.settings.max_sweeps
 
     @property
     def sampling(self) -> dict[str, Any]:
@@ -104,14 +96,9 @@ class FastSolver(Solver):
             return {}
         return {"sampler": self.sampler, "once": self.passes == 1}
 
-    @property
-    def penalty(self) -> Any:
-        return self.settings.penalty
-
-    def settings_for(self, rows: Placement, data: Data) -> SearchSettings:
-        """With bounds on the centroids for these data, and outliers as a share of all samples."""
-        search = self.settings.search
-        outliers = search.outliers
+    def settings_for(self, rows: Placement, data: Data) -> Settings:
+        """For data of this sign, with outliers as a share of all samples."""
+        outliers = self.settings.outliers
         if outliers is not None:
             some = rows.summary  # of its rows each stands for many
             present = (
@@ -120,27 +107,27 @@ class FastSolver(Solver):
                 else some.count
             )
             outliers = outliers.among(present, self.begin.n_clusters)
-        return replace(search, bounds=self.bounds(data.extremes), outliers=outliers)
+        return replace(self.settings, signed=data.extremes[0] < 0, outliers=outliers)
 
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+    def solve(self, rows: Placement, watch: Watch) -> Solution:
         if self.passes is not None:
             return self._solve_by_summary(rows, watch)
-        return self._solution(rows.data, *self._fit(rows, rows.data, watch, checkpoints))
+        return self._solution(rows.data, *self._fit(rows, rows.data, watch))
 
     def _fit(
-        self, rows: Placement, data: Data, watch: Watch, checkpoints: CheckpointStore
+        self, rows: Placement, data: Data, watch: Watch
     ) -> tuple[Factorization, Any, Alternation]:
         """k clusters of these rows, or as many as they have directions."""
-        begin, seed = self.begin, self.begin.seeds(checkpoints)[0]
-        settings = self.settings._replace(search=self.settings_for(rows, data))
+        begin, seed = self.begin, self.begin.seeds()[0]
+        settings = self.settings_for(rows, data)
         alternation, given = self.loss.alternation(data, settings), None
         if begin.previous is not None:
             given = Given(begin.previous.centers, is_model=True)
         elif not begin.is_search:
             full = fill_along_common_ray(data) if data.n_missing else data
             given = Given(begin.factors(full, rows.X, seed)[1], is_model=False)
-        most, k = settings.search.max_sweeps, begin.n_clusters
-        recorder = Recorder(watch, most, checkpoints=checkpoints)
+        most, k = settings.max_sweeps, begin.n_clusters
+        recorder = Recorder(watch, most)
         while True:
             try:
                 return fit(alternation, k, seed, recorder, given)
@@ -160,13 +147,9 @@ class FastSolver(Solver):
             alternation.stationarity(state),
             alternation.whole,
             limit=state.limit,
-            excess=alternation.excess(state),
-            unobserved=getattr(state, "unobserved", None),
+            beyond=state.limit and state.limit.beyond(*alternation.gathered_pairs(state)),
+            unobserved=alternation.unobserved(state),
         )
-        plain = state.limit is None and not data.n_missing
-        if plain and self.passes is None and "bound" in self.loss.supports:
-            proof = cheap_bound(data, result.W, result.relative_error)
-            solution = solution._replace(proof=proof)
         if len(result.W) == k:
             return solution
         given = None if isinstance(self.begin.init, str) else np.asarray(self.begin.init)
@@ -175,7 +158,7 @@ class FastSolver(Solver):
     def _solve_by_summary(self, rows: Placement, watch: Watch) -> Solution:
         """Clusters of the summary, then labels and further sweeps on all rows."""
         some = self._summary(rows)
-        result, state, alternation = self._fit(rows, some, watch, NO_CHECKPOINT)
+        result, state, alternation = self._fit(rows, some, watch)
         solution = self._solution(some, result, state, alternation)
         solution = number_clusters(solution, some.weight, self.begin, self.loss)
         traffic = rows.data.traffic._asdict()
@@ -183,19 +166,20 @@ class FastSolver(Solver):
         stop = "summary" if result.stop == "max_iter" else result.stop
         result = solution.result._replace(history=history, sweeps=1, iterations=1, stop=stop)
         totals = None if rows.summary is None else rows.summary.totals
-        alternation = alternation.resumed(state).moved_to(rows.data, totals)
+        alternation = alternation.moved_to(rows.data, totals)
         if self.passes == 1:
             nobody = np.empty(0, np.intp)
             return solution._replace(
                 result=result._replace(H=result.H[:0]),
                 labels=nobody,
                 nearest=nobody,
-                excess=None,
+                beyond=None,
                 whole=alternation.whole,
             )
         passes = self.passes or 2
         passes = passes if result.W.any(axis=1).all() else 2  # no direction to fill empty ones
-        last, state = finish(alternation, [result.W], Recorder(watch, passes, history=history))
+        recorder = Recorder(watch, passes, history=history)
+        last, state = finish(alternation, [result.W], recorder, limit=state.limit)
         stop = result.stop if last.stop == "max_iter" else last.stop
         return self._solution(rows.data, last._replace(stop=stop), state, alternation)
 
@@ -203,11 +187,9 @@ class FastSolver(Solver):
         """The summary as a place of its own."""
         assert rows.summary is not None  # asked for by `sampling`
         X, weight = rows.summary.rows()
-        threads = self.settings.search.n_threads
+        threads = self.settings.n_threads
         some = InMemory(X, weight[:, 0], threads, count_missing(X))
         some.extremes = rows.data.extremes
-        if self.settings.equal_votes:
-            some = self.loss.with_equal_votes(some)  # type: ignore[assignment]
         return some
 
 

@@ -17,12 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
+from onmf.estimators.lineage import Lineage
 from onmf.io.table import numbered
 from onmf.palm.start import STARTS
-from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.sweep import Array, Data
 from onmf.rows.validation import Features
-from onmf.streams.lineage import Lineage
 
 MODEL_SUFFIX = ".onmf"  # of a saved model, which tells a path from the name of a start
 DEFAULT_N_CLUSTERS = 8  # of clusters
@@ -102,9 +101,10 @@ class Initialization:
 
     @classmethod
     def of(cls, n_clusters: int | None, init: Any, n_init: int | str, random_state: Any) -> Self:
-        """With as many clusters as the model given as `init`, if no number is given."""
+        """With as many clusters as the model or classes given as `init`, if no number is given."""
         if not is_model(init):
-            return cls(n_clusters or DEFAULT_N_CLUSTERS, init, n_init, random_state)
+            k = n_clusters or len(getattr(init, "names", ())) or DEFAULT_N_CLUSTERS
+            return cls(k, init, n_init, random_state)
         old = PreviousModel.of(init)
         return cls(n_clusters or len(old.centers), old.centers, n_init, random_state, old)
 
@@ -120,17 +120,14 @@ class Initialization:
         old = self.previous.with_features(features)
         return replace(self, init=old.centers, previous=old)
 
-    def seeds(self, checkpoints: CheckpointStore = NO_CHECKPOINT) -> list[int]:
-        """One per start: from the checkpoint, or drawn; an integer `random_state` is the first."""
+    def seeds(self) -> list[int]:
+        """One per start, drawn; an integer `random_state` is the first."""
         varies = self.is_search or callable(self.init)
-        if notes := checkpoints.recall("seeds"):
-            return list(notes["seeds"])
         n = 1 if self.n_init == "auto" or not varies else self.n_init
         rng = check_random_state(self.random_state)
         numbers: list[int] = rng.randint(np.iinfo(np.int32).max, size=n).tolist()
         if isinstance(self.random_state, Integral):
             numbers[0] = int(self.random_state)
-        checkpoints.note("seeds", lambda: {"seeds": numbers})
         return numbers
 
     def factors(self, data: Data, X: Any, seed: int) -> tuple[Any, Array]:

@@ -9,7 +9,7 @@ Both are kept by id, as pairs, so that a name stays with its cluster whatever be
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from onmf.estimators.judging import JudgingMixin
+from onmf.estimators.predictor import PredictMixin
 from onmf.io.table import listing, one_line
 from onmf.result import cluster_ids, known_names
 
@@ -18,7 +18,7 @@ MOST_CHARACTERS = 200  # of a name: it stands in a column of a table and on a ma
 ATTRIBUTES = ("names_given_", "names_found_")
 
 
-class NamingMixin(JudgingMixin):
+class NamingMixin(PredictMixin):
     """Clusters with names."""
 
     names_given_: Names

@@ -2,31 +2,21 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from onmf.estimators.editing import EditingMixin
-from onmf.estimators.fitting import FastSolver, FitRequest, Solver
-from onmf.estimators.guiding import GuidedSolver, KnownClasses
+from onmf.estimators.fitting import FitRequest, Solver
 from onmf.estimators.initialization import Initialization, is_model
-from onmf.estimators.naming import Names, as_pairs
 from onmf.estimators.parameters import (
-    CenterBounds,
     Init,
     RandomSeed,
-    allows_negative,
-    as_bounds,
     as_outliers,
     check_parameters,
-    is_automatic,
 )
 from onmf.estimators.progress import caller_level
 from onmf.estimators.solvers import PALM, Fast, solver_of
 from onmf.exceptions import UnusedParameterWarning
 from onmf.losses.support import OF_PALM, refusal
-from onmf.palm.palm import NON_NEGATIVE
-from onmf.palm.penalties import PENALTIES, Penalty
 from onmf.result import Event
 from onmf.rows import Check
 
@@ -47,34 +37,23 @@ class ONMF(EditingMixin):
     Parameters
     ----------
     n_clusters : int, optional
-        Number of clusters; None is 8, or as many as the model given as `init`, or a `y` of `fit`
-        with unknown samples, has.
+        Number of clusters; None is 8, or as many as the model or classes given as `init` have.
     loss : {"frobenius", "kl"}, default="frobenius"
         What is minimised: squares, or for counts (words, reads) the Kullback-Leibler divergence
         KL(X || HW), the sum of ``x log(x / y) - x + y`` over the entries of X and HW. With "kl" a
         sample goes where its counts are most likely, a centroid is the mean of its samples with a
         hundredth of the overall mean, and raw counts need no preparation.
-    penalty : {"sncp", "nsncp"} or penalty object, default="sncp"
-        The penalty that drives the rows of H towards one non-zero entry: smooth, non-smooth, or an
-        object like those in `onmf.palm.penalties`, for example ``General(p=1, q=3, v=3)``.
     outliers : "auto", float or int, optional
         Samples that no cluster explains are outliers: they have label -1, do not move a centroid
         and use no cluster. "auto": samples whose distance from their centroid is far beyond that of
         most (4.5 robust standard deviations above the median). A float between 0 and 1: this share
         of the samples. An int: so many samples. None: every sample has a cluster.
-    equal_votes : bool, default=False
-        Give every sample the same weight, whatever its length (as if scaled to unit length; with
-        ``loss="kl"`` to total 1). Nothing is copied, and `membership_` and `transform` stay in the
-        units of the sample. Useful where length says how much was recorded: raw counts, documents.
-    center_bounds : "auto", "data" or (lower, upper), default="auto"
-        Bounds on the entries of the centroids. "auto": non-negative for X >= 0; if X has negative
-        entries the centroids are free, and a `SignedDataWarning` says so. "data" is the range of X;
-        None in a pair is no bound.
     init : str, array, (H, W), model, path or callable, default="random"
         "random", which with an integer `random_state` is the paper's shared start of that seed,
         "k-means++" or "nndsvd". An array gives centroids (n_clusters, n_features), a pair also
         memberships (n_samples, n_clusters); cluster ids then keep the given order. A callable
-        receives ``(X, n_clusters, random_state)`` and returns either. A fitted model, or the path
+        receives ``(X, n_clusters, random_state)`` and returns either, such as
+        ``onmf.class_means(y)`` for known classes. A fitted model, or the path
         of a saved one (.onmf): the fit starts from its centroids, moves them no more than needed,
         and `cluster_ids_` tells which clusters are those of that model. Features are matched by
         name.
@@ -88,8 +67,7 @@ class ONMF(EditingMixin):
     tol : float, optional
         "fast": stop when no label changes and the centroids move by no more than it (1e-5), or than
         rounding moves them. "palm": stop when orthogonality and normalised residual are below it
-        (1e-5 with "sncp", 1e-3 with "nsncp"). ``loss="kl"``: also when the divergence falls by a
-        smaller share.
+        (1e-5, with "nsncp" 1e-3). ``loss="kl"``: also when the divergence falls by a smaller share.
     max_iter : int, optional
         Maximum number of sweeps over the data ("fast": 40; "palm": 500,000 per start). The search
         and the last assignment of "fast" read X twice ("kl" 3 times) in any case.
@@ -118,28 +96,30 @@ class ONMF(EditingMixin):
     cluster_names_ : dict of int to str
         The name of each cluster, by id: that given by `rename`, else the one that was found, else
         "cluster 0" and so on.
+    rays_ : ndarray of shape (n_rays, n_features)
+        What samples are given to: the centroids, unless clusters were merged.
+    cluster_of_ray_ : ndarray of shape (n_rays,)
+        The cluster that owns each ray, as a row of `cluster_centers_`.
+    ray_weight_ : ndarray of shape (n_rays,)
+        Sum of the weights of the samples of each ray: with it, a ray stands for them.
     lineage_ : Lineage or None
         What became of the clusters of the model before: `kept`, `born` and `vanished` ids, `drift`
         in degrees, and how many features are new and lost; None if there was none. After `merge`
-        and `split` pairs of ids, `merged` and `split`.
+        and `split` pairs of ids, `merged` and `split`, and how many samples of other clusters
+        `moved`.
     membership_ : ndarray of shape (n_samples, n_clusters)
         H; one non-zero entry per row after a converged fit. For rows on disk a memory map of a
         temporary file, if large; for rows on Dask a Dask array.
     relative_error_ : float
-        ||X - HW||^2 / ||X||^2; with `equal_votes` the mean of ||x - hW||^2 / ||x||^2 over the
-        samples that are not all zero. The row of an outlier in H is zero: all of it counts as
-        error, and ``1 - model.score(X[model.labels_ >= 0])`` is the error of the others. With
-        ``loss="kl"`` KL(X || HW) over that of a single cluster for all samples.
-    outlier_score_ : ndarray of shape (n_samples,)
-        With `outliers`: the loss of each sample over the limit for a sample of its size. Above 1
-        for outliers; higher is worse.
+        ||X - HW||^2 / ||X||^2. The row of an outlier in H is zero: all of it counts as error, and
+        ``1 - model.score(X[model.labels_ >= 0])`` is the error of the others. With ``loss="kl"``
+        KL(X || HW) over that of a single cluster for all samples.
     outlier_limit_ : (float, float)
         With `outliers`: (c, p); a sample is an outlier if its loss exceeds c s^p, where s is
         ||hW||^2, or the total of the sample with ``loss="kl"``. p says how noise grows with the
         size of samples: 0 not at all, 1/2 as in counts, 1 in proportion.
     inertia_ : float
-        ||X - HW||^2, the weighted sum of squared distances; with `equal_votes` the sum of the
-        shares that are left. With ``loss="kl"`` KL(X || HW).
+        ||X - HW||^2, the weighted sum of squared distances. With ``loss="kl"`` KL(X || HW).
     components_ : ndarray of shape (n_clusters, n_features)
         Another name of `cluster_centers_`, as in decompositions.
     reconstruction_err_ : float
@@ -154,10 +134,6 @@ class ONMF(EditingMixin):
         Relative change that one more step on both factors would make.
     converged_ : bool
         Whether the stopping rule was met (not a limit or a callback).
-    bound_, gap_ : float or None
-        No clustering into n_clusters rays has a relative error below `bound_`; none is better by
-        more than the share `gap_`. Known after a default fit with at most 100 features or samples;
-        otherwise use `certify`. None with ``loss="kl"``, outliers or missing values.
     n_disagreements_ : int
         Training samples for which `predict` differs from `labels_` ("palm" keeps the paper's
         argmax of H).
@@ -189,10 +165,7 @@ class ONMF(EditingMixin):
         n_clusters: int | None = None,
         *,
         loss: Literal["frobenius", "kl"] = "frobenius",
-        penalty: Literal["sncp", "nsncp"] | Penalty = "sncp",
         outliers: float | Literal["auto"] | None = None,
-        equal_votes: bool = False,
-        center_bounds: CenterBounds = "auto",
         init: Init = "random",
         n_init: int | Literal["auto"] = "auto",
         solver: Literal["fast", "palm"] | Fast | PALM = "fast",
@@ -205,10 +178,7 @@ class ONMF(EditingMixin):
     ) -> None:
         self.n_clusters = n_clusters
         self.loss = loss
-        self.penalty = penalty
         self.outliers = outliers
-        self.equal_votes = equal_votes
-        self.center_bounds = center_bounds
         self.init = init
         self.n_init = n_init
         self.solver = solver
@@ -223,17 +193,13 @@ class ONMF(EditingMixin):
 
     @property
     def _check(self) -> Check:
-        supports = self._loss.supports
-        if solver_of(self.solver).name == "palm":
+        supports, solver = self._loss.supports, solver_of(self.solver)
+        if solver.name == "palm":
             supports = supports & OF_PALM
-        signed = allows_negative(self.center_bounds) and "signed" in supports
+        signed = solver.signed and "signed" in supports
         of_loss = f"loss={self.loss!r} needs non-negative data"
         remedy = SIGNED_REMEDY if "signed" in supports else of_loss
         return Check(type(self).__name__, signed, remedy, "missing" in supports)
-
-    @property
-    def _checkpoint(self) -> str | Path | None:
-        return solver_of(self.solver).checkpoint
 
     def _why_empty(self, empty: int) -> str:
         if solver_of(self.solver).name == "palm":
@@ -248,16 +214,11 @@ class ONMF(EditingMixin):
 
     def _check_support(self, *others: str) -> None:
         """Refuse features, by the names of `losses.support.FEATURES`, that cannot be combined."""
-        bounds, loss, solver = self.center_bounds, self._loss, solver_of(self.solver)
-        given = not is_automatic(bounds)
+        loss, solver = self._loss, solver_of(self.solver)
         asked = {
             "outliers": self.outliers is not None,
-            "equal_votes": bool(self.equal_votes),
-            "penalty": self.penalty != "sncp",
             "model": is_model(self.init),
             "n_init": self.n_init != "auto",
-            "signed": given and allows_negative(bounds),
-            "bounds": given and as_bounds(bounds)((0.0, 1.0)) != NON_NEGATIVE,
         }
         features = {name for name, there in asked.items() if there} | solver.features() | {*others}
         if why := refusal(loss.name, loss.supports, solver.name, features):
@@ -272,29 +233,13 @@ class ONMF(EditingMixin):
         if not varies and self.n_init not in ("auto", 1):
             why = f"init gives the centroids: n_init={self.n_init} is not used, there is one start."
             warnings.warn(why, UnusedParameterWarning, stacklevel=caller_level())
-        penalty = PENALTIES[self.penalty] if isinstance(self.penalty, str) else self.penalty
         return solver.prepare(
             FitRequest(
                 loss,
                 begin,
                 n_threads,
-                penalty,
-                as_bounds(self.center_bounds),
                 None if self.outliers is None else as_outliers(self.outliers),
-                self.equal_votes,
                 self.tol,
                 self.max_iter,
             )
         )
-
-    def _guided(self, solver: Solver, y: Any, soft: bool) -> tuple[Solver, Names]:
-        known = KnownClasses.of(y, soft)
-        if known is None:
-            return solver, ()
-        self._check_support("guide")
-        if not isinstance(self.init, str):
-            raise ValueError("y with unknown labels says where to start: leave out init.")
-        assert isinstance(solver, FastSolver)  # the only one that passes the refusals
-        if self.n_clusters is None:
-            solver = replace(solver, begin=replace(solver.begin, n_clusters=len(known.names)))
-        return GuidedSolver.guiding(solver, known), as_pairs(dict(enumerate(known.names)))

@@ -1,7 +1,6 @@
 """The paper's solver: PALM along the growing penalty, once per start."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +11,7 @@ from onmf.palm.palm import PalmSettings
 from onmf.palm.path import Path, tighten
 from onmf.palm.penalties import Penalty
 from onmf.palm.start import from_centroids
-from onmf.result import CheckpointStore, Factorization, Stage, Watch
+from onmf.result import Factorization, Watch
 from onmf.rows import Placement
 from onmf.rows.assign import Assignment, Code, Rays, labels_of
 from onmf.rows.scale import Scale, check_scale
@@ -36,21 +35,18 @@ class PaperSolver(Solver):
         starts = 1 if self.begin.n_init == "auto" else int(self.begin.n_init)
         return None if self.path.max_sweeps is None else starts * self.path.max_sweeps
 
-    def solve(self, rows: Placement, watch: Watch, checkpoints: CheckpointStore) -> Solution:
+    def solve(self, rows: Placement, watch: Watch) -> Solution:
         data = rows.data
         palm = replace(self.palm, bounds=self.bounds(data.extremes))
-        best, done = _best_so_far(checkpoints)
-        for restart, seed in enumerate(self.begin.seeds(checkpoints)):
-            if restart < done:
-                continue
+        best: Factorization | None = None
+        for restart, seed in enumerate(self.begin.seeds()):
             H, W = self.begin.factors(data, rows.X, seed)
             H = from_centroids(data, W) if H is None else H
             H = data.map_blocks(_without_empty, data.row_sqnorms, H)
-            new = tighten(palm, data, H, W, self.penalty, self.path, watch, restart, checkpoints)
+            new = tighten(palm, data, H, W, self.penalty, self.path, watch, restart)
             best = new if best is None or new.relative_error < best.relative_error else best
             if new.stop == "callback":
                 break
-            checkpoints.note("best", partial(_facts_of, best, restart + 1))
         assert best is not None  # there is at least one start
         stationarity = palm.stationarity(data, data.scatter(best.H), best.W, self.penalty, best.rho)
         return with_labels(data, best, Rays.of(best.W), stationarity)
@@ -64,19 +60,6 @@ def with_labels(
     labels = data.gather(data.map_blocks(_largest, data.scatter(result.H), near))
     nearest = data.gather(data.map_blocks(labels_of, near))
     return Solution(result, labels, nearest, stationarity, data.sqnorm)
-
-
-def _best_so_far(checkpoints: CheckpointStore) -> tuple[Factorization | None, int]:
-    """The best result of the starts that an earlier process did, and how many they were."""
-    notes = checkpoints.recall("best")
-    if notes is None:
-        return None, 0
-    history = [Stage(*stage) for stage in notes["best"]["history"]]
-    return Factorization(**notes["best"] | {"history": history}), notes["done"]
-
-
-def _facts_of(best: Factorization, done: int) -> dict[str, Any]:
-    return {"best": best._asdict() | {"H": np.asarray(best.H)}, "done": done}
 
 
 def _without_empty(sqnorms: Array, H: Array) -> Array:

@@ -10,13 +10,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onmf.baselines import METHODS
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.initialization import is_model
 from onmf.io.table import listing
 from onmf.losses import LOSSES
 from onmf.palm.palm import NON_NEGATIVE, Bounds
-from onmf.palm.penalties import PENALTIES
 from onmf.palm.start import STARTS
 from onmf.search.outliers import Outliers
 
@@ -25,7 +23,7 @@ RandomSeed: TypeAlias = int | np.random.RandomState | None
 CenterBounds: TypeAlias = Literal["auto", "data"] | Sequence[float | None]  # None for no bound
 BoundsOf = Callable[[tuple[float, float]], Bounds]  # smallest and largest entry of X -> bounds
 
-CHOICES: dict[str, Sequence[str]] = {"method": tuple(METHODS), "loss": tuple(LOSSES)}
+CHOICES: dict[str, Sequence[str]] = {"loss": tuple(LOSSES)}
 PARAMETER_NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks; None is a default
     "n_clusters": {"low": 1, "whole": True},
     "max_iter": {"low": 1, "whole": True},
@@ -36,36 +34,22 @@ PARAMETER_NUMBERS: dict[str, dict[str, Any]] = {  # what `check_number` asks; No
 
 def check_parameters(values: dict[str, Any]) -> None:
     """Those of an estimator by name: each by itself; a subclass may have fewer."""
-    is_rival = "method" in values
     for name, choices in CHOICES.items():
         if name in values:
             check_choice(values[name], name, choices)
     init = values.get("init")
-    if isinstance(init, str) and (is_rival or not is_model(init)):
+    if isinstance(init, str) and not is_model(init):
         check_choice(init, "init", list(STARTS), ", centroids, a pair (H, W) or a callable")
     for name, rule in PARAMETER_NUMBERS.items():
         value = values.get(name)
         auto = name == "n_init" and isinstance(value, str) and value == "auto"
-        required = is_rival and name == "n_clusters"
-        if required or not (value is None or auto):
+        if not (value is None or auto):
             check_number(value, name, **rule)
     callback = values.get("callback")
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be callable, not {callback!r}.")
-    if is_rival:
-        return
-    penalty = values.get("penalty", "sncp")
-    if isinstance(penalty, str) or not hasattr(penalty, "step"):
-        check_choice(penalty, "penalty", list(PENALTIES), " or a penalty object")
-    equal_votes = values.get("equal_votes", False)
-    if not isinstance(equal_votes, bool | np.bool_):
-        raise ValueError(f"equal_votes must be True or False, not {equal_votes!r}.")
-    as_bounds(values.get("center_bounds", "auto"))
     if values.get("outliers") is not None:
         as_outliers(values["outliers"])
-    if values.get("max_clusters") is not None:
-        low = values.get("n_clusters") or 1
-        check_number(values["max_clusters"], "max_clusters", low, whole=True)
 
 
 def check_number(
@@ -143,16 +127,6 @@ def as_bounds(center_bounds: Any) -> BoundsOf:
         "center_bounds must be 'auto', 'data' or a pair (lower, upper) of numbers or None with "
         f"lower < upper and upper > 0, not {center_bounds!r}."
     )
-
-
-def is_automatic(center_bounds: Any) -> bool:
-    """Whether the bounds depend on the sign of the data alone."""
-    return isinstance(center_bounds, str) and center_bounds == "auto"
-
-
-def allows_negative(center_bounds: Any) -> bool:
-    """Whether the data may have negative entries."""
-    return as_bounds(center_bounds)((-1.0, 1.0)).lower < 0
 
 
 def without_none(**parameters: Any) -> dict[str, Any]:

@@ -1,28 +1,38 @@
-"""`partial_fit`: a model that continues batch by batch, and clusters that keep their ids."""
+"""`partial_fit`: a model continues batch by batch, and its clusters keep their ids.
+
+A model is a sum of what it has seen (`stream`). A batch is added to the rows that are kept; when
+these have grown by half they are fitted again, from the present rays. In between, samples are only
+assigned. A ray that turned no further than half way to the next one is the same ray (`lineage`).
+"""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onmf.estimators.bases import available_if
+from onmf.estimators.clusterer import Clusterer
 from onmf.estimators.fitting import Solution
 from onmf.estimators.initialization import is_model
-from onmf.estimators.parameters import as_bounds, is_automatic
-from onmf.estimators.progress import caller_level
+from onmf.estimators.kept import LEARNT
+from onmf.estimators.lineage import Lineage, degrees, ids_of_rays
+from onmf.estimators.progress import caller_level, watcher
 from onmf.estimators.solvers import solver_of
-from onmf.estimators.warmup import WarmUpMixin
+from onmf.estimators.stream import Stream
 from onmf.exceptions import SignedDataWarning
-from onmf.losses.batches import BatchSums
-from onmf.losses.edits import Edits, flat_edits, forget_edits
 from onmf.losses.support import refusal
+from onmf.result import Event, Stage
 from onmf.rows import Placement
+from onmf.rows.assign import Rays, labels_of, rays_of
+from onmf.rows.scale import check_squares
 from onmf.rows.sweep import Array
 from onmf.rows.threads import single_threaded_blas
+
+GROWTH = 1.5  # of the rows that are kept, until they are fitted again
+OF_A_FIT = ("history_", "n_iter_", "converged_", "stationarity_", "_kept")
 
 
 def _has_partial_fit(model: "PartialFitMixin") -> bool:
@@ -31,10 +41,14 @@ def _has_partial_fit(model: "PartialFitMixin") -> bool:
     return not refusal(loss.name, loss.supports, solver.name, {"streams"})
 
 
-class PartialFitMixin(WarmUpMixin):
+class PartialFitMixin(Clusterer):
     """`partial_fit`, and clusters with ids that outlive a fit."""
 
     solver: Any
+    outliers: Any
+    random_state: Any
+    ray_weight_: NDArray[np.float64]
+    _stream: Stream
     _has_ids = True
 
     @property
@@ -58,19 +72,14 @@ class PartialFitMixin(WarmUpMixin):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Update the clusters with one batch of a stream.
 
-        A model that is not fitted clusters the first batch as `fit` does; a fitted one continues
-        from its centroids. The first 280 samples per cluster are kept, and clustered again whenever
-        there are twice as many batches, for a single batch is too little to start from; a model
-        that was fitted before needs none. From then on each batch is read once: its samples go to
-        their nearest centroids, and every centroid moves towards the mean, over all batches, of its
-        samples, by steps that shrink as t^(-3/4). The centroids converge to a fixed point of the
-        alternation that ends `fit`, for the distribution of the batches, or for the data set if its
-        batches are given again and again.
+        A model that is not fitted clusters the first batch as `fit` does. A fitted one keeps what
+        it has seen as one row per ray, with the weight of its samples. Batches are added to these
+        rows, of which a weighted sample is kept (280 per cluster, 600 with ``loss="kl"``). When the
+        rows have grown by half they are clustered again from the present centroids; in between,
+        samples are only assigned. So clusters that a batch has no samples of stay where they are.
 
         Clusters keep their ids. `labels_`, `membership_` and `relative_error_` are those of the
-        last batch, with the centroids before it, or with the present ones as long as the first
-        samples are kept. `save` stores the state of the stream, with the samples that are kept. For
-        new clusters in a stream see `StreamONMF`.
+        last batch. `save` stores the rows that are kept.
 
         Parameters
         ----------
@@ -95,20 +104,17 @@ class PartialFitMixin(WarmUpMixin):
         (600,)
         """
         with self._all_or_nothing():
-            if not hasattr(self, "cluster_centers_"):
-                return self._begin_stream(X, sample_weight)
+            begins = not hasattr(self, "cluster_centers_")
+            if begins:
+                self.fit(X, sample_weight=sample_weight)
             with single_threaded_blas():
-                rows = self._place_batch(X, sample_weight)
-                if (self.cluster_centers_ >= 0).all():
+                rows = self._place(X, sample_weight, check_squares, reset=False)
+                if not begins and (self.cluster_centers_ >= 0).all():
                     self._warn_if_signed(rows)
-                with self._rays_as_clusters() as sizes:
-                    if not hasattr(self, "_stream"):
-                        self._continue_fit(rows.data.shape[0], sizes)
-                    known = getattr(self, "_stream_history", None)
-                    if known is not None and known.warmup.shape[0]:
-                        self._fit_again(rows)
-                    else:
-                        self._take_in(rows)
+                self._take_in(rows, begins)
+                stage = self._describe(rows)
+            watch = watcher(self.verbose, self.callback, None)
+            watch(Event(0, 1, 1, stage, lambda: self.membership_))
             self.__dict__.pop("tree_", None)  # of the samples and centroids before
         return self
 
@@ -135,67 +141,116 @@ class PartialFitMixin(WarmUpMixin):
         self.fit(X, y, **options)
         return self.labels_ if hasattr(self, "labels_") else self.predict(X)
 
-    def _begin_stream(self, X: Any, sample_weight: ArrayLike | None) -> Self:
-        """Cluster the first batch, and remember its sums."""
-        self.fit(X, sample_weight=sample_weight)
-        with single_threaded_blas():
-            self._remember(self._place_batch(X, sample_weight))
-        return self
-
-    @contextmanager
-    def _rays_as_clusters(self) -> Iterator[Array | None]:
-        """Inside, every ray of a merged cluster is a cluster; their sizes, if there are any."""
-        before, edits = getattr(self, "lineage_", None), flat_edits(self)
-        if edits is None or before is None:
-            yield None
+    def _take_in(self, rows: Placement, begins: bool) -> None:
+        """Add a batch to what was seen, and fit again if that has grown enough."""
+        data, loss, R = rows.data, self._loss, len(self.rays_)
+        X, weight = data.take(np.arange(data.shape[0])).X, own_weight(rows)
+        if begins:
+            self._stream = Stream.of(X, weight, loss.stream_rows * R, loss, True)
             return
-        forget_edits(self)
-        rays = before._replace(ids=edits.ids, drift=(np.nan,) * len(edits.ids))
-        self.cluster_centers_, self.lineage_ = edits.rays, rays
-        yield np.array(edits.sizes, np.float64)
-        owner = {own: after[0] for group, after in edits.steps for own in group}
-        now = self.lineage_
-        made = Edits.of_owners(self.cluster_centers_, now.ids, (1,) * len(now.ids), owner)
-        self.__dict__.update(made.as_attributes())
-        ids, place = made.rays_of_clusters(), made.place()
-        self.lineage_ = before._replace(ids=tuple(ids)) if now is rays else now.joined(ids, before)
-        self.cluster_centers_ = self._centroids_of(place)
-        self.labels_ = np.append(place, -1)[self.labels_]
-        self.membership_ = join_columns(self.membership_, place)
+        codes, _ = data.sweep(self._limited(self._assignment(data, rows.scale), rows.scale))
+        near = data.gather(data.map_blocks(rays_of, codes))
+        stream = self.__dict__.get("_stream")
+        if stream is None:
+            known = loss.typical_samples(self.rays_, self.ray_weight_)
+            stream = Stream.of(known, self.ray_weight_, loss.stream_rows * R, loss, False)
+        if not stream.samples_only and self._limit is not None:
+            weight = np.where(near >= 0, weight, 0)  # rows of rays say nothing of what is far
+        self._stream = stream.after(X, weight, loss)
+        if self._stream.summary.count >= GROWTH * stream.fitted:
+            self._fit_again()
+            return
+        self.ray_weight_ = self.ray_weight_ + np.bincount(near[near >= 0], weight[near >= 0], R)
+        self.lineage_ = (self.lineage_ or Lineage.first(len(self.cluster_centers_))).unchanged()
 
-    def _centroids_of(self, place: Array, sizes: Array | None = None) -> Array:
-        """Of clusters whose rays are in these places: that of all its samples, if it has several.
+    def _fit_again(self) -> None:
+        """Fit the rows that are kept, from the present rays, each of which is a cluster by itself;
+        then the rays go to the clusters of those that they come from."""
+        from onmf.estimators.onmf import ONMF
 
-        The present centroids are the rays, and the stream knows their sums.
-        """
-        W, k = self.cluster_centers_, int(place.max()) + 1
-        first = np.array([np.flatnonzero(place == own)[0] for own in range(k)])
-        bounds = as_bounds(self.center_bounds)((float(W.min()), float(W.max())))
-        joint = self._present_sums(sizes).merged(place, k).centroids(W[first], bounds)
-        return np.where((np.bincount(place) > 1)[:, None], joint, W[first])
-
-    def _present_sums(self, sizes: Array | None = None) -> BatchSums:
-        """Of the stream; of the samples of the fit, if there is none."""
-        if hasattr(self, "_stream"):
-            return self._stream
+        stream, rays, loss = self._stream, self.rays_, self._loss
+        X, weight = stream.summary.rows()
+        names = ("loss", "tol", "max_iter", "random_state", "n_jobs")
+        before = ONMF()
+        before.cluster_centers_ = rays
+        again = ONMF(len(rays), init=before, **{name: getattr(self, name) for name in names})
+        again.outliers = self.outliers if stream.samples_only else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SignedDataWarning)
+            again.fit(X, sample_weight=weight[:, 0])
+        known = self.lineage_ or Lineage.first(len(self.cluster_centers_))
+        view = loss.view_rows
+        ids = ids_of_rays(
+            view(rays),
+            np.array(known.ids)[self.cluster_of_ray_],
+            view(again.cluster_centers_),
+            again.lineage_.ids,
+            known.next_id,
+        )
+        for name in LEARNT:
+            self.__dict__.pop(name, None)
+        self.__dict__.update({name: getattr(again, name) for name in OF_A_FIT})
+        if again._limit is not None:
+            self.outlier_limit_ = again.outlier_limit_
+        now, cluster_of_ray = np.unique(ids, return_inverse=True)
         W = self.cluster_centers_
-        if sizes is None:
-            labels = getattr(self, "labels_", np.arange(len(W)))
-            sizes = np.bincount(labels[labels >= 0], minlength=len(W)).astype(np.float64)
-        return self._loss.batch_of_centroids(W, sizes, self.equal_votes)
+        self._set_rays(again.cluster_centers_, again.ray_weight_, cluster_of_ray)
+        turned = [
+            turn(W[known.ids.index(own)], self.cluster_centers_[j], view)
+            if own in known.ids
+            else np.nan
+            for j, own in enumerate(now.tolist())
+        ]
+        self.lineage_ = known.followed_by(now.tolist(), turned)
+        self._stream = replace(stream, fitted=stream.summary.count)
 
-    def _continue_fit(self, batch_size: int, sizes: Array | None) -> None:
-        """Sums as if the samples of the fit had come in batches of this size."""
-        sums, n = self._present_sums(sizes), len(getattr(self, "labels_", self.cluster_centers_))
-        self._stream = sums.as_mean_of(max(1, round(n / max(batch_size, 1))))
+    def _set_rays(self, rays: Array, weight: Array, cluster_of_ray: Array) -> Array:
+        """Rays, the weights of their samples and their clusters, sorted by these; the order."""
+        order = np.argsort(cluster_of_ray, kind="stable")
+        rays, weight, owner = rays[order], weight[order], cluster_of_ray[order]
+        k = int(owner.max()) + 1
+        self.ray_weight_, self._rays = weight, None if len(rays) == k else (rays, owner)
+        self.cluster_centers_ = rays
+        if self._rays is not None:
+            rows = self._loss.typical_samples(rays, weight)
+            joint = self._loss.joint_centroids(rows, weight, owner, k)
+            first = rays[np.searchsorted(owner, np.arange(k))]
+            self.cluster_centers_ = np.where((np.bincount(owner) > 1)[:, None], joint, first)
+        return order
 
-    def _take_in(self, rows: Placement) -> None:
-        """One more batch."""
-        W = self._centers_beside(rows.data)
-        comparison = self._comparison(rows.data)
-        state, self._stream, W = comparison.take_in(rows.data, W, self._stream, self._limit)
-        self._show_batch(rows.data, state)
-        self.cluster_centers_ = W
+    def _describe(self, rows: Placement) -> Stage:
+        """The attributes that say something of samples, of these."""
+        data, k = rows.data, len(self.cluster_centers_)
+        assignment = self._limited(self._assignment(data, rows.scale), rows.scale)
+        codes, fit = data.sweep(assignment)
+        self.labels_ = data.gather(data.map_blocks(labels_of, codes))
+        self.membership_ = data.dense(k, assignment.memberships, codes)
+        left = max(fit.sqnorm - fit.explained, 0.0)
+        self.relative_error_ = left / fit.sqnorm if fit.sqnorm > 0 else 0.0
+        self.inertia_ = float(np.ldexp(left / rows.scale**self._loss.degree, rows.weight_exponent))
+        self.n_disagreements_ = 0
+        empty = k - len(np.unique(self.labels_[self.labels_ >= 0]))
+        return Stage(1.0, 1, self.relative_error_, 0.0, 0.0, 0.0, empty)
+
+    def _set_attributes(self, solution: Solution, rows: Placement, n_missing: int) -> None:
+        super()._set_attributes(solution, rows, n_missing)
+        self.ray_weight_ = self._weight_of_rays(rows)
+
+    def _weight_of_rays(self, rows: Placement) -> Array:
+        """sum_i d_i of the samples of each ray; where a centroid is no typical sample, of
+        d_i h_i^degree, with which it stands for them all the same."""
+        k = len(self.cluster_centers_)
+        if not hasattr(self, "labels_"):  # X was read once
+            assert rows.summary is not None
+            block = rows.summary.rows()
+            near = rays_of(self._assignment(rows.data, rows.scale)(block, None)[0])
+            return np.bincount(near[near >= 0], block.weight[near >= 0, 0], k)
+        weight, inside = own_weight(rows), self.labels_ >= 0
+        if solver_of(self.solver).name == "palm":
+            H = np.asarray(self.membership_)
+            h = H[np.arange(len(H)), self.labels_].astype(np.float64)
+            weight = weight * h**self._loss.degree
+        return np.bincount(self.labels_[inside], weight[inside], k)
 
     def _warn(self, solution: Solution, rows: Placement) -> None:
         super()._warn(solution, rows)
@@ -203,15 +258,23 @@ class PartialFitMixin(WarmUpMixin):
 
     def _warn_if_signed(self, rows: Placement) -> None:
         """Say that the centroids are free, where nobody asked for it."""
-        if is_automatic(self.center_bounds) and rows.data.extremes[0] < 0:
+        bounds = getattr(self.solver, "center_bounds", "auto")
+        if isinstance(bounds, str) and bounds == "auto" and rows.data.extremes[0] < 0:
             warnings.warn(
-                "X has negative entries: the centroids are directions of any sign. Set "
-                "center_bounds to bound them.",
+                "X has negative entries: the centroids are directions of any sign.",
                 SignedDataWarning,
                 stacklevel=caller_level(),
             )
 
 
-def join_columns(H: Array, place: Array) -> Array:
-    """Memberships in which column j is added to column place[j]."""
-    return H @ np.eye(int(place.max()) + 1, dtype=H.dtype)[place]
+def own_weight(rows: Placement) -> Array:
+    """The weights of samples as they were given."""
+    if rows.weight is None:
+        return np.ones(rows.data.shape[0])
+    return np.ldexp(np.asarray(rows.weight, np.float64), rows.weight_exponent)
+
+
+def turn(old: Array, new: Array, view: Any) -> float:
+    """By how many degrees a centroid turned."""
+    pair = Rays.of(view(np.vstack([old, new]).astype(np.float64))).units
+    return float(np.round(degrees(pair[:, 0] @ pair[:, 1]), 6))

@@ -12,14 +12,18 @@ from onmf.estimators.bases import (
     TransformerMixin,
 )
 from onmf.estimators.data import DataMixin
+from onmf.estimators.kept import OF_UNUSUAL, learnt
+from onmf.explain.certainty import Calibration
+from onmf.explain.probabilities import probabilities
+from onmf.explain.unusual import residuals, share_as_far
 from onmf.rows import is_dask
-from onmf.rows.assign import Nearness, labels_of, nearness
-from onmf.rows.sweep import Array
+from onmf.rows.assign import labels_of, nearness, rays_of
+from onmf.rows.sweep import Array, Block
 from onmf.rows.threads import single_threaded_blas
 
 
 class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, DataMixin):
-    """Predict, transform, score and nearness, all by the centroids of a fit."""
+    """What a fit says of samples, new or not."""
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Cluster of each sample: the nearest ray; -1 if none is nearer than 90 degrees.
@@ -110,11 +114,12 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
     def decision_function(self, X: Any) -> Array:
         """Score of each sample for every cluster: its cosine with the centroid.
 
-        The largest is that of the label that `predict` gives, and `margin` compares the two
-        largest. Unlike the memberships of `transform`, all of them speak: they are the coordinates
-        for neighbours, maps and a second model. For `Baseline` with K-means the score is the share
-        of the sample that the centroid explains, 1 - ||x - w||^2 / ||x||^2; with ``loss="kl"`` it
-        is 1 / (1 + KL), of the shares of the sample and of the centroid: 1 on the centroid.
+        The largest is that of the label that `predict` gives. Unlike the memberships of
+        `transform`, all of them speak: they are the coordinates for neighbours, maps and a second
+        model. A cluster of several rays (after `merge`) has the best of them. For `Baseline` with
+        K-means the score is the share of the sample that the centroid explains,
+        1 - ||x - w||^2 / ||x||^2; with ``loss="kl"`` it is 1 / (1 + KL), of the shares of the
+        sample and of the centroid: 1 on the centroid.
 
         Parameters
         ----------
@@ -145,8 +150,7 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of ``||X||^2`` that the clusters explain: 1 - relative error of `transform`.
 
-        With `equal_votes` the mean over the samples of the share of each that is explained. With
-        ``loss="kl"`` 1 - KL(X || HW) / KL of a single cluster for all samples of this X.
+        With ``loss="kl"`` 1 - KL(X || HW) / KL of a single cluster for all samples of this X.
 
         Parameters
         ----------
@@ -166,70 +170,8 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         >>> model.score([[0.0, 5.0], [0.0, 7.0]])
         1.0
         """
-        fit = self._assign(X, sample_weight, self.equal_votes).fit
+        fit = self._assign(X, sample_weight).fit
         return fit.explained / fit.sqnorm if fit.sqnorm > 0 else 1.0
-
-    def outlier_score(self, X: Any) -> NDArray[np.float64]:
-        """How far each sample is from all clusters: above 1 for outliers, and higher is worse.
-
-        What the nearest ray leaves of a sample, as a multiple of what may be left of one of its
-        length: for new samples what `outlier_score_` is for those of the fit.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> from onmf.datasets import make_rays
-        >>> X, y = make_rays(200, 30, 3, outliers=0.1, random_state=0)
-        >>> model = ONMF(n_clusters=3, outliers="auto", random_state=0).fit(X)
-        >>> ((model.outlier_score(X) > 1) == (y == -1)).all()
-        np.True_
-        """
-        self._check_fitted()
-        limit = self._limit
-        if limit is None:
-            raise ValueError("the model knows no outliers: fit it with outliers='auto'.")
-        if is_dask(X):
-            return self._lazily("outlier_score", X, np.float64)
-        data, assignment, scale = self._with_assignment(X)
-        limit = limit.scaled(scale, self._loss.degree)
-        with single_threaded_blas():
-            rows, _ = data.sweep(assignment)
-            pairs = data.map_blocks(assignment.total_and_score, data.row_sqnorms, rows)
-            return data.gather(data.map_blocks(lambda pair: limit.excess(*pair), pairs))
-
-    def margin(self, X: Any) -> NDArray[np.float64]:
-        """By how much the cosine of each sample with its centroid exceeds that with the next.
-
-        A negative cosine counts as zero; 0 for label -1. What a margin is worth depends on the
-        data: `onmf.explain.clusters` turns it into a probability. With ``loss="kl"`` by how much
-        the score of `decision_function` exceeds the next.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
-        >>> model.margin([[0.0, 5.0], [1.0, 1.0]]).round(2)
-        array([0.98, 0.01])
-        """
-        if is_dask(X):
-            return self._lazily("margin", X, np.float64)
-        return self.nearness(X).margin
 
     def distance(self, X: Any) -> NDArray[np.float64]:
         """Sine of the angle between each sample and its centroid: sqrt(1 - c1^2); 1 for label -1.
@@ -254,10 +196,16 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         """
         if is_dask(X):
             return self._lazily("distance", X, np.float64)
-        return self.nearness(X).distance
+        data, _, scale = self._with_assignment(X)
+        with single_threaded_blas():
+            return nearness(data, self._assignment_by_loss(data, scale)).distance
 
-    def nearness(self, X: Any) -> Nearness:
-        """`margin` and `distance` at once: X is read a single time.
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of every cluster for each sample; the largest is that of its label.
+
+        The largest is the certainty of ``explain``: the probability that two halves of the
+        features put the sample into the same cluster. The rest is shared among the other clusters,
+        by how near they are. The first call makes a few small fits to a part of the training data.
 
         Parameters
         ----------
@@ -265,22 +213,79 @@ class PredictMixin(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
 
         Returns
         -------
-        (margin, distance)
-            Named tuple of two arrays of shape (n_samples,).
+        ndarray of shape (n_samples, n_clusters)
+            Rows add up to 1; all zero for label -1. For a Dask collection a Dask array.
 
         Examples
         --------
         >>> from onmf import ONMF
-        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0.1], [0, 1]])
-        >>> model.nearness([[0.0, 5.0]]).distance
-        array([0.])
+        >>> from onmf.datasets import make_rays
+        >>> X, _ = make_rays(90, 30, 3, random_state=0)
+        >>> model = ONMF(n_clusters=3, random_state=0).fit(X)
+        >>> P = model.predict_proba(X)
+        >>> P.shape, bool((P.argmax(axis=1) == model.labels_).all())
+        ((90, 3), True)
         """
+        self._check_fitted()
+        k, dtype = self._n_features_out, self.cluster_centers_.dtype
+        known = {"certainty_curve_": learnt(self, "certainty_curve_")}
         if is_dask(X):
-            return Nearness(self.margin(X), self.distance(X))
-        data, _, scale = self._with_assignment(X)
-        assignment = self._assignment_by_loss(data, scale)
+            return self._lazily("predict_proba", X, dtype, k, **known)
+        curve = Calibration.of(known["certainty_curve_"])
+        data, assignment, scale = self._with_assignment(X)
+        assignment = self._limited(assignment, scale)
+        by_loss = self._assignment_by_loss(data, scale)
+
+        def judge(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
+            labels = assignment(block, None)[0].labels
+            return probabilities(curve, by_loss.scores(block), labels).astype(dtype), ()
+
         with single_threaded_blas():
-            return nearness(data, assignment)
+            rows, _ = data.sweep(judge)
+            return data.dense(k, lambda P: P, rows)
+
+    def unusual(self, X: Any) -> NDArray[np.float64]:
+        """Share of the samples of its cluster that are at least as far from the centroid.
+
+        Small for samples unlike those of the fit: ``model.unusual(X) < 0.025`` holds for 2.5 % of
+        new samples of the same kinds. Features that hardly vary within clusters count more; see
+        ``onmf.explain.unusual`` for the formula. The samples compared with are some of the fit.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            From 0 to 1; 0 for label -1.
+
+        Examples
+        --------
+        >>> from onmf import ONMF
+        >>> from onmf.datasets import make_rays
+        >>> X, _ = make_rays(300, 30, 3, random_state=0)
+        >>> model = ONMF(n_clusters=3, random_state=0).fit(X[:200])
+        >>> float((model.unusual(X[200:]) < 0.025).mean()) < 0.1
+        True
+        >>> float(model.unusual(X[200:, ::-1]).max()) < 0.025
+        True
+        """
+        self._check_fitted()
+        known = {name: learnt(self, name) for name in OF_UNUSUAL}
+        if is_dask(X):
+            return self._lazily("unusual", X, np.float64, None, **known)
+        data, assignment, _ = self._with_assignment(X)
+        a, kept = known.values()
+        W, owner = self.rays_.astype(np.float64), self.cluster_of_ray_
+
+        def judge(block: Block, rows: Any) -> tuple[Array, tuple[()]]:
+            near = rays_of(assignment(block, None)[0])
+            q = residuals(block.X, near, W, self._loss).sums(a.astype(np.float64))
+            return share_as_far(q, np.append(owner, -1)[near], kept, owner), ()
+
+        with single_threaded_blas():
+            return data.gather(data.sweep(judge)[0])
 
     @property
     def _n_features_out(self) -> int:

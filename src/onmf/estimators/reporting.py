@@ -1,72 +1,20 @@
-"""What a person takes away from a fitted model: its features, a page, a file."""
+"""What a person takes away from a fitted model: an explanation, a file."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onmf.estimators.naming import NamingMixin
-from onmf.estimators.parameters import check_number
 from onmf.estimators.storage import write_model
-from onmf.io import replace_files
-from onmf.io.terms import DOCUMENTS
-from onmf.prepare.cleaning import Strip
-from onmf.prepare.steps import apply
-from onmf.prepare.texts import as_texts
-from onmf.rows.sweep import Array, divisor
+from onmf.rows.sweep import Array
 
 if TYPE_CHECKING:
-    from onmf.bounds import Certificate
     from onmf.explain import Explanation
 
 
 class ReportMixin(NamingMixin):
-    """Features, explanation, page and file of a fitted model."""
-
-    def top_features(
-        self, n: int = 10, feature_names: Sequence[str] | None = None
-    ) -> list[list[tuple[str, float]]]:
-        """The n heaviest features of each centroid with their weights (unit centroids).
-
-        Parameters
-        ----------
-        n : int, default=10
-        feature_names : sequence of str, optional
-            Names of the features, as a vectoriser's ``get_feature_names_out()`` gives them; those
-            that X had in `fit` if None, or x0, x1, ...
-
-        Returns
-        -------
-        list of list of (str, float)
-            One list a cluster.
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> model = ONMF(n_clusters=2, random_state=0).fit([[3, 0], [2, 0], [0, 1]])
-        >>> model.top_features(1)
-        [[('x0', 1.0)], [('x1', 1.0)]]
-        >>> model.top_features(1, feature_names=["salt", "sugar"])
-        [[('salt', 1.0)], [('sugar', 1.0)]]
-        """
-        self._check_fitted()
-        check_number(n, "n", 1, whole=True)
-        names = self._features.names if feature_names is None else feature_names
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
-        if len(names) != self.n_features_in_:
-            raise ValueError(
-                f"feature_names has {len(names)} names, but {type(self).__name__} was fitted to "
-                f"{self.n_features_in_} features: give one name a feature."
-            )
-        sizes = np.linalg.norm(self.cluster_centers_, axis=1, keepdims=True)
-        rays = self.cluster_centers_ / divisor(sizes)
-        order = np.argsort(-rays, axis=1, kind="stable")[:, :n]
-        return [
-            [(str(names[j]), float(ray[j])) for j in top]
-            for ray, top in zip(rays, order, strict=True)
-        ]
+    """Explanation and file of a fitted model."""
 
     def explain(self, X: Any, **options: Any) -> "Explanation":
         """What makes each cluster, and how sure it is of each sample: `onmf.explain.clusters`.
@@ -78,8 +26,7 @@ class ReportMixin(NamingMixin):
         X : as for `fit`
             What the model was fitted to. A model of `cluster_texts` also takes its texts.
         **options
-            `by`, `feature_names`, `sample_weight`, `log_base`, `rank`, `splits`, `random_state`,
-            `strangers`.
+            `by`, `feature_names`, `sample_weight`, `log_base`, `rank`, `splits`, `random_state`.
 
         Returns
         -------
@@ -103,69 +50,6 @@ class ReportMixin(NamingMixin):
         self.certainty_curve_ = found.calibration.array()
         return found
 
-    def certify(self, X: Any, **options: Any) -> "Certificate":
-        """How much lower the error of another clustering could be, at most: `onmf.certify`.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        **options
-            `sample_weight`, `effort`, `seconds`, `gap`, `random_state`, `progress`.
-
-        Returns
-        -------
-        onmf.bounds.Certificate
-
-        Examples
-        --------
-        >>> from onmf import ONMF
-        >>> X = [[3, 0], [2, 0], [0, 1], [0, 2]]
-        >>> print(ONMF(n_clusters=2, random_state=0).fit(X).certify(X))
-        proved: no clustering into 2 clusters has a lower error
-        """
-        from onmf.bounds import certify
-
-        self._check_fitted()
-        return certify(self, self._prepared(X), **options)
-
-    def report(self, path: str | Path, X: Any, labels: Any = None, **panels: Any) -> None:
-        """Write a page about the fit: one HTML file that needs no network, to look at in a browser.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, replaced if it exists.
-        X : array, sparse matrix, DataFrame, path of rows on disk or texts
-            What the model was fitted to.
-        labels : array of shape (n_samples,), optional
-            Known classes: adds the confusion table and the scores.
-        **panels
-            `samples`, `features`, `texts`, `images`, `terms`, `run`, `choice`, `consensus`: see
-            `onmf.page.html`.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> from onmf import ONMF
-        >>> from onmf.datasets import make_rays
-        >>> X, y = make_rays(60, 8, 3, random_state=0)
-        >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
-        >>> ONMF(n_clusters=3, random_state=0).fit(X).report(path, X, labels=y)
-        >>> path.exists()
-        True
-        """
-        from onmf.explain.checks import has_groups
-        from onmf.page import html
-
-        self._check_labels()
-        rows, own = self._prepared(X), {}
-        if rows is not X:  # texts
-            clean = [step for step in self.preprocessing_ if isinstance(step, Strip)]
-            own = {"texts": apply(clean, as_texts(X)), "terms": DOCUMENTS}
-            own["explanation"] = self.explain(X) if has_groups(self.labels_) else None
-        path, page = Path(path), html(self, rows, truth=labels, **own | panels)
-        replace_files(path.parent, {path.name: page})
-
     def _check_labels(self) -> None:
         """There are clusters, and samples in them."""
         self._check_fitted()
@@ -188,9 +72,10 @@ class ReportMixin(NamingMixin):
         path : str or Path
             The file, replaced if it exists.
         samples : bool, default=True
-            Whether to store what the model says of the samples of its fit: `labels_`,
-            `membership_` and `outlier_score_`. Without them the file has what `predict` needs, and
-            its size does not depend on the number of samples.
+            Whether to store what the model says of samples, `labels_` and `membership_`, and, after
+            `partial_fit`, the samples of the stream that it keeps: rows of your data are then in
+            the file. Without them the file has what `predict` needs, and its size does not depend
+            on the number of samples; a stream continues from one row per ray.
 
         Examples
         --------

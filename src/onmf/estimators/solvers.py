@@ -6,21 +6,26 @@ the default of the solver.
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from onmf.estimators.bases import BaseEstimator, DocumentedEstimator
 from onmf.estimators.fitting import FastSolver, FitRequest, Solver
 from onmf.estimators.paper_solver import PaperSolver
-from onmf.estimators.parameters import CenterBounds, Init, check_number, without_none
-from onmf.losses.alternation import Settings
+from onmf.estimators.parameters import (
+    CenterBounds,
+    Init,
+    as_bounds,
+    check_choice,
+    check_number,
+    without_none,
+)
 from onmf.palm.inertia import Inertia
 from onmf.palm.palm import PalmSettings, Plain
 from onmf.palm.path import Path as PenaltyPath
-from onmf.palm.penalties import Penalty, RowPenalty
+from onmf.palm.penalties import PENALTIES, Penalty
 from onmf.result import Event
 from onmf.rows.summary import BottomKSampler
-from onmf.search.solver import SearchSettings
+from onmf.search.starts import Settings
 
 MIN_SUMMARY_ROWS, SUMMARY_ROWS_PER_CLUSTER = 20_000, 1_000
 
@@ -32,10 +37,6 @@ class Fast(DocumentedEstimator):
 
     Parameters
     ----------
-    rho : float, optional
-        First weight of the penalty, relative (5e-3).
-    growth : float, optional
-        Factor between consecutive weights (1.4).
     passes : int, optional
         How often X may be read, including its validation; None: as `max_iter` allows. The first
         pass makes a summary, a weighted sample of 20,000 rows or 1,000 per cluster (fewer if that
@@ -43,10 +44,6 @@ class Fast(DocumentedEstimator):
         all samples, later ones continue the exact alternation. With 1 there are no `labels_` and
         `membership_`, and `relative_error_` is that of the summary: for streams of blocks
         (`onmf.io.Blocks`) and for labels that stay on Dask (`predict`).
-    checkpoint : str or Path, optional
-        Folder in which the fit saves its state after every sweep. A fit with the same data and
-        parameters resumes from it and ends as if it had not been interrupted. A fit that ends
-        removes the files.
 
     Examples
     --------
@@ -56,39 +53,21 @@ class Fast(DocumentedEstimator):
     """
 
     name = "fast"
+    signed = True  # whether X may have negative entries
 
-    def __init__(
-        self,
-        rho: float | None = None,
-        growth: float | None = None,
-        passes: int | None = None,
-        checkpoint: str | Path | None = None,
-    ) -> None:
-        self.rho = rho
-        self.growth = growth
+    def __init__(self, passes: int | None = None) -> None:
         self.passes = passes
-        self.checkpoint = checkpoint
 
     def features(self) -> set[str]:
         """What was asked for, by the names of `losses.support`."""
-        given = self.get_params(deep=False)
-        asked = {name for name in ("passes", "checkpoint") if given[name] is not None}
-        path = self.rho is not None or self.growth is not None
-        return asked | ({"penalty"} if path else set())
+        return set() if self.passes is None else {"passes"}
 
     def prepare(self, request: FitRequest) -> Solver:
         """The parameters, checked and resolved."""
         check_solver_parameters(self)
-        if not isinstance(request.penalty, RowPenalty):
-            raise ValueError(
-                "solver='fast' needs a penalty with the methods row_problem and pull, unlike "
-                f"{request.penalty!r}: use solver='palm'."
-            )
         begin, loss = request.init, request.loss
-        search = SearchSettings(
+        settings = Settings(
             **without_none(
-                start=self.rho,
-                growth=self.growth,
                 tol=request.tol,
                 max_sweeps=request.max_iter and max(request.max_iter, loss.min_sweeps),
                 outliers=request.outliers,
@@ -96,7 +75,6 @@ class Fast(DocumentedEstimator):
             n_starts=None if begin.n_init == "auto" else int(begin.n_init),
             n_threads=request.n_threads,
         )
-        settings = Settings(search, request.penalty, request.equal_votes)
         sampler = None
         if self.passes is not None:
             begin = replace(begin, random_state=begin.seeds()[0])  # of summary and search
@@ -104,11 +82,10 @@ class Fast(DocumentedEstimator):
             sampler = BottomKSampler(
                 size,
                 begin.random_state,
-                request.equal_votes,
                 loss.sampling_weight,
-                loss.measure(request.equal_votes),
+                loss.measure(),
             )
-        return FastSolver(begin, loss, settings, request.bounds, self.passes, sampler)
+        return FastSolver(begin, loss, settings, self.passes, sampler)
 
 
 class PALM(DocumentedEstimator):
@@ -118,6 +95,13 @@ class PALM(DocumentedEstimator):
 
     Parameters
     ----------
+    penalty : {"sncp", "nsncp"} or penalty object, default="sncp"
+        The penalty that drives the rows of H towards one non-zero entry: smooth, non-smooth, or an
+        object like those in `onmf.palm.penalties`, for example ``General(p=1, q=3, v=3)``.
+    center_bounds : "auto", "data" or (lower, upper), default="auto"
+        Bounds on the entries of the centroids. "auto": non-negative for X >= 0; if X has negative
+        entries the centroids are free, and a `SignedDataWarning` says so. "data" is the range of X;
+        None in a pair is no bound.
     rho : float, optional
         First weight of the penalty (1e-8).
     growth : float, optional
@@ -129,8 +113,6 @@ class PALM(DocumentedEstimator):
     accelerate : bool, default=False
         Adds momentum to PALM; a step that raises the objective is undone. Fewer sweeps, different
         iterates from the paper.
-    checkpoint : str or Path, optional
-        Folder in which the fit saves its state after every stage, as for `Fast`.
 
     Examples
     --------
@@ -144,25 +126,32 @@ class PALM(DocumentedEstimator):
 
     def __init__(
         self,
+        penalty: Literal["sncp", "nsncp"] | Penalty = "sncp",
+        center_bounds: CenterBounds = "auto",
         rho: float | None = None,
         growth: float | None = None,
         mu_h: float | None = None,
         mu_w: float | None = None,
         inner_tol: float | None = None,
         accelerate: bool = False,
-        checkpoint: str | Path | None = None,
     ) -> None:
+        self.penalty = penalty
+        self.center_bounds = center_bounds
         self.rho = rho
         self.growth = growth
         self.mu_h = mu_h
         self.mu_w = mu_w
         self.inner_tol = inner_tol
         self.accelerate = accelerate
-        self.checkpoint = checkpoint
+
+    @property
+    def signed(self) -> bool:
+        """Whether X may have negative entries."""
+        return as_bounds(self.center_bounds)((-1.0, 1.0)).lower < 0
 
     def features(self) -> set[str]:
         """What was asked for, by the names of `losses.support`."""
-        return set() if self.checkpoint is None else {"checkpoint"}
+        return set()
 
     def prepare(self, request: FitRequest) -> Solver:
         """The parameters, checked and resolved."""
@@ -171,9 +160,10 @@ class PALM(DocumentedEstimator):
             pace=Inertia() if self.accelerate else Plain(),
             **without_none(mu_h=self.mu_h, mu_w=self.mu_w, tol=self.inner_tol),
         )
+        penalty = PENALTIES[self.penalty] if isinstance(self.penalty, str) else self.penalty
         known = without_none(start=self.rho, growth=self.growth, tol=request.tol)
-        path = PenaltyPath(max_sweeps=request.max_iter, **{"tol": request.penalty.tol} | known)
-        return PaperSolver(request.init, request.penalty, palm, path, request.bounds)
+        path = PenaltyPath(max_sweeps=request.max_iter, **{"tol": penalty.tol} | known)
+        return PaperSolver(request.init, penalty, palm, path, as_bounds(self.center_bounds))
 
 
 SOLVERS = {"fast": Fast, "palm": PALM}
@@ -191,9 +181,13 @@ def check_solver_parameters(solver: Fast | PALM) -> None:
     for name, value in solver.get_params(deep=False).items():
         if name in SOLVER_NUMBERS and value is not None:
             check_number(value, name, **SOLVER_NUMBERS[name])
-    accelerate = getattr(solver, "accelerate", False)
-    if not isinstance(accelerate, bool):
-        raise ValueError(f"accelerate must be True or False, not {accelerate!r}.")
+    if isinstance(solver, Fast):
+        return
+    if not isinstance(solver.accelerate, bool):
+        raise ValueError(f"accelerate must be True or False, not {solver.accelerate!r}.")
+    if isinstance(solver.penalty, str) or not hasattr(solver.penalty, "step"):
+        check_choice(solver.penalty, "penalty", list(PENALTIES), " or a penalty object")
+    as_bounds(solver.center_bounds)
 
 
 SOLVER_PARAMETERS = {  # name -> the solvers that have it
@@ -242,10 +236,7 @@ def solver_of(solver: Any) -> Fast | PALM:
 class OtherParameters(TypedDict, total=False):
     """Types of the parameters of `ONMF` that a function such as `cluster_texts` hands on."""
 
-    penalty: Literal["sncp", "nsncp"] | Penalty
     outliers: float | Literal["auto"] | None
-    equal_votes: bool
-    center_bounds: CenterBounds
     init: Init
     n_init: int | Literal["auto"]
     solver: Literal["fast", "palm"] | Fast | PALM

@@ -8,45 +8,47 @@ warning; after loading it has its default, which matters only if the model is fi
 
 import warnings
 from dataclasses import fields
-from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+import onmf
 from onmf.estimators.bases import BaseEstimator
 from onmf.estimators.data import DataMixin, own_class
 from onmf.estimators.encoding import decode, encode, encode_all
-from onmf.estimators.judging import OF_STRANGERS, JudgingMixin
+from onmf.estimators.kept import OF_UNUSUAL, learn_all
+from onmf.estimators.lineage import Lineage
 from onmf.estimators.naming import check_names
+from onmf.estimators.parameters import check_parameters
+from onmf.estimators.solvers import check_solver_parameters, solver_of
+from onmf.estimators.stream import Stream
 from onmf.exceptions import FormatError, UnsavedParameterWarning
-from onmf.explain.strangers import StrangerRule
 from onmf.explain.tree import Tree
 from onmf.io.container import MODEL, Container, container_bytes, read_container
 from onmf.io.output import replace_files
-from onmf.losses.edits import Edits
+from onmf.losses import LOSSES
 from onmf.prepare.steps import STEPS, Step
 from onmf.result import Stage
 from onmf.rows.sweep import Array
 from onmf.search.outliers import POWERS
-from onmf.streams.lineage import Lineage
-from onmf.streams.storage import stream_arrays, take_stream
+
+if TYPE_CHECKING:
+    from onmf.estimators.onmf import ONMF
 
 OF_SAMPLES = ("membership_", "labels_")  # which may be missing: the command keeps labels.csv
-STRANGENESS, LIMIT = "outlier_score_", "outlier_limit_"  # of models with outliers
+LIMIT = "outlier_limit_"  # of models with outliers
+RAYS = ("rays_", "cluster_of_ray_")  # of clusters with several
 NAMES, HISTORY, CHAIN = "feature_names_in_", "history_", "preprocessing_"
 LINEAGE = "lineage_"
 TREE, LEAVES = "tree_", "tree_leaves_"  # its JSON is in the header, the leaves are an array
-FORMER_NAMES = {"outlier_fence_": "outlier_limit_"}  # of attributes, in files of version 0.1
 COUNTS = ("sweeps", "empty_clusters", "sent", "received")  # the whole numbers of a stage
 ATTRIBUTE_KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("relative_error_", "inertia_", "stationarity_"), (float, int)),
     **dict.fromkeys(("n_iter_", "n_features_in_", "n_missing_", "n_disagreements_"), (int,)),
-    **dict.fromkeys(("bound_", "gap_"), (float, int, type(None))),
     "converged_": (bool,),
 }  # of those that are numbers
-HEADER_PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list}
+HEADER_PARTS = {"class": str, "parameters": dict, "attributes": dict, "chain": list, "stream": dict}
 
 
 class StoredModel(NamedTuple):
@@ -57,27 +59,27 @@ class StoredModel(NamedTuple):
     attributes: dict[str, Any]
 
 
-def write_model(model: JudgingMixin, path: str | Path, samples: bool = True) -> None:
+def write_model(model: DataMixin, path: str | Path, samples: bool = True) -> None:
     """Put a fitted model into a file: in full, or not at all."""
     path = Path(path)
     replace_files(path.parent, {path.name: model_bytes(model, samples)})
 
 
-def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes:
+def model_bytes(model: DataMixin, samples: bool = True, **more: Any) -> bytes:
     """The content of the file of a fitted model; without its samples, what predicts is left.
 
     `more` is JSON for the header, which whoever wrote it will look for.
     """
-    model._learn_all()
     if not _is_number_of(vars(model), model.n_clusters):
         raise ValueError(
             f"n_clusters was set to {model.n_clusters} after the fit, which has "
             f"{len(model.cluster_centers_)} clusters: fit again, or set it back."
         )
     fitted = {name: v for name, v in vars(model).items() if name.endswith("_") and name[0] != "_"}
+    fitted |= learn_all(model)
     tree = fitted.pop(TREE, None)
     if not samples:
-        fitted = {n: v for n, v in fitted.items() if n not in (*OF_SAMPLES, STRANGENESS)}
+        fitted = {n: v for n, v in fitted.items() if n not in OF_SAMPLES}
     if all(name in fitted for name in OF_SAMPLES):
         fitted |= _compact(*(fitted[name] for name in OF_SAMPLES))
     chain, names = fitted.pop(CHAIN, ()), fitted.pop(NAMES, None)
@@ -87,17 +89,21 @@ def model_bytes(model: JudgingMixin, samples: bool = True, **more: Any) -> bytes
         arrays[HISTORY] = np.array(fitted[HISTORY], np.float64).reshape(-1, len(Stage._fields))
     header = {
         "class": own_class(model).__name__,
-        "onmf": version("onmf"),
+        "onmf": onmf.__version__,
         "parameters": _storable_parameters(model),
         "attributes": encode_all(numbers),
         "features": None if names is None else [str(name) for name in names],
         "chain": [_put_away(step, place, arrays) for place, step in enumerate(chain)],
     }
-    own = vars(model)
+    if model._rays is not None:
+        arrays |= {name: getattr(model, name) for name in RAYS}
+    header["stream"], stream = {}, vars(model).get("_stream")
+    if samples and stream is not None:
+        rows, header["stream"] = stream.arrays()
+        arrays |= rows
     if tree is not None:
         header["tree"] = tree.to_dict() | {"leaves": []}
         arrays[LEAVES] = tree.leaves.astype(np.int32)
-    arrays |= stream_arrays(own.get("_stream"), own.get("_stream_history"))
     return container_bytes(MODEL, header | more, arrays)
 
 
@@ -164,6 +170,8 @@ def read_model(path: str | Path) -> StoredModel:
     stored = read_container(path, MODEL)
     try:
         return _sound_model(stored)
+    except FormatError as error:
+        raise FormatError(f"{path.name} {error}") from None
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise FormatError(f"{path.name} does not hold a sound model: {error}") from error
 
@@ -171,15 +179,18 @@ def read_model(path: str | Path) -> StoredModel:
 def _sound_model(stored: Container) -> StoredModel:
     """The parts of the model, each of the kind it must be, and all of one size."""
     header, arrays = stored.header, dict(stored.arrays)
+    if str(header.get("onmf", "0.")).startswith("0."):
+        raise FormatError("was written before version 1.0: fit again.")
     for part, kind in HEADER_PARTS.items():
         if not isinstance(header.get(part), kind):
             raise ValueError(f"its {part} is missing.")
     attributes = {name: decode(value) for name, value in header["attributes"].items()}
-    attributes = {FORMER_NAMES.get(name, name): value for name, value in attributes.items()}
     n_features = _check_arrays(arrays, attributes)
     settings = {name: decode(value) for name, value in header["parameters"].items()}
-    loss = settings.get("loss", "frobenius")
-    stream = take_stream(arrays, _stream_shape(arrays, attributes), loss)
+    private: dict[str, Any] = {"_rays": _taken_rays(arrays)}
+    if header["stream"]:
+        loss = LOSSES[settings.get("loss", "frobenius")]
+        private["_stream"] = Stream.taken_from(arrays, header["stream"], n_features, loss)
     chain = tuple(_take_out(s, place, arrays) for place, s in enumerate(header["chain"]))
     for step in chain:
         step.check(n_features)
@@ -205,17 +216,22 @@ def _sound_model(stored: Container) -> StoredModel:
             raise ValueError(f"its {name} is a {type(attributes[name]).__name__}.")
     if not _is_number_of(attributes, settings.get("n_clusters")):
         raise ValueError("it does not have n_clusters centroids.")
-    return StoredModel(header["class"], settings, attributes | stream)
+    return StoredModel(header["class"], settings, attributes | private)
 
 
-def _stream_shape(arrays: dict[str, Array], attributes: dict[str, Any]) -> tuple[int, int]:
-    """That of the rays of the clusters: a merged one has several."""
-    k, m = arrays["cluster_centers_"].shape
-    edits = Edits.of(SimpleNamespace(**attributes | arrays))
-    if edits is None:
-        return k, m
-    edits.check(Lineage.sound(attributes[LINEAGE], k).ids, (k, m))
-    return len(edits.flat().rays), m
+def _taken_rays(arrays: dict[str, Array]) -> tuple[Array, Array] | None:
+    """The rays of clusters that have several, and their owners; they leave the arrays."""
+    rays, owner = (arrays.pop(name, None) for name in RAYS)
+    W, weight = arrays["cluster_centers_"], arrays["ray_weight_"]
+    if rays is None or owner is None:
+        rays, owner = W, np.arange(len(W))
+    sound = rays.ndim == 2 and rays.shape[1] == W.shape[1] and rays.dtype.kind == "f"
+    sound &= owner.shape == weight.shape == (len(rays),) and owner.dtype.kind == "i"
+    if not sound or np.unique(owner).tolist() != [*range(len(W))]:
+        raise ValueError("its rays are not those of its clusters.")
+    if not np.isfinite(rays).all() or not (weight >= 0).all() or not np.isfinite(weight).all():
+        raise ValueError("its rays are not finite.")
+    return None if len(rays) == len(W) else (rays, owner.astype(np.intp))
 
 
 def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
@@ -233,22 +249,27 @@ def _check_arrays(arrays: dict[str, Array], attributes: dict[str, Any]) -> int:
         raise ValueError("its centroids or memberships are not all finite.")
     if len(labels) and not -1 <= labels.min() <= labels.max() < len(W):
         raise ValueError("it has labels of clusters that it does not have.")
-    if arrays.get(STRANGENESS, labels).shape != labels.shape:
-        raise ValueError("it has not as many scores of outliers as labels.")
     if known:
         arrays["labels_"] = labels.astype(np.intp)
         arrays["membership_"] = _unfold(H, labels, len(W)) if H.ndim == 1 else H
     _check_limit(attributes.get(LIMIT, (0.0, 0.0)))
     if attributes.get("n_features_in_") != W.shape[1]:
         raise ValueError("its number of features is not that of its centroids.")
-    *rule, means, usual = OF_STRANGERS
-    if any(name in arrays for name in rule):
-        if means not in arrays and arrays.get(rule[0], W).ndim == 2:  # of an older version
-            arrays[means] = np.zeros((0, len(arrays.get(rule[0], W)) - 1))
-        if usual not in arrays:  # of an older version
-            arrays[usual] = np.zeros(len(np.atleast_1d(arrays.get(means, ()))))
-        StrangerRule.sound([arrays[name] for name in OF_STRANGERS if name in arrays], W.shape[1])
+    _check_unusual(arrays, W.shape[1])
     return W.shape[1]
+
+
+def _check_unusual(arrays: dict[str, Array], m: int) -> None:
+    """What is usual in each cluster: weights of features, and three columns of numbers."""
+    weights, kept = (arrays.get(name) for name in OF_UNUSUAL)
+    if weights is None or kept is None:
+        return
+    rays = len(arrays.get(RAYS[0], arrays["cluster_centers_"]))
+    sound = weights.shape == (m,) and kept.shape[1:] == (3,)
+    if not sound or not (np.isfinite(weights).all() and np.isfinite(kept).all()):
+        raise ValueError("its distances of samples are damaged.")
+    if len(kept) and not 0 <= kept[:, 0].min() <= kept[:, 0].max() < rays:
+        raise ValueError("its distances are of rays that it does not have.")
 
 
 def _check_limit(limit: Any) -> None:
@@ -283,3 +304,53 @@ def _as_names(names: Any, n_features: int) -> Array:
     if len(names) != n_features:
         raise ValueError(f"it has {len(names)} names for {n_features} features.")
     return np.array(names, dtype=object)
+
+
+def load(path: str | Path) -> "ONMF":
+    """Read a fitted model that `save`, or ``onmf cluster``, wrote.
+
+    No pickle is inside: nothing in the file is executed, and a damaged or forged file is refused.
+    `preprocessing_` of a model made by ``onmf cluster`` are the steps that its data went through;
+    ``onmf.prepare.steps.apply(model.preprocessing_, X)`` does the same to new samples.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    ONMF
+        With all fitted attributes.
+
+    Raises
+    ------
+    FormatError
+        A ValueError: the file is no model, is damaged, or was written before version 1.0.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import onmf
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.onmf")
+    >>> onmf.ONMF(2, random_state=0).fit(np.eye(2)).save(path)
+    >>> onmf.load(path).predict([[0.1, 3.0]])
+    array([1])
+    """
+    from onmf.estimators import ONMF
+
+    kind, parameters, attributes = read_model(path)
+    try:
+        model = {"ONMF": ONMF}[kind](**parameters)
+        check_parameters(model.get_params(deep=False))
+        if isinstance(model, ONMF):
+            check_solver_parameters(solver_of(model.solver))
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"{Path(path).name} holds a {kind} that this onmf does not know: {error}."
+        ) from error
+    strange = [name for name in attributes if hasattr(type(model), name) and name[0] != "_"]
+    if strange:
+        raise FormatError(f"{Path(path).name} has values for {', '.join(strange)}, a method.")
+    model.__dict__.update(attributes)
+    return model

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,8 +56,6 @@ class Explanation:
         cloud.
     enough : ndarray of shape (n_clusters,)
         Whether there were enough samples to see a gap inside the group of each cluster.
-    stranger : ndarray of shape (n_samples,) or None
-        Whether each sample is unlike all others, as `ONMF.strangers` says; None unless it is asked.
 
     Examples
     --------
@@ -66,7 +64,7 @@ class Explanation:
     >>> X, _ = make_rays(60, 30, 3, random_state=0)
     >>> model = ONMF(3, random_state=0).fit(X)
     >>> found = model.explain(X)
-    >>> found.calibration(model.margin(X[:2])).shape
+    >>> found.calibration(found.margin[:2]).shape
     (2,)
     """
 
@@ -79,7 +77,6 @@ class Explanation:
     found_again: Array = field(repr=False)
     group: Array = field(repr=False)
     enough: Array = field(repr=False)
-    stranger: Array | None = field(default=None, repr=False)
 
     def clusters(self) -> list[ClusterRow]:
         """What each cluster with samples is worth; ``pandas.DataFrame`` makes a table of it."""
@@ -128,7 +125,6 @@ def clusters(
     rank: Ranking = "mean",
     splits: int = SPLITS,
     random_state: int = 0,
-    strangers: bool = False,
 ) -> Explanation:
     """Distinctive features of each cluster of a fitted model, and how certain its labels are.
 
@@ -161,8 +157,6 @@ def clusters(
         Number of random splits of the features: more make the certainty less noisy.
     random_state : int, default=0
         Of the splits.
-    strangers : bool, default=False
-        Also find the strangers, for which `model` must be an `ONMF`.
 
     Returns
     -------
@@ -180,18 +174,17 @@ def clusters(
     names = known_feature_names(model, feature_names if by is None else None)
     names = getattr(X, "columns", None) if names is None else names
     check_groups(np.asarray(model.labels_))
-    judge = cast(Any, model)._stranger_judge() if strangers else None
-    read = read_clusters(model, X, sample_weight, splits, random_state, judge)
+    read = read_clusters(model, X, sample_weight, splits, random_state)
     if is_other_data(model, read.moved):  # not the nearest ray; is it what the model says?
         check_fitted_to(model, X)
     found = _explanation(model, read, names, None if by is not None else log_base, rank)
-    markers, stranger = found.markers, read.stranger if strangers else None
+    markers = found.markers
     if by is not None:
         labels, separation = np.asarray(model.labels_), read.separation
         options: dict[str, Any] = {"sample_weight": sample_weight, "log_base": log_base}
         options |= {"features": feature_names, "separation": separation, "rank": rank}
         markers = table_of_groups(cluster_ids(model), labels, by, **options)
-    return replace(found, markers=markers.renamed(known_names(model)), stranger=stranger)
+    return replace(found, markers=markers.renamed(known_names(model)))
 
 
 def clusters_or_none(model: FittedModel, X: Any, **options: Any) -> Explanation | None:

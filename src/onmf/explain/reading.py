@@ -6,28 +6,24 @@ every cluster, of the model and of the first two halves, the sums of `onmf.expla
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from onmf.explain.halves import EXPLAIN_STREAM, HalfLabels, matching_numbers, split_fits
 from onmf.explain.noise import FEW_FEATURES, noisy_agreement
 from onmf.explain.separation import Separation, look_at_halves
-from onmf.explain.strangers import StrangerJudge
 from onmf.explain.sums import GroupSums, PowerSums, SumPowers
 from onmf.losses import loss_of
-from onmf.losses.edits import Edits
 from onmf.result import FittedModel
 from onmf.rows import Check, Placement, PlacementRequest, place
-from onmf.rows.assign import Assignment, nearness
+from onmf.rows.assign import Assignment, ClustersOfRays, nearness
 from onmf.rows.scale import rescale_to_safe_range, safe_scale
 from onmf.rows.sweep import Array, Block, Data, Matrix
 from onmf.rows.threads import single_threaded_blas
 
-Judge = Callable[[Matrix, Array], Array]
 MOST_LOOKED_AT = 100_000  # samples by halves: certainties then have errors below 1 %
 
 
@@ -37,7 +33,6 @@ class Reading(NamedTuple):
     scale : what X was multiplied by.
     moved : how many samples are nearer to another centroid than to their own.
     margin, distance : of each sample.
-    stranger : whether each sample is one; none if that is not asked.
     whole : sums by the labels of the model.
     tests : for each half of the first split its features, and their sums by the other half.
     tried, agree : some samples, and the share of the looks at each that agreed on its cluster.
@@ -48,7 +43,6 @@ class Reading(NamedTuple):
     moved: int
     margin: Array
     distance: Array
-    stranger: Array
     whole: GroupSums
     tests: list[tuple[Array, GroupSums]]
     tried: Array
@@ -70,7 +64,6 @@ class Look(NamedTuple):
     moved: Array
     margin: Array
     distance: Array
-    stranger: Array
     labels: Array
 
 
@@ -82,12 +75,10 @@ class ReadBlock:
     view: Callable[[Matrix], Matrix]
     halves: HalfLabels
     sums: SumPowers
-    judge: Judge
 
     def __call__(self, block: Block, own: Part) -> tuple[Look, PowerSums]:
         near, _ = self.assignment.nearness(block, None)
         nearest = self.assignment(block, None)[0].labels
-        stranger = self.judge(block.X, nearest)
         _, whole = self.sums(block, own.labels[:, None])
         if len(own.seen) < len(own.labels):
             block = Block(block.X[own.seen], block.weight[own.seen])
@@ -95,21 +86,11 @@ class ReadBlock:
         _, tests = self.sums(block, looks[:, :2])
         both = PowerSums(*map(np.concatenate, zip(whole, tests, strict=True)))
         moved = (own.labels >= 0) & (nearest != own.labels)
-        return Look(moved, near.margin, near.distance, stranger, looks), both
-
-
-def no_judge(X: Matrix, labels: Array) -> Array:
-    """Strangers are not asked for."""
-    return np.empty(0, bool)
+        return Look(moved, near.margin, near.distance, looks), both
 
 
 def read_clusters(
-    model: FittedModel,
-    X: Any,
-    sample_weight: Any,
-    splits: int,
-    seed: int,
-    strangers: StrangerJudge | None = None,
+    model: FittedModel, X: Any, sample_weight: Any, splits: int, seed: int
 ) -> Reading:
     """What an explanation of these clusters needs of X, which is read once."""
     labels, centers = np.asarray(model.labels_), np.asarray(model.cluster_centers_)
@@ -120,8 +101,8 @@ def read_clusters(
             f"X has {data.shape[1]} features but the model was fitted to {centers.shape[1]}: give "
             "the X that it was fitted to."
         )
-    loss, votes = loss_of(model), getattr(model, "equal_votes", False)
-    voters = loss.view(loss.with_equal_votes(samples.data) if votes else samples.data, votes)
+    loss = loss_of(model)
+    voters = loss.view(samples.data)
     rays = loss.view_rows(rescale_to_safe_range(centers)[0])
     tried = some_numbers(len(labels), seed)
     with single_threaded_blas():
@@ -132,10 +113,9 @@ def read_clusters(
             loss.view_rows,
             HalfLabels.of(halves, data),
             SumPowers(k, data.n_missing),
-            no_judge if strangers is None else partial(strangers.beyond, factor=samples.scale),
         )
         rows, sums = data.sweep(move, parts(data, labels.astype(np.intp), tried))
-    moved, margin, distance, stranger, looks = (
+    moved, margin, distance, looks = (
         data.gather(data.map_blocks(attrgetter(name), rows)) for name in Look._fields
     )
     (whole,) = sums.of(slice(1)).of_groups(labels[:, None], data.weight)
@@ -154,7 +134,6 @@ def read_clusters(
         int(moved.sum()),
         margin,
         distance,
-        stranger,
         whole,
         [(own, test.of_features(own)) for own, test in zip(tested, tests, strict=True)],
         tried,
@@ -196,12 +175,11 @@ def distances(model: FittedModel, X: Any) -> Array:
 def _assignment(model: FittedModel, data: Data) -> Assignment:
     """How the loss of the model gives samples to its centroids, of which directions are enough."""
 
-    def of_rays(W: Array) -> Assignment:
-        W, _ = rescale_to_safe_range(W)
-        return loss_of(model).assignment(W.astype(data.dtype, copy=False), data.n_missing)
-
-    edits, W = Edits.of(model), np.asarray(model.cluster_centers_)
-    return of_rays(W) if edits is None else edits.assignment(of_rays)
+    W, _ = rescale_to_safe_range(np.asarray(getattr(model, "rays_", model.cluster_centers_)))
+    rays = loss_of(model).assignment(W.astype(data.dtype, copy=False), data.n_missing)
+    if len(W) == len(model.cluster_centers_):
+        return rays
+    return ClustersOfRays(rays, cast(Any, model).cluster_of_ray_)
 
 
 def place_samples(X: Any, sample_weight: Any, n: int, otherwise: str) -> Placement:

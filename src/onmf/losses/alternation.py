@@ -4,41 +4,36 @@
 
 What a sweep does and which W is best is an `Alternation`: of squares (`ray_alternation`), of
 squares with missing values (`masked_alternation`), of the Kullback-Leibler divergence
-(`kl_alternation`). With outliers the loss of a sample is capped by a limit, which is updated after
-every sweep. `settling` goes on to a fixed point.
+(`kl_alternation`). `settling` goes on to a fixed point. Where there may be outliers, a sweep gets a
+limit beyond which a sample has no cluster.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from onmf.losses.guide import Guide, GuidedMove, KnownRows
-from onmf.palm.palm import Bounds
-from onmf.palm.penalties import RowPenalty
-from onmf.result import Recorder, Stage
+from onmf.result import Recorder
 from onmf.rows.assign import labels_of
 from onmf.rows.sweep import Array, Data, Move
-from onmf.search.outliers import OutlierLimit, next_limit, sample_counts
-from onmf.search.solver import SearchSettings
+from onmf.search.outliers import OutlierLimit
+from onmf.search.starts import Settings
+
+ROUNDING_STEPS = 4  # times eps: centroids at rest were seen to move by up to 0.8 eps
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AlternationState:
+class AlternationState(NamedTuple):
     """The clustering after a sweep with the centroids W."""
 
     W: Array
     rows: Any  # the codes, wherever the rows are
     sums: Any  # additive facts about the clusters, `samples` (k,) among them
+    limit: OutlierLimit | None = None  # beyond which samples of this sweep are outliers
     residual: float = np.inf  # how far the centroids moved before this sweep
     settled: bool = False  # they would not move any more
-    limit: OutlierLimit | None = None  # beyond which samples of this sweep are outliers
-    next_limit: OutlierLimit | None = None  # and those of the next sweep
-    turn: int = 0  # sweeps before this one
-
-    kind_of_sums: ClassVar[Any]
+    last: tuple[Array, Array] | None = None  # W of the sweep before, and their images
 
     @property
     def empty(self) -> Array:
@@ -49,43 +44,25 @@ class AlternationState:
         """Of all samples."""
         return data.gather(data.map_blocks(labels_of, self.rows))
 
-    def facts(self) -> dict[str, Any]:
-        """All except the codes, which one sweep with W gives again."""
-        return vars(self) | {"rows": None, "sums": self.sums._asdict()}
-
-    @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Self:
-        known = {field.name: facts[field.name] for field in fields(cls)}
-        limits = {name: facts[name] and OutlierLimit(*facts[name]) for name in LIMITS}
-        return cls(**known | limits | {"sums": cls.kind_of_sums(**facts["sums"])})
-
-
-LIMITS = ("limit", "next_limit")
-NO_LIMIT = OutlierLimit(np.inf, 0.0)  # losses of samples are measured; none is an outlier
-ROUNDING_STEPS = 4  # times eps: centroids at rest were seen to move by up to 0.8 eps
-S = TypeVar("S", bound=AlternationState)
-
 
 def is_still(residual: float, tol: float, dtype: Any) -> bool:
     """Whether centroids are at rest: they moved by no more than `tol`, or than rounding does."""
     return bool(residual <= max(tol, ROUNDING_STEPS * np.finfo(dtype).eps))
 
 
-class Settings(NamedTuple):
-    """What the alternation and the search for its starts need to know."""
+class Given(NamedTuple):
+    """Centroids to start from; an earlier model may have another number of them."""
 
-    search: SearchSettings
-    penalty: RowPenalty
-    equal_votes: bool = False
+    W: Array
+    is_model: bool
 
 
 class Starts(NamedTuple):
-    """Centroids to start from, the alternation to start, and what led to them."""
+    """Centroids to start from, the alternation to start, and the sweeps that led to them."""
 
     Ws: list[Array]
     alternation: Any
-    path: list[Stage]
-    sweeps: int = 0  # that no stage of the path counts
+    sweeps: int
 
 
 @dataclass(frozen=True)
@@ -98,21 +75,13 @@ class Alternation:
 
     data: Data
     settings: Settings
-    limit: OutlierLimit | None = None  # to begin with; samples beyond it have no cluster
-    guide: Guide | None = None  # samples of known classes, which stay in their clusters
-
-    kind_of_state: ClassVar[Any]
-
-    @property
-    def bounds(self) -> Bounds:
-        return self.settings.search.bounds
 
     def assignment(self, W: Array, limit: OutlierLimit | None = None) -> Any:
         """What gives a sample to one of these centroids."""
         raise NotImplementedError
 
     def starts(
-        self, k: int, rng: np.random.Generator, recorder: Recorder, given: "Given | None" = None
+        self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
     ) -> Starts:
         """Centroids to start from, by a search or from given ones."""
         raise NotImplementedError
@@ -123,25 +92,14 @@ class Alternation:
 
     def as_start(self, W: Array) -> Array:
         """Given centroids, such as a sweep can begin with."""
-        return self.bounds.clip(W.astype(self.data.dtype))
+        W = W.astype(self.data.dtype)
+        return W if self.settings.signed else np.maximum(W, 0)
 
-    def begin(self, W: Array) -> Any:
+    def begin(self, W: Array, limit: OutlierLimit | None = None) -> AlternationState:
         """The state after a first sweep with W."""
-        rows, sums = self.sweep(W, self.limit)
-        limits = {"limit": self.limit, "next_limit": self.limit}
-        return self.with_next_limit(self.kind_of_state(W=W, rows=rows, sums=sums, **limits))
+        return AlternationState(W, *self.data.sweep(self.move(W, limit)), limit)
 
-    def sweep(self, W: Array, limit: OutlierLimit | None, last: Any = None) -> tuple[Any, Any]:
-        """The codes and sums of all samples, `last` being their codes before."""
-        if self.guide is None:
-            return self.data.sweep(self.move(W, limit), last)
-        classes = [self.move(W[k : k + 1], None) for k in range(len(W))]
-        rows, influence = self.guide
-        if last is not None:
-            rows = self.data.map_blocks(KnownRows, rows, last)
-        return self.data.sweep(GuidedMove(self.move(W, limit), classes, influence), rows)
-
-    def after(self, state: Any) -> Any:
+    def after(self, state: AlternationState, limit: OutlierLimit | None) -> AlternationState | None:
         """The state after the next sweep; None if it would be no better."""
         raise NotImplementedError
 
@@ -150,109 +108,51 @@ class Alternation:
         """What the relative error is a share of."""
         return self.data.sqnorm
 
-    def error(self, state: Any) -> float:
+    def error(self, state: AlternationState) -> float:
         """The relative error."""
         return self.loss(state) / self.whole if self.whole else 0.0
 
-    def loss(self, state: Any) -> float:
+    def loss(self, state: AlternationState) -> float:
         """What the clusters leave unexplained, in units of the loss."""
         raise NotImplementedError
 
-    def explained(self, state: Any) -> float:
+    def explained(self, state: AlternationState) -> float:
         """What the clusters explain, up to a constant."""
         return -self.loss(state)
 
-    def stationarity(self, state: Any) -> float:
+    def stationarity(self, state: AlternationState) -> float:
         """How far the centroids are from the best ones for their samples."""
         raise NotImplementedError
 
-    def resumed(self, state: Any) -> Self:
-        """This alternation, as it was in that state."""
-        return replace(self, data=in_precision(self.data, state.W.dtype), limit=state.limit)
+    def unobserved(self, state: AlternationState) -> Array | None:
+        """The features that no sample of any cluster shows, where values are missing."""
+        return None
 
     def moved_to(self, data: Data, totals: Any) -> Self:
         """This alternation for other rows, of which `Loss.measure` gave these totals."""
-        return replace(self, data=in_precision(data, self.data.dtype))
+        return replace(self, data=data.in_double() if self.data.dtype == np.float64 else data)
 
-    def for_rival_of(self, best: Any) -> Self:
-        """The alternation for another start: outliers are compared at one limit."""
-        return replace(self, limit=best.limit, settings=without_outliers(self.settings))
-
-    def membership(self, state: Any) -> Any:
+    def membership(self, state: AlternationState) -> Any:
         """H (n, k), as the place keeps arrays of that size."""
         assignment = self.assignment(state.W)
         return self.data.dense(len(state.W), assignment.memberships, state.rows)
 
-    def objective(self, state: Any) -> float:
+    def objective(self, state: AlternationState) -> float:
         """The higher, the better: what is explained; with outliers minus the capped loss."""
         if state.limit is None:
             return self.explained(state)
-        pairs = self._totals_and_scores(state)
+        pairs = self.totals_and_scores(state)
         return -float(self.data.reduce_blocks(state.limit.capped_loss, pairs))
 
-    def excess(self, state: Any) -> Array | None:
-        """Loss of each sample over its cap, above 1 for outliers; None without outliers."""
-        if state.limit is None:
-            return None
-        pairs = self._totals_and_scores(state)
-        return self.data.gather(self.data.map_blocks(partial(_excess, state.limit), pairs))
-
-    def with_next_limit(self, state: S) -> S:
-        """The state with the limit for the next sweep; reads no X."""
-        outliers = self.settings.search.outliers
-        if outliers is None or state.limit is None:
-            return state
-        limit, same = next_limit(
-            outliers, *self._gathered_pairs(state), self._counts, state.limit, state.turn
-        )
-        return replace(state, next_limit=limit, settled=state.settled and same)
-
-    def with_first_limit(self, W: Array) -> Self:
-        """This alternation with the limit for the samples around W; reads X once."""
-        outliers = self.settings.search.outliers
-        if outliers is None:
-            return self
-        plain = replace(self, settings=without_outliers(self.settings), limit=NO_LIMIT)
-        state = plain.begin(W)
-        limit = outliers.limit(*self._gathered_pairs(state), self._counts)
-        return replace(self, limit=limit)
-
-    def _totals_and_scores(self, state: Any) -> Any:
+    def totals_and_scores(self, state: AlternationState) -> Any:
+        """Pairs (total_i, score_i) with loss_i = total_i - score_i^2, cut like the data."""
         pair = self.assignment(state.W).total_and_score
         return self.data.map_blocks(pair, self.data.row_sqnorms, state.rows)
 
-    def _gathered_pairs(self, state: Any) -> tuple[Array, Array]:
-        pairs = self.data.map_blocks(np.column_stack, self._totals_and_scores(state))
-        total, scores = self.data.gather(pairs).T
-        return total, scores
-
-    def outside(self, state: Any) -> float:
-        """How many samples are outliers; one of weight w is w of them."""
-        return float(self._counts @ (state.labels(self.data) < 0))
-
-    @cached_property
-    def _counts(self) -> Array:
-        return sample_counts(self.data)
-
-
-class Given(NamedTuple):
-    """Centroids to start from; an earlier model may have another number of them."""
-
-    W: Array
-    is_model: bool
-
-
-def in_precision(data: Data, dtype: Any) -> Data:
-    """The rows in double precision if what is computed with them is."""
-    return data.in_double() if dtype == np.float64 else data
-
-
-def without_outliers(settings: Settings) -> Settings:
-    return settings._replace(search=replace(settings.search, outliers=None))
-
-
-def _excess(limit: OutlierLimit, pair: tuple[Array, Array]) -> Array:
-    return limit.excess(*pair)
+    def gathered_pairs(self, state: AlternationState) -> Array:
+        """The same of all samples (2, n)."""
+        pairs = self.data.map_blocks(np.column_stack, self.totals_and_scores(state))
+        return self.data.gather(pairs).T
 
 
 def no_membership(data: Data, k: int, rows: Any) -> Callable[[], Any]:

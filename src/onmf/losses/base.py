@@ -6,15 +6,15 @@
 contract tests of ``tests/losses/test_contract.py`` run over that registry.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from onmf.losses.alternation import Alternation, Settings
-from onmf.losses.batches import BatchSums
+from onmf.losses.alternation import Alternation
 from onmf.losses.quick_fit import Look
 from onmf.rows.assign import Assignment
-from onmf.rows.sweep import Array, Block, Data, Matrix, Move, Place
+from onmf.rows.sweep import Array, Block, Data, Matrix, Move
+from onmf.search.starts import Settings
 
 
 class Words(NamedTuple):
@@ -47,7 +47,7 @@ class Loss(Protocol):
     def min_sweeps(self) -> int:
         """The lowest `max_iter`: reads of X before the alternation, and one for it."""
 
-    def assignment(self, W: Array, n_missing: int = 0, equal_votes: bool = False) -> Assignment:
+    def assignment(self, W: Array, n_missing: int = 0) -> Assignment:
         """What gives a sample to one of the centroids W: labels, scores, memberships, margins."""
 
     def value(self, X: Matrix, H: Array, W: Array) -> float:
@@ -57,28 +57,25 @@ class Loss(Protocol):
         """What a fit repeats, and how it finds its starts."""
 
     @property
-    def kinds_of_batch(self) -> tuple[type[BatchSums], ...]:
-        """The kinds of sums that `batch` gives, for files."""
+    def stream_rows(self) -> int:
+        """How many samples per cluster a stream keeps."""
 
-    def batch(self, state: Any) -> BatchSums:
-        """What a stream remembers of a batch, after one sweep of the alternation."""
+    def typical_samples(self, W: Array, weight: Array) -> Array:
+        """The row for each centroid (k, m) that, with its weight, stands for all its samples."""
 
-    def batch_of_centroids(self, W: Array, sizes: Array, equal_votes: bool) -> BatchSums:
-        """The sums of a fit that ended with these centroids, for clusters of these sizes."""
-
-    def with_equal_votes(self, data: Place) -> Place:
-        """The rows in which every sample counts the same, whatever its length."""
+    def joint_centroids(self, rows: Array, weight: Array, cluster: Array, k: int) -> Array:
+        """The best centroids (k, m) of such rows, each in one of k clusters."""
 
     def sampling_weight(self, X: Matrix) -> Array:
         """What a sample of a block counts for (b,); 0 for a sample of zeros."""
 
-    def measure(self, equal_votes: bool) -> Move | None:
+    def measure(self) -> Move | None:
         """A move whose totals `Alternation.moved_to` needs; None if it needs none."""
 
     def cosine(self, distance: Array) -> Array:
         """Cosine in the view of samples at this distance from their centroid."""
 
-    def view(self, data: Data, equal_votes: bool) -> Data:
+    def view(self, data: Data) -> Data:
         """The rows in which cosines compare samples as this loss does."""
 
     def quick_look(self, seen: Block, k: int, rng: np.random.Generator) -> Look:

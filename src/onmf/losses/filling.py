@@ -23,7 +23,6 @@ from onmf.losses.missing import (
     mask_missing,
 )
 from onmf.palm.start import Power
-from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Data, Matrix, count_missing, same_pattern
 from onmf.search.row_problems import unit
@@ -64,28 +63,18 @@ class LowRankFill(NamedTuple):
         return FilledView(data, common if self.V is None else FillByProjection(common, self.V))
 
 
-def estimate_fill(
-    data: Data,
-    k: int,
-    rng: np.random.Generator,
-    max_sweeps: int,
-    checkpoints: CheckpointStore = NO_CHECKPOINT,
-) -> LowRankFill:
+def estimate_fill(data: Data, k: int, rng: np.random.Generator, max_sweeps: int) -> LowRankFill:
     """How to fill the samples for a search of k clusters, in at most so many sweeps."""
     (n, m), first = data.shape, min(COMMON_RAY_SWEEPS, max_sweeps)
     # Fewer columns than half of the samples or features: with more, nothing is smoothed.
     r = min(width(k), (n + 1) // 2, (m + 1) // 2)
     V = rng.standard_normal((m, r)).astype(data.dtype)
-    if noted := checkpoints.recall("fill"):
-        return LowRankFill(noted["common"], noted["V"], noted["sweeps"])
     common = common_ray(data, first)
     view = FilledView(data, Fill.by(common[None])).with_larger_blocks()
     damp, later = damping(view), min(BASIS_SWEEPS, max_sweeps - first)
     for _ in range(later):
         V = orthonormal(view.sweep(Power(V), damp)[1].cross).astype(data.dtype)
-    fill = LowRankFill(common, V if later else None, first + later)
-    checkpoints.note("fill", fill._asdict)
-    return fill
+    return LowRankFill(common, V if later else None, first + later)
 
 
 def common_ray(data: Data, sweeps: int = COMMON_RAY_SWEEPS) -> Array:

@@ -14,22 +14,20 @@ covers features that a cluster happens not to have: one word does not rule out a
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from onmf.losses.alternation import Alternation, AlternationState, Given, Starts, no_membership
 from onmf.losses.kl_search import Counts, labels_by_roots
-from onmf.losses.kl_starts import MOVES, find_clusterings, improved, moved
+from onmf.losses.kl_starts import MOVES, find_clusterings, moved
 from onmf.losses.profiles import (
     NO_INFORMATION,
     SMOOTHING,
     CountCode,
     CountProfiles,
     CountTotals,
-    Influence,
     cross_information,
-    influence_of,
     phi,
     row_sums,
 )
@@ -68,16 +66,16 @@ class AssignCounts:
         if self.profiles.limit is not None:
             own = row_sums(X, phi) - phi(code.scores)
             code = self.profiles.limited(CountCode(code.labels, code.scores, own - best))
-        influence, inside = self.profiles.influence(weight, code.scores), code.labels >= 0
-        sums = one_sparse(code.labels, influence, k).T @ X
+        inside = code.labels >= 0
+        sums = one_sparse(code.labels, weight, k).T @ X
         where, mass = code.labels[inside], weight[inside]
         outside = np.zeros(X.shape[1])
         if self.profiles.limit is not None:
-            outside = np.asarray(np.where(inside, 0, influence) @ X, np.float64).ravel()
+            outside = np.asarray(np.where(inside, 0, weight) @ X, np.float64).ravel()
             best = np.where(inside, best, 0)
         counts = CountSums(
             np.asarray(sums, np.float64),
-            float(influence @ best),
+            float(weight @ best),
             outside,
             np.bincount(where, mass, k),
             np.bincount(where, mass > 0, k),
@@ -86,27 +84,12 @@ class AssignCounts:
         return code, counts
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CountState(AlternationState):
-    """The clustering after a sweep with the centroids W."""
-
-    residual: float = 1.0
-
-    kind_of_sums: ClassVar[Any] = CountSums
-
-
 @dataclass(frozen=True)
 class CountAlternation(Alternation):
     """Until no label changes or the divergence no longer falls."""
 
     totals: CountTotals | None = None  # of all samples
     row_totals: Any = None  # of each sample, cut like the data
-
-    kind_of_state: ClassVar[Any] = CountState
-
-    @property
-    def influence(self) -> Influence:
-        return influence_of(self.settings.equal_votes)
 
     @property
     def known(self) -> CountTotals:
@@ -119,7 +102,7 @@ class CountAlternation(Alternation):
         return self.known.whole
 
     def assignment(self, W: Array, limit: OutlierLimit | None = None) -> CountProfiles:
-        return replace(CountProfiles.of(W, self.influence), limit=limit)
+        return replace(CountProfiles.of(W), limit=limit)
 
     def moved_to(self, data: Data, totals: Any) -> Self:
         return replace(super().moved_to(data, totals), totals=totals, row_totals=None)
@@ -129,9 +112,9 @@ class CountAlternation(Alternation):
     ) -> Starts:
         recorder.tell(1, no_membership(self.data, k, self.row_totals))
         rows = self.rows_to_search(k, rng)
-        counts = Counts.of(rows, self.influence)
+        counts = Counts.of(rows)
         if given is None:
-            settings = self.settings.search
+            settings = self.settings
             seen = counts if settings.outliers is None else counts.with_limited_totals()
             found = find_clusterings(seen, k, rng, settings.n_starts)
             found = [self.without_outliers(seen, rows, k, labels, rng) for labels in found]
@@ -142,13 +125,13 @@ class CountAlternation(Alternation):
             inside = np.flatnonzero(labels >= 0)
             weight = np.bincount(labels[inside], rows.weight[inside, 0], k)
             Ws.append(self.centroids(counts.take(inside).sums(labels[inside], k), weight))
-        return Starts(Ws, self.with_first_limit(Ws[0]), [], SWEEPS_BEFORE)
+        return Starts(Ws, self, SWEEPS_BEFORE)
 
     def without_outliers(
         self, counts: Counts, rows: Block, k: int, labels: Array, rng: np.random.Generator
     ) -> Array:
         """Labels of rows, improved without the outliers, which have label -1."""
-        outliers = self.settings.search.outliers
+        outliers = self.settings.outliers
         inside = np.ones(len(labels), bool)
         for _ in range(0 if outliers is None else TRIM_ROUNDS):
             where = np.flatnonzero(labels >= 0)
@@ -163,7 +146,7 @@ class CountAlternation(Alternation):
             if np.array_equal(before, inside) or inside.sum() < k:
                 break
             near, labels = code.labels[inside], np.full(len(labels), -1)
-            labels[inside] = improved(counts.take(np.flatnonzero(inside)), near, k, rng).labels
+            labels[inside] = moved(counts.take(np.flatnonzero(inside)), near, k, MOVES, rng).labels
         return labels
 
     def near_given(self, counts: Counts, k: int, given: Given, rng: np.random.Generator) -> Array:
@@ -191,43 +174,35 @@ class CountAlternation(Alternation):
     def move(self, W: Array, limit: OutlierLimit | None) -> AssignCounts:
         return AssignCounts(self.assignment(W, limit))
 
-    def after(self, state: CountState) -> CountState | None:
-        W, limit = self.images(state), state.next_limit
-        rows, sums = self.sweep(W, limit, state.rows)
-        residual, before = profile_distance(W, state.W), self.loss(state)
-        new = CountState(
-            W=W,
-            rows=rows,
-            sums=sums,
-            residual=residual,
-            limit=limit,
-            next_limit=limit,
-            turn=state.turn + 1,
-        )
+    def after(self, state: AlternationState, limit: OutlierLimit | None) -> AlternationState | None:
+        W = self.images(state)
+        rows, sums = self.data.sweep(self.move(W, limit), state.rows)
+        new = AlternationState(W, rows, sums, limit, profile_distance(W, state.W))
+        before = self.loss(state)
         fall = before - self.loss(new)
         if fall < 0 and limit is None:  # by the overall mean in the centroids, and by very little
             return None
-        settled = not sums.moves or bool(abs(fall) <= self.settings.search.tol * before)
-        return self.with_next_limit(replace(new, settled=settled))
+        still = bool(abs(fall) <= self.settings.tol * before)
+        return new._replace(settled=not sums.moves or still)
 
-    def images(self, state: CountState) -> Array:
+    def images(self, state: AlternationState) -> Array:
         """The centroids of the samples of each cluster."""
         return self.centroids(state.sums.sums, state.sums.weight)
 
     def centroids(self, S: Array, weight: Array) -> Array:
         return as_centroids(S, weight, self.known.mean).astype(self.data.dtype)
 
-    def error(self, state: CountState) -> float:
+    def error(self, state: AlternationState) -> float:
         """As a share of KL of one cluster for all."""
         flat = self.whole <= NO_INFORMATION * abs(self.known.own)
         return 0.0 if flat else self.loss(state) / self.whole
 
-    def loss(self, state: CountState) -> float:
+    def loss(self, state: AlternationState) -> float:
         """KL(X || HW); of an outlier that of one cluster for all."""
         outside = cross_information(state.sums.outside, self.known.sums)
         return max(self.known.own - state.sums.inside - outside, 0.0)
 
-    def stationarity(self, state: CountState) -> float:
+    def stationarity(self, state: AlternationState) -> float:
         return profile_distance(self.images(state), state.W)
 
 

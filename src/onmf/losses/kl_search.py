@@ -19,13 +19,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.losses.profiles import Influence, explained_information, phi, row_sums
-from onmf.palm.penalties import SNCP
+from onmf.losses.profiles import explained_information, phi, row_sums
 from onmf.rows.assign import first_largest
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, divisor
 from onmf.search.row_problems import is_compiled, unit
-from onmf.search.solver import GivenCentroids, SearchSettings, find_starts
+from onmf.search.starts import GivenCentroids, Settings, find_starts
 
 LEAST = 1e-9  # of the total of all counts: a gain below it is rounding
 FEW = 0.005  # of the rows: a round that moves no more of them is the last
@@ -41,10 +40,10 @@ class Counts(NamedTuple):
     totals: Array
 
     @classmethod
-    def of(cls, block: Block, influence: Influence) -> Self:
+    def of(cls, block: Block) -> Self:
         X = sp.csr_array(block.X).astype(np.float64)
         X.eliminate_zeros()
-        weight = influence(block.weight[:, 0].astype(np.float64), row_sums(X))
+        weight = block.weight[:, 0].astype(np.float64)
         X.data *= weight.repeat(np.diff(X.indptr))
         return cls(X, row_sums(X))
 
@@ -80,9 +79,9 @@ def labels_by_roots(
     some = np.arange(roots.shape[0])
     if len(some) > most:
         some = np.sort(rng.choice(some, most, replace=False))
-    settings = SearchSettings(n_starts=1, max_sweeps=SKETCH_SWEEPS)
-    found = find_starts(settings, InMemory(roots[some]), k, SNCP(), rng, given)
-    return first_largest(np.asarray(roots @ unit(found.Ws[0]).T))
+    settings = Settings(n_starts=1, max_sweeps=SKETCH_SWEEPS)
+    Ws, _ = find_starts(settings, InMemory(roots[some]), k, rng, given)
+    return first_largest(np.asarray(roots @ unit(Ws[0]).T))
 
 
 class Exchanged(NamedTuple):

@@ -245,14 +245,6 @@ class FilledView(View):
     def sqnorm(self) -> float:
         return self.below.sqnorm
 
-    @property
-    def influence(self) -> Any:
-        return self.below.influence
-
-    @property
-    def membership_scale(self) -> Any:
-        return self.below.membership_scale
-
     def with_larger_blocks(self) -> "FilledView":
         below = self.below.with_larger_blocks()
         return self if below is self.below else FilledView(below, self.change)

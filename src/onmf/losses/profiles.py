@@ -22,21 +22,6 @@ from onmf.rows.sweep import Array, Block, Matrix, divisor
 
 NO_INFORMATION = 1e-12  # share below which all samples have the same profile
 SMOOTHING = 0.01  # share of the overall mean in every centroid
-Influence = Callable[[Array, Array], Array]  # (weights d, totals t) -> weights of the counts
-
-
-def by_count(weight: Array, totals: Array) -> Array:
-    """Every count has the same weight: d."""
-    return weight
-
-
-def by_sample(weight: Array, totals: Array) -> Array:
-    """Every sample has the same weight: d / t."""
-    return weight / np.where(totals > 0, totals, np.inf)
-
-
-def influence_of(equal_votes: bool) -> Influence:
-    return by_sample if equal_votes else by_count
 
 
 class CountCode(NamedTuple):
@@ -77,24 +62,23 @@ class CountProfiles:
     logs: Array
     totals: Array
     known: Array
-    influence: Influence = by_count
     limit: Any = None  # samples beyond it have no cluster
 
     @classmethod
-    def of(cls, W: Array, influence: Influence = by_count) -> Self:
+    def of(cls, W: Array) -> Self:
         totals = W.sum(axis=1, dtype=np.float64)
         p, known = W / divisor(totals)[:, None], np.asarray((W > 0).any(axis=0))
         floor = np.finfo(W.dtype).tiny  # the log of nothing: a number, for zeros are multiplied too
         logs = np.where(known, np.log(np.maximum(p, floor)), 0)
         totals = divisor(totals).astype(W.dtype)
-        return cls(np.ascontiguousarray(logs.T, W.dtype), totals, known, influence)
+        return cls(np.ascontiguousarray(logs.T, W.dtype), totals, known)
 
     def __call__(self, block: Block, rows: Any) -> tuple[CountCode, Divergence]:
         X = self.visible(block.X)
         plain, best = self.nearest(X)
         own = row_sums(X, phi) - phi(plain.scores)
         code = self.limited(CountCode(*plain, own - best))
-        weight = self.influence(block.weight[:, 0].astype(np.float64), code.scores)
+        weight = block.weight[:, 0].astype(np.float64)
         inside = code.labels >= 0
         outside = np.asarray(np.where(inside, 0, weight) @ X).ravel()
         sums, best = np.asarray(weight @ X).ravel(), np.where(inside, best, 0)
@@ -211,15 +195,9 @@ class CountTotals(NamedTuple):
         return np.asarray(self.sums / self.sums.sum())
 
 
-@dataclass(frozen=True)
-class MeasureTotals:
-    """The totals of the samples of a block, and what they add to the portrait."""
-
-    influence: Influence
-
-    def __call__(self, block: Block, rows: Any) -> tuple[Array, CountTotals]:
-        X, totals = block.X, row_sums(block.X)
-        weight = self.influence(block.weight[:, 0].astype(np.float64), totals)
-        own = float(weight @ (row_sums(X, phi) - phi(totals)))
-        entries = X.nnz if sp.issparse(X) else X.size
-        return totals, CountTotals(own, np.asarray(weight @ X).ravel(), entries)
+def measure_totals(block: Block, rows: Any) -> tuple[Array, CountTotals]:
+    """A move: the totals of the samples of a block, and what they add to those of all."""
+    X, totals, weight = block.X, row_sums(block.X), block.weight[:, 0].astype(np.float64)
+    own = float(weight @ (row_sums(X, phi) - phi(totals)))
+    entries = X.nnz if sp.issparse(X) else X.size
+    return totals, CountTotals(own, np.asarray(weight @ X).ravel(), entries)

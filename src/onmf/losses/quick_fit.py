@@ -10,12 +10,10 @@ import scipy.sparse as sp
 
 from onmf.losses.filling import estimate_fill
 from onmf.losses.ray_alternation import Assign, KernelRays
-from onmf.palm.palm import NON_NEGATIVE, Bounds
-from onmf.palm.penalties import SNCP
 from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, Data, count_missing, row_sqnorm
 from onmf.search.row_problems import unit
-from onmf.search.solver import SearchSettings, find_starts
+from onmf.search.starts import Settings, find_starts
 
 QUICK_SWEEPS, QUICK_ALTERNATIONS = 10, 2  # of the search, and on all features after it
 
@@ -39,11 +37,9 @@ def quick_look(seen: Block, k: int, rng: np.random.Generator) -> Look:
         X = X[useful] if sp.issparse(X) else np.ascontiguousarray(X[useful])
     rows = InMemory(X, seen.weight[useful, 0], n_missing=n_missing)
     data: Data = estimate_fill(rows, k, rng, QUICK_SWEEPS).view(rows) if n_missing else rows
-    bounds = NON_NEGATIVE if rows.extremes[0] >= 0 else Bounds(-np.inf, np.inf)
-    settings = SearchSettings(n_starts=1, max_sweeps=QUICK_SWEEPS, bounds=bounds)
-    starts = find_starts(settings, data, k, SNCP(), rng)
-    rays, basis = starts.Ws[0], starts.small.V
+    settings = Settings(n_starts=1, max_sweeps=QUICK_SWEEPS, signed=rows.extremes[0] < 0)
+    (rays, *_), small = find_starts(settings, data, k, rng)
     for _ in range(QUICK_ALTERNATIONS):  # what the sketch does not show
         _, cells = data.sweep(Assign(KernelRays.of(rays)))
         rays = unit(cells.cross, otherwise=rays)
-    return Look(rays, np.eye(X.shape[1]) if basis is None else basis)
+    return Look(rays, np.eye(X.shape[1]) if small.V is None else small.V)

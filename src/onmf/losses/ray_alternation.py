@@ -15,7 +15,7 @@ over its samples. Two things are better than the plain power step w <- Sw / ||Sw
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,13 +28,12 @@ from onmf.losses.alternation import (
     is_still,
     no_membership,
 )
-from onmf.palm.palm import Bounds
 from onmf.result import Recorder
 from onmf.rows.assign import Code, Rays
 from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm
 from onmf.search.outliers import OutlierLimit
 from onmf.search.row_problems import kernels, unit
-from onmf.search.solver import find_starts
+from onmf.search.starts import find_starts
 
 LEAST_ENERGY = 1e-290  # of a sample: less would be lost in sums, or lose its digits
 SPARE_CANDIDATES = 20  # badly fitted samples, and four more per empty cluster
@@ -114,34 +113,6 @@ def tallies(code: Code, last: Code | None, weight: Array, k: int) -> tuple[Array
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RayState(AlternationState):
-    """The clustering after a sweep with the centroids W."""
-
-    last_W: Array | None = None  # of the sweep before, and their images
-    last_cross: Array | None = None
-
-    kind_of_sums: ClassVar[Any] = ClusterSums
-
-    def after(self, W: Array, rows: Any, sums: ClusterSums, tol: float) -> "RayState":
-        """The state after the next sweep, with the centroids W."""
-        residual = kernels().ray_distance(W, self.W)
-        still = is_still(residual, tol, W.dtype)
-        settled = still and not sums.moves.any() and sums.samples.all()
-        return RayState(
-            W=W,
-            rows=rows,
-            sums=sums,
-            residual=residual,
-            settled=bool(settled),
-            limit=self.next_limit,
-            next_limit=self.next_limit,
-            turn=self.turn + 1,
-            last_W=self.W,
-            last_cross=self.sums.cross,
-        )
-
-
 @dataclass(frozen=True)
 class SquaresAlternation(Alternation):
     """error = 1 - sum_k explained_k / ||X||^2, over the entries that are observed."""
@@ -160,8 +131,6 @@ class SquaresAlternation(Alternation):
 class RayAlternation(SquaresAlternation):
     """Squares, all entries observed."""
 
-    kind_of_state: ClassVar[Any] = RayState
-
     def assignment(self, W: Array, limit: OutlierLimit | None = None) -> Rays:
         return replace(KernelRays.of(W), limit=limit)
 
@@ -169,52 +138,43 @@ class RayAlternation(SquaresAlternation):
         self, k: int, rng: np.random.Generator, recorder: Recorder, given: Given | None = None
     ) -> Starts:
         tell = partial(recorder.tell, membership=no_membership(self.data, k, self.data.row_sqnorms))
-        found = find_starts(
-            self.settings.search,
-            self.data,
-            k,
-            self.settings.penalty,
-            rng,
-            given,
-            tell=tell,
-            checkpoints=recorder.checkpoints,
-        )
-        data = self.data.in_double() if found.precise else self.data
-        alternation: RayAlternation = replace(self, data=data, limit=found.limit)
-        if found.limit is None:
-            alternation = alternation.with_first_limit(found.Ws[0])
-        return Starts(found.Ws, alternation, found.stages(self.data.traffic))
+        Ws, small = find_starts(self.settings, self.data, k, rng, given, tell=tell)
+        data = self.data.in_double() if small.precise else self.data
+        return Starts(Ws, replace(self, data=data), small.sweeps)
 
     def move(self, W: Array, limit: OutlierLimit | None) -> Assign:
         return Assign(KernelRays.of(W), limit)
 
-    def after(self, state: RayState) -> RayState:
-        W = next_centroids(self.data, state, self.bounds)
-        rows, sums = self.sweep(W, state.next_limit, state.rows)
-        return self.with_next_limit(state.after(W, rows, sums, self.settings.search.tol))
+    def after(self, state: AlternationState, limit: OutlierLimit | None) -> AlternationState:
+        W = self.next_centroids(state)
+        rows, sums = self.data.sweep(self.move(W, limit), state.rows)
+        residual = kernels().ray_distance(W, state.W)
+        still = is_still(residual, self.settings.tol, W.dtype)
+        settled = bool(still and not sums.moves.any() and sums.samples.all())
+        last = state.W, state.sums.cross
+        return AlternationState(W, rows, sums, limit, residual, settled, last)
 
-    def stationarity(self, state: RayState) -> float:
+    def next_centroids(self, state: AlternationState) -> Array:
+        """Centroids for the next sweep; none of them stays without samples."""
+        U, sums = next_rays(state, self.settings.signed), state.sums
+        if len(state.empty):
+            rows = without_outlier_loss(self.data, state)
+            U = refill_empty(self.data, U, state.empty, rows)
+        return with_length(U, sums.explained / divisor(sums.weight), self.data.dtype)
+
+    def stationarity(self, state: AlternationState) -> float:
         """How far the rays are from their own images: zero at a fixed point."""
         images = np.where(state.sums.cross.any(axis=1, keepdims=True), state.sums.cross, state.W)
         return float(kernels().ray_distance(images, state.W))
 
 
-def next_centroids(data: Data, state: RayState, bounds: Bounds) -> Array:
-    """Centroids for the next sweep; none of them stays without samples."""
-    U, sums = next_rays(state, bounds.lower < 0), state.sums
-    if len(state.empty):
-        U = refill_empty(data, U, state.empty, without_outlier_loss(data, state))
-    return with_length(U, sums.explained / divisor(sums.weight), bounds, data.dtype)
-
-
-def next_rays(state: RayState, signed: bool) -> Array:
+def next_rays(state: AlternationState, signed: bool) -> Array:
     """Rays for the next sweep: doubled steps, and Ritz vectors where no sample moved."""
-    W, sums, last_W, last_cross = state.W, state.sums, state.last_W, state.last_cross
-    if last_W is None or last_cross is None:
+    W, sums = state.W, state.sums
+    if state.last is None:
         return unit(sums.cross, otherwise=unit(W.astype(np.float64)))
-    return np.asarray(
-        kernels().ray_steps(W, sums.cross, last_W, last_cross, sums.moves == 0, signed)
-    )
+    kept = sums.moves == 0
+    return np.asarray(kernels().ray_steps(W, sums.cross, *state.last, kept, signed))
 
 
 def without_outlier_loss(data: Data, state: AlternationState) -> Any:
@@ -287,12 +247,7 @@ class Worst:
         return replace(self, left=both[0], numbers=both[1])._cut()
 
 
-def with_length(U: Array, sqnorms: Array, bounds: Bounds, dtype: Any) -> Array:
-    """Centroids along the rays U, as long as samples of this energy, within the bounds."""
+def with_length(U: Array, sqnorms: Array, dtype: Any) -> Array:
+    """Centroids along the rays U, as long as samples of this energy."""
     length = np.where(sqnorms > 0, np.sqrt(sqnorms), 1)
-    if bounds.lower <= 0 and (bounds.upper < np.inf or -np.inf < bounds.lower < 0):
-        high, low = U.max(axis=1), U.min(axis=1)
-        over, under = high * length > bounds.upper, low * length < bounds.lower
-        length[over] = bounds.upper / high[over]
-        length[under] = np.minimum(length[under], bounds.lower / low[under])
-    return bounds.clip((U * length[:, None]).astype(dtype, copy=False))
+    return (U * length[:, None]).astype(dtype, copy=False)

@@ -2,19 +2,20 @@
 
     W  ->  sweep  ->  W  ->  sweep  ->  ...  until no sample changes its cluster and no W moves
 
-Each sweep from the first start is a stage, and can be resumed from. The other starts follow without
-a record, and the best result is one more stage.
+Each sweep from the first start is a stage. The other starts follow without a record, and the best
+result is one more stage. With outliers the loss of a sample is capped by a limit, which is updated
+before every sweep.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from onmf.losses.alternation import Alternation, Given
+from onmf.losses.alternation import Alternation, AlternationState, Given
 from onmf.result import Factorization, Recorder, Stage
 from onmf.rows.sweep import Array
+from onmf.search.outliers import NO_LIMIT, OutlierLimit, next_limit
 
 EQUAL_LOSSES = 1e-10  # relative difference below which two results are one, rounded otherwise
 
@@ -25,43 +26,45 @@ def fit(
     seed: int,
     recorder: Recorder,
     given: Given | None = None,
-) -> tuple[Factorization, Any, Alternation]:
-    """k clusters: starts, then the alternation. The factors, the state, the alternation.
-
-    A fit that was interrupted is resumed from its checkpoint.
-    """
-    if noted := recorder.recall("alternation"):
-        state = alternation.kind_of_state.from_facts(noted)
-        alternation, Ws = alternation.resumed(state), [noted["W"], *noted["rivals"]]
-        before, known = noted["sweeps_before"], noted.get("known")
-        return *finish(alternation, Ws, recorder, state, before, known), alternation
+) -> tuple[Factorization, AlternationState, Alternation]:
+    """k clusters: starts, then the alternation. The factors, the state, the alternation."""
     starts = alternation.starts(k, np.random.default_rng(seed), recorder, given)
-    recorder.history += starts.path
     alternation, known = starts.alternation, None
     if given is not None and len(given.W) == k:
         known = alternation.as_start(given.W)
-    return *finish(alternation, starts.Ws, recorder, None, starts.sweeps, known), alternation
+    return *finish(alternation, starts.Ws, recorder, starts.sweeps, known), alternation
 
 
 def settle(
     alternation: Alternation,
     W: Array,
     sweeps: int,
-    watch: Callable[[Any], bool] = lambda state: False,
-    since: Any = None,
-) -> Any:
+    watch: Callable[[AlternationState], Any] = lambda state: False,
+    limit: OutlierLimit | None = None,
+    *,
+    fixed: bool = False,
+) -> AlternationState:
     """Alternate from W for at most `sweeps` sweeps; `watch(state)` may stop earlier.
 
-    `since` is the state with these W of an alternation that was interrupted, without the codes.
+    `limit` is that of outliers to begin with, and to the end if it is `fixed`; if None, it is that
+    for the samples around W, for which X is read once more.
     """
-    state = alternation.begin(W)
-    state = state if since is None else replace(since, rows=state.rows)
-    for _ in range(sweeps - 1):
+    outliers, weight = alternation.settings.outliers, alternation.data.weight
+    if fixed or outliers is None:
+        outliers = None
+    elif limit is None:
+        total, scores = alternation.gathered_pairs(alternation.begin(W, NO_LIMIT))
+        limit = outliers.limit(total, scores, weight)
+    state = alternation.begin(W, limit)
+    for turn in range(sweeps - 1):
         if watch(state) or state.settled:
             return state
-        new = alternation.after(state)
+        if outliers is not None and limit is not None:
+            total, scores = alternation.gathered_pairs(state)
+            limit = next_limit(outliers, total, scores, weight, limit, turn)
+        new = alternation.after(state, limit)
         if new is None:
-            return replace(state, settled=True)
+            return state._replace(settled=True)
         state = new
     watch(state)
     return state
@@ -71,68 +74,44 @@ def finish(
     alternation: Alternation,
     Ws: Sequence[Array],
     recorder: Recorder,
-    since: Any = None,
     before: int = 0,
     known: Array | None = None,
-) -> tuple[Factorization, Any]:
+    limit: OutlierLimit | None = None,
+) -> tuple[Factorization, AlternationState]:
     """The best result of alternating from the starts Ws; `before` are sweeps not recorded.
 
     A search may lead away from an optimum: from centroids that were `known`, the alternation runs
-    as well, and is told of if its result is better.
+    as well, and is told of if its result is better. Outliers of all starts are those of one limit.
     """
     data, (W, *others) = alternation.data, Ws
 
-    def record(state: Any, sweeps: int) -> bool:
+    def record(state: AlternationState, sweeps: int) -> bool:
         clusters = 0.0, 0.0, state.residual, len(state.empty)
         stage = Stage(1.0, sweeps, alternation.error(state), *clusters, *data.traffic)
         return recorder.record(stage, lambda: alternation.membership(state))
 
-    def facts() -> dict[str, Any]:
-        return {"rivals": others, "sweeps_before": before, "known": known}
-
-    def enter(state: Any) -> bool:
-        recorder.note("alternation", lambda: state.facts() | facts())
+    def enter(state: AlternationState) -> bool:
         return record(state, (recorder.sweeps or before) + 1)
 
-    begun = max((stage.sweeps for stage in recorder.history if stage.rho < 1), default=before)
-    left, most = recorder.max_sweeps - (recorder.sweeps or before), recorder.max_sweeps - begun
-    state = settle(alternation, W, left, enter, since)
+    most = recorder.max_sweeps - before
+    state = settle(alternation, W, recorder.max_sweeps - (recorder.sweeps or before), enter, limit)
     if others and not recorder.stopped:
         sweeps = recorder.sweeps
 
-        def count(state: Any) -> bool:
+        def count(state: AlternationState) -> None:
             nonlocal sweeps
             sweeps += 1
-            return False
 
         for W in others:
-            rival = settle(alternation.for_rival_of(state), W, most, count)
+            rival = settle(alternation, W, most, count, state.limit, fixed=True)
             state = max(state, rival, key=alternation.objective)
         record(state, sweeps)
     if known is not None and not recorder.stopped:
-        better = improved(alternation, state, known, most)
-        if better is not state:
-            state, others, known = better, [], None
-            recorder.note("alternation", lambda: state.facts() | facts())
+        rival = settle(alternation, known, most, limit=state.limit, fixed=True)
+        gain = alternation.objective(rival) - alternation.objective(state)
+        if gain > EQUAL_LOSSES * alternation.loss(state) and len(rival.empty) <= len(state.empty):
+            state = rival
             record(state, recorder.sweeps + 1)
     stop = "callback" if recorder.stopped else "max_iter"
     stop = "converged" if state.settled else stop
     return recorder.result(alternation.membership(state), state.W, 1.0, stop), state
-
-
-def improved(alternation: Alternation, state: Any, known: Array, sweeps: int) -> Any:
-    """The state, or what the alternation makes of centroids that were known, if it is better.
-
-    With outliers that is: at the limit of the state, or at its own limit with no more outliers.
-    """
-    rival = settle(alternation.for_rival_of(state), known, sweeps)
-    gain = alternation.objective(rival) - alternation.objective(state)
-    if gain > EQUAL_LOSSES * alternation.loss(state) and len(rival.empty) <= len(state.empty):
-        state = rival
-    if state.limit is None:
-        return state
-    rival = settle(alternation.with_first_limit(known), known, sweeps)
-    outside = [alternation.outside(own) for own in (rival, state)]
-    less = alternation.error(state) - alternation.error(rival)
-    good = less > EQUAL_LOSSES * alternation.error(state) and outside[0] <= outside[1]
-    return rival if good and len(rival.empty) <= len(state.empty) else state

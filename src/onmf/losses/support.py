@@ -12,31 +12,16 @@ from itertools import combinations
 FEATURES = {  # feature -> what the user asked for, as a message names it
     "outliers": "outliers",
     "missing": "missing values (NaN)",
-    "signed": "a negative lower bound (center_bounds)",
-    "bounds": "center_bounds",
+    "signed": "negative entries",
     "passes": "passes",
     "streams": "partial_fit",
-    "births": "StreamONMF",
-    "checkpoint": "checkpoint",
-    "bound": "certify",
-    "penalty": "penalty (with its rho and growth)",
     "model": "a model as init",
     "n_init": "n_init",
-    "equal_votes": "equal_votes",
-    "guide": "y with unknown labels (-1)",
 }
 EVERY_FEATURE = frozenset(FEATURES)
-OF_PALM = EVERY_FEATURE - {"outliers", "missing", "passes", "streams", "births", "guide"}
+OF_PALM = EVERY_FEATURE - {"outliers", "missing", "passes", "streams"}
 # Pairs that make no sense for any loss, and why.
 CONFLICTS = {
-    frozenset({"outliers", "births"}): "new clusters are made of the samples that fit none",
-    frozenset({"passes", "checkpoint"}): "a fit that reads X a few times has nothing to resume",
-    frozenset({"bound", "missing"}): "the bound is that of a complete matrix",
-    frozenset({"bound", "outliers"}): "the bound is that of all samples",
-    frozenset({"model", "penalty"}): "a fit from a model does not use the penalty",
-    frozenset({"guide", "model"}): "both say where to start",
-    frozenset({"guide", "passes"}): "the summary does not know the labels",
-    frozenset({"guide", "checkpoint"}): "a guided fit is not saved on its way",
     frozenset({"model", "n_init"}): "a fit from a model has one start",
 }
 
@@ -53,8 +38,6 @@ def refusal(loss: str, supports: frozenset[str], solver: str, features: Iterable
             return f"{FEATURES[name]} needs solver='fast'."
     for first, second in combinations(wanted, 2):
         pair = frozenset({first, second})
-        if solver == "palm" and pair == {"model", "penalty"}:
-            continue  # PALM starts from the centroids of the model and uses the penalty
         if why := CONFLICTS.get(pair):
             return f"{FEATURES[first]} and {FEATURES[second]} cannot be combined: {why}."
     return ""

@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 
 from onmf.losses import Loss, loss_of
 from onmf.result import FittedModel
-from onmf.rows.sweep import Array, Block, Matrix, divisor
+from onmf.rows.sweep import Array, Block, Matrix
 
 
 def held_out_score(model: FittedModel | Pipeline, X: Any, y: Any = None) -> float:
@@ -21,7 +21,7 @@ def held_out_score(model: FittedModel | Pipeline, X: Any, y: Any = None) -> floa
         1 - sum_i loss(x_iB, h_i w_kB) / loss of X,
 
     with the loss of the model. The loss of X is ||X||^2 for squares; for "kl" it is the divergence
-    of a single cluster. With `equal_votes` every sample counts the same.
+    of a single cluster.
 
     For ``GridSearchCV(ONMF(), {"n_clusters": ...}, scoring=held_out_score)``, which gives the
     samples of the held-out fold. `ONMF.score` uses all features to place a sample and rises with
@@ -30,7 +30,7 @@ def held_out_score(model: FittedModel | Pipeline, X: Any, y: Any = None) -> floa
 
     Parameters
     ----------
-    model : ONMF, Baseline, or a Pipeline that ends with one
+    model : ONMF, or a Pipeline that ends with one
     X : array or sparse matrix of shape (n_samples, n_features)
     y : ignored
 
@@ -60,8 +60,6 @@ def held_out_score(model: FittedModel | Pipeline, X: Any, y: Any = None) -> floa
             "features of the fit, and two or more."
         )
     loss = loss_of(model)
-    if getattr(model, "equal_votes", False):
-        X = _equally_weighted(X, loss)
     order = np.random.default_rng(0).permutation(W.shape[1])
     A, B = np.sort(order[::2]), np.sort(order[1::2])
     _, whole = loss.assignment(W)(_block(X), None)
@@ -74,13 +72,6 @@ def _predicted_loss(loss: Loss, X: Matrix, W: Array, A: Array, B: Array) -> floa
     rule = loss.assignment(np.ascontiguousarray(W[:, A]))
     code, _ = rule(_block(X[:, A]), None)
     return loss.value(X[:, B], rule.memberships(code), W[:, B])
-
-
-def _equally_weighted(X: Matrix, loss: Loss) -> Matrix:
-    """Rows whose loss has the same size, whatever their length."""
-    size = loss.sampling_weight(X) ** (1 / loss.degree)
-    scale = 1 / divisor(size)[:, None]
-    return sp.csr_array(X.multiply(scale)) if sp.issparse(X) else X * scale
 
 
 def _block(X: Matrix) -> Block:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from onmf.losses.kl_search import Counts, exchange_rows, labels_by_roots
 from onmf.losses.kl_starts import MOVES, annealed, merge_pieces
-from onmf.losses.profiles import SMOOTHING, CountProfiles, influence_of, row_sums
+from onmf.losses.profiles import SMOOTHING, CountProfiles, row_sums
 from onmf.number.halves import Cut, HalfLabels
 from onmf.number.path import beginning, line
 from onmf.rows.sweep import Block
@@ -36,7 +36,7 @@ SAME = 1e-12  # below it, two clusters have the same shares up to rounding
 class CountHalf:
     """The sums of the clusters of this half, and the profiles of all samples."""
 
-    def __init__(self, X: Any, weight: Array, equal_votes: bool, cut: Cut, side: bool) -> None:
+    def __init__(self, X: Any, weight: Array, cut: Cut, side: bool) -> None:
         self.rng, features = np.random.default_rng(int(side)), cut.features
         self.totals = np.where(weight > 0, row_sums(X), 0)
         rows = cut.rows(side)
@@ -49,7 +49,7 @@ class CountHalf:
             X, features = with_features_summed(X, rows, features)
         self.X = X
         block = Block(X[rows], weight[rows, None])
-        self.counts = Counts.of(block, influence_of(equal_votes)).with_limited_totals()
+        self.counts = Counts.of(block).with_limited_totals()
         known = np.asarray(self.counts.X.sum(axis=0)).ravel() > 0
         self.halves: tuple[Array, ...] = () if features is None else (features, ~features)
         self.part = X[:, self.halves[0]] if self.halves else None

@@ -1,8 +1,8 @@
 """One half of the samples under squares: its rays for every K, and what they make of all samples.
 
-Two rays are merged to the best one in their span, at the loss that `search.swaps` knows, and a few
-alternations follow. Rows of more than `HEAVY` times the median energy count as if they had that
-much, lest a few long samples take all clusters for themselves.
+Two rays are merged to the best one in their span (`merge_losses`), and a few alternations follow.
+Rows of more than `HEAVY` times the median energy count as if they had that much, lest a few long
+samples take all clusters for themselves.
 """
 
 from functools import cached_property
@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from onmf.number.halves import Cut, HalfLabels
 from onmf.number.path import ONE_BY_ONE, beginning, line
-from onmf.rows.sweep import divisor, row_sqnorm
-from onmf.search.path import Clustering, alternate, spread
-from onmf.search.row_problems import unit
+from onmf.rows.sweep import row_sqnorm
+from onmf.search.rays import Clustering, alternate, spread
+from onmf.search.row_problems import kernels, unit
 from onmf.search.sketch import orthonormal
-from onmf.search.swaps import merge_losses
 
 Array = NDArray[Any]
 
@@ -34,10 +33,9 @@ ALONG_ONE = 1e-3  # share of the energy beside one ray, below which single preci
 class RayHalf:
     """A sketch of the samples in a basis that this half alone made, and a line of rays in it."""
 
-    def __init__(self, X: Any, weight: Array, equal_votes: bool, cut: Cut, side: bool) -> None:
+    def __init__(self, X: Any, weight: Array, cut: Cut, side: bool) -> None:
         self.rows, sqnorms = cut.rows(side), row_sqnorm(X)
-        chosen = divisor(sqnorms) if equal_votes else typical_power(sqnorms)
-        scale = (1 / np.sqrt(chosen)).astype(X.dtype)
+        scale = (1 / np.sqrt(typical_power(sqnorms))).astype(X.dtype)
         mass = weight[self.rows] * np.square(scale[self.rows], dtype=np.float64)
         V = basis(X[self.rows], mass, WIDTH, seed=int(side)).astype(X.dtype)
         Y: Array = np.asarray(X @ V) * scale[:, None]
@@ -92,7 +90,7 @@ class RayClusters:
     @cached_property
     def losses(self) -> Array:
         """(k, k); infinite for a ray and itself."""
-        return merge_losses(self.now, self.own) + np.diag(np.full(self.k, np.inf))
+        return merge_losses(self.now, self.own)
 
     @property
     def distinct(self) -> bool:
@@ -109,6 +107,24 @@ class RayClusters:
             loss[[a, b]] = loss[:, [a, b]] = np.inf
         rays = unit(sums[~gone], otherwise=U[~gone])
         return RayClusters(self.Y, rays, ROUGH if len(rays) > ONE_BY_ONE else ALTERNATIONS)
+
+
+def merge_losses(now: Clustering, own: Array) -> Array:
+    """(k, k): e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows.
+
+    In the basis u_k, d = (u_c - c u_k) / s with c = u_k'u_c and s^2 = 1 - c^2 that is the larger
+    eigenvalue of a 2 x 2 matrix.
+    """
+    k, ones = len(now.U), np.ones(len(now.best))
+    squares = kernels().sums(now.labels, ones, np.square(now.scores), k)
+    products = kernels().sums(now.labels, now.best, now.scores, k)
+    C = np.clip(now.U @ now.U.T, -1, 1)
+    sine = np.sqrt(np.maximum(1 - C * C, 1e-12))
+    uu, cc, uc = own[:, None] + squares.T, squares + own, products + products.T
+    ud, dd = (uc - C * uu) / sine, (cc - 2 * C * uc + C * C * uu) / sine**2
+    loss = own[:, None] + own - (uu + dd) / 2 - np.sqrt(np.square((uu - dd) / 2) + ud**2)
+    np.fill_diagonal(loss, np.inf)
+    return np.asarray(loss)
 
 
 def precision(Y: Array) -> type:

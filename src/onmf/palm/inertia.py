@@ -116,17 +116,6 @@ class Inertia:
         past: Past = point.past
         return past._replace(rows=data.map_blocks(older, point.rows))
 
-    def facts(self, data: Data, past: Past) -> dict[str, Any]:
-        if past.sums is None:
-            raise AssertionError("a stage has at least one pass")
-        known = past._asdict() | {"rows": data.gather(past.rows), "sums": past.sums._asdict()}
-        return {"past": known}
-
-    def recall(self, data: Data, noted: dict[str, Any]) -> Past:
-        known = noted["past"]
-        known |= {"rows": data.scatter(known["rows"]), "sums": GlideStats(**known["sums"])}
-        return Past(**known)
-
 
 @dataclass(frozen=True)
 class Glide:

@@ -91,12 +91,6 @@ class Pace(Protocol):
     def past(self, data: Data, point: Position) -> Any:
         """What the next stage should know."""
 
-    def facts(self, data: Data, past: Any) -> dict[str, Any]:
-        """The same for a checkpoint."""
-
-    def recall(self, data: Data, noted: dict[str, Any]) -> Any:
-        """The past, from what `facts` gave."""
-
 
 @dataclass(frozen=True)
 class Plain:
@@ -116,12 +110,6 @@ class Plain:
         return point.rows
 
     def past(self, data: Data, point: Position) -> None:
-        return None
-
-    def facts(self, data: Data, past: Any) -> dict[str, Any]:
-        return {}
-
-    def recall(self, data: Data, noted: dict[str, Any]) -> None:
         return None
 
 

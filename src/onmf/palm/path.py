@@ -20,15 +20,7 @@ from onmf.palm.palm import (
     sqnorm_of_rows,
 )
 from onmf.palm.penalties import Penalty
-from onmf.result import (
-    NO_CHECKPOINT,
-    CheckpointStore,
-    Factorization,
-    Recorder,
-    Watch,
-    stage_from_sums,
-    unwatched,
-)
+from onmf.result import Factorization, Recorder, Watch, stage_from_sums, unwatched
 from onmf.rows.sweep import Array, Data
 
 
@@ -52,20 +44,14 @@ def tighten(
     path: Path,
     watch: Watch = unwatched,
     restart: int = 0,
-    checkpoints: CheckpointStore = NO_CHECKPOINT,
 ) -> Factorization:
     """Warm-started PALM along the path; `watch(event)` sees every sweep and may stop.
 
-    `rows` are the memberships H, cut like the data. A checkpoint of this restart is
-    used instead of the given start.
+    `rows` are the memberships H, cut like the data.
     """
     rho, stop, past = path.start, "max_stages", None
     most = path.max_stages * palm.max_passes if path.max_sweeps is None else path.max_sweeps
-    recorder = Recorder(watch, most, restart, checkpoints)
-    if (noted := checkpoints.recall("path")) and noted["restart"] == restart:
-        recorder.recall("path")
-        rows, W, rho = data.scatter(noted["H"]), noted["W"], noted["rho"]
-        past = palm.pace.recall(data, noted)
+    recorder = Recorder(watch, most, restart)
 
     def whole(rows: Any) -> Any:
         return data.dense(len(W), lambda H: H, rows)
@@ -75,10 +61,6 @@ def tighten(
 
     def look(rows: Callable[[], Any], passes: int) -> bool:
         return recorder.tell(recorder.sweeps + passes, lambda: whole(rows()))
-
-    def position() -> dict[str, Any]:
-        known = {"restart": restart, "H": data.gather(rows), "W": W, "rho": rho}
-        return known | palm.pace.facts(data, past)
 
     while len(recorder.history) < path.max_stages:
         done = recorder.sweeps
@@ -102,7 +84,6 @@ def tighten(
             stop = "max_iter"
         else:
             rho *= path.growth
-            recorder.note("path", position)
             continue
         break
     return recorder.result(whole(rows), W, rho, stop)

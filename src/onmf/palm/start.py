@@ -44,10 +44,14 @@ def k_means_plus_plus_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:
     return from_centroids(data, W), W
 
 
-def spread_rays(X: Matrix, k: int, rng: np.random.RandomState) -> Array:
-    """Greedy k-means++ on the energy ||x||^2 (1 - cos^2) that the chosen rays leave unexplained."""
+def spread_rays(X: Matrix, k: int, rng: np.random.RandomState, given: Array | None = None) -> Array:
+    """Greedy k-means++ on the energy ||x||^2 (1 - cos^2) that the chosen rays leave unexplained,
+    and those given."""
     sqnorms = row_sqnorm(X)
     left, trials = sqnorms.copy(), 2 + int(np.log(k))
+    if given is not None:
+        explained = np.square(np.maximum(X @ Rays.of(given).units, 0)).max(axis=1)
+        left = np.maximum(sqnorms - explained, 0)
     chosen = []
     for _ in range(k):
         shares = left if left.sum() > 0 else sqnorms
@@ -69,18 +73,11 @@ def from_centroids(data: Data, W: Array) -> Any:
 
 
 def indicator(data: Data, labels: Any, k: int) -> Any:
-    """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row.
-
-    Where every sample has one vote they are multiples of its length.
-    """
+    """0/1 memberships, each column divided by its 2-norm; label -1 is a zero row."""
     sizes = data.reduce_blocks(lambda weight, own: np.bincount(own[own >= 0], minlength=k), labels)
     dtype = data.dtype  # what is sent to the rows must not hold the place they are in
     height = (1 / np.sqrt(np.maximum(sizes, 1))).astype(dtype)
-    return data.map_blocks(
-        lambda own, unit: one_sparse(own, (height[own] * unit).astype(dtype), k),
-        labels,
-        data.membership_scale,
-    )
+    return data.map_blocks(lambda own: one_sparse(own, height[own], k), labels)
 
 
 def nndsvd_start(data: Data, k: int, seed: int) -> tuple[Any, Array]:

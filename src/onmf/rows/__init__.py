@@ -10,7 +10,6 @@ from onmf.rows.placement import (
     PlacementRequest,
     matrix_of,
     place,
-    place_in_memory,
 )
 from onmf.rows.validation import Features, is_dask
 
@@ -24,5 +23,4 @@ __all__ = [
     "matrix_of",
     "open_rows",
     "place",
-    "place_in_memory",
 ]

@@ -117,9 +117,6 @@ class Assignment(Protocol):
     def rescaled(self, unit: Any) -> "Assignment":
         """With memberships for centroids divided by `unit`."""
 
-    def total_and_score(self, row_sqnorms: Array, code: Any) -> tuple[Array, Array]:
-        """(total_i, score_i) with loss_i = total_i - score_i^2, by which outliers are found."""
-
 
 def nearness(data: Data, assignment: Assignment) -> Nearness:
     """Margin and distance of every sample; reads X once."""
@@ -212,4 +209,58 @@ class Rays:
         return one_sparse(code.labels, h, len(self.lengths))
 
 
+class ClusterCode(NamedTuple):
+    """Cluster of each sample, the owner of its nearest ray, and its multiple of that ray."""
+
+    labels: Array
+    multiples: Array
+    rays: Array  # the number of the nearest ray, -1 for none
+
+
+@dataclass(frozen=True)
+class ClustersOfRays:
+    """An assignment to rays, of which a cluster may own several."""
+
+    rays: Any
+    cluster_of_ray: Array
+    limit: Any = None  # samples beyond it have no cluster
+
+    @property
+    def k(self) -> int:
+        return int(self.cluster_of_ray.max()) + 1
+
+    def __call__(self, block: Block, rows: Any) -> tuple[ClusterCode, Any]:
+        near = self.rays if self.limit is None else replace(self.rays, limit=self.limit)
+        code, explained = near(block, rows)
+        multiples = near.memberships(code).sum(axis=1)
+        labels = np.append(self.cluster_of_ray, -1)[code.labels]
+        return ClusterCode(labels, multiples, code.labels), explained
+
+    def rescaled(self, unit: Any) -> Self:
+        return replace(self, rays=self.rays.rescaled(unit))
+
+    def scores(self, block: Block) -> Array:
+        """Of each cluster the best of its rays (b, k)."""
+        scores = self.rays.scores(block)
+        best = np.full((len(scores), self.k), -np.inf, scores.dtype)
+        for ray, cluster in enumerate(self.cluster_of_ray.tolist()):
+            np.maximum(best[:, cluster], scores[:, ray], out=best[:, cluster])
+        return best
+
+    def nearness(self, block: Block, rows: Any) -> tuple[Nearness, tuple[()]]:
+        """The distance is that from the nearest ray, the margin that to another cluster."""
+        near, _ = self.rays.nearness(block, rows)
+        scores = np.sort(np.maximum(self.scores(block), 0).astype(np.float64), axis=1)
+        other = scores[:, -2] if self.k > 1 else 0.0
+        return Nearness(scores[:, -1] - other, near.distance), ()
+
+    def memberships(self, code: ClusterCode) -> Array:
+        return one_sparse(code.labels, code.multiples, self.k)
+
+
 labels_of: Callable[[Any], Array] = attrgetter("labels")
+
+
+def rays_of(code: Any) -> Array:
+    """The number of the nearest ray of each sample, -1 for none."""
+    return np.asarray(code.rays if isinstance(code, ClusterCode) else code.labels)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.rows.sweep import Array, Block, Matrix, Move, Traffic, divisor, row_sqnorm
+from onmf.rows.sweep import Array, Block, Matrix, Move, Traffic, row_sqnorm
 
 BLOCK_ENTRIES = 96_000  # of X: fits a second-level cache, and OpenBLAS's path for small products
 LARGE_BLOCK_FACTOR = 4  # times as many where threads share the work, or a product has many columns
@@ -63,7 +63,6 @@ class InMemory:
         other = copy(self)
         other._cut_at(block_edges(self.X, self._wide), self._threads)
         other.norms = other.scatter(self.gather(self.row_sqnorms)), self.norms[1]
-        other.influence = other.scatter(self.gather(self.influence))
         return other
 
     def in_double(self) -> Self:
@@ -78,16 +77,6 @@ class InMemory:
 
     def _doubled(self) -> Matrix:
         return self.X.astype(np.float64)
-
-    def one_vote_each(self) -> Self:
-        """The same rows with the weights d_i / ||x_i||^2; ||X||^2 is then the sum of the d_i."""
-        other = copy(self)
-        other.weight = votes(self.weight, self.gather(self.row_sqnorms))
-        other._cut_at(self.cuts, self._map)
-        other.influence = self.map_blocks(is_there, self.row_sqnorms)
-        sqnorm = other.reduce_blocks(weighted_sum, self.row_sqnorms)
-        other.norms = self.row_sqnorms, self.norms[1]._replace(sqnorm=sqnorm)
-        return other
 
     @property
     def n_stored(self) -> int:
@@ -104,16 +93,6 @@ class InMemory:
     def row_sqnorms(self) -> Any:
         return self.norms[0]
 
-    @cached_property
-    def influence(self) -> Any:
-        """What a sample counts for, its weight aside."""
-        return self.row_sqnorms
-
-    @property
-    def membership_scale(self) -> Any:
-        """What a membership is a multiple of."""
-        return self.map_blocks(unit_of, self.row_sqnorms, self.influence)
-
     @property
     def sqnorm(self) -> float:
         return self.norms[1].sqnorm
@@ -125,7 +104,7 @@ class InMemory:
 
     @cached_property
     def mean(self) -> float:
-        _, total = self.sweep(weigh, self.membership_scale)
+        _, total = self.sweep(weigh)
         return total.mass / (total.weight * self.shape[1])
 
     @cached_property
@@ -261,34 +240,13 @@ def count_present(block: Block, rows: Any) -> tuple[Array, Present]:
     return present, Present(int(present.sum()))
 
 
-def votes(weight: Array, sqnorms: Array) -> Array:
-    """d_i / ||x_i||^2: the same say for all directions; 0 for a sample of zeros.
-
-    In double precision if single cannot hold them all.
-    """
-    share = np.minimum(weight / np.where(sqnorms > 0, sqnorms, np.inf), np.finfo(np.float64).max)
-    info, there = np.finfo(weight.dtype), share[share > 0]
-    fits = ((there >= info.tiny) & (there <= info.max)).all()
-    return share.astype(weight.dtype) if fits else share
-
-
-def is_there(sqnorms: Array) -> Array:
-    """1 for a sample that is not all zero: its one vote."""
-    return (sqnorms > 0).astype(np.float64)
-
-
-def unit_of(sqnorms: Array, influence: Array) -> Array:
-    """The factor between a sample and the same one with its influence as squared norm."""
-    return np.sqrt(np.where(influence > 0, sqnorms, 1) / divisor(influence))
-
-
 def weighted_sum(weight: Array, sqnorms: Array) -> float:
     """sum_i d_i ||x_i||^2 of a block."""
     return float(weight[:, 0].astype(np.float64) @ sqnorms)
 
 
-def weigh(block: Block, membership_scale: Array) -> tuple[None, Mass]:
-    """The sizes of the entries, in the units of the samples, added up."""
-    weight = block.weight[:, 0].astype(np.float64) * membership_scale
+def weigh(block: Block, rows: Any) -> tuple[None, Mass]:
+    """The sizes of the entries, added up."""
+    weight = block.weight[:, 0].astype(np.float64)
     mass = np.asarray(abs(block.X).sum(axis=1, dtype=np.float64)).ravel()
-    return None, Mass(float(weight @ mass), float(weight @ membership_scale))
+    return None, Mass(float(weight @ mass), float(weight.sum()))

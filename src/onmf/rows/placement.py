@@ -12,7 +12,7 @@ from onmf.rows.disk import OnDisk, open_rows
 from onmf.rows.memory import InMemory, Size
 from onmf.rows.scale import Scale, no_rescaling
 from onmf.rows.summary import BottomKSampler, Summary
-from onmf.rows.sweep import Array, Move, Place
+from onmf.rows.sweep import Array, Data, Move
 from onmf.rows.threads import single_threaded_blas
 from onmf.rows.validation import Features, as_numpy, as_samples, as_weights, is_dask
 
@@ -55,7 +55,7 @@ class Placement(NamedTuple):
     summary : of the rows, if one was wanted.
     """
 
-    data: Place
+    data: Data
     scale: float
     weight: Array | None
     weight_exponent: int
@@ -120,19 +120,6 @@ def _with_summary(rows: Placement, request: PlacementRequest, look: Any) -> Plac
             "multiply X by a number."
         )
     return rows._replace(summary=look.summary)
-
-
-def place_in_memory(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
-    """As `place`, for those who need X as one array; a memory map is taken as such."""
-    request = _with_table_names(X, request)
-    rows, names = _with_names(as_numpy(X))
-    array = isinstance(rows, np.ndarray) or sp.issparse(rows)
-    if not array and (is_dask(rows) or open_rows(rows) is not None):
-        raise ValueError(
-            f"{request.check.name} needs X in memory: load it first, or use ONMF, which reads it "
-            "where it is."
-        )
-    return _in_memory(rows, names, sample_weight, request)
 
 
 def _with_table_names(X: Any, request: PlacementRequest) -> PlacementRequest:

@@ -1,7 +1,7 @@
 """A summary of rows: a weighted sample that does not grow with the number of rows.
 
 Row i gets a number u_i in (0, 1) by hashing its index. With d_i its weight and v_i its influence
-(||x_i||^2, its total, or 1 with equal votes) two sets of rows are kept: the s + 1 of smallest
+(||x_i||^2, or its total) two sets of rows are kept: the s + 1 of smallest
 u_i / d_i and the s + 1 of smallest u_i / (d_i v_i). Whatever c is, the s + 1 rows of smallest
 u_i / z_i with
 
@@ -155,25 +155,23 @@ class Summary:
 
 @dataclass(frozen=True)
 class BottomKSampler:
-    """Which rows are kept: about `size`; with equal votes their length does not count."""
+    """Which rows are kept: about `size`."""
 
     size: int
     seed: int = 0
-    equal_votes: bool = False
     weight_of: Callable[[Matrix], Array] = quick_sqnorm  # what a row counts for
     measure: Move | None = None  # what else is measured of the rows
 
     def draw(self, block: Block, first: int) -> Summary:
         """The summary of a block, whose samples are numbered from `first`."""
-        sqnorms, weight = self.weight_of(block.X), block.weight[:, 0].astype(np.float64)
-        useful = np.flatnonzero((sqnorms > 0) & (weight > 0))
-        numbers = first + np.arange(len(sqnorms))
-        influence = np.ones(len(sqnorms)) if self.equal_votes else sqnorms
+        influence, weight = self.weight_of(block.X), block.weight[:, 0].astype(np.float64)
+        useful = np.flatnonzero((influence > 0) & (weight > 0))
+        numbers = first + np.arange(len(influence))
         total = float(weight[useful].sum()), float(weight[useful] @ influence[useful])
         part = Candidates(
             block.X, numbers, uniform_hash(numbers, self.seed), weight, two_digits(influence)
         )
-        part = part if len(useful) == len(sqnorms) else part.take(useful)
+        part = part if len(useful) == len(influence) else part.take(useful)
         totals = None if self.measure is None else self.measure(block, None)[1]
         return Summary(self.room(block.X), [part], len(useful), *total, totals)
 

@@ -61,14 +61,6 @@ class Data(Protocol):
     @property
     def row_sqnorms(self) -> Any: ...  # ||x_i||^2, cut like the rows
     @property
-    def influence(
-        self,
-    ) -> Any: ...  # what a sample counts for, d_i aside: ||x_i||^2, or one vote each
-    @property
-    def membership_scale(
-        self,
-    ) -> Any: ...  # of its membership: 1, or ||x_i|| where each has one vote
-    @property
     def sqnorm(self) -> float: ...  # ||X||^2
     @property
     def n_missing(self) -> int: ...  # how many entries of X are NaN: not observed
@@ -85,12 +77,6 @@ class Data(Protocol):
     def sweep(self, move: Move, rows: Any = None) -> tuple[Any, Any]: ...
     def with_larger_blocks(self) -> "Data": ...
     def in_double(self) -> "Data": ...  # the same rows in double precision
-
-
-class Place(Data, Protocol):
-    """Where rows are kept, with their weights; what else is `Data` looks at them through it."""
-
-    def one_vote_each(self) -> "Place": ...  # the same rows with the weights d_i / ||x_i||^2
 
 
 def row_sqnorm(X: Matrix) -> Array:

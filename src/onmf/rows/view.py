@@ -63,14 +63,6 @@ class View:
         return self.norms[0]
 
     @property
-    def influence(self) -> Any:
-        return self.row_sqnorms
-
-    @property
-    def membership_scale(self) -> Any:
-        return self.map_blocks(np.ones_like, self.row_sqnorms)
-
-    @property
     def sqnorm(self) -> float:
         return self.norms[1].sqnorm
 
@@ -80,7 +72,7 @@ class View:
 
     @cached_property
     def mean(self) -> float:
-        _, total = self.sweep(weigh, self.membership_scale)
+        _, total = self.sweep(weigh)
         return float(total.mass / (total.weight * self.shape[1]))
 
     @cached_property

@@ -12,17 +12,9 @@ import scipy.sparse as sp
 
 from onmf.rows.assign import PRODUCT_ROUNDING
 from onmf.rows.sweep import Array, Matrix
-from onmf.rows.threads import check_stopped
 from onmf.search import _kernels, row_problems
 from onmf.search._kernels import use as use
-from onmf.search.row_problems import (
-    FULL_EXCHANGES,
-    GAIN,
-    MOST_EXCHANGES,
-    PATIENCE,
-    RIDGE,
-    SLACK,
-)
+from onmf.search.row_problems import GAIN, PATIENCE
 
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 LABELS, PLACES = np.dtype(np.int64), np.dtype(np.int32)
@@ -123,19 +115,16 @@ def alternations(
     floor: Array,
     passes: int,
     goal: float,
-    known: tuple[Array, Array, Array | None] | None = None,
+    known: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array, Array, Array, float]:
-    """U after passes of `search.alternate`, the scores of the rows, where each is best, that score,
+    """U after passes of `rays.alternate`, the scores of the rows, where each is best, that score,
     and the energy; a floor of no entries stands for none."""
     (Y,), U = floats(Y), np.array(U, np.float64, order="C")
     (n, width), k = Y.shape, len(U)
     if known is None:
         A, moved = np.empty((n, k + (len(floor) > 0)), Y.dtype), np.ones(k, np.bool_)
     else:
-        V, scores, memory = known
-        moved = (V != U).any(axis=1)
-        A = np.empty(scores.shape, Y.dtype) if memory is None else memory
-        np.copyto(A, scores)
+        moved, A = (known[0] != U).any(axis=1), known[1].astype(Y.dtype)
     if len(floor):
         A[:, k] = floor
     labels, best, P = np.empty(n, np.int64), np.empty(n), np.empty((A.shape[1], width))
@@ -170,13 +159,6 @@ def alternate_few(
     scratch = np.empty_like(U), np.empty((U.shape[1], MAX_FEW_RAYS), Z.dtype)
     rules = EQUAL_SCORES[Z.dtype], passes, goal, GAIN, PATIENCE
     return U, _kernels.alternate_few(Z, whole(edges), whole(places), U, floor, *scratch, *rules)
-
-
-def merge_losses(C: Array, squares: Array, products: Array, own: Array) -> Array:
-    """e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows (k, k)."""
-    loss = np.empty(C.shape)
-    _kernels.merge_losses(*doubles(C, squares, products, own), loss)
-    return loss
 
 
 def sums(labels: Array, factors: Array, Y: Matrix, k: int) -> Array:
@@ -216,41 +198,12 @@ def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[A
     return pair, energy
 
 
-def pair_sums(A: Array, labels: Array, best: Array) -> tuple[Array, Array]:
-    """Sums of a_ic^2 and of s_i a_ic over the rows i of each cluster, for every c (k, k)."""
-    (A,) = floats(A)
-    squares, products = np.zeros((2, A.shape[1], A.shape[1]))
-    _kernels.pair_sums(A, whole(labels), *doubles(best), squares, products)
-    return squares, products
-
-
 def transfers(A: Array, labels: Array, energy: Array, own: Array) -> tuple[Array, Array]:
     """The best other cluster of each row, and what its move there gains at least."""
     (A,), (energy, own) = floats(A), doubles(energy, own)
     target, gain, equal = np.empty(len(A), np.int64), np.empty(len(A)), EQUAL_SCORES[own.dtype]
     _kernels.transfers(A, whole(labels), energy, own, np.empty_like(own), target, gain, equal)
     return target, gain
-
-
-def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Array, Array]:
-    """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean); H'H, H'Y."""
-    (Q,), (C, Y) = doubles(Q + RIDGE * np.eye(len(Q))), floats(C, Y)
-    support = np.ascontiguousarray(support, np.bool_)
-    (n, k), rules = C.shape, (RIDGE, SLACK, FULL_EXCHANGES, MOST_EXCHANGES)
-    H, gram, cross = np.zeros((n, k)), np.zeros((k, k)), np.zeros((k, Y.shape[1]))
-    done = 0
-    while done < n:
-        check_stopped()
-        c, guess, rows, h = (part[done:] for part in (C, support, Y, H))
-        done += int(_kernels.solve_rows(Q, c, guess, rows, h, gram, cross, *rules, MOMENT))
-    return H, gram, cross
-
-
-def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
-    """u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers."""
-    U = np.array(U, np.float64, order="C")
-    _kernels.pulled(U, *doubles(cross, E), np.empty(U.shape[1]), passes)
-    return U
 
 
 def ray_steps(

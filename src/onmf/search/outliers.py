@@ -15,12 +15,13 @@ floor_i^2. So an outlier is a row whose score for "no cluster", floor_i, is abov
 The search only needs one more column of scores.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from onmf.rows.sweep import Array, Data, divisor
+from onmf.rows.sweep import Array, Data, divisor, row_sqnorm
+from onmf.search.sketch import Sketch
 
 MAX_DEVIATIONS = 4.5  # robust standard deviations above the median
 MAD_TO_SD = 1.4826  # median absolute deviation to standard deviation, for a normal distribution
@@ -33,6 +34,8 @@ FREE_UPDATES = 8  # of the limit, before it can only rise
 MIN_UNEXPLAINED = 1e-5  # share of a sample that may always be unexplained
 LIMIT_MARGIN = 1.05  # above the most distant sample that is no outlier, if there is room
 EQUAL_DISTANCES = 1e-9  # relative difference below which distances are equal
+EQUAL_COSTS = 1e-6  # costs that differ by less are equal
+SAMPLE_COLUMNS = 2  # of a row of the search, that describe its sample
 
 
 class OutlierLimit(NamedTuple):
@@ -52,15 +55,13 @@ class OutlierLimit(NamedTuple):
             least = 2 * total / divisor(root)
         return np.minimum(least, np.sqrt((1 - MIN_UNEXPLAINED) * total))
 
-    def excess(self, total: Array, scores: Array) -> Array:
-        """Loss over its cap: above 1 for outliers, 0 for a sample of zeros."""
-        cost = total - np.square(self.floor(total))
-        left = np.maximum(total - np.square(scores, dtype=np.float64), 0)
-        return left / divisor(cost)
+    def beyond(self, total: Array, scores: Array) -> Array:
+        """Whether samples are outliers."""
+        return np.asarray(scores < self.floor(total))
 
     def applied(self, total: Array, scores: Array, code: Any) -> Any:
         """The codes with label -1 for outliers; their scores stay, to measure the distance."""
-        return code._replace(labels=np.where(scores < self.floor(total), -1, code.labels))
+        return code._replace(labels=np.where(self.beyond(total, scores), -1, code.labels))
 
     def capped_loss(self, weight: Array, pair: tuple[Array, Array]) -> float:
         """sum_i d_i min(total_i - score_i^2, cost_i)."""
@@ -81,6 +82,9 @@ class OutlierLimit(NamedTuple):
                 "squares of them: divide X by its largest entry."
             )
         return self._replace(height=height)
+
+
+NO_LIMIT = OutlierLimit(np.inf, 0.0)  # losses of samples are measured; none is an outlier
 
 
 @dataclass(frozen=True)
@@ -118,24 +122,72 @@ class Outliers:
         return OutlierLimit(cut_off(apart, weight, self.share, self.together) ** 2, power)
 
 
-def sample_counts(data: Data) -> Array:
-    """How many samples each one stands for (n,): d_i, also where d_i / ||x_i||^2 is the weight."""
-    sqnorms, influence = (data.gather(part) for part in (data.row_sqnorms, data.influence))
-    return data.weight.astype(np.float64) * sqnorms / divisor(influence)
-
-
 def next_limit(
-    outliers: Outliers, total: Array, scores: Array, counts: Array, last: OutlierLimit, turn: int
-) -> tuple[OutlierLimit, bool]:
-    """The limit for these samples, and whether its outliers are those of the `last` limit.
+    outliers: Outliers, total: Array, scores: Array, weight: Array, last: OutlierLimit, turn: int
+) -> OutlierLimit:
+    """The limit for these samples, of the same power as the last one.
 
     Centroids and outliers could alternate for ever: after FREE_UPDATES the limit can only rise.
     """
-    limit = outliers.limit(total, scores, counts, last.power)
-    if turn >= FREE_UPDATES:
-        limit = max(limit, last)
-    now, before = (scores < one.floor(total) for one in (limit, last))
-    return limit, np.array_equal(now, before)
+    limit = outliers.limit(total, scores, weight, last.power)
+    return limit if turn < FREE_UPDATES else max(limit, last)
+
+
+def with_samples(data: Data, small: Sketch) -> Array:
+    """The rows of a sketch with sqrt(d_i) and sqrt(d_i) ||x_i||.
+
+    A factor that makes up for the probability of a row multiplies these columns as well.
+    """
+    seen = data.gather(small.seen)
+    weight = data.weight[seen].astype(np.float64)
+    sqnorms = weight * data.gather(data.norms[0])[seen]  # of missing values as they are filled
+    sqnorms = sqnorms if small.shrunk is None else row_sqnorm(small.Y)
+    facts = np.sqrt([weight, sqnorms]).T
+    return np.hstack([small.Y, facts]).astype(small.Y.dtype)
+
+
+def energy(rows: Array, outliers: Outliers | None) -> Array:
+    """The squared norms of the rows of a search, without the columns of `with_samples`."""
+    return row_sqnorm(rows if outliers is None else rows[:, :-SAMPLE_COLUMNS])
+
+
+def even(rows: Array, outliers: Outliers | None) -> tuple[Array, Array]:
+    """Rows to start from and their energy: where there may be outliers, none is longer than the
+    median, for long ones would attract every ray."""
+    sqnorms = energy(rows, outliers)
+    if outliers is None:
+        return rows, sqnorms
+    bound = np.median(sqnorms)
+    shrink = np.sqrt(bound / np.maximum(sqnorms, bound)) if bound else sqnorms > 0
+    Y = np.ascontiguousarray(rows[:, :-SAMPLE_COLUMNS])
+    return Y * shrink[:, None].astype(Y.dtype), sqnorms * np.square(shrink)
+
+
+def cap(rows: Array, outliers: Outliers | None, U: Array) -> tuple[Array, Array, Array | None]:
+    """Rows, their energy and their floors: what each scores with no cluster, by the limit for these
+    rays. Without outliers there are no floors.
+
+    Rows whose cost is above that of half of them are shortened to have that one: a ray through one
+    long outlier would otherwise explain more than one through a cluster of short samples.
+    """
+    sqnorms = energy(rows, outliers)
+    if outliers is None:
+        return rows, sqnorms, None
+    Y = np.ascontiguousarray(rows[:, :-SAMPLE_COLUMNS])
+    root, length = rows[:, -SAMPLE_COLUMNS:].T.astype(np.float64)
+    count = np.square(root)
+    root = divisor(root)  # rows without weight are left out before they count
+    whole = np.square(length / root)
+    scores = np.maximum((Y @ U.T.astype(Y.dtype)).max(axis=1), 0).astype(np.float64) / root
+    # A cluster of equal samples without a ray must be missed to be found.
+    limit = replace(outliers, together=True).limit(whole, scores, count)
+    floor = limit.floor(whole)
+    cost = whole - np.square(floor)
+    typical = median_of(cost, count)
+    if (cost <= typical * (1 + EQUAL_COSTS)).all():
+        return Y, sqnorms, floor * root
+    shrink = np.sqrt(typical / np.maximum(cost, typical))
+    return Y * shrink[:, None].astype(Y.dtype), sqnorms * np.square(shrink), floor * root * shrink
 
 
 def steady_power(apart: Array, scores: Array, weight: Array) -> float:

@@ -1,14 +1,14 @@
-"""What is done row by row, in NumPy here and in C in `kernels`.
+"""What is done row by row and ray by ray, in NumPy here and in C in `kernels`.
 
-`solve_rows`, the row problem of the penalty path,
+Those in C are used if they were compiled when the package was installed; they follow the same rules
+and give the same answers. Steps on short rows serve the search (`alternations`, `alternate_few`,
+`split_clusters`, `fit_rays`, `runners_up`, `transfers`). The steps of rays from one sweep over X to
+the next are
 
-    min_{h >= 0}  h'Qh - 2 c'h,      Q (k, k) positive semidefinite with unit diagonal,
+    p = Sw / ||Sw||,    v = 2p - w,    or the best vector in span(u, w)
 
-exactly, by principal pivoting: guess the support, solve the linear system on it, move the
-coordinates that break a sign condition in or out, repeat. Then the steps on the prototypes
-(`pulled`, `images`) and what swaps and moves would gain (`runners_up`, `pair_sums`,
-`split_clusters`, `transfers`). Those in C are used if they were compiled when the package was
-installed; they follow the same rules and give the same answers.
+with u and w the last two rays and Su and Sw their images (`ray_steps`; see
+`losses.ray_alternation`).
 """
 
 import os
@@ -21,80 +21,13 @@ import scipy.sparse as sp
 
 from onmf.rows.assign import first_largest
 from onmf.rows.assign import nearest as nearest  # its twin is in `kernels`
-from onmf.rows.sweep import Array, Matrix
+from onmf.rows.scale import rows_to_safe_range
+from onmf.rows.sweep import Array, Matrix, divisor
 from onmf.rows.threads import check_stopped
-from onmf.search.ray_steps import ray_distance as ray_distance
-from onmf.search.ray_steps import ray_steps as ray_steps
-from onmf.search.ray_steps import unit as unit
 
-RIDGE = 1e-10  # on the diagonal: prototypes may coincide
-SLACK = 1e-9  # relative: a multiplier below it is zero
-FULL_EXCHANGES = 3  # without progress, before single exchanges, which cannot cycle
-MOST_EXCHANGES = 50
 PATIENCE = 2  # times the last gain, that each further one is thought to be at most
 GAIN = 2e-7  # relative gain below which an alternation in the sketch has settled
-CHUNK = 1 << 21  # entries of the stacked systems
-
-
-def solve_rows(Q: Array, C: Array, support: Array, Y: Array) -> tuple[Array, Array, Array]:
-    """H (n, k) for the rows of C (n, k), from a guess of the supports (n, k, boolean); H'H, H'Y."""
-    n, k = C.shape
-    H, C = np.empty((n, k)), C.astype(np.float64, copy=False)
-    step = max(1, CHUNK // k)
-    for i in range(0, n, step):
-        H[i : i + step] = _pivot(Q, C[i : i + step], support[i : i + step].copy())
-    return H, H.T @ H, H.T @ Y
-
-
-def _pivot(Q: Array, C: Array, support: Array) -> Array:
-    """Principal pivoting on a stack of rows; `support` is overwritten."""
-    n, k = C.shape
-    scale = np.maximum(C.max(axis=1, keepdims=True), np.finfo(C.dtype).tiny)
-    H = np.zeros_like(C)
-    fewest, grace = np.full(n, k + 1), np.full(n, FULL_EXCHANGES)
-    todo = np.arange(n)
-    for _ in range(MOST_EXCHANGES):
-        inside, c = support[todo], C[todo]
-        h = _solve_on(Q, c, inside)
-        wrong = np.where(inside, h < 0, c - h @ Q > SLACK * scale[todo])
-        H[todo] = np.where(inside, h, 0)
-        bad = wrong.sum(axis=1)
-        better = bad < fewest[todo]
-        fewest[todo] = np.where(better, bad, fewest[todo])
-        grace[todo] = np.where(better, FULL_EXCHANGES, grace[todo] - 1)
-        # Murty's rule, the last wrong coordinate alone, ends where full exchanges might cycle.
-        last = k - 1 - wrong[:, ::-1].argmax(axis=1)
-        single = np.zeros_like(wrong)
-        single[np.arange(len(last)), last] = True
-        support[todo] ^= np.where(grace[todo, None] >= 0, wrong, wrong & single)
-        todo = todo[bad > 0]
-        if not len(todo):
-            break
-    return np.maximum(H, 0)
-
-
-def _solve_on(Q: Array, c: Array, inside: Array) -> Array:
-    """Q_SS h_S = c_S for each row's own support S, those of one size together; zero elsewhere."""
-    h, sizes = np.zeros_like(c), inside.sum(axis=1)
-    for size in np.unique(sizes[sizes > 0]):
-        those = np.flatnonzero(sizes == size)
-        for rows in np.array_split(those, 1 + len(those) * size * size // CHUNK):
-            S = np.nonzero(inside[rows])[1].reshape(-1, size)
-            systems = Q[S[:, :, None], S[:, None, :]]
-            systems[:, np.arange(size), np.arange(size)] += RIDGE
-            h[rows[:, None], S] = np.linalg.solve(systems, c[rows[:, None], S][..., None])[..., 0]
-    return h
-
-
-def pulled(U: Array, cross: Array, E: Array, passes: int) -> Array:
-    """u_k <- (P_k - sum_{l != k} E_kl u_l) / norm, each k in turn: exact block minimisers."""
-    U = U.copy()
-    for _ in range(passes):
-        for k in range(len(U)):
-            u = cross[k] - E[k] @ U + E[k, k] * U[k]
-            if (size := np.linalg.norm(u)) > 0:
-                U[k] = u / size
-    return U
+SHORTEST = 1e-140  # the squares of shorter rows may be lost
 
 
 def alternations(
@@ -103,11 +36,10 @@ def alternations(
     floor: Array,
     passes: int,
     goal: float,
-    known: tuple[Array, Array, Array | None] | None = None,
+    known: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array, Array, Array, float]:
     """U after passes of `search.alternate`, the scores of the rows, where each is best, that score,
-    and the energy; a floor of no entries stands for none. `known` are rays, their scores and
-    memory for others, if there is some."""
+    and the energy; a floor of no entries stands for none. `known` are rays and their scores."""
     before, moved = -1.0, np.ones(len(U), bool)
     A = np.empty((len(Y), len(U) + (len(floor) > 0)), Y.dtype)
     if known is not None:
@@ -160,21 +92,6 @@ def alternate_few(
     return U, explained
 
 
-def merge_losses(C: Array, squares: Array, products: Array, own: Array) -> Array:
-    """e_k + e_c less what the best ray in the span of u_k and u_c explains of their rows (k, k).
-
-    C are cosines. In the basis u_k, d = (u_c - c u_k) / s with c = u_k'u_c and s^2 = 1 - c^2 that
-    is the larger eigenvalue of a 2 x 2 matrix.
-    """
-    C = np.clip(C, -1, 1)
-    sine = np.sqrt(np.maximum(1 - C * C, 1e-12))
-    uu, cc, uc = own[:, None] + squares.T, squares + own, products + products.T
-    ud, dd = (uc - C * uu) / sine, (cc - 2 * C * uc + C * C * uu) / sine**2
-    loss = own[:, None] + own - (uu + dd) / 2 - np.sqrt(np.square((uu - dd) / 2) + ud**2)
-    np.fill_diagonal(loss, np.inf)
-    return loss
-
-
 def products(X: Matrix, V: Array) -> Array:
     """XV."""
     return np.asarray(X @ V)
@@ -212,12 +129,6 @@ def runners_up(A: Array, labels: Array) -> tuple[Array, Array]:
     return second, np.maximum(others[rows, second], 0).astype(np.float64)
 
 
-def pair_sums(A: Array, labels: Array, best: Array) -> tuple[Array, Array]:
-    """Sums of a_ic^2 and of s_i a_ic over the rows i of each cluster, for every c (k, k)."""
-    k = A.shape[1]
-    return sums(labels, np.ones(len(A)), np.square(A), k), sums(labels, best, A, k)
-
-
 def split_clusters(Y: Array, labels: Array, pair: Array, passes: int) -> tuple[Array, Array]:
     """Two rays (2, k, r) for the rows of each cluster after alternations, and their energy (k,)."""
     k = pair.shape[1]
@@ -243,6 +154,55 @@ def transfers(A: Array, labels: Array, sqnorms: Array, own: Array) -> tuple[Arra
     rest = np.maximum(mine - a, 0)
     stay = mine - (rest + np.sqrt(rest * rest + 4 * a * off)) / 2
     return target, join[rows, target] - stay
+
+
+def ray_steps(
+    W: Array, cross: Array, last_W: Array, last_cross: Array, kept: Array, signed: bool
+) -> Array:
+    """Unit rays from those along W and last_W and their images: the steps of `settle`."""
+    u, w = unit(last_W.astype(np.float64)), unit(W.astype(np.float64))
+    p = unit(cross, otherwise=w)
+    back = np.einsum("km,km->k", p - w, w - u)[:, None] < 0
+    U = np.where(back, p, 2 * p - w)
+    U = unit(U if signed else np.maximum(U, 0), otherwise=p)
+    kept = np.flatnonzero(kept)
+    best = ritz(u[kept], last_cross[kept], w[kept], cross[kept])
+    inside = np.full(len(kept), signed) | (best >= 0).all(axis=1)
+    U[kept[inside]] = best[inside]
+    return U
+
+
+def ritz(u: Array, Su: Array, w: Array, Sw: Array) -> Array:
+    """For each row, the image of the vector in span(u, w) with the largest v'Sv, of unit length."""
+    c = np.einsum("km,km->k", u, w)[:, None]
+    d = w - c * u  # orthogonal to u
+    size = np.linalg.norm(d, axis=1, keepdims=True)
+    apart = size > 1e-9  # else the two rays are one
+    size = np.where(apart, size, 1)
+    d, Sd = d / size, (Sw - c * Su) / size
+    uu, ud, dd = (np.einsum("km,km->k", a, b)[:, None] for a, b in ((u, Su), (d, Su), (d, Sd)))
+    angle = 0.5 * np.arctan2(2 * ud, uu - dd)
+    best = np.cos(angle) * Su + np.sin(angle) * Sd
+    return unit(np.where(apart, best, Sw), otherwise=w)
+
+
+def ray_distance(W: Array, V: Array) -> float:
+    """Root mean square distance of the rays along the rows of W and V."""
+    apart = unit(W.astype(np.float64)) - unit(V.astype(np.float64))
+    return float(np.linalg.norm(apart) / np.sqrt(len(W)))
+
+
+def unit(U: Array, otherwise: Array | None = None) -> Array:
+    """Rows divided by their norms; a row of zeros becomes that of `otherwise`, or stays."""
+    with np.errstate(over="ignore", under="ignore"):
+        size = np.sqrt(np.einsum("...i,...i->...", U, U))[..., None]
+    if not ((size > SHORTEST) & (size < np.inf)).all():
+        U, _ = rows_to_safe_range(U)
+        size = np.sqrt(np.einsum("...i,...i->...", U, U))[..., None]
+    scaled = U / divisor(size)
+    if otherwise is None or size.all():
+        return scaled
+    return np.where(size > 0, scaled, otherwise)
 
 
 def kernels() -> Any:

@@ -6,55 +6,78 @@ A ray w = Vu has scores <w, x> = <u, y>, so what clusters the rows of Y clusters
 as X lies in the span of V. Two sweeps of subspace iteration give V, one more gives Y. With few
 features V is the identity and nothing is lost.
 
-If rays explain nearly all of the rows, the sketch is made in double precision, and what the rows
-have in common is shrunk: see `common_part`.
+If rays explain nearly all of the rows, what tells the rows apart is lost in the digits of what they
+have in common. The sketch is then made in double precision, and the common part is shrunk:
+
+    Y T,   T = I - L diag(1 - f) L',   L (r, j) leading right singular vectors of Y
+
+To first order in the size of the rest, the clusters of YT are those of Y.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import qr
 
-from onmf.palm.palm import Bounds
 from onmf.palm.start import Image
-from onmf.result import NO_CHECKPOINT, CheckpointStore
 from onmf.rows.memory import weighted_sum
 from onmf.rows.sweep import Array, Block, Data, Matrix, divisor, row_sqnorm, same_pattern
-from onmf.search.common_part import SINGLE_ENOUGH, CommonPart
 from onmf.search.row_problems import kernels, unit
 
-COLUMNS_PER_CLUSTER, SPARE_COLUMNS, EXTRA_COLUMNS = (
-    4,
-    40,
-    20,
-)  # r = min(COLUMNS_PER_CLUSTER k, k + SPARE_COLUMNS) + EXTRA_COLUMNS
-MIN_SAMPLE_SHARE = (
-    1e-30  # no sample counts for less than this share: it would vanish in single precision
-)
+# r = min(COLUMNS_PER_CLUSTER k, k + SPARE_COLUMNS) + EXTRA_COLUMNS columns
+COLUMNS_PER_CLUSTER, SPARE_COLUMNS, EXTRA_COLUMNS = 4, 40, 20
+SUBSPACE_STEPS = 2
+HEAVY = 1e4  # samples of more times the median energy count as if they had no more
+# Where there may be outliers: they would fill a basis that has room for clusters. Which samples are
+# outliers turns on the last digits of single precision, which depend on the chunks: 27 of 35 labels
+# differed.
+ROBUST_HEAVY, ROBUST_STEPS = 2.0, 3
+MIN_SAMPLE_SHARE = 1e-30  # no sample counts for less than this share: single precision loses it
 MAX_SKETCH_ROWS = 20_000
 NEAR_RAYS = 1e-3  # 1 - cosine of rays of which single precision may not tell which is nearer
+# Share left unexplained above which single precision tells rows apart: scores that differ by 4e-6
+# of their size are equal there.
+SINGLE_ENOUGH = 1e-4
+COMMON_SIZE = 10.0  # length of the common part of a row, after it is shrunk, in units of the rest
 CACHED_ROWS = 1024
 SINGLE_GRAM = 1e-4  # least eigenvalue of columns whose Gram matrix may be in single precision
 MAX_SAFE_EXPONENT = 200  # power of two: squares of larger entries may overflow
 
 
-class SketchSettings(NamedTuple):
-    """How a basis is found."""
+class CommonPart(NamedTuple):
+    """T = I - L diag(1 - f) L'."""
 
-    heavy: float  # samples of more times the median energy count as if they had no more
-    iterations: int
-    stable: bool = False  # in double precision, along the principal axes
-    precise: bool = False  # and common directions shrunk
+    L: Array  # (r, j), orthonormal columns
+    factors: Array  # (j,)
 
+    @classmethod
+    def of(cls, Y: Array, k: int) -> "CommonPart | None":
+        """What fewer than k directions explain but for a share below SINGLE_ENOUGH, if they do."""
+        values, turn = np.linalg.eigh(Y.T @ Y)
+        values, turn = np.maximum(values[::-1], 0), turn[:, ::-1]
+        rest = np.append(np.cumsum(values[::-1])[::-1][1:], 0)
+        few = slice(0, max(min(k, len(values)) - 1, 0))
+        share = rest[few] / divisor(values[few])
+        if not len(share) or share.min() > SINGLE_ENOUGH:
+            return None
+        L = turn[:, : share.argmin() + 1]
+        parts = Y @ L
+        left = float(np.square(Y - parts @ L.T).sum())
+        factors = np.sqrt(np.minimum(1, COMMON_SIZE**2 * left / values[: L.shape[1]]))
+        if not left:
+            return None
+        return cls(L, factors)
 
-PLAIN = SketchSettings(heavy=1e4, iterations=2)
-# Outliers would fill a basis that has room for clusters. Which samples are outliers turns on the
-# last digits of single precision, which depend on the chunks: 27 of 35 labels differed.
-ROBUST = SketchSettings(heavy=2, iterations=3, stable=True)
+    def removed(self, Y: Array) -> Array:
+        """YT."""
+        return Y - ((Y @ self.L) * (1 - self.factors)) @ self.L.T
+
+    def restored(self, U: Array) -> Array:
+        """U T^-1, for rays."""
+        return U + ((U @ self.L) * (1 / self.factors - 1)) @ self.L.T
 
 
 class Sketch(NamedTuple):
@@ -66,12 +89,13 @@ class Sketch(NamedTuple):
     sweeps: int
     seen: Any  # which rows, a mask cut like those of the data in large blocks
     shrunk: CommonPart | None = None  # what Y has less of than the rows have
+    precise: bool = False  # in double precision
 
-    def lift(self, U: Array, bounds: Bounds, dtype: Any) -> Array:
+    def lift(self, U: Array, signed: bool, dtype: Any) -> Array:
         """Rays in the space of the features, non-negative if centroids must be."""
         U = U if self.shrunk is None else self.shrunk.restored(U)
         W = (U if self.V is None else U.astype(self.V.dtype) @ self.V.T).astype(dtype)
-        return W if bounds.lower < 0 else np.maximum(W, 0)
+        return W if signed else np.maximum(W, 0)
 
     def lower(self, W: Array) -> Array:
         """Given rays in the small basis."""
@@ -87,17 +111,14 @@ class Sketch(NamedTuple):
         signs = np.sign(Y[np.abs(Y).argmax(axis=0), np.arange(Y.shape[1])])
         return self._replace(V=self.V @ (turn * signs), Y=Y * signs)
 
-    def tells_apart(self, U: Array, left: float) -> bool:
-        """Whether single precision is enough for the rays U, which leave this share of the rows."""
-        if 1 - min(self.share, 1.0) * (1 - left) > SINGLE_ENOUGH:
-            return True
+    def tells_apart(self, U: Array) -> bool:
+        """Whether single precision is enough for U: much is left, or no two rays are near."""
         U = unit(U)
-        return bool((np.triu(U @ U.T, 1) < 1 - NEAR_RAYS).all())
-
-    def error(self, left: float) -> float:
-        """The relative error in the data, if rays leave this share of the rows Y."""
-        left = left if self.shrunk is None else left * self.shrunk.energy
-        return min(max(1 - self.share * (1 - left), 0.0), 1.0)
+        if (np.triu(U @ U.T, 1) < 1 - NEAR_RAYS).all():
+            return True
+        best = np.maximum(self.Y @ U.T, 0).max(axis=1).astype(np.float64)
+        explained = float(best @ best) / float(row_sqnorm(self.Y).sum())
+        return 1 - min(self.share, 1.0) * explained > SINGLE_ENOUGH
 
 
 def width(k: int) -> int:
@@ -109,47 +130,44 @@ def sketch(
     data: Data,
     k: int,
     rng: np.random.Generator,
-    max_sweeps: int,
-    tell: Callable[[int], object],
-    checkpoints: CheckpointStore = NO_CHECKPOINT,
-    settings: SketchSettings = PLAIN,
+    max_sweeps: int = 40,
+    tell: Callable[[int], object] = lambda sweeps: None,
+    *,
+    robust: bool = False,
+    precise: bool = False,
     basis: Array | None = None,
 ) -> Sketch:
-    """Basis and rows; reads X three times, once if the basis is known or there are few features."""
+    """Basis and rows; reads X three times, once if the basis is known or there are few features.
+
+    `robust`: there may be outliers. `precise`: in double precision, common directions shrunk.
+    """
     data, (n, m) = data.with_larger_blocks(), data.shape
     r = width(k) if n > 2 * width(k) else n  # few samples: all of their span
-    iterations, V = min(settings.iterations, max_sweeps - 2), None
+    steps, V = ROBUST_STEPS if robust else SUBSPACE_STEPS, None
+    steps = steps if precise else min(steps, max_sweeps - 2)
     if 2 * r < m:  # otherwise the sketch would save nothing
-        V, done = rng.random((m, r), np.float32) - np.float32(0.5), 0
-        key, kind = "precise basis" if settings.precise else "basis", np.float32
-        if settings.precise:
-            iterations = settings.iterations
-        if settings.precise or settings.stable:
-            kind = np.float64  # type: ignore[assignment]
-        if basis is not None and not settings.precise:
-            V, iterations = basis, 0
-        elif noted := checkpoints.recall(key):
-            V, done = noted["V"], noted["sweeps"]
-        damp = damping(data, settings.heavy)
-        scale = 1 / np.sqrt(
-            data.reduce_blocks(weighted_sum, data.map_blocks(np.multiply, data.row_sqnorms, damp))
-            or 1
-        )
-        for sweep in range(done + 1, iterations + 1):  # subspace iteration
+        V = rng.random((m, r), np.float32) - np.float32(0.5)
+        if basis is not None and not precise:
+            V, steps = basis, 0
+        kind: Any = np.float64 if precise or robust else np.float32
+        damp = damping(data, ROBUST_HEAVY if robust else HEAVY)
+        damped = data.map_blocks(np.multiply, data.row_sqnorms, damp)
+        scale = 1 / np.sqrt(data.reduce_blocks(weighted_sum, damped) or 1)
+        for step in range(steps):  # subspace iteration
             _, image = data.sweep(SubspaceStep(V.astype(kind, copy=False), scale), damp)
             V = orthonormal(image.cross)
-            checkpoints.note(key, partial(dict, V=V, sweeps=sweep))
-            tell(sweep)
-        V = V if iterations else orthonormal(V)
+            tell(step + 1)
+        V = V if steps else orthonormal(V)
     seen = sample(data, rng)
     shrink = float(np.ldexp(1.0, -int(np.frexp(data.sqnorm)[1]) // 2))
     parts, sqnorms = data.sweep(Project(V, shrink), seen)
     whole = data.reduce_blocks(weighted_sum, data.map_blocks(np.multiply, data.row_sqnorms, seen))
-    sweeps = 1 if V is None else iterations + 1
+    sweeps = 1 if V is None else steps + 1
     tell(sweeps)
-    small = Sketch(V, data.gather(parts), sqnorms.inside / whole, sweeps, seen)
-    small = small.along_principal_axes() if settings.stable else small
-    common = CommonPart.of(small.Y, k) if settings.precise else None
+    share = sqnorms.inside / whole
+    small = Sketch(V, data.gather(parts), share, sweeps, seen, precise=precise)
+    small = small.along_principal_axes() if robust else small
+    common = CommonPart.of(small.Y, k) if precise else None
     return small if common is None else small._replace(Y=common.removed(small.Y), shrunk=common)
 
 
@@ -175,22 +193,21 @@ def sample(data: Data, rng: np.random.Generator) -> Any:
     )
 
 
-def damping(data: Data, heavy: float = PLAIN.heavy) -> Any:
+def damping(data: Data, heavy: float = HEAVY) -> Any:
     """A factor for the weight of each sample: one enormous sample would hide all the others.
 
-    Those with more than `heavy` times the median energy count as if they had that much. Where every
-    sample has one vote, none is enormous.
+    Those with more than `heavy` times the median energy count as if they had that much.
     """
-    facts = data.gather(data.map_blocks(_top_and_median, data.influence))
+    facts = data.gather(data.map_blocks(_top_and_median, data.row_sqnorms))
     bound, medians = facts[:, 0].max(), facts[facts[:, 1] > 0, 1]
     if bound > heavy * medians.min():  # the median of all is not below the least of the pieces
-        sqnorms = data.gather(data.influence)
+        sqnorms = data.gather(data.row_sqnorms)
         typical = heavy * np.median(sqnorms[sqnorms > 0])
         bound = min(bound, max(typical, MIN_SAMPLE_SHARE * bound))
     dtype = data.dtype
     return data.map_blocks(
         lambda sqnorms: np.minimum(1, bound / np.maximum(sqnorms, bound)).astype(dtype),
-        data.influence,
+        data.row_sqnorms,
     )
 
 

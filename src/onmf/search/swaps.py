@@ -1,10 +1,9 @@
 """Swaps leave local optima: remove one cluster, split another, and let their neighbours adapt.
 
 To split cluster l, two rays are fitted to its rows alone: they explain G_l more. To remove cluster
-k, its rows go to their second best rays, or it is merged with another cluster c under the best ray
-in the span of the two: that explains L_k less. Pairs (k, l) are tried in the order of G_l - L_k,
-each by a few alternations of the clusters involved, on their rows alone. So the cost of a trial
-falls with the number of clusters.
+k, its rows go to their second best rays: that explains L_k less. Pairs (k, l) are tried in the
+order of G_l - L_k, each by a few alternations of the clusters involved, on their rows alone. So the
+cost of a trial falls with the number of clusters.
 """
 
 from collections.abc import Iterator
@@ -13,16 +12,13 @@ from heapq import heappop, heappush
 import numpy as np
 
 from onmf.rows.sweep import Array
-from onmf.search.moves import relocate
-from onmf.search.path import Clustering, alternate, every_place, scores, unexplained
+from onmf.search.rays import Clustering, alternate, every_place, relocate, unexplained
 from onmf.search.row_problems import GAIN, kernels, unit
 
 SPLIT_TRIALS = 4  # tried for each split
 OUTLIER_DIRECTIONS = 40  # outliers whose directions are compared for a ray through several of them
 SPLIT_ALTERNATIONS = 3  # alternations of the two halves of a cluster
-MAX_NEIGHBOURS = (
-    4  # clusters next to the one given up, and as many next to the other, that may adapt
-)
+MAX_NEIGHBOURS = 4  # next to the cluster that is removed, and next to the other, that may adapt
 TRIAL_ALTERNATIONS = 4  # alternations of a trial
 ROUND_ALTERNATIONS, ROUND_MOVES = 1, 2  # alternations and moves of all rows after a round
 MIN_GAIN_SHARE = 0.4  # of the loss of the removed cluster: below it 1 of 100 trials gained
@@ -47,16 +43,14 @@ def improve(
 
     A swap must gain the share `least` of what is explained.
     """
-    given, total, memory = now, float(sqnorms.sum()), list[Array]()
+    total = float(sqnorms.sum())
     for _ in range(MAX_SWAP_ROUNDS if len(now.U) > 1 else 0):
         U = swapped(Y, sqnorms, now, rng, floor, least)
         if U is None:
             break
-        after = alternate(Y, U, ROUND_ALTERNATIONS, floor=floor, known=now, memory=memory)
-        moved = relocate(Y, sqnorms, after, ROUND_MOVES, floor, memory)
-        memory += [one.scores for one in (now, after) if one is not given and one is not moved]
-        gain, now = moved.explained - now.explained, moved
-        if gain < MIN_ROUND_GAIN * (total - now.explained):
+        before, now = now, alternate(Y, U, ROUND_ALTERNATIONS, floor=floor, known=now)
+        now = relocate(Y, sqnorms, now, ROUND_MOVES, floor)
+        if now.explained - before.explained < MIN_ROUND_GAIN * (total - before.explained):
             break
     return now
 
@@ -80,8 +74,7 @@ def swapped(
     gain, halves = splits(Y, sqnorms, now, own, order, edges, rng)
     if floor is not None:
         gain[k], halves[1, k] = entrance(Y, now, float(own[k]), floor, rng)
-    drop = own[:k] - np.bincount(now.labels, flow, places)[:k]
-    loss = np.minimum(merge_losses(now, own[:k]).min(axis=1), drop)
+    loss = own[:k] - np.bincount(now.labels, flow, places)[:k]
     touched, left, total = [False] * places, max(MAX_VAIN_TRIALS, k // 2), now.explained
     energy, outside = own.tolist(), list(range(k, places))
     for leaving, split in promising(gain, loss, touched):
@@ -154,7 +147,7 @@ def entrance(
         return best, ray
     Z, low = Y[rows], floor[rows]
     some = rng.permutation(len(rows))[:OUTLIER_DIRECTIONS]
-    alone = np.maximum(scores(Z, unit(Z[some].astype(np.float64))), low[:, None])
+    alone = np.maximum(Z @ unit(Z[some].astype(np.float64)).T.astype(Z.dtype), low[:, None])
     for pick in some[np.argsort(-np.square(alone).sum(axis=0), kind="stable")[:SPLIT_TRIALS]]:
         trial = alternate(Z, unit(Z[[pick]].astype(np.float64)), SPLIT_ALTERNATIONS, floor=low)
         if trial.explained - own > best:
@@ -198,12 +191,3 @@ def splits(
         better = explained - own > gain
         gain[better], halves[:, better] = (explained - own)[better], pair[:, better]
     return gain, halves
-
-
-def merge_losses(now: Clustering, own: Array) -> Array:
-    """(k, k): e_k + e_c minus what the best ray in span(u_k, u_c) explains of their rows."""
-    k = len(now.U)
-    squares, products = (
-        part[:k, :k] for part in kernels().pair_sums(now.scores, now.labels, now.best)
-    )
-    return np.asarray(kernels().merge_losses(now.U @ now.U.T, squares, products, own))

@@ -8,7 +8,7 @@ import cloudpickle
 import numpy as np
 import scipy.sparse as sp
 
-from onmf.rows.memory import InMemory, votes
+from onmf.rows.memory import InMemory
 from onmf.rows.sweep import Array, Block, Move
 from onmf.rows.threads import single_threaded_blas
 
@@ -55,11 +55,6 @@ def scale_by(factor: float) -> Callable[[Block], Block]:
 def doubled(block: Block) -> Block:
     """In double precision."""
     return Block(*(part.astype(np.float64) for part in block))
-
-
-def with_votes(block: Block, sqnorms: Array) -> Block:
-    """Every sample of the chunk with one vote."""
-    return block._replace(weight=votes(block.weight[:, 0], sqnorms)[:, None])
 
 
 def as_place(chunk: Block) -> InMemory:

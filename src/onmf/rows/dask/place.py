@@ -25,7 +25,7 @@ from onmf.io.source import floating
 from onmf.rows.check import Check, CheckBlock
 from onmf.rows.dask import chunks as work
 from onmf.rows.dask.workers import Rows, current_client, on_workers, run_on, sum_neighbours
-from onmf.rows.memory import is_there, unit_of, votes, weigh, weighted_sum
+from onmf.rows.memory import weigh
 from onmf.rows.scale import Scale
 from onmf.rows.sweep import Array, Block, Move, Traffic
 from onmf.rows.validation import Features, as_weights
@@ -133,16 +133,6 @@ class OnDask:
         other._weight = None if self._weight is None else self._weight.astype(np.float64)
         return other
 
-    def one_vote_each(self) -> "OnDask":
-        """The same rows with the weights d_i / ||x_i||^2; ||X||^2 is then the sum of the d_i."""
-        other = copy(self)
-        other._weight = votes(self.weight, self.gather(self.row_sqnorms))
-        other.chunks = self.map_blocks(work.with_votes, self.chunks, self.row_sqnorms)
-        other.influence = self.map_blocks(is_there, self.row_sqnorms)
-        sqnorm = other.reduce_blocks(weighted_sum, self.row_sqnorms)
-        other.norms = self.row_sqnorms, self.norms[1]._replace(sqnorm=sqnorm)
-        return other
-
     @cached_property
     def norms(self) -> tuple[Rows, Any]:
         return self._round(work.look_at_chunk, self.look, self.first)
@@ -150,16 +140,6 @@ class OnDask:
     @property
     def row_sqnorms(self) -> Rows:
         return self.norms[0]
-
-    @cached_property
-    def influence(self) -> Rows:
-        """What a sample counts for, its weight aside."""
-        return self.row_sqnorms
-
-    @property
-    def membership_scale(self) -> Rows:
-        """What a membership is a multiple of."""
-        return self.map_blocks(unit_of, self.row_sqnorms, self.influence)
 
     @property
     def sqnorm(self) -> float:
@@ -177,7 +157,7 @@ class OnDask:
 
     @cached_property
     def mean(self) -> float:
-        _, total = self.sweep(weigh, self.membership_scale)
+        _, total = self.sweep(weigh)
         return float(total.mass / (total.weight * self.shape[1]))
 
     @needs_client

@@ -10,7 +10,6 @@
 #include "rows.h"
 #include "few.h"
 #include "sparse.h"
-#include "pivot.h"
 #undef T
 
 #define T float
@@ -18,7 +17,6 @@
 #include "rows.h"
 #include "few.h"
 #include "sparse.h"
-#include "pivot.h"
 #include "steps.h"
 #undef T
 

@@ -181,31 +181,6 @@ KERNEL FN(split_clusters)(Args *a)
     return 0;
 }
 
-/* Sums of a_ic^2 and of s_i a_ic over the rows i of each cluster, for every c; added to. */
-KERNEL FN(pair_sums)(Args *a)
-{
-    const T *A = IN(T, 0);
-    const int64_t *labels = IN(int64_t, 1), n = SIZE('n'), k = SIZE('k');
-    const double *best = IN(double, 2);
-    for (int64_t i = 0; i < n; ++i) {
-        if (OUTSIDE(labels[i], k)) {
-            a->broken = 1;
-            return 0;
-        }
-        const T *restrict row = A + i * k;
-        double *restrict squares = OUT(double, 3) + labels[i] * k;
-        double *restrict products = OUT(double, 4) + labels[i] * k;
-        const double score = best[i];
-#pragma omp simd
-        for (int64_t c = 0; c < k; ++c) {
-            const double value = row[c];
-            squares[c] += value * value;
-            products[c] += score * value;
-        }
-    }
-    return 0;
-}
-
 /* The best other cluster of each row, and what its move there gains at least. */
 KERNEL FN(transfers)(Args *a)
 {

@@ -1,1 +1,0 @@
-"""Batches of a stream: sums over time, new clusters, ids that stay."""

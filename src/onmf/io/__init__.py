@@ -5,7 +5,6 @@ shape, names and type and reads rows when asked; `open_source(path).load()` is a
 Documents are always read as a whole. Nothing is unpickled, and a failed write loses no result.
 """
 
-from onmf.io.blocks import Blocks
 from onmf.io.documents import read_documents
 from onmf.io.formats import FORMATS, checksum, complete_table, open_source, read_table
 from onmf.io.output import (
@@ -22,7 +21,6 @@ from onmf.io.table import Table
 
 __all__ = [
     "FORMATS",
-    "Blocks",
     "Sheet",
     "Source",
     "Table",

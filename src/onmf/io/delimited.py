@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,6 @@ from onmf.io.layouts import (
 )
 from onmf.io.memory import check_memory
 from onmf.io.names import rows_are_genes
-from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.table import MOST_LISTED, Options, Table, listing, numbered, one_line, turn
 from onmf.io.text_files import text_lines
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
         return [self.headings[j] for j in self.columns.features]
 
 
-def open_delimited(path: AnyFile, options: Options) -> Source:
+def open_delimited(path: Path, options: Options) -> Source:
     try:
         table = _by_decimal_sign(path, options)
     except ValueError as error:
@@ -71,7 +71,7 @@ def open_delimited(path: AnyFile, options: Options) -> Source:
     return InMemoryTable.of(table, path.name)
 
 
-def _by_decimal_sign(path: AnyFile, options: Options) -> Table:
+def _by_decimal_sign(path: Path, options: Options) -> Table:
     """The table; a decimal comma is tried if cells look like it and a point does not fit."""
 
     def read(options: Options) -> Table:
@@ -97,7 +97,7 @@ def _by_decimal_sign(path: AnyFile, options: Options) -> Table:
     return table
 
 
-def text_cells(path: AnyFile, options: Options, inspected: int = 1) -> Lines:
+def text_cells(path: Path, options: Options, inspected: int = 1) -> Lines:
     """The cells of every line that is not blank; the first lines show what separates them."""
     lines = text_lines(path, options.progress, options.encoding)
     text = chain.from_iterable(map(LINE_ENDS.split, lines))

@@ -24,7 +24,6 @@ from onmf.io.delimited import text_cells
 from onmf.io.formats import known_ending
 from onmf.io.layouts import LINES_INSPECTED
 from onmf.io.records import Row, json_objects
-from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.table import (
     Options,
     Progress,
@@ -43,7 +42,7 @@ NO_TEXT = (".npy", ".npz", ".mtx", ".h5ad", ".h5", ".hdf5", ".json")
 
 
 def read_documents(
-    path: str | AnyFile,
+    path: str | Path,
     *,
     column: str | None = None,
     id_column: str | None = None,
@@ -58,7 +57,7 @@ def read_documents(
     ----------
     path : str or Path
         A folder, without its hidden files; a text file, also `.gz`; or a table (`.csv`, `.tsv`,
-        `.jsonl`, `.parquet`, `.xlsx`). Files, but not folders, may be remote, as for `read_table`.
+        `.jsonl`, `.parquet`, `.xlsx`).
     column : str, optional
         Column with the texts of a table.
     id_column : str, optional
@@ -89,7 +88,7 @@ def read_documents(
     >>> read_documents(path)[:2]
     (['stars and planets', '', 'genes and cells'], ['1', '2', '3'])
     """
-    path = as_file(path)
+    path = Path(path)
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if path.is_file() and ending in NO_TEXT:
         raise ValueError(f"{path.name} has no texts: give a folder, a text file or a table.")
@@ -109,7 +108,7 @@ def read_documents(
 
 
 def find_documents(
-    path: AnyFile, drop: Collection[str] = (), encoding: str | None = None
+    path: Path, drop: Collection[str] = (), encoding: str | None = None
 ) -> str | None:
     """The column of texts, or "" for files and lines; None if the input is something else.
 
@@ -202,7 +201,7 @@ def _spelled(name: str | None, known: list[str]) -> str | None:
     return alike[0] if name not in known and len(alike) == 1 else name
 
 
-def _rows(path: AnyFile, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
+def _rows(path: Path, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
     if ending in (".jsonl", ".ndjson"):
         return json_objects(path, progress, encoding)
     if ending in (".parquet", ".pq"):
@@ -211,7 +210,7 @@ def _rows(path: AnyFile, ending: str, progress: Progress, encoding: str | None) 
     return _cells(path, ending, progress, encoding)
 
 
-def _cells(path: AnyFile, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
+def _cells(path: Path, ending: str, progress: Progress, encoding: str | None) -> Iterator[Row]:
     sheet = ending == ".xlsx"
     read: Any = import_module("onmf.io.workbook").sheet_cells if sheet else text_cells
     before = csv.field_size_limit(LONGEST_LINE)  # documents exceed the default
@@ -233,19 +232,14 @@ def _cells(path: AnyFile, ending: str, progress: Progress, encoding: str | None)
         csv.field_size_limit(before)
 
 
-def _from_lines(path: AnyFile, progress: Progress, encoding: str | None) -> dict[str, str]:
+def _from_lines(path: Path, progress: Progress, encoding: str | None) -> dict[str, str]:
     lines = without_empty_end([line.strip() for line in text_lines(path, progress, encoding)])
     return {str(number): line for number, line in enumerate(lines, 1)}
 
 
 def _from_folder(
-    path: AnyFile, links: bool, progress: Progress, encoding: str | None
+    path: Path, links: bool, progress: Progress, encoding: str | None
 ) -> dict[str, str]:
-    if isinstance(path, RemoteFile):
-        raise ValueError(
-            f"{path} is a remote folder: copy it to this machine first, or use a table with one "
-            "document per row."
-        )
     names = visible_files(path, links)
     texts: dict[str, str] = {}
     encodings: dict[str, list[str]] = defaultdict(list)  # of files that are not UTF-8

@@ -14,7 +14,6 @@ import numpy as np
 
 from onmf.exceptions import FormatError
 from onmf.io.memory import NoRoomError
-from onmf.io.remote import AnyFile, RemoteFile
 from onmf.io.table import Array
 
 
@@ -26,7 +25,7 @@ class FlatFile:
     while it is mapped kills the process.
     """
 
-    path: AnyFile
+    path: Path
     position: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -47,18 +46,14 @@ class FlatFile:
         i, j, _ = rows.indices(self.shape[0])
         size, offset = self._bytes(j - i), self.position + self._bytes(i)
         count = size // self.dtype.itemsize
-        if isinstance(self.path, Path):
-            numbers = np.fromfile(self.path, self.dtype, count, offset=offset)
-        else:
-            part = self.path.read_range(offset, offset + size)
-            numbers = np.frombuffer(part, self.dtype, len(part) // self.dtype.itemsize)
+        numbers = np.fromfile(self.path, self.dtype, count, offset=offset)
         if len(numbers) < count:
             raise FormatError(f"{self.path.name} was truncated while it was read.")
         return numbers.reshape(j - i, *self.shape[1:])
 
     def announce(self, i: int, j: int) -> bool:
         """Ask the system to fetch rows i to j - 1 ahead; False where it cannot."""
-        if isinstance(self.path, RemoteFile) or not hasattr(os, "posix_fadvise"):
+        if not hasattr(os, "posix_fadvise"):
             return False
         with self.path.open("rb", buffering=0) as file:
             start, length = self.position + self._bytes(i), self._bytes(j - i)

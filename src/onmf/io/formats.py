@@ -1,7 +1,7 @@
 """File endings, and the modules that read them."""
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,12 @@ from onmf.io.duplicates import Duplicates, merge_features, number_features
 from onmf.io.layouts import note_turned
 from onmf.io.memory import free_memory
 from onmf.io.names import rows_are_genes
-from onmf.io.remote import AnyFile, RemoteFile, as_file
 from onmf.io.source import Dense, InMemoryTable, Source, Sparse
 from onmf.io.table import Options, Progress, Table, check_unique, no_progress, turn
 from onmf.io.terms import CELLS, SAMPLES, Terms
 from onmf.io.text_files import visible_files
 
-Open = Callable[[AnyFile, Options], Source]
+Open = Callable[[Path, Options], Source]
 
 FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".csv": "delimited",
@@ -45,11 +44,8 @@ FORMATS = {  # ending: module, whose `open_<module>(path, options)` reads it
     ".parquet": "parquet",
     ".pq": "parquet",
     ".h5ad": "hdf5",
-    ".h5": "hdf5",
-    ".hdf5": "hdf5",
-    ".zarr": "zarr",
 }
-FOLDERS = (".parquet", ".zarr")  # endings that may be folders
+FOLDER = ".parquet"  # the ending that may be a folder
 REMEDIES = {  # for files that other programs read
     ".xls": "open it in a spreadsheet and save it as .xlsx",
     ".xlsb": "open it in a spreadsheet and save it as .xlsx",
@@ -69,8 +65,7 @@ REMEDIES = {  # for files that other programs read
     ".tar.gz": "unpack it first",
 }
 READERS_TERMS = {".h5ad": CELLS}  # of formats that say what their rows are
-ANNOTATIONS = ("obs", "var")  # folders of annotated data in a Zarr store
-LAYERED = ("hdf5", "zarr")
+LAYERED = "hdf5"
 ROWS_BY_NAME = ("delimited", "workbook", "records")
 WITH_COLUMNS = (*ROWS_BY_NAME, "parquet")
 MANY_BYTES = 1 << 28  # of rows that are read a few times; 256 MB are read from disk in .1 s
@@ -78,7 +73,7 @@ NAMED_ROWS = ("parquet",)  # as tables; rows of annotated data are always sample
 
 
 def open_source(
-    path: str | AnyFile,
+    path: str | Path,
     *,
     labels: str | None = None,
     transpose: bool | None = None,
@@ -101,16 +96,16 @@ def open_source(
     >>> source.shape, source.rows(1, 2)
     ((3, 2), array([[2., 3.]]))
     """
-    path = as_file(path)
+    path = Path(path)
     ending = known_ending(path.name)
-    if path.is_dir() and ending not in FOLDERS:
+    if path.is_dir() and ending != FOLDER:
         ending = folder_ending(path)
-    if path.is_dir() and ending not in FOLDERS:
+    if path.is_dir() and ending != FOLDER:
         raise ValueError(f"{path.name} is a folder: for a folder of documents, add --text.")
     if ending is None:
         raise ValueError(_unknown_ending(path.name))
-    if layer is not None and FORMATS[ending] not in LAYERED:
-        raise ValueError(f"{path.name} has no layers: only .h5ad and .zarr files have them.")
+    if layer is not None and FORMATS[ending] != LAYERED:
+        raise ValueError(f"{path.name} has no layers: only .h5ad files have them.")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}.")
     if drop and FORMATS[ending] not in WITH_COLUMNS:
@@ -151,17 +146,13 @@ def known_ending(name: str) -> str | None:
     return next((end for end in FORMATS if name.lower().endswith(end)), None)
 
 
-def terms_of_file(path: AnyFile) -> Terms:
+def terms_of_file(path: Path) -> Terms:
     """What the reader calls the rows and columns of a file, by its ending and tables."""
-    if isinstance(path, Path) and all((path / table).is_dir() for table in ANNOTATIONS):
-        return CELLS
     return READERS_TERMS.get(known_ending(path.name) or "", SAMPLES)
 
 
-def folder_ending(path: AnyFile) -> str | None:
+def folder_ending(path: Path) -> str | None:
     """ ".parquet" if all files of a folder end in it; files that begin with _ do not count."""
-    if not isinstance(path, Path):
-        return None
     names = [file.name for file in visible_files(path) if file.name[0] != "_"]
     endings = {known_ending(name) for name in names}
     return ".parquet" if endings == {".parquet"} else None
@@ -174,7 +165,7 @@ def can_drop(name: str, rows: bool) -> bool:
 
 
 def read_table(
-    path: str | AnyFile,
+    path: str | Path,
     *,
     transpose: bool | None = None,
     labels: str | Path | None = None,
@@ -201,12 +192,11 @@ def read_table(
     * `.npy`, `.npz`: one array, or one matrix saved by `scipy.sparse.save_npz`.
     * `.mtx`, also `.gz`: Matrix Market, with names from `barcodes.tsv` and `features.tsv` (or
       `genes.tsv`) in the same folder.
-    * `.h5ad`, `.h5`, `.hdf5`, `.zarr`: X, or a layer, of annotated data; or the only matrix.
+    * `.h5ad`: X, or a layer, of annotated data.
 
     Parameters
     ----------
     path : str or Path
-        Or the address of a file that fsspec can read, such as "s3://bucket/X.npy".
     transpose : bool, optional
         Whether the file has features as rows and samples as columns. None finds it: some formats
         always have, and so has a table with the names of genes in many more rows than columns.
@@ -257,7 +247,7 @@ def read_table(
     >>> table.samples, table.features, table.labels
     (['a', 'b'], ['BRCA1', 'TP53'], ['LUAD', 'KIRC'])
     """
-    path = as_file(path)
+    path = Path(path)
     table = open_source(
         path, transpose=transpose, labels=None if labels is None else str(labels), layer=layer,
         decimal=decimal, thousands=thousands, skip_rows=skip_rows, encoding=encoding, sheet=sheet,
@@ -283,17 +273,13 @@ def complete_table(
     return with_classes(table, labels, file)
 
 
-def checksum(path: AnyFile, links: bool = False) -> str:
+def checksum(path: Path, links: bool = False) -> str:
     """SHA-256 of a file, or of the names and contents of the visible files of a folder."""
     if path.is_file():
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
-    inside: Mapping[str, AnyFile]
-    if isinstance(path, RemoteFile):
-        inside = path.files()
-    else:
-        inside = {name.as_posix(): path / name for name in visible_files(path, links)}
     whole = hashlib.sha256()
-    for name, file in inside.items():
-        whole.update(f"{checksum(file)} {name}\n".encode("utf-8", "surrogateescape"))
+    for name in visible_files(path, links):
+        line = f"{checksum(path / name)} {name.as_posix()}\n"
+        whole.update(line.encode("utf-8", "surrogateescape"))
     return whole.hexdigest()

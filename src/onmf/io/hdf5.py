@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from onmf.io.annotated import observations, open_annotated
-from onmf.io.remote import AnyFile
 from onmf.io.source import Source
 from onmf.io.table import Options, check_size, reading_errors
 
@@ -20,7 +19,7 @@ except ImportError as missing:
     ) from missing
 
 
-def open_hdf5(path: AnyFile, options: Options) -> Source:
+def open_hdf5(path: Path, options: Options) -> Source:
     with reading_errors(path.name, "HDF5"):
         file = _open(path)
         try:
@@ -30,14 +29,14 @@ def open_hdf5(path: AnyFile, options: Options) -> Source:
             raise
 
 
-def read_observations(path: AnyFile, name: str) -> list[Any]:
+def read_observations(path: Path, name: str) -> list[Any]:
     """A column of `obs`, None where a value is missing."""
     with reading_errors(path.name, "HDF5"), _open(path) as file:
         return observations(file, name, hdf5_member)
 
 
-def _open(path: AnyFile) -> Any:
-    return h5py.File(path if isinstance(path, Path) else path.open(), "r")
+def _open(path: Path) -> Any:
+    return h5py.File(path, "r")
 
 
 def hdf5_member(group: Any, name: str) -> Any:

@@ -6,6 +6,7 @@ Read as a whole when opened. SciPy's reader is not used: some damaged files cras
 import warnings
 from collections.abc import Iterator
 from io import BufferedIOBase
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ import scipy.sparse as sp
 
 from onmf.io.cells import to_count
 from onmf.io.memory import check_memory
-from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.table import Array, Options, Table, check_extent, check_size, numbered, reading_errors
 from onmf.io.text_files import open_unpacked, text_lines
@@ -31,7 +31,7 @@ class Head(NamedTuple):
     numbers: int
 
 
-def open_market(path: AnyFile, options: Options) -> Source:
+def open_market(path: Path, options: Options) -> Source:
     size = path.stat().st_size
     with reading_errors(path.name, "Matrix Market"), open_unpacked(path) as (stream, raw):
         head = _read_head(stream)
@@ -100,7 +100,7 @@ def _matrix(values: Array, head: Head) -> Any:
     return sp.csr_array((data, (i, j)), shape=head.shape)
 
 
-def _names(path: AnyFile, called: tuple[str, ...], count: int) -> list[str]:
+def _names(path: Path, called: tuple[str, ...], count: int) -> list[str]:
     """The first column of a file of names beside the matrix, if there is one."""
     for name in called:
         for ending in (".tsv", ".tsv.gz"):

@@ -8,10 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
 
-from onmf.exceptions import FormatError
 from onmf.io.flat import FlatFile, TemporaryFolder
 from onmf.io.memory import check_memory
-from onmf.io.remote import AnyFile, RemoteFile
 from onmf.io.source import NUMERIC_KINDS, Dense, Source, Sparse
 from onmf.io.table import Array, Options, reading_errors
 
@@ -31,11 +29,11 @@ class Header(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-def open_npy(path: AnyFile, options: Options) -> Source:
+def open_npy(path: Path, options: Options) -> Source:
     return Dense.of(array_in(path), path.name)
 
 
-def array_in(path: AnyFile, position: int = 0, folder: TemporaryFolder | None = None) -> Any:
+def array_in(path: Path, position: int = 0, folder: TemporaryFolder | None = None) -> Any:
     """The array that starts at `position` of a file, read by slices."""
     with path.open("rb") as file, reading_errors(path.name, "an array of numbers"):
         file.seek(position)
@@ -43,11 +41,6 @@ def array_in(path: AnyFile, position: int = 0, folder: TemporaryFolder | None = 
         start = file.tell()
     rows = FlatFile(path, start, shape, dtype, folder)
     if columns_first and len(shape) > 1:  # a row is scattered over the file
-        if isinstance(path, RemoteFile):
-            raise FormatError(
-                f"{path.name} is stored by columns and remote: copy it to this machine first, or "
-                "store it by rows."
-            )
         return np.memmap(path, dtype, "r", start, shape, order="F")
     return rows
 

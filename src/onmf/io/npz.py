@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
@@ -17,7 +18,6 @@ import scipy.sparse as sp
 
 from onmf.io.flat import room_for
 from onmf.io.npy import COPY_BUFFER, array_in, check_body, read_array, read_header
-from onmf.io.remote import AnyFile
 from onmf.io.source import NUMERIC_KINDS, Dense, NotByRows, Source, Sparse, floating
 from onmf.io.table import Array, Options, check_extent, check_size, reading_errors
 
@@ -29,7 +29,7 @@ NPZ_FORMAT = "an archive of one table of numbers"
 class Member:
     """One array of an archive, read as a whole or, unpacked, by slices."""
 
-    path: AnyFile
+    path: Path
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -51,7 +51,7 @@ class Member:
             return array_in(place, 0, folder)
 
 
-def open_npz(path: AnyFile, options: Options) -> Source:
+def open_npz(path: Path, options: Options) -> Source:
     with reading_errors(path.name, NPZ_FORMAT), _archive(path) as archive:
         infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         for info in infos.values():
@@ -65,12 +65,12 @@ def open_npz(path: AnyFile, options: Options) -> Source:
 
 
 @contextmanager
-def _archive(path: AnyFile) -> Iterator[ZipFile]:
+def _archive(path: Path) -> Iterator[ZipFile]:
     with path.open("rb") as file, ZipFile(file) as archive:
         yield archive
 
 
-def _open_sparse(archive: ZipFile, path: AnyFile, infos: dict[str, ZipInfo]) -> Source:
+def _open_sparse(archive: ZipFile, path: Path, infos: dict[str, ZipInfo]) -> Source:
     kind = _read(archive, infos.pop("format"), "SU").item()
     kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
     n, m = (int(size) for size in _read(archive, infos.pop("shape")))
@@ -86,7 +86,7 @@ def _open_sparse(archive: ZipFile, path: AnyFile, infos: dict[str, ZipInfo]) -> 
                      read=read)  # fmt: skip
 
 
-def _member(archive: ZipFile, path: AnyFile, info: ZipInfo) -> Member:
+def _member(archive: ZipFile, path: Path, info: ZipInfo) -> Member:
     with archive.open(info) as file:
         header = read_header(file)
         check_body(header, info.file_size - file.tell())
@@ -98,7 +98,7 @@ def _read(archive: ZipFile, info: ZipInfo, kinds: str = NUMERIC_KINDS) -> Array:
         return read_array(file, info.file_size, kinds)
 
 
-def _position(archive: ZipFile, path: AnyFile, info: ZipInfo) -> int:
+def _position(archive: ZipFile, path: Path, info: ZipInfo) -> int:
     """Where the content of an uncompressed member starts."""
     with archive.open(info) as file:
         while file.read(COPY_BUFFER):  # compares the checksum, once

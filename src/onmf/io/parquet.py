@@ -19,7 +19,6 @@ import numpy as np
 from onmf.io.columns import ROWS_INSPECTED, class_names, find_columns
 from onmf.io.flat import FlatFile, room_for
 from onmf.io.memory import check_memory
-from onmf.io.remote import AnyFile
 from onmf.io.source import Dense, Source
 from onmf.io.table import Array, Names, Numbered, Options, in_blocks, reading_errors
 
@@ -55,7 +54,7 @@ def parquet_errors(name: str) -> Iterator[None]:
             raise
 
 
-def open_parquet(path: AnyFile, options: Options) -> Source:
+def open_parquet(path: Path, options: Options) -> Source:
     with parquet_errors(path.name):
         data = open_dataset(path)
         headings, types = data.schema.names, data.schema.types
@@ -90,7 +89,7 @@ def _first_cells(data: Any) -> dict[int, list[str]]:
     return {j: [*map(str, top.column(i).to_pylist())] for i, j in enumerate(text)}
 
 
-def open_dataset(path: AnyFile) -> Any:
+def open_dataset(path: Path) -> Any:
     """pyarrow's data set of a file, or of the files of a folder."""
     if isinstance(path, Path):
         return dataset(path, format="parquet")
@@ -98,7 +97,7 @@ def open_dataset(path: AnyFile) -> Any:
     return dataset(name, format="parquet", filesystem=system)
 
 
-def read_rows(path: AnyFile) -> Iterator[dict[str, Any]]:
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a table of texts, as dictionaries by column name."""
     with parquet_errors(path.name):
         for batch in open_dataset(path).to_batches(batch_size=ROWS_AT_ONCE):
@@ -109,7 +108,7 @@ def read_rows(path: AnyFile) -> Iterator[dict[str, Any]]:
 class ColumnMatrix:
     """Columns of numbers as one matrix, read as a whole or, unpacked, by rows."""
 
-    path: AnyFile
+    path: Path
     data: Any
     names: list[str]
     shape: tuple[int, int]

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from onmf.io.delimited import as_table
-from onmf.io.remote import AnyFile
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.table import Options, Progress
 from onmf.io.text_files import text_lines
@@ -13,7 +13,7 @@ from onmf.io.text_files import text_lines
 Row = dict[str, Any]
 
 
-def open_records(path: AnyFile, options: Options) -> Source:
+def open_records(path: Path, options: Options) -> Source:
     if path.name.lower().endswith(".json"):
         rows = _list_of_objects(path, options)
     else:
@@ -23,7 +23,7 @@ def open_records(path: AnyFile, options: Options) -> Source:
     return InMemoryTable.of(as_table(lines, path.name, plain), path.name)
 
 
-def json_objects(path: AnyFile, progress: Progress, encoding: str | None) -> Iterator[Row]:
+def json_objects(path: Path, progress: Progress, encoding: str | None) -> Iterator[Row]:
     """The object of each line."""
     for number, line in enumerate(text_lines(path, progress, encoding), 1):
         if not line.strip():
@@ -34,7 +34,7 @@ def json_objects(path: AnyFile, progress: Progress, encoding: str | None) -> Ite
         yield found
 
 
-def _list_of_objects(path: AnyFile, options: Options) -> list[Row]:
+def _list_of_objects(path: Path, options: Options) -> list[Row]:
     text = "".join(text_lines(path, options.progress, options.encoding))
     found = _parsed(text, f"{path.name} is not JSON")
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):

@@ -2,7 +2,7 @@
 
 `load` reads all rows into memory, `rows(i, j)` some of them; rows on disk need nothing else. A
 source reads anything that returns an array for a slice: numbers in a file (`FlatFile`), a data set
-of HDF5 or Zarr, a memory map; or another source (`Changed`).
+of HDF5, a memory map; or another source (`Changed`).
 """
 
 from abc import ABC, abstractmethod

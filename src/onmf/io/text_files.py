@@ -13,7 +13,6 @@ from pathlib import Path
 
 from onmf.exceptions import FormatError, TableWarning
 from onmf.io.encodings import detect_encoding
-from onmf.io.remote import AnyFile
 from onmf.io.table import Progress, listing, no_progress, one_line
 
 LONGEST_LINE = 200_000_000  # bytes: a longer line is no table, and may be a zip bomb
@@ -51,7 +50,7 @@ def visible_files(folder: Path, links: bool = False) -> list[Path]:
 
 
 @contextmanager
-def open_unpacked(path: AnyFile) -> Iterator[tuple[BufferedReader | gzip.GzipFile, BufferedIOBase]]:
+def open_unpacked(path: Path) -> Iterator[tuple[BufferedReader | gzip.GzipFile, BufferedIOBase]]:
     """The content of a file, decompressed if its name ends in `.gz`, and the file itself."""
     with path.open("rb") as raw:
         packed = path.name.lower().endswith(".gz")
@@ -87,7 +86,7 @@ def check_beginning(raw: BufferedIOBase, name: str) -> None:
 
 
 def text_lines(
-    path: AnyFile, progress: Progress = no_progress, encoding: str | None = None
+    path: Path, progress: Progress = no_progress, encoding: str | None = None
 ) -> Iterator[str]:
     """The lines of a file; .gz is decompressed.
 
@@ -126,7 +125,7 @@ def wide_encoding(start: bytes) -> str | None:
     return "utf-16-le" if (start[1::2] or b"1").strip(b"\0") == b"" else None
 
 
-def _encoding_of_lines(path: AnyFile, first: int) -> str:
+def _encoding_of_lines(path: Path, first: int) -> str:
     """The encoding of the lines of a file that are not UTF-8, with a warning that names it."""
     with open_unpacked(path) as (stream, _):
         odd = b"".join(islice((line for line in stream if not is_utf8(line)), LINES_INSPECTED))

@@ -1,44 +1,33 @@
-"""A sheet of an `.xlsx` workbook by openpyxl: the only module that imports it."""
+"""A sheet of an `.xlsx` workbook by python-calamine: the only module that imports it."""
 
 import re
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, time
-from functools import partial
-from io import BufferedReader, BytesIO
 from itertools import chain, islice
-from time import thread_time
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
+from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZipFile
+
+from python_calamine import CalamineError, CalamineWorkbook
 
 from onmf.exceptions import FormatError, TableWarning
 from onmf.io.delimited import as_table
 from onmf.io.layouts import LINES_INSPECTED, Line
-from onmf.io.remote import AnyFile
+from onmf.io.memory import check_memory
 from onmf.io.source import InMemoryTable, Source
 from onmf.io.table import Options, listing, reading_errors
 from onmf.io.text_files import check_unpacked
 
-try:
-    from openpyxl import Workbook, load_workbook
-    from openpyxl.cell import WriteOnlyCell
-    from openpyxl.utils.exceptions import InvalidFileException
-except ImportError as missing:
-    raise ImportError(
-        'Workbooks need openpyxl, which `pip install "onmf[excel]"` installs.'
-    ) from missing
-
-
-PIECE_BYTES = 1 << 20  # of XML; a cell has at most 32,767 characters, so many parts of it end there
-ENDLESS = ((b"<!--", b"-->"), (b"<![CDATA[", b"]]>"), (b"<?", b"?>"))
-SECONDS, SECONDS_PER_MB = 10.0, 2.0  # of processor time; openpyxl took .1 to .2 for a MB of XML
-ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # in XML
+PLACE = re.compile(r"([A-Za-z]{0,3})(\d{1,7})")  # of a cell, or the number of a row
+BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
+CELL_BYTES = 64  # of a cell in memory, and again as a text
 MOST_SHEETS_TRIED = 20  # for the first table of numbers
-MOST_ROWS = 1_048_576  # of a sheet
 
 
-def open_workbook(path: AnyFile, options: Options) -> Source:
+def open_workbook(path: Path, options: Options) -> Source:
     plain = options._replace(decimal=".", thousands="")  # cells are numbers already
     names = sheet_names(path)
     tried = [options.sheet] if options.sheet is not None else names[:MOST_SHEETS_TRIED]
@@ -74,53 +63,24 @@ def _note_sheet(file: str, sheet: str, names: Sequence[str]) -> None:
     )
 
 
-def workbook_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    """The content of a workbook of one sheet; text is text, whatever it begins with."""
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet("labels")
-    sheet.freeze_panes = "B2"
-    for number, row in enumerate(chain([header], rows)):
-        if number == MOST_ROWS:
-            raise ValueError(f"a workbook has at most {MOST_ROWS:,} rows: write .csv or .parquet.")
-        sheet.append([_cell(sheet, value) for value in row])
-    content = BytesIO()
-    book.save(content)
-    return content.getvalue()
-
-
-def workbook_rows(path: AnyFile) -> list[tuple[Any, ...]]:
-    """The rows of the first sheet of a workbook that `workbook_bytes` made."""
-    with _opened(path) as (book, _):
-        return [*book.worksheets[0].iter_rows(values_only=True)]
-
-
-def _cell(sheet: Any, value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    cell = WriteOnlyCell(sheet, ILLEGAL.sub("\ufffd", value))
-    cell.data_type = "s"  # not a formula
-    return cell
-
-
-def sheet_names(path: AnyFile) -> list[str]:
+def sheet_names(path: Path) -> list[str]:
     """The names of the sheets."""
-    with _opened(path) as (book, _):
-        return list(book.sheetnames)
+    with _opened(path) as book:
+        return list(book.sheet_names)
 
 
-def sheet_cells(path: AnyFile, options: Options, inspected: int = 1) -> Generator[Line]:
+def sheet_cells(path: Path, options: Options, inspected: int = 1) -> Generator[Line]:
     """The cells of a sheet as text, without empty rows; as wide as the first rows."""
-    with _opened(path) as (book, file):
-        names = book.sheetnames
+    with _opened(path) as book:
+        names = book.sheet_names
         if options.sheet is not None and options.sheet not in names:
             raise ValueError(
                 f"{path.name} has no sheet {options.sheet!r}; its sheets are {listing(names)}."
             )
         if len(names) > 1 and options.sheet is None:
             _note_sheet(path.name, names[0], names)
-        sheet = book[options.sheet or names[0]]
-        sheet.reset_dimensions()  # what a sheet says about its size may be wrong
-        rows = enumerate(_rows(sheet, file), 1)
+        sheet = book.get_sheet_by_name(options.sheet or names[0])
+        rows = enumerate(([*map(_text, row)] for row in sheet.iter_rows()), 1)
         full = ((number, cells) for number, cells in rows if _length(cells))
         top = list(islice(full, inspected))
         width = max((_length(cells) for _, cells in top), default=0)
@@ -128,73 +88,52 @@ def sheet_cells(path: AnyFile, options: Options, inspected: int = 1) -> Generato
             yield number, (cells + [""] * width)[: max(width, _length(cells))]
 
 
-class TimedReader(BufferedReader):
-    """A workbook that may be read for SECONDS + SECONDS_PER_MB times its unpacked size."""
-
-    name = ""
-    end = float("inf")
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        self.check()
-        return super().read(size)
-
-    def check(self) -> None:
-        if thread_time() > self.end:
-            raise FormatError(
-                f"{self.name} takes far longer to read than other workbooks of its size: save it "
-                "again, or as .csv."
-            )
-
-
 @contextmanager
-def _opened(path: AnyFile) -> Iterator[tuple[Any, TimedReader]]:
-    form = "a workbook", InvalidFileException, SyntaxError  # which an XML parser raises
-    with reading_errors(path.name, *form), TimedReader(path.open("rb")) as file:
-        megabytes = check_parts(file, path.name) / 1e6
-        file.name, file.end = path.name, thread_time() + SECONDS + SECONDS_PER_MB * megabytes
-        book = load_workbook(file, read_only=True, data_only=True)
-        try:
-            yield book, file
-        finally:
-            book.close()
+def _opened(path: Path) -> Iterator[Any]:
+    with (
+        reading_errors(path.name, "a workbook", CalamineError, ExpatError),
+        path.open("rb") as file,
+    ):
+        with ZipFile(file) as packed:
+            for part in packed.infolist():
+                check_unpacked(path.name, part.file_size, max(part.compress_size, 1))
+                content = packed.read(part)
+                if content.lstrip(BEFORE_XML).startswith(b"<"):  # a sheet may have any name
+                    check_sheet(content, path.name)
+        file.seek(0)
+        with CalamineWorkbook.from_filelike(file) as book:
+            yield book
 
 
-def check_parts(file: BufferedReader, name: str) -> int:
-    """The unpacked size, if nothing is in it that no spreadsheet program writes."""
-    with ZipFile(file) as packed:
-        parts = packed.infolist()
-        for part in parts:
-            check_unpacked(name, part.file_size, max(part.compress_size, 1))
-            if part.filename.endswith((".xml", ".rels")):
-                with packed.open(part) as content:
-                    check_markup(content, name)
-    file.seek(0)
-    return sum(part.file_size for part in parts)
+def check_sheet(content: bytes, name: str) -> None:
+    """Refuse a sheet whose cells are so far apart that those between them would fill the memory."""
+    rows = columns = 0
+
+    def look(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal rows, columns
+        if tag.rpartition("}")[2] not in ("c", "row") or "r" not in attributes:
+            return
+        place = PLACE.fullmatch(attributes["r"])
+        if place is None:
+            raise FormatError(f"a sheet of {name} has a cell at {attributes['r']!r}.")
+        rows = max(rows, int(place[2]))
+        columns = max(columns, _number(place[1].upper()))
+
+    def refuse(*declared: object) -> None:
+        raise FormatError(f"{name} declares XML entities, as no spreadsheet program does.")
+
+    parser = ParserCreate(namespace_separator="}")
+    parser.StartElementHandler, parser.StartDoctypeDeclHandler = look, refuse
+    parser.Parse(content, True)
+    check_memory(rows * max(columns, 1) * CELL_BYTES, f"a sheet of {name}")
 
 
-def check_markup(content: IO[bytes], name: str) -> None:
-    """Refuse entities, and comments, tags or texts so long that a parser would never end."""
-    pending: bytes | None = None  # what would end the comment that is open
-    for number, piece in enumerate(iter(partial(content.read, PIECE_BYTES), b"")):
-        if number == 0 and b"<!DOCTYPE" in piece:
-            raise FormatError(
-                f"{name} declares XML entities, as no spreadsheet program does: save it again, or "
-                "as .csv."
-            )
-        if len(piece) == PIECE_BYTES and (b"<" not in piece or (pending and pending not in piece)):
-            raise FormatError(
-                f"{name} has over {PIECE_BYTES} bytes of XML without an end, as no spreadsheet "
-                "program writes them: save it again, or as .csv."
-            )
-        opened = (end for begin, end in ENDLESS if piece.rfind(begin) > piece.rfind(end))
-        pending = next(opened, None)
-
-
-def _rows(sheet: Any, file: TimedReader) -> Iterator[list[str]]:
-    """The cells of each row: any number of them may be between two that are in the file."""
-    for row in sheet.iter_rows(values_only=True):
-        file.check()
-        yield [*map(_text, row)]
+def _number(letters: str) -> int:
+    """A column by its letters: A is 1, AA is 27."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number
 
 
 def _length(cells: list[str]) -> int:
@@ -203,7 +142,8 @@ def _length(cells: list[str]) -> int:
 
 
 def _text(value: Any) -> str:
-    """A cell as a text table would have it: dates without midnight, true as 1."""
+    """A cell as a text table would have it: dates without midnight, true as 1, 2 as 2."""
     if isinstance(value, datetime) and value.time() == time.min:
         value = value.date()
-    return "" if value is None else str(int(value) if isinstance(value, bool) else value)
+    whole = isinstance(value, bool) or (isinstance(value, float) and value.is_integer())
+    return str(int(value) if whole else value)

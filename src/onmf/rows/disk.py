@@ -38,7 +38,7 @@ def open_rows(X: Any, few: bool = False) -> Source | None:
 
     Parameters
     ----------
-    X : str, Path, memory map, CSR matrix of memory maps, data set of HDF5 or Zarr, or Source
+    X : str, Path, memory map, CSR matrix of memory maps, data set of HDF5, or Source
         A path has one of the endings of `onmf.io.FORMATS`.
     few : bool
         Whether they will be read only a few times, so that unpacking them first does not pay.
@@ -67,7 +67,7 @@ def open_rows(X: Any, few: bool = False) -> Source | None:
     if isinstance(X, np.memmap) or sp.issparse(X):
         return open_mapped(X, MAX_MAP_AS_ARRAY_BYTES)
     X = getattr(X, "group", X)  # anndata's view of a sparse matrix on disk
-    if type(X).__module__.split(".")[0] in ("h5py", "zarr"):
+    if type(X).__module__.split(".")[0] == "h5py":
         return open_matrix(X, f"the data set {getattr(X, 'name', '')}")
     return None
 

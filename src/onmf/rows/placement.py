@@ -69,7 +69,7 @@ def place(X: Any, sample_weight: Any, request: PlacementRequest) -> Placement:
 
     Parameters
     ----------
-    X : array, sparse matrix, DataFrame, Table, path, memory map, data set of HDF5 or Zarr, Dask
+    X : array, sparse matrix, DataFrame, Table, path, memory map, data set of HDF5, Dask
     sample_weight : array of shape (n_samples,), optional
     request : PlacementRequest
     """
